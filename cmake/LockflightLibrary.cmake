@@ -1,0 +1,21 @@
+# lockflight_library(NAME SOURCES FILE... [PUBLIC LIBRARY...] [PRIVATE LIBRARY...])
+#
+# A static library of this tree. Its users include its headers as "room/header.hpp", from src/.
+# Without sources it is an interface library, so that a room may exist before its first file.
+function(lockflight_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "lockflight_library(${name}): what is ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  if(NOT arg_SOURCES)
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+    target_link_libraries(${name} INTERFACE lockflight::lockflight ${arg_PUBLIC} ${arg_PRIVATE})
+    return()
+  endif()
+  add_library(${name} STATIC ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_compile_definitions(${name} PRIVATE LOCKFLIGHT_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(${name} PUBLIC lockflight::lockflight ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+endfunction()

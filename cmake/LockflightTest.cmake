@@ -1,0 +1,105 @@
+# How tests are declared.
+#
+# lockflight_test(NAME SOURCES FILE... [LABELS LABEL...] [LIBS LIBRARY...] [TIMEOUT SECONDS]
+#                 [PROCESSORS N])
+#   A GoogleTest binary and one ctest entry that runs all of it.
+#
+# lockflight_command_test(NAME COMMAND WORD... [LABELS LABEL...] [TIMEOUT SECONDS]
+#                         [PROCESSORS N])
+#   A ctest entry that passes when the command exits with 0.
+#
+# lockflight_compile_fail_test(NAME FILE REGEX [LABELS LABEL...])
+#   Passes when FILE does not compile and the compiler's output matches REGEX. A second entry,
+#   NAME.positive_control, passes when FILE does compile with -DPOSITIVE_CONTROL, so that a
+#   misspelt include cannot pass for the error that was meant.
+#
+# Labels in use: unit, contract, lock, cli, browser, style, sanitize. A sanitizer build has only
+# the binaries labelled sanitize; the target lockflight_tests builds all the binaries there are.
+#
+# Tests find the program in the environment variable LOCKFLIGHT_PROGRAM and the source tree in
+# LOCKFLIGHT_SOURCE_DIR.
+
+set(lockflight_test_timeout 120)
+add_custom_target(lockflight_tests)
+
+# ThreadSanitizer's fixed memory layout does not survive much address randomization.
+set(lockflight_test_launcher)
+if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND EXISTS /proc/sys/vm/mmap_rnd_bits)
+  file(READ /proc/sys/vm/mmap_rnd_bits lockflight_mmap_rnd_bits)
+  if(lockflight_mmap_rnd_bits GREATER 28)
+    set(lockflight_test_launcher setarch --addr-no-randomize)
+  endif()
+endif()
+
+# Sets the properties that every ctest entry has; the rest of the arguments are as parsed.
+function(lockflight_test_properties name labels timeout processors)
+  if(NOT timeout)
+    set(timeout ${lockflight_test_timeout})
+  endif()
+  if(NOT processors)
+    set(processors 1)
+  endif()
+  set(environment "LOCKFLIGHT_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  if(TARGET lockflight_program)
+    list(APPEND environment "LOCKFLIGHT_PROGRAM=$<TARGET_FILE:lockflight_program>")
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${labels}"
+    TIMEOUT ${timeout}
+    PROCESSORS ${processors}
+    ENVIRONMENT "${environment}")
+endfunction()
+
+function(lockflight_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "SOURCES;LABELS;LIBS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "lockflight_test(${name}): needs SOURCES; unknown: "
+      "'${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST arg_LABELS)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${name} PRIVATE lockflight::lockflight ${arg_LIBS} GTest::gtest_main)
+  # Tests are compiled often and run once: a third of the release build's time is saved.
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
+  add_dependencies(lockflight_tests ${name})
+  add_test(NAME ${name} COMMAND ${lockflight_test_launcher} $<TARGET_FILE:${name}>)
+  lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
+endfunction()
+
+function(lockflight_command_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_COMMAND)
+    message(FATAL_ERROR "lockflight_command_test(${name}): needs COMMAND; unknown: "
+      "'${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST arg_LABELS)
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
+endfunction()
+
+function(lockflight_compile_fail_test name file regex)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "lockflight_compile_fail_test(${name}): unknown: "
+      "'${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(LOCKFLIGHT_SANITIZE)
+    return()
+  endif()
+  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(compile "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
+    "-DINCLUDE=${PROJECT_SOURCE_DIR}/include" "-DFILE=${file}")
+  set(script -P "${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake")
+  add_test(NAME ${name} COMMAND ${compile} "-DREGEX=${regex}" ${script})
+  add_test(NAME ${name}.positive_control COMMAND ${compile} -DPOSITIVE_CONTROL=ON ${script})
+  lockflight_test_properties(${name} "${arg_LABELS}" "" "")
+  lockflight_test_properties(${name}.positive_control "${arg_LABELS}" "" "")
+endfunction()
