@@ -1,0 +1,139 @@
+// A decorator that counts operations by kind and class.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/fabric/decorator.hpp"
+
+namespace lockflight::fabric {
+
+/// What one participant has asked of its fabric. Names as in the bench's JSON.
+struct operation_counts {
+  // Network operations: posted, whatever their target.
+  std::uint64_t put = 0;
+  std::uint64_t get = 0;
+  std::uint64_t add = 0;
+  std::uint64_t fetch_add = 0;
+  std::uint64_t swap = 0;
+  std::uint64_t cas = 0;
+  std::uint64_t flush = 0;
+  std::uint64_t loopback = 0;  ///< those of the above, flushes apart, that went to the own node
+  // The own node's CPU.
+  std::uint64_t load = 0;  ///< loads, and awaits (each counts once, however long)
+  std::uint64_t store = 0;
+  std::uint64_t rmw = 0;
+
+  std::uint64_t messages = 0;  ///< sent
+
+  /// Posted operations together.
+  [[nodiscard]] constexpr std::uint64_t network() const {
+    return put + get + add + fetch_add + swap + cas;
+  }
+  constexpr operation_counts& operator+=(const operation_counts& o) {
+    put += o.put, get += o.get, add += o.add, fetch_add += o.fetch_add, swap += o.swap;
+    cas += o.cas, flush += o.flush, loopback += o.loopback;
+    load += o.load, store += o.store, rmw += o.rmw, messages += o.messages;
+    return *this;
+  }
+  friend constexpr bool operator==(const operation_counts&, const operation_counts&) = default;
+};
+
+/// Counts in plain integers of the participant: an increment an operation.
+template <rma::port Inner>
+class counting : public decorator<Inner> {
+  using base = decorator<Inner>;
+
+ public:
+  using base::base;
+
+  /// Counted since construction or the last reset.
+  [[nodiscard]] const operation_counts& counts() const { return counts_; }
+  void reset_counts() { counts_ = {}; }
+
+  template <class Cell>
+  void put(Cell to, rma::word value) {
+    posted(counts_.put, to.home);
+    base::put(to, value);
+  }
+  template <class Cell>
+  void get(Cell from, rma::word& result) {
+    posted(counts_.get, from.home);
+    base::get(from, result);
+  }
+  void add(rma::nic_cell to, rma::word value) {
+    posted(counts_.add, to.home);
+    base::add(to, value);
+  }
+  void fetch_add(rma::nic_cell at, rma::word value, rma::word& before) {
+    posted(counts_.fetch_add, at.home);
+    base::fetch_add(at, value, before);
+  }
+  void swap(rma::nic_cell at, rma::word value, rma::word& before) {
+    posted(counts_.swap, at.home);
+    base::swap(at, value, before);
+  }
+  void compare_swap(rma::nic_cell at, rma::word expected, rma::word desired, rma::word& before) {
+    posted(counts_.cas, at.home);
+    base::compare_swap(at, expected, desired, before);
+  }
+  void flush(rma::rank_t rank) {
+    ++counts_.flush;
+    base::flush(rank);
+  }
+  void flush() {
+    ++counts_.flush;
+    base::flush();
+  }
+
+  template <class Cell>
+  [[nodiscard]] rma::word load(Cell from) {
+    ++counts_.load;
+    return base::load(from);
+  }
+  template <class Cell>
+  void store(Cell to, rma::word value) {
+    ++counts_.store;
+    base::store(to, value);
+  }
+  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) {
+    ++counts_.rmw;
+    return base::cpu_fetch_add(at, value);
+  }
+  [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at, rma::word value) {
+    ++counts_.rmw;
+    return base::cpu_swap(at, value);
+  }
+  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at, rma::word expected,
+                                           rma::word desired) {
+    ++counts_.rmw;
+    return base::cpu_compare_swap(at, expected, desired);
+  }
+
+  template <class Cell, class Predicate>
+  rma::word await(Cell on, Predicate done) {
+    ++counts_.load;
+    return base::await(on, done);
+  }
+  // Through our own get and flush, so that every look over the network counts.
+  template <class Cell, class Predicate>
+  rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
+    return rma::poll_by_get(*this, from, done, back_off);
+  }
+
+  void send(rma::rank_t to, std::array<rma::word, 3> body)
+    requires rma::messaging_port<Inner>
+  {
+    ++counts_.messages;
+    base::send(to, body);
+  }
+
+ private:
+  void posted(std::uint64_t& kind, rma::rank_t target) {
+    ++kind;
+    if (this->on_my_node(target)) ++counts_.loopback;
+  }
+
+  operation_counts counts_;
+};
+
+}  // namespace lockflight::fabric

@@ -1,0 +1,113 @@
+// What the decorators share: a port that forwards everything to another one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::fabric {
+
+/// Forwards every operation. A decorator derives from it and hides what it changes; the types of
+/// the operations stay exact, so that a cpu RMW on a nic cell does not compile through a decorator
+/// either.
+template <rma::port Inner>
+class decorator {
+ public:
+  static constexpr rma::capability_set capabilities = Inner::capabilities;
+
+  explicit decorator(Inner& inner)
+      : inner_(inner),
+        node_of_(inner.machine().nodes_of_ranks().data()),
+        my_node_(node_of_[inner.rank()]) {}
+  decorator(const decorator&) = delete;
+  decorator& operator=(const decorator&) = delete;
+
+  [[nodiscard]] Inner& inner() { return inner_; }
+  [[nodiscard]] rma::rank_t rank() const { return inner_.rank(); }
+  [[nodiscard]] const rma::topology& machine() const { return inner_.machine(); }
+
+  template <class Cell>
+  void put(Cell to, rma::word value) {
+    inner_.put(to, value);
+  }
+  template <class Cell>
+  void get(Cell from, rma::word& result) {
+    inner_.get(from, result);
+  }
+  void add(rma::nic_cell to, rma::word value) { inner_.add(to, value); }
+  void fetch_add(rma::nic_cell at, rma::word value, rma::word& before) {
+    inner_.fetch_add(at, value, before);
+  }
+  void swap(rma::nic_cell at, rma::word value, rma::word& before) {
+    inner_.swap(at, value, before);
+  }
+  void compare_swap(rma::nic_cell at, rma::word expected, rma::word desired, rma::word& before) {
+    inner_.compare_swap(at, expected, desired, before);
+  }
+  void flush(rma::rank_t rank) { inner_.flush(rank); }
+  void flush() { inner_.flush(); }
+
+  template <class Cell>
+  [[nodiscard]] rma::word load(Cell from) {
+    return inner_.load(from);
+  }
+  template <class Cell>
+  void store(Cell to, rma::word value) {
+    inner_.store(to, value);
+  }
+  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) {
+    return inner_.cpu_fetch_add(at, value);
+  }
+  [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at, rma::word value) {
+    return inner_.cpu_swap(at, value);
+  }
+  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at, rma::word expected,
+                                           rma::word desired) {
+    return inner_.cpu_compare_swap(at, expected, desired);
+  }
+  void fence() { inner_.fence(); }
+
+  template <class Cell, class Predicate>
+  rma::word await(Cell on, Predicate done) {
+    return inner_.await(on, done);
+  }
+  template <class Cell, class Predicate>
+  rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
+    return inner_.poll(from, done, back_off);
+  }
+  void pause(std::uint64_t nanoseconds) { inner_.pause(nanoseconds); }
+
+  void send(rma::rank_t to, std::array<rma::word, 3> body)
+    requires rma::messaging_port<Inner>
+  {
+    inner_.send(to, body);
+  }
+  [[nodiscard]] rma::message receive()
+    requires rma::messaging_port<Inner>
+  {
+    return inner_.receive();
+  }
+  [[nodiscard]] bool try_receive(rma::message& got)
+    requires rma::messaging_port<Inner>
+  {
+    return inner_.try_receive(got);
+  }
+
+  template <class Cell>
+  [[nodiscard]] void* native_address(Cell c)
+    requires rma::native_port<Inner>
+  {
+    return inner_.native_address(c);
+  }
+
+ protected:
+  [[nodiscard]] bool on_my_node(rma::rank_t other) const { return node_of_[other] == my_node_; }
+
+ private:
+  Inner& inner_;
+  const int* node_of_;  // [rank]: asked at every posted operation, so one load away
+  int my_node_;
+};
+
+}  // namespace lockflight::fabric

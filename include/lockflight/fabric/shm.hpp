@@ -1,0 +1,330 @@
+// The shared-memory fabric: ranks are processes (or threads) of one machine, segments are one
+// shared mapping, every operation is a CPU instruction on it.
+//
+// Several nodes can be synthetic (topology), so that multi-level locks can be exercised anywhere:
+// an operation to another "node" is then the same instruction, and the counting decorator counts it
+// as remote.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lockflight/rma/participant.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::shm {
+
+/// The most ranks that one run may have.
+constexpr int most_ranks = 4096;
+
+/// How a rank waits: the phases it goes through, in this order, until what it awaits has come.
+struct wait_policy {
+  std::uint32_t spins = 0;   ///< looks with a pause instruction between them
+  std::uint32_t yields = 0;  ///< looks with sched_yield between them
+  bool park = true;          ///< then sleep in the kernel (futex) until somebody writes to the home
+
+  /// For this many ranks on this many cores: with a core for each rank, spin long; with more ranks
+  /// than cores, give way at once, since the one we wait for may be waiting for our core.
+  [[nodiscard]] static wait_policy choose(int ranks, int cores);
+  /// "auto", "spin", "yield" or "park". Throws std::invalid_argument that names them.
+  [[nodiscard]] static wait_policy parse(const std::string& name, int ranks, int cores);
+};
+
+namespace detail {
+
+/// Where the ranks that sleep on cells of one segment are woken: one a rank, on lines of its own.
+struct alignas(128) bell {
+  std::atomic<std::uint32_t> parked{0};  ///< how many sleep, or are about to
+  std::atomic<std::uint32_t> rung{0};    ///< the futex word; grows with every ring
+};
+
+/// A bounded queue of messages (Vyukov's, with one consumer).
+struct alignas(64) message_slot {
+  std::atomic<std::uint64_t> turn{0};
+  rma::message content;
+};
+struct alignas(128) mailbox_ends {
+  std::atomic<std::uint64_t> tail{0};
+  alignas(64) std::uint64_t head = 0;  ///< the receiver's alone
+};
+
+struct control;
+
+/// The shared mapping as this process sees it.
+struct segment_view {
+  control* shared = nullptr;
+  bell* bells = nullptr;
+  mailbox_ends* mailboxes = nullptr;
+  message_slot* slots = nullptr;  ///< slots_each of them for each rank
+  std::uint64_t slots_each = 0;   ///< a power of two
+  std::byte* cells = nullptr;
+  int stride_shift = 0;  ///< log2 of the bytes of one rank's cells
+};
+
+// Wherever an atomic read-modify-write is a full barrier for all accesses (x86's lock prefix), the
+// fences that the contract needs beside one cost nothing.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool rmw_is_fence = true;
+#else
+constexpr bool rmw_is_fence = false;
+#endif
+
+}  // namespace detail
+
+/// A rank's port on shared memory. Posted operations take effect at the call. Not thread-safe: it
+/// belongs to one participant.
+class port {
+ public:
+  static constexpr rma::capability_set capabilities{
+      .uniform_rmw = true, .messages = true, .native_memory = true, .fabric = "shm"};
+
+  port(rma::rank_t rank, const rma::topology& machine, const detail::segment_view& segment,
+       wait_policy waiting, bool fenced_stores)
+      : segment_(segment),
+        machine_(machine),
+        rank_(rank),
+        waiting_(waiting),
+        fenced_stores_(fenced_stores) {}
+  port(const port&) = delete;
+  port& operator=(const port&) = delete;
+
+  [[nodiscard]] rma::rank_t rank() const { return rank_; }
+  [[nodiscard]] const rma::topology& machine() const { return machine_; }
+
+  // ---- posted ----
+
+  // Release: what the participant wrote before the put is visible to whoever reads the put's value.
+  template <class Cell>
+  void put(Cell to, rma::word value) {
+    write(to, value);
+  }
+
+  // After a store of ours, posted operations must not overtake it (C12); a load would.
+  template <class Cell>
+  void get(Cell from, rma::word& result) {
+    order_after_writes();
+    result = at(from).load(std::memory_order_acquire);
+  }
+
+  void add(rma::nic_cell to, rma::word value) {
+    at(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to.home);
+  }
+  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
+    before = at(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to.home);
+  }
+  void swap(rma::nic_cell at_cell, rma::word value, rma::word& before) {
+    before = at(at_cell).exchange(value, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+  }
+  void compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
+                    rma::word& before) {
+    before = expected;
+    at(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+  }
+
+  // Everything has taken effect; what is left is that our later reads come after it (C7).
+  void flush(rma::rank_t) { order_after_writes(); }
+  void flush() { order_after_writes(); }
+
+  // ---- immediate ----
+
+  template <class Cell>
+  [[nodiscard]] rma::word load(Cell from) {
+    return at(from).load(std::memory_order_acquire);
+  }
+  template <class Cell>
+  void store(Cell to, rma::word value) {
+    static_assert(Cell::class_of != rma::cell_class::nic,
+                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
+    write(to, value);
+  }
+  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell to, rma::word value) {
+    const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to.home);
+    return before;
+  }
+  [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at_cell, rma::word value) {
+    const rma::word before = at(at_cell).exchange(value, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+    return before;
+  }
+  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at_cell, rma::word expected,
+                                           rma::word desired) {
+    at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+    return expected;
+  }
+  void fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+  // ---- waiting ----
+
+  template <class Cell, class Predicate>
+  rma::word await(Cell on, Predicate done) {
+    for (waiter w(*this, on.home);; w.step()) {
+      const rma::word now = at(on).load(std::memory_order_acquire);
+      if (done(now)) return now;
+    }
+  }
+
+  template <class Cell, class Predicate>
+  rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
+    return rma::poll_by_get(*this, from, done, back_off);
+  }
+
+  /// Stays away for about that long; with more ranks than cores it lets others run.
+  void pause(std::uint64_t nanoseconds);
+
+  // ---- messages ----
+
+  void send(rma::rank_t to, std::array<rma::word, 3> body);
+  [[nodiscard]] rma::message receive();
+  [[nodiscard]] bool try_receive(rma::message& got);
+
+  // ---- native memory ----
+
+  template <class Cell>
+  [[nodiscard]] void* native_address(Cell c) {
+    return &at(c);
+  }
+
+ private:
+  // Goes through the phases of the wait policy, one step at each failed look. Between the last look
+  // and falling asleep there is one more look, so that no wake-up is lost.
+  class waiter {
+   public:
+    waiter(port& p, rma::rank_t home) : port_(p), home_(home) {}
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+    ~waiter() {
+      if (armed_) disarm();
+    }
+    void step();
+
+   private:
+    void arm();
+    void disarm();
+    void sleep();
+
+    port& port_;
+    rma::rank_t home_;
+    std::uint32_t steps_ = 0;
+    bool armed_ = false;
+    std::uint32_t ticket_ = 0;
+  };
+
+  template <class Cell>
+  [[nodiscard]] std::atomic<rma::word>& at(Cell c) const {
+    std::byte* const address = segment_.cells +
+                               (static_cast<std::size_t>(c.home) << segment_.stride_shift) +
+                               std::size_t{c.index} * sizeof(rma::word);
+    return *reinterpret_cast<std::atomic<rma::word>*>(address);
+  }
+
+  template <class Cell>
+  void write(Cell to, rma::word value) {
+    at(to).store(value, std::memory_order_release);
+    unordered_writes_ = true;
+    if (fenced_stores_) order_after_writes();
+    ring(to.home);
+  }
+
+  // Our later reads come after our earlier writes.
+  void order_after_writes() {
+    if (!unordered_writes_) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+  void after_rmw(rma::rank_t home) {
+    if constexpr (detail::rmw_is_fence)
+      unordered_writes_ = false;
+    else
+      fence();
+    ring(home);
+  }
+
+  // Wakes who sleeps on a cell of `home`. The look at `parked` must come after the write: it does
+  // when a fence lies between (fenced_stores_, RMWs), else the sleeper makes it so (waiter::arm).
+  void ring(rma::rank_t home) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    detail::bell& b = segment_.bells[home];
+    if (b.parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake(b);
+  }
+  static void wake(detail::bell& b);
+
+  detail::segment_view segment_;
+  const rma::topology& machine_;
+  rma::rank_t rank_;
+  wait_policy waiting_;
+  bool fenced_stores_;
+  bool unordered_writes_ = false;
+  std::uint32_t pauses_ = 0;
+};
+
+/// What a run needs to know.
+struct config {
+  rma::topology machine = rma::topology::flat(1);
+  bool threads = false;  ///< ranks are threads of this process instead of processes
+  bool pin = true;       ///< bind each rank to a core
+  std::string waiting = "auto";
+  std::uint32_t words_per_rank = 1u << 17;  ///< rounded up to a power of two; committed lazily
+  int processors = 0;                       ///< cores to count on; 0: as many as there are
+};
+
+/// A rank died or threw. `what()` names it and says how.
+struct rank_failed : std::runtime_error {
+  rank_failed(rma::rank_t r, const std::string& how)
+      : std::runtime_error("rank " + std::to_string(r) + " " + how), rank(r) {}
+  rma::rank_t rank;
+};
+
+/// Thrown out of a wait in the other threads when one rank of a threaded run has failed.
+struct run_aborted : std::runtime_error {
+  run_aborted() : std::runtime_error("another rank failed") {}
+};
+
+/// Called by the parent about ten times a second while ranks run.
+using monitor = std::function<void()>;
+
+/// Runs `body` once on every rank and returns when all have returned. The ranks are forked from
+/// here, so that they see what the caller has prepared; what they change stays theirs, but for
+/// mappings that are shared. The segment has no name: nothing is left behind, whatever dies.
+///
+/// Throws rank_failed within a second of a rank's death, after ending the others; std::system_error
+/// when the system refuses memory or processes; std::invalid_argument on a bad config.
+void run_ports(const config& what, const std::function<void(port&)>& body,
+               const monitor& watch = nullptr);
+
+/// The same with a participant for each rank: what a program that locks wants.
+inline void run(const config& what, const std::function<void(rma::participant<port>&)>& body) {
+  run_ports(what, [&](port& p) {
+    rma::participant<port> me(p, what.words_per_rank);
+    body(me);
+  });
+}
+
+/// What hwloc finds: the levels that tell cores apart (packages, NUMA nodes, caches), with `ranks`
+/// ranks laid over the cores in order, neighbours on neighbours. One node: the machine is coherent.
+struct hardware {
+  rma::topology machine;
+  std::vector<std::string> level_names;  ///< [level - 1]: "machine", "package", …
+  std::vector<int> processor_of_rank;    ///< OS index of the processor that each rank is put on
+  int cores = 1;                         ///< cores this process may use
+  int processors = 1;                    ///< hardware threads this process may use
+};
+[[nodiscard]] hardware discover(int ranks);
+
+}  // namespace lockflight::shm

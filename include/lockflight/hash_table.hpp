@@ -1,0 +1,171 @@
+// A distributed hash table of 64-bit integers: a set that participants fill and search with
+// one-sided operations.
+//
+// Source: the DHT of "High-Performance Distributed RMA Locks", section 5.3, after the one of foMPI.
+// Every rank owns a *local volume*: a table of elements and an overflow heap for what collides,
+// both arrays of fixed size. An element is inserted by compare-and-swap; who loses takes an element
+// of the heap by incrementing the volume's next-free pointer, and a second compare-and-swap makes
+// it the chain's last. Nothing is ever removed.
+//
+// The operations are safe without a lock (the paper's foMPI-A): an insert takes effect with the
+// compare-and-swap that puts the key into the table or links its element, and a search finds every
+// key whose insert has returned. Locks around them are for whoever needs more than one operation to
+// be atomic, or wants to measure locks.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight {
+
+/// How many elements each local volume has. A chain's elements after the first come from the heap:
+/// n different keys need at most n of them.
+struct hash_table_shape {
+  std::uint32_t table = 1024;
+  std::uint32_t heap = 1024;
+};
+
+template <rma::port Port>
+class hash_table {
+ public:
+  /// The one key that cannot be stored, since fresh memory is an empty table.
+  static constexpr std::uint64_t reserved_key = ~std::uint64_t{0};
+
+  /// All participants construct it at the same point of their layout. No communication.
+  /// Throws std::length_error when segments are full, std::invalid_argument on a bad shape.
+  explicit hash_table(rma::participant<Port>& me, hash_table_shape shape = {})
+      : port_(me.port()), shape_(checked(shape)) {
+    next_free_ = me.cells().template take<rma::nic_cell>(1);
+    table_ = me.cells().template take<rma::nic_cell>(element_words * shape.table);
+    heap_ = me.cells().template take<rma::nic_cell>(element_words * shape.heap);
+  }
+
+  /// Whose local volume the key belongs to when the table is spread over all ranks.
+  [[nodiscard]] rma::rank_t volume_of(std::uint64_t key) const {
+    const auto ranks = static_cast<std::uint64_t>(port_.machine().ranks());
+    return static_cast<rma::rank_t>((scattered(key) >> 32) * ranks >> 32);
+  }
+
+  /// False if the key was there. Network operations: 1 compare-swap into a free place of the table;
+  /// on a collision, with c elements in the chain, 1 compare-swap, 2 c - 1 gets in c round trips to
+  /// look through them, and, if the key is new, 1 fetch-add + 1 put + 1 compare-swap.
+  /// Throws std::length_error when the heap is full, std::invalid_argument on the reserved key.
+  bool insert(std::uint64_t key) { return insert_at(volume_of(key), key); }
+
+  /// Whether the key is there. Network operations: 2 gets in 1 round trip for each element of the
+  /// chain that is looked at.
+  [[nodiscard]] bool contains(std::uint64_t key) { return contains_at(volume_of(key), key); }
+
+  /// The same in the local volume of a given rank, which the caller then uses for the key always.
+  bool insert_at(rma::rank_t volume, std::uint64_t key) {
+    const rma::word stored = to_stored(key);
+    element at{.where = first_of(volume, key)};
+    at.key = rma::compare_swap_now(port_, at.where, empty, stored);
+    if (at.key == empty) return true;
+
+    // Lost. The table's element was read but for its NEXT.
+    at.next = rma::get_now(port_, at.where + next_word);
+    std::uint64_t mine = none;
+    while (true) {
+      at = follow(volume, at, stored);
+      if (at.key == stored) return false;  // an element that we took meanwhile stays unused
+      if (mine == none) mine = take(volume, stored);
+      // The key is complete (put and flushed) before anybody can find the element.
+      at.next = rma::compare_swap_now(port_, at.where + next_word, none, mine);
+      if (at.next == none) return true;
+    }
+  }
+
+  [[nodiscard]] bool contains_at(rma::rank_t volume, std::uint64_t key) {
+    const rma::word stored = to_stored(key);
+    return follow(volume, read(first_of(volume, key)), stored).key == stored;
+  }
+
+  /// How many elements of a volume's heap were taken. 1 get.
+  [[nodiscard]] std::uint64_t heap_used(rma::rank_t volume) {
+    return rma::get_now(port_, next_free_.at(volume));
+  }
+
+ private:
+  // The words of an element.
+  static constexpr std::uint32_t key_word = 0;   // the key + 1, or `empty`
+  static constexpr std::uint32_t next_word = 1;  // the heap's element behind it, from 1, or `none`
+  static constexpr std::uint32_t element_words = 2;
+  static constexpr rma::word empty = 0;
+  static constexpr rma::word none = 0;
+
+  struct element {
+    rma::nic_cell where;
+    rma::word key = empty;
+    rma::word next = none;
+  };
+
+  [[nodiscard]] static hash_table_shape checked(hash_table_shape shape) {
+    constexpr std::uint32_t most = UINT32_MAX / element_words;
+    if (shape.table < 1 || shape.table > most || shape.heap > most)
+      throw std::invalid_argument("a hash table with " + std::to_string(shape.table) + " + " +
+                                  std::to_string(shape.heap) + " elements (accepted: 1 to " +
+                                  std::to_string(most) + " + 0 to " + std::to_string(most) + ")");
+    return shape;
+  }
+
+  [[nodiscard]] static rma::word to_stored(std::uint64_t key) {
+    if (key == reserved_key) throw std::invalid_argument("the key 2^64 - 1 cannot be stored");
+    return key + 1;
+  }
+
+  // The finalizer of splitmix64: the high half chooses the volume, the low half the place.
+  [[nodiscard]] static constexpr std::uint64_t scattered(std::uint64_t key) {
+    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9;
+    key = (key ^ (key >> 27)) * 0x94d049bb133111eb;
+    return key ^ (key >> 31);
+  }
+
+  [[nodiscard]] rma::nic_cell first_of(rma::rank_t volume, std::uint64_t key) const {
+    const std::uint64_t low = static_cast<std::uint32_t>(scattered(key));
+    const auto place = static_cast<std::uint32_t>(low * shape_.table >> 32);
+    return table_.at(volume) + element_words * place;
+  }
+
+  // Both gets in one round trip: whichever is older, the chain behind NEXT was complete when it was
+  // linked, and a key that came into the table in between came while we looked.
+  [[nodiscard]] element read(rma::nic_cell where) {
+    element e{.where = where};
+    port_.get(where + key_word, e.key);
+    port_.get(where + next_word, e.next);
+    port_.flush(where.home);
+    return e;
+  }
+
+  // From `at` on, the element with the key, or the chain's last.
+  [[nodiscard]] element follow(rma::rank_t volume, element at, rma::word stored) {
+    while (at.key != stored && at.next != none) {
+      const auto place = static_cast<std::uint32_t>(at.next - 1);
+      at = read(heap_.at(volume) + element_words * place);
+    }
+    return at;
+  }
+
+  // A fresh element of the heap with the key in it, its NEXT `none`. Returns its number from 1.
+  [[nodiscard]] rma::word take(rma::rank_t volume, rma::word stored) {
+    const rma::word taken = rma::fetch_add_now(port_, next_free_.at(volume), 1);
+    if (taken >= shape_.heap)
+      throw std::length_error("the overflow heap of rank " + std::to_string(volume) +
+                              "'s local volume is full: " + std::to_string(shape_.heap) +
+                              " elements");
+    const auto place = static_cast<std::uint32_t>(taken);
+    rma::put_now(port_, heap_.at(volume) + element_words * place + key_word, stored);
+    return taken + 1;
+  }
+
+  Port& port_;
+  hash_table_shape shape_;
+  rma::nic_cell next_free_;
+  rma::nic_cell table_;
+  rma::nic_cell heap_;
+};
+
+}  // namespace lockflight

@@ -1,0 +1,43 @@
+// What a lock says about itself: the facts behind `lockflight locks` and the bench's --set.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace lockflight::lock {
+
+enum class kind : std::uint8_t {
+  mutex,  ///< lock, unlock
+  rw,     ///< lock, unlock, lock_shared, unlock_shared
+};
+
+[[nodiscard]] constexpr std::string_view to_string(kind k) {
+  return k == kind::mutex ? "mutex" : "rw";
+}
+
+/// The facts of one lock. Bytes are those of the cells that it uses, before padding to cache lines.
+struct facts {
+  std::string_view name;  ///< as in the design's lock table; fixed
+  kind what;
+  std::string_view source;  ///< the paper and section it comes from
+  int bytes_home;           ///< per lock, at its home
+  int bytes_per_node;       ///< per lock, on each node (at default parameters, one level of nodes)
+  int bytes_per_participant;  ///< per participant and nesting depth, whatever the number of locks
+  bool needs_native_memory = false;  ///< runs on shm only
+  bool needs_messages = false;
+};
+
+/// One tunable number of a lock: a member of its `parameters`, with its range.
+template <class Parameters>
+struct parameter {
+  std::string_view name;
+  std::int64_t& (*of)(Parameters&);
+  std::int64_t min;
+  std::int64_t max;
+  std::string_view what;
+};
+
+/// The parameters of a lock that has none.
+struct no_parameters {};
+
+}  // namespace lockflight::lock

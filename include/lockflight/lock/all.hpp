@@ -1,0 +1,32 @@
+// The locks as a list, for programs that treat them all alike: the bench, the tests, the checker.
+#pragma once
+
+#include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/fompi_rw.hpp"
+#include "lockflight/lock/rma_mcs.hpp"
+#include "lockflight/lock/rma_rw.hpp"
+#include "lockflight/lock/spin.hpp"
+
+namespace lockflight::lock {
+
+/// A lock template as a value that can be passed around.
+template <template <class> class Lock>
+struct family {
+  template <class Port>
+  using on = Lock<Port>;
+};
+
+template <class... Families>
+struct families {
+  /// Calls `visit(Families{})` for each, in order.
+  template <class Visit>
+  static void for_each(Visit visit) {
+    (visit(Families{}), ...);
+  }
+};
+
+/// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline.
+using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>,
+                     family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>>;
+
+}  // namespace lockflight::lock

@@ -1,0 +1,37 @@
+// What it means to be a lock here: the std names, so that std's guards work with every one.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "lockflight/lock/about.hpp"
+
+namespace lockflight::lock {
+
+/// BasicLockable, with facts. A handle belongs to one participant and is not recursive.
+template <class L>
+concept exclusive = requires(L l) {
+  { L::about } -> std::convertible_to<facts>;
+  l.lock();
+  l.unlock();
+};
+
+/// The shared half too: works with std::shared_lock.
+template <class L>
+concept shared = exclusive<L> && requires(L l) {
+  l.lock_shared();
+  l.unlock_shared();
+};
+
+/// Lockable: an attempt that finds the lock taken withdraws and leaves no trace.
+template <class L>
+concept can_try = exclusive<L> && requires(L l) {
+  { l.try_lock() } -> std::same_as<bool>;
+};
+
+template <class L>
+concept can_try_shared = shared<L> && requires(L l) {
+  { l.try_lock_shared() } -> std::same_as<bool>;
+};
+
+}  // namespace lockflight::lock

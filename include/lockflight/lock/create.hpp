@@ -1,0 +1,27 @@
+// Creating a lock together with its words.
+#pragma once
+
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::lock {
+
+/// A lock that takes its words from the participant's layout when it is constructed. All
+/// participants construct the same locks in the same order; no communication is needed, since fresh
+/// cells are 0 and that means free.
+template <class Lock, rma::port Port>
+class created : public Lock {
+ public:
+  explicit created(rma::participant<Port>& me, const typename Lock::parameters& set = {},
+                   rma::rank_t home = 0)
+      : Lock(me, Lock::cells::place(me.cells(), me.machine(), set, home), set) {}
+};
+
+/// `auto lock = lock::create<lock::d_mcs>(me);`
+template <template <class> class Lock, rma::port Port>
+[[nodiscard]] created<Lock<Port>, Port> create(rma::participant<Port>& me,
+                                               const typename Lock<Port>::parameters& set = {},
+                                               rma::rank_t home = 0) {
+  return created<Lock<Port>, Port>(me, set, home);
+}
+
+}  // namespace lockflight::lock

@@ -1,0 +1,197 @@
+// The distributed counter (DC) of rma-rw: how many readers are in, or that a writer is.
+//
+// Source: "High-Performance Distributed RMA Locks", sections 3.2.1 and 3.3.3 to 3.3.6, Listings 6,
+// 9 and 10. Every T_DC-th rank hosts a physical counter of two words, ARRIVE and DEPART; a reader
+// uses one of them, c(p), a writer takes them all. rma_rw.hpp lists what is mended here (M1 to M4).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::lock {
+
+/// c(p): the rank that hosts p's counter. T_DC = 0 places counters by the machine: one on each
+/// node, or one on each rank where there is a single node.
+[[nodiscard]] inline rma::rank_t counter_host(const rma::topology& machine, std::int64_t t_dc,
+                                              rma::rank_t p) {
+  if (t_dc > 0) return static_cast<rma::rank_t>(p / t_dc * t_dc);
+  return machine.nodes() == 1 ? p : machine.leader_of(p, machine.node_level());
+}
+
+template <rma::port Port>
+class distributed_counter {
+ public:
+  /// ARRIVE and DEPART at the same index on every rank; used on the ranks that c(p) names.
+  struct cells {
+    rma::nic_cell words;
+
+    static cells place(rma::layout& in) { return {in.take<rma::nic_cell>(2)}; }
+  };
+
+  distributed_counter(rma::participant<Port>& me, const cells& where, std::int64_t t_dc,
+                      std::int64_t t_r)
+      : port_(me.port()),
+        t_r_(static_cast<rma::word>(t_r)),
+        mine_(where, counter_host(me.machine(), t_dc, me.rank())),
+        here_(me.machine().same_node(mine_.arrive.home, me.rank())),
+        all_(me.memory()) {
+    std::size_t counters = 0;
+    for (rma::rank_t p = 0; p < me.machine().ranks(); ++p)
+      if (counter_host(me.machine(), t_dc, p) == p) ++counters;
+    all_.reserve(counters);
+    for (rma::rank_t p = 0; p < me.machine().ranks(); ++p)
+      if (counter_host(me.machine(), t_dc, p) == p) all_.push_back({counter(where, p)});
+  }
+
+  // ---- for readers: their own counter ----
+
+  /// Takes a ticket: a +1 in ARRIVE, returned as it was before. Below T_R it lets the reader enter.
+  [[nodiscard]] rma::word arrive() { return rma::fetch_add_now(port_, mine_.arrive, 1); }
+
+  /// Gives the ticket back: the reader did not enter.
+  void back_off() { add_now(mine_.arrive, ~rma::word{0}); }
+
+  /// Listing 10. Complete before it returns: a writer that waits for it sees it without our help.
+  void depart() { add_now(mine_.depart, 1); }
+
+  /// Listing 6, reset_counter, as a reader may do it (M2), with a ticket in hand and no writer in
+  /// the queue. True if somebody had departed, so that ARRIVE is back at T_R or below with our
+  /// ticket in it. Only the reader whose ticket is T_R calls it: ARRIVE stays above T_R until it is
+  /// done, so there is one reset at a time.
+  [[nodiscard]] bool reset_by_reader() {
+    const rma::word departed = rma::get_now(port_, mine_.depart);
+    if (departed == 0) return false;
+    // M4: DEPART first, and complete, then ARRIVE.
+    add_now(mine_.depart, 0 - departed);
+    add_now(mine_.arrive, 0 - departed);
+    return true;
+  }
+
+  /// Waits until no writer has the counter, and returns ARRIVE. Local if the counter is on our
+  /// node.
+  [[nodiscard]] rma::word await_readers_mode(rma::backoff back_off) {
+    const auto no_writer = [](rma::word arrived) { return arrived < write_flag; };
+    return here_ ? port_.await(mine_.arrive, no_writer)
+                 : port_.poll(mine_.arrive, no_writer, back_off);
+  }
+
+  // ---- for a writer that heads the root's queue: all counters, one flush a round ----
+
+  /// A writer's waits begin here: forgets what the last one saw.
+  void start_look() {
+    for (seen& c : all_) c.done = c.compared = false;
+  }
+
+  /// M1, first half (section 3.3.3): true once at every counter either no reader was in when we
+  /// looked, or T_R have entered, and no more will while we stand in the queue. 1 round, 2 gets for
+  /// each counter that has not passed yet.
+  [[nodiscard]] bool readers_had_their_turn() {
+    for (seen& c : all_) {
+      if (c.done) continue;
+      port_.get(c.at.arrive, c.arrived);
+      port_.get(c.at.depart, c.departed);
+    }
+    port_.flush();
+    for (seen& c : all_) c.done = c.done || c.arrived == c.departed || c.arrived >= t_r_;
+    return all_done();
+  }
+
+  /// Listing 6, set_counters_to_WRITE: no reader enters from now on. 1 round, 1 fetch-add a
+  /// counter.
+  void take_from_readers() {
+    for (seen& c : all_) port_.fetch_add(c.at.arrive, write_flag, c.arrived);
+    port_.flush();
+    for (seen& c : all_) c.arrived += write_flag;
+  }
+
+  /// M1, second half: true once every reader has left. A counter is drained when ARRIVE, less the
+  /// flag, equals DEPART. M4: the DEPART of this round is compared with an ARRIVE that was complete
+  /// before the round; read together, a reader's reset between the two could hide a reader. ARRIVE
+  /// may be too high, by readers that are about to back off, never too low, since nobody enters. 1
+  /// round.
+  [[nodiscard]] bool readers_are_gone() {
+    for (seen& c : all_) {
+      if (c.done) continue;
+      port_.get(c.at.depart, c.departed);
+      if (c.compared) port_.get(c.at.arrive, c.arrived_now);
+    }
+    port_.flush();
+    for (seen& c : all_) {
+      if (c.done) continue;
+      c.done = c.arrived - write_flag == c.departed;
+      if (c.compared) c.arrived = c.arrived_now;
+      c.compared = true;
+    }
+    return all_done();
+  }
+
+  /// Forgets the readers that came and went, while the flag keeps others out: nobody looks at the
+  /// counters in between, so the order does not matter. Complete at once, since another writer, who
+  /// knows nothing of it, may be the one that lets the readers in again. No operation where no
+  /// reader had been.
+  void forget_departed() {
+    bool posted = false;
+    for (seen& c : all_) {
+      if (c.departed == 0) continue;
+      port_.add(c.at.depart, 0 - c.departed);
+      port_.add(c.at.arrive, 0 - c.departed);
+      posted = true;
+    }
+    if (posted) port_.flush();
+  }
+
+  /// Listing 6, reset_counters: readers may enter. 1 round, 1 add a counter.
+  void give_to_readers() {
+    for (seen& c : all_) port_.add(c.at.arrive, 0 - write_flag);
+    port_.flush();
+  }
+
+ private:
+  /// A physical counter.
+  struct counter {
+    counter(const cells& where, rma::rank_t host)
+        : arrive(where.words.at(host)), depart(arrive + 1) {}
+
+    rma::nic_cell arrive;  // ARRIVE: readers that came, and the WRITE flag
+    rma::nic_cell depart;  // DEPART: readers that went
+  };
+
+  /// What a writer has seen of a counter. The results of posted gets land in it.
+  struct seen {
+    counter at;
+    rma::word arrived = 0;
+    rma::word departed = 0;
+    rma::word arrived_now = 0;
+    bool done = false;      // nothing left to wait for here in this phase
+    bool compared = false;  // `arrived` has served in a comparison: ARRIVE must be read anew
+  };
+
+  // Above any count of readers, and far enough below 2^64 that backing off never borrows from it.
+  static constexpr rma::word write_flag = rma::word{1} << 62;
+
+  // Flushed, else whoever waits for it would see it only when we happen to flush something else.
+  void add_now(rma::nic_cell to, rma::word value) {
+    port_.add(to, value);
+    port_.flush(to.home);
+  }
+
+  // True once all are done, and then ready for the next phase.
+  [[nodiscard]] bool all_done() {
+    for (const seen& c : all_)
+      if (!c.done) return false;
+    start_look();
+    return true;
+  }
+
+  Port& port_;
+  rma::word t_r_;
+  counter mine_;  // c(p)
+  bool here_;     // it is on our node
+  std::pmr::vector<seen> all_;
+};
+
+}  // namespace lockflight::lock

@@ -1,0 +1,119 @@
+// rma-mcs: the topology-aware MCS lock, a tree of queues with one queue for each machine element.
+//
+// Source: "High-Performance Distributed RMA Locks", section 3.5 (RMA-MCS consists of DQs and DT),
+// Listings 4 and 5 at all levels; queue_tree.hpp says how they are read and where they are mended.
+//
+// Order: first come, first served inside an element; between elements of level i the lock moves on
+// after at most T_L,i passings inside one, or when nobody waits there.
+// Fairness bound: a waiter at level i is overtaken by at most the passings that the thresholds of
+// the levels below allow to each participant ahead of it in its queue. Network operations, N
+// levels: uncontended N swaps + N compare-swaps; handoff inside an element 1 put; handoff between
+// two elements of level i, one more put (or compare-swap) for each level left.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lockflight/lock/about.hpp"
+#include "lockflight/lock/queue_tree.hpp"
+
+namespace lockflight::lock {
+
+struct rma_mcs_parameters {
+  // T_L,1 does not apply: at the root there is no other element to pass the lock to (section 3.5).
+  locality_thresholds t_l{0, 32, 32, 32};
+
+  [[nodiscard]] static constexpr auto all() {
+    return std::array{
+        parameter<rma_mcs_parameters>{"T_L2", [](auto& p) -> std::int64_t& { return p.t_l[1]; }, 0,
+                                      tree_status::most_count,
+                                      "T_L,2: passings inside an element of level 2 in a row"},
+        parameter<rma_mcs_parameters>{"T_L3", [](auto& p) -> std::int64_t& { return p.t_l[2]; }, 0,
+                                      tree_status::most_count, "T_L,3: the same at level 3"},
+        parameter<rma_mcs_parameters>{"T_L4", [](auto& p) -> std::int64_t& { return p.t_l[3]; }, 0,
+                                      tree_status::most_count, "T_L,4: the same at level 4"},
+    };
+  }
+};
+
+template <rma::port Port>
+class rma_mcs {
+  using tree = queue_tree<Port>;
+  using order = tree_status::order;
+
+ public:
+  static constexpr facts about{
+      .name = "rma-mcs",
+      .what = kind::mutex,
+      .source = "High-Performance Distributed RMA Locks, sections 3.2 and 3.5",
+      .bytes_home = 8,
+      .bytes_per_node = 16,
+      .bytes_per_participant = 16,
+  };
+  using parameters = rma_mcs_parameters;
+
+  struct cells {
+    typename tree::cells queues;
+
+    static cells place(rma::layout& in, const rma::topology& machine, const parameters&,
+                       rma::rank_t home) {
+      return {tree::cells::place(in, machine, home)};
+    }
+  };
+
+  /// How often a waiter can be overtaken by those who came later.
+  [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
+                                                   const parameters& set) {
+    return tree_most_overtaken(machine, set.t_l);
+  }
+
+  rma_mcs(rma::participant<Port>& me, const cells& where, const parameters& set = {})
+      : tree_(me, where.queues), set_(set) {}
+
+  void lock() {
+    tree_.take_line();
+    for (int level = tree_.levels(); level >= 1; --level)
+      if (tree_.enter(level) == order::enter) return;
+  }
+
+  /// Takes the lock if every queue on the way up is empty; else leaves those it entered.
+  /// At most N compare-swaps up and as many back.
+  [[nodiscard]] bool try_lock() {
+    tree_.take_line();
+    for (int level = tree_.levels(); level >= 1; --level) {
+      if (tree_.try_enter(level)) continue;
+      while (++level <= tree_.levels())
+        tree_.leave(level, rma::null_ref, tree_status(order::acquire_parent));
+      tree_.give_back_line();
+      return false;
+    }
+    return true;
+  }
+
+  void unlock() {
+    release(tree_.levels());
+    tree_.give_back_line();
+  }
+
+ private:
+  void release(int level) {
+    const rma::word succ = tree_.successor(level);
+    if (level == 1) {
+      // At the root the lock is always passed on; its passings are not counted.
+      tree_.leave(1, succ, tree_status(order::enter));
+    } else if (succ != rma::null_ref &&
+               tree_.status.count(level) < set_.t_l[static_cast<std::size_t>(level - 1)]) {
+      tree_.tell(succ, tree_.status.passed_at(level));
+    } else {
+      // Nobody known behind us, or T_L,i reached: first the parent's queue, so that whoever we send
+      // up finds our element's entry out of it, then ours.
+      release(level - 1);
+      tree_.leave(level, succ, tree_status(order::acquire_parent));
+    }
+  }
+
+  tree tree_;
+  parameters set_;
+};
+
+}  // namespace lockflight::lock

@@ -1,0 +1,68 @@
+// Cells: the words that locks are made of, and the classes that say who may read-modify-write them.
+//
+// The class of a cell is part of its type, so that an access which a network would not make atomic
+// does not compile. It is Table 1 of the ALock paper (ALock: Asymmetric Lock Primitive for RDMA
+// Systems, section 2) as a type system. docs/contract.md, clauses C1 to C4, is the full text.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace lockflight::rma {
+
+/// The unit of atomicity: an aligned 8-byte word.
+using word = std::uint64_t;
+
+/// A participant's number, 0 to P - 1. (The papers count from 1.)
+using rank_t = std::int32_t;
+
+/// Who may read-modify-write a cell.
+enum class cell_class : std::uint8_t {
+  cpu,    ///< only CPU atomics, only by participants on the owner's node
+  nic,    ///< only through the fabric, by anyone; from the owner's node this is loopback
+  plain,  ///< nobody: it is only read and written
+};
+
+/// The global address of a cell: the rank that owns it and its index, in words, in that rank's
+/// segment. 8 bytes, trivially copyable; `to_word` makes it storable in another cell.
+template <cell_class Class>
+struct cell {
+  static constexpr cell_class class_of = Class;
+
+  rank_t home = -1;
+  std::uint32_t index = 0;
+
+  /// The cell `words` further on in the same segment.
+  [[nodiscard]] constexpr cell operator+(std::uint32_t words) const {
+    return {home, index + words};
+  }
+  /// The cell with the same index in the segment of `rank` (segments are symmetric, clause C20).
+  [[nodiscard]] constexpr cell at(rank_t rank) const { return {rank, index}; }
+
+  friend constexpr auto operator<=>(const cell&, const cell&) = default;
+};
+
+using cpu_cell = cell<cell_class::cpu>;
+using nic_cell = cell<cell_class::nic>;
+using plain_cell = cell<cell_class::plain>;
+
+/// A reference to a cell, packed into a word. 0 is "no cell": index 0 is never given out (C21), so
+/// that memory full of zeroes is memory full of null references.
+constexpr word null_ref = 0;
+
+template <cell_class Class>
+[[nodiscard]] constexpr word to_word(cell<Class> c) {
+  return (static_cast<word>(static_cast<std::uint32_t>(c.home)) << 32) | c.index;
+}
+
+/// The inverse of `to_word`. The caller names the class that the cell was packed with.
+template <class Cell>
+[[nodiscard]] constexpr Cell from_word(word ref) {
+  return {static_cast<rank_t>(ref >> 32), static_cast<std::uint32_t>(ref)};
+}
+
+static_assert(sizeof(nic_cell) == sizeof(word), "a global reference is 8 bytes");
+static_assert(from_word<plain_cell>(to_word(plain_cell{7, 42})) == plain_cell{7, 42});
+static_assert(to_word(plain_cell{0, 1}) != null_ref);
+
+}  // namespace lockflight::rma

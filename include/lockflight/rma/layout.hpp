@@ -1,0 +1,48 @@
+// Where cells live: a symmetric heap, handed out from the bottom.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "lockflight/rma/cell.hpp"
+
+namespace lockflight::rma {
+
+/// Words of a cache line. Blocks start on a line, so that two locks never share one by accident.
+constexpr std::uint32_t line_words = 8;
+
+/// Hands out indices that are valid in every rank's segment (as OpenSHMEM's symmetric heap does).
+///
+/// Every participant makes the same requests in the same order and so gets the same answers,
+/// without communication (C20). Memory that nobody touches costs nothing: segments are committed
+/// lazily. All cells start as 0 (C22), and every lock's free state is all zeroes.
+class layout {
+ public:
+  /// `words` is the size of each rank's segment.
+  explicit layout(std::uint32_t words) : limit_(words) {}
+
+  /// `count` consecutive cells of the class at the same index on every rank, starting on a cache
+  /// line. The home of what is returned is rank 0; `.at(rank)` names the others. Throws
+  /// std::length_error when segments are full.
+  template <class Cell>
+  [[nodiscard]] Cell take(std::uint32_t count) {
+    // In 64 bits: at the end of the largest segment the next line's index has 33.
+    const std::uint64_t start = (std::uint64_t{next_} + line_words - 1) / line_words * line_words;
+    if (start + count > limit_)
+      throw std::length_error("segments are full: " + std::to_string(count) + " cells asked, " +
+                              std::to_string(limit_ > start ? limit_ - start : 0) + " of " +
+                              std::to_string(limit_) + " left");
+    next_ = static_cast<std::uint32_t>(start + count);
+    return {0, static_cast<std::uint32_t>(start)};
+  }
+
+  [[nodiscard]] std::uint32_t used() const { return next_; }
+  [[nodiscard]] std::uint32_t limit() const { return limit_; }
+
+ private:
+  std::uint32_t next_ = line_words;  // the first line stays unused: index 0 is null_ref (C21)
+  std::uint32_t limit_;
+};
+
+}  // namespace lockflight::rma

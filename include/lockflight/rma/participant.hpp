@@ -1,0 +1,77 @@
+// A participant: one thread of control that locks. It owns the queue nodes that its locks use.
+#pragma once
+
+#include <bit>
+#include <cassert>
+#include <cstdint>
+#include <memory_resource>
+#include <stdexcept>
+
+#include "lockflight/rma/layout.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::rma {
+
+/// A queue node: one cache line of plain cells in the participant's own segment. Each lock says in
+/// its file what the words of a line mean to it. Lines belong to participants, one for each lock
+/// held or awaited at the same time (nesting depth), never to locks.
+struct line {
+  plain_cell first;
+
+  [[nodiscard]] constexpr plain_cell operator[](std::uint32_t i) const { return first + i; }
+};
+
+/// A port together with what its holder brings to every lock: a layout in which locks find their
+/// cells, and a few queue nodes. All participants of a fabric are made alike and create their locks
+/// in the same order (C20).
+template <port Port>
+class participant {
+ public:
+  /// How many queue locks a participant can hold or await at the same time.
+  static constexpr int most_nested = 32;
+
+  /// `words` is the size of each rank's segment, `memory` where locks keep private tables. Costs no
+  /// communication.
+  participant(Port& p, std::uint32_t words,
+              std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : port_(p),
+        layout_(words),
+        lines_(layout_.take<plain_cell>(most_nested * line_words)),
+        memory_(memory) {}
+
+  participant(const participant&) = delete;
+  participant& operator=(const participant&) = delete;
+
+  [[nodiscard]] Port& port() { return port_; }
+  [[nodiscard]] layout& cells() { return layout_; }
+  /// For what a lock must remember beyond its handle. A lock keeps nothing of its own elsewhere:
+  /// the checker goes back to an earlier moment by restoring a participant's stack and this memory.
+  [[nodiscard]] std::pmr::memory_resource* memory() const { return memory_; }
+  [[nodiscard]] rank_t rank() const { return port_.rank(); }
+  [[nodiscard]] const topology& machine() const { return port_.machine(); }
+
+  /// A queue node that is in no queue. Throws std::length_error past `most_nested`.
+  [[nodiscard]] line take_line() {
+    if (free_ == 0) throw std::length_error("more than 32 locks held at once by one participant");
+    const int slot = std::countr_zero(free_);
+    free_ &= free_ - 1;
+    return {lines_.at(rank()) + static_cast<std::uint32_t>(slot) * line_words};
+  }
+
+  /// Gives back a line that no queue and no other participant refers to any more.
+  void give_back(line l) {
+    const std::uint32_t slot = (l.first.index - lines_.index) / line_words;
+    assert((free_ & (1u << slot)) == 0 && "a line is given back once");
+    free_ |= 1u << slot;
+  }
+
+ private:
+  Port& port_;
+  layout layout_;
+  plain_cell lines_;
+  std::pmr::memory_resource* memory_;
+  std::uint32_t free_ = ~0u;
+  static_assert(most_nested == 32, "one bit of free_ for each line");
+};
+
+}  // namespace lockflight::rma

@@ -1,0 +1,156 @@
+// The contract between locks and fabrics. A port is what a participant holds; everything that a
+// lock does to shared memory, waiting included, is a call on it. docs/contract.md numbers the
+// clauses.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include "lockflight/rma/backoff.hpp"
+#include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/topology.hpp"
+
+namespace lockflight::rma {
+
+/// What a fabric declares beyond the contract's minimum. A lock may use a capability with
+/// `if constexpr (Port::capabilities.x)`, never assume it (C30).
+struct capability_set {
+  bool uniform_rmw = false;    ///< cpu and nic RMWs are atomic with each other
+  bool messages = false;       ///< send, receive and try_receive exist
+  bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
+  std::string_view fabric = "";
+};
+
+/// A short two-sided message (C27).
+struct message {
+  rank_t from = -1;
+  std::array<word, 3> body{};
+
+  friend constexpr bool operator==(const message&, const message&) = default;
+};
+
+/// Stands in a concept for "any predicate on a word".
+struct any_predicate {
+  constexpr bool operator()(word) const { return true; }
+};
+
+/// What every fabric offers. Posted operations take effect at any moment between the call and the
+/// flush that completes them, in any order (C5, C6); their results are valid after it. Immediate
+/// ones reach only cells of the own node. Costs are in network operations: a posted operation is
+/// one, whatever its target; an immediate one is none.
+template <class P>
+concept port = requires(P p, const P cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value,
+                        word& result, rank_t rank, backoff back_off, std::uint64_t nanoseconds) {
+  { P::capabilities } -> std::convertible_to<capability_set>;
+  { cp.rank() } -> std::same_as<rank_t>;
+  { cp.machine() } -> std::same_as<const topology&>;
+
+  // Posted: complete at flush (C5 to C9).
+  p.put(cc, value), p.put(nc, value), p.put(pc, value);
+  p.get(cc, result), p.get(nc, result), p.get(pc, result);
+  p.add(nc, value);
+  p.fetch_add(nc, value, result);
+  p.swap(nc, value, result);
+  p.compare_swap(nc, value, value, result);  // (cell, expected, desired, before)
+  p.flush(rank);
+  p.flush();
+
+  // Immediate: cells of the own node (C10 to C15). There is no store on a nic cell: a NIC's
+  // read-modify-write could swallow it.
+  { p.load(cc) } -> std::same_as<word>;
+  { p.load(nc) } -> std::same_as<word>;
+  { p.load(pc) } -> std::same_as<word>;
+  p.store(cc, value), p.store(pc, value);
+  { p.cpu_fetch_add(cc, value) } -> std::same_as<word>;
+  { p.cpu_swap(cc, value) } -> std::same_as<word>;
+  { p.cpu_compare_swap(cc, value, value) } -> std::same_as<word>;  // (cell, expected, desired)
+  p.fence();
+
+  // Waiting (C16 to C19).
+  { p.await(cc, any_predicate{}) } -> std::same_as<word>;
+  { p.await(nc, any_predicate{}) } -> std::same_as<word>;
+  { p.await(pc, any_predicate{}) } -> std::same_as<word>;
+  { p.poll(nc, any_predicate{}, back_off) } -> std::same_as<word>;
+  { p.poll(pc, any_predicate{}, back_off) } -> std::same_as<word>;
+  p.pause(nanoseconds);
+};
+
+/// A port with two-sided messages (C27 to C29).
+template <class P>
+concept messaging_port = port<P> && P::capabilities.messages &&
+                         requires(P p, rank_t to, std::array<word, 3> body, message& got) {
+                           p.send(to, body);
+                           { p.receive() } -> std::same_as<message>;
+                           { p.try_receive(got) } -> std::same_as<bool>;
+                         };
+
+/// A port whose cells are ordinary memory of this process (only the baselines use it).
+template <class P>
+concept native_port = port<P> && P::capabilities.native_memory && requires(P p, plain_cell c) {
+  { p.native_address(c) } -> std::same_as<void*>;
+};
+
+// Posted operations that are needed at once: post, flush, return the result. One round trip each.
+
+template <port Port, class Cell>
+[[nodiscard]] word get_now(Port& p, Cell from) {
+  word result = 0;
+  p.get(from, result);
+  p.flush(from.home);
+  return result;
+}
+
+template <port Port>
+[[nodiscard]] word fetch_add_now(Port& p, nic_cell at, word value) {
+  word before = 0;
+  p.fetch_add(at, value, before);
+  p.flush(at.home);
+  return before;
+}
+
+template <port Port>
+[[nodiscard]] word swap_now(Port& p, nic_cell at, word value) {
+  word before = 0;
+  p.swap(at, value, before);
+  p.flush(at.home);
+  return before;
+}
+
+/// Returns what the cell held: it was replaced by `desired` if that is `expected`.
+template <port Port>
+[[nodiscard]] word compare_swap_now(Port& p, nic_cell at, word expected, word desired) {
+  word before = 0;
+  p.compare_swap(at, expected, desired, before);
+  p.flush(at.home);
+  return before;
+}
+
+template <port Port, class Cell>
+void put_now(Port& p, Cell to, word value) {
+  p.put(to, value);
+  p.flush(to.home);
+}
+
+/// Predicates for await and poll that say what they wait for.
+[[nodiscard]] constexpr auto differs_from(word unwanted) {
+  return [unwanted](word now) { return now != unwanted; };
+}
+[[nodiscard]] constexpr auto equals(word wanted) {
+  return [wanted](word now) { return now == wanted; };
+}
+
+/// `poll` for fabrics that have no better way: get, look, stay away, again.
+template <class Port, class Cell, class Predicate>
+word poll_by_get(Port& p, Cell from, Predicate done, backoff back_off) {
+  while (true) {
+    word now = 0;
+    p.get(from, now);
+    p.flush(from.home);
+    if (done(now)) return now;
+    p.pause(back_off.next());
+  }
+}
+
+}  // namespace lockflight::rma

@@ -1,0 +1,147 @@
+// The machine as a tree of elements: level 1 is the whole machine, level N its smallest elements.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockflight/rma/cell.hpp"
+
+namespace lockflight::rma {
+
+/// Which element of each level a rank belongs to (the RMA paper's e(p, i)), and which level is the
+/// *node*, the largest element whose ranks share coherent memory.
+///
+/// Levels count from 1 as in the papers, elements and ranks from 0. Built once and shared by all
+/// participants of a process; look-ups are O(1).
+class topology {
+ public:
+  /// `element_of_level[i - 1][rank]` is rank's element at level i. Level 1 must be all zeroes and
+  /// each level must refine the one above; `node_level` is in 1..N. Throws std::invalid_argument.
+  topology(std::vector<std::vector<int>> element_of_level, int node_level)
+      : element_of_(std::move(element_of_level)), node_level_(node_level) {
+    if (element_of_.empty() || element_of_.front().empty())
+      throw std::invalid_argument("a topology needs at least one level and one rank");
+    if (node_level_ < 1 || node_level_ > levels())
+      throw std::invalid_argument("node level " + std::to_string(node_level_) + " is not in 1.." +
+                                  std::to_string(levels()));
+    for (std::size_t i = 0; i < element_of_.size(); ++i) collect_leaders(i);
+  }
+
+  /// A balanced tree: `fanouts` = {2, 4} is 2 elements of 4 ranks below the machine. The nodes are
+  /// the elements of `node_level`; 0 means the smallest elements. Throws std::invalid_argument.
+  static topology balanced(const std::vector<int>& fanouts, int node_level = 0) {
+    std::vector<std::vector<int>> element_of;
+    std::size_t ranks = 1;
+    for (const int fanout : fanouts) {
+      if (fanout < 1)
+        throw std::invalid_argument("a level of " + std::to_string(fanout) + " elements");
+      ranks *= static_cast<std::size_t>(fanout);
+    }
+    std::size_t elements = 1;
+    for (const int fanout : fanouts) {
+      std::vector<int> level(ranks);
+      for (std::size_t r = 0; r < ranks; ++r) level[r] = static_cast<int>(r / (ranks / elements));
+      element_of.push_back(std::move(level));
+      elements *= static_cast<std::size_t>(fanout);
+    }
+    const int levels = static_cast<int>(fanouts.size());
+    return topology(std::move(element_of), node_level == 0 ? levels : node_level);
+  }
+
+  /// One element: `ranks` ranks that share memory.
+  static topology flat(int ranks) { return balanced({ranks}); }
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(element_of_.front().size()); }
+  /// N, the number of levels.
+  [[nodiscard]] int levels() const { return static_cast<int>(element_of_.size()); }
+  [[nodiscard]] int node_level() const { return node_level_; }
+  /// N_i, the number of elements at a level.
+  [[nodiscard]] int elements(int level) const { return static_cast<int>(leaders(level).size()); }
+  [[nodiscard]] int nodes() const { return elements(node_level_); }
+
+  /// e(p, i): the element that `rank` belongs to at `level`.
+  [[nodiscard]] int element_of(rank_t rank, int level) const {
+    return element_of_[static_cast<std::size_t>(level - 1)][static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] int node_of(rank_t rank) const { return element_of(rank, node_level_); }
+  /// [rank], for whoever asks all the time.
+  [[nodiscard]] const std::vector<int>& nodes_of_ranks() const {
+    return element_of_[static_cast<std::size_t>(node_level_ - 1)];
+  }
+  [[nodiscard]] bool same_node(rank_t a, rank_t b) const { return node_of(a) == node_of(b); }
+
+  /// The lowest rank of an element; it hosts the element's cells (tail_rank[i, j] in the paper).
+  [[nodiscard]] rank_t leader(int level, int element) const {
+    return leaders(level)[static_cast<std::size_t>(element)];
+  }
+  [[nodiscard]] rank_t leader_of(rank_t rank, int level) const {
+    return leader(level, element_of(rank, level));
+  }
+
+  /// The deepest level at which two ranks share an element: N for neighbours, 1 for strangers.
+  [[nodiscard]] int common_level(rank_t a, rank_t b) const {
+    int level = levels();
+    while (level > 1 && element_of(a, level) != element_of(b, level)) --level;
+    return level;
+  }
+
+ private:
+  [[nodiscard]] const std::vector<rank_t>& leaders(int level) const {
+    return leaders_[static_cast<std::size_t>(level - 1)];
+  }
+
+  void collect_leaders(std::size_t i) {
+    const auto& element_of = element_of_[i];
+    if (element_of.size() != element_of_.front().size())
+      throw std::invalid_argument("level " + std::to_string(i + 1) +
+                                  " has another number of ranks");
+    const int count = *std::max_element(element_of.begin(), element_of.end()) + 1;
+    std::vector<rank_t> leaders(static_cast<std::size_t>(count), -1);
+    for (std::size_t r = 0; r < element_of.size(); ++r) {
+      if (element_of[r] < 0) throw std::invalid_argument("negative element number");
+      rank_t& leader = leaders[static_cast<std::size_t>(element_of[r])];
+      if (leader < 0) leader = static_cast<rank_t>(r);
+      const auto lead = static_cast<std::size_t>(leader);
+      if (i > 0 && element_of_[i - 1][r] != element_of_[i - 1][lead])
+        throw std::invalid_argument("level " + std::to_string(i + 1) + " does not refine level " +
+                                    std::to_string(i));
+    }
+    if (i == 0 && count != 1) throw std::invalid_argument("level 1 must be one element");
+    if (std::find(leaders.begin(), leaders.end(), -1) != leaders.end())
+      throw std::invalid_argument("level " + std::to_string(i + 1) + " has an empty element");
+    leaders_.push_back(std::move(leaders));
+  }
+
+  std::vector<std::vector<int>> element_of_;
+  std::vector<std::vector<rank_t>> leaders_;
+  int node_level_;
+};
+
+/// Reads "2x4" into {2, 4}. Throws std::invalid_argument that says what is accepted.
+inline std::vector<int> parse_levels(std::string_view spec) {
+  constexpr int most = 1 << 24;
+  const auto refuse = [&]() -> std::invalid_argument {
+    return std::invalid_argument("'" + std::string(spec) +
+                                 "' (accepted: positive numbers joined by x, such as 2x4)");
+  };
+  std::vector<int> fanouts;
+  const char* at = spec.data();
+  const char* const end = at + spec.size();
+  long long ranks = 1;
+  while (true) {
+    int fanout = 0;
+    const auto [next, error] = std::from_chars(at, end, fanout);
+    if (error != std::errc() || fanout < 1 || (ranks *= fanout) > most) throw refuse();
+    fanouts.push_back(fanout);
+    if (next == end) return fanouts;
+    if (*next != 'x') throw refuse();
+    at = next + 1;
+  }
+}
+
+}  // namespace lockflight::rma

@@ -1,0 +1,21 @@
+// lockflight::shared_mutex: the library's reader-writer lock of choice, with std names.
+#pragma once
+
+#include "lockflight/lock/create.hpp"
+#include "lockflight/lock/rma_rw.hpp"
+
+namespace lockflight {
+
+/// A reader-writer lock whose readers do not disturb each other: rma-rw. Works with
+/// std::shared_lock beside the guards of a mutex. Not recursive; a handle belongs to one
+/// participant.
+template <rma::port Port>
+class shared_mutex : public lock::created<lock::rma_rw<Port>, Port> {
+ public:
+  using lock::created<lock::rma_rw<Port>, Port>::created;
+};
+
+template <rma::port Port, class... More>
+shared_mutex(rma::participant<Port>&, More&&...) -> shared_mutex<Port>;
+
+}  // namespace lockflight

@@ -1,0 +1,218 @@
+// Starting ranks, watching over them, and ending them all when one dies.
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+#include "segment.hpp"
+#include "waiting.hpp"
+
+namespace lockflight::shm {
+namespace {
+
+constexpr int exit_threw = 70;  // of a rank whose body threw; the message is in the control block
+constexpr int exit_finished = 71;  // of a rank whose body returned; anybody may exit with 0
+constexpr int watch_period_ms = 100;
+
+/// What a rank needs to start.
+struct start {
+  const config& what;
+  const detail::segment& segment;
+  wait_policy waiting;
+  bool fenced_stores;
+  std::vector<int> processor_of_rank;
+};
+
+void bind_to(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  // Best effort: a rank that may not be bound runs all the same.
+  static_cast<void>(sched_setaffinity(0, sizeof set, &set));
+}
+
+/// The first to fail says why; the others were only told to stop.
+void report(detail::control& shared, rma::rank_t rank, const char* message) {
+  if (shared.reporting.exchange(1) != 0) {
+    // Whoever fails at the same time stays until the first has finished speaking, else the parent
+    // could find it gone and nothing said yet.
+    while (shared.aborted.load() == 0) sched_yield();
+    return;
+  }
+  shared.failed_rank = rank;
+  std::snprintf(shared.failure.data(), shared.failure.size(), "failed: %s", message);
+  shared.aborted.store(1);
+}
+
+/// Runs the body of one rank. True if it returned normally.
+bool run_rank(const start& s, rma::rank_t rank, const std::function<void(port&)>& body) {
+  detail::control& shared = *s.segment.view().shared;
+  try {
+    if (s.what.pin) bind_to(s.processor_of_rank[static_cast<std::size_t>(rank)]);
+    port p(rank, s.what.machine, s.segment.view(), s.waiting, s.fenced_stores);
+    body(p);
+    return true;
+  } catch (const run_aborted&) {
+    return false;
+  } catch (const std::exception& e) {
+    report(shared, rank, e.what());
+  } catch (...) {
+    report(shared, rank, "an exception of unknown type");
+  }
+  return false;
+}
+
+// `aborted` says that the report is complete.
+void throw_if_reported(const detail::control& shared) {
+  if (shared.aborted.load() != 0 && shared.failed_rank >= 0)
+    throw rank_failed(shared.failed_rank, shared.failure.data());
+}
+
+void run_threads(const start& s, const std::function<void(port&)>& body, const monitor& watch) {
+  const int ranks = s.what.machine.ranks();
+  detail::control& shared = *s.segment.view().shared;
+  std::atomic<int> running{ranks};
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
+  try {
+    for (rma::rank_t r = 0; r < ranks; ++r)
+      threads.emplace_back([&, r] {
+        run_rank(s, r, body);
+        running.fetch_sub(1);
+      });
+    while (watch && running.load() > 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(watch_period_ms));
+      watch();
+    }
+  } catch (...) {
+    shared.aborted.store(1);  // else the join would wait for ranks that wait for ever
+    throw;
+  }
+  threads.clear();  // joins
+  throw_if_reported(shared);
+}
+
+/// The processes of a run. Whatever way it is left, none of them lives on.
+class children {
+ public:
+  ~children() { end_all(); }
+
+  void spawn(const start& s, rma::rank_t rank, const std::function<void(port&)>& body) {
+    const pid_t parent = getpid();
+    std::fflush(nullptr);  // else the child would print our buffers again
+    const pid_t pid = fork();
+    if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(exit_threw);  // it died before it could be tied to us
+      if (!s.fenced_stores) static_cast<void>(detail::register_membarrier());
+      const bool fine = run_rank(s, rank, body);
+      std::fflush(nullptr);
+      _exit(fine ? exit_finished : exit_threw);
+    }
+    // By number: glibc 2.36 declares pidfd_open without C linkage.
+    const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (fd < 0) {
+      const int error = errno;
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+      throw std::system_error(error, std::generic_category(), "pidfd_open");
+    }
+    all_.push_back({pid, rank});
+    fds_.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+  }
+
+  /// Returns when all have exited normally; throws as soon as one has not.
+  void wait_for_all(detail::control& shared, const monitor& watch) {
+    while (!all_.empty()) {
+      const int ready = poll(fds_.data(), fds_.size(), watch_period_ms);
+      if (ready < 0 && errno != EINTR)
+        throw std::system_error(errno, std::generic_category(), "poll");
+      if (watch) watch();
+      for (std::size_t i = all_.size(); i-- > 0;)
+        if (fds_[i].revents != 0) reap(i, shared);
+    }
+  }
+
+ private:
+  struct child {
+    pid_t pid;
+    rma::rank_t rank;
+  };
+
+  void reap(std::size_t i, const detail::control& shared) {
+    const child gone = all_[i];
+    int status = 0;
+    waitpid(gone.pid, &status, 0);
+    forget(i);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == exit_finished) return;
+    throw_if_reported(shared);
+    const std::string who = "(pid " + std::to_string(gone.pid) + ") ";
+    if (WIFSIGNALED(status))
+      throw rank_failed(gone.rank, who + "was killed by signal " +
+                                       std::to_string(WTERMSIG(status)) + " (" +
+                                       strsignal(WTERMSIG(status)) + ")");
+    throw rank_failed(gone.rank, who + "exited with status " + std::to_string(WEXITSTATUS(status)));
+  }
+
+  void forget(std::size_t i) {
+    close(fds_[i].fd);
+    fds_.erase(fds_.begin() + static_cast<std::ptrdiff_t>(i));
+    all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+
+  void end_all() {
+    for (const child& c : all_) kill(c.pid, SIGKILL);
+    while (!all_.empty()) {
+      waitpid(all_.back().pid, nullptr, 0);
+      forget(all_.size() - 1);
+    }
+  }
+
+  std::vector<child> all_;
+  std::vector<pollfd> fds_;
+};
+
+void run_processes(const start& s, const std::function<void(port&)>& body, const monitor& watch) {
+  children ranks;
+  for (rma::rank_t r = 0; r < s.what.machine.ranks(); ++r) ranks.spawn(s, r, body);
+  ranks.wait_for_all(*s.segment.view().shared, watch);
+}
+
+}  // namespace
+
+void run_ports(const config& what, const std::function<void(port&)>& body, const monitor& watch) {
+  const int ranks = what.machine.ranks();
+  if (ranks > most_ranks)
+    throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
+                                std::to_string(most_ranks) + " on shm)");
+  if (what.words_per_rank > detail::most_words)
+    throw std::invalid_argument(std::to_string(what.words_per_rank) +
+                                " words per rank (accepted: up to " +
+                                std::to_string(detail::most_words) + " on shm)");
+  hardware found = discover(ranks);
+  const int cores = what.processors > 0 ? what.processors : found.processors;
+  const detail::segment segment(ranks, what.words_per_rank);
+  // With more ranks than cores sleeping is common, and a fence in each store is cheaper than a
+  // barrier on every processor each time; otherwise sleeping is rare and stores are what counts.
+  const bool fenced_stores = ranks > cores || !detail::register_membarrier();
+  const start s{what, segment, wait_policy::parse(what.waiting, ranks, cores), fenced_stores,
+                std::move(found.processor_of_rank)};
+  if (what.threads)
+    run_threads(s, body, watch);
+  else
+    run_processes(s, body, watch);
+}
+
+}  // namespace lockflight::shm

@@ -1,0 +1,74 @@
+#include "segment.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+namespace lockflight::shm::detail {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+/// A file in memory without a name.
+class anonymous_file {
+ public:
+  explicit anonymous_file(std::size_t bytes) : fd_(memfd_create("lockflight", MFD_CLOEXEC)) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+    if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+      const int error = errno;
+      close(fd_);
+      throw std::system_error(error, std::generic_category(), "ftruncate of the shared segment");
+    }
+  }
+  anonymous_file(const anonymous_file&) = delete;
+  anonymous_file& operator=(const anonymous_file&) = delete;
+  ~anonymous_file() { close(fd_); }
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+std::uint32_t rounded_words(std::uint32_t words) {
+  return std::bit_ceil(std::max(words, static_cast<std::uint32_t>(page / sizeof(rma::word))));
+}
+
+segment::segment(int ranks, std::uint32_t words_per_rank) {
+  const auto count = static_cast<std::size_t>(ranks);
+  const std::size_t stride = std::size_t{rounded_words(words_per_rank)} * sizeof(rma::word);
+  // Each client of a server may have two messages under way (C28); 64 is for small runs' bursts.
+  view_.slots_each = std::bit_ceil(std::max<std::size_t>(64, 2 * count));
+
+  const std::size_t bells = round_up(sizeof(control), page);
+  const std::size_t mailboxes = bells + round_up(count * sizeof(bell), page);
+  const std::size_t slots = mailboxes + round_up(count * sizeof(mailbox_ends), page);
+  const std::size_t cells = slots + round_up(count * view_.slots_each * sizeof(message_slot), page);
+  bytes_ = cells + count * stride;
+
+  const anonymous_file file(bytes_);
+  base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.fd(), 0);
+  if (base_ == MAP_FAILED)
+    throw std::system_error(errno, std::generic_category(), "mmap of the shared segment");
+
+  auto* const at = static_cast<std::byte*>(base_);
+  view_.shared = new (at) control;
+  view_.bells = reinterpret_cast<bell*>(at + bells);
+  view_.mailboxes = reinterpret_cast<mailbox_ends*>(at + mailboxes);
+  view_.slots = reinterpret_cast<message_slot*>(at + slots);
+  view_.cells = at + cells;
+  view_.stride_shift = std::countr_zero(stride);
+  // The kernel's zeroes are what bells, mailboxes and cells start with (C22). A slot's turn would
+  // be its number; it is kept as an offset from it, so that these pages stay uncommitted as well.
+}
+
+segment::~segment() { munmap(base_, bytes_); }
+
+}  // namespace lockflight::shm::detail

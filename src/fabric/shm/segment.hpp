@@ -1,0 +1,44 @@
+// The mapping that all ranks of a run share.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lockflight/fabric/shm.hpp"
+
+namespace lockflight::shm::detail {
+
+/// The head of the mapping.
+struct control {
+  std::atomic<std::uint32_t> aborted{0};    ///< a rank failed; waits throw
+  std::atomic<std::uint32_t> reporting{0};  ///< taken by the first rank that has something to say
+  rma::rank_t failed_rank = -1;
+  std::array<char, 1024> failure{};  ///< what it said
+};
+
+/// Owns the mapping. It has no name in the file system (memfd), so that it ends with the last
+/// process that has it, however that ends.
+class segment {
+ public:
+  segment(int ranks, std::uint32_t words_per_rank);
+  ~segment();
+  segment(const segment&) = delete;
+  segment& operator=(const segment&) = delete;
+
+  [[nodiscard]] const segment_view& view() const { return view_; }
+
+ private:
+  void* base_ = nullptr;
+  std::size_t bytes_ = 0;
+  segment_view view_;
+};
+
+/// The most words that a rank can have: the largest power of two that an index reaches.
+constexpr std::uint32_t most_words = 1u << 31;
+
+/// The words of one rank, rounded to what the segment uses.
+[[nodiscard]] std::uint32_t rounded_words(std::uint32_t words);
+
+}  // namespace lockflight::shm::detail
