@@ -1,0 +1,99 @@
+// Carrying out a comparison: one run after the other, each watched over.
+#include "bench/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "bench/host.hpp"
+#include "bench/request.hpp"
+#include "bench/to_json.hpp"
+
+namespace lockflight::bench {
+namespace {
+
+/// Looks at a run from outside: says how far it is, and ends it when no rank gets on any more.
+class watcher {
+ public:
+  watcher(const run_results& results, const job& what, progress where,
+          const progress_callback& tell)
+      : results_(results), what_(what), where_(std::move(where)), tell_(tell) {}
+
+  void look() {
+    std::uint64_t beats = 0;
+    double done = 0;
+    for (const rank_result& r : results_.ranks()) {
+      beats += r.beats.load(std::memory_order_relaxed);
+      done += r.progress.load(std::memory_order_relaxed);
+    }
+    if (tell_) {
+      const double all = rank_result::all_done * static_cast<double>(results_.ranks().size());
+      where_.fraction = done / all;
+      tell_(where_);
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (beats != beats_ || done != done_) last_change_ = now;
+    beats_ = beats;
+    done_ = done;
+    if (now - last_change_ > patience)
+      throw std::system_error(
+          std::make_error_code(std::errc::timed_out),
+          fmt::format("{} with {} ranks: no rank finished an operation for {} s",
+                      what_.lock->row.about.name, what_.plan.machine.ranks(), patience.count()));
+  }
+
+ private:
+  static constexpr std::chrono::seconds patience{60};
+
+  const run_results& results_;
+  const job& what_;
+  progress where_;
+  const progress_callback& tell_;
+  std::uint64_t beats_ = 0;
+  double done_ = 0;
+  std::chrono::steady_clock::time_point last_change_ = std::chrono::steady_clock::now();
+};
+
+std::ofstream open_trace(const std::string& path) {
+  std::ofstream out;
+  if (path.empty()) return out;
+  out.open(path);
+  if (!out)
+    throw bad_request(fmt::format("--trace '{}' (accepted: a file that can be written)", path));
+  return out;
+}
+
+void write_trace(std::ofstream& out, const job& what, const run_results& results) {
+  std::vector<std::span<const fabric::trace_event>> of_rank;
+  for (rma::rank_t r = 0; r < what.plan.machine.ranks(); ++r)
+    of_rank.push_back(results.trace_room(r).first(results.of(r).trace_used));
+  fabric::write_chrome_trace(out, of_rank, what.lock->row.about.name);
+  out.flush();
+  if (!out) throw std::system_error(errno, std::generic_category(), "writing the trace");
+}
+
+}  // namespace
+
+nlohmann::json run(const request& what, const progress_callback& watch) {
+  const std::vector<job> jobs = jobs_of(what);
+  std::ofstream trace = open_trace(what.trace);
+  const tick_clock& clock = tick_clock::calibrated();
+  nlohmann::json runs = nlohmann::json::array();
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const job& now = jobs[i];
+    const run_results results(now.plan.machine.ranks(), now.plan.trace);
+    watcher seen(
+        results, now,
+        {std::string(now.lock->row.about.name), now.plan.machine.ranks(), i, jobs.size(), 0},
+        watch);
+    now.lock->run_on_shm(now.plan, results, [&] { seen.look(); });
+    runs.push_back(to_json(now, what.fabric, results, clock));
+    if (trace.is_open()) write_trace(trace, now, results);
+  }
+  return {{"lockflight", LOCKFLIGHT_VERSION}, {"host", host_facts()}, {"runs", std::move(runs)}};
+}
+
+}  // namespace lockflight::bench

@@ -1,0 +1,92 @@
+// What the program asks of the benchmark: a comparison of locks, and its results as the JSON of the
+// program's fixed interface.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lockflight/lock/about.hpp"
+
+namespace lockflight::bench {
+
+/// A request that cannot be carried out as asked. `what()` is one line: the argument, its value and
+/// what is accepted. The program exits with 2.
+struct bad_request : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// Who writes: a participant all the time, or each operation by chance.
+enum class role { process, operation };
+
+/// One comparison: every lock at every number of ranks.
+struct request {
+  std::vector<std::string> locks;  ///< names of the lock table or "all"; with dht "fompi-a"
+  std::string workload = "ecsb";
+  std::string fabric = "shm";
+  std::vector<int> procs{2};
+  std::string levels;      ///< "AxB[xC]", or empty: what hwloc finds
+  int node_level = 0;      ///< which level's elements are nodes; 0: the smallest
+  double writers = 0.002;  ///< F_W
+  role by = role::operation;
+  std::uint64_t ops = 0;  ///< of all ranks together; 0: run for `seconds`
+  double seconds = 1.0;
+  std::uint64_t seed = 1;
+  std::map<std::string, std::int64_t>
+      set;  ///< lock parameters; each must exist in a lock asked for
+  bool threads = false;
+  bool pin = true;
+  std::string waiting = "auto";
+  std::string trace;  ///< Chrome trace file; empty: none
+};
+
+/// Where a comparison stands; called a few times a second.
+struct progress {
+  std::string lock;
+  int procs = 0;
+  std::size_t run = 0;   ///< this one, from 0
+  std::size_t runs = 0;  ///< of so many
+  double fraction = 0;   ///< of this one
+};
+using progress_callback = std::function<void(const progress&)>;
+
+/// Throws bad_request unless `run` could carry it out.
+void validate(const request& what);
+
+/// Carries out the comparison and returns {"lockflight", "host", "runs"}. Throws bad_request,
+/// shm::rank_failed or std::system_error.
+[[nodiscard]] nlohmann::json run(const request& what, const progress_callback& watch = nullptr);
+
+/// One tunable number of a lock, as the program shows it.
+struct parameter_row {
+  std::string name;
+  std::int64_t default_value, min, max;
+  std::string what;
+};
+
+/// One lock, as the program shows it.
+struct lock_row {
+  lock::facts about;
+  std::vector<std::string> fabrics;
+  std::vector<parameter_row> parameters;
+};
+
+/// Every lock that can be run, in the order of the lock table.
+[[nodiscard]] const std::vector<lock_row>& lock_table();
+
+/// The known workloads and what each measures, for help and errors.
+struct workload_row {
+  std::string name;
+  std::string what;
+};
+[[nodiscard]] const std::vector<workload_row>& workloads();
+
+/// The closest of `known` to what was typed, for "did you mean"; empty if nothing is near.
+[[nodiscard]] std::string nearest(const std::string& typed, const std::vector<std::string>& known);
+
+}  // namespace lockflight::bench

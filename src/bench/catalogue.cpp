@@ -1,0 +1,46 @@
+// What there is to choose from: locks, workloads, fabrics.
+#include <algorithm>
+
+#include "bench/entry.hpp"
+#include "bench/request.hpp"
+
+namespace lockflight::bench {
+
+const std::vector<lock_row>& lock_table() {
+  static const std::vector<lock_row> rows = [] {
+    std::vector<lock_row> made;
+    for (const lock_entry& e : entries())
+      if (e.excludes) made.push_back(e.row);
+    return made;
+  }();
+  return rows;
+}
+
+const std::vector<std::string>& fabrics() {
+  static const std::vector<std::string> names{"shm"};
+  return names;
+}
+
+// In the order of `enum class workload`.
+const std::vector<workload_row>& workloads() {
+  static const std::vector<workload_row> rows{
+      {"lb", "latency: acquire and release of each operation, between ordered clock readings"},
+      {"ecsb", "empty critical section: throughput"},
+      {"sob", "single operation: one get (reader) or put (writer) of a word at the lock's home"},
+      {"wcsb", "work in the critical section: a shared counter, then 1 to 4 us of computation"},
+      {"warb", "wait after release: empty critical section, 1 to 4 us before the next acquire"},
+      {"dht",
+       "distributed hash table: inserts (writers) and look-ups of random keys in rank 0's volume"},
+  };
+  return rows;
+}
+
+std::optional<workload> workload_of(const std::string& name) {
+  const auto& rows = workloads();
+  const auto at = std::find_if(rows.begin(), rows.end(),
+                               [&](const workload_row& row) { return row.name == name; });
+  if (at == rows.end()) return std::nullopt;
+  return static_cast<workload>(at - rows.begin());
+}
+
+}  // namespace lockflight::bench

@@ -1,0 +1,226 @@
+#include "bench/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/lock/queue_tree.hpp"
+
+namespace lockflight::bench {
+namespace {
+
+/// "--procs '0' (accepted: …)".
+bad_request refuse(std::string_view argument, std::string_view value, std::string_view accepted) {
+  return bad_request(fmt::format("{} '{}' (accepted: {})", argument, value, accepted));
+}
+
+bad_request unknown(std::string_view argument, const std::string& value,
+                    const std::vector<std::string>& known) {
+  const std::string near = nearest(value, known);
+  const std::string hint = near.empty() ? "" : fmt::format("nearest: {}; ", near);
+  return bad_request(
+      fmt::format("{} '{}' ({}accepted: {})", argument, value, hint, fmt::join(known, ", ")));
+}
+
+template <class Rows>
+std::vector<std::string> names_of(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  return names;
+}
+
+workload chosen_workload(const request& what) {
+  if (const auto known = workload_of(what.workload)) return *known;
+  throw unknown("--workload", what.workload, names_of(workloads()));
+}
+
+void check_fabric(const request& what) {
+  const auto& here = fabrics();
+  if (std::find(here.begin(), here.end(), what.fabric) == here.end())
+    throw refuse("--fabric", what.fabric, fmt::format("in this build {}", fmt::join(here, ", ")));
+}
+
+std::vector<const lock_entry*> chosen_locks(const request& what, workload load) {
+  if (what.locks.empty()) throw refuse("--lock", "", "at least one lock");
+  std::vector<std::string> known;
+  for (const lock_entry& e : entries())
+    if (e.excludes || load == workload::dht) known.emplace_back(e.row.about.name);
+  std::vector<const lock_entry*> chosen;
+  const auto add = [&](const lock_entry& e) {
+    if (std::find(chosen.begin(), chosen.end(), &e) == chosen.end()) chosen.push_back(&e);
+  };
+  for (const std::string& name : what.locks) {
+    bool found = false;
+    for (const lock_entry& e : entries()) {
+      if (name != e.row.about.name && name != "all") continue;
+      if (!e.excludes && load != workload::dht) {
+        if (name == "all") continue;
+        throw refuse("--lock", name, "with --workload dht only, since it is no lock");
+      }
+      add(e);
+      found = true;
+    }
+    if (!found) throw unknown("--lock", name, known);
+  }
+  return chosen;
+}
+
+std::vector<int> fanouts_of(const request& what) {
+  try {
+    return rma::parse_levels(what.levels);
+  } catch (const std::invalid_argument& e) {
+    throw bad_request(fmt::format("--levels {}", e.what()));
+  }
+}
+
+void check_levels(const request& what) {
+  if (what.levels.empty()) return;
+  const std::vector<int> fanouts = fanouts_of(what);
+  if (fanouts.size() > static_cast<std::size_t>(lock::most_levels))
+    throw refuse("--levels", what.levels, fmt::format("at most {} levels", lock::most_levels));
+  const int ranks = std::accumulate(fanouts.begin(), fanouts.end(), 1, std::multiplies<>());
+  for (const int procs : what.procs)
+    if (procs != ranks)
+      throw refuse("--levels", what.levels,
+                   fmt::format("levels that multiply to --procs {}; these make {}", procs, ranks));
+}
+
+void check_procs(const request& what) {
+  if (what.procs.empty()) throw refuse("--procs", "", "at least one number of ranks");
+  for (const int procs : what.procs)
+    if (procs < 1 || procs > shm::most_ranks)
+      throw refuse("--procs", std::to_string(procs), fmt::format("1 to {}", shm::most_ranks));
+}
+
+void check_amounts(const request& what) {
+  constexpr double most_seconds = 1e6;
+  constexpr std::uint64_t most_ops = 1'000'000'000'000'000;
+  if (!(what.writers >= 0 && what.writers <= 1))
+    throw refuse("--writers", fmt::format("{}", what.writers), "0 to 1");
+  if (what.ops == 0 && !(what.seconds > 0 && what.seconds <= most_seconds))
+    throw refuse("--seconds", fmt::format("{}", what.seconds),
+                 fmt::format("more than 0, at most {:.0f}", most_seconds));
+  if (what.ops > most_ops)
+    throw refuse("--ops", std::to_string(what.ops), fmt::format("1 to {}", most_ops));
+  try {
+    static_cast<void>(shm::wait_policy::parse(what.waiting, 1, 1));
+  } catch (const std::invalid_argument& e) {
+    throw bad_request(fmt::format("--waiting {}", e.what()));
+  }
+}
+
+/// The level that a parameter T_L<i> is about; 0 for the others.
+int level_of(const std::string& name) {
+  constexpr std::string_view prefix = "T_L";
+  if (name.size() != prefix.size() + 1 || !name.starts_with(prefix)) return 0;
+  const char digit = name.back();
+  return digit >= '1' && digit <= '9' ? digit - '0' : 0;
+}
+
+void check_value(const std::string& name, std::int64_t value,
+                 const std::vector<const lock_entry*>& locks) {
+  std::vector<std::string> known;
+  bool found = false;
+  for (const lock_entry* lock : locks)
+    for (const parameter_row& row : lock->row.parameters) {
+      if (std::find(known.begin(), known.end(), row.name) == known.end()) known.push_back(row.name);
+      if (row.name != name) continue;
+      found = true;
+      if (value < row.min || value > row.max)
+        throw refuse("--set", fmt::format("{}={}", name, value),
+                     fmt::format("{} to {} for {}", row.min, row.max, lock->row.about.name));
+    }
+  if (found) return;
+  if (known.empty())
+    throw bad_request(fmt::format(
+        "--set '{}' (accepted: nothing, the locks asked for have no parameters)", name));
+  throw unknown("--set", name, known);
+}
+
+void check_parameters(const request& what, const std::vector<const lock_entry*>& locks) {
+  for (const auto& [name, value] : what.set) {
+    check_value(name, value, locks);
+    if (level_of(name) == 0) continue;
+    for (const int procs : what.procs) {
+      const int levels = machine_of(what, procs).levels();
+      if (level_of(name) > levels)
+        throw refuse("--set", fmt::format("{}={}", name, value),
+                     fmt::format("a level from 1 to {}, the machine with {} ranks has no other",
+                                 levels, procs));
+    }
+  }
+}
+
+}  // namespace
+
+rma::topology machine_of(const request& what, int procs) {
+  const rma::topology machine = what.levels.empty() ? shm::discover(procs).machine
+                                                    : rma::topology::balanced(fanouts_of(what));
+  if (what.node_level == 0) return machine;
+  if (what.node_level < 0 || what.node_level > machine.levels())
+    throw refuse("--node-level", std::to_string(what.node_level),
+                 fmt::format("1 to {}, the machine's levels", machine.levels()));
+  std::vector<std::vector<int>> element_of;
+  for (int level = 1; level <= machine.levels(); ++level) {
+    element_of.emplace_back();
+    for (rma::rank_t r = 0; r < procs; ++r)
+      element_of.back().push_back(machine.element_of(r, level));
+  }
+  return rma::topology(std::move(element_of), what.node_level);
+}
+
+std::string levels_of(const rma::topology& machine) {
+  std::string spec;
+  for (int level = 1; level <= machine.levels(); ++level) {
+    // How many parts each element of the level has: elements of the next, or ranks.
+    const bool last = level == machine.levels();
+    std::vector<int> parts(static_cast<std::size_t>(machine.elements(level)));
+    const int below = last ? machine.ranks() : machine.elements(level + 1);
+    for (int part = 0; part < below; ++part) {
+      const rma::rank_t rank = last ? part : machine.leader(level + 1, part);
+      ++parts[static_cast<std::size_t>(machine.element_of(rank, level))];
+    }
+    if (std::adjacent_find(parts.begin(), parts.end(), std::not_equal_to<>()) != parts.end())
+      return "irregular";
+    spec += fmt::format("{}{}", level == 1 ? "" : "x", parts.front());
+  }
+  return spec;
+}
+
+std::vector<job> jobs_of(const request& what) {
+  check_fabric(what);
+  const workload load = chosen_workload(what);
+  const std::vector<const lock_entry*> locks = chosen_locks(what, load);
+  check_procs(what);
+  check_levels(what);
+  check_amounts(what);
+  check_parameters(what, locks);
+  if (!what.trace.empty() && locks.size() * what.procs.size() > 1)
+    throw refuse("--trace", what.trace,
+                 fmt::format("with one lock and one number of ranks; asked for {} runs",
+                             locks.size() * what.procs.size()));
+  std::vector<job> jobs;
+  for (const lock_entry* lock : locks)
+    for (const int procs : what.procs)
+      jobs.push_back({lock,
+                      {.what = load,
+                       .machine = machine_of(what, procs),
+                       .writers = what.writers,
+                       .by = what.by,
+                       .ops = what.ops,
+                       .seconds = what.seconds,
+                       .seed = what.seed,
+                       .set = what.set,
+                       .threads = what.threads,
+                       .pin = what.pin,
+                       .waiting = what.waiting,
+                       .trace = !what.trace.empty()}});
+  return jobs;
+}
+
+void validate(const request& what) { static_cast<void>(jobs_of(what)); }
+
+}  // namespace lockflight::bench

@@ -1,0 +1,49 @@
+#include "bench/results.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+namespace lockflight::bench {
+namespace {
+
+/// A trace of a few megabytes a rank is as much as a viewer opens; all ranks together stay under
+/// 100 MB.
+std::size_t events_for(int ranks, bool trace) {
+  constexpr std::size_t most = 1u << 22;
+  constexpr std::size_t most_each = 1u << 16;
+  return trace ? std::min(most_each, most / static_cast<std::size_t>(ranks)) : 0;
+}
+
+}  // namespace
+
+shared_mapping::shared_mapping(std::size_t bytes) : bytes_(bytes) {
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED)
+    throw std::system_error(errno, std::generic_category(), "mmap of the results");
+  data_ = static_cast<std::byte*>(at);
+}
+
+shared_mapping::~shared_mapping() { munmap(data_, bytes_); }
+
+run_results::run_results(int ranks, bool trace)
+    : memory_(sizeof(common_block) +
+              static_cast<std::size_t>(ranks) *
+                  (sizeof(rank_result) + events_for(ranks, trace) * sizeof(fabric::trace_event))),
+      events_each_(events_for(ranks, trace)) {
+  const auto count = static_cast<std::size_t>(ranks);
+  std::byte* at = memory_.data();
+  common_ = new (at) common_block;
+  at += sizeof(common_block);
+  // The kernel's zeroes are what results start with; they are not written, so that the pages of
+  // ranks that touch little stay uncommitted.
+  ranks_ = {reinterpret_cast<rank_result*>(at), count};
+  at += count * sizeof(rank_result);
+  events_ = reinterpret_cast<fabric::trace_event*>(at);
+}
+
+}  // namespace lockflight::bench

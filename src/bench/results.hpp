@@ -1,0 +1,87 @@
+// What ranks measured, in memory that they share with whoever started them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "bench/histogram.hpp"
+#include "bench/witness.hpp"
+#include "lockflight/fabric/counting.hpp"
+#include "lockflight/fabric/tracing.hpp"
+#include "lockflight/lock/queue_tree.hpp"
+
+namespace lockflight::bench {
+
+/// Of one rank. Only the rank writes it, the starter reads it when the rank has ended, but for what
+/// is atomic. All of the measured part, unless it says otherwise. Zeroes are its start.
+struct alignas(128) rank_result {
+  histogram read;   ///< latencies in ticks
+  histogram write;  ///< latencies in ticks
+  std::uint64_t longest_wait = 0;
+  std::uint64_t begun = 0;  ///< the tick at which the measured part began
+  std::uint64_t ended = 0;
+  fabric::operation_counts operations;
+  std::array<std::uint64_t, lock::most_levels> handoffs{};
+  std::uint64_t violations = 0;  ///< of the whole run, warm-up included
+  std::uint64_t increments = 0;  ///< of the shared counter, in the whole run
+
+  std::uint64_t trace_used = 0;
+
+  std::atomic<std::uint32_t> beats{0};     ///< grows while the rank gets on
+  std::atomic<std::uint32_t> progress{0};  ///< how much is done, of `all_done`
+  static constexpr std::uint32_t all_done = 1'000'000;
+
+  [[nodiscard]] std::uint64_t ops() const { return read.count() + write.count(); }
+};
+
+/// Of all ranks together.
+struct common_block {
+  witness seen;
+  alignas(128) std::uint64_t started = 0;  ///< rank 0's tick before the barrier at the start
+};
+
+/// An anonymous mapping that survives a fork shared. Committed lazily.
+class shared_mapping {
+ public:
+  /// Throws std::system_error.
+  explicit shared_mapping(std::size_t bytes);
+  ~shared_mapping();
+  shared_mapping(const shared_mapping&) = delete;
+  shared_mapping& operator=(const shared_mapping&) = delete;
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+/// The results of one run. Made before the ranks start.
+class run_results {
+ public:
+  /// `trace` is whether ranks record what they do.
+  run_results(int ranks, bool trace);
+
+  [[nodiscard]] common_block& common() const { return *common_; }
+  [[nodiscard]] std::span<rank_result> ranks() const { return ranks_; }
+  [[nodiscard]] rank_result& of(rma::rank_t rank) const {
+    return ranks_[static_cast<std::size_t>(rank)];
+  }
+
+  /// Room for a rank's events; empty without tracing.
+  [[nodiscard]] std::span<fabric::trace_event> trace_room(rma::rank_t rank) const {
+    return {events_ + static_cast<std::size_t>(rank) * events_each_, events_each_};
+  }
+
+ private:
+  shared_mapping memory_;
+  std::size_t events_each_;
+  common_block* common_;
+  std::span<rank_result> ranks_;
+  fabric::trace_event* events_;
+};
+
+}  // namespace lockflight::bench

@@ -1,0 +1,190 @@
+#include "bench/to_json.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "bench/measure.hpp"
+#include "bench/statistics.hpp"
+
+namespace lockflight::bench {
+namespace {
+
+using nlohmann::json;
+
+/// All ranks together.
+struct totals {
+  histogram read;
+  histogram write;
+  fabric::operation_counts operations;
+  std::array<std::uint64_t, lock::most_levels> handoffs{};
+  std::uint64_t longest_wait = 0;
+  std::uint64_t violations = 0;
+  std::uint64_t begun = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t ended = 0;
+
+  // Ranks that did nothing say nothing about the time either: they may have had nothing to do.
+  void add(const rank_result& r) {
+    violations += r.violations;
+    if (r.ops() == 0) return;
+    read += r.read;
+    write += r.write;
+    operations += r.operations;
+    for (std::size_t i = 0; i < handoffs.size(); ++i) handoffs[i] += r.handoffs[i];
+    longest_wait = std::max(longest_wait, r.longest_wait);
+    begun = std::min(begun, r.begun);
+    ended = std::max(ended, r.ended);
+  }
+};
+
+/// From ticks between two readings to microseconds of what lay between them: the clock's own part
+/// is taken off.
+class converter {
+ public:
+  converter(const tick_clock& clock, workload what) : clock_(clock) {
+    if (what == workload::lb)
+      readings_ = 2 * static_cast<double>(clock.ordered_cost());
+    else
+      readings_ = (times_both_halves(what) ? 2 : 1) * static_cast<double>(clock.cost());
+  }
+  [[nodiscard]] double us(double ticks) const {
+    return clock_.us(std::max(0.0, ticks - readings_));
+  }
+
+ private:
+  const tick_clock& clock_;
+  double readings_;
+};
+
+json latency_json(const histogram& h, const converter& to, bool meaningful) {
+  json out;
+  const bool known = meaningful && h.count() > 0;
+  const auto add = [&](const char* name, double ticks) {
+    out[name] = known ? json(to.us(ticks)) : json();
+  };
+  add("mean", h.mean());
+  add("p25", h.quantile(0.25));
+  add("p50", h.quantile(0.5));
+  add("p75", h.quantile(0.75));
+  add("p99", h.quantile(0.99));
+  add("p999", h.quantile(0.999));
+  add("max", static_cast<double>(h.max()));
+  return out;
+}
+
+/// About sixty points, closer where the tail is.
+std::vector<double> cdf_fractions() {
+  std::vector<double> fractions{1e-3};
+  for (int percent = 2; percent <= 96; percent += 2) fractions.push_back(percent / 100.0);
+  for (const double tail : {0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99999})
+    fractions.push_back(tail);
+  fractions.push_back(1);
+  return fractions;
+}
+
+json cdf_json(const histogram& all, const converter& to) {
+  json points = json::array();
+  for (const auto& [ticks, fraction] : all.cumulative(cdf_fractions()))
+    points.push_back({to.us(ticks), fraction});
+  return points;
+}
+
+json operations_json(const fabric::operation_counts& c) {
+  return {{"nic",
+           {{"put", c.put},
+            {"get", c.get},
+            {"add", c.add},
+            {"fetch_add", c.fetch_add},
+            {"swap", c.swap},
+            {"cas", c.cas},
+            {"flush", c.flush},
+            {"loopback", c.loopback}}},
+          {"cpu", {{"load", c.load}, {"store", c.store}, {"rmw", c.rmw}}},
+          {"messages", c.messages}};
+}
+
+json parameters_json(const job& what) {
+  json out = json::object();
+  for (const parameter_row& row : what.lock->row.parameters) {
+    const auto at = what.plan.set.find(row.name);
+    out[row.name] = at == what.plan.set.end() ? row.default_value : at->second;
+  }
+  return out;
+}
+
+/// What was asked for.
+json request_json(const job& what, const std::string& fabric) {
+  const run_plan& plan = what.plan;
+  const lock_entry& lock = *what.lock;
+  return {
+      {"lock", lock.row.about.name},
+      {"kind", lock.excludes ? lock::to_string(lock.row.about.what) : "none"},
+      {"fabric", fabric},
+      {"machine", nullptr},
+      {"workload", workloads()[static_cast<std::size_t>(plan.what)].name},
+      {"procs", plan.machine.ranks()},
+      {"levels", levels_of(plan.machine)},
+      {"writers", plan.writers},
+      {"role", plan.by == role::process ? "process" : "operation"},
+      {"locality", nullptr},
+      {"params", parameters_json(what)},
+      {"threads", plan.threads},
+      {"seed", plan.seed},
+  };
+}
+
+}  // namespace
+
+std::optional<double> fairness(const run_plan& plan, std::span<const rank_result> ranks) {
+  const roles who(plan);
+  std::optional<double> least;
+  for (const bool writers : {false, true}) {
+    std::vector<double> rates;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const auto rank = static_cast<rma::rank_t>(i);
+      const bool in_role = plan.by == role::process ? who.is_writer(rank) == writers : !writers;
+      if (!who.is_active(rank) || !in_role) continue;
+      const rank_result& r = ranks[i];
+      const auto ticks = static_cast<double>(r.ended - r.begun);
+      rates.push_back(r.ended > r.begun ? static_cast<double>(r.ops()) / ticks : 0);
+    }
+    if (const auto index = jain(rates)) least = std::min(least.value_or(1), *index);
+  }
+  return least;
+}
+
+json to_json(const job& what, const std::string& fabric, const run_results& results,
+             const tick_clock& clock) {
+  const auto sum = std::make_unique<totals>();
+  for (const rank_result& r : results.ranks()) sum->add(r);
+  const auto all = std::make_unique<histogram>(sum->read);
+  *all += sum->write;
+  const std::uint64_t ops = all->count();
+  const double elapsed_s =
+      ops == 0 ? 0 : clock.us(static_cast<double>(sum->ended - sum->begun)) * 1e-6;
+  const converter to(clock, what.plan.what);
+  const bool timed = what.lock->excludes;
+
+  json out = request_json(what, fabric);
+  out["ops"] = ops;
+  out["elapsed_s"] = elapsed_s;
+  out["throughput_ops_s"] = elapsed_s > 0 ? static_cast<double>(ops) / elapsed_s : 0;
+  out["latency_us"] = latency_json(*all, to, timed);
+  if (timed && ops > 0) out["latency_cdf"] = cdf_json(*all, to);
+  out["read"] = {{"ops", sum->read.count()}, {"latency_us", latency_json(sum->read, to, timed)}};
+  out["write"] = {{"ops", sum->write.count()}, {"latency_us", latency_json(sum->write, to, timed)}};
+  out["fabric_ops"] = operations_json(sum->operations);
+  out["handoffs"] = json::array();
+  for (int i = 0; i < what.plan.machine.levels(); ++i)
+    out["handoffs"].push_back(sum->handoffs[static_cast<std::size_t>(i)]);
+  const auto even = fairness(what.plan, results.ranks());
+  out["fairness_jain"] = even ? json(*even) : json();
+  const auto longest = static_cast<double>(sum->longest_wait);
+  out["max_wait_us"] = timed && ops > 0 ? json(to.us(longest)) : json();
+  out["violations"] = sum->violations;
+  return out;
+}
+
+}  // namespace lockflight::bench

@@ -1,0 +1,229 @@
+#include "cli/bench_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/text.hpp"
+#include "cli/usage.hpp"
+#include "cli/values.hpp"
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/rma/topology.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+constexpr const char* every_lock = "all";
+constexpr std::uint64_t most_levels = 64;  // far more than any lock climbs
+
+std::vector<std::string> lock_names() {
+  std::vector<std::string> names;
+  for (const auto& row : bench::lock_table()) names.emplace_back(row.about.name);
+  return names;
+}
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const auto& row : bench::workloads()) names.push_back(row.name);
+  return names;
+}
+
+std::vector<std::string> fabric_names() {
+  std::vector<std::string> names;
+  for (const auto& row : bench::lock_table())
+    for (const std::string& fabric : row.fabrics)
+      if (std::find(names.begin(), names.end(), fabric) == names.end()) names.push_back(fabric);
+  return names;
+}
+
+std::vector<std::string> with(std::vector<std::string> names, const std::string& another) {
+  names.insert(names.begin(), another);
+  return names;
+}
+
+std::vector<std::string> parameter_offers() {
+  std::vector<std::string> offers;
+  for (const auto& row : bench::lock_table())
+    for (const auto& p : row.parameters)
+      if (const std::string offer = p.name + "=";
+          std::find(offers.begin(), offers.end(), offer) == offers.end())
+        offers.push_back(offer);
+  return offers;
+}
+
+std::vector<std::string> locks_of(const arguments& given) {
+  if (!given.has("--lock")) return {every_lock};
+  return words("--lock", joined(given.all("--lock"), ","),
+               "names of locks joined by commas, or all");
+}
+
+/// 1, 2, 4, … and as many as there are cores.
+std::vector<int> up_to_cores() {
+  const shm::hardware found = shm::discover(1);
+  const int cores = std::clamp(std::min(found.cores, found.processors), 1, shm::most_ranks);
+  std::vector<int> procs;
+  for (int n = 1; n < cores; n *= 2) procs.push_back(n);
+  procs.push_back(cores);
+  return procs;
+}
+
+int product_of(const std::string& levels) {
+  std::int64_t ranks = 1;
+  try {
+    for (const int fanout : rma::parse_levels(levels)) ranks *= fanout;
+  } catch (const std::invalid_argument&) {
+    ranks = 0;
+  }
+  if (ranks < 1 || ranks > shm::most_ranks)
+    throw refuse("--levels", levels,
+                 fmt::format("positive numbers joined by x, such as 2x4, that multiply to at most "
+                             "{}",
+                             shm::most_ranks));
+  return static_cast<int>(ranks);
+}
+
+std::vector<int> procs_of(const arguments& given) {
+  if (given.has("--procs"))
+    return whole_numbers("--procs", joined(given.all("--procs"), ","), 1, shm::most_ranks);
+  const auto levels = given.one("--levels");
+  return levels ? std::vector{product_of(*levels)} : up_to_cores();
+}
+
+bench::role role_of(const std::string& text) {
+  if (text == "process") return bench::role::process;
+  if (text == "operation") return bench::role::operation;
+  throw unknown_name("--role", text, {"process", "operation"});
+}
+
+/// Either a number of operations or a time.
+void read_length(const arguments& given, bench::request& to) {
+  constexpr std::uint64_t most_ops = 1'000'000'000'000;
+  constexpr double least_s = 0.001;
+  constexpr double most_s = 1'000'000;
+  const auto ops = given.one("--ops");
+  const auto seconds = given.one("--seconds");
+  if (ops && seconds)
+    throw refuse(
+        "--ops", *ops,
+        fmt::format("--ops or --seconds, not both; --seconds is {} already", shown(*seconds)));
+  if (ops) to.ops = whole_number("--ops", *ops, 1, most_ops);
+  if (seconds) to.seconds = real_number("--seconds", *seconds, least_s, most_s);
+}
+
+void read_parameters(const arguments& given, bench::request& to) {
+  for (const std::string& text : given.all("--set")) {
+    const auto [name, value] = assignment("--set", text);
+    if (!to.set.emplace(name, value).second)
+      throw refuse("--set", text, fmt::format("each parameter once; {} is set already", name));
+  }
+}
+
+std::vector<option> what_to_run() {
+  using enum option::offer;
+  return {
+      {.name = "--lock",
+       .value = "A,B|all",
+       .what = "locks to compare (default: all); 'lockflight locks' lists them",
+       .completes = list_of_words,
+       .known = with(lock_names(), every_lock),
+       .repeats = true},
+      {.name = "--workload",
+       .value = "W",
+       .what = "what the ranks do, see below (default: ecsb)",
+       .completes = words,
+       .known = workload_names()},
+      {.name = "--fabric",
+       .value = "FABRIC",
+       .what =
+           fmt::format("what operations go over (default: shm; known: {})", joined(fabric_names())),
+       .completes = words,
+       .known = fabric_names()},
+      {.name = "--machine",
+       .value = "FILE",
+       .what = "profile of a simulated machine",
+       .hidden = true},
+      {.name = "--procs",
+       .value = "N[,N...]",
+       .what = fmt::format("numbers of ranks, 1 to {} (default: 1, 2, 4, ... up to the cores, or "
+                           "the product of --levels)",
+                           shm::most_ranks),
+       .repeats = true},
+      {.name = "--levels",
+       .value = "AxB[xC]",
+       .what = "a balanced machine: 2x4 is 2 elements of 4 ranks (default: what hwloc finds)"},
+      {.name = "--node-level",
+       .value = "I",
+       .what = "the elements of this level are the nodes (default: the smallest of --levels)"},
+  };
+}
+
+std::vector<option> how_to_run() {
+  using enum option::offer;
+  return {
+      {.name = "--writers",
+       .value = "F",
+       .what = "F_W, the fraction that writes, 0 to 1 (default: 0.002)"},
+      {.name = "--role",
+       .value = "process|operation",
+       .what = "who writes: some ranks all the time, or each operation by chance (default: "
+               "operation)",
+       .completes = words,
+       .known = {"process", "operation"}},
+      {.name = "--ops",
+       .value = "N",
+       .what = "operations of all ranks together, instead of a time"},
+      {.name = "--seconds", .value = "S", .what = "how long each run takes (default: 1)"},
+      {.name = "--seed", .value = "N", .what = "seed of all that is random (default: 1)"},
+      {.name = "--set",
+       .value = "NAME=VALUE",
+       .what = "a parameter of the locks; may be given several times",
+       .completes = words,
+       .known = parameter_offers(),
+       .repeats = true},
+      {.name = "--threads", .what = "ranks are threads of one process instead of processes"},
+      {.name = "--waiting",
+       .value = "HOW",
+       .what = "how ranks wait: auto, spin, yield or park (default: auto)",
+       .completes = words,
+       .known = {"auto", "spin", "yield", "park"}},
+      {.name = "--no-pin", .what = "do not bind ranks to processors"},
+  };
+}
+
+}  // namespace
+
+std::vector<option> bench_request_options() {
+  std::vector<option> all = what_to_run();
+  for (option& o : how_to_run()) all.push_back(std::move(o));
+  return all;
+}
+
+bench::request bench_request(const arguments& given) {
+  bench::request request;
+  request.locks = locks_of(given);
+  request.workload = given.one("--workload").value_or(request.workload);
+  request.fabric = given.one("--fabric").value_or(request.fabric);
+  if (const auto machine = given.one("--machine"))
+    throw refuse("--machine", *machine,
+                 fmt::format("nothing on fabric {}; it is for simulated machines", request.fabric));
+  request.procs = procs_of(given);
+  request.levels = given.one("--levels").value_or("");
+  if (const auto level = given.one("--node-level"))
+    request.node_level = static_cast<int>(whole_number("--node-level", *level, 1, most_levels));
+  if (const auto writers = given.one("--writers"))
+    request.writers = real_number("--writers", *writers, 0, 1);
+  if (const auto role = given.one("--role")) request.by = role_of(*role);
+  read_length(given, request);
+  if (const auto seed = given.one("--seed"))
+    request.seed = whole_number("--seed", *seed, 0, std::numeric_limits<std::uint64_t>::max());
+  read_parameters(given, request);
+  request.threads = given.has("--threads");
+  request.pin = !given.has("--no-pin");
+  request.waiting = given.one("--waiting").value_or(request.waiting);
+  request.trace = given.one("--trace").value_or("");
+  bench::validate(request);
+  return request;
+}
+
+}  // namespace lockflight::cli

@@ -1,0 +1,16 @@
+// A bench's results as a table for people.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cli/console.hpp"
+
+namespace lockflight::cli {
+
+/// One row a run, grouped by what is comparable; what is the same in all runs is said once, above.
+void print_bench(console& out, const nlohmann::json& bench);
+
+/// How often the runs saw mutual exclusion broken, as a sentence; empty if never.
+[[nodiscard]] std::string violations_in(const nlohmann::json& bench);
+
+}  // namespace lockflight::cli

@@ -1,0 +1,267 @@
+// lockflight check: searches a lock's schedules for one that breaks a rule.
+#include "check/check.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/output_file.hpp"
+#include "cli/text.hpp"
+#include "cli/usage.hpp"
+#include "cli/values.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+constexpr std::uint64_t most_seconds = 1'000'000;
+
+std::vector<std::string> names_of_locks() {
+  std::vector<std::string> names;
+  for (const check::subject& s : check::subjects()) names.emplace_back(s.about.name);
+  return names;
+}
+
+int count(const arguments& given, const char* name, int otherwise, int min, int max) {
+  const auto text = given.one(name);
+  if (!text) return otherwise;
+  return static_cast<int>(
+      whole_number(name, *text, static_cast<std::uint64_t>(min), static_cast<std::uint64_t>(max)));
+}
+
+const check::subject& subject_named(const std::string& name) {
+  for (const check::subject& s : check::subjects())
+    if (s.about.name == name) return s;
+  if (name.starts_with("pthread-"))
+    throw usage_error(fmt::format(
+        "--lock {}: not checkable, it is not written against the contract (accepted: {})",
+        shown(name), joined(names_of_locks(), ", ")));
+  throw unknown_name("--lock", name, names_of_locks());
+}
+
+void read_model(const arguments& given, check::request& asked) {
+  asked.how.retries = count(given, "--retries", asked.how.retries, 1, 100);
+  for (const std::string& off : given.all("--off")) {
+    if (off == "delays")
+      asked.how.delayed_effects = false;
+    else if (off == "buffers")
+      asked.how.store_buffering = false;
+    else if (off == "mixed")
+      asked.how.report_mixed = false;
+    else
+      throw unknown_name("--off", off, {"delays", "buffers", "mixed"});
+  }
+}
+
+void read_limits(const arguments& given, check::request& asked) {
+  asked.random = given.has("--random");
+  if (const auto text = given.one("--seconds")) {
+    asked.until.seconds = real_number("--seconds", *text, 0.001, double{most_seconds});
+    asked.random_until.seconds = asked.until.seconds;
+  }
+  if (const auto text = given.one("--seed"))
+    asked.random_until.seed = whole_number("--seed", *text, 0, UINT64_MAX);
+  if (const auto text = given.one("--executions"))
+    asked.random_until.executions = whole_number("--executions", *text, 1, UINT64_MAX);
+  asked.random_until.depth = count(given, "--depth", asked.random_until.depth, 1, 100);
+  for (const char* const name : {"--seed", "--executions", "--depth"})
+    if (given.has(name) && !asked.random)
+      throw refuse(name, *given.one(name), "only together with --random");
+}
+
+check::request request_from(const arguments& given) {
+  check::request asked;
+  if (!given.has("--lock"))
+    throw usage_error(
+        fmt::format("--lock is missing (accepted: {})", joined(names_of_locks(), ", ")));
+  asked.lock = *given.one("--lock");
+  const check::subject& lock = subject_named(asked.lock);
+  const int most = check::most_fibers;
+  asked.readers = count(given, "--readers", lock.shared ? 1 : 0, 0, most);
+  asked.writers = count(given, "--writers", lock.shared ? 1 : 2, 0, most);
+  asked.try_writers = count(given, "--try-writers", 0, 0, most);
+  asked.try_readers = count(given, "--try-readers", 0, 0, most);
+  asked.rounds = count(given, "--rounds", 1, 1, 1000);
+  asked.levels = given.one("--levels").value_or("");
+  asked.node_level = count(given, "--node-level", 0, 0, 100);
+  for (const std::string& text : given.all("--set")) {
+    const auto [name, value] = assignment("--set", text);
+    asked.set[name] = value;
+  }
+  read_model(given, asked);
+  read_limits(given, asked);
+  return asked;
+}
+
+std::string headline(const check::report& made) {
+  const check::outcome& found = made.found;
+  const double speed =
+      found.seconds > 0 ? static_cast<double>(found.states) / found.seconds / 1e6 : 0;
+  std::string text = fmt::format("{}: {}, levels {}: {} states, {} transitions, {} executions",
+                                 made.asked.lock, check::describe_parts(made), made.levels,
+                                 found.states, found.transitions, found.executions);
+  text += fmt::format(", {:.2f} s ({:.2f} million states a second)", found.seconds, speed);
+  if (found.cut > 0)
+    text += fmt::format("\n{} executions ended where a participant had retried {} times in vain",
+                        found.cut, made.asked.how.retries);
+  return text;
+}
+
+void print_report(console& out, const check::report& made) {
+  out.line(headline(made));
+  switch (made.found.what) {
+    case check::verdict::ok:
+      out.line(out.paint(style::good, "ok: every schedule was searched, no rule is broken"));
+      break;
+    case check::verdict::bound:
+      if (made.found.broken || !made.replay.empty())
+        out.line("replayed: no rule is broken");
+      else
+        out.line("bound: no rule is broken in what was searched, which is not everything");
+      break;
+    case check::verdict::violation:
+      out.line(out.paint(style::bad, "violation: " + made.found.broken->property));
+      break;
+  }
+  if (made.trace.empty()) return;
+  out.line();
+  out.print(check::trace_table(made));
+  out.line();
+  out.line("replay: lockflight check --replay '" + made.replay + "'");
+}
+
+check::report search(const arguments& given) {
+  try {
+    if (const auto text = given.one("--replay")) return check::replay(*text);
+    const check::request asked = request_from(given);
+    progress_line line;
+    return check::run(asked, [&](const check::outcome& sofar) {
+      line.show(fmt::format("{} states, {:.1f} s", sofar.states, sofar.seconds));
+      return true;
+    });
+  } catch (const check::bad_request& e) {
+    throw usage_error(e.what());
+  }
+}
+
+// What stopped early was asked to, or is not believed: 1.
+int exit_code(const arguments& given, const check::report& made) {
+  switch (made.found.what) {
+    case check::verdict::ok:
+      return 0;
+    case check::verdict::violation:
+      return 1;
+    case check::verdict::bound:
+      return given.has("--seconds") || given.has("--random") || given.has("--replay") ? 0 : 1;
+  }
+  return 1;
+}
+
+int run(const arguments& given, console& out) {
+  const bool json_on_standard_output = given.one("--json") == "-";
+  std::optional<output_file> file;
+  if (given.has("--json") && !json_on_standard_output) file.emplace("--json", *given.one("--json"));
+  const check::report made = search(given);
+  const std::string json = check::to_json(made).dump(2) + "\n";
+  if (json_on_standard_output)
+    out.print(json);
+  else
+    print_report(out, made);
+  if (file) {
+    file->commit(json);
+    out.line("wrote " + file->path());
+  }
+  return exit_code(given, made);
+}
+
+std::vector<option> who_options() {
+  using enum option::offer;
+  return {
+      {.name = "--lock",
+       .value = "NAME",
+       .what = "the lock to check",
+       .completes = words,
+       .known = names_of_locks()},
+      {.name = "--writers", .value = "N", .what = "participants that take it exclusively"},
+      {.name = "--readers", .value = "N", .what = "participants that take it shared"},
+      {.name = "--try-writers", .value = "N", .what = "participants that only try, exclusively"},
+      {.name = "--try-readers", .value = "N", .what = "participants that only try, shared"},
+      {.name = "--rounds", .value = "K", .what = "how often each comes (default 1)"},
+      {.name = "--levels",
+       .value = "AxB[xC]",
+       .what = "the machine; default two nodes, or one for an odd number of participants"},
+      {.name = "--node-level",
+       .value = "I",
+       .what = "the level whose elements are nodes; default the smallest"},
+      {.name = "--set",
+       .value = "NAME=VALUE",
+       .what = "a parameter of the lock; thresholds are 1 and T_R is 2 unless set",
+       .repeats = true},
+  };
+}
+
+std::vector<option> how_options() {
+  using enum option::offer;
+  return {
+      {.name = "--retries",
+       .value = "N",
+       .what = "vain attempts of one acquire after which a participant stands still (default 2)"},
+      {.name = "--off",
+       .value = "PART",
+       .what = "switch a part of the memory model off: delays, buffers, mixed",
+       .completes = words,
+       .known = {"delays", "buffers", "mixed"},
+       .repeats = true},
+      {.name = "--seconds", .value = "S", .what = "stop after that long"},
+      {.name = "--random", .what = "random schedules (probabilistic concurrency testing)"},
+      {.name = "--seed", .value = "N", .what = "of the random schedules (default 1)"},
+      {.name = "--executions", .value = "N", .what = "how many random schedules"},
+      {.name = "--depth",
+       .value = "D",
+       .what = "ordered events that a random bug may need (default 3)"},
+      {.name = "--replay",
+       .value = "STRING",
+       .what = "repeat a counterexample",
+       .completes = nothing},
+      {.name = "--json",
+       .value = "FILE|-",
+       .what = "write the result as JSON; - prints that alone",
+       .completes = files},
+  };
+}
+
+std::vector<option> all_options() {
+  std::vector<option> all = who_options();
+  for (option& o : how_options()) all.push_back(std::move(o));
+  return all;
+}
+
+}  // namespace
+
+command check_command() {
+  return {
+      .name = "check",
+      .summary = "search a lock's schedules for one that breaks a rule",
+      .description =
+          {"Runs the lock's own source with a few participants in every order that a network "
+           "allows: posted operations take effect at any moment until their flush, stores are seen "
+           "late. Checks mutual exclusion, deadlock, lost wake-ups, livelock, bounded overtaking, "
+           "and that the lock is free when everybody has left.",
+           "The verdict is ok when every schedule was searched, violation with the shortest "
+           "counterexample found, or bound when the search stopped early."},
+      .options = all_options(),
+      .examples = {{"lockflight check --lock d-mcs --writers 3 --rounds 2", "every schedule"},
+                   {"lockflight check --lock rma-rw --writers 2 --readers 2 --levels 2x2",
+                    "two nodes, delayed puts"},
+                   {"lockflight check --lock rma-rw-listing --writers 1 --readers 1",
+                    "what the paper's listing gets wrong"},
+                   {"lockflight check --lock rma-mcs --writers 6 --random --seconds 30",
+                    "more than can be searched in full"}},
+      .run = run,
+  };
+}
+
+}  // namespace lockflight::cli

@@ -1,0 +1,43 @@
+// What must not be left behind when the program is interrupted: half-written files and a line of
+// progress. The ranks of a run need no care, the system ends them with us.
+#pragma once
+
+#include <signal.h>
+
+#include <string>
+
+namespace lockflight::cli {
+
+/// From here on Ctrl-C, a hang-up, a request to terminate and a reader of our output that has gone
+/// remove the temporary files and end the program at once, with 128 + the signal's number.
+void clean_up_when_interrupted();
+
+/// Says whether a progress line is on the terminal; returns what was said before.
+bool progress_is_shown(bool shown);
+
+/// While this lives, those signals wait.
+class interruptions_held {
+ public:
+  interruptions_held();
+  ~interruptions_held();
+  interruptions_held(const interruptions_held&) = delete;
+  interruptions_held& operator=(const interruptions_held&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+/// A temporary file that a signal removes for as long as this lives.
+class removed_when_interrupted {
+ public:
+  /// Throws std::length_error past a handful of files at once.
+  explicit removed_when_interrupted(const std::string& path);
+  ~removed_when_interrupted();
+  removed_when_interrupted(const removed_when_interrupted&) = delete;
+  removed_when_interrupted& operator=(const removed_when_interrupted&) = delete;
+
+ private:
+  std::size_t slot_;
+};
+
+}  // namespace lockflight::cli

@@ -1,0 +1,97 @@
+// What a subcommand is: facts from which parsing, help, manual page and completion are made, and a
+// function. A new subcommand is a new file and a line in commands.cpp.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lockflight::cli {
+
+class console;
+
+/// One option or positional argument.
+struct option {
+  enum class offer { nothing, words, list_of_words, files };
+
+  std::string name;            ///< "--lock"; "FILE.json" for a positional
+  std::string shorthand = {};  ///< "-o", or empty
+  std::string value = {};      ///< what its value is called; empty: it takes none
+  std::string what = {};       ///< what it does, without a final stop
+  offer completes = offer::nothing;
+  std::vector<std::string> known = {};  ///< the words that completion offers
+  bool repeats = false;                 ///< may be given several times
+  bool hidden = false;                  ///< understood, but of no use yet
+
+  [[nodiscard]] bool positional() const { return name.front() != '-'; }
+};
+
+struct example {
+  std::string line;  ///< what to type
+  std::string what;  ///< what that does
+};
+
+/// Names that an option takes, and what they mean.
+struct glossary {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> entries;
+};
+
+/// What was given on the command line, by option name.
+class arguments {
+ public:
+  explicit arguments(std::map<std::string, std::vector<std::string>> given)
+      : given_(std::move(given)) {}
+
+  [[nodiscard]] bool has(const std::string& name) const { return !all(name).empty(); }
+  [[nodiscard]] std::optional<std::string> one(const std::string& name) const {
+    return has(name) ? std::optional(all(name).front()) : std::nullopt;
+  }
+  [[nodiscard]] const std::vector<std::string>& all(const std::string& name) const {
+    static const std::vector<std::string> none;
+    const auto at = given_.find(name);
+    return at == given_.end() ? none : at->second;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> given_;
+};
+
+struct command {
+  std::string name;
+  std::string summary;                   ///< one line for the list of commands
+  std::vector<std::string> description;  ///< paragraphs
+  std::vector<option> options = {};
+  std::vector<glossary> glossaries = {};
+  std::vector<example> examples = {};  ///< at least one
+  /// Does it. Returns the exit code: 0 or 1; throws for the others.
+  int (*run)(const arguments& given, console& out) = nullptr;
+};
+
+/// All subcommands, in the order in which help lists them.
+[[nodiscard]] const std::vector<command>& commands();
+
+/// The options that every command has, and those of the bare program.
+[[nodiscard]] const option& help_option();
+[[nodiscard]] const option& version_option();
+
+/// One exit code and what it says, for help and manual.
+struct exit_status {
+  int code;
+  std::string_view what;
+};
+[[nodiscard]] const std::vector<exit_status>& exit_statuses();
+
+// One maker a file.
+[[nodiscard]] command locks_command();
+[[nodiscard]] command topo_command();
+[[nodiscard]] command bench_command();
+[[nodiscard]] command check_command();
+[[nodiscard]] command report_command();
+[[nodiscard]] command completion_command();
+[[nodiscard]] command man_command();
+
+}  // namespace lockflight::cli

@@ -1,0 +1,87 @@
+#include "cli/help.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/text.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+constexpr int width = 80;
+
+std::string rows(const std::vector<labelled>& all) { return two_columns(all, width, 2); }
+
+std::string exit_codes() {
+  std::vector<labelled> all;
+  for (const exit_status& s : exit_statuses())
+    all.push_back({fmt::format("{}", s.code), std::string(s.what)});
+  return "\nExit codes:\n" + rows(all);
+}
+
+void add_positionals(const command& of, std::vector<labelled>& to) {
+  for (const option& o : of.options)
+    if (o.positional()) to.push_back({heading_of(o), o.what});
+}
+
+void add_options(const command& of, std::vector<labelled>& to) {
+  for (const option& o : of.options)
+    if (!o.positional() && !o.hidden) to.push_back({heading_of(o), o.what});
+  to.push_back({heading_of(help_option()), help_option().what});
+}
+
+}  // namespace
+
+std::string_view program_summary() {
+  return "locks for memory that is reached over a network, and the instruments that test them";
+}
+
+std::string heading_of(const option& o) {
+  std::string out = o.shorthand.empty() ? "" : o.shorthand + ", ";
+  out += o.name;
+  if (!o.value.empty()) out += " " + o.value;
+  return out;
+}
+
+std::string synopsis(const command& of) {
+  std::string out = "lockflight " + of.name;
+  for (const option& o : of.options)
+    if (o.positional()) out += " " + o.name;
+  return out + " [OPTIONS]";
+}
+
+std::string program_help() {
+  std::string out = wrapped(fmt::format("lockflight: {}.", program_summary()), width, 0);
+  out += "\nUsage: lockflight COMMAND [OPTIONS]\n\nCommands:\n";
+  std::vector<labelled> all;
+  for (const command& c : commands()) all.push_back({c.name, c.summary});
+  out += rows(all);
+  out += "\nOptions:\n";
+  out += rows({{heading_of(help_option()), help_option().what},
+               {heading_of(version_option()), version_option().what}});
+  out += "\nExamples:\n";
+  for (const command& c : commands()) out += fmt::format("  {}\n", c.examples.front().line);
+  out += exit_codes();
+  return out + "\n'lockflight COMMAND --help' explains a command.\n";
+}
+
+std::string command_help(const command& of) {
+  std::string out = fmt::format("Usage: {}\n", synopsis(of));
+  for (const std::string& paragraph : of.description) out += "\n" + wrapped(paragraph, width, 0);
+  std::vector<labelled> positionals;
+  add_positionals(of, positionals);
+  if (!positionals.empty()) out += "\nArguments:\n" + rows(positionals);
+  std::vector<labelled> options;
+  add_options(of, options);
+  out += "\nOptions:\n" + rows(options);
+  for (const glossary& g : of.glossaries) {
+    std::vector<labelled> entries;
+    for (const auto& [name, what] : g.entries) entries.push_back({name, what});
+    out += fmt::format("\n{}:\n{}", g.title, rows(entries));
+  }
+  out += "\nExamples:\n";
+  for (const example& e : of.examples)
+    out += fmt::format("  {}\n{}", e.line, wrapped(e.what, width, 6));
+  return out + exit_codes();
+}
+
+}  // namespace lockflight::cli

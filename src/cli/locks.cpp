@@ -1,0 +1,103 @@
+// lockflight locks: what there is to choose from.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/bench.hpp"
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json parameter_json(const bench::parameter_row& p) {
+  return {
+      {"name", p.name}, {"default", p.default_value}, {"min", p.min}, {"max", p.max},
+      {"what", p.what},
+  };
+}
+
+json lock_json(const bench::lock_row& row) {
+  json parameters = json::array();
+  for (const auto& p : row.parameters) parameters.push_back(parameter_json(p));
+  return {
+      {"name", row.about.name},
+      {"kind", lock::to_string(row.about.what)},
+      {"source", row.about.source},
+      {"fabrics", row.fabrics},
+      {"parameters", parameters},
+      {"bytes_home", row.about.bytes_home},
+      {"bytes_per_node", row.about.bytes_per_node},
+      {"bytes_per_participant", row.about.bytes_per_participant},
+  };
+}
+
+void print_json(console& out) {
+  json locks = json::array();
+  for (const auto& row : bench::lock_table()) locks.push_back(lock_json(row));
+  out.line(json{{"locks", locks}}.dump(2));
+}
+
+/// The facts in columns; `details` below each row.
+void print_lock(console& out, const bench::lock_row& row, int name_columns) {
+  const lock::facts& about = row.about;
+  const std::string name = fmt::format("{:<{}}", about.name, name_columns);
+  out.print(out.paint(style::heading, name));
+  out.line(fmt::format("  {:<5}  {:<7}  {:>4}  {:>4}  {:>11}", lock::to_string(about.what),
+                       joined(row.fabrics, ","), about.bytes_home, about.bytes_per_node,
+                       about.bytes_per_participant));
+  const int width = out.width() == 0 ? 100 : std::min(out.width(), 100);
+  out.print(wrapped(std::string(about.source), width, 4));
+  std::vector<labelled> parameters;
+  for (const auto& p : row.parameters)
+    parameters.push_back({fmt::format("{}={}", p.name, p.default_value),
+                          fmt::format("{} ({} to {})", p.what, p.min, p.max)});
+  out.print(two_columns(parameters, width, 4));
+}
+
+void print_table(console& out) {
+  int name_columns = 0;
+  for (const auto& row : bench::lock_table())
+    name_columns = std::max(name_columns, columns_of(row.about.name));
+  const std::string titles =
+      fmt::format("{:<{}}  {:<5}  {:<7}  {:>4}  {:>4}  {:>11}", "lock", name_columns, "kind",
+                  "fabrics", "home", "node", "participant");
+  out.line(out.paint(style::heading, titles));
+  for (const auto& row : bench::lock_table()) {
+    out.line();
+    print_lock(out, row, name_columns);
+  }
+  out.line();
+  out.line("Memory is in bytes: of a lock at its home and on each node, and of a participant for");
+  out.line("all its locks. Set a parameter with 'lockflight bench --set NAME=VALUE'.");
+}
+
+int run(const arguments& given, console& out) {
+  if (given.has("--json"))
+    print_json(out);
+  else
+    print_table(out);
+  return 0;
+}
+
+}  // namespace
+
+command locks_command() {
+  return {
+      .name = "locks",
+      .summary = "list the locks, their parameters and where they come from",
+      .description =
+          {"Lists every lock: its name, whether it is a mutex or a reader-writer lock (rw), the "
+           "fabrics it runs on, how much memory it takes, its source, and its parameters with "
+           "default and range."},
+      .options = {{.name = "--json", .what = "print one JSON document instead of the table"}},
+      .examples = {{"lockflight locks", "the list"},
+                   {"lockflight locks --json | jq -r '.locks[].name'", "only the names"}},
+      .run = run,
+  };
+}
+
+}  // namespace lockflight::cli

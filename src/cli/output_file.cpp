@@ -1,0 +1,88 @@
+#include "cli/output_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/usage.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+usage_error refuse_path(const std::string& argument, const std::string& path, const char* why) {
+  return refuse(argument, path, fmt::format("a file that can be written: {}", why));
+}
+
+/// What a new file is allowed to everybody: read and write, less the umask.
+mode_t usual_mode() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+}  // namespace
+
+output_file::output_file(const std::string& argument, const std::string& path)
+    : argument_(argument), path_(path) {
+  if (path.empty() || path == "-") throw refuse(argument, path, "the name of a file");
+  struct stat found {};
+  const bool exists = stat(path.c_str(), &found) == 0;
+  if (exists && S_ISDIR(found.st_mode)) throw refuse_path(argument, path, "it is a directory");
+  if (exists && access(path.c_str(), W_OK) != 0)
+    throw refuse_path(argument, path, std::strerror(errno));
+  if (exists && !S_ISREG(found.st_mode)) {  // a device or a pipe is written, not replaced
+    temporary_ = target_ = path;
+    fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    std::error_code error;
+    target_ = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error).string() : path;
+    const interruptions_held until_guarded;
+    temporary_ = target_ + ".XXXXXX";
+    fd_ = mkostemp(temporary_.data(), O_CLOEXEC);
+    if (fd_ >= 0) {
+      guard_.emplace(temporary_);
+      fchmod(fd_, exists ? found.st_mode & 07777 : usual_mode());
+    }
+  }
+  if (fd_ < 0) throw refuse_path(argument, path, std::strerror(errno));
+}
+
+output_file::~output_file() {
+  if (fd_ >= 0) close(fd_);
+  if (guard_) unlink(temporary_.c_str());
+}
+
+void output_file::write_all(std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = write(fd_, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0)
+      throw std::system_error(errno, std::generic_category(),
+                              fmt::format("{} {} cannot be written", argument_, shown(path_)));
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void output_file::commit(std::string_view content) {
+  write_all(content);
+  commit();
+}
+
+void output_file::commit() {
+  if (!guard_) return;
+  if (rename(temporary_.c_str(), target_.c_str()) != 0)
+    throw std::system_error(errno, std::generic_category(),
+                            fmt::format("{} {} cannot be put in place", argument_, shown(path_)));
+  guard_.reset();
+}
+
+}  // namespace lockflight::cli

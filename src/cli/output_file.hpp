@@ -1,0 +1,45 @@
+// A file that is there in full or not at all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/cleanup.hpp"
+
+namespace lockflight::cli {
+
+/// Refuses what cannot be written when it is made, before a long run; writes beside the target and
+/// renames when it is committed; leaves nothing when it never is.
+class output_file {
+ public:
+  /// `argument` is the option that named the path. Throws usage_error when it cannot be written.
+  output_file(const std::string& argument, const std::string& path);
+  ~output_file();
+  output_file(const output_file&) = delete;
+  output_file& operator=(const output_file&) = delete;
+
+  /// The path as the user gave it.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Where the file really is, or will be.
+  [[nodiscard]] const std::string& target() const { return target_; }
+  /// Where something else may write what commit() then puts in place.
+  [[nodiscard]] const std::string& temporary() const { return temporary_; }
+
+  /// Writes all of the file and puts it in place. Throws std::system_error.
+  void commit(std::string_view content);
+  /// Puts in place what was written to temporary().
+  void commit();
+
+ private:
+  void write_all(std::string_view content);
+
+  std::string argument_;
+  std::string path_;
+  std::string target_;     ///< symbolic links followed
+  std::string temporary_;  ///< the target itself where that is a device or a pipe
+  int fd_ = -1;
+  std::optional<removed_when_interrupted> guard_;
+};
+
+}  // namespace lockflight::cli

@@ -1,0 +1,37 @@
+// Small things that are done to text. All that the program prints is one column a character.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockflight::cli {
+
+/// How many columns text takes.
+[[nodiscard]] int columns_of(std::string_view utf8);
+
+/// Any text as one line: control characters become visible escapes.
+[[nodiscard]] std::string one_line(std::string_view text);
+
+/// "a, b, c".
+[[nodiscard]] std::string joined(const std::vector<std::string>& words,
+                                 std::string_view separator = ", ");
+
+/// Breaks a paragraph into lines of at most `width` columns, each indented. Ends with a new line.
+[[nodiscard]] std::string wrapped(std::string_view text, int width, int indent);
+
+struct labelled {
+  std::string label;
+  std::string what;
+};
+
+/// Labels, and beside them what they mean. A long label has a line of its own.
+[[nodiscard]] std::string two_columns(const std::vector<labelled>& rows, int width, int indent);
+
+/// "0-3, 8": numbers in order, neighbours as a range.
+[[nodiscard]] std::string ranges(const std::vector<int>& numbers);
+
+/// "1 rank", "2 ranks".
+[[nodiscard]] std::string counted(std::size_t n, std::string_view one);
+
+}  // namespace lockflight::cli

@@ -1,0 +1,155 @@
+// lockflight topo: the levels of the machine, and where locks put their words on it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/machine.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+/// Of many elements that look alike the first few and the last are enough.
+constexpr int most_shown = 8;
+constexpr int shown_first = 3;
+
+class tree_printer {
+ public:
+  tree_printer(console& out, const machine_view& view)
+      : out_(out), view_(view), tree_(columns(view)) {}
+
+  void print() {
+    collect(1, 0, "", "");
+    tree_.print(out_);
+  }
+
+ private:
+  [[nodiscard]] static std::vector<table_column> columns(const machine_view& view) {
+    std::vector<table_column> all{{.title = "element", .numeric = false},
+                                  {.title = "ranks", .numeric = false},
+                                  {.title = "tail at", .numeric = false},
+                                  {.title = "counters at", .numeric = false}};
+    if (view.knows_processors()) all.push_back({.title = "processors", .numeric = false});
+    return all;
+  }
+
+  void collect(int level, int element, const std::string& branch, const std::string& below) {
+    const std::string number = level == 1 ? "" : fmt::format(" {}", element);
+    add_row(branch + view_.name(level) + number, level, element);
+    if (level == view_.machine.levels()) return;
+    const std::vector<int> children = view_.children(level, element);
+    const int count = static_cast<int>(children.size());
+    for (int i = 0; i < count; ++i) {
+      if (count > most_shown && i == shown_first) {
+        add_words(fmt::format("{}├─ … {} more", below, count - shown_first - 1));
+        i = count - 1;
+      }
+      const bool last = i == count - 1;
+      collect(level + 1, children[static_cast<std::size_t>(i)], below + (last ? "└─ " : "├─ "),
+              below + (last ? "   " : "│  "));
+    }
+  }
+
+  void add_words(const std::string& words) {
+    std::vector<table_cell> row(columns(view_).size());
+    row.front().text = words;
+    tree_.add_row(std::move(row));
+  }
+
+  void add_row(const std::string& name, int level, int element) {
+    const bool is_node = level == view_.machine.node_level();
+    std::vector<table_cell> row{
+        {name},
+        {ranges(view_.ranks_of(level, element))},
+        {std::to_string(view_.machine.leader(level, element))},
+        {is_node ? ranges(view_.counters_of(element)) : ""},
+    };
+    if (view_.knows_processors()) row.push_back({ranges(view_.processors_of(level, element))});
+    tree_.add_row(std::move(row));
+  }
+
+  console& out_;
+  const machine_view& view_;
+  table tree_;
+};
+
+void print_levels(console& out, const machine_view& view) {
+  table levels({{.title = "level"},
+                {.title = "name", .numeric = false},
+                {.title = "elements"},
+                {.title = "ranks in each"},
+                {.title = "", .numeric = false}});
+  for (int level = 1; level <= view.machine.levels(); ++level) {
+    const bool is_node = level == view.machine.node_level();
+    levels.add_row({{std::to_string(level)},
+                    {view.name(level)},
+                    {std::to_string(view.machine.elements(level))},
+                    {view.ranks_in_each(level)},
+                    {is_node ? "the nodes: ranks that share memory" : ""}});
+  }
+  levels.print(out);
+}
+
+void print_text(console& out, const machine_view& view) {
+  const rma::topology& machine = view.machine;
+  out.line(fmt::format("{} on {}, {}: {}",
+                       counted(static_cast<std::size_t>(machine.ranks()), "rank"),
+                       counted(static_cast<std::size_t>(machine.nodes()), "node"),
+                       counted(static_cast<std::size_t>(machine.levels()), "level"),
+                       view.from_hwloc ? "what hwloc finds here" : "as --levels says"));
+  out.line();
+  print_levels(out, view);
+  out.line();
+  tree_printer(out, view).print();
+  out.line();
+  out.line("tail: the rank that hosts the element's queue in rma-mcs and rma-rw (lock at rank 0)");
+  out.line("counters: the ranks that count readers in rma-rw, with its default T_DC");
+}
+
+int run(const arguments& given, console& out) {
+  const machine_view view =
+      look_at_machine(given.one("--levels"), given.one("--procs"), given.one("--node-level"));
+  if (given.has("--json"))
+    out.line(machine_json(view).dump(2));
+  else
+    print_text(out, view);
+  return 0;
+}
+
+}  // namespace
+
+command topo_command() {
+  return {
+      .name = "topo",
+      .summary = "show the machine's levels, and where queues and counters lie",
+      .description =
+          {"Shows the machine as the locks see it: a tree of elements, level 1 the whole machine. "
+           "Without --levels it is what hwloc finds: packages, NUMA nodes and caches that tell "
+           "processors apart, all on one node, since the machine is coherent.",
+           "Beside each element are its ranks, the processors that they are put on, the rank that "
+           "hosts the tail of its queue, and for a node the ranks that host counters of readers."},
+      .options = {{.name = "--levels",
+                   .value = "AxB[xC]",
+                   .what =
+                       "a balanced tree instead: 2x4 is 2 elements of 4 ranks below the machine"},
+                  {.name = "--procs",
+                   .value = "N",
+                   .what =
+                       "number of ranks (default: the product of --levels, or one a processor)"},
+                  {.name = "--node-level",
+                   .value = "I",
+                   .what = "the elements of this level are the nodes (default: the smallest of "
+                           "--levels, or the machine)"},
+                  {.name = "--json", .what = "print one JSON document instead of the tree"}},
+      .examples = {{"lockflight topo", "this machine, one rank a processor"},
+                   {"lockflight topo --levels 2x2x4", "2 racks of 2 nodes of 4 ranks"},
+                   {"lockflight topo --levels 2x2x4 --node-level 2",
+                    "the same ranks on 2 nodes of 8"}},
+      .run = run,
+  };
+}
+
+}  // namespace lockflight::cli

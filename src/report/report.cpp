@@ -1,0 +1,177 @@
+// Fills the page template. What a reader needs without scripts (facts, verdict, table) is
+// written here; the charts are drawn by our scripts from the document itself.
+#include "report/report.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/assets.hpp"
+#include "report/table.hpp"
+#include "report/text.hpp"
+
+namespace lockflight::report {
+namespace {
+
+using nlohmann::json;
+using slots = std::map<std::string, std::string, std::less<>>;
+
+/// One pass over the template, so that braces inside the values stay what they are.
+std::string fill(std::string_view page, const slots& values) {
+  std::string out;
+  while (true) {
+    const std::size_t open = page.find("{{");
+    out += page.substr(0, open);
+    if (open == std::string_view::npos) return out;
+    const std::size_t close = page.find("}}", open);
+    if (close == std::string_view::npos) throw std::logic_error("template: {{ without }}");
+    const std::string_view name = page.substr(open + 2, close - open - 2);
+    const auto value = values.find(name);
+    if (value == values.end()) {
+      throw std::logic_error(fmt::format("template: nothing fills {{{{{}}}}}", name));
+    }
+    out += value->second;
+    page.remove_prefix(close + 2);
+  }
+}
+
+/// The distinct values of a field in the order of first appearance; null is left out.
+std::vector<std::string> distinct(const json& runs, const char* field) {
+  std::vector<std::string> out;
+  std::set<std::string> seen;
+  for (const json& run : runs) {
+    const json& value = run.at(field);
+    if (!value.is_null() && seen.insert(plain(value)).second) out.push_back(plain(value));
+  }
+  return out;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) out += i + 1 == names.size() ? " and " : ", ";
+    out += names[i];
+  }
+  return out;
+}
+
+std::string rank_range(const json& runs) {
+  std::set<std::uint64_t> counts;
+  for (const json& run : runs) counts.insert(run.at("procs").get<std::uint64_t>());
+  const auto low = static_cast<double>(*counts.begin());
+  if (counts.size() == 1) return counted(*counts.begin(), "rank", "ranks");
+  return fmt::format("{} to {} ranks", rounded(low),
+                     rounded(static_cast<double>(*counts.rbegin())));
+}
+
+/// "6 locks on 1 to 64 ranks over sim (cray-xc30): workloads ecsb and warb, 60 runs".
+std::string summary(const json& runs) {
+  if (runs.empty()) return "Nothing was run.";
+  const auto locks = distinct(runs, "lock");
+  const auto machines = distinct(runs, "machine");
+  const auto workloads = distinct(runs, "workload");
+  std::string out = counted(locks.size(), "lock", "locks");
+  out += fmt::format(" on {} over {}", rank_range(runs), listed(distinct(runs, "fabric")));
+  if (!machines.empty()) out += fmt::format(" ({})", listed(machines));
+  out += fmt::format("; {} {}; {}", workloads.size() == 1 ? "workload" : "workloads",
+                     listed(workloads), counted(runs.size(), "run", "runs"));
+  return out;
+}
+
+std::string banner(std::string_view state, std::string_view mark, const std::string& headline,
+                   const std::string& detail) {
+  return fmt::format(
+      "<div class=\"verdict {}\" role=\"{}\"><span class=\"mark\" aria-hidden=\"true\">{}</span>"
+      "<p><strong>{}</strong> <span>{}</span></p></div>",
+      state, state == "bad" ? "alert" : "status", mark, escape_html(headline), escape_html(detail));
+}
+
+std::string verdict(const json& runs) {
+  if (runs.empty()) return banner("none", "–", "No runs.", "This document holds no measurement.");
+  double seen = 0;
+  std::size_t broken = 0;
+  std::map<std::string, double> by_lock;
+  for (const json& run : runs) {
+    const auto violations = run.at("violations").get<double>();
+    if (violations == 0) continue;
+    seen += violations;
+    ++broken;
+    by_lock[run.at("lock").get<std::string>()] += violations;
+  }
+  if (broken == 0) {
+    return banner(
+        "good", "✓", "0 violations.",
+        fmt::format("Mutual exclusion held in {}.",
+                    runs.size() == 1 ? "the one run" : fmt::format("all {} runs", runs.size())));
+  }
+  std::vector<std::string> culprits;
+  for (const auto& [lock, violations] : by_lock) {
+    culprits.push_back(fmt::format("{} ({})", lock, rounded(violations)));
+  }
+  return banner("bad", "✗", fmt::format("{} violation{}.", rounded(seen), seen == 1 ? "" : "s"),
+                fmt::format("Mutual exclusion broke in {} of {}: {}.", broken,
+                            counted(runs.size(), "run", "runs"), listed(culprits)));
+}
+
+std::string fact(std::string label, const std::string& value) {
+  for (char& c : label) {
+    if (c == '_') c = ' ';
+  }
+  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_html(label), escape_html(value));
+}
+
+/// Objects in the host's facts become one fact per member.
+void add_facts(const json& host, const std::string& prefix, std::string& out) {
+  for (const auto& [name, value] : host.items()) {
+    if (value.is_object()) {
+      add_facts(value, prefix + name + " ", out);
+    } else if (!value.is_null() && !(prefix.empty() && name == "date")) {
+      out += fact(prefix + name, plain(value));
+    }
+  }
+}
+
+std::string host_facts(const json& bench) {
+  const json& host = bench.at("host");
+  std::string out;
+  if (const auto date = host.find("date"); date != host.end() && !date->is_null()) {
+    out += fact("date", plain(*date));
+  }
+  add_facts(host, "", out);
+  return out;
+}
+
+}  // namespace
+
+std::string render_html(const json& bench) {
+  validate(bench);
+  const json& runs = bench.at("runs");
+  const std::string what = summary(runs);
+  slots values;
+  values["title"] = escape_html("lockflight: " + what);
+  values["version"] = escape_html(plain(bench.at("lockflight")));
+  values["summary"] = escape_html(what);
+  values["verdict"] = verdict(runs);
+  values["facts"] = host_facts(bench);
+  values["table_head"] = table_head();
+  values["table_body"] = table_body(runs);
+  values["run_count"] = counted(runs.size(), "run", "runs");
+  values["bench_json"] = script_json(bench);
+  values["style"] = assets::style();
+  values["chart_js"] = assets::chart_js();
+  values["chart_js_licence"] = escape_html(assets::chart_js_licence());
+  values["data_script"] = assets::data_script();
+  values["charts_script"] = assets::charts_script();
+  values["page_script"] = assets::page_script();
+  return fill(assets::page_template(), values);
+}
+
+}  // namespace lockflight::report

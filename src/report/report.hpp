@@ -1,0 +1,32 @@
+// The report: one self-contained HTML page out of a bench JSON document.
+//
+// The page opens offline. The charting library, our script and style sheet and the data itself
+// are inside it, and its content security policy forbids every request.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace lockflight::report {
+
+/// The input cannot be used. what() is one line that names the place, the value found there and
+/// what is accepted.
+class bad_input : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads a JSON file. Throws bad_input when it cannot be read, or is no JSON (with line and
+/// column).
+nlohmann::json parse_file(const std::string& path);
+
+/// Throws bad_input unless `bench` follows the bench JSON: every named field of a run is there
+/// and has the right type. Fields that nobody named are allowed.
+void validate(const nlohmann::json& bench);
+
+/// The page for a bench document. Validates it first, so it throws what validate() throws.
+std::string render_html(const nlohmann::json& bench);
+
+}  // namespace lockflight::report

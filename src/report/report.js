@@ -1,0 +1,329 @@
+// The page itself: builds a section per group, keeps what the reader picked, draws the charts,
+// sorts and filters the table. All text from the document goes in as text nodes.
+"use strict";
+
+(function (lf) {
+  const root = document.documentElement;
+  const bench = lf.load();
+  const locks = lf.distinct(bench.runs.map((run) => run.lock));
+  const hidden = new Set();  // labels of series; the same in all sections
+  const cards = [];
+  let drawn = 0;
+
+  function element(tag, properties, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  }
+
+  const template = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
+
+  // ---- small controls ----------------------------------------------------------------------
+
+  // Buttons of which one is down.
+  function segmented(label, options, initial, choose) {
+    const group = element("div", { className: "segmented" });
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", label);
+    const buttons = options.map(([value, text]) => {
+      const button = element("button", { type: "button", textContent: text });
+      button.onclick = () => { press(value); choose(value); };
+      group.append(button);
+      return [value, button];
+    });
+    function press(wanted) {
+      for (const [value, button] of buttons) {
+        button.setAttribute("aria-pressed", String(value === wanted));
+      }
+    }
+    press(initial);
+    return { group, press };
+  }
+
+  // A legend entry that switches what it names off and on.
+  function chip(text, swatch, is_on, toggle) {
+    const button = element("button", { type: "button", className: "chip" }, swatch,
+      element("span", { textContent: text }));
+    const show = () => button.setAttribute("aria-pressed", String(is_on()));
+    button.onclick = () => { toggle(); show(); };
+    show();
+    return { button, show };
+  }
+
+  function square(color) {
+    const swatch = element("span", { className: "swatch" });
+    swatch.style.background = color;
+    return swatch;
+  }
+
+  // Colour and dash as the lines have them.
+  function stroke(style) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", "0 0 26 10");
+    svg.setAttribute("class", "stroke");
+    svg.setAttribute("aria-hidden", "true");
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", "M1 5H25");
+    path.setAttribute("stroke", style.color);
+    path.setAttribute("stroke-dasharray", style.dash.join(" "));
+    svg.append(path);
+    return svg;
+  }
+
+  // ---- charts ------------------------------------------------------------------------------
+
+  // data-charts appears when the last of them has been drawn: tests and printers wait for it.
+  function tell_drawn() {
+    if (drawn === cards.length) root.dataset.charts = String(drawn);
+  }
+
+  const drawn_counter = {
+    id: "drawn_counter",
+    afterDraw(chart) {
+      if (chart.counted) return;
+      chart.counted = true;
+      ++drawn;
+      tell_drawn();
+    },
+  };
+
+  function make_view(card, theme) {
+    const { section, kind } = card;
+    return {
+      theme, group: section.group, procs: section.procs, off: card.off, pick: card.pick,
+      parts: kind.parts ? kind.parts(section.group) : [],
+      shown: section.group.series.filter((one) => !hidden.has(one.label)),
+      choose_procs: section.choose_procs,
+    };
+  }
+
+  function draw(card, theme) {
+    const built = card.kind.build(make_view(card, theme));
+    card.plot.style.minHeight = `${built.height}px`;
+    card.canvas.setAttribute("aria-label", built.summary);
+    if (!card.chart) {
+      card.chart = new Chart(card.canvas,
+        { type: built.type, data: built.data, options: built.options });
+      return;
+    }
+    card.chart.data = built.data;
+    card.chart.options = built.options;
+    card.chart.update();
+    card.chart.resize();
+  }
+
+  function redraw(which) {
+    const theme = lf.read_theme(locks);
+    for (const card of cards.filter(which || (() => true))) draw(card, theme);
+  }
+
+  function add_parts_legend(card, figure, theme) {
+    const legend = element("div", { className: "legend parts" });
+    legend.setAttribute("role", "group");
+    legend.setAttribute("aria-label", "Parts: press to hide or show");
+    for (const part of card.kind.parts(card.section.group)) {
+      const swatch = square(part.color(theme));
+      card.repaint.push((fresh) => { swatch.style.background = part.color(fresh); });
+      const { button } = chip(part.label, swatch, () => !card.off.has(part.key), () => {
+        if (!card.off.delete(part.key)) card.off.add(part.key);
+        redraw((one) => one === card);
+      });
+      legend.append(button);
+    }
+    figure.insertBefore(legend, card.plot);
+  }
+
+  function add_card(section, kind, theme) {
+    const figure = template("card-template");
+    figure.style.setProperty("--wide", kind.wide);
+    figure.dataset.chart = kind.id;
+    figure.querySelector("h3").textContent = kind.title;
+    const what = figure.querySelector("figcaption p");
+    const plot = figure.querySelector(".plot");
+    const canvas = element("canvas");
+    canvas.setAttribute("role", "img");
+    plot.append(canvas);
+    const card = { section, kind, plot, canvas, off: new Set(), pick: {}, repaint: [] };
+    card.caption = () => {
+      what.textContent = kind.at_procs || section.group.procs.length === 1
+        ? `${kind.what}, at ${lf.ranks(section.procs)}` : kind.what;
+    };
+    card.caption();
+    for (const toggle of kind.toggles ? kind.toggles(section.group) : []) {
+      card.pick[toggle.key] = toggle.initial;
+      const { group } = segmented(`${kind.title}: ${toggle.label}`, toggle.options,
+        toggle.initial, (value) => {
+          card.pick[toggle.key] = value;
+          redraw((one) => one === card);
+        });
+      figure.querySelector(".toggles").append(group);
+    }
+    if (kind.parts) add_parts_legend(card, figure, theme);
+    section.node.querySelector(".cards").append(figure);
+    cards.push(card);
+  }
+
+  // ---- sections ----------------------------------------------------------------------------
+
+  function write_lead(section) {
+    const lead = section.node.querySelector(".lead");
+    const won = lf.lead(section.group, section.procs, (one) => !hidden.has(one.label));
+    lead.replaceChildren();
+    if (!won) return;
+    lead.append(`At ${lf.ranks(section.procs)}, `,
+      element("strong", { textContent: won.best }),
+      ` does the most: ${won.rate} operations per second`);
+    if (won.next) {
+      lead.append(won.ratio === "1" ? ", level with " : `, ${won.ratio} times as many as `,
+        element("strong", { textContent: won.next }));
+    }
+    lead.append(".");
+    if (section.group.repeats > 1) lead.append(" Repeated runs show as the median one.");
+  }
+
+  function add_lock_legend(section, theme) {
+    const legend = section.node.querySelector(".legend");
+    section.chips = section.group.series.map((one) => {
+      const swatch = element("span", {}, stroke(theme.style(one)));
+      section.repaint.push((fresh) => swatch.replaceChildren(stroke(fresh.style(one))));
+      const made = chip(one.label, swatch, () => !hidden.has(one.label), () => {
+        if (!hidden.delete(one.label)) hidden.add(one.label);
+        for (const other of sections) {
+          for (const each of other.chips) each.show();
+          write_lead(other);
+        }
+        redraw();
+      });
+      legend.append(made.button);
+      return made;
+    });
+  }
+
+  function add_procs_picker(section) {
+    const { procs } = section.group;
+    section.choose_procs = () => {};
+    if (procs.length === 1) return;
+    const pick = section.node.querySelector(".pick");
+    const choose = (value) => {
+      section.procs = value;
+      write_lead(section);
+      for (const card of cards) if (card.section === section) card.caption();
+      redraw((card) => card.section === section);
+    };
+    const { group, press } = segmented("Ranks that the charts show",
+      procs.map((n) => [n, lf.rank_number(n)]), section.procs, choose);
+    section.choose_procs = (value) => { press(value); choose(value); };
+    pick.append(element("span", { textContent: "Ranks" }), group);
+  }
+
+  function add_section(group, index, theme) {
+    const node = template("section-template");
+    const section = { group, node, procs: group.procs[group.procs.length - 1], repaint: [] };
+    node.id = `group-${index + 1}`;
+    const heading = node.querySelector("h2");
+    heading.append(group.title);
+    if (group.title !== group.name) {
+      heading.append(" ", element("code", { textContent: group.name }));
+    }
+    heading.id = `${node.id}-title`;
+    node.setAttribute("aria-labelledby", heading.id);
+    node.querySelector(".what").textContent = group.facts.join(" · ");
+    add_lock_legend(section, theme);
+    add_procs_picker(section);
+    write_lead(section);
+    document.getElementById("sections").append(node);
+    for (const kind of lf.charts) if (kind.has(group)) add_card(section, kind, theme);
+    return section;
+  }
+
+  function add_jump_list() {
+    if (sections.length < 2) return;
+    const nav = document.getElementById("jump");
+    for (const { node, group } of sections) {
+      const link = element("a", { href: `#${node.id}`, textContent: group.title });
+      link.append(element("span", { textContent: group.facts[0] }));
+      nav.append(link);
+    }
+    nav.append(element("a", { href: "#runs", textContent: "All runs" }));
+    nav.hidden = false;
+  }
+
+  // ---- the table ---------------------------------------------------------------------------
+
+  function compare(a, b, numeric) {
+    if (a === b) return 0;
+    if (a === "") return 1;
+    if (b === "") return -1;
+    return numeric ? Number(a) - Number(b) : a.localeCompare(b, "en", { numeric: true });
+  }
+
+  function sort_by(table, index) {
+    const heads = [...table.tHead.rows[0].cells];
+    const numeric = heads[index].classList.contains("num");
+    // Numbers start with the largest, as a reader looks for extremes; a second press turns round.
+    const first = numeric ? "descending" : "ascending";
+    const now = heads[index].getAttribute("aria-sort");
+    const wanted = now === null ? first : now === "ascending" ? "descending" : "ascending";
+    for (const head of heads) head.removeAttribute("aria-sort");
+    heads[index].setAttribute("aria-sort", wanted);
+    const sign = wanted === "ascending" ? 1 : -1;
+    const rows = [...table.tBodies[0].rows].map((row) => [row.cells[index].dataset.key, row]);
+    rows.sort(([a], [b]) => compare(a, b, numeric) * (a === "" || b === "" ? 1 : sign));
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+  }
+
+  function set_up_table() {
+    const table = document.getElementById("table");
+    [...table.tHead.rows[0].cells].forEach((head, index) => {
+      head.querySelector("button").onclick = () => sort_by(table, index);
+    });
+    const filter = document.getElementById("filter");
+    const output = document.getElementById("shown");
+    filter.oninput = () => {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const rows = [...table.tBodies[0].rows];
+      for (const row of rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+      }
+      const left = rows.filter((row) => !row.hidden).length;
+      output.textContent = left === rows.length
+        ? `${left} run${left === 1 ? "" : "s"}` : `${left} of ${rows.length} runs`;
+    };
+    document.getElementById("download").onclick = () => {
+      const text = JSON.stringify(bench, null, 2) + "\n";
+      const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+      element("a", { href: url, download: "lockflight-bench.json" }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 1000);
+    };
+  }
+
+  // ---- start -------------------------------------------------------------------------------
+
+  function repaint_all() {
+    const theme = lf.read_theme(locks);
+    for (const one of [...sections, ...cards]) for (const paint of one.repaint) paint(theme);
+    redraw();
+  }
+
+  Chart.register(lf.value_labels, lf.guide, drawn_counter);
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+
+  const sections = [];
+  const theme = lf.read_theme(locks);
+  lf.groups(bench.runs).forEach((group, i) => sections.push(add_section(group, i, theme)));
+  add_jump_list();
+  set_up_table();
+  redraw();
+  tell_drawn();
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint_all);
+  // Paper is white, and Chart.js does not notice that it is narrower than the window.
+  function print(now) {
+    root.toggleAttribute("data-print", now);
+    repaint_all();
+    for (const card of cards) card.chart.resize();
+  }
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+})(lockflight);

@@ -1,0 +1,147 @@
+#include "report/table.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "report/text.hpp"
+
+namespace lockflight::report {
+namespace {
+
+using nlohmann::json;
+
+/// What a cell shows and what it sorts by.
+struct cell {
+  std::string shown;
+  std::string sort_key;
+};
+
+cell text_cell(const json& value) {
+  const std::string text = value.is_null() ? "" : plain(value);
+  return {escape_html(text.empty() ? "–" : text), escape_html(text)};
+}
+
+cell number_cell(const json& value, std::string (*format)(double)) {
+  // An empty key sorts last, whichever way.
+  if (!value.is_number()) return {"–", ""};
+  const auto number = value.get<double>();
+  return {format(number), fmt::format("{}", number)};
+}
+
+cell percent_cell(const json& value) {
+  if (!value.is_number()) return {"–", ""};
+  const auto number = value.get<double>();
+  return {rounded(100 * number) + "\u202f%", fmt::format("{}", number)};
+}
+
+json latency(const json& run, const char* field) {
+  const json& stats = run.at("latency_us");
+  return stats.is_null() ? json() : stats.at(field);
+}
+
+/// Fabric operations of one acquire plus one release. Flushes are left out: they wait for
+/// operations and are none themselves. Loopback is left out because it is a property of them.
+json network_per_op(const json& run) {
+  const auto ops = run.at("ops").get<double>();
+  if (ops == 0) return {};
+  const json& fabric = run.at("fabric_ops");
+  double sum = fabric.at("messages").get<double>();
+  for (const char* name : {"put", "get", "add", "fetch_add", "swap", "cas"}) {
+    sum += fabric.at("nic").at(name).get<double>();
+  }
+  return sum / ops;
+}
+
+std::string params_text(const json& params) {
+  std::string out;
+  for (const auto& [name, value] : params.items()) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, plain(value));
+  }
+  return out;
+}
+
+struct column {
+  std::string_view title;
+  std::string_view help;
+  bool numeric;
+  cell (*make)(const json& run);
+};
+
+const column columns[] = {
+    {"Lock", "Name of the lock", false, [](const json& r) { return text_cell(r.at("lock")); }},
+    {"Workload", "Benchmark that was run", false,
+     [](const json& r) { return text_cell(r.at("workload")); }},
+    {"Ranks", "Number of participants", true,
+     [](const json& r) { return number_cell(r.at("procs"), rounded); }},
+    {"Writers", "Fraction of operations that write", true,
+     [](const json& r) { return percent_cell(r.at("writers")); }},
+    {"Ops/s", "Operations per second, all ranks together", true,
+     [](const json& r) { return number_cell(r.at("throughput_ops_s"), scaled); }},
+    {"Mean µs", "Mean latency of one acquire plus one release", true,
+     [](const json& r) { return number_cell(latency(r, "mean"), rounded); }},
+    {"p50 µs", "Median latency", true,
+     [](const json& r) { return number_cell(latency(r, "p50"), rounded); }},
+    {"p99 µs", "99th percentile of the latency", true,
+     [](const json& r) { return number_cell(latency(r, "p99"), rounded); }},
+    {"p99.9 µs", "99.9th percentile of the latency", true,
+     [](const json& r) { return number_cell(latency(r, "p999"), rounded); }},
+    {"Max µs", "Largest latency", true,
+     [](const json& r) { return number_cell(latency(r, "max"), rounded); }},
+    {"Net/op", "Network operations and messages for one acquire plus one release, no flushes", true,
+     [](const json& r) { return number_cell(network_per_op(r), rounded); }},
+    {"Jain", "Jain's fairness index, 1 is even", true,
+     [](const json& r) { return number_cell(r.at("fairness_jain"), rounded); }},
+    {"Wait µs", "Longest wait of any rank", true,
+     [](const json& r) { return number_cell(r.at("max_wait_us"), rounded); }},
+    {"Violations", "Broken mutual exclusion that the run itself saw", true,
+     [](const json& r) { return number_cell(r.at("violations"), rounded); }},
+    {"Kind", "Mutex or reader-writer lock", false,
+     [](const json& r) { return text_cell(r.at("kind")); }},
+    {"Fabric", "What the operations went over", false,
+     [](const json& r) { return text_cell(r.at("fabric")); }},
+    {"Machine", "Profile of the simulated machine", false,
+     [](const json& r) { return text_cell(r.at("machine")); }},
+    {"Levels", "Elements per level below the machine", false,
+     [](const json& r) { return text_cell(r.at("levels")); }},
+    {"Locality", "Fraction of operations on locks of the own node", true,
+     [](const json& r) { return percent_cell(r.at("locality")); }},
+    {"Parameters", "Parameters of the lock", false,
+     [](const json& r) { return text_cell(params_text(r.at("params"))); }},
+};
+
+std::string table_row(const json& run) {
+  const bool broken = run.at("violations").get<double>() > 0;
+  std::string out = broken ? "<tr class=\"broken\">" : "<tr>";
+  bool first = true;
+  for (const column& c : columns) {
+    const cell made = c.make(run);
+    // The lock's name heads its row, for screen readers.
+    const std::string_view tag = first ? "th scope=\"row\"" : "td";
+    out += fmt::format("<{}{} data-key=\"{}\">{}</{}>", tag, c.numeric ? " class=\"num\"" : "",
+                       made.sort_key, made.shown, first ? "th" : "td");
+    first = false;
+  }
+  return out + "</tr>\n";
+}
+
+}  // namespace
+
+std::string table_head() {
+  std::string out = "<tr>";
+  for (const column& c : columns) {
+    out += fmt::format(
+        "<th scope=\"col\" class=\"{}\"><button type=\"button\" title=\"{}\">{}</button></th>",
+        c.numeric ? "num" : "txt", escape_html(c.help), escape_html(c.title));
+  }
+  return out + "</tr>";
+}
+
+std::string table_body(const json& runs) {
+  std::string out;
+  for (const json& run : runs) out += table_row(run);
+  return out;
+}
+
+}  // namespace lockflight::report
