@@ -1,0 +1,198 @@
+#include "check/check.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "check/fair.hpp"
+#include "check/replay_text.hpp"
+#include "check/trace.hpp"
+
+namespace lockflight::check {
+namespace {
+
+[[nodiscard]] int participants(const request& r) {
+  return r.writers + r.readers + r.try_writers + r.try_readers;
+}
+
+void require_count(const char* argument, int value, int least, int most) {
+  if (value < least || value > most)
+    throw bad_request(std::string(argument) + " " + std::to_string(value) +
+                      " (accepted: " + std::to_string(least) + " to " + std::to_string(most) + ")");
+}
+
+void validate(const subject& lock, const request& r) {
+  require_count("--writers", r.writers, 0, most_fibers);
+  require_count("--readers", r.readers, 0, most_fibers);
+  require_count("--try-writers", r.try_writers, 0, most_fibers);
+  require_count("--try-readers", r.try_readers, 0, most_fibers);
+  require_count("--rounds", r.rounds, 1, 1000);
+  require_count("--retries", r.how.retries, 1, 100);
+  if (participants(r) < 1 || participants(r) > most_fibers)
+    throw bad_request("--writers and --readers together " + std::to_string(participants(r)) +
+                      " (accepted: 1 to " + std::to_string(most_fibers) + ")");
+  if (r.readers + r.try_readers > 0 && !lock.shared)
+    throw bad_request("--readers " + std::to_string(r.readers + r.try_readers) + ": " +
+                      std::string(lock.about.name) + " is a mutex (accepted: 0)");
+  if (r.try_writers > 0 && !lock.tries)
+    throw bad_request("--try-writers " + std::to_string(r.try_writers) + ": " +
+                      std::string(lock.about.name) + " has no try_lock (accepted: 0)");
+  if (r.try_readers > 0 && !lock.tries_shared)
+    throw bad_request("--try-readers " + std::to_string(r.try_readers) + ": " +
+                      std::string(lock.about.name) + " has no try_lock_shared (accepted: 0)");
+}
+
+/// Parts are dealt out in turn, so that every node has some of each.
+[[nodiscard]] std::vector<part> deal(const request& r) {
+  std::array<std::pair<part, int>, 4> left{{{part::writer, r.writers},
+                                            {part::reader, r.readers},
+                                            {part::try_writer, r.try_writers},
+                                            {part::try_reader, r.try_readers}}};
+  std::vector<part> parts;
+  while (static_cast<int>(parts.size()) < participants(r))
+    for (auto& [what, count] : left)
+      if (count > 0) {
+        parts.push_back(what);
+        --count;
+      }
+  return parts;
+}
+
+[[nodiscard]] scenario scenario_of(const request& r, const std::string& levels) {
+  std::vector<int> fanouts;
+  try {
+    fanouts = rma::parse_levels(levels);
+  } catch (const std::invalid_argument& e) {
+    throw bad_request("--levels " + std::string(e.what()));
+  }
+  int ranks = 1;
+  for (const int fanout : fanouts) ranks *= fanout;
+  if (ranks != participants(r))
+    throw bad_request("--levels " + levels + " has " + std::to_string(ranks) +
+                      " ranks (accepted: levels that multiply to the " +
+                      std::to_string(participants(r)) + " participants)");
+  const int depth = static_cast<int>(fanouts.size());
+  require_count("--node-level", r.node_level, 0, depth);
+  std::vector<int> rounds = r.rounds_of;
+  if (rounds.empty()) rounds.assign(static_cast<std::size_t>(ranks), r.rounds);
+  if (static_cast<int>(rounds.size()) != ranks)
+    throw bad_request("--replay: rounds of " + std::to_string(rounds.size()) +
+                      " participants (accepted: " + std::to_string(ranks) + ")");
+  return {rma::topology::balanced(fanouts, r.node_level), deal(r), std::move(rounds)};
+}
+
+[[nodiscard]] std::unique_ptr<engine> engine_for(const subject& lock, const request& r,
+                                                 const std::string& levels) {
+  try {
+    return lock.make(scenario_of(r, levels), r.set, r.how);
+  } catch (const std::length_error& e) {
+    throw bad_request("--levels " + levels + ": " + e.what());
+  }
+}
+
+[[nodiscard]] std::string default_levels(int ranks) {
+  return ranks > 1 && ranks % 2 == 0 ? "2x" + std::to_string(ranks / 2) : std::to_string(ranks);
+}
+
+[[nodiscard]] const subject& find(const std::string& name) {
+  std::string accepted;
+  for (const subject& s : subjects()) {
+    if (s.about.name == name) return s;
+    accepted += (accepted.empty() ? "" : ", ") + std::string(s.about.name);
+  }
+  if (name.starts_with("pthread-"))
+    throw bad_request(
+        "--lock " + name +
+        ": not checkable, it is not written against the contract (accepted: " + accepted + ")");
+  throw bad_request("--lock " + name + " (accepted: " + accepted + ")");
+}
+
+}  // namespace
+
+namespace {
+
+/// A counterexample is easier to read if those who do not matter for it come only once: lowers the
+/// rounds of each participant as long as the same property breaks, for a few seconds in all.
+void lower_rounds(const subject& lock, report& made) {
+  constexpr double most_seconds = 10;
+  request smaller = made.asked;
+  smaller.until.seconds = most_seconds / static_cast<double>(made.parts.size() * 2);
+  smaller.rounds_of.assign(made.parts.size(), made.asked.rounds);
+  for (int& rounds : smaller.rounds_of) {
+    const int given = rounds;
+    for (rounds = 0; rounds < given; ++rounds) {
+      const auto e = engine_for(lock, smaller, made.levels);
+      outcome found = search_all(*e, smaller.until);
+      if (found.what != verdict::violation || found.broken->property != made.found.broken->property)
+        continue;
+      made.asked.rounds_of = smaller.rounds_of;
+      made.found.broken = found.broken;
+      made.found.schedule = found.schedule;
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+report run(const subject& lock, const request& what, const search_progress& watch) {
+  validate(lock, what);
+  report made{.asked = what,
+              .levels = what.levels.empty() ? default_levels(participants(what)) : what.levels,
+              .parts = deal(what),
+              .found = {},
+              .trace = {},
+              .replay = {}};
+  made.asked.lock = lock.about.name;
+  const auto e = engine_for(lock, what, made.levels);
+  made.found =
+      what.random ? search_random(*e, what.random_until, watch) : search_all(*e, what.until, watch);
+  if (made.found.what == verdict::violation) {
+    if (!what.random && what.until.shorten) lower_rounds(lock, made);
+    const auto repeated = engine_for(lock, made.asked, made.levels);
+    made.trace = trace_of(*repeated, made.found.schedule);
+    made.replay = to_replay_text(made);
+  }
+  return made;
+}
+
+report run(const request& what, const search_progress& watch) {
+  return run(find(what.lock), what, watch);
+}
+
+report replay(const subject& lock, const std::string& text) {
+  auto [asked, schedule] = from_replay_text(text);
+  validate(lock, asked);
+  report made{.asked = asked,
+              .levels = asked.levels,
+              .parts = deal(asked),
+              .found = {},
+              .trace = {},
+              .replay = text};
+  const auto e = engine_for(lock, asked, asked.levels);
+  e->start();
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    if (!e->is_enabled(schedule[i]))
+      throw bad_request("--replay: the lock has changed: step " + std::to_string(i + 1) + " of " +
+                        std::to_string(schedule.size()) + ", by rank " +
+                        std::to_string(schedule[i].fiber) +
+                        ", cannot happen any more (accepted: a string made by this version)");
+    e->take(schedule[i]);
+    made.found.schedule.push_back(schedule[i]);
+    ++made.found.transitions;
+    if (e->broken()) break;
+  }
+  made.found.executions = 1;
+  made.found.broken = e->broken();
+  std::vector<step> more;
+  e->enabled(more);
+  if (!made.found.broken && e->only_unflushed(more)) made.found.broken = judge_end(*e);
+  made.found.what = made.found.broken ? verdict::violation : verdict::bound;
+  made.trace = trace_of(*e, made.found.schedule);
+  return made;
+}
+
+report replay(const std::string& text) {
+  return replay(find(from_replay_text(text).first.lock), text);
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,69 @@
+// What the program asks of the checker.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "check/search.hpp"
+#include "check/subject.hpp"
+
+namespace lockflight::check {
+
+/// One check: a lock, who takes part, and how far to search.
+struct request {
+  std::string lock;
+  int writers = 2;
+  int readers = 0;
+  int try_writers = 0;
+  int try_readers = 0;
+  int rounds = 1;
+  std::vector<int> rounds_of;  ///< of each rank, where they differ; else empty
+  std::string levels;          ///< empty: two nodes if the number of participants is even, else one
+  int node_level = 0;
+  settings set;
+  model how;
+  limits until;
+  bool random = false;  ///< random schedules instead of all
+  random_limits random_until;
+};
+
+/// A step of a counterexample, for tables and JSON.
+struct trace_row {
+  int number;
+  rank_t rank;
+  std::string what;     ///< the operation, as "swap lock[0]@0 := &line[0]@1, was 0"
+  std::string changed;  ///< "lock[0]@0: 0 -> &line[0]@1", or empty
+  std::string note;     ///< "waits", "enters", …, or empty
+};
+
+struct report {
+  request asked;
+  std::string levels;
+  std::vector<part> parts;  ///< of each rank
+  outcome found;
+  std::vector<trace_row> trace;
+  std::string replay;  ///< repeats the counterexample; empty if there is none
+};
+
+/// The locks that can be checked, as the lock table has them.
+[[nodiscard]] const std::vector<subject>& subjects();
+
+/// Throws bad_request.
+[[nodiscard]] report run(const request& what, const search_progress& watch = nullptr);
+/// The same for a lock that is not in the table (a mutant).
+[[nodiscard]] report run(const subject& lock, const request& what,
+                         const search_progress& watch = nullptr);
+
+/// Repeats what a replay string says. Throws bad_request that says where the string is wrong, or
+/// what has changed since it was made.
+[[nodiscard]] report replay(const std::string& text);
+[[nodiscard]] report replay(const subject& lock, const std::string& text);
+
+/// "2 writers, 1 reader, 3 rounds".
+[[nodiscard]] std::string describe_parts(const report& of);
+[[nodiscard]] nlohmann::json to_json(const report& of);
+/// The counterexample as a table over time, a column for each participant. Empty without one.
+[[nodiscard]] std::string trace_table(const report& of);
+
+}  // namespace lockflight::check

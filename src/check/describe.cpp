@@ -1,0 +1,192 @@
+// What the engine says to people.
+#include <algorithm>
+#include <cstdio>
+
+#include "check/engine.hpp"
+
+namespace lockflight::check {
+namespace {
+
+[[nodiscard]] const char* name_of(posted_kind kind) {
+  switch (kind) {
+    case posted_kind::put:
+      return "put";
+    case posted_kind::get:
+      return "get";
+    case posted_kind::add:
+      return "add";
+    case posted_kind::fetch_add:
+      return "fetch-add";
+    case posted_kind::swap:
+      return "swap";
+    case posted_kind::compare_swap:
+      return "compare-swap";
+  }
+  return "";
+}
+
+[[nodiscard]] const char* name_of(action a) {
+  switch (a) {
+    case action::start:
+      return "starts";
+    case action::load:
+      return "load";
+    case action::store:
+      return "store";
+    case action::cpu_fetch_add:
+      return "cpu fetch-add";
+    case action::cpu_swap:
+      return "cpu swap";
+    case action::cpu_compare_swap:
+      return "cpu compare-swap";
+    case action::fence:
+      return "fence";
+    case action::await:
+      return "await";
+    case action::poll:
+      return "poll";
+    case action::pause:
+      return "retries";
+    case action::flush:
+      return "flush";
+    case action::make_room:
+      return "stores";
+    case action::post:
+      return "posts";
+    case action::critical:
+      return "leaves the critical section";
+    case action::rendezvous:
+      return "all have left";
+    case action::finished:
+      return "finished";
+  }
+  return "";
+}
+
+}  // namespace
+
+void engine::name_cells(std::uint32_t first, std::uint32_t count, const std::string& name) {
+  names_.push_back({first, count, name});
+}
+
+void engine::allow_cells(std::uint32_t first, std::uint32_t last) {
+  allowed_first_ = first;
+  allowed_last_ = last;
+}
+
+std::string engine::cell_name(cell_id cell) const {
+  if (cell >= cells_.size()) return "no cell";  // number() gave 0 out for a foreign one
+  const address a = cells_[cell];
+  for (const named_block& block : names_)
+    if (a.index >= block.first && a.index < block.first + block.count)
+      return block.name + "[" + std::to_string(a.index - block.first) + "]@" +
+             std::to_string(a.home);
+  return "cell " + std::to_string(a.index) + "@" + std::to_string(a.home);
+}
+
+// References are shown as what they refer to, flags in high bits in hexadecimal.
+std::string engine::value_name(word value) const {
+  constexpr word small = 1 << 16;
+  if (value < small) return std::to_string(value);
+  const auto ref = rma::from_word<rma::plain_cell>(value);
+  if (ref.home >= 0 && ref.home < fibers_ && ref.index < most_words) {
+    const cell_id known = number_of_[static_cast<std::size_t>(ref.home) * most_words + ref.index];
+    if (known != no_cell) return "&" + cell_name(known);
+  }
+  if (~value < small) return "-" + std::to_string(~value + 1);
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
+  return text.data();
+}
+
+cell_id engine::written_by(step s) const {
+  const fiber_state& f = state(s.fiber);
+  switch (s.what) {
+    case step::kind::drain:
+      return f.buffer[0].cell;
+    case step::kind::effect:
+      return f.post[s.index].cell;
+    case step::kind::run:
+      return f.cell;
+  }
+  return no_cell;
+}
+
+std::string engine::describe(step s) const {
+  const fiber_state& f = state(s.fiber);
+  if (s.what == step::kind::drain)
+    return "store " + cell_name(f.buffer[0].cell) + " := " + value_name(f.buffer[0].value);
+  const bool posts_at_once = s.what == step::kind::run && f.next == action::post;
+  if (s.what == step::kind::effect || posts_at_once) {
+    const posted& p = f.post[posts_at_once ? f.posts - 1u : s.index];
+    std::string text = std::string(name_of(p.kind)) + " " + cell_name(p.cell);
+    const word now = p.half ? p.read : world_.memory[p.cell];
+    switch (p.kind) {
+      case posted_kind::get:
+        break;
+      case posted_kind::put:
+        return text + " := " + value_name(p.a);
+      case posted_kind::add:
+        return text + " += " + value_name(p.a);
+      case posted_kind::fetch_add:
+        text += " += " + value_name(p.a);
+        break;
+      case posted_kind::swap:
+        text += " := " + value_name(p.a);
+        break;
+      case posted_kind::compare_swap:
+        text += " " + value_name(p.a) + " -> " + value_name(p.b);
+        break;
+    }
+    return text + (p.half ? ", writes" : ", was " + value_name(now));
+  }
+  std::string text = name_of(f.next);
+  if (f.cell == no_cell) return text;
+  text += " " + cell_name(f.cell);
+  switch (f.next) {
+    case action::load:
+    case action::await:
+    case action::poll:
+      return text + " = " + value_name(visible(f, f.cell));
+    case action::store:
+      return text + " := " + value_name(f.a);
+    case action::cpu_fetch_add:
+      text += " += " + value_name(f.a);
+      break;
+    case action::cpu_swap:
+      text += " := " + value_name(f.a);
+      break;
+    case action::cpu_compare_swap:
+      text += " " + value_name(f.a) + " -> " + value_name(f.b);
+      break;
+    default:
+      break;
+  }
+  return text + ", was " + value_name(world_.memory[f.cell]);
+}
+
+violation engine::describe_deadlock() const {
+  std::string who;
+  bool unflushed = false;
+  for (rank_t f = 0; f < fibers_; ++f) {
+    const fiber_state& s = state(f);
+    for (int i = 0; i < s.posts; ++i) {
+      const posted& p = s.post[static_cast<std::size_t>(i)];
+      if (p.took_effect) continue;
+      unflushed = true;
+      who += "; rank " + std::to_string(f) + " never flushes its " + name_of(p.kind) + " to " +
+             cell_name(p.cell);
+    }
+    if (s.next == action::finished || s.next == action::rendezvous) continue;
+    who += "; rank " + std::to_string(f) + " waits for ever in " + name_of(s.next);
+    if (s.cell != no_cell)
+      who += " on " + cell_name(s.cell) + ", which is " + value_name(world_.memory[s.cell]);
+  }
+  const bool all_out = world_.all.arrived == fibers_;
+  return {all_out     ? "not free"
+          : unflushed ? "lost wake-up"
+                      : "deadlock",
+          (all_out ? "everybody has left and the lock cannot be taken" : "nobody can go on") + who};
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,150 @@
+#include "check/replay_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace lockflight::check {
+namespace {
+
+[[nodiscard]] std::string text_of(const std::vector<step>& schedule) {
+  std::string text;
+  for (const step s : schedule) {
+    switch (s.what) {
+      case step::kind::run:
+        text += static_cast<char>('a' + s.fiber);
+        break;
+      case step::kind::drain:
+        text += static_cast<char>('0' + s.fiber);
+        break;
+      case step::kind::effect:
+        text += static_cast<char>('A' + s.fiber);
+        text += static_cast<char>('a' + s.index);
+        break;
+    }
+  }
+  return text;
+}
+
+[[noreturn]] void refuse(const std::string& part) {
+  throw bad_request("--replay: cannot read '" + part +
+                    "' (accepted: the line that `lockflight check` prints after 'replay')");
+}
+
+// Effects are a pair of letters: who in upper case, which in lower case.
+[[nodiscard]] std::vector<step> schedule_of(const std::string& text) {
+  std::vector<step> schedule;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c >= 'a' && c < 'a' + most_fibers) {
+      schedule.push_back({step::kind::run, static_cast<std::uint8_t>(c - 'a'), 0});
+    } else if (c >= '0' && c < '0' + most_fibers) {
+      schedule.push_back({step::kind::drain, static_cast<std::uint8_t>(c - '0'), 0});
+    } else if (c >= 'A' && c < 'A' + most_fibers && i + 1 < text.size() && text[i + 1] >= 'a' &&
+               text[i + 1] < 'a' + most_posted) {
+      schedule.push_back({step::kind::effect, static_cast<std::uint8_t>(c - 'A'),
+                          static_cast<std::uint8_t>(text[++i] - 'a')});
+    } else {
+      refuse(text.substr(i, 8));
+    }
+  }
+  return schedule;
+}
+
+[[nodiscard]] std::int64_t number_in(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) refuse(text);
+  return value;
+}
+
+[[nodiscard]] int small_number_in(const std::string& text) {
+  const std::int64_t value = number_in(text);
+  if (value < 0 || value > 1'000'000) refuse(text);
+  return static_cast<int>(value);
+}
+
+[[nodiscard]] std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find(at, from), text.size());
+    parts.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return parts;
+}
+
+/// "T_R:2,T_DC:1"; empty is no setting.
+[[nodiscard]] settings settings_in(const std::string& text) {
+  settings set;
+  if (text.empty()) return set;
+  for (const std::string& one : split(text, ',')) {
+    const std::size_t colon = one.find(':');
+    if (colon == std::string::npos) refuse(one);
+    set[one.substr(0, colon)] = number_in(one.substr(colon + 1));
+  }
+  return set;
+}
+
+}  // namespace
+
+std::string to_replay_text(const report& of) {
+  const request& r = of.asked;
+  std::string set;
+  for (const auto& [name, value] : r.set)
+    set += (set.empty() ? "" : ",") + name + ":" + std::to_string(value);
+  std::string rounds;
+  for (const int one : r.rounds_of) rounds += (rounds.empty() ? "" : ",") + std::to_string(one);
+  if (rounds.empty()) rounds = std::to_string(r.rounds);
+  std::string switches;
+  if (!r.how.delayed_effects) switches += 'e';
+  if (!r.how.store_buffering) switches += 's';
+  if (!r.how.report_mixed) switches += 'm';
+  return "lock=" + r.lock + ";writers=" + std::to_string(r.writers) +
+         ";readers=" + std::to_string(r.readers) + ";try_writers=" + std::to_string(r.try_writers) +
+         ";try_readers=" + std::to_string(r.try_readers) + ";rounds=" + rounds +
+         ";levels=" + of.levels + ";node_level=" + std::to_string(r.node_level) +
+         ";retries=" + std::to_string(r.how.retries) + ";off=" + switches + ";set=" + set +
+         ";steps=" + text_of(of.found.schedule);
+}
+
+std::pair<request, std::vector<step>> from_replay_text(const std::string& text) {
+  request r;
+  std::map<std::string, std::string> parts;
+  for (const std::string& one : split(text, ';')) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos) refuse(one);
+    parts[one.substr(0, equals)] = one.substr(equals + 1);
+  }
+  const auto part = [&](const char* name) -> const std::string& {
+    const auto found = parts.find(name);
+    if (found == parts.end()) refuse("no " + std::string(name) + "= in it");
+    return found->second;
+  };
+  r.lock = part("lock");
+  r.writers = small_number_in(part("writers"));
+  r.readers = small_number_in(part("readers"));
+  r.try_writers = small_number_in(part("try_writers"));
+  r.try_readers = small_number_in(part("try_readers"));
+  for (const std::string& one : split(part("rounds"), ','))
+    r.rounds_of.push_back(small_number_in(one));
+  r.rounds = std::max(1, *std::max_element(r.rounds_of.begin(), r.rounds_of.end()));
+  if (r.rounds_of.size() == 1 && r.rounds_of.front() > 0) r.rounds_of.clear();
+  r.levels = part("levels");
+  r.node_level = small_number_in(part("node_level"));
+  r.how.retries = small_number_in(part("retries"));
+  for (const char c : part("off")) {
+    if (c == 'e')
+      r.how.delayed_effects = false;
+    else if (c == 's')
+      r.how.store_buffering = false;
+    else if (c == 'm')
+      r.how.report_mixed = false;
+    else
+      refuse(part("off"));
+  }
+  r.set = settings_in(part("set"));
+  return {r, schedule_of(part("steps"))};
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,82 @@
+// A lock as the checker knows it: a name, its facts, and how to make an engine that runs it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "check/engine.hpp"
+#include "check/lock_program.hpp"
+#include "lockflight/lock/about.hpp"
+
+namespace lockflight::check {
+
+/// A request that cannot be carried out as asked: one line, the argument, its value, what is
+/// accepted.
+struct bad_request : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+using settings = std::map<std::string, std::int64_t>;
+
+struct subject {
+  lock::facts about;
+  bool shared = false;  ///< has readers
+  bool tries = false;   ///< has try_lock
+  bool tries_shared = false;
+  /// Throws bad_request for a parameter that the lock does not have or a value out of range.
+  std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
+};
+
+/// Parameters as the checker wants them unless told otherwise: thresholds so small that a few
+/// rounds reach them.
+template <class Parameters>
+[[nodiscard]] Parameters small_thresholds(const settings& set) {
+  Parameters p{};
+  if constexpr (requires { p.t_l; })
+    for (std::int64_t& t : p.t_l) t = 1;
+  if constexpr (requires { p.t_r; }) p.t_r = 2;
+  for (const auto& [name, value] : set) {
+    bool known = false;
+    for (const auto& one : Parameters::all()) {
+      if (one.name != name) continue;
+      known = true;
+      if (value < one.min || value > one.max)
+        throw bad_request("--set " + name + "=" + std::to_string(value) + " (accepted: " +
+                          std::to_string(one.min) + " to " + std::to_string(one.max) + ")");
+      one.of(p) = value;
+    }
+    if (known) continue;
+    std::string accepted;
+    for (const auto& one : Parameters::all())
+      accepted += (accepted.empty() ? "" : ", ") + std::string(one.name);
+    throw bad_request("--set " + name + ": the lock has no such parameter (accepted: " +
+                      (accepted.empty() ? "none" : accepted) + ")");
+  }
+  return p;
+}
+
+template <class Lock>
+[[nodiscard]] subject make_subject() {
+  return {
+      .about = Lock::about,
+      .shared = lock::shared<Lock>,
+      .tries = lock::can_try<Lock>,
+      .tries_shared = lock::can_try_shared<Lock>,
+      .make =
+          [](const scenario& what, const settings& set, model how) {
+            const auto chosen = small_thresholds<typename Lock::parameters>(set);
+            if constexpr (requires { Lock::most_overtaken(what.machine, chosen); })
+              how.most_overtaken = Lock::most_overtaken(what.machine, chosen);
+            const lock_program<Lock> runs(what, chosen);
+            auto made = std::make_unique<engine>(runs(), how);
+            runs.describe_cells(*made);
+            return made;
+          },
+  };
+}
+
+}  // namespace lockflight::check

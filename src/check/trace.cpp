@@ -1,0 +1,157 @@
+#include "check/trace.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace lockflight::check {
+namespace {
+
+[[nodiscard]] std::string note_of(stage before, stage after) {
+  if (before == after) return "";
+  switch (after) {
+    case stage::outside:
+      return "has left";
+    case stage::acquiring:
+      return before == stage::releasing ? "has left, comes again" : "comes";
+    case stage::waiting:
+      return "waits";
+    case stage::inside:
+      return "ENTERS";
+    case stage::inside_shared:
+      return "ENTERS shared";
+    case stage::releasing:
+      return "releases";
+  }
+  return "";
+}
+
+[[nodiscard]] const char* name_of(part p) {
+  switch (p) {
+    case part::writer:
+      return "writer";
+    case part::reader:
+      return "reader";
+    case part::try_writer:
+      return "tries to write";
+    case part::try_reader:
+      return "tries to read";
+  }
+  return "";
+}
+
+[[nodiscard]] const char* name_of(verdict v) {
+  switch (v) {
+    case verdict::ok:
+      return "ok";
+    case verdict::violation:
+      return "violation";
+    case verdict::bound:
+      return "bound";
+  }
+  return "";
+}
+
+[[nodiscard]] std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(width, text.size()), ' ');
+  return text;
+}
+
+// What a participant's column says at a step; the cells that changed have a column of their own.
+[[nodiscard]] std::string column_text(const trace_row& row) {
+  return row.note.empty() ? row.what : row.what + "  [" + row.note + "]";
+}
+
+}  // namespace
+
+std::vector<trace_row> trace_of(engine& e, const std::vector<step>& schedule) {
+  std::vector<trace_row> rows;
+  e.start();
+  for (const step s : schedule) {
+    trace_row row{static_cast<int>(rows.size()) + 1, s.fiber, e.describe(s), "", ""};
+    const cell_id cell = e.written_by(s);
+    const word old_value = cell != no_cell ? e.value(cell) : 0;
+    const stage before = e.where(s.fiber);
+    e.take(s);
+    if (cell != no_cell && e.value(cell) != old_value)
+      row.changed =
+          e.cell_name(cell) + ": " + e.value_name(old_value) + " -> " + e.value_name(e.value(cell));
+    row.note = note_of(before, e.where(s.fiber));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string trace_table(const report& of) {
+  if (of.trace.empty()) return "";
+  const std::size_t ranks = of.parts.size();
+  std::vector<std::string> heads;
+  for (std::size_t r = 0; r < ranks; ++r)
+    heads.push_back("rank " + std::to_string(r) + " (" + name_of(of.parts[r]) + ")");
+  std::vector<std::size_t> width;
+  for (const std::string& head : heads) width.push_back(head.size());
+  for (const trace_row& row : of.trace) {
+    std::size_t& w = width[static_cast<std::size_t>(row.rank)];
+    w = std::max(w, column_text(row).size());
+  }
+  std::string text = "step  ";
+  for (std::size_t r = 0; r < ranks; ++r) text += padded(heads[r], width[r] + 2);
+  text += "memory\n";
+  for (const trace_row& row : of.trace) {
+    text += padded(std::to_string(row.number), 6);
+    for (std::size_t r = 0; r < ranks; ++r)
+      text += padded(static_cast<std::size_t>(row.rank) == r ? column_text(row) : "", width[r] + 2);
+    text += row.changed;
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  }
+  if (of.found.broken)
+    text += "broken: " + of.found.broken->property + ": " + of.found.broken->detail + "\n";
+  return text;
+}
+
+std::string describe_parts(const report& of) {
+  const request& r = of.asked;
+  std::string text;
+  const auto add = [&](int count, const char* one, const char* many) {
+    if (count == 0) return;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + (count == 1 ? one : many);
+  };
+  add(r.writers, "writer", "writers");
+  add(r.readers, "reader", "readers");
+  add(r.try_writers, "trying writer", "trying writers");
+  add(r.try_readers, "trying reader", "trying readers");
+  add(r.rounds, "round", "rounds");
+  return text;
+}
+
+nlohmann::json to_json(const report& of) {
+  nlohmann::json trace = nlohmann::json::array();
+  for (const trace_row& row : of.trace)
+    trace.push_back({{"step", row.number},
+                     {"rank", row.rank},
+                     {"what", row.what},
+                     {"changed", row.changed},
+                     {"note", row.note}});
+  const outcome& found = of.found;
+  nlohmann::json json{{"lock", of.asked.lock},
+                      {"verdict", name_of(found.what)},
+                      {"executions", found.executions},
+                      {"states", found.states},
+                      {"seconds", found.seconds},
+                      {"property", nullptr},
+                      {"trace", std::move(trace)},
+                      {"transitions", found.transitions},
+                      {"cut", found.cut},
+                      {"levels", of.levels},
+                      {"writers", of.asked.writers},
+                      {"readers", of.asked.readers},
+                      {"rounds", of.asked.rounds}};
+  if (found.broken) {
+    json["property"] = found.broken->property;
+    json["detail"] = found.broken->detail;
+    json["replay"] = of.replay;
+  }
+  return json;
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,141 @@
+// The state that the checker explores: memory, what is under way, and what each fiber is about to
+// do.
+//
+// Everything here is plain data of fixed size, so that a moment can be copied and returned to. What
+// is not here is on the fibers' stacks (moment.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "lockflight/rma/cell.hpp"
+
+namespace lockflight::check {
+
+using rma::rank_t;
+using rma::word;
+
+constexpr int most_fibers = 8;
+constexpr int most_cells = 256;   ///< that are touched in one search
+constexpr int most_posted = 24;   ///< operations of one participant under way
+constexpr int most_buffered = 8;  ///< stores of one participant that others do not see yet
+
+/// A cell by its number in the search: cells are numbered as they are first touched.
+using cell_id = std::uint16_t;
+constexpr cell_id no_cell = UINT16_MAX;
+
+enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap };
+
+/// A posted operation between its call and the flush that completes it.
+struct posted {
+  posted_kind kind;
+  bool took_effect;
+  bool half;           ///< a RMW that has read and not yet written (without report_mixed only)
+  std::uint8_t after;  ///< stores of the participant that must be visible first
+  cell_id cell;
+  rank_t target;
+  word a;
+  word b;
+  word read;     ///< what it read, delivered at the flush
+  word* result;  ///< where the participant wants it; null if nowhere
+};
+
+/// A store that others do not see yet.
+struct buffered {
+  cell_id cell;
+  word value;
+};
+
+/// What a fiber does next; until it is scheduled, it has not happened.
+enum class action : std::uint8_t {
+  start,
+  load,
+  store,  ///< only when stores are not buffered
+  cpu_fetch_add,
+  cpu_swap,
+  cpu_compare_swap,
+  fence,
+  await,
+  poll,
+  pause,
+  flush,
+  make_room,   ///< waits until the store buffer has room
+  post,        ///< only when effects are not delayed: posts and takes effect at once
+  critical,    ///< is in the critical section
+  rendezvous,  ///< waits until everybody has come
+  finished,
+};
+
+/// A predicate of await or poll. It lies on the fiber's stack, which does not move.
+struct predicate {
+  bool (*test)(const void*, word) = nullptr;
+  const void* on = nullptr;
+
+  [[nodiscard]] bool operator()(word now) const { return test(on, now); }
+};
+
+/// One participant, apart from its stack.
+struct fiber_state {
+  std::uint64_t history = 0;  ///< hash of everything that it was told, and so of where it is
+  action next = action::start;
+  cell_id cell = no_cell;
+  rank_t target = -1;  ///< of a flush; -1 all
+  word a = 0;
+  word b = 0;
+  predicate test;
+  word answer = 0;  ///< what the action returned
+  std::uint8_t posts = 0;
+  std::uint8_t stores = 0;          ///< in the buffer
+  std::uint8_t stores_issued = 0;   ///< modulo 256
+  std::uint8_t stores_drained = 0;  ///< modulo 256
+  std::array<buffered, most_buffered> buffer{};
+  std::array<posted, most_posted> post{};  ///< last, so that a copy can end with those in use
+
+  /// The bytes that matter: those up to the last operation under way.
+  [[nodiscard]] std::size_t used_bytes() const {
+    return offsetof(fiber_state, post) + posts * sizeof(posted);
+  }
+};
+static_assert(std::is_trivially_copyable_v<fiber_state>);
+
+/// Whether a participant is in, waits, …: what the properties are about.
+enum class stage : std::uint8_t { outside, acquiring, waiting, inside, inside_shared, releasing };
+
+/// The rest of the state, which a step of one participant can change for the others.
+struct shared_state {
+  std::uint64_t memory_hash = 0;
+  std::array<stage, most_fibers> where{};
+  std::array<bool, most_fibers> changed{};        ///< memory changed since its attempt began
+  std::array<std::uint8_t, most_fibers> quiet{};  ///< attempts since then that saw nothing new
+  std::array<std::uint8_t, most_fibers> retries{};
+  std::array<std::uint16_t, most_fibers> overtaken{};
+  std::array<std::uint8_t, most_fibers> came_after{};  ///< bit g: g began after this one waited
+  std::array<bool, most_fibers> about_to_begin{};      ///< an acquire, with its next step
+  std::uint8_t writers = 0;
+  std::uint8_t readers = 0;
+  std::uint8_t arrived = 0;  ///< at the rendezvous
+};
+
+/// Bits of `world::rmw_class`.
+constexpr std::uint8_t cpu_rmw = 1;
+constexpr std::uint8_t nic_rmw = 2;
+
+struct world {
+  shared_state all;
+  std::array<fiber_state, most_fibers> fiber{};
+  std::array<word, most_cells> memory{};
+  std::array<std::uint8_t, most_cells> rmw_class{};  ///< who has read-modify-written the cell
+};
+
+/// Mixes two words into one; every bit of both reaches every bit of the result.
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a * 0x9e3779b97f4a7c15u ^ (b + 0xd1b54a32d192ed03u) * 0xff51afd7ed558ccdu;
+  x ^= x >> 32;
+  x *= 0xc4ceb9fe1a85ec53u;
+  x ^= x >> 29;
+  return x;
+}
+
+}  // namespace lockflight::check
