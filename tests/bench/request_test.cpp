@@ -1,0 +1,202 @@
+// What is refused, and in which words; and what becomes of parameters and levels.
+#include "bench/request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "bench/parameters.hpp"
+#include "lockflight/baseline/pthread.hpp"
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/lock/all.hpp"
+
+namespace lockflight::bench {
+namespace {
+
+request good() {
+  request r;
+  r.locks = {"rma-rw"};
+  r.procs = {4};
+  r.levels = "2x2";
+  return r;
+}
+
+/// Why it is refused; empty if it is not.
+std::string refusal(const request& r) {
+  try {
+    validate(r);
+  } catch (const bad_request& e) {
+    return e.what();
+  }
+  return "";
+}
+
+template <class Change>
+std::string refusal_after(Change change) {
+  request r = good();
+  change(r);
+  return refusal(r);
+}
+
+TEST(Request, GoodOnesPass) {
+  EXPECT_EQ(refusal(good()), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.set = {{"T_DC", 2}, {"T_L2", 0}}; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.writers = 1, r.by = role::process; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.levels = "", r.procs = {1, 2, 8}; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"all"}, r.workload = "dht"; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"fompi-a"}, r.workload = "dht"; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.ops = 1, r.seconds = 0; }), "");
+}
+
+TEST(Request, UnknownNamesComeWithTheNearest) {
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.locks = {"rma-wr"};
+            }).find("--lock 'rma-wr' (nearest: rma-rw; accepted: spin, "),
+            0u);
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.locks = {"d-mcs", "zzzzzzz"};
+            }).find("--lock 'zzzzzzz' (accepted: "),
+            0u);
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.workload = "ecbs";
+            }).find("--workload 'ecbs' (nearest: ecsb; accepted: lb, "),
+            0u);
+  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "mpi"; }),
+            "--fabric 'mpi' (accepted: in this build shm)");
+  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "sim"; }),
+            "--fabric 'sim' (accepted: in this build shm)");
+  EXPECT_EQ(refusal_after([](request& r) { r.waiting = "sleep"; }),
+            "--waiting 'sleep' (accepted: auto, spin, yield, park)");
+}
+
+TEST(Request, NoLockIsForTheHashTableOnly) {
+  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"fompi-a"}; }),
+            "--lock 'fompi-a' (accepted: with --workload dht only, since it is no lock)");
+}
+
+TEST(Request, NumbersOutOfRange) {
+  EXPECT_EQ(refusal_after([](request& r) { r.procs = {0}; }), "--procs '0' (accepted: 1 to 4096)");
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.procs = {2, 4097};
+            }),
+            "--procs '4097' (accepted: 1 to 4096)");
+  EXPECT_NE(refusal_after([](request& r) { r.procs = {}; }), "");
+  EXPECT_NE(refusal_after([](request& r) { r.locks = {}; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.writers = 1.5; }),
+            "--writers '1.5' (accepted: 0 to 1)");
+  EXPECT_NE(refusal_after([](request& r) { r.writers = -0.1; }), "");
+  EXPECT_NE(refusal_after([](request& r) { r.writers = std::nan(""); }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.seconds = 0; }).find("--seconds '0' (accepted: "), 0u);
+  EXPECT_NE(refusal_after([](request& r) { r.seconds = -1; }), "");
+  EXPECT_NE(refusal_after([](request& r) { r.seconds = std::nan(""); }), "");
+}
+
+TEST(Request, LevelsMustFit) {
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.procs = {4, 8};
+            }),
+            "--levels '2x2' (accepted: levels that multiply to --procs 8; these make 4)");
+  EXPECT_EQ(refusal_after([](request& r) { r.levels = "2xtwo"; }),
+            "--levels '2xtwo' (accepted: positive numbers joined by x, such as 2x4)");
+  EXPECT_NE(refusal_after([](request& r) { r.levels = "1x1x1x2x2"; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.node_level = 3; }),
+            "--node-level '3' (accepted: 1 to 2, the machine's levels)");
+}
+
+TEST(Request, ParametersMustExistAndBeInRange) {
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.set = {{"T_R", 0}};
+            }),
+            "--set 'T_R=0' (accepted: 1 to 1099511627776 for rma-rw)");
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.set = {{"T_CD", 1}};
+            }).find("--set 'T_CD' (nearest: T_DC; accepted: T_DC, T_R, "),
+            0u);
+  EXPECT_EQ(
+      refusal_after([](request& r) {
+        r.set = {{"T_L3", 4}};
+      }),
+      "--set 'T_L3=4' (accepted: a level from 1 to 2, the machine with 4 ranks has no other)");
+  EXPECT_NE(refusal_after([](request& r) { r.locks = {"d-mcs"}, r.set = {{"T_R", 4}}; }), "");
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.locks = {"d-mcs", "rma-rw"}, r.set = {{"T_R", 4}};
+            }),
+            "");
+}
+
+TEST(Request, ATraceIsOfOneRun) {
+  EXPECT_NE(refusal_after([](request& r) { r.trace = "t.json", r.locks = {"all"}; }), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.trace = "t.json"; }), "");
+}
+
+TEST(Request, BecomesEveryLockAtEveryNumberOfRanks) {
+  request r = good();
+  r.locks = {"spin", "d-mcs", "spin"};
+  r.procs = {1, 2};
+  r.levels = "";
+  const auto jobs = jobs_of(r);
+  ASSERT_EQ(jobs.size(), 4u);
+  EXPECT_EQ(jobs[0].lock->row.about.name, "spin");
+  EXPECT_EQ(jobs[1].plan.machine.ranks(), 2);
+  EXPECT_EQ(jobs[2].lock->row.about.name, "d-mcs");
+}
+
+TEST(Machine, NodeLevelIsHonoured) {
+  request r = good();
+  EXPECT_EQ(machine_of(r, 4).nodes(), 2);
+  r.node_level = 1;
+  EXPECT_EQ(machine_of(r, 4).nodes(), 1);
+  EXPECT_EQ(machine_of(r, 4).levels(), 2);
+}
+
+TEST(Levels, AsASpec) {
+  EXPECT_EQ(levels_of(rma::topology::flat(8)), "8");
+  EXPECT_EQ(levels_of(rma::topology::balanced({2, 4})), "2x4");
+  EXPECT_EQ(levels_of(rma::topology::balanced({3, 1, 2})), "3x1x2");
+  EXPECT_EQ(levels_of(rma::topology({{0, 0, 0}, {0, 0, 1}}, 1)), "irregular");
+}
+
+TEST(LockTable, IsTheListOfLocksAndTheBaselines) {
+  std::vector<std::string> names;
+  lock::all::for_each([&]<class Family>(Family) {
+    names.emplace_back(Family::template on<shm::port>::about.name);
+  });
+  names.emplace_back(baseline::pthread_mutex<shm::port>::about.name);
+  names.emplace_back(baseline::pthread_rwlock<shm::port>::about.name);
+  std::vector<std::string> listed;
+  for (const lock_row& row : lock_table()) {
+    listed.emplace_back(row.about.name);
+    EXPECT_EQ(row.fabrics, std::vector<std::string>{"shm"});
+    for (const parameter_row& p : row.parameters) {
+      EXPECT_LE(p.min, p.default_value) << row.about.name << ' ' << p.name;
+      EXPECT_LE(p.default_value, p.max) << row.about.name << ' ' << p.name;
+    }
+  }
+  EXPECT_EQ(listed, names) << "a new lock is also a line in src/bench/CMakeLists.txt";
+}
+
+TEST(Parameters, AreSetByName) {
+  const auto set =
+      parameters_from<lock::rma_rw_parameters>({{"T_R", 7}, {"T_L2", 3}, {"other", 1}});
+  EXPECT_EQ(set.t_r, 7);
+  EXPECT_EQ(set.t_l[1], 3);
+  EXPECT_EQ(set.t_dc, lock::rma_rw_parameters{}.t_dc);
+  EXPECT_EQ(rows_of<lock::rma_rw_parameters>().size(), lock::rma_rw_parameters::all().size());
+}
+
+TEST(Nearest, IsWhatWasMeant) {
+  const std::vector<std::string> known{"spin", "spin-backoff", "d-mcs", "rma-mcs", "rma-rw"};
+  EXPECT_EQ(nearest("spn", known), "spin");
+  EXPECT_EQ(nearest("sipn", known), "spin");
+  EXPECT_EQ(nearest("RMA-RW", known), "rma-rw");
+  EXPECT_EQ(nearest("mcs", known), "d-mcs");
+  EXPECT_EQ(nearest("spin-back", known), "spin-backoff");
+  EXPECT_EQ(nearest("", known), "");
+  EXPECT_EQ(nearest("x", known), "");
+  EXPECT_EQ(nearest("quicksort", known), "");
+  EXPECT_EQ(nearest(std::string(1'000'000, 'a'), known), "");
+}
+
+}  // namespace
+}  // namespace lockflight::bench

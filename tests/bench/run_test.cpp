@@ -1,0 +1,259 @@
+// Real runs, short ones: what they report is complete and adds up.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/bench.hpp"
+#include "bench/clock.hpp"
+#include "report/report.hpp"
+
+namespace lockflight::bench {
+namespace {
+
+using nlohmann::json;
+
+request short_run(std::vector<std::string> locks, std::string workload = "ecsb") {
+  request r;
+  r.locks = std::move(locks);
+  r.workload = std::move(workload);
+  r.seconds = 0.02;
+  r.writers = 0.2;
+  return r;
+}
+
+void check_latency(const json& latency, std::uint64_t ops, const std::string& where) {
+  double last = 0;
+  for (const char* name : {"p25", "p50", "p75", "p99", "p999", "max"}) {
+    if (ops == 0) {
+      EXPECT_TRUE(latency[name].is_null()) << where << ' ' << name;
+      continue;
+    }
+    ASSERT_TRUE(latency[name].is_number()) << where << ' ' << name;
+    EXPECT_GE(latency[name].get<double>(), last) << where << ' ' << name;
+    last = latency[name].get<double>();
+  }
+  if (ops > 0) {
+    EXPECT_LE(latency["mean"].get<double>(), last * 1.001) << where;
+  }
+}
+
+/// What must hold of every run of a lock that works.
+void check_run(const json& run, int procs) {
+  const std::string where = run["lock"].get<std::string>() + ' ' +
+                            run["workload"].get<std::string>() + ' ' + std::to_string(procs);
+  const auto ops = run["ops"].get<std::uint64_t>();
+  EXPECT_EQ(run["violations"], 0) << where;
+  EXPECT_EQ(run["procs"], procs) << where;
+  EXPECT_EQ(run["fabric"], "shm") << where;
+  EXPECT_GT(ops, 0u) << where;
+  EXPECT_EQ(run["read"]["ops"].get<std::uint64_t>() + run["write"]["ops"].get<std::uint64_t>(), ops)
+      << where;
+  EXPECT_NEAR(run["throughput_ops_s"].get<double>() * run["elapsed_s"].get<double>(),
+              static_cast<double>(ops), 0.5)
+      << where;
+  check_latency(run["latency_us"], ops, where);
+  for (const char* side : {"read", "write"})
+    check_latency(run[side]["latency_us"], run[side]["ops"].get<std::uint64_t>(), where + side);
+  EXPECT_LE(run["max_wait_us"].get<double>(), run["latency_us"]["max"].get<double>()) << where;
+  EXPECT_GT(run["fairness_jain"].get<double>(), 0) << where;
+  EXPECT_LE(run["fairness_jain"].get<double>(), 1 + 1e-9) << where;
+  EXPECT_FALSE(run["handoffs"].empty()) << where;
+  EXPECT_LE(run["latency_cdf"].size(), 70u) << where;
+  EXPECT_EQ(run["latency_cdf"].back()[1], 1) << where;
+  if (procs == 1) {
+    EXPECT_EQ(run["handoffs"][0], 0) << where;
+  }
+}
+
+void check_all(const request& what) {
+  const json bench = run(what);
+  EXPECT_NO_THROW(report::validate(bench)) << what.workload;
+  EXPECT_EQ(bench["runs"].size(), lock_table().size() * what.procs.size());
+  std::size_t i = 0;
+  for (const lock_row& row : lock_table())
+    for (const int procs : what.procs) {
+      EXPECT_EQ(bench["runs"][i]["lock"], row.about.name);
+      EXPECT_EQ(bench["runs"][i]["kind"], lock::to_string(row.about.what));
+      check_run(bench["runs"][i++], procs);
+    }
+}
+
+class Workloads : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Workloads, RunWithEveryLock) {
+  request r = short_run({}, GetParam());
+  for (const lock_row& row : lock_table()) r.locks.emplace_back(row.about.name);
+  check_all(r);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Workloads,
+                         ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht"),
+                         [](const auto& instance) { return instance.param; });
+
+TEST(Run, AmongThreads) {
+  request r = short_run({"all"});
+  r.threads = true;
+  check_all(r);
+}
+
+TEST(Run, WithMoreRanksThanCoresAndLevels) {
+  request r = short_run({"all"});
+  r.procs = {8};
+  r.levels = "2x2x2";
+  check_all(r);
+}
+
+TEST(Run, Alone) {
+  request r = short_run({"all"});
+  r.procs = {1};
+  check_all(r);
+}
+
+TEST(Run, OperationsAreCountedExactly) {
+  for (const std::uint64_t ops : {1u, 3u, 1'001u}) {
+    request r = short_run({"rma-rw"});
+    r.procs = {4};
+    r.ops = ops;
+    const json bench = run(r);
+    EXPECT_EQ(bench["runs"][0]["ops"], ops);
+    EXPECT_EQ(bench["runs"][0]["violations"], 0);
+  }
+}
+
+TEST(Run, FabricOperationsAreThoseOfTheMeasuredPart) {
+  request r = short_run({"spin"}, "ecsb");
+  r.procs = {1};
+  r.ops = 1'000;
+  const json bench = run(r);
+  const json& nic = bench["runs"][0]["fabric_ops"]["nic"];
+  EXPECT_EQ(nic["cas"], 1'000);
+  EXPECT_EQ(nic["put"], 1'000);
+  EXPECT_EQ(nic["flush"], 2'000);
+  EXPECT_EQ(nic["loopback"], 2'000);
+  EXPECT_EQ(nic["get"], 0);
+}
+
+TEST(Run, RolesByProcess) {
+  request r = short_run({"rma-rw"}, "warb");
+  r.procs = {4};
+  r.by = role::process;
+  r.writers = 0.25;
+  r.ops = 4'000;
+  const json bench = run(r);
+  EXPECT_EQ(bench["runs"][0]["write"]["ops"], 1'000);
+  EXPECT_EQ(bench["runs"][0]["read"]["ops"], 3'000);
+  EXPECT_EQ(bench["runs"][0]["role"], "process");
+}
+
+TEST(Run, RolesByOperationRepeatWithTheSeed) {
+  request r = short_run({"d-mcs"});
+  r.ops = 10'000;
+  const auto writes = [&] { return run(r)["runs"][0]["write"]["ops"].get<std::uint64_t>(); };
+  const std::uint64_t first = writes();
+  EXPECT_NEAR(static_cast<double>(first), 2'000, 200);
+  EXPECT_EQ(writes(), first);
+  r.seed = 2;
+  EXPECT_NE(writes(), first);
+}
+
+TEST(Run, TimeIsKept) {
+  request r = short_run({"pthread-mutex"});
+  r.seconds = 0.2;
+  const double elapsed_s = run(r)["runs"][0]["elapsed_s"].get<double>();
+  EXPECT_GE(elapsed_s, 0.2 * 0.99);
+  EXPECT_LT(elapsed_s, 1);
+}
+
+TEST(Run, HashTableWithoutALock) {
+  request r = short_run({"all"}, "dht");
+  r.procs = {3};
+  const json bench = run(r);
+  ASSERT_EQ(bench["runs"].size(), lock_table().size() + 1);
+  const json& last = bench["runs"].back();
+  EXPECT_EQ(last["lock"], "fompi-a");
+  EXPECT_EQ(last["kind"], "none");
+  EXPECT_EQ(last["violations"], 0);
+  EXPECT_GT(last["ops"], 0);
+  EXPECT_TRUE(last["latency_us"]["mean"].is_null());
+  EXPECT_GT(last["fabric_ops"]["nic"]["cas"], 0);
+}
+
+TEST(Run, HandoffsAreCountedByLevel) {
+  request r = short_run({"rma-mcs"}, "wcsb");
+  r.procs = {4};
+  r.levels = "2x2";
+  r.ops = 4'000;
+  r.set = {{"T_L2", 1}};
+  const json bench = run(r);
+  const json& handoffs = bench["runs"][0]["handoffs"];
+  ASSERT_EQ(handoffs.size(), 2u);
+  EXPECT_GT(handoffs[0], 0) << "between elements";
+  EXPECT_GT(handoffs[1], 0) << "inside an element";
+  EXPECT_EQ(bench["runs"][0]["params"]["T_L2"], 1);
+  EXPECT_EQ(bench["runs"][0]["levels"], "2x2");
+}
+
+TEST(Run, SaysWhereItIs) {
+  request r = short_run({"spin", "d-mcs"});
+  r.seconds = 0.4;
+  std::vector<progress> seen;
+  static_cast<void>(run(r, [&](const progress& p) { seen.push_back(p); }));
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.front().lock, "spin");
+  EXPECT_EQ(seen.back().lock, "d-mcs");
+  EXPECT_EQ(seen.back().run, 1u);
+  EXPECT_EQ(seen.back().runs, 2u);
+  EXPECT_EQ(seen.back().procs, 2);
+  for (const progress& p : seen) {
+    EXPECT_GE(p.fraction, 0);
+    EXPECT_LE(p.fraction, 1);
+  }
+}
+
+TEST(Run, Traces) {
+  const std::string path = ::testing::TempDir() + "lockflight_trace_" + std::to_string(getpid());
+  request r = short_run({"rma-rw"});
+  r.ops = 2'000;
+  r.trace = path;
+  const json bench = run(r);
+  EXPECT_EQ(bench["runs"][0]["violations"], 0);
+  std::ifstream file(path);
+  const json trace = json::parse(file);
+  std::remove(path.c_str());
+  std::size_t holds = 0;
+  for (const json& event : trace["traceEvents"])
+    holds += event["ph"] == "B" && event["name"].get<std::string>().starts_with("hold") ? 1 : 0;
+  EXPECT_EQ(holds, 2'000u);
+
+  r.trace = "/nowhere/at/all";
+  EXPECT_THROW(static_cast<void>(run(r)), bad_request);
+}
+
+TEST(Host, SaysNothingPrivate) {
+  request r = short_run({"spin"});
+  const json host = run(r)["host"];
+  for (const char* name : {"cpu_model", "cores", "processors", "kernel", "compiler", "date"})
+    EXPECT_TRUE(host.contains(name)) << name;
+  char name[256] = {};
+  ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
+  for (const auto& [key, value] : host.items())
+    EXPECT_TRUE(!value.is_string() || value != name) << key;
+}
+
+TEST(Clock, KeepsTime) {
+  const tick_clock& clock = tick_clock::calibrated();
+  const auto before = std::chrono::steady_clock::now();
+  const std::uint64_t start = clock.now();
+  clock.busy_until(start + clock.ticks(0.02));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
+  EXPECT_GE(took.count(), 0.0199);
+  EXPECT_LE(clock.us(static_cast<double>(clock.now_ordered() - start)),
+            (took.count() + 0.02) * 1e6);
+}
+
+}  // namespace
+}  // namespace lockflight::bench

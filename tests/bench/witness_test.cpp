@@ -1,0 +1,187 @@
+// The run's own check: each way to break the rules is seen, keeping them is not, and locks that
+// break them are caught in real runs.
+#include "bench/witness.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "bench/no_lock.hpp"
+#include "bench/stage_shm.hpp"
+#include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/fompi_rw.hpp"
+#include "lockflight/lock/spin.hpp"
+
+namespace lockflight::bench {
+namespace {
+
+TEST(Witness, SeesNothingWhereThereIsNothing) {
+  witness w;
+  for (int i = 0; i < 3; ++i) {
+    const auto a = w.enter_exclusive(4);
+    EXPECT_FALSE(a.violated);
+    EXPECT_FALSE(w.leave_exclusive(4, a));
+    const auto b = w.enter_shared();
+    const auto c = w.enter_shared();
+    EXPECT_FALSE(b.violated || c.violated);
+    EXPECT_FALSE(w.leave_shared(b));
+    const auto d = w.enter_shared();
+    EXPECT_FALSE(d.violated);
+    EXPECT_FALSE(w.leave_shared(c) || w.leave_shared(d));
+  }
+}
+
+TEST(Witness, NamesTheHolderBefore) {
+  witness w;
+  const auto first = w.enter_exclusive(0);
+  EXPECT_EQ(first.before, -1);
+  EXPECT_FALSE(w.leave_exclusive(0, first));
+  const auto second = w.enter_exclusive(7);
+  EXPECT_EQ(second.before, 0);
+  EXPECT_FALSE(w.leave_exclusive(7, second));
+  EXPECT_EQ(w.enter_exclusive(1).before, 7);
+}
+
+TEST(Witness, SeesTwoExclusiveHolders) {
+  witness w;
+  const auto a = w.enter_exclusive(0);
+  const auto b = w.enter_exclusive(1);
+  EXPECT_TRUE(b.violated);
+  EXPECT_TRUE(w.leave_exclusive(0, a));
+  static_cast<void>(w.leave_exclusive(1, b));
+  // It does not count one violation for ever.
+  const auto c = w.enter_exclusive(2);
+  EXPECT_FALSE(c.violated);
+  EXPECT_FALSE(w.leave_exclusive(2, c));
+}
+
+TEST(Witness, SeesAnExclusiveHolderThatCameAndWentInsideAnother) {
+  witness w;
+  const auto a = w.enter_exclusive(0);
+  const auto b = w.enter_exclusive(1);
+  static_cast<void>(w.leave_exclusive(1, b));
+  EXPECT_TRUE(w.leave_exclusive(0, a));
+}
+
+TEST(Witness, SeesASharedHolderEnterBesideAnExclusiveOne) {
+  witness w;
+  const auto a = w.enter_exclusive(0);
+  EXPECT_TRUE(w.enter_shared().violated);
+  EXPECT_FALSE(w.leave_exclusive(0, a));
+}
+
+TEST(Witness, SeesAnExclusiveHolderEnterBesideASharedOne) {
+  witness w;
+  const auto r = w.enter_shared();
+  const auto a = w.enter_exclusive(0);
+  EXPECT_TRUE(w.leave_shared(r));
+  EXPECT_FALSE(w.leave_exclusive(0, a));
+}
+
+TEST(Witness, SeesAnExclusiveHolderThatCameAndWentBesideASharedOne) {
+  witness w;
+  const auto r = w.enter_shared();
+  EXPECT_FALSE(w.leave_exclusive(0, w.enter_exclusive(0)));
+  EXPECT_TRUE(w.leave_shared(r));
+}
+
+// ---- broken locks ----
+
+template <rma::port Port>
+struct broken_mutex {
+  static constexpr lock::facts about{.name = "broken-mutex",
+                                     .what = lock::kind::mutex,
+                                     .source = "this test",
+                                     .bytes_home = 0,
+                                     .bytes_per_node = 0,
+                                     .bytes_per_participant = 0};
+  using parameters = no_lock_parameters;
+  using cells = typename no_lock<Port>::cells;
+  broken_mutex(rma::participant<Port>&, const cells&, const parameters&) {}
+  void lock() {}
+  void unlock() {}
+};
+
+template <rma::port Port>
+struct broken_rw : broken_mutex<Port> {
+  using broken_mutex<Port>::broken_mutex;
+  void lock_shared() {}
+  void unlock_shared() {}
+};
+
+/// Writers exclude each other, readers nobody.
+template <rma::port Port>
+struct ignores_readers : lock::spin<Port> {
+  using lock::spin<Port>::spin;
+  void lock_shared() {}
+  void unlock_shared() {}
+};
+
+/// Readers exclude everybody, writers not each other: the two halves swapped.
+template <rma::port Port>
+struct ignores_writers : lock::fompi_rw<Port> {
+  using base = lock::fompi_rw<Port>;
+  using base::base;
+  void lock() { base::lock_shared(); }
+  void unlock() { base::unlock_shared(); }
+  void lock_shared() { base::lock(); }
+  void unlock_shared() { base::unlock(); }
+};
+
+/// What ranks other than the first saw: that one also counts increments that were lost, and they
+/// are not what is tested here.
+template <template <class> class Lock>
+std::uint64_t seen(double writers, role by, workload what = workload::wcsb, bool threads = false) {
+  constexpr int ranks = 4;
+  const run_plan plan{.what = what,
+                      .machine = rma::topology::flat(ranks),
+                      .writers = writers,
+                      .by = by,
+                      .seconds = 0.1,
+                      .threads = threads};
+  const run_results results(ranks, false);
+  run_on_shm<Lock>(plan, results, nullptr);
+  std::uint64_t all = 0;
+  for (const rank_result& r : results.ranks().subspan(1)) all += r.violations;
+  return all;
+}
+
+TEST(BrokenLock, WritersBesideWritersAreCaught) {
+  EXPECT_GT(seen<broken_mutex>(1, role::operation), 0u);
+  EXPECT_GT(seen<broken_mutex>(0, role::operation), 0u) << "every operation of a mutex excludes";
+  EXPECT_GT(seen<broken_rw>(1, role::operation), 0u);
+  EXPECT_GT(seen<ignores_writers>(1, role::operation), 0u);
+}
+
+TEST(BrokenLock, WritersBesideReadersAreCaught) {
+  EXPECT_GT(seen<broken_rw>(0.25, role::process), 0u) << "one writer, the others read";
+  EXPECT_GT(seen<ignores_readers>(0.25, role::process), 0u);
+  EXPECT_GT(seen<ignores_readers>(0.5, role::operation), 0u);
+}
+
+TEST(BrokenLock, IsCaughtAmongThreads) {
+  EXPECT_GT(seen<broken_rw>(0.5, role::operation, workload::wcsb, true), 0u);
+}
+
+TEST(BrokenLock, ReadersBesideReadersAreNoViolation) {
+  EXPECT_EQ(seen<broken_rw>(0, role::operation), 0u);
+  EXPECT_EQ(seen<ignores_readers>(0, role::operation), 0u);
+}
+
+TEST(BrokenLock, LostIncrementsCount) {
+  const run_plan plan{
+      .what = workload::wcsb, .machine = rma::topology::flat(3), .writers = 1, .seconds = 0.1};
+  const run_results results(3, false);
+  run_on_shm<no_lock>(plan, results, nullptr);  // the witness does not look at it
+  EXPECT_GT(results.of(0).violations, 0u);
+  EXPECT_EQ(results.of(1).violations + results.of(2).violations, 0u);
+}
+
+TEST(WorkingLock, IsNotBlamed) {
+  EXPECT_EQ(seen<lock::d_mcs>(0.5, role::operation), 0u);
+  EXPECT_EQ(seen<lock::fompi_rw>(0.25, role::process), 0u);
+  EXPECT_EQ(seen<lock::fompi_rw>(0.5, role::operation, workload::ecsb), 0u);
+}
+
+}  // namespace
+}  // namespace lockflight::bench

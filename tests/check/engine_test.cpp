@@ -1,0 +1,253 @@
+// The engine by itself: who can go on, what retrying means, who overtakes whom, and that a step can
+// be taken back.
+#include "check/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "check/fair.hpp"
+#include "check/lock_program.hpp"
+#include "check/port.hpp"
+#include "check/search.hpp"
+#include "check/subject.hpp"
+#include "lockflight/lock/rma_rw.hpp"
+
+namespace lockflight::check {
+namespace {
+
+constexpr std::uint32_t x = 8;
+constexpr std::uint32_t y = 16;
+
+using body = std::function<void(port&, engine&)>;
+
+/// Two participants of one node.
+[[nodiscard]] program two(const body& first, const body& second) {
+  return {rma::topology::flat(2), [first, second](engine& e, rank_t me) {
+            port p(e, me);
+            (me == 0 ? first : second)(p, e);
+          }};
+}
+
+void nothing(port&, engine&) {}
+
+[[nodiscard]] std::vector<step> enabled(const engine& e) {
+  std::vector<step> steps;
+  e.enabled(steps);
+  return steps;
+}
+
+[[nodiscard]] std::string property_of(const outcome& found) {
+  return found.broken ? found.broken->property : "none";
+}
+
+TEST(engine, whoever_awaits_stands_still_until_the_value_is_there) {
+  const auto waits = [](port& p, engine&) { p.await(rma::plain_cell{0, x}, rma::equals(1)); };
+  const auto puts = [](port& p, engine&) { rma::put_now(p, rma::plain_cell{0, x}, 1); };
+  engine e(two(waits, puts), {});
+  e.start();
+  const step effect{step::kind::effect, 1, 0};
+  EXPECT_EQ(enabled(e), (std::vector<step>{effect}));
+  EXPECT_FALSE(e.is_enabled({step::kind::run, 0, 0}));
+  e.take(effect);
+  EXPECT_EQ(enabled(e), (std::vector<step>{{step::kind::run, 0, 0}}));
+  e.take({step::kind::run, 0, 0});
+  EXPECT_TRUE(e.all_finished());
+}
+
+TEST(engine, the_last_effect_of_a_flush_lets_its_participant_go_on) {
+  const auto posts = [](port& p, engine&) {
+    p.put(rma::plain_cell{1, x}, 1);
+    p.put(rma::plain_cell{0, x}, 1);
+    p.flush(1);
+    p.flush(0);
+  };
+  engine e(two(posts, nothing), {});
+  e.start();
+  EXPECT_EQ(enabled(e).size(), 2u);
+  e.take({step::kind::effect, 0, 1});  // nobody waits for this one yet
+  EXPECT_FALSE(e.all_finished());
+  e.take({step::kind::effect, 0, 0});
+  EXPECT_TRUE(e.all_finished()) << "and the second flush has nothing to wait for";
+}
+
+TEST(engine, a_thrown_exception_is_an_assertion) {
+  const auto throws = [](port&, engine&) { throw std::logic_error("cannot be"); };
+  engine e(two(nothing, throws), {});
+  const outcome found = search_all(e, {});
+  ASSERT_EQ(property_of(found), "assertion");
+  EXPECT_EQ(found.broken->detail, "rank 1: cannot be");
+}
+
+TEST(engine, a_cell_of_somebody_else_is_reported_by_whoever_touches_it_first) {
+  const auto strays = [](port& p, engine&) { static_cast<void>(p.load(rma::plain_cell{0, 100})); };
+  engine e(two(strays, nothing), {});
+  e.allow_cells(x, y);
+  const outcome found = search_all(e, {});
+  ASSERT_EQ(property_of(found), "foreign cell");
+  // No cell has a number yet; telling of the step must not ask for one.
+  e.start();
+  for (const step s : enabled(e)) EXPECT_NE(e.describe(s), "");
+}
+
+// ---- retrying ----
+
+/// Looks, and stays away, until the cell is 1.
+void retry_until_set(port& p, engine& e) {
+  e.begin_acquire(p.rank());
+  while (rma::get_now(p, rma::plain_cell{0, x}) != 1) p.pause(0);
+  e.enter(p.rank(), true);
+  e.leave(p.rank(), true);
+  e.released(p.rank());
+}
+
+TEST(engine, a_participant_stands_still_after_its_retries) {
+  const auto sets = [](port& p, engine&) { rma::put_now(p, rma::plain_cell{0, x}, 1); };
+  engine e(two(retry_until_set, sets), {.retries = 1});
+  const outcome found = search_all(e, {});
+  EXPECT_EQ(found.what, verdict::ok);
+  EXPECT_GT(found.cut, 0u) << "it may look twice before the other one sets the cell";
+  EXPECT_GT(found.executions, 0u);
+}
+
+TEST(engine, retrying_in_vain_is_a_deadlock_whatever_the_limit) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "needs a state to go back to";
+  for (const int retries : {1, 2, 3, 10}) {
+    engine e(two(retry_until_set, nothing), {.retries = retries});
+    EXPECT_EQ(property_of(search_all(e, {})), "deadlock") << retries << " retries";
+  }
+}
+
+// With many retries allowed, those that can see nothing new are left out: the states stay few.
+TEST(engine, retries_that_would_see_nothing_new_are_left_out) {
+  const auto sets = [](port& p, engine&) { rma::put_now(p, rma::plain_cell{0, x}, 1); };
+  engine few(two(retry_until_set, sets), {.retries = 3});
+  engine many(two(retry_until_set, sets), {.retries = 100});
+  EXPECT_EQ(search_all(few, {}).states, search_all(many, {}).states);
+}
+
+TEST(engine, an_unflushed_effect_does_not_help_those_who_retry) {
+  const auto forgets = [](port& p, engine&) { p.put(rma::plain_cell{0, x}, 1); };
+  engine e(two(retry_until_set, forgets), {});
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "needs a state to go back to";
+  EXPECT_EQ(property_of(search_all(e, {})), "lost wake-up");
+}
+
+// ---- overtaking ----
+
+TEST(engine, an_acquire_begins_with_its_first_step) {
+  // Rank 0 has called lock() when rank 1 starts to wait, but nobody could know.
+  const auto overtakes = [](port& p, engine& e) {
+    e.begin_acquire(0);
+    rma::put_now(p, rma::plain_cell{0, y}, 1);
+    e.enter(0, true);
+    e.leave(0, true);
+    e.released(0);
+    rma::put_now(p, rma::plain_cell{0, x}, 1);
+  };
+  const auto waits = [](port& p, engine& e) {
+    e.begin_acquire(1);
+    p.await(rma::plain_cell{0, x}, rma::equals(1));
+    e.enter(1, true);
+    e.leave(1, true);
+    e.released(1);
+  };
+  model how;
+  how.most_overtaken = 0;
+  engine strict(two(overtakes, waits), how);
+  EXPECT_EQ(property_of(search_all(strict, {})), "bounded bypass");
+  how.most_overtaken = 1;
+  engine lenient(two(overtakes, waits), how);
+  EXPECT_EQ(property_of(search_all(lenient, {})), "none");
+}
+
+// ---- going back ----
+
+class walk {
+ public:
+  explicit walk(unsigned seed) : random_(seed) {
+    const subject lock = make_subject<lock::rma_rw<port>>();
+    engine_ = lock.make({rma::topology::balanced({2, 2}),
+                         {part::writer, part::reader, part::try_writer, part::reader},
+                         {2, 2, 1, 2}},
+                        {{"T_R", 1}}, {});
+  }
+
+  engine& of() { return *engine_; }
+
+  [[nodiscard]] step any(const std::vector<step>& from) { return from[random_() % from.size()]; }
+  [[nodiscard]] bool chance(unsigned one_in) { return random_() % one_in == 0; }
+
+ private:
+  std::mt19937 random_;
+  std::unique_ptr<engine> engine_;
+};
+
+TEST(engine, a_step_that_is_taken_back_leaves_no_trace) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "stacks cannot be copied under a sanitizer";
+  walk w(1);
+  engine& e = w.of();
+  struct moment {
+    engine::undo undo;
+    std::uint64_t key;
+    unsigned retrying;
+    std::vector<step> steps;
+  };
+  std::vector<std::byte> images;
+  for (int run = 0; run < 30; ++run) {
+    e.start();
+    images.clear();
+    std::vector<moment> taken;
+    for (int i = 0; i < 2000; ++i) {
+      const std::vector<step> steps = enabled(e);
+      if (steps.empty() || (!taken.empty() && w.chance(3))) {
+        const moment& last = taken.back();
+        e.take_back(last.undo, images);
+        // When the engine learns that somebody retries, keys change and a search starts over.
+        if (e.retrying() == last.retrying) {
+          ASSERT_EQ(e.key(), last.key);
+        }
+        ASSERT_EQ(enabled(e), last.steps);
+        taken.pop_back();
+      } else {
+        taken.push_back({{}, e.key(), e.retrying(), steps});
+        e.take(w.any(steps), taken.back().undo, images);
+        ASSERT_FALSE(e.broken());
+      }
+    }
+  }
+}
+
+TEST(engine, a_state_that_is_restored_has_the_same_future) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "stacks cannot be copied under a sanitizer";
+  walk w(2);
+  engine& e = w.of();
+  for (int run = 0; run < 20; ++run) {
+    e.start();
+    for (int i = 0; i < 40 && !enabled(e).empty(); ++i) e.take(w.any(enabled(e)));
+    engine::saved middle;
+    e.save(middle);
+    std::vector<step> way;
+    while (!enabled(e).empty()) {
+      way.push_back(w.any(enabled(e)));
+      e.take(way.back());
+    }
+    const std::uint64_t end = e.key();
+    e.restore(middle);
+    for (const step s : way) {
+      ASSERT_TRUE(e.is_enabled(s));
+      e.take(s);
+    }
+    ASSERT_EQ(e.key(), end);
+  }
+}
+
+TEST(engine, refuses_more_participants_than_it_has_room_for) {
+  EXPECT_THROW(engine({rma::topology::flat(9), [](engine&, rank_t) {}}, {}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lockflight::check

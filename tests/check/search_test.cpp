@@ -1,0 +1,243 @@
+// Correct locks at bounds that finish in seconds: every schedule is searched, and how many states
+// there are is pinned. A reduction that leaves something out, or a lock that changed, shows here
+// first.
+#include "check/search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "check/check.hpp"
+
+namespace lockflight::check {
+namespace {
+
+struct pinned {
+  const char* lock;
+  int writers, readers, try_writers, try_readers, rounds;
+  const char* levels;
+  int node_level;   // 0: the smallest elements are nodes
+  const char* off;  // of the model: e effects at once, s stores at once
+  settings set;
+  std::uint64_t states, transitions;
+
+  [[nodiscard]] request asked() const {
+    request r;
+    r.lock = lock;
+    r.writers = writers, r.readers = readers;
+    r.try_writers = try_writers, r.try_readers = try_readers;
+    r.rounds = rounds;
+    r.levels = levels;
+    r.node_level = node_level;
+    r.how.delayed_effects = std::string(off).find('e') == std::string::npos;
+    r.how.store_buffering = std::string(off).find('s') == std::string::npos;
+    r.set = set;
+    return r;
+  }
+};
+
+void PrintTo(const pinned& p, std::ostream* out) {
+  *out << p.lock << " " << p.writers << "w" << p.readers << "r" << p.try_writers << "tw"
+       << p.try_readers << "tr x " << p.rounds << " on " << p.levels << " without '" << p.off
+       << "'";
+}
+
+class correct_lock : public testing::TestWithParam<pinned> {};
+
+TEST_P(correct_lock, is_searched_in_full_and_breaks_no_rule) {
+  const report made = run(GetParam().asked());
+  EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
+  EXPECT_EQ(made.found.states, GetParam().states);
+  EXPECT_EQ(made.found.transitions, GetParam().transitions);
+  EXPECT_TRUE(made.trace.empty());
+  EXPECT_EQ(made.replay, "");
+}
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
+    //      lock              w  r tw tr rounds levels node off   set          states transitions
+    pinned{"spin",              2, 0, 0, 0, 2, "2",      0, "",   {}, 1987, 2788},
+    pinned{"spin",              3, 0, 0, 0, 1, "3x1",    0, "",   {}, 2279, 3835},
+    pinned{"spin",              2, 0, 1, 0, 1, "3",      0, "",   {}, 1160, 1966},
+    pinned{"spin",              2, 0, 0, 0, 2, "2",      0, "e",  {}, 1987, 2788},
+    pinned{"spin-backoff",      2, 0, 0, 0, 2, "2x1",    0, "",   {}, 1987, 2788},
+    pinned{"d-mcs",             1, 0, 0, 0, 2, "1",      0, "",   {}, 20, 19},
+    pinned{"d-mcs",             2, 0, 0, 0, 2, "2",      0, "",   {}, 2224, 3134},
+    pinned{"d-mcs",             2, 0, 0, 0, 2, "2",      0, "s",  {}, 2224, 3134},
+    pinned{"d-mcs",             2, 0, 0, 0, 2, "2",      0, "e",  {}, 2224, 3134},
+    pinned{"d-mcs",             2, 0, 0, 0, 2, "2",      0, "es", {}, 2224, 3134},
+    pinned{"d-mcs",             3, 0, 0, 0, 1, "3x1",    0, "",   {}, 3203, 5712},
+    pinned{"d-mcs",             2, 0, 1, 0, 1, "3",      0, "",   {}, 2035, 3694},
+    pinned{"d-mcs",             4, 0, 0, 0, 1, "4",      0, "",   {}, 97495, 211856},
+    pinned{"rma-mcs",           2, 0, 0, 0, 2, "2x1",    0, "",   {}, 4750, 7577},
+    pinned{"rma-mcs",           2, 0, 0, 0, 2, "2x1",    0, "es", {}, 4750, 7577},
+    pinned{"rma-mcs",           2, 0, 0, 0, 2, "1x2",    0, "",   {}, 3852, 5655},
+    pinned{"rma-mcs",           4, 0, 0, 0, 1, "2x2",    0, "",   {}, 286419, 659436},
+    pinned{"rma-mcs",           4, 0, 0, 0, 1, "2x2",    1, "",   {}, 286419, 659436},
+    pinned{"rma-mcs",           3, 0, 1, 0, 1, "2x2",    0, "",   {}, 164252, 383592},
+    pinned{"rma-mcs",           2, 0, 0, 0, 2, "2x1x1",  0, "",   {}, 8316, 14036},
+    pinned{"rma-mcs",           2, 0, 0, 0, 2, "1x2x1",  2, "",   {}, 7310, 11898},
+    pinned{"rma-mcs",           2, 0, 0, 0, 2, "1x2x1",  3, "",   {}, 7310, 11898},
+    pinned{"rma-mcs",           4, 0, 0, 0, 1, "2x2",    0, "",   {{"T_L2", 0}}, 510095, 1144708},
+    pinned{"fompi-rw",          1, 1, 0, 0, 2, "2",      0, "",   {}, 8977, 15307},
+    pinned{"fompi-rw",          1, 1, 0, 0, 2, "2",      0, "es", {}, 7793, 12615},
+    pinned{"fompi-rw",          2, 1, 0, 0, 1, "3",      0, "",   {}, 246131, 507653},
+    pinned{"fompi-rw",          1, 1, 1, 0, 1, "3",      0, "",   {}, 93879, 198463},
+    pinned{"fompi-rw",          1, 0, 0, 2, 1, "3",      0, "",   {}, 3100, 6041},
+    pinned{"fompi-rw-backoff",  1, 1, 0, 1, 1, "3",      0, "",   {}, 6108, 12033},
+    pinned{"rma-rw",            1, 1, 0, 0, 2, "2",      0, "",   {}, 71338, 137483},
+    pinned{"rma-rw",            1, 1, 0, 0, 2, "2",      0, "s",  {}, 71338, 137483},
+    pinned{"rma-rw",            1, 1, 0, 0, 2, "2",      0, "e",  {}, 42620, 61568},
+    pinned{"rma-rw",            1, 1, 0, 0, 2, "2",      0, "es", {}, 42620, 61568},
+    pinned{"rma-rw",            1, 1, 0, 0, 2, "2x1",    1, "",   {}, 80944, 152005},
+    pinned{"rma-rw",            1, 1, 0, 0, 2, "2x1",    0, "",   {{"T_R", 1}}, 203507, 397461},
+    pinned{"rma-rw",            2, 1, 0, 0, 1, "3x1",    0, "",   {{"T_DC", 3}}, 35131, 70698},
+    pinned{"rma-rw",            1, 1, 0, 0, 1, "2x1x1",  2, "",   {}, 1314, 2414},
+    pinned{"rma-rw",            1, 1, 0, 0, 1, "1x2x1",  3, "",   {}, 1314, 2414},
+    pinned{"rma-rw",            1, 2, 0, 0, 1, "3",      0, "",   {{"T_DC", 3}, {"T_R", 1}}, 272961, 511817},
+    pinned{"rma-rw",            1, 0, 0, 2, 1, "3",      0, "",   {{"T_DC", 3}, {"T_R", 1}}, 22114, 41250},
+    pinned{"rma-rw",            1, 1, 1, 1, 1, "2x2",    0, "",   {}, 970524, 2791156}));
+// clang-format on
+
+TEST(search, going_back_by_copies_and_by_running_again_agree) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "stacks cannot be copied under a sanitizer";
+  for (const char* const lock : {"d-mcs", "fompi-rw", "rma-rw"}) {
+    request r;
+    r.lock = lock;
+    r.writers = 2;
+    r.levels = "2x1";
+    const outcome copied = run(r).found;
+    r.until.re_execute = true;
+    const outcome run_again = run(r).found;
+    EXPECT_EQ(copied.states, run_again.states) << lock;
+    EXPECT_EQ(copied.transitions, run_again.transitions) << lock;
+    EXPECT_EQ(copied.cut, run_again.cut) << lock;
+    EXPECT_EQ(copied.what, run_again.what) << lock;
+  }
+}
+
+TEST(search, going_back_by_copies_and_by_running_again_find_the_same) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "stacks cannot be copied under a sanitizer";
+  request r;
+  r.lock = "rma-rw-listing";
+  r.writers = r.readers = 1;
+  for (const settings& set : {settings{}, settings{{"mend_1", 1}, {"mend_2", 1}, {"T_R", 1}}}) {
+    r.set = set;
+    r.rounds = set.empty() ? 1 : 2;
+    r.until = {.shorten = false};
+    const report copied = run(r);
+    r.until.re_execute = true;
+    const report run_again = run(r);
+    ASSERT_TRUE(copied.found.broken && run_again.found.broken);
+    EXPECT_EQ(copied.found.broken->detail, run_again.found.broken->detail);
+    EXPECT_EQ(copied.replay, run_again.replay);
+  }
+}
+
+// How often one may retry bounds what is searched, not what is right.
+TEST(search, more_retries_are_more_states_and_the_same_verdict) {
+  for (const char* const lock : {"spin", "fompi-rw", "rma-rw"}) {
+    request r;
+    r.lock = lock;
+    r.writers = lock == std::string("spin") ? 2 : 1;
+    r.readers = 2 - r.writers;
+    std::uint64_t before = 0;
+    for (const int retries : {1, 2, 3, 4}) {
+      r.how.retries = retries;
+      const outcome found = run(r).found;
+      EXPECT_EQ(found.what, verdict::ok) << lock << ", " << retries << " retries";
+      EXPECT_GE(found.states, before) << lock << ", " << retries << " retries";
+      before = found.states;
+    }
+  }
+}
+
+TEST(search, without_the_network_there_are_fewer_states) {
+  request r;
+  r.lock = "rma-rw";
+  r.writers = r.readers = 1;
+  const std::uint64_t all = run(r).found.states;
+  r.how.store_buffering = false;
+  const std::uint64_t unbuffered = run(r).found.states;
+  r.how.delayed_effects = false;
+  const report direct = run(r);
+  EXPECT_EQ(direct.found.what, verdict::ok);
+  EXPECT_LE(unbuffered, all);
+  EXPECT_LT(direct.found.states, unbuffered);
+}
+
+std::string without_time(const report& made) {
+  nlohmann::json json = to_json(made);
+  json.erase("seconds");
+  return json.dump() + trace_table(made);
+}
+
+request listing() {
+  request r;
+  r.lock = "rma-rw-listing";
+  r.writers = r.readers = 1;
+  r.levels = "2";
+  return r;
+}
+
+TEST(search, the_same_request_gives_the_same_trace_byte_for_byte) {
+  EXPECT_EQ(without_time(run(listing())), without_time(run(listing())));
+}
+
+TEST(search, the_same_seed_gives_the_same_random_trace) {
+  request r = listing();
+  r.random = true;
+  r.random_until.executions = 10'000;
+  const report made = run(r);
+  EXPECT_EQ(made.found.what, verdict::violation);
+  EXPECT_EQ(without_time(made), without_time(run(r)));
+}
+
+TEST(search, random_schedules_never_say_ok) {
+  request r;
+  r.lock = "d-mcs";
+  r.random = true;
+  r.random_until.executions = 100;
+  EXPECT_EQ(run(r).found.what, verdict::bound);
+}
+
+TEST(search, what_stops_early_is_a_bound) {
+  request r;
+  r.lock = "d-mcs";
+  r.writers = 3;
+  r.rounds = 3;
+  r.until.most_states = 1000;
+  const report made = run(r);
+  EXPECT_EQ(made.found.what, verdict::bound);
+  EXPECT_GE(made.found.states, 1000u);
+}
+
+TEST(search, says_what_it_accepts) {
+  const auto message = [](const request& r) -> std::string {
+    try {
+      static_cast<void>(run(r));
+    } catch (const bad_request& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  request r;
+  r.lock = "pthread-mutex";
+  EXPECT_NE(message(r).find("not checkable"), std::string::npos);
+  r.lock = "d-mcs";
+  r.readers = 1;
+  EXPECT_NE(message(r).find("is a mutex"), std::string::npos);
+  r.readers = 0;
+  r.writers = 9;
+  EXPECT_NE(message(r).find("accepted: 0 to 8"), std::string::npos);
+  r.writers = 2;
+  r.levels = "3x1";
+  EXPECT_NE(message(r).find("multiply"), std::string::npos);
+  r.levels = "";
+  r.set = {{"T_R", 1}};
+  EXPECT_NE(message(r).find("no such parameter"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockflight::check

@@ -1,0 +1,196 @@
+"""Bad usage and bad input: exit code 2, one line that names argument, value and what is accepted,
+and nothing left behind."""
+
+import json
+import os
+import unittest
+
+from support import ProgramTest, shared_memory
+
+# (arguments, what the line must contain: the argument, its value, what is accepted)
+BENCH = [
+    (["--lock", "spni"], ["--lock", "'spni'", "nearest: spin", "d-mcs"]),
+    (["--lock", "rma_mcs"], ["--lock", "'rma_mcs'", "nearest: rma-mcs"]),
+    (["--lock", "d-mcs,nope"], ["--lock", "'nope'", "accepted", "d-mcs"]),
+    (["--lock", ""], ["--lock", "''", "accepted"]),
+    (["--lock", "a,,b"], ["--lock", "'a,,b'", "accepted"]),
+    (["--lock"], ["--lock", "''", "A,B|all"]),
+    (["--workload", "ecbs"], ["--workload", "'ecbs'", "nearest: ecsb", "lb"]),
+    (["--fabric", "infiniband"], ["--fabric", "'infiniband'", "shm"]),
+    (["--machine", "cray.toml"], ["--machine", "'cray.toml'", "accepted"]),
+    (["--procs", "0"], ["--procs", "'0'", "1 to 4096"]),
+    (["--procs", "-1"], ["--procs", "'-1'", "1 to 4096"]),
+    (["--procs", "1e9"], ["--procs", "'1e9'", "1 to 4096"]),
+    (["--procs", "2,x"], ["--procs", "'2,x'", "1 to 4096"]),
+    (["--procs", "2,"], ["--procs", "'2,'", "1 to 4096"]),
+    (["--procs", "4097"], ["--procs", "'4097'", "1 to 4096"]),
+    (["--procs", "99999999999999999999"], ["--procs", "'99999999999999999999'", "1 to 4096"]),
+    (["--procs", "1\n2"], ["--procs", "'1\\n2'", "1 to 4096"]),
+    (["--levels", "2x"], ["--levels", "'2x'", "2x4"]),
+    (["--levels", "0x3"], ["--levels", "'0x3'", "2x4"]),
+    (["--levels", "-2x3"], ["--levels", "'-2x3'", "2x4"]),
+    (["--levels", "1000x1000"], ["--levels", "'1000x1000'", "4096"]),
+    (["--levels", "1x1x1x1x2"], ["--levels", "'1x1x1x1x2'", "4 levels"]),
+    (["--levels", "2x2", "--procs", "3"], ["--levels", "'2x2'", "--procs 3", "4"]),
+    (["--levels", "2x2", "--procs", "4,8"], ["--levels", "'2x2'", "--procs 8", "4"]),
+    (["--levels", "2x2", "--node-level", "3"], ["--node-level", "'3'", "1 to 2"]),
+    (["--node-level", "0"], ["--node-level", "'0'", "accepted"]),
+    (["--writers", "1.5"], ["--writers", "'1.5'", "0 to 1"]),
+    (["--writers", "nan"], ["--writers", "'nan'", "0 to 1"]),
+    (["--writers", "some"], ["--writers", "'some'", "0 to 1"]),
+    (["--role", "proces"], ["--role", "'proces'", "nearest: process", "operation"]),
+    (["--ops", "0"], ["--ops", "'0'", "from 1"]),
+    (["--ops", "many"], ["--ops", "'many'", "from 1"]),
+    (["--ops", "10", "--seconds", "1"], ["--ops", "'10'", "--seconds", "'1'", "not both"]),
+    (["--seconds", "0"], ["--seconds", "'0'", "accepted"]),
+    (["--seconds", "inf"], ["--seconds", "'inf'", "accepted"]),
+    (["--seconds", "1s"], ["--seconds", "'1s'", "accepted"]),
+    (["--seed", "-1"], ["--seed", "'-1'", "from 0"]),
+    (["--seed", "1", "--seed", "2"], ["--seed", "'1 2'", "one value"]),
+    (["--set", "T_R"], ["--set", "'T_R'", "NAME=VALUE"]),
+    (["--set", "T_R="], ["--set", "'T_R='", "NAME=VALUE"]),
+    (["--set", "=3"], ["--set", "'=3'", "NAME=VALUE"]),
+    (["--set", "T_R=x"], ["--set", "'T_R=x'", "NAME=VALUE"]),
+    (["--set", "T_R=0"], ["--set", "'T_R=0'", "1 to "]),
+    (["--set", "T_DC=-1"], ["--set", "'T_DC=-1'", "0 to "]),
+    (["--set", "T_R=9", "--set", "T_R=8"], ["--set", "'T_R=8'", "once"]),
+    (["--set", "TR=9"], ["--set", "'TR'", "nearest: T_R"]),
+    (["--lock", "spin", "--set", "T_R=9"], ["--set", "T_R", "no parameters"]),
+    (["--waiting", "sleep"], ["--waiting", "'sleep'", "auto, spin, yield, park"]),
+    (["--threads=no"], ["--threads", "'no'", "no value"]),
+    (["--json", "/nonexistent/runs.json"], ["--json", "'/nonexistent/runs.json'", "written"]),
+    (["--json", "."], ["--json", "'.'", "directory"]),
+    (["--html", "/nonexistent/r.html"], ["--html", "'/nonexistent/r.html'", "written"]),
+    (["--html", ""], ["--html", "''", "name of a file"]),
+    (["--html", "-"], ["--html", "'-'", "name of a file"]),
+    (["--html", "--no-pin"], ["--html", "'--no-pin'", "FILE"]),
+    (["--json", "same", "--html", "./same"], ["--html", "'./same'", "--json"]),
+    (["--lock", "spin", "--procs", "1", "--trace", "/nonexistent/t.json"],
+     ["--trace", "'/nonexistent/t.json'", "written"]),
+    (["--lock", "all", "--trace", "t.json"], ["--trace", "'t.json'", "one lock"]),
+    (["--lokc", "spin"], ["'--lokc'", "nearest: --lock", "--workload"]),
+    (["-x"], ["'-x'", "--lock"]),
+    (["spin"], ["'spin'", "lockflight bench --help"]),
+    (["locks"], ["'locks'", "lockflight bench --help"]),
+]
+
+OTHERS = [
+    ([], ["command", "''", "bench", "--help"]),
+    (["bnech"], ["command", "'bnech'", "nearest: bench", "locks"]),
+    (["--jsn"], ["option", "'--jsn'", "--version"]),
+    (["check"], ["--lock", "missing", "d-mcs"]),
+    (["check", "--lock", "dmcs"], ["--lock", "'dmcs'", "nearest: d-mcs"]),
+    (["check", "--lock", "d-mcs", "--writers", "x"], ["--writers", "'x'", "0 to"]),
+    (["check", "--lock", "d-mcs", "--levels", "2x"], ["--levels", "'2x'", "2x4"]),
+    (["locks", "--jsno"], ["option", "'--jsno'", "nearest: --json"]),
+    (["locks", "spin"], ["argument", "'spin'", "--help"]),
+    (["topo", "--levels", "2x"], ["--levels", "'2x'", "2x4"]),
+    (["topo", "--levels", "0x3"], ["--levels", "'0x3'", "2x4"]),
+    (["topo", "--levels", "4000x4000"], ["--levels", "'4000x4000'", "1048576"]),
+    (["topo", "--procs", "0"], ["--procs", "'0'", "1 to"]),
+    (["topo", "--procs", "1e9"], ["--procs", "'1e9'", "1 to"]),
+    (["topo", "--levels", "2x4", "--procs", "9"], ["--procs", "'9'", "8", "2x4"]),
+    (["topo", "--levels", "2x4", "--node-level", "3"], ["--node-level", "'3'", "1 to 2"]),
+    (["report"], ["FILE.json", "''", "lockflight bench --json"]),
+    (["report", "nowhere.json", "-o", "r.html"], ["FILE.json", "'nowhere.json'", "accepted"]),
+    (["report", "a.json", "b.json", "-o", "r.html"], ["'b.json'", "one FILE.json"]),
+    (["completion"], ["SHELL", "''", "bash, zsh, fish"]),
+    (["completion", "tcsh"], ["SHELL", "'tcsh'", "bash, zsh, fish"]),
+    (["man", "bench"], ["'bench'", "--help"]),
+]
+
+
+class BadUsage(ProgramTest):
+    def assert_refused(self, arguments, words, before=()):
+        with self.subTest(arguments=arguments):
+            shared = shared_memory()
+            code, out, err = self.run_program(*arguments)
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertTrue(err.endswith("\n") and err.count("\n") == 1, f"not one line: {err!r}")
+            self.assertTrue(err.isprintable() or err[:-1].isprintable(), repr(err))
+            self.assertTrue(err.startswith("lockflight"), err)
+            for word in words:
+                self.assertIn(word, err)
+            self.assertIn("accepted", err)
+            self.assert_nothing_left(before)
+            self.assertEqual(shared_memory() - shared, set())
+
+    def test_bench(self):
+        for arguments, words in BENCH:
+            self.assert_refused(["bench", *arguments], [*words, "lockflight bench"])
+
+    def test_the_others(self):
+        for arguments, words in OTHERS:
+            self.assert_refused(arguments, words)
+
+    def test_terminal_escapes_in_values_are_shown_not_sent(self):
+        self.assert_refused(["bench", "--lock", "a\x1b[31mb"], ["--lock", "a\\x1b[31mb"])
+
+    def test_long_values_are_cut(self):
+        for option in ["--procs", "--levels", "--set", "--role"]:
+            code, _, err = self.run_program("bench", option, "y" * 5000)
+            self.assertEqual(code, 2)
+            self.assertLess(len(err), 500, option)
+
+    def test_no_output_is_written_over_before_all_is_checked(self):
+        self.write("runs.json", "precious")
+        self.assert_refused(
+            ["bench", "--json", "runs.json", "--html", "/nonexistent/r.html"],
+            ["--html"],
+            before=["runs.json"],
+        )
+        self.assertEqual(self.read("runs.json"), "precious")
+
+    def test_a_file_that_is_read_only(self):
+        if os.geteuid() == 0:
+            return  # root may write everything
+        self.write("runs.json", "precious")
+        os.chmod(self.path("runs.json"), 0o444)
+        self.assert_refused(["bench", "--json", "runs.json"], ["--json"], before=["runs.json"])
+
+
+class DamagedJson(ProgramTest):
+    def sample(self):
+        with open(f"{os.environ['LOCKFLIGHT_SOURCE_DIR']}/tests/report/sample.json",
+                  encoding="utf-8") as file:
+            return json.load(file)
+
+    def assert_damaged(self, text, words):
+        self.write("runs.json", text)
+        code, out, err = self.run_program("report", "runs.json", "-o", "page.html")
+        self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+        for word in ["FILE.json", "'runs.json'", "accepted", *words]:
+            self.assertIn(word, err)
+        self.assert_nothing_left(["runs.json"])
+
+    def test_no_json(self):
+        self.assert_damaged("", ["empty"])
+        self.assert_damaged('{"lockflight"', ["line 1"])
+        self.assert_damaged("\x00\x01\x02", ["line 1"])
+
+    def test_cut_at_any_place(self):
+        whole = json.dumps(self.sample())
+        for part in [0.1, 0.5, 0.9, 0.999]:
+            self.assert_damaged(whole[: int(part * len(whole))], ["line 1"])
+
+    def test_other_json(self):
+        self.assert_damaged("[]", ["found an array"])
+        self.assert_damaged("{}", ["missing"])
+
+    def test_a_field_that_is_missing_or_wrong(self):
+        damaged = self.sample()
+        del damaged["runs"][0]["violations"]
+        self.assert_damaged(json.dumps(damaged), ["runs[0].violations", "missing"])
+        damaged = self.sample()
+        damaged["runs"][1]["procs"] = "four"
+        self.assert_damaged(json.dumps(damaged), ["runs[1].procs", "four"])
+
+    def test_no_output_given(self):
+        self.write("runs.json", json.dumps(self.sample()))
+        code, out, err = self.run_program("report", "runs.json")
+        self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+        self.assertIn("--output", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

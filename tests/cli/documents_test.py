@@ -1,0 +1,159 @@
+"""Help, manual page and completion: they say the same, and tools accept them."""
+
+import os
+import re
+import shutil
+import unittest
+
+from support import COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
+
+OPTIONS = {
+    "bench": ["--lock", "--workload", "--fabric", "--procs", "--levels", "--node-level",
+              "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--threads",
+              "--waiting", "--no-pin", "--trace", "--json", "--html"],
+    "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers", "--rounds",
+              "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
+              "--seed", "--executions", "--depth", "--replay", "--json"],
+    "locks": ["--json"],
+    "topo": ["--levels", "--procs", "--node-level", "--json"],
+    "report": ["-o", "--output", "FILE.json"],
+    "completion": ["SHELL"],
+    "man": [],
+}
+
+
+class Help(ProgramTest):
+    def test_version(self):
+        self.assertRegex(self.run_well("--version"), r"^lockflight \d+\.\d+\.\d+\n$")
+
+    def test_every_command_is_listed(self):
+        out = self.run_well("--help")
+        listed = re.findall(r"^  (\w+)  ", out.split("Commands:")[1].split("Options:")[0], re.M)
+        self.assertEqual(listed, COMMANDS)
+        self.assertEqual(sorted(OPTIONS), sorted(COMMANDS))
+
+    def test_every_option_has_help_and_every_command_an_example(self):
+        for command, options in OPTIONS.items():
+            with self.subTest(command=command):
+                out = self.run_well(command, "--help")
+                self.assertEqual(out, self.run_well(command, "-h"))
+                described = out.split("Examples:")[0]
+                for option in [*options, "--help"]:
+                    self.assertRegex(described, rf"(?m)^  (-\w, )?{re.escape(option)}\b")
+                examples = out.split("Examples:\n")[1].split("Exit codes:")[0]
+                self.assertRegex(examples, rf"(?m)^  .*lockflight {command}\b")
+                found = re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)", described)
+                known = [o for o in options if o.startswith("--")] + ["--help"]
+                self.assertEqual(sorted(found), sorted(known), "an option that tests do not know")
+
+    def test_lines_fit(self):
+        for command in COMMANDS:
+            for line in self.run_well(command, "--help").splitlines():
+                if not line.startswith("  lockflight "):  # an example is not broken
+                    self.assertLessEqual(len(line), 80, line)
+
+    def test_examples_run(self):
+        """Those that need nothing but the program, with less to do."""
+        for command in ["locks", "topo", "bench"]:
+            out = self.run_well(command, "--help").split("Examples:\n")[1].split("Exit")[0]
+            for line in re.findall(r"(?m)^  lockflight (.*)$", out):
+                if "|" in line:
+                    continue
+                arguments = re.sub(r"--seconds \S+", "", line).split()
+                if command == "bench":
+                    arguments += ["--ops", "500"]
+                self.run_well(*arguments)
+
+
+class Manual(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("lockflight.1", self.run_well("man"))
+
+    def test_groff_has_nothing_to_say(self):
+        if not shutil.which("groff"):
+            skip_visibly(self, "no groff")
+        code, out, err = checked(
+            ["groff", "-man", "-ww", "-Tutf8", self.path("lockflight.1")])
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("LOCKFLIGHT", out)
+
+    def test_man_renders_all_of_it(self):
+        if not shutil.which("man"):
+            skip_visibly(self, "no man")
+        environment = dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8", MAN_KEEP_FORMATTING="")
+        code, out, err = checked(["man", "--warnings", "-l", self.path("lockflight.1")],
+                                 env=environment)
+        self.assertEqual((code, err), (0, ""))
+        out = re.sub(r".\x08", "", out)
+        for word in ["NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "NO_COLOR"]:
+            self.assertIn(word, out)
+        for command, options in OPTIONS.items():
+            section = out.split(f"   lockflight {command}")[1].split("\n   lockflight ")[0]
+            for option in options:
+                self.assertRegex(section, rf"(?m)^ +(-\w, )?{re.escape(option)}\b")
+
+
+class Completion(ProgramTest):
+    def script(self, shell):
+        self.write(shell, self.run_well("completion", shell))
+        return self.path(shell)
+
+    def parses(self, shell, *arguments):
+        script = self.script(shell)
+        if not shutil.which(shell):
+            skip_visibly(self, f"no {shell}")
+        self.assertEqual(checked([shell, *arguments, script]), (0, "", ""))
+
+    def test_bash_parses(self):
+        self.parses("bash", "-n")
+
+    def test_zsh_parses(self):
+        self.parses("zsh", "-f", "-n")
+
+    def test_fish_parses(self):
+        self.parses("fish", "--no-execute")
+
+    def test_all_options_are_in_all_scripts(self):
+        for shell in ["bash", "zsh", "fish"]:
+            text = self.run_well("completion", shell)
+            for command, options in OPTIONS.items():
+                self.assertIn(command, text)
+                for option in options:
+                    if option.startswith("--"):
+                        name = option[2:] if shell == "fish" else option
+                        self.assertRegex(text, rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+
+    def completed(self, *words):
+        """What bash offers for the last word."""
+        check = (f". {self.script('bash')}; compopt() {{ :; }}; COMP_WORDS=(\"$@\"); "
+                 "COMP_CWORD=$(($# - 1)); _lockflight; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        code, out, err = checked(["bash", "-c", check, "check", "lockflight", *words],
+                                 cwd=self.folder)
+        self.assertEqual((code, err), (0, ""))
+        return out.split()
+
+    def test_bash_completes(self):
+        self.assertEqual(self.completed("be"), ["bench"])
+        self.assertEqual(self.completed("bench", "--work"), ["--workload"])
+        self.assertEqual(self.completed("bench", "--lock", "rma"), ["rma-mcs", "rma-rw"])
+        self.assertEqual(self.completed("bench", "--lock", "spin,rma-m"), ["spin,rma-mcs"])
+        self.assertEqual(self.completed("bench", "--procs", ""), [])
+        self.assertEqual(self.completed("completion", "z"), ["zsh"])
+        self.write("runs.json", "")
+        self.assertEqual(self.completed("report", "runs"), ["runs.json"])
+
+    def test_the_build_leaves_the_same_texts(self):
+        build = os.path.dirname(PROGRAM)
+        if not os.path.isdir(f"{build}/man"):
+            skip_visibly(self, "this build makes no documents")
+        for path, arguments in [("man/lockflight.1", ["man"]),
+                                ("completions/lockflight.bash", ["completion", "bash"]),
+                                ("completions/_lockflight", ["completion", "zsh"]),
+                                ("completions/lockflight.fish", ["completion", "fish"])]:
+            with open(f"{build}/{path}", encoding="utf-8") as file:
+                self.assertEqual(file.read(), self.run_well(*arguments), path)
+
+
+if __name__ == "__main__":
+    unittest.main()

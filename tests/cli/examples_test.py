@@ -1,0 +1,46 @@
+"""The examples do what their first lines say. The arguments are the built examples."""
+
+import os
+import re
+import sys
+import unittest
+
+from support import ProgramTest, checked
+
+EXAMPLES = {os.path.basename(path): path for path in sys.argv[1:]}
+
+
+class Examples(ProgramTest):
+    def output_of(self, name, *arguments):
+        code, out, err = checked([EXAMPLES[name], *arguments], cwd=self.folder, timeout=60)
+        self.assertEqual((code, err), (0, ""))
+        self.assert_nothing_left()
+        return out
+
+    def test_all_are_tested(self):
+        self.assertEqual(sorted(EXAMPLES), ["example_first", "example_levels", "example_readers"])
+
+    def test_first(self):
+        self.assertEqual(self.output_of("example_first"), "4000\n")
+
+    def test_readers(self):
+        self.assertRegex(self.output_of("example_readers"),
+                         r"^rank 1 read the table \d+ times, always whole\n$")
+
+    def test_levels(self):
+        def moves(*arguments):
+            out = self.output_of("example_levels", *arguments)
+            found = re.fullmatch(r"T_L2 \d+: 16000 acquisitions, (\d+) moves .*\n", out)
+            self.assertTrue(found, out)
+            return int(found[1])
+
+        self.assertLess(moves("2x4", "1000"), moves("2x4", "1"))
+
+    def test_levels_refuses(self):
+        for arguments in [["2x"], ["2x2", "x"], ["2x2", "-1"]]:
+            code, out, err = checked([EXAMPLES["example_levels"], *arguments], cwd=self.folder)
+            self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,295 @@
+// C16 to C19: waiting, by each policy that shared memory has.
+#include <chrono>
+
+#include "contract/support.hpp"
+
+namespace lockflight::test {
+namespace {
+
+template <class Fabric>
+class contract : public ::testing::Test {};
+TYPED_TEST_SUITE(contract, waiting_fabrics, fabric_names);
+
+TYPED_TEST(contract, C16_await_returns_the_value_that_it_awaited) {
+  run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+    auto& port = me.port();
+    const auto cell = take<plain_cell>(me).at(0);
+    const auto last = static_cast<word>(rounds<TypeParam>(200));
+    if (me.rank() == 1) {
+      for (word i = 1; i <= last; ++i) rma::put_now(port, cell, i);
+      return;
+    }
+    for (word now = 0; now < last;) {
+      const word before = now;
+      now = port.await(cell, [before](word value) { return value > before; });
+      require(now > before && now <= last, "await returns a value that satisfies its predicate");
+    }
+    require(port.await(cell, rma::equals(last)) == last, "what holds already is not awaited");
+  });
+}
+
+TYPED_TEST(contract, C16_what_preceded_the_awaited_write_is_visible) {
+  run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+    auto& port = me.port();
+    const int n = rounds<TypeParam>(300);
+    const auto data = take<plain_cell>(me, n);
+    const auto flag = take<nic_cell>(me);
+    const rank_t other = 1 - me.rank();
+    for (int i = 0; i < n; ++i) {
+      const auto value = static_cast<word>(i) + 1;
+      if (i % 2 == me.rank()) {
+        rma::put_now(port, nth(data.at(other), i), value);
+        rma::put_now(port, flag.at(other), value);
+      } else {
+        port.await(flag.at(me.rank()), rma::equals(value));
+        require(port.load(nth(data.at(me.rank()), i)) == value, "data put before the flag is here");
+      }
+    }
+  });
+}
+
+/// Rank 0 awaits every kind of write of rank 1, at once and so late that it may have gone to sleep.
+template <class Fabric>
+void wakes_from(const rma::topology& machine, int kinds) {
+  run_on<Fabric>(machine, [kinds](auto& me) {
+    auto& port = me.port();
+    constexpr std::uint64_t late_ns = 4'000'000;
+    const one_of_each cells = one_of_each::take_from(me);
+    const auto heard = take<plain_cell>(me).at(1);
+    std::array<word, 3> held{};  // by class
+    word episode = 0;
+    for (int kind = 0; kind < kinds; ++kind) {
+      for (const std::uint64_t delay_ns : {std::uint64_t{0}, late_ns}) {
+        const writing how = all_writings[static_cast<std::size_t>(kind)];
+        ++episode;
+        on_cell_of(how, cells, [&](auto cell) {
+          word& before = held[static_cast<std::size_t>(decltype(cell)::class_of)];
+          if (me.rank() == 1) {
+            if (delay_ns > 0) port.pause(delay_ns);
+            increment(port, how, cells, before);
+            port.await(heard, rma::equals(episode));
+          } else {
+            port.await(cell, rma::equals(before + 1));
+            rma::put_now(port, heard, episode);
+          }
+          ++before;
+        });
+      }
+    }
+  });
+}
+
+TYPED_TEST(contract, C17_await_wakes_from_a_write_of_another_node) {
+  wakes_from<TypeParam>(nodes(2, 1), posted_writings);
+}
+
+TYPED_TEST(contract, C17_await_wakes_from_a_write_of_the_own_node) {
+  wakes_from<TypeParam>(one_node(2), static_cast<int>(all_writings.size()));
+}
+
+// Back and forth without a pause, so that the write often falls between a look and falling asleep.
+TYPED_TEST(contract, C17_no_wake_up_is_lost) {
+  run_on<TypeParam>(one_node(2), [](auto& me) {
+    auto& port = me.port();
+    const int n = rounds<TypeParam>(600);
+    const one_of_each cells = one_of_each::take_from(me);
+    std::array<word, 3> held{};
+    for (int i = 0; i < n; ++i) {
+      const writing how = all_writings[static_cast<std::size_t>(i / 2) % all_writings.size()];
+      on_cell_of(how, cells, [&](auto cell) {
+        word& before = held[static_cast<std::size_t>(decltype(cell)::class_of)];
+        if (i % 2 == me.rank())
+          increment(port, how, cells, before);
+        else
+          port.await(cell, rma::equals(before + 1));
+        ++before;
+      });
+    }
+  });
+}
+
+TYPED_TEST(contract, C17_many_wait_at_one_home) {
+  run_on<TypeParam>(one_node(6), [](auto& me) {
+    auto& port = me.port();
+    const int others = me.machine().ranks() - 1;
+    const auto turn = take<plain_cell>(me, others + 1);
+    const auto all = take<plain_cell>(me);
+    const auto heard = take<nic_cell>(me);
+    const auto total = [others](int i) { return static_cast<word>(2 * others * (i + 1)); };
+    for (int i = 0; i < rounds<TypeParam>(50); ++i) {
+      const auto episode = static_cast<word>(i) + 1;
+      if (me.rank() == 0) {
+        for (int r = 1; r <= others; ++r) port.store(nth(turn, r), episode);
+        port.await(heard, [&](word now) { return now >= total(i) - static_cast<word>(others); });
+        port.store(all, episode);
+        port.await(heard, rma::equals(total(i)));
+      } else {
+        port.await(nth(turn, me.rank()), rma::equals(episode));
+        port.add(heard, 1);
+        port.flush(0);
+        port.await(all, rma::equals(episode));
+        port.add(heard, 1);
+        port.flush(0);
+      }
+    }
+  });
+}
+
+// A look may come late, when the cell holds another value by then; what stays true is noticed.
+TYPED_TEST(contract, C17_a_value_that_stays_is_noticed) {
+  run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+    auto& port = me.port();
+    const auto cell = take<nic_cell>(me).at(0);
+    constexpr word goal = 100;
+    if (me.rank() == 1) {
+      for (word i = 0; i < 2 * goal; ++i) {
+        port.add(cell, 1);
+        port.flush(0);
+      }
+    } else {
+      const word found = port.await(cell, [](word now) { return now >= goal; });
+      require(found >= goal && found <= 2 * goal, "await notices what stays true");
+    }
+  });
+}
+
+TYPED_TEST(contract, C18_a_predicate_sees_one_word_at_a_time) {
+  run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+    auto& port = me.port();
+    const auto cell = take<plain_cell>(me).at(0);
+    constexpr word lower = 0xffffffff;
+    const auto last = static_cast<word>(rounds<TypeParam>(500));
+    if (me.rank() == 1) {
+      for (word i = 1; i <= last; ++i) rma::put_now(port, cell, i << 32 | (lower - i));
+    } else {
+      const auto torn = [](word now) { return now != 0 && now >> 32 != lower - (now & lower); };
+      const word found = port.await(cell, [=](word now) { return now >> 32 == last || torn(now); });
+      require(!torn(found), "a predicate never sees parts of two writes");
+    }
+  });
+}
+
+TYPED_TEST(contract, C19_poll_sees_remote_writes) {
+  run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+    auto& port = me.port();
+    const auto plain = take<plain_cell>(me);
+    const auto nic = take<nic_cell>(me);
+    const rank_t other = 1 - me.rank();
+    for (word i = 1; i <= static_cast<word>(rounds<TypeParam>(50)); ++i) {
+      // Each writes at home; the other polls from afar.
+      if (i % 2 == static_cast<word>(me.rank())) {
+        port.store(plain.at(me.rank()), i);
+        port.add(nic.at(me.rank()), i);
+        port.flush(me.rank());
+        port.poll(plain.at(other), rma::equals(i + 1), {100, 10'000});
+      } else {
+        const word found = port.poll(plain.at(other), rma::equals(i), rma::backoff::none());
+        require(found == i, "poll returns what it found");
+        port.poll(nic.at(other), rma::differs_from(0), {100, 10'000});
+        port.store(plain.at(me.rank()), i + 1);
+      }
+    }
+  });
+}
+
+// With more ranks than cores a rank that looks again and again must let the one it waits for run:
+// they take turns, and each turn needs a rank that may not be running.
+TYPED_TEST(contract, C19_a_pause_lets_others_run) {
+  run_on<TypeParam>(nodes(2, crowd() / 2), [](auto& me) {
+    auto& port = me.port();
+    const auto turn = take<nic_cell>(me).at(0);
+    const int ranks = me.machine().ranks();
+    for (int lap = 0; lap < rounds<TypeParam>(10); ++lap) {
+      const auto mine = static_cast<word>(lap * ranks + me.rank());
+      while (rma::get_now(port, turn) != mine) port.pause(0);
+      rma::put_now(port, turn, mine + 1);
+    }
+  });
+}
+
+TYPED_TEST(contract, C19_await_lets_others_run) {
+  run_on<TypeParam>(nodes(2, crowd() / 2), [](auto& me) {
+    auto& port = me.port();
+    const auto turn = take<plain_cell>(me);
+    const int ranks = me.machine().ranks();
+    for (int lap = 0; lap < rounds<TypeParam>(20); ++lap) {
+      if (lap > 0 || me.rank() > 0)
+        port.await(turn.at(me.rank()), rma::equals(static_cast<word>(lap) + 1));
+      const bool wraps = me.rank() + 1 == ranks;
+      rma::put_now(port, turn.at((me.rank() + 1) % ranks), static_cast<word>(lap + wraps) + 1);
+    }
+  });
+}
+
+/// For about a second one rank writes at ever different moments while the other falls asleep.
+/// Returns how many of the waits were as long as if the write had woken nobody.
+int waits_until_the_sleeper_looks_up(std::uint64_t run) {
+  int long_waits = 0;
+  const auto body = [&long_waits, run](shm::port& port) {
+    using clock = std::chrono::steady_clock;
+    constexpr auto looks_up_after = std::chrono::milliseconds(95);
+    constexpr word enough = UINT64_MAX;
+    const plain_cell ready{0, 8};
+    const plain_cell awaited{1, 8};
+    if (port.rank() == 0) {
+      std::minstd_rand random(seed() + run);
+      for (word i = 1, now = 0;; ++i) {
+        while ((now = port.load(ready)) < i) port.pause(0);
+        if (now == enough) return;
+        jitter(random, 4'000);
+        port.store(awaited, i);
+      }
+    }
+    const auto end = clock::now() + std::chrono::seconds(1);
+    for (word i = 1; clock::now() < end; ++i) {
+      port.store(ready, i);
+      const auto start = clock::now();
+      port.await(awaited, rma::equals(i));
+      long_waits += clock::now() - start > looks_up_after;
+    }
+    port.store(ready, enough);
+  };
+  shm::run_ports({.machine = one_node(2), .threads = true, .waiting = "park"}, body);
+  return long_waits;
+}
+
+// A sleeper on shared memory also looks up now and then by itself, which hides a lost wake-up from
+// the tests above, but for the time that it takes. One long wait may be the machine's doing; one in
+// each of three runs is not.
+TEST(contract_shm, C17_falling_asleep_misses_no_write) {
+  int runs_with_long_waits = 0;
+  for (std::uint64_t run = 0; run < 3; ++run) {
+    if (waits_until_the_sleeper_looks_up(run) == 0) break;
+    ++runs_with_long_waits;
+  }
+  EXPECT_LT(runs_with_long_waits, 3) << "seed " << seed();
+}
+
+// On the wall clock; a simulator's pause is its own time.
+TEST(contract_shm, C19_a_pause_lasts) {
+  shm::run_ports({.machine = one_node(1)}, [](shm::port& port) {
+    for (const std::uint64_t ns : {std::uint64_t{20'000}, std::uint64_t{2'000'000}}) {
+      const auto start = std::chrono::steady_clock::now();
+      port.pause(ns);
+      const auto lasted = std::chrono::steady_clock::now() - start;
+      require(lasted >= std::chrono::nanoseconds(ns), "a pause lasts as long as it says");
+    }
+  });
+}
+
+TEST(contract_shm, C19_the_policies_have_names) {
+  EXPECT_FALSE(shm::wait_policy::parse("spin", 2, 2).park);
+  EXPECT_FALSE(shm::wait_policy::parse("yield", 2, 2).park);
+  EXPECT_TRUE(shm::wait_policy::parse("park", 2, 2).park);
+  EXPECT_GT(shm::wait_policy::parse("auto", 2, 2).spins, 0u);
+  EXPECT_EQ(shm::wait_policy::parse("auto", 3, 2).spins, 0u) << "no spinning on a shared core";
+  try {
+    static_cast<void>(shm::wait_policy::parse("sleep", 2, 2));
+    FAIL() << "'sleep' is no policy";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("auto, spin, yield, park"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace lockflight::test

@@ -1,0 +1,104 @@
+// Pinning what an operation of a lock costs: exact counts of what it asked of its port.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "lockflight/fabric/counting.hpp"
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/fabric/strict.hpp"
+#include "lockflight/rma/barrier.hpp"
+#include "support/fabrics.hpp"
+
+namespace lockflight::test {
+
+using fabric::operation_counts;
+
+/// A decorator that calls back before a put and before a wait, so that a test can hold a rank back
+/// at exactly these points.
+template <rma::port Inner>
+class hooked : public fabric::decorator<Inner> {
+  using base = fabric::decorator<Inner>;
+
+ public:
+  using base::base;
+
+  std::function<void()> before_put;
+  std::function<void()> before_await;
+
+  template <class Cell>
+  void put(Cell to, rma::word value) {
+    if (before_put) before_put();
+    base::put(to, value);
+  }
+  template <class Cell, class Predicate>
+  rma::word await(Cell on, Predicate done) {
+    if (before_await) before_await();
+    return base::await(on, done);
+  }
+};
+
+using counted_port = fabric::counting<hooked<fabric::strict<shm::port>>>;
+using counted_participant = rma::participant<counted_port>;
+
+/// The fabric under the decorators: what goes this way is not counted.
+inline shm::port& uncounted(counted_participant& me) { return me.port().inner().inner().inner(); }
+inline auto& hooks(counted_participant& me) { return me.port().inner(); }
+
+/// Waits, uncounted, until a cell of any rank satisfies the predicate.
+template <class Cell, class Predicate>
+void watch(counted_participant& me, Cell cell, Predicate done) {
+  uncounted(me).poll(cell, done, rma::backoff(200, 10'000));
+}
+
+/// Runs the body on every rank; what a rank throws is a failure of the test.
+template <class Body>
+void on_every_rank(const rma::topology& machine, Body body) {
+  const shm::config what{.machine = machine};
+  EXPECT_NO_THROW(shm::run_ports(what, [&](shm::port& bare) {
+    fabric::strict<shm::port> strict(bare);
+    hooked<fabric::strict<shm::port>> hooked(strict);
+    counted_port p(hooked);
+    counted_participant me(p, what.words_per_rank);
+    body(me);
+  }));
+}
+
+inline std::string to_text(const operation_counts& c) {
+  std::string text;
+  const auto put = [&](const char* name, std::uint64_t n) {
+    if (n != 0) text += " " + std::to_string(n) + " " + name;
+  };
+  put("put", c.put), put("get", c.get), put("add", c.add), put("fetch_add", c.fetch_add);
+  put("swap", c.swap), put("cas", c.cas), put("flush", c.flush), put("loopback", c.loopback);
+  put("load", c.load), put("store", c.store), put("rmw", c.rmw), put("message", c.messages);
+  return text.empty() ? " nothing" : text;
+}
+
+/// Requires that the call costs exactly this, operations of the own node's CPU included.
+template <class Call>
+void costs(counted_participant& me, const std::string& what, const operation_counts& expected,
+           Call call) {
+  me.port().reset_counts();
+  call();
+  const operation_counts spent = me.port().counts();
+  require(spent == expected, what + " costs" + to_text(spent) + ", not" + to_text(expected));
+}
+
+/// A lock with the cells that the test looks at.
+template <template <class> class Lock>
+struct placed {
+  using lock_type = Lock<counted_port>;
+  using parameters = typename lock_type::parameters;
+
+  explicit placed(counted_participant& me, const parameters& set = {}, rma::rank_t home = 0)
+      : cells(lock_type::cells::place(me.cells(), me.machine(), set, home)), lock(me, cells, set) {}
+
+  typename lock_type::cells cells;
+  lock_type lock;
+};
+
+}  // namespace lockflight::test

@@ -1,0 +1,206 @@
+// What acquiring and releasing costs when nobody is in the way, and what a failed attempt costs:
+// exact counts, for every lock but rma-rw, which has rma_rw_counts_test.cpp.
+// handoff_counts_test.cpp has what waiting and handing over cost.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "counts.hpp"
+#include "lockflight/baseline/pthread.hpp"
+#include "lockflight/lock/all.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using rma::topology;
+
+TEST(operation_counts, pins_every_lock) {
+  const std::set<std::string_view> pinned{"spin",     "spin-backoff",     "d-mcs", "rma-mcs",
+                                          "fompi-rw", "fompi-rw-backoff", "rma-rw"};
+  std::set<std::string_view> all;
+  lock::all::for_each(
+      [&]<class Family>(Family) { all.insert(Family::template on<counted_port>::about.name); });
+  EXPECT_EQ(all, pinned);
+}
+
+struct both_costs {
+  operation_counts acquire, release;
+};
+
+/// Exclusive acquire and release by every rank in turn: `expected(rank)` are the costs. A try_lock
+/// that succeeds costs the same, with a compare-swap for each swap.
+template <template <class> class Lock, class Expected>
+void uncontended(const topology& machine, Expected expected,
+                 const typename placed<Lock>::parameters& set = {}, rma::rank_t home = 0) {
+  on_every_rank(machine, [&](counted_participant& me) {
+    rma::barrier all(me);
+    placed<Lock> l(me, set, home);
+    for (rma::rank_t turn = 0; turn < machine.ranks(); ++turn, all.arrive_and_wait()) {
+      if (turn != me.rank()) continue;
+      const std::string who = " by rank " + std::to_string(turn);
+      const both_costs cost = expected(turn);
+      costs(me, "lock" + who, cost.acquire, [&] { l.lock.lock(); });
+      costs(me, "unlock" + who, cost.release, [&] { l.lock.unlock(); });
+
+      operation_counts tried = cost.acquire;
+      tried.cas += std::exchange(tried.swap, 0);
+      costs(me, "try_lock" + who, tried, [&] { require(l.lock.try_lock(), "it is free"); });
+      costs(me, "unlock after try_lock" + who, cost.release, [&] { l.lock.unlock(); });
+    }
+  });
+}
+
+// ---- spin, spin-backoff ----
+
+template <template <class> class Lock>
+void spin_costs() {
+  const topology two_nodes = topology::balanced({2, 1});
+  uncontended<Lock>(two_nodes, [](rma::rank_t rank) -> both_costs {
+    const std::uint64_t loopback = rank == 0 ? 1 : 0;
+    return {{.cas = 1, .flush = 1, .loopback = loopback},
+            {.put = 1, .flush = 1, .loopback = loopback}};
+  });
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier both(me);
+    placed<Lock> l(me);
+    if (me.rank() == 0) l.lock.lock();
+    both.arrive_and_wait();
+    if (me.rank() == 1)
+      costs(me, "failed try_lock", {.cas = 1, .flush = 1},
+            [&] { require(!l.lock.try_lock(), "rank 0 has it"); });
+  });
+}
+
+TEST(operation_counts, spin) { spin_costs<lock::spin>(); }
+TEST(operation_counts, spin_backoff) { spin_costs<lock::spin_backoff>(); }
+
+// ---- d-mcs ----
+
+TEST(operation_counts, d_mcs_is_one_swap_and_one_compare_swap) {
+  uncontended<lock::d_mcs>(topology::balanced({2, 1}), [](rma::rank_t rank) -> both_costs {
+    const std::uint64_t loopback = rank == 0 ? 1 : 0;
+    return {{.swap = 1, .flush = 1, .loopback = loopback, .store = 2},
+            {.cas = 1, .flush = 1, .loopback = loopback, .load = 1}};
+  });
+}
+
+TEST(operation_counts, d_mcs_failed_attempt_is_one_compare_swap) {
+  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+    rma::barrier both(me);
+    placed<lock::d_mcs> l(me);
+    if (me.rank() == 0) l.lock.lock();
+    both.arrive_and_wait();
+    if (me.rank() == 1)
+      costs(me, "failed try_lock", {.cas = 1, .flush = 1, .store = 2},
+            [&] { require(!l.lock.try_lock(), "rank 0 has it"); });
+  });
+}
+
+// ---- rma-mcs: N swaps and N compare-swaps ----
+
+TEST(operation_counts, rma_mcs_one_level) {
+  uncontended<lock::rma_mcs>(topology::flat(2), [](rma::rank_t) -> both_costs {
+    return {{.swap = 1, .flush = 1, .loopback = 1, .store = 2},
+            {.cas = 1, .flush = 1, .loopback = 1, .load = 1}};
+  });
+}
+
+TEST(operation_counts, rma_mcs_two_levels) {
+  uncontended<lock::rma_mcs>(topology::balanced({2, 2}), [](rma::rank_t rank) -> both_costs {
+    const std::uint64_t loopback = rank < 2 ? 2 : 1;  // the root's tail lies on rank 0's node
+    return {{.swap = 2, .flush = 2, .loopback = loopback, .store = 4},
+            {.cas = 2, .flush = 2, .loopback = loopback, .load = 2}};
+  });
+}
+
+TEST(operation_counts, rma_mcs_two_levels_with_its_home_elsewhere) {
+  const auto expected = [](rma::rank_t rank) -> both_costs {
+    const std::uint64_t loopback = rank < 2 ? 1 : 2;
+    return {{.swap = 2, .flush = 2, .loopback = loopback, .store = 4},
+            {.cas = 2, .flush = 2, .loopback = loopback, .load = 2}};
+  };
+  uncontended<lock::rma_mcs>(topology::balanced({2, 2}), expected, {}, /*home=*/3);
+}
+
+// An element of level 2 spans two nodes: its entry in the root's queue lies on its leader's node,
+// and whoever enters from the other one needs a put to clear it and a get to look at it.
+TEST(operation_counts, rma_mcs_three_levels) {
+  uncontended<lock::rma_mcs>(topology::balanced({2, 2, 2}), [](rma::rank_t rank) -> both_costs {
+    // Tails on the own node: the smallest element's always; rank 0 leads all, rank 4 the second
+    // half.
+    const std::uint64_t loopback = rank < 2 ? 3 : rank == 4 || rank == 5 ? 2 : 1;
+    if (rank % 4 < 2)
+      return {{.swap = 3, .flush = 3, .loopback = loopback, .store = 6},
+              {.cas = 3, .flush = 3, .loopback = loopback, .load = 3}};
+    return {{.put = 1, .swap = 3, .flush = 4, .loopback = loopback, .store = 5},
+            {.get = 1, .cas = 3, .flush = 4, .loopback = loopback, .load = 2}};
+  });
+}
+
+TEST(operation_counts, rma_mcs_failed_attempt) {
+  on_every_rank(topology::balanced({2, 2}), [](counted_participant& me) {
+    rma::barrier all(me);
+    placed<lock::rma_mcs> l(me);
+    const auto try_it = [&] { require(!l.lock.try_lock(), "rank 0 has it"); };
+    if (me.rank() == 0) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() == 1)  // fails at the first queue
+      costs(me, "failed try_lock", {.cas = 1, .flush = 1, .loopback = 1, .store = 2}, try_it);
+    if (me.rank() == 2)  // fails at the root, leaves its element's queue
+      costs(me, "failed try_lock", {.cas = 3, .flush = 3, .loopback = 2, .store = 4}, try_it);
+  });
+}
+
+// ---- fompi-rw, fompi-rw-backoff ----
+
+template <template <class> class Lock>
+void fompi_costs() {
+  const topology two_nodes = topology::balanced({2, 1});
+  uncontended<Lock>(two_nodes, [](rma::rank_t rank) -> both_costs {
+    const std::uint64_t loopback = rank == 0 ? 2 : 0;
+    return {{.fetch_add = 1, .cas = 1, .flush = 2, .loopback = loopback},
+            {.add = 2, .flush = 1, .loopback = loopback}};
+  });
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    if (me.rank() == 0) return;
+    placed<Lock> l(me);
+    const operation_counts acquire{.fetch_add = 1, .flush = 1};
+    const operation_counts release{.add = 1, .flush = 1};
+    const operation_counts refused{.add = 1, .fetch_add = 1, .flush = 2};
+
+    costs(me, "lock_shared", acquire, [&] { l.lock.lock_shared(); });
+    costs(me, "try_lock beside a reader", {.add = 1, .fetch_add = 1, .cas = 1, .flush = 3},
+          [&] { require(!l.lock.try_lock(), "a reader is in"); });
+    costs(me, "unlock_shared", release, [&] { l.lock.unlock_shared(); });
+
+    costs(me, "lock_all", acquire, [&] { l.lock.lock_all(); });
+    costs(me, "try_lock beside lock_all", refused,
+          [&] { require(!l.lock.try_lock(), "lock_all is in"); });
+    costs(me, "unlock_all", release, [&] { l.lock.unlock_all(); });
+
+    l.lock.lock();
+    costs(me, "try_lock beside a writer", {.add = 1, .fetch_add = 1, .cas = 1, .flush = 3},
+          [&] { require(!l.lock.try_lock(), "a writer is in"); });
+    costs(me, "try_lock_shared beside a writer", refused,
+          [&] { require(!l.lock.try_lock_shared(), "a writer is in"); });
+    l.lock.unlock();
+    costs(me, "try_lock_shared", acquire, [&] { require(l.lock.try_lock_shared(), "free"); });
+  });
+}
+
+TEST(operation_counts, fompi_rw) { fompi_costs<lock::fompi_rw>(); }
+TEST(operation_counts, fompi_rw_backoff) { fompi_costs<lock::fompi_rw_backoff>(); }
+
+// ---- the baselines: no operation of the contract ----
+
+TEST(operation_counts, pthread_baselines) {
+  const auto none = [](rma::rank_t) -> both_costs { return {}; };
+  uncontended<baseline::pthread_mutex>(topology::balanced({2, 1}), none);
+  uncontended<baseline::pthread_rwlock>(topology::balanced({2, 1}), none);
+}
+
+}  // namespace
+}  // namespace lockflight::test

@@ -1,0 +1,339 @@
+// Every lock, on every fabric and many machines, with extreme parameters, against participants that
+// do everything a lock offers in random order. The data it guards say whether it does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "guarded.hpp"
+#include "lockflight/rma/barrier.hpp"
+#include "subjects.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using random_source = std::mt19937_64;
+
+/// How much of everything. Sanitizers slow forks and runs down about tenfold.
+struct effort {
+  static constexpr int operations = under_asan ? 15 : under_tsan ? 30 : 60;  // of each rank, mixed
+  static constexpr int random_sets = under_sanitizer ? 1 : 3;                // of parameters
+  static constexpr int full_speed_operations = under_sanitizer ? 500 : 3'000;
+};
+
+/// Parameters that a set is made of: the least that each may be and one more, 2, the number of
+/// ranks, the default. (The largest would do nothing, or make back-offs endless.)
+template <class Parameters>
+Parameters extreme_set(const rma::topology& machine, auto choose) {
+  Parameters set;
+  for (const auto& p : Parameters::all()) {
+    std::int64_t& value = p.of(set);
+    const std::int64_t candidates[] = {p.min, p.min + 1, std::int64_t{2}, machine.ranks(), value};
+    value = std::clamp(candidates[choose() % std::size(candidates)], p.min, p.max);
+  }
+  return set;
+}
+
+template <class Parameters>
+std::vector<Parameters> parameter_sets(const rma::topology& machine) {
+  std::vector<Parameters> sets{Parameters{}};
+  if (std::size(Parameters::all()) == 0) return sets;
+  for (const unsigned one_for_all : {0u, 1u})
+    sets.push_back(extreme_set<Parameters>(machine, [=] { return one_for_all; }));
+  random_source random(seed());
+  for (int i = 0; i < effort::random_sets; ++i)
+    sets.push_back(extreme_set<Parameters>(machine, [&] { return random(); }));
+  return sets;
+}
+
+/// A lock and the data that it guards.
+template <class Subject>
+struct guarded_lock {
+  using port = typename Subject::port;
+  using lock_type = typename Subject::lock;
+  using parameters = typename lock_type::parameters;
+  using cells = typename lock_type::cells;
+
+  guarded_lock(rma::participant<port>& me, const parameters& set, rma::rank_t home)
+      : where(cells::place(me.cells(), me.machine(), set, home)),
+        lock(me, where, set),
+        data(me, home) {}
+
+  cells where;
+  lock_type lock;
+  guarded<port> data;
+  rma::word writes = 0;  // by this participant
+};
+
+/// What one participant does to two locks.
+template <class Subject>
+class workload {
+  using port = typename Subject::port;
+  using lock_type = typename Subject::lock;
+  using parameters = typename lock_type::parameters;
+  using guarded_type = guarded_lock<Subject>;
+  static constexpr bool shares = lock::shared<lock_type>;
+
+ public:
+  workload(rma::participant<port>& me, rma::barrier<port>& all, const parameters& set,
+           std::uint64_t salt)
+      : me_(me),
+        all_(all),
+        set_(set),
+        random_(seed() * 1'000'003 + salt * 65'537 + static_cast<std::uint64_t>(me.rank())),
+        locks_{{me, set, 0}, {me, set, me.machine().ranks() - 1}},
+        totals_(me.cells().template take<rma::nic_cell>(2)) {}
+
+  /// All participants together.
+  void run(int operations, bool widening) {
+    widening_ = widening;
+    all_.arrive_and_wait();
+    for (int i = 0; i < operations; ++i) step();
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      me_.port().add(totals_ + i, locks_[i].writes);
+      me_.port().flush();
+    }
+    all_.arrive_and_wait();
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const rma::word written = rma::get_now(me_.port(), totals_ + i);
+      require(locks_[i].data.look([] {}) == written, "writes were lost");
+    }
+    all_.arrive_and_wait();
+    for (rma::rank_t turn = 0; turn < me_.machine().ranks(); ++turn) {
+      if (turn == me_.rank()) must_be_free();
+      all_.arrive_and_wait();
+    }
+  }
+
+ private:
+  void step() {
+    guarded_type& on = locks_[random_() % 2];
+    switch (random_() % 8) {
+      case 0:
+      case 1:
+        return exclusive(on);
+      case 2:
+        return try_exclusive(on);
+      case 3:
+      case 4:
+        return shared(on);
+      case 5:
+        return try_shared(on);
+      case 6:
+        return both_at_once();
+      default:
+        return nested();
+    }
+  }
+
+  void exclusive(guarded_type& on) {
+    on.lock.lock();
+    write(on);
+    on.lock.unlock();
+  }
+  void try_exclusive(guarded_type& on) {
+    if constexpr (lock::can_try<lock_type>) {
+      if (!on.lock.try_lock()) return;
+      write(on);
+      on.lock.unlock();
+    } else {
+      exclusive(on);
+    }
+  }
+  void shared(guarded_type& on) {
+    if constexpr (shares) {
+      on.lock.lock_shared();
+      look(on);
+      on.lock.unlock_shared();
+    } else {
+      exclusive(on);
+    }
+  }
+  void try_shared(guarded_type& on) {
+    if constexpr (lock::can_try_shared<lock_type>) {
+      if (!on.lock.try_lock_shared()) return;
+      look(on);
+      on.lock.unlock_shared();
+    } else {
+      try_exclusive(on);
+    }
+  }
+
+  /// By two ranks at most: std::scoped_lock tries, backs off and tries the other way round, and
+  /// many that do so at two fair locks hand them to each other for seconds before one gets both.
+  void both_at_once() {
+    if constexpr (lock::can_try<lock_type>) {
+      if (me_.rank() == 0 || me_.rank() == me_.machine().ranks() - 1) {
+        const std::size_t i = random_() % 2;
+        const std::scoped_lock both(locks_[i].lock, locks_[1 - i].lock);
+        write(locks_[1 - i]);
+        return write(locks_[i]);
+      }
+    }
+    nested();
+  }
+
+  /// One after the other, always in the same order, released in either.
+  void nested() {
+    bool is_shared[2] = {};
+    for (std::size_t i = 0; i < 2; ++i) {
+      is_shared[i] = shares && random_() % 2 == 0;
+      acquire(locks_[i], is_shared[i]);
+    }
+    for (std::size_t i = 0; i < 2; ++i) is_shared[i] ? look(locks_[i]) : write(locks_[i]);
+    const std::size_t first = random_() % 2;
+    for (const std::size_t i : {first, 1 - first}) release(locks_[i], is_shared[i]);
+  }
+  void acquire(guarded_type& on, bool is_shared) {
+    if constexpr (shares)
+      if (is_shared) return on.lock.lock_shared();
+    on.lock.lock();
+  }
+  void release(guarded_type& on, bool is_shared) {
+    if constexpr (shares)
+      if (is_shared) return on.lock.unlock_shared();
+    on.lock.unlock();
+  }
+
+  void write(guarded_type& on) {
+    on.data.write([this] { widen(); });
+    ++on.writes;
+  }
+  void look(guarded_type& on) {
+    on.data.look([this] { widen(); });
+  }
+  void widen() {
+    if (widening_ && random_() % 2 == 0) me_.port().pause(random_() % 2'000);
+  }
+
+  /// Everybody has left: whoever comes now finds nobody, and no queue node is missing.
+  void must_be_free() {
+    for (guarded_type& each : locks_) {
+      lock_type fresh(me_, each.where, set_);
+      if constexpr (lock::can_try<lock_type>) {
+        require(fresh.try_lock(), "try_lock fails on a lock that everybody has left");
+        fresh.unlock();
+      }
+      if constexpr (lock::can_try_shared<lock_type>) {
+        require(fresh.try_lock_shared(), "try_lock_shared fails on a lock that everybody has left");
+        fresh.unlock_shared();
+      }
+    }
+    std::vector<rma::line> lines;
+    for (int i = 0; i < rma::participant<port>::most_nested; ++i) lines.push_back(me_.take_line());
+    for (const rma::line& l : lines) me_.give_back(l);
+  }
+
+  rma::participant<port>& me_;
+  rma::barrier<port>& all_;
+  parameters set_;
+  random_source random_;
+  guarded_type locks_[2];
+  rma::nic_cell totals_;
+  bool widening_ = true;
+};
+
+template <class Subject>
+void stress(const rma::topology& machine, int operations, bool widening = true) {
+  using parameters = typename Subject::lock::parameters;
+  Subject::fabric::run(machine, [&](auto& me) {
+    rma::barrier all(me);
+    std::uint64_t salt = 0;
+    for (const parameters& set : parameter_sets<parameters>(me.machine()))
+      workload<Subject>(me, all, set, salt++).run(operations, widening);
+  });
+}
+
+template <class Subject>
+struct stress_suite : testing::Test {};
+TYPED_TEST_SUITE(stress_suite, subjects, subject_names);
+
+TYPED_TEST(stress_suite, one_level) {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    SCOPED_TRACE(ranks);
+    ASSERT_NO_THROW(stress<TypeParam>(rma::topology::flat(ranks), effort::operations));
+  }
+}
+
+TYPED_TEST(stress_suite, several_levels) {
+  const std::vector<int> machines[] = {{2, 2}, {2, 4}, {2, 2, 2}, {2, 2, 2, 1}};
+  for (const std::vector<int>& fanouts : machines) {
+    SCOPED_TRACE(testing::PrintToString(fanouts));
+    ASSERT_NO_THROW(stress<TypeParam>(rma::topology::balanced(fanouts), effort::operations));
+  }
+}
+
+TYPED_TEST(stress_suite, nodes_above_the_smallest_elements) {
+  const std::pair<std::vector<int>, int> machines[] = {
+      {{2, 2}, 1}, {{2, 2, 2}, 1}, {{2, 2, 2}, 2}, {{2, 2, 2, 1}, 3}};
+  for (const auto& [fanouts, node_level] : machines) {
+    SCOPED_TRACE(testing::PrintToString(fanouts) + " nodes at " + std::to_string(node_level));
+    ASSERT_NO_THROW(
+        stress<TypeParam>(rma::topology::balanced(fanouts, node_level), effort::operations));
+  }
+}
+
+// No pauses: two ranks that a machine with two cores really runs at once.
+TYPED_TEST(stress_suite, full_speed) {
+  const std::vector<int> machines[] = {{2}, {2, 1}, {1, 2}};
+  for (const std::vector<int>& fanouts : machines) {
+    SCOPED_TRACE(testing::PrintToString(fanouts));
+    ASSERT_NO_THROW(stress<TypeParam>(rma::topology::balanced(fanouts),
+                                      effort::full_speed_operations, /*widening=*/false));
+  }
+}
+
+// ---- the data's own test: what a broken lock lets happen is noticed, whatever the timing ----
+
+template <class Body>
+std::string complaint(Body body) {
+  try {
+    shm_threads::run(rma::topology::flat(1), [&](auto& me) {
+      guarded data(me, 0);
+      body(data);
+    });
+  } catch (const shm::rank_failed& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+constexpr auto nothing = [] {};
+
+TEST(guarded, accepts_one_after_the_other) {
+  EXPECT_EQ(complaint([](auto& data) {
+              data.write(nothing);
+              require(data.look(nothing) == 1, "one write");
+            }),
+            "none");
+}
+
+TEST(guarded, notices_a_writer_inside_a_writer) {
+  EXPECT_NE(complaint([](auto& data) { data.write([&] { data.write(nothing); }); }).find("writer"),
+            std::string::npos);
+}
+
+TEST(guarded, notices_a_writer_inside_a_reader) {
+  EXPECT_NE(
+      complaint([](auto& data) { data.look([&] { data.write(nothing); }); }).find("while a reader"),
+      std::string::npos);
+}
+
+TEST(guarded, notices_a_reader_inside_a_writer) {
+  bool half_way = false;
+  EXPECT_NE(complaint([&](auto& data) {
+              data.write([&] {
+                if (std::exchange(half_way, true)) data.look(nothing);
+              });
+            }).find("a reader shares"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockflight::test

@@ -1,0 +1,118 @@
+// Every lock on every fabric, as GoogleTest types. A new lock is a line in lock::all (or in
+// `baselines` here), a new fabric a line in `fabrics`.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "lockflight/baseline/pthread.hpp"
+#include "lockflight/lock/all.hpp"
+#include "lockflight/lock/concepts.hpp"
+#include "support/fabrics.hpp"
+
+namespace lockflight::test {
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LOCKFLIGHT_TEST_TSAN 1
+#elif __has_feature(address_sanitizer)
+#define LOCKFLIGHT_TEST_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define LOCKFLIGHT_TEST_TSAN 1
+#elif defined(__SANITIZE_ADDRESS__)
+#define LOCKFLIGHT_TEST_ASAN 1
+#endif
+#if defined(LOCKFLIGHT_TEST_TSAN)
+constexpr bool under_tsan = true;
+#else
+constexpr bool under_tsan = false;
+#endif
+#if defined(LOCKFLIGHT_TEST_ASAN)
+constexpr bool under_asan = true;
+#else
+constexpr bool under_asan = false;
+#endif
+constexpr bool under_sanitizer = under_tsan || under_asan;
+
+/// The fabrics that locks are tested on.
+template <class... Fabrics>
+struct fabric_list {};
+#if defined(LOCKFLIGHT_TEST_TSAN)
+// ThreadSanitizer does not see across processes.
+using fabrics = fabric_list<shm_threads, shm_threads_delayed>;
+#elif defined(LOCKFLIGHT_TEST_ASAN)
+// AddressSanitizer makes forks expensive, and processes find no more than threads.
+using fabrics = fabric_list<shm_processes, shm_threads, shm_threads_delayed>;
+#else
+using fabrics = fabric_list<shm_processes, shm_threads, shm_processes_delayed, shm_threads_delayed>;
+#endif
+
+/// The baselines, which need ports whose cells are ordinary memory.
+using baselines =
+    lock::families<lock::family<baseline::pthread_mutex>, lock::family<baseline::pthread_rwlock>>;
+
+/// One lock on one fabric.
+template <class Fabric, class Family>
+struct subject {
+  using fabric = Fabric;
+  using port = typename Fabric::port_type;
+  using lock = typename Family::template on<port>;
+
+  /// As GoogleTest wants names: no dashes, which mean something in its filters.
+  static std::string name() {
+    std::string text = std::string(Fabric::name) + "/" + std::string(lock::about.name);
+    std::replace(text.begin(), text.end(), '-', '_');
+    return text;
+  }
+};
+
+struct subject_names {
+  template <class Subject>
+  static std::string GetName(int) {
+    return Subject::name();
+  }
+};
+
+namespace detail {
+
+template <class... Ts>
+struct joined;
+template <class... Ts>
+struct joined<testing::Types<Ts...>> {
+  using type = testing::Types<Ts...>;
+};
+template <class... As, class... Bs, class... Rest>
+struct joined<testing::Types<As...>, testing::Types<Bs...>, Rest...>
+    : joined<testing::Types<As..., Bs...>, Rest...> {};
+
+template <class Fabric, class Families>
+struct crossed;
+template <class Fabric, class... Families>
+struct crossed<Fabric, lock::families<Families...>> {
+  using type = testing::Types<subject<Fabric, Families>...>;
+};
+
+template <class Fabric>
+constexpr auto subjects_on() {
+  using locks = typename crossed<Fabric, lock::all>::type;
+  if constexpr (rma::native_port<typename Fabric::port_type>)
+    return typename joined<locks, typename crossed<Fabric, baselines>::type>::type{};
+  else
+    return locks{};
+}
+
+template <class List>
+struct all_subjects;
+template <class... Fabrics>
+struct all_subjects<fabric_list<Fabrics...>> : joined<decltype(subjects_on<Fabrics>())...> {};
+
+}  // namespace detail
+
+/// Fabrics × locks.
+using subjects = typename detail::all_subjects<fabrics>::type;
+
+}  // namespace lockflight::test

@@ -1,0 +1,239 @@
+// Makes broken locks out of the locks' own sources: each mutant is the very text of a lock with a
+// few lines replaced, as a table says. What is tested is therefore what is shipped, but for those
+// lines; and when a source changes so that they are not found any more, the mutant's test says so.
+//
+// Usage: make_mutants INCLUDE_DIR TABLE OUTPUT
+//
+// A table is lines of text; leading blanks do not matter, # begins a comment.
+//   lock CLASS FILE...     the lock's class in lockflight::lock and the files of
+//                          include/lockflight/lock that it is made of, in the order of inclusion
+//   mutant NAME            begins a mutant
+//   why TEXT               what goes wrong
+//   base NAME              the mutant that is changed further, and must pass where this one fails;
+//                          else the lock itself
+//   check KEY=VALUE ...    the bound: fields of check::request, `off` as in a replay string, and
+//                          parameters of the lock
+//   expect PROPERTY        what the checker must find; `ok` if it must find nothing
+//   in FILE                the file that the next lines change
+//   - LINE  + LINE         whole lines, but for their indentation: the old ones are found once
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using lines = std::vector<std::string>;
+
+struct change {
+  std::string file;
+  lines before;
+  lines after;
+};
+
+struct mutant {
+  std::string name;
+  std::string why;
+  std::string base;
+  std::string bound;
+  std::string expected;
+  std::vector<change> changes;
+};
+
+struct table {
+  std::string lock;
+  lines files;
+  std::vector<mutant> mutants;
+};
+
+[[nodiscard]] std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+[[nodiscard]] lines read_lines(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  lines all;
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+[[nodiscard]] lines words_of(const std::string& text) {
+  std::istringstream in(text);
+  lines words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+[[nodiscard]] mutant& last_of(table& into) {
+  if (into.mutants.empty()) throw std::runtime_error("no mutant yet");
+  return into.mutants.back();
+}
+
+[[nodiscard]] std::vector<change> changes_of(const table& in, const std::string& name) {
+  for (const mutant& m : in.mutants)
+    if (m.name == name) return m.changes;
+  throw std::runtime_error("no mutant '" + name + "' before this one");
+}
+
+void add_line(table& into, std::string& file, const std::string& text) {
+  const std::size_t blank = std::min(text.find(' '), text.size());
+  const std::string key = text.substr(0, blank);
+  const std::string value = trimmed(text.substr(blank));
+  if (key == "lock") {
+    const lines words = words_of(value);
+    into.lock = words.at(0);
+    into.files.assign(words.begin() + 1, words.end());
+    file = into.files.back();
+  } else if (key == "mutant") {
+    into.mutants.push_back({value, "", into.lock, "", "", {}});
+    file = into.files.back();
+  } else if (key == "why") {
+    std::string& why = last_of(into).why;
+    why += (why.empty() ? "" : " ") + value;
+  } else if (key == "base") {
+    last_of(into).base = value;
+    last_of(into).changes = changes_of(into, value);
+  } else if (key == "check") {
+    last_of(into).bound = value;
+  } else if (key == "expect") {
+    last_of(into).expected = value;
+  } else if (key == "in") {
+    file = value;
+  } else if (key == "-") {
+    std::vector<change>& all = last_of(into).changes;
+    if (all.empty() || all.back().file != file || !all.back().after.empty())
+      all.push_back({file, {}, {}});
+    all.back().before.push_back(value);
+  } else if (key == "+") {
+    last_of(into).changes.at(last_of(into).changes.size() - 1).after.push_back(value);
+  } else {
+    throw std::runtime_error("what is '" + key + "'?");
+  }
+}
+
+[[nodiscard]] table read_table(const std::string& path) {
+  table made;
+  std::string file;
+  int number = 0;
+  for (const std::string& line : read_lines(path)) {
+    ++number;
+    const std::string text = trimmed(line);
+    if (text.empty() || text.front() == '#') continue;
+    try {
+      add_line(made, file, text);
+    } catch (const std::exception& e) {
+      throw std::runtime_error(path + ":" + std::to_string(number) + ": " + e.what());
+    }
+  }
+  return made;
+}
+
+/// Replaces the one place in `source` that reads like `what.before`. False if there is not one.
+[[nodiscard]] bool apply(const change& what, lines& source) {
+  const auto alike = [](const std::string& line, const std::string& wanted) {
+    return trimmed(line) == wanted;
+  };
+  const auto find_from = [&](lines::iterator from) {
+    return std::search(from, source.end(), what.before.begin(), what.before.end(), alike);
+  };
+  const auto at = find_from(source.begin());
+  if (at == source.end() || find_from(at + 1) != source.end()) return false;
+  const auto hole = source.erase(at, at + static_cast<std::ptrdiff_t>(what.before.size()));
+  lines put = what.after;
+  put.insert(put.begin(), "// MUTANT:");
+  source.insert(hole, put.begin(), put.end());
+  return true;
+}
+
+/// A C++ string literal.
+[[nodiscard]] std::string quoted(const std::string& text) {
+  std::string made = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') made += '\\';
+    made += c;
+  }
+  return made + "\"";
+}
+
+class writer {
+ public:
+  writer(const std::string& include_dir, table from) : from_(std::move(from)) {
+    for (const std::string& file : from_.files) {
+      sources_.push_back(read_lines(include_dir + "/lockflight/lock/" + file));
+      for (const std::string& line : sources_.back())
+        if (line.starts_with("#include") && !is_own(line)) includes_.insert(line);
+    }
+  }
+
+  void write(std::ostream& out) const {
+    out << "// Made by make_mutants.\n"
+           "#include \"lockflight/lock/about.hpp\"\n#include \"mutants/mutant.hpp\"\n";
+    for (const std::string& line : includes_) out << line << '\n';
+    std::string list;
+    for (const mutant& m : from_.mutants) list += write_mutant(m, out);
+    out << "\nnamespace lockflight::mutants {\n\nstd::vector<mutant> mutants_of_" << from_.lock
+        << "() {\n  return {\n"
+        << list << "  };\n}\n\n}  // namespace lockflight::mutants\n";
+  }
+
+ private:
+  [[nodiscard]] bool is_own(const std::string& include) const {
+    return std::any_of(from_.files.begin(), from_.files.end(), [&](const std::string& file) {
+      return include == "#include \"lockflight/lock/" + file + "\"";
+    });
+  }
+
+  /// Writes the mutant's source; returns its entry in the list.
+  [[nodiscard]] std::string write_mutant(const mutant& m, std::ostream& out) const {
+    std::vector<lines> sources = sources_;
+    std::string stale;
+    for (const change& c : m.changes) {
+      const auto at = std::find(from_.files.begin(), from_.files.end(), c.file);
+      if (at == from_.files.end() ||
+          !apply(c, sources[static_cast<std::size_t>(at - from_.files.begin())]))
+        stale = c.file + " does not have, or not once: " + c.before.front();
+    }
+    const std::string space = "lockflight::lock::mutant_" + m.name;
+    if (stale.empty())
+      for (const lines& source : sources) write_source(source, space, out);
+    return "      {.name = " + quoted(m.name) + ", .lock = " + quoted(from_.lock) +
+           ", .why = " + quoted(m.why) + ", .base = " + quoted(m.base) +
+           ", .bound = " + quoted(m.bound) + ", .expected = " + quoted(m.expected) +
+           ", .stale = " + quoted(stale) + ",\n       .broken = " +
+           (stale.empty() ? "check::make_subject<" + space + "::" + from_.lock + "<check::port>>()"
+                          : "{}") +
+           "},\n";
+  }
+
+  static void write_source(const lines& source, const std::string& space, std::ostream& out) {
+    for (const std::string& line : source) {
+      if (line.starts_with("#")) continue;
+      out << (line == "namespace lockflight::lock {" ? "namespace " + space + " {" : line) << '\n';
+    }
+  }
+
+  table from_;
+  std::vector<lines> sources_;
+  std::set<std::string> includes_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 4) throw std::runtime_error("usage: make_mutants INCLUDE_DIR TABLE OUTPUT");
+    std::ofstream out(argv[3]);
+    writer(argv[1], read_table(argv[2])).write(out);
+    if (!out.flush()) throw std::runtime_error(std::string("cannot write ") + argv[3]);
+  } catch (const std::exception& e) {
+    std::cerr << "make_mutants: " << e.what() << '\n';
+    return 2;
+  }
+}

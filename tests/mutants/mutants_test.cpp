@@ -1,0 +1,160 @@
+// Every broken lock earns the verdict that its table says, and what it was made from passes at the
+// same bound: a checker that is right about the one and wrong about the other would be no use.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mutants/mutant.hpp"
+
+namespace lockflight::mutants {
+namespace {
+
+[[nodiscard]] std::string verdict_of(const check::outcome& found) {
+  switch (found.what) {
+    case check::verdict::ok:
+      return "ok";
+    case check::verdict::bound:
+      return "bound";
+    case check::verdict::violation:
+      break;
+  }
+  return found.broken->property;
+}
+
+struct name_of_mutant {
+  template <class Info>
+  std::string operator()(const Info& info) const {
+    return info.param.name;
+  }
+};
+
+/// The counterexample can be told and repeated.
+void expect_repeats(const mutant& m, const check::report& made) {
+  EXPECT_FALSE(made.trace.empty());
+  const check::report again = check::replay(m.broken, made.replay);
+  ASSERT_TRUE(again.found.broken) << made.replay;
+  EXPECT_EQ(again.found.broken->property, made.found.broken->property) << made.replay;
+  EXPECT_EQ(again.found.broken->detail, made.found.broken->detail);
+  EXPECT_EQ(check::trace_table(again), check::trace_table(made));
+}
+
+class broken_lock : public testing::TestWithParam<mutant> {};
+
+TEST_P(broken_lock, earns_its_verdict) {
+  const mutant& m = GetParam();
+  ASSERT_EQ(m.stale, "") << "the source has changed: mend the table";
+  check::request asked = request_of(m.bound);
+  const check::report made = check::run(m.broken, asked);
+  EXPECT_EQ(verdict_of(made.found), m.expected) << m.why << '\n' << check::trace_table(made);
+  std::printf("%-32s %-52s %-16s %8llu states %.2f s\n", m.name.c_str(), m.bound.c_str(),
+              verdict_of(made.found).c_str(), static_cast<unsigned long long>(made.found.states),
+              made.found.seconds);
+  if (!made.found.broken) return;
+  expect_repeats(m, made);
+
+  constexpr std::uint64_t quick = 3000;
+  if (made.found.states > quick) return;
+  asked.until.shorten = true;
+  const check::report shorter = check::run(m.broken, asked);
+  EXPECT_EQ(verdict_of(shorter.found), m.expected);
+  EXPECT_LE(shorter.found.schedule.size(), made.found.schedule.size());
+  expect_repeats(m, shorter);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, broken_lock, testing::ValuesIn(all_mutants()), name_of_mutant());
+
+/// What must pass, and where.
+struct intact {
+  std::string name;
+  std::string bound;
+  check::subject lock;
+};
+
+void PrintTo(const intact& i, std::ostream* out) { *out << i.name << " " << i.bound; }
+
+[[nodiscard]] const check::subject& base_of(const mutant& m) {
+  for (const mutant& other : all_mutants())
+    if (other.name == m.base) return other.broken;
+  for (const check::subject& s : check::subjects())
+    if (s.about.name == m.broken.about.name) return s;
+  throw std::logic_error("what is the base of " + m.name + "?");
+}
+
+/// Each base once at each bound at which a mutant of it is checked.
+[[nodiscard]] std::vector<intact> all_intact() {
+  std::vector<intact> all;
+  std::set<std::pair<std::string, std::string>> known;
+  for (const mutant& m : all_mutants()) {
+    if (m.base.empty() || m.expected == "ok" || !m.stale.empty()) continue;
+    if (known.emplace(m.base, m.bound).second) all.push_back({m.base, m.bound, base_of(m)});
+  }
+  return all;
+}
+
+class intact_lock : public testing::TestWithParam<intact> {};
+
+TEST_P(intact_lock, passes_where_a_mutant_fails) {
+  const intact& i = GetParam();
+  const check::report made = check::run(i.lock, request_of(i.bound));
+  EXPECT_EQ(verdict_of(made.found), "ok") << check::trace_table(made);
+  std::printf("%-32s %-52s %-16s %8llu states %.2f s\n", i.name.c_str(), i.bound.c_str(),
+              verdict_of(made.found).c_str(), static_cast<unsigned long long>(made.found.states),
+              made.found.seconds);
+}
+
+struct name_of_intact {
+  template <class Info>
+  std::string operator()(const Info& info) const {
+    std::string name = info.param.name + "_" + info.param.bound;
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(all, intact_lock, testing::ValuesIn(all_intact()), name_of_intact());
+
+// What no exhaustive search is made for: a bug that needs several things to happen in order.
+TEST(mutants, random_schedules_find_deep_ones) {
+  for (const char* const name :
+       {"tree_entry_of_its_own", "tree_threshold_ignored", "rw_m2_undone", "rw_m4_same_round",
+        "rw_forgotten_unflushed", "tree_try_undo_says_enter"}) {
+    const auto at = std::find_if(all_mutants().begin(), all_mutants().end(),
+                                 [&](const mutant& m) { return m.name == name; });
+    ASSERT_NE(at, all_mutants().end()) << name;
+    check::request asked = request_of(at->bound);
+    asked.random = true;
+    asked.random_until.executions = 200'000;
+    const check::report made = check::run(at->broken, asked);
+    EXPECT_EQ(made.found.what, check::verdict::violation) << name;
+    std::printf("%-32s %-52s %-16s %8llu executions %.2f s\n", name, at->bound.c_str(),
+                verdict_of(made.found).c_str(),
+                static_cast<unsigned long long>(made.found.executions), made.found.seconds);
+    if (made.found.broken) expect_repeats(*at, made);
+  }
+}
+
+TEST(mutants, there_are_enough_and_each_has_a_name_of_its_own) {
+  std::set<std::string> names;
+  std::set<std::string> properties;
+  for (const mutant& m : all_mutants()) {
+    EXPECT_TRUE(names.insert(m.name).second) << m.name << " is there twice";
+    EXPECT_NE(m.why, "") << m.name;
+    properties.insert(m.expected);
+  }
+  EXPECT_GE(names.size(), 30u);
+  // Every rule that the checker knows is broken by somebody.
+  for (const char* const property :
+       {"mutual exclusion", "deadlock", "lost wake-up", "not free", "livelock", "bounded bypass",
+        "mixed classes", "contract", "foreign cell", "assertion"})
+    EXPECT_TRUE(properties.contains(property)) << property;
+}
+
+}  // namespace
+}  // namespace lockflight::mutants

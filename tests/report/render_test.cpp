@@ -1,0 +1,158 @@
+// What the page holds, as text; how it looks is the browser test's question.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "report/report.hpp"
+#include "report/sample.hpp"
+#include "report/text.hpp"
+
+namespace lockflight::report {
+namespace {
+
+using nlohmann::json;
+
+const std::string hostile =
+    "</script><script>alert(1)</script><!--<b title='x' \"y\">&amp;{{title}}";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+json embedded(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"bench\">";
+  const std::size_t start = page.find(open) + open.size();
+  return json::parse(page.substr(start, page.find("</script>", start) - start));
+}
+
+TEST(Render, TheDocumentComesBackWhole) {
+  const json bench = sample();
+  EXPECT_EQ(embedded(render_html(bench)), bench);
+}
+
+TEST(Render, TheSameDocumentGivesTheSamePage) {
+  EXPECT_EQ(render_html(sample()), render_html(sample()));
+}
+
+TEST(Render, RefusesWhatValidateRefuses) { EXPECT_THROW(render_html(json::object()), bad_input); }
+
+TEST(Render, IsCompleteInItself) {
+  const std::string page = render_html(sample());
+  EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0U);
+  EXPECT_TRUE(has(page, "default-src 'none'"));
+  EXPECT_TRUE(has(page, "Chart.js v3"));
+  EXPECT_TRUE(has(page, "Permission is hereby granted, free of charge"));
+  for (const char* outside : {"<script src", "<link rel=\"stylesheet\"", "@import", "<img",
+                              "fetch(", "XMLHttpRequest", "url(http"}) {
+    EXPECT_FALSE(has(page, outside)) << outside;
+  }
+}
+
+TEST(Render, TextFromTheDocumentNeverBecomesMarkup) {
+  const std::string plain_page = render_html(sample());
+  json bench = sample();
+  bench["lockflight"] = hostile;
+  bench["host"][hostile] = hostile;
+  for (const char* field : {"lock", "workload", "fabric", "machine", "levels"}) {
+    bench["runs"][0][field] = hostile;
+  }
+  bench["runs"][0]["params"][hostile] = hostile;
+  bench["runs"][0]["violations"] = 1;
+  const std::string page = render_html(bench);
+  EXPECT_FALSE(has(page, "alert(1)</script>"));
+  EXPECT_FALSE(has(page, "<b title"));
+  EXPECT_EQ(occurrences(page, "<script"), occurrences(plain_page, "<script"));
+  EXPECT_EQ(occurrences(page, "</script"), occurrences(plain_page, "</script"));
+  EXPECT_EQ(occurrences(page, "<!--"), occurrences(plain_page, "<!--"));
+  EXPECT_TRUE(has(page, "&lt;/script&gt;&lt;script&gt;alert(1)"));
+  // Braces in a value are text, not a slot of the template.
+  EXPECT_TRUE(has(page, "&amp;amp;{{title}}"));
+  EXPECT_EQ(embedded(page), bench);
+}
+
+TEST(Render, BrokenTextDoesNotStopThePage) {
+  json bench = sample();
+  bench["host"]["name"] = "\xff";
+  EXPECT_NO_THROW(render_html(bench));
+}
+
+TEST(Render, TheVerdictIsGreenWithoutViolations) {
+  const std::string page = render_html(sample());
+  EXPECT_TRUE(has(page, "class=\"verdict good\" role=\"status\""));
+  EXPECT_TRUE(has(page, "<strong>0 violations.</strong>"));
+  EXPECT_FALSE(has(page, "<tr class=\"broken\">"));
+}
+
+TEST(Render, TheVerdictIsRedAndNamesTheLocks) {
+  json bench = sample();
+  bench["runs"][3]["violations"] = 2;
+  bench["runs"][12]["violations"] = 5;
+  const std::string page = render_html(bench);
+  EXPECT_TRUE(has(page, "class=\"verdict bad\" role=\"alert\""));
+  EXPECT_TRUE(has(page, "<strong>7 violations.</strong>"));
+  EXPECT_TRUE(has(page, "flight-rw (2) and rma-rw (5)"));
+  EXPECT_EQ(occurrences(page, "<tr class=\"broken\">"), 2U);
+}
+
+TEST(Render, ADocumentWithoutRunsSaysSo) {
+  json bench = sample();
+  bench["runs"] = json::array();
+  EXPECT_TRUE(has(render_html(bench), "<strong>No runs.</strong>"));
+}
+
+TEST(Render, TheHeadTellsWhatWasRunAndWhere) {
+  const std::string page = render_html(sample());
+  EXPECT_TRUE(has(page, "on 4 to 1024 ranks over sim (cray-xc30); workloads ecsb and warb"));
+  EXPECT_TRUE(has(page, "<dt>date</dt><dd>2025-01-31T12:00:00Z</dd>"));
+  EXPECT_TRUE(has(page, "<dt>cpu model</dt>"));
+  EXPECT_TRUE(has(page, "<dt>build type</dt><dd>Release</dd>"));
+  EXPECT_TRUE(has(page, "version 0.1.0"));
+}
+
+TEST(Render, ARunWithoutOperationsHasDashes) {
+  json bench = sample();
+  bench["runs"].erase(bench["runs"].begin() + 1, bench["runs"].end());
+  json& run = bench["runs"][0];
+  run["ops"] = 0;
+  run["throughput_ops_s"] = 0;
+  run["latency_us"] = nullptr;
+  run["fairness_jain"] = nullptr;
+  run["max_wait_us"] = nullptr;
+  const std::string page = render_html(bench);
+  EXPECT_GE(occurrences(page, "data-key=\"\">–</td>"), 8U);
+}
+
+TEST(Text, RoundsToThreeDigits) {
+  EXPECT_EQ(rounded(0), "0");
+  EXPECT_EQ(rounded(0.012345), "0.0123");
+  EXPECT_EQ(rounded(1.5), "1.5");
+  EXPECT_EQ(rounded(9.999), "10");
+  EXPECT_EQ(rounded(100.4), "100");
+  EXPECT_EQ(rounded(2000), "2000");
+  EXPECT_EQ(rounded(1234567), "1\u202f234\u202f567");
+  EXPECT_EQ(rounded(1e-12), "0");
+}
+
+TEST(Text, ScalesWithoutStraddlingAStep) {
+  EXPECT_EQ(scaled(999), "999");
+  EXPECT_EQ(scaled(999.9), "1\u202fk");
+  EXPECT_EQ(scaled(1500), "1.5\u202fk");
+  EXPECT_EQ(scaled(999999), "1\u202fM");
+  EXPECT_EQ(scaled(3.21e9), "3.21\u202fG");
+}
+
+TEST(Text, EscapesEveryCharacterOfMarkup) {
+  EXPECT_EQ(escape_html("<a b='c' d=\"e\">&"), "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;");
+  EXPECT_EQ(script_json("</script>&\u2028"), "\"\\u003c/script\\u003e\\u0026\\u2028\"");
+}
+
+}  // namespace
+}  // namespace lockflight::report

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Checks who may include whom, and that locks touch shared memory through their port only.
+
+usage: layering.py ROOT
+
+A lock that used an atomic, a clock or a loop of its own would work on shared memory and be invisible
+to the simulator and the checker. First every rule is seen to fail on a text that breaks it.
+
+Exit codes: 0 fine, 1 a rule is broken, 2 bad usage.
+"""
+
+import pathlib
+import re
+import sys
+
+SOURCES = (".h", ".hpp", ".c", ".cpp", ".cc", ".in")
+FOLDERS = ("include", "src", "tests", "examples", "bench")
+MOST_LOCK_LINES = 300
+
+LOCK = "include/lockflight/lock/"
+RMA = "include/lockflight/rma/"
+FABRIC = "include/lockflight/fabric/"
+
+# ---- what may be included -----------------------------------------------------------------------
+
+# Folder: what of lockflight its files may include. Other folders may include all of it.
+MAY_INCLUDE = {
+    RMA: ("lockflight/rma/",),
+    LOCK: ("lockflight/rma/", "lockflight/lock/"),
+    FABRIC: ("lockflight/rma/", "lockflight/fabric/"),
+    "include/lockflight/baseline/": ("lockflight/rma/", "lockflight/lock/about.hpp"),
+    "src/fabric/": ("lockflight/rma/", "lockflight/fabric/"),
+}
+
+# Headers of a network library: the folders that may include them.
+NETWORK_HEADERS = {
+    r"mpi(-ext|x)?\.h": ("src/fabric/mpi/", "src/mpi_preload/"),
+    r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
+    r"p?shmemx?\.h": ("src/fabric/shmem/",),
+    r"infiniband/.*|rdma/.*": ("src/fabric/verbs/",),
+}
+
+# In these folders only headers of the C++ standard library come in angle brackets …
+STANDARD_ONLY = (RMA, LOCK)
+# … and in locks none that offers a way round the port.
+HIDDEN_FROM_LOCKS = {
+    "atomic", "barrier", "chrono", "condition_variable", "coroutine", "csetjmp", "csignal",
+    "cstdio", "ctime", "fstream", "future", "iostream", "latch", "mutex", "random", "semaphore",
+    "shared_mutex", "stop_token", "thread",
+}
+
+# ---- what locks may not contain -----------------------------------------------------------------
+
+FORBIDDEN_IN_LOCKS = {
+    "an atomic of its own": r"\batomic(_\w+|\b)|\b__(atomic|sync)_\w+|\bvolatile\b",
+    "thread-local state": r"\bthread_local\b|\b__thread\b",
+    "static state": r"\bstatic\s+(?:inline\s+)?(?!constexpr\b|inline\b)"
+                    r"(?:std::)?\w+(?:::\w+)*(?:<[^;(]*>)?\s+\w+\s*(=|;|\{)",
+    "a clock": r"\bchrono\b|\bclock(_\w+|\b)|\b(gettimeofday|nanosleep|usleep|rdtsc\w*)\b"
+               r"|\b__rdtscp?\b|\btime\s*\(",
+    "threads": r"\bthis_thread\b|\bj?thread\b|\bsched_\w+|\bpthread_\w+|\bfutex\b",
+    "a pause instruction": r"\b_mm_pause\b|\b__builtin_ia32_\w+|\b__?asm(__)?\b|\basm\b",
+}
+
+
+def strip_comments_and_strings(text):
+    """The code alone: comments are blanked, strings emptied, lines kept."""
+    token = re.compile(
+        r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'", re.S)
+
+    def blank(match):
+        found = match.group()
+        return '""' if found[0] == '"' else "\n" * found.count("\n") or " "
+
+    kept_includes = re.sub(r'(#\s*include\s*)"([^"\n]*)"', r"\1<:\2:>", text)
+    return token.sub(blank, kept_includes)
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def includes_of(code):
+    """(line, name, is_quoted) of every include."""
+    for match in re.finditer(r"^[ \t]*#\s*include\s*<(:?)([^>]*?):?>", code, re.M):
+        yield line_of(code, match.start()), match.group(2), match.group(1) == ":"
+
+
+def check_includes(path, code):
+    for line, name, quoted in includes_of(code):
+        for pattern, folders in NETWORK_HEADERS.items():
+            if re.fullmatch(pattern, name) and not path.startswith(folders):
+                yield line, f"only {' and '.join(folders)} may include {name}"
+        for folder, allowed in MAY_INCLUDE.items():
+            if not path.startswith(folder):
+                continue
+            is_ours = name.startswith("lockflight/")
+            if is_ours and not name.startswith(allowed):
+                yield line, f"{folder} may not include {name}, of lockflight only {allowed}"
+            if quoted and not is_ours and folder.startswith("include/"):
+                yield line, f"{name}: public headers are included by their full name"
+        if path.startswith(STANDARD_ONLY) and not quoted and not re.fullmatch(r"[a-z_]+", name):
+            yield line, f"<{name}> is not of the standard library"
+        if path.startswith(LOCK) and name in HIDDEN_FROM_LOCKS:
+            yield line, f"<{name}> offers a lock a way round its port"
+
+
+def after_bracket(code, opening):
+    """The position after the bracket that closes the one at `opening`."""
+    depth = 0
+    for position in range(opening, len(code)):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(code[position], 0)
+        if depth == 0:
+            return position + 1
+    return len(code)
+
+
+def hand_made_waits(code):
+    """Where a loop has no body, or looks at a cell of its node again and again: it would spin."""
+    ends_of_do = {after_bracket(code, m.end() - 1) for m in re.finditer(r"\bdo\s*\{", code)}
+    for match in re.finditer(r"\b(while|for)\s*\(", code):
+        end = after_bracket(code, match.end() - 1)
+        is_do = len(code[:match.start()].rstrip()) in ends_of_do
+        is_empty = re.match(r"\s*(;|\{\s*\}|\{?\s*continue\b)", code[end:]) and not is_do
+        if is_empty or re.search(r"(\.|->)load\s*\(", code[match.end():end]):
+            yield match.start()
+
+
+def check_lock(code, lines):
+    if lines >= MOST_LOCK_LINES:
+        yield lines, f"{lines} lines; a lock has fewer than {MOST_LOCK_LINES}"
+    for match in re.finditer(r"^[ \t]*#[ \t]*(\w+)([^\n]*)", code, re.M):
+        if match.group(1) != "include" and match.group().split() != ["#pragma", "once"]:
+            yield line_of(code, match.start()), "a lock has no directive but #include, #pragma once"
+    for position in hand_made_waits(code):
+        yield line_of(code, position), "a lock waits with await or poll, never in a loop"
+    for what, pattern in FORBIDDEN_IN_LOCKS.items():
+        for match in re.finditer(pattern, code):
+            found = " ".join(match.group().split())
+            yield line_of(code, match.start()), f"a lock has no place for {what}: {found}"
+
+
+def violations(path, text):
+    """What is wrong in a file, as (line, what)."""
+    code = strip_comments_and_strings(text)
+    found = list(check_includes(path, code))
+    if path.startswith(LOCK):
+        found += check_lock(code, text.count("\n"))
+    return found
+
+
+# ---- every rule is seen to fail -----------------------------------------------------------------
+
+BROKEN = [
+    (LOCK + "x.hpp", "#include <atomic>"),
+    (LOCK + "x.hpp", "#include <mutex>"),
+    (LOCK + "x.hpp", "#include <pthread.h>"),
+    (LOCK + "x.hpp", "#include <sys/mman.h>"),
+    (LOCK + "x.hpp", '#include "lockflight/fabric/shm.hpp"'),
+    (LOCK + "x.hpp", '#include "lockflight/baseline/pthread.hpp"'),
+    (LOCK + "x.hpp", '#include "lockflight/mutex.hpp"'),
+    (LOCK + "x.hpp", '  #  include "lockflight/fabric/shm.hpp"'),
+    (LOCK + "x.hpp", '#include "about.hpp"'),
+    (LOCK + "x.hpp", "std::atomic<int> n;"),
+    (LOCK + "x.hpp", "std::atomic_ref n(m);"),
+    (LOCK + "x.hpp", "__atomic_load_n(p, 0);"),
+    (LOCK + "x.hpp", "volatile int n;"),
+    (LOCK + "x.hpp", "thread_local int depth = 0;"),
+    (LOCK + "x.hpp", "static int holders = 0;"),
+    (LOCK + "x.hpp", "static inline std::vector<int> holders;"),
+    (LOCK + "x.hpp", "auto t = std::chrono::steady_clock::now();"),
+    (LOCK + "x.hpp", "clock_gettime(CLOCK_MONOTONIC, &t);"),
+    (LOCK + "x.hpp", "if (time(nullptr) > 7) return;"),
+    (LOCK + "x.hpp", "std::this_thread::yield();"),
+    (LOCK + "x.hpp", "sched_yield();"),
+    (LOCK + "x.hpp", "_mm_pause();"),
+    (LOCK + "x.hpp", 'asm volatile("pause");'),
+    (LOCK + "x.hpp", "while (port_.load(c) != 0);"),
+    (LOCK + "x.hpp", "while (port_.load(c) != 0) {}"),
+    (LOCK + "x.hpp", "while (port_.load(c) != 0) {\n}"),
+    (LOCK + "x.hpp", "if (a) {\n  b();\n}\nwhile (port_.load(at(c)) != 0);"),
+    (LOCK + "x.hpp", "while (busy()) continue;"),
+    (LOCK + "x.hpp", "while (port_.load(c) != 0) ++looks;"),
+    (LOCK + "x.hpp", "do {\n  ++looks;\n} while (port_.load(c) != 0);"),
+    (LOCK + "x.hpp", "for (;;) {}"),
+    (LOCK + "x.hpp", "for (int i = 0; busy(); ++i) ;"),
+    (LOCK + "x.hpp", "#if defined(__x86_64__)\n#endif"),
+    (LOCK + "x.hpp", "#define SPIN 1"),
+    (LOCK + "x.hpp", "#pragma GCC unroll 4"),
+    (LOCK + "x.hpp", "\n" * MOST_LOCK_LINES),
+    (RMA + "x.hpp", '#include "lockflight/lock/about.hpp"'),
+    (RMA + "x.hpp", '#include "lockflight/fabric/shm.hpp"'),
+    (RMA + "x.hpp", "#include <unistd.h>"),
+    (FABRIC + "x.hpp", '#include "lockflight/lock/about.hpp"'),
+    (FABRIC + "x.hpp", "#include <mpi.h>"),
+    ("src/fabric/shm/x.cpp", '#include "lockflight/lock/d_mcs.hpp"'),
+    ("src/fabric/shm/x.cpp", '#include "lockflight/mutex.hpp"'),
+    ("src/fabric/shm/x.cpp", "#include <mpi.h>"),
+    ("src/fabric/mpi/x.cpp", "#include <ucp/api/ucp.h>"),
+    ("src/fabric/ucx/x.cpp", "#include <mpi.h>"),
+    ("src/bench/x.cpp", "#include <mpi.h>"),
+    ("src/cli/x.cpp", '#include "mpi.h"'),
+    ("tests/lock/x.cpp", "#include <shmem.h>"),
+]
+
+SOUND = [
+    (LOCK + "x.hpp", "#pragma once\n#include <array>\n#include <cstdint>\n"
+                     '#include "lockflight/lock/about.hpp"\n#include "lockflight/rma/port.hpp"\n'),
+    (LOCK + "x.hpp", "// std::atomic would be invisible; while (x); too\n/* #if */ int clocks;"),
+    (LOCK + "x.hpp", 'auto text = "std::atomic while (x);";'),
+    (LOCK + "x.hpp", "for (auto b = first(); !try_lock();) port_.pause(b.next());"),
+    (LOCK + "x.hpp", "do {\n  step();\n} while (level > 1);"),
+    (LOCK + "x.hpp", "while (true) {\n  if (done()) return;\n}"),
+    (LOCK + "x.hpp", "while (++level <= tree_.levels()) tree_.leave(level, order());"),
+    (LOCK + "x.hpp", "static constexpr int most = 1'000'000;\nstatic cells place(layout& in) {}"),
+    (RMA + "x.hpp", '#include <vector>\n#include "lockflight/rma/cell.hpp"'),
+    (FABRIC + "x.hpp", '#include <atomic>\n#include "lockflight/rma/port.hpp"'),
+    ("src/fabric/shm/x.cpp", '#include <unistd.h>\n#include "segment.hpp"'),
+    ("src/fabric/mpi/x.cpp", "#include <mpi.h>"),
+    ("src/fabric/ucx/x.cpp", "#include <ucp/api/ucp.h>"),
+    ("src/bench/x.cpp", '#include "lockflight/lock/all.hpp"\n#include <chrono>'),
+]
+
+
+def self_test():
+    for path, text in BROKEN:
+        if not violations(path, text):
+            yield f"no rule notices, in {path}: {text[:60]!r}"
+    for path, text in SOUND:
+        for _, what in violations(path, text):
+            yield f"a rule is too strict, in {path}: {text[:60]!r}: {what}"
+
+
+def main(arguments):
+    if len(arguments) != 1 or not (pathlib.Path(arguments[0]) / LOCK).is_dir():
+        print("usage: layering.py ROOT (of lockflight's sources)", file=sys.stderr)
+        return 2
+    broken = list(self_test())
+    root = pathlib.Path(arguments[0])
+    checked = 0
+    for folder in FOLDERS:
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix not in SOURCES or not file.is_file():
+                continue
+            checked += 1
+            path = file.relative_to(root).as_posix()
+            text = file.read_text(encoding="utf-8")
+            broken += [f"{path}:{line}: {what}" for line, what in violations(path, text)]
+    for each in broken:
+        print(each)
+    print(f"{len(BROKEN) + len(SOUND)} examples, {checked} files, {len(broken)} broken rules")
+    return 1 if broken or checked == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
