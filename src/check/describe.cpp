@@ -77,21 +77,29 @@ void engine::allow_cells(std::uint32_t first, std::uint32_t last) {
 std::string engine::cell_name(cell_id cell) const {
   if (cell >= cells_.size()) return "no cell";  // number() gave 0 out for a foreign one
   const address a = cells_[cell];
+  const std::string name = name_in_block(a);
+  return !name.empty() ? name
+                       : "cell " + std::to_string(a.index) + "@" + std::to_string(a.home);
+}
+
+std::string engine::name_in_block(address a) const {
   for (const named_block& block : names_)
     if (a.index >= block.first && a.index < block.first + block.count)
       return block.name + "[" + std::to_string(a.index - block.first) + "]@" +
              std::to_string(a.home);
-  return "cell " + std::to_string(a.index) + "@" + std::to_string(a.home);
+  return {};
 }
 
-// References are shown as what they refer to, flags in high bits in hexadecimal.
+// References are shown as what they refer to, flags in high bits in hexadecimal. A cell is named
+// by its block and not by whether it was touched so far: a replay, which touches nothing but what
+// its own steps touch, must show the same text.
 std::string engine::value_name(word value) const {
   constexpr word small = 1 << 16;
   if (value < small) return std::to_string(value);
   const auto ref = rma::from_word<rma::plain_cell>(value);
-  if (ref.home >= 0 && ref.home < fibers_ && ref.index < most_words) {
-    const cell_id known = number_of_[static_cast<std::size_t>(ref.home) * most_words + ref.index];
-    if (known != no_cell) return "&" + cell_name(known);
+  if (ref.home >= 0 && ref.home < fibers_) {
+    const std::string cell = name_in_block({ref.home, static_cast<std::uint32_t>(ref.index)});
+    if (!cell.empty()) return "&" + cell;
   }
   if (~value < small) return "-" + std::to_string(~value + 1);
   std::array<char, 20> text{};

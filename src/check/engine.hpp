@@ -161,8 +161,14 @@ class engine {
     std::uint32_t first, count;
     std::string name;
   };
+  struct address {
+    rank_t home;
+    std::uint32_t index;
+  };
   static constexpr std::uint32_t most_words = 4096;
 
+  /// "" when no named block holds `a`.
+  [[nodiscard]] std::string name_in_block(address a) const;
   [[nodiscard]] fiber_state& state(rank_t f) { return world_.fiber[static_cast<std::size_t>(f)]; }
   [[nodiscard]] const fiber_state& state(rank_t f) const {
     return world_.fiber[static_cast<std::size_t>(f)];
@@ -198,10 +204,6 @@ class engine {
   std::vector<fiber::fiber> fiber_;
 
   std::vector<cell_id> number_of_;  // [home × most_words + index]
-  struct address {
-    rank_t home;
-    std::uint32_t index;
-  };
   std::vector<address> cells_;
   std::vector<named_block> names_;
   std::uint32_t allowed_first_ = 0;
