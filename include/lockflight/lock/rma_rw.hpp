@@ -172,7 +172,7 @@ class rma_rw {
     if (level == 1) return release_root();
     const rma::word succ = tree_.successor(level);
     if (succ != rma::null_ref && tree_.status.count(level) < threshold(level))
-      return tree_.tell(succ, tree_.status.passed_at(level));
+      return tree_.tell(level, succ, tree_.status.passed_at(level));
     release(level - 1);
     tree_.leave(level, succ, tree_status(order::acquire_parent));
   }
@@ -181,7 +181,7 @@ class rma_rw {
   void release_root() {
     const rma::word succ = tree_.successor(1);
     if (succ != rma::null_ref && tree_.status.count(1) + 1 < threshold(1))
-      return tree_.tell(succ, tree_.status.passed_at(1));
+      return tree_.tell(1, succ, tree_.status.passed_at(1));
     counter_.give_to_readers();
     tree_.leave(1, succ, tree_status(order::mode_change));
   }
