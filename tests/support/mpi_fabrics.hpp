@@ -23,7 +23,8 @@ struct mpi_fabric {
 
   template <class Body>
   static void run(const rma::topology& machine, Body body) {
-    const mpi::config what{.machine = machine, .shared_nodes = Shared};
+    // Small segments: the memory of a few dozen machines is kept from one run to the next.
+    const mpi::config what{.machine = machine, .words_per_rank = 1u << 14, .shared_nodes = Shared};
     mpi::run_ports(what, [&](mpi::port& bare) {
       fabric::strict<mpi::port> strict(bare);
       port_type p(strict);

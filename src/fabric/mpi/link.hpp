@@ -9,6 +9,14 @@
 
 namespace lockflight::mpi::detail {
 
+/// Whether MPI_Win_flush spins without giving way. Open MPI gives way by itself where mpirun finds
+/// more ranks than cores, and its operations with a request take several times as long then.
+#if defined(OPEN_MPI)
+constexpr bool spins_in_flush = false;
+#else
+constexpr bool spins_in_flush = true;
+#endif
+
 /// Posted operations, messages and progress of one rank. Two ways to complete operations:
 ///
 /// - blocking: MPI_Fetch_and_op and its like, then MPI_Win_flush. The quickest where each rank has

@@ -96,7 +96,7 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
   // Rank 0 computes, calling nothing, while rank 1 wants something of its memory.
   constexpr double computed_s = 0.3;
   found.computed_us = computed_s * us;
-  detail::link l(all, cells.exposed(), /*patient=*/true);
+  detail::link l(all, cells.exposed(), /*patient=*/detail::spins_in_flush);
   meet(all);
   double longest = 0;
   if (all.rank() == 0)

@@ -74,7 +74,8 @@ void run_ports(const config& what, const std::function<void(port&)>& body) {
   at.cells->clear();
   detail::meet(at.members);
   try {
-    detail::link link(at.messages, at.cells->exposed(), /*patient=*/policy.spins == 0, at.runs);
+    detail::link link(at.messages, at.cells->exposed(),
+                      /*patient=*/policy.spins == 0 && detail::spins_in_flush, at.runs);
     port p(rank, what.machine, at.cells->base(), at.only_cpu, policy, link);
     body(p);
     p.flush();  // what the body left

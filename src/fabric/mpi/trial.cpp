@@ -63,7 +63,7 @@ atomicity try_atomics(const communicator& all) {
   meet(all);
   atomicity found;
   {
-    link l(all, cells.exposed(), /*patient=*/true);
+    link l(all, cells.exposed(), /*patient=*/spins_in_flush);
     trial t(l);
     for (int i = 0; i < rounds; ++i) t.fetch(remote_kind::fetch_add, tickets, 1);
     for (int i = 0; i < rounds; ++i) t.increment(sum);

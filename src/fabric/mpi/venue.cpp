@@ -10,7 +10,7 @@
 namespace lockflight::mpi::detail {
 namespace {
 
-/// See avoid_broken_component (environment.cpp); here somebody else has initialised MPI.
+/// See choose_component (environment.cpp); here somebody else has initialised MPI.
 void refuse_broken_component([[maybe_unused]] const communicator& all) {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
   const communicator machine = communicator::of_machine(all.get());
@@ -22,7 +22,7 @@ void refuse_broken_component([[maybe_unused]] const communicator& all) {
   if (!holds_on_all(all, machine.size() != all.size() || !uses_rdma))
     throw unavailable(
         "Open MPI 4.1's component osc/rdma crashes on compare-and-swap where all ranks are on one "
-        "machine (accepted: OMPI_MCA_osc=^rdma in the environment of mpirun)");
+        "machine (accepted: OMPI_MCA_osc=sm,pt2pt in the environment of mpirun)");
 #endif
 }
 
@@ -59,7 +59,7 @@ std::list<kept>& all_kept() {
   static std::list<kept> all;
   return all;
 }
-constexpr std::size_t most_kept = 6;  // some megabytes a rank each
+constexpr std::size_t most_kept = 24;
 
 }  // namespace
 
