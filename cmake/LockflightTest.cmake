@@ -13,7 +13,12 @@
 #   NAME.positive_control, passes when FILE does compile with -DPOSITIVE_CONTROL, so that a
 #   misspelt include cannot pass for the error that was meant.
 #
-# Labels in use: unit, contract, lock, cli, browser, style, sanitize. A sanitizer build has only
+# lockflight_mpi_tests(NAME SOURCES FILE... [LABELS LABEL...] [TIMEOUT SECONDS])
+#   GoogleTest binaries with a main() of their own, compiled once with LOCKFLIGHT_TEST_ON_MPI and
+#   linked with the fabric of each MPI; NAME_MPI_N is a ctest entry, labelled mpi too, that starts
+#   N = 2, 4 and 8 ranks of it.
+#
+# Labels in use: unit, contract, lock, mpi, cli, browser, style, sanitize. A sanitizer build has only
 # the binaries labelled sanitize; the target lockflight_tests builds all the binaries there are.
 #
 # Tests find the program in the environment variable LOCKFLIGHT_PROGRAM and the source tree in
@@ -83,6 +88,33 @@ function(lockflight_command_test name)
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
+endfunction()
+
+function(lockflight_mpi_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "lockflight_mpi_tests(${name}): needs SOURCES; unknown: "
+      "'${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  add_library(${name}_objects OBJECT ${arg_SOURCES})
+  target_include_directories(${name}_objects PRIVATE
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
+  target_compile_definitions(${name}_objects PRIVATE LOCKFLIGHT_TEST_ON_MPI)
+  target_link_libraries(${name}_objects PUBLIC lockflight::lockflight GTest::gtest)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${name}_objects PRIVATE -O1)
+  endif()
+  foreach(mpi IN LISTS lockflight_mpis)
+    add_executable(${name}_${mpi})
+    target_link_libraries(${name}_${mpi} PRIVATE ${name}_objects lockflight::mpi_${mpi})
+    add_dependencies(lockflight_tests ${name}_${mpi})
+    foreach(ranks IN ITEMS 2 4 8)
+      add_test(NAME ${name}_${mpi}_${ranks}
+        COMMAND ${lockflight_mpi_launch_${mpi}} ${ranks} $<TARGET_FILE:${name}_${mpi}>)
+      # They wait for each other all the time: beside other tests they would wait much longer.
+      lockflight_test_properties(${name}_${mpi}_${ranks} "mpi;${arg_LABELS}" "${arg_TIMEOUT}" 2)
+    endforeach()
+  endforeach()
 endfunction()
 
 function(lockflight_compile_fail_test name file regex)

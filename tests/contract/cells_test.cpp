@@ -4,8 +4,6 @@
 namespace lockflight::test {
 namespace {
 
-template <class Fabric>
-class contract : public ::testing::Test {};
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
 
 constexpr int half = 32;

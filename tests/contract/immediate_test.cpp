@@ -4,8 +4,6 @@
 namespace lockflight::test {
 namespace {
 
-template <class Fabric>
-class contract : public ::testing::Test {};
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
 
 TYPED_TEST(contract, C10_immediate_operations_reach_the_whole_node) {

@@ -8,8 +8,6 @@
 namespace lockflight::test {
 namespace {
 
-template <class Fabric>
-class contract : public ::testing::Test {};
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
 
 TYPED_TEST(contract, C20_the_same_requests_get_the_same_cells_everywhere) {

@@ -4,8 +4,6 @@
 namespace lockflight::test {
 namespace {
 
-template <class Fabric>
-class contract : public ::testing::Test {};
 TYPED_TEST_SUITE(contract, capability_fabrics, fabric_names);
 
 using body = std::array<word, 3>;

@@ -4,8 +4,6 @@
 namespace lockflight::test {
 namespace {
 
-template <class Fabric>
-class contract : public ::testing::Test {};
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
 
 TYPED_TEST(contract, C05_takes_effect_between_call_and_flush) {

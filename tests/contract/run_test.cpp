@@ -6,8 +6,6 @@
 namespace lockflight::test {
 namespace {
 
-template <class Fabric>
-class contract : public ::testing::Test {};
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
 
 TYPED_TEST(contract, C31_every_rank_runs_once_and_knows_who_it_is) {

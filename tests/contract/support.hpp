@@ -27,9 +27,16 @@ using rma::plain_cell;
 using rma::rank_t;
 using rma::word;
 
-/// The fabrics that the whole contract suite runs on. A new fabric is appended here.
+/// The fabrics that the whole contract suite runs on. A new fabric is appended here. (A binary that
+/// mpirun starts has only the fabrics whose ranks mpirun starts.)
+#if defined(LOCKFLIGHT_TEST_ON_MPI)
+using contract_fabrics = ::testing::Types<mpi_nodes, mpi_shared>;
+using waiting_fabrics = contract_fabrics;
+using capability_fabrics = contract_fabrics;
+#else
 using contract_fabrics =
     ::testing::Types<shm_processes, shm_threads, shm_processes_delayed, shm_threads_delayed>;
+#endif
 
 // ---- fabrics that only some clauses need ----
 
@@ -65,6 +72,7 @@ struct shm_waiting_fabric {
   }
 };
 
+#if !defined(LOCKFLIGHT_TEST_ON_MPI)
 /// The contract's fabrics and every way of waiting, for the clauses about waiting.
 using waiting_fabrics =
     ::testing::Types<shm_processes, shm_threads, shm_processes_delayed, shm_threads_delayed,
@@ -72,6 +80,7 @@ using waiting_fabrics =
                      shm_waiting_fabric<false, waits::yield>,
                      shm_waiting_fabric<true, waits::yield>, shm_waiting_fabric<false, waits::park>,
                      shm_waiting_fabric<true, waits::park>>;
+#endif
 
 /// Hides what a fabric has beyond the contract's minimum.
 template <rma::port Inner>
@@ -99,8 +108,14 @@ struct shm_minimal {
   }
 };
 
+#if !defined(LOCKFLIGHT_TEST_ON_MPI)
 using capability_fabrics = ::testing::Types<shm_processes, shm_threads, shm_processes_delayed,
                                             shm_threads_delayed, shm_minimal>;
+#endif
+
+/// The suite; each file says on which fabrics its clauses run.
+template <class Fabric>
+class contract : public ::testing::Test {};
 
 struct fabric_names {
   template <class Fabric>
@@ -115,7 +130,7 @@ struct fabric_names {
 template <class Fabric, class Body>
 void run_on(const rma::topology& machine, Body body) {
   if constexpr (requires { Fabric::most_ranks; })
-    if (machine.ranks() > Fabric::most_ranks)
+    if (!fits<Fabric>(machine))
       GTEST_SKIP() << "needs " << machine.ranks() << " ranks; " << Fabric::name << " runs "
                    << Fabric::most_ranks << " here";
   Fabric::run(machine, body);

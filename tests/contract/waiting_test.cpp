@@ -6,8 +6,6 @@
 namespace lockflight::test {
 namespace {
 
-template <class Fabric>
-class contract : public ::testing::Test {};
 TYPED_TEST_SUITE(contract, waiting_fabrics, fabric_names);
 
 TYPED_TEST(contract, C16_await_returns_the_value_that_it_awaited) {

@@ -41,7 +41,9 @@ constexpr bool under_sanitizer = under_tsan || under_asan;
 /// The fabrics that locks are tested on.
 template <class... Fabrics>
 struct fabric_list {};
-#if defined(LOCKFLIGHT_TEST_TSAN)
+#if defined(LOCKFLIGHT_TEST_ON_MPI)
+using fabrics = fabric_list<mpi_nodes>;
+#elif defined(LOCKFLIGHT_TEST_TSAN)
 // ThreadSanitizer does not see across processes.
 using fabrics = fabric_list<shm_threads, shm_threads_delayed>;
 #elif defined(LOCKFLIGHT_TEST_ASAN)

@@ -12,6 +12,9 @@
 #include "lockflight/fabric/delaying.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/fabric/strict.hpp"
+#if defined(LOCKFLIGHT_TEST_ON_MPI)
+#include "support/mpi_fabrics.hpp"
+#endif
 
 namespace lockflight::test {
 
@@ -19,6 +22,15 @@ namespace lockflight::test {
 inline std::uint64_t seed() {
   const char* const given = std::getenv("LOCKFLIGHT_TEST_SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+}
+
+/// Whether the fabric has enough ranks for a machine; most have.
+template <class Fabric>
+[[nodiscard]] bool fits(const rma::topology& machine) {
+  if constexpr (requires { Fabric::most_ranks; })
+    return machine.ranks() <= Fabric::most_ranks;
+  else
+    return true;
 }
 
 /// For checks inside ranks, which may be other processes.

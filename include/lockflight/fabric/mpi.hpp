@@ -1,0 +1,406 @@
+// The MPI fabric: ranks are those of an MPI launch, between nodes every operation is MPI-3
+// one-sided communication, within a node every operation on a cpu or plain cell is a CPU
+// instruction on memory that the node's ranks share.
+//
+// Where all ranks share one node nobody uses MPI on a cell, and nic cells are CPU atomics too: the
+// fabric is then as fast as shared memory, and nobody waits for a target to make progress. With
+// several nodes the nic cells are MPI's alone, loopback included, so that the two kinds of
+// read-modify-write never meet on a cell (C2).
+//
+// This header includes no mpi.h: what uses the fabric is compiled once and linked with the library
+// that was built for one MPI or another.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/rma/participant.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::mpi {
+
+/// How a rank waits. The phases are those of shared memory; `park` counts only where all ranks are
+/// on one node, since between nodes whoever sleeps serves nobody (C17).
+using wait_policy = shm::wait_policy;
+
+/// This MPI, or this launch of it, cannot carry the fabric; `what()` says what is missing.
+struct unavailable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+/// The MPI side of a port: posted operations between nodes, messages, progress.
+class link;
+
+/// What lies in front of each rank's cells, for its neighbours: where they wake who sleeps on them.
+using bell = shm::detail::bell;
+
+enum class remote_kind : std::uint8_t { put, get, add, fetch_add, swap };
+
+}  // namespace detail
+
+/// A rank's port on MPI. Posted operations to other nodes, and on nic cells if there are several
+/// nodes, are MPI's and complete at the flush; the others take effect at the call. Not thread-safe:
+/// it belongs to one participant, the thread that initialised MPI.
+class port {
+ public:
+  static constexpr rma::capability_set capabilities{
+      .uniform_rmw = false, .messages = true, .native_memory = false, .fabric = "mpi"};
+
+  /// `base[r]` is where rank r's cells lie in this process, null on other nodes. `only_cpu` is
+  /// whether nobody uses MPI on a cell.
+  port(rma::rank_t rank, const rma::topology& machine, const std::vector<std::byte*>& base,
+       bool only_cpu, wait_policy waiting, detail::link& link)
+      : base_(base.data()),
+        machine_(machine),
+        link_(link),
+        waiting_(waiting),
+        rank_(rank),
+        only_cpu_(only_cpu),
+        rings_(only_cpu && waiting.park) {}
+  port(const port&) = delete;
+  port& operator=(const port&) = delete;
+
+  [[nodiscard]] rma::rank_t rank() const { return rank_; }
+  [[nodiscard]] const rma::topology& machine() const { return machine_; }
+
+  // ---- posted ----
+
+  template <class Cell>
+  void put(Cell to, rma::word value) {
+    if (by_cpu(to)) [[likely]]
+      write(to, value);
+    else
+      post(detail::remote_kind::put, to.home, to.index, value, nullptr);
+  }
+
+  // After a store of ours, posted operations must not overtake it (C12); a load would.
+  template <class Cell>
+  void get(Cell from, rma::word& result) {
+    order_after_writes();
+    if (by_cpu(from)) [[likely]]
+      result = at(from).load(std::memory_order_acquire);
+    else
+      post(detail::remote_kind::get, from.home, from.index, 0, &result);
+  }
+
+  void add(rma::nic_cell to, rma::word value) {
+    if (!only_cpu_) [[unlikely]]
+      return post(detail::remote_kind::add, to.home, to.index, value, nullptr);
+    at(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to.home);
+  }
+  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
+    if (!only_cpu_) [[unlikely]]
+      return post(detail::remote_kind::fetch_add, to.home, to.index, value, &before);
+    before = at(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to.home);
+  }
+  void swap(rma::nic_cell at_cell, rma::word value, rma::word& before) {
+    if (!only_cpu_) [[unlikely]]
+      return post(detail::remote_kind::swap, at_cell.home, at_cell.index, value, &before);
+    before = at(at_cell).exchange(value, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+  }
+  void compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
+                    rma::word& before) {
+    if (!only_cpu_) [[unlikely]]
+      return post_compare_swap(at_cell, expected, desired, before);
+    before = expected;
+    at(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+  }
+
+  // What went by CPU has taken effect; what is left of it is that our later reads come after (C7).
+  void flush(rma::rank_t rank) {
+    order_after_writes();
+    if (pending_) [[unlikely]]
+      complete(rank);
+  }
+  void flush() {
+    order_after_writes();
+    if (pending_) [[unlikely]]
+      complete_all();
+  }
+
+  // ---- immediate ----
+
+  template <class Cell>
+  [[nodiscard]] rma::word load(Cell from) {
+    return at(from).load(std::memory_order_acquire);
+  }
+  template <class Cell>
+  void store(Cell to, rma::word value) {
+    static_assert(Cell::class_of != rma::cell_class::nic,
+                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
+    write(to, value);
+  }
+  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell to, rma::word value) {
+    const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to.home);
+    return before;
+  }
+  [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at_cell, rma::word value) {
+    const rma::word before = at(at_cell).exchange(value, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+    return before;
+  }
+  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at_cell, rma::word expected,
+                                           rma::word desired) {
+    at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
+    after_rmw(at_cell.home);
+    return expected;
+  }
+  void fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+  // ---- waiting ----
+
+  template <class Cell, class Predicate>
+  rma::word await(Cell on, Predicate done) {
+    for (waiter w(*this, on.home);; w.step()) {
+      const rma::word now = at(on).load(std::memory_order_acquire);
+      if (done(now)) return now;
+    }
+  }
+
+  template <class Cell, class Predicate>
+  rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
+    return rma::poll_by_get(*this, from, done, back_off);
+  }
+
+  /// Stays away for about that long and serves other nodes meanwhile; with more ranks than cores it
+  /// lets others run.
+  void pause(std::uint64_t nanoseconds);
+
+  // ---- messages: two-sided MPI, on every machine ----
+
+  void send(rma::rank_t to, std::array<rma::word, 3> body);
+  [[nodiscard]] rma::message receive();
+  [[nodiscard]] bool try_receive(rma::message& got);
+
+ private:
+  // Goes through the phases of the wait policy, one step at each failed look. Between the last look
+  // and falling asleep there is one more look, so that no wake-up is lost.
+  class waiter {
+   public:
+    waiter(port& p, rma::rank_t home) : port_(p), home_(home) {}
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+    ~waiter() {
+      if (armed_) disarm();
+    }
+    void step();
+
+   private:
+    void arm();
+    void disarm();
+    void sleep();
+
+    port& port_;
+    rma::rank_t home_;
+    std::uint32_t steps_ = 0;
+    bool armed_ = false;
+    std::uint32_t ticket_ = 0;
+  };
+
+  // Whether an operation on this cell is a CPU instruction here.
+  template <class Cell>
+  [[nodiscard]] bool by_cpu(Cell c) const {
+    if constexpr (Cell::class_of == rma::cell_class::nic)
+      return only_cpu_;
+    else
+      return base_[c.home] != nullptr;
+  }
+
+  template <class Cell>
+  [[nodiscard]] std::atomic<rma::word>& at(Cell c) const {
+    return *reinterpret_cast<std::atomic<rma::word>*>(base_[c.home] +
+                                                      std::size_t{c.index} * sizeof(rma::word));
+  }
+
+  // Release: what the participant wrote before is visible to whoever reads the value.
+  template <class Cell>
+  void write(Cell to, rma::word value) {
+    at(to).store(value, std::memory_order_release);
+    unordered_writes_ = true;
+    // Where ranks sleep, the look at who does must come after the write.
+    if (rings_) order_after_writes();
+    ring(to.home);
+  }
+
+  // Our later reads come after our earlier writes.
+  void order_after_writes() {
+    if (!unordered_writes_) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+  void after_rmw(rma::rank_t home) {
+    if constexpr (shm::detail::rmw_is_fence)
+      unordered_writes_ = false;
+    else
+      fence();
+    ring(home);
+  }
+
+  // Wakes who sleeps on a cell of `home`. The write comes before the look at `parked`: an RMW or a
+  // fence lies between.
+  void ring(rma::rank_t home) {
+    if (!rings_) return;
+    detail::bell& b = bell_of(home);
+    if (b.parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake(b);
+  }
+  static void wake(detail::bell& b);
+  [[nodiscard]] detail::bell& bell_of(rma::rank_t home) const {
+    return *reinterpret_cast<detail::bell*>(base_[home] - sizeof(detail::bell));
+  }
+
+  void post(detail::remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
+            rma::word* result);
+  void post_compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
+                         rma::word& before);
+  void complete(rma::rank_t rank);
+  void complete_all();
+
+  std::byte* const* base_;
+  const rma::topology& machine_;
+  detail::link& link_;
+  wait_policy waiting_;
+  rma::rank_t rank_;
+  bool only_cpu_;
+  bool rings_;
+  bool unordered_writes_ = false;
+  bool pending_ = false;  // MPI operations are not flushed
+  std::uint32_t pauses_ = 0;
+};
+
+/// MPI for as long as this lives: initialises it unless somebody has, and finalises what it has
+/// initialised. One thread calls MPI. Collective.
+class environment {
+ public:
+  /// Throws `unavailable` when MPI has been finalised already.
+  environment();
+  ~environment();
+  environment(const environment&) = delete;
+  environment& operator=(const environment&) = delete;
+
+  /// Of the launch: MPI_COMM_WORLD.
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const;
+  /// Whether it holds on every rank of the launch. Collective.
+  [[nodiscard]] bool all(bool holds) const;
+
+ private:
+  bool ours_ = false;
+};
+
+/// What a run needs to know; the same on all ranks of the communicator.
+struct config {
+  rma::topology machine = rma::topology::flat(1);
+  std::string waiting = "auto";  ///< "auto", "spin", "yield" or "park"
+  std::uint32_t words_per_rank = 1u << 17;
+  int processors = 0;  ///< cores to count on for the ranks of a machine; 0: as many as there are
+  /// A communicator as MPI_Comm_c2f gives it, whose first ranks are the run's; without it
+  /// MPI_COMM_WORLD.
+  std::optional<int> communicator{};
+  /// Nodes of the topology that share memory all the same reach each other with CPU instructions,
+  /// if all do. Otherwise nodes are held to what MPI offers between them, wherever they are.
+  bool shared_nodes = false;
+};
+
+/// Runs `body` once on each of the first ranks of the communicator, as many as the machine has, and
+/// returns on all ranks when all have returned; ranks beyond the machine sleep meanwhile.
+/// Collective over the communicator. The port lives as long as the body.
+///
+/// A rank whose body throws says so on standard error and ends the launch with exit code 3 (C36):
+/// MPI has no way to go on without it.
+///
+/// Throws, on every rank alike, std::invalid_argument on a bad config (a machine that is larger
+/// than the communicator, nodes that span machines) and `unavailable` when this MPI lacks what the
+/// fabric needs: a unified memory model and atomic read-modify-writes, on a machine of several
+/// nodes.
+void run_ports(const config& what, const std::function<void(port&)>& body);
+
+/// The same with a participant for each rank: what a program that locks wants.
+inline void run(const config& what, const std::function<void(rma::participant<port>&)>& body) {
+  run_ports(what, [&](port& p) {
+    rma::participant<port> me(p, what.words_per_rank);
+    body(me);
+  });
+}
+
+/// Says what failed, on standard error, and ends the launch with exit code 3. For what only one
+/// rank sees.
+[[noreturn]] void abandon(const std::string& why);
+
+/// The levels of the first `ranks` ranks of MPI_COMM_WORLD: the launch, its nodes (the ranks that
+/// can share memory, by MPI_Comm_split_type), and below them what hwloc finds there, if the nodes
+/// are alike. LOCKFLIGHT_MPI_NODES=k cuts every machine's ranks into k nodes, for tests.
+/// Collective.
+struct hardware {
+  rma::topology machine;
+  std::vector<std::string> level_names;  ///< [level - 1]
+};
+[[nodiscard]] hardware discover(int ranks);
+
+/// Memory that the first `ranks` ranks of MPI_COMM_WORLD share as far as they are on one machine,
+/// zeroed. Collective, as is its destruction.
+class machine_memory {
+ public:
+  machine_memory(int ranks, std::size_t bytes);
+  ~machine_memory();
+  machine_memory(const machine_memory&) = delete;
+  machine_memory& operator=(const machine_memory&) = delete;
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  /// Copies `count` bytes at `data() + offset` of rank `from`'s machine to rank 0's, at the same
+  /// place. Collective over the `ranks` ranks; copies nothing where the two share memory.
+  void bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count);
+  /// Waits for all `ranks` ranks.
+  void barrier();
+
+ private:
+  struct handles;
+  std::unique_ptr<handles> handles_;
+  std::byte* data_ = nullptr;
+};
+
+/// What an MPI makes of one-sided communication, as seen in a short trial on this launch.
+struct findings {
+  std::string library;  ///< MPI_Get_library_version, its first line
+  std::string standard;
+  std::string thread_level;
+  int ranks = 0;
+  int machines = 0;
+  int cores = 0;               ///< of rank 0's machine, for this launch
+  bool unified = false;        ///< MPI_WIN_UNIFIED
+  bool shares_memory = false;  ///< MPI_Win_allocate_shared works among the ranks of a machine
+  bool fetch_add_atomic = false;
+  bool compare_swap_atomic = false;
+  bool mixed_atomic = false;  ///< sum, replace and compare-and-swap on one word, with each other
+  double waiting_us = 0;      ///< a fetch-add to a target that waits in MPI; the median
+  double computing_us = 0;    ///< the longest to a target that computes for `computed_us`
+  double computed_us = 0;
+  double plain_flush_us = 0;    ///< a fetch-add completed by MPI_Win_flush; the median
+  double blocked_flush_us = 0;  ///< the same at its longest: more ranks than cores make it wait
+  double iprobe_us = 0;         ///< one step of progress
+};
+
+/// Tries this MPI with all ranks of MPI_COMM_WORLD; some seconds. Collective; the result is rank
+/// 0's. With one rank there is no target to try, and the times are 0.
+[[nodiscard]] findings probe();
+
+}  // namespace lockflight::mpi

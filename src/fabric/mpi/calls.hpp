@@ -1,0 +1,173 @@
+// MPI's handles as owners, its error codes as exceptions.
+#pragma once
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <string>
+#include <utility>
+
+#include "lockflight/fabric/mpi.hpp"
+
+namespace lockflight::mpi::detail {
+
+/// Throws `unavailable` with MPI's own words unless the call succeeded. Communicators and windows
+/// of this fabric return their errors.
+inline void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw unavailable(std::string(call) +
+                    " failed: " + std::string(text, static_cast<std::size_t>(length)));
+}
+
+/// Waits for a request and gives way between looks. MPICH spins in its blocking collective calls
+/// and never gives way: with more ranks than cores each of their rounds takes time slices of the
+/// kernel.
+inline void finish(MPI_Request request, const char* call) {
+  constexpr int looks_before_yield = 2;
+  for (int looks = 0;; ++looks) {
+    int done = 0;
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    if (done != 0) return;
+    if (looks >= looks_before_yield) sched_yield();
+  }
+}
+
+/// Owns a communicator of its own; MPI_COMM_NULL on ranks that are in none.
+class communicator {
+ public:
+  communicator() = default;
+  explicit communicator(MPI_Comm handle) : handle_(handle) {
+    if (handle_ != MPI_COMM_NULL) MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN);
+  }
+  communicator(communicator&& o) noexcept : handle_(std::exchange(o.handle_, MPI_COMM_NULL)) {}
+  communicator& operator=(communicator&& o) noexcept {
+    std::swap(handle_, o.handle_);
+    return *this;
+  }
+  ~communicator() {
+    if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
+  }
+
+  [[nodiscard]] static communicator duplicate(MPI_Comm of) {
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Comm_idup(of, &made, &request), "MPI_Comm_idup");
+    finish(request, "MPI_Comm_idup");
+    return communicator(made);
+  }
+  /// Those of `of` with the same colour, in its order; negative: in none.
+  [[nodiscard]] static communicator split(MPI_Comm of, int colour) {
+    MPI_Comm made = MPI_COMM_NULL;
+    check(MPI_Comm_split(of, colour < 0 ? MPI_UNDEFINED : colour, 0, &made), "MPI_Comm_split");
+    return communicator(made);
+  }
+  /// Those of `of` that can share memory with the caller.
+  [[nodiscard]] static communicator of_machine(MPI_Comm of) {
+    MPI_Comm made = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(of, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made),
+          "MPI_Comm_split_type");
+    return communicator(made);
+  }
+
+  [[nodiscard]] MPI_Comm get() const { return handle_; }
+  [[nodiscard]] explicit operator bool() const { return handle_ != MPI_COMM_NULL; }
+  [[nodiscard]] int rank() const {
+    int r = 0;
+    MPI_Comm_rank(handle_, &r);
+    return r;
+  }
+  [[nodiscard]] int size() const {
+    int n = 0;
+    MPI_Comm_size(handle_, &n);
+    return n;
+  }
+
+ private:
+  MPI_Comm handle_ = MPI_COMM_NULL;
+};
+
+// Collectives that give way.
+
+/// Serves others until all have come.
+inline void meet(const communicator& all) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(all.get(), &request), "MPI_Ibarrier");
+  finish(request, "MPI_Ibarrier");
+}
+
+/// Combines `count` values of every rank in place.
+inline void combine(const communicator& all, void* values, int count, MPI_Datatype type,
+                    MPI_Op op) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallreduce(MPI_IN_PLACE, values, count, type, op, all.get(), &request),
+        "MPI_Iallreduce");
+  finish(request, "MPI_Iallreduce");
+}
+
+/// Tells everybody what the first rank, or `from`, says.
+inline void tell(const communicator& all, void* values, int count, MPI_Datatype type,
+                 int from = 0) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibcast(values, count, type, from, all.get(), &request), "MPI_Ibcast");
+  finish(request, "MPI_Ibcast");
+}
+
+/// One value of every rank, by rank.
+inline void gather(const communicator& all, const void* mine, void* values, MPI_Datatype type) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(mine, 1, type, values, 1, type, all.get(), &request), "MPI_Iallgather");
+  finish(request, "MPI_Iallgather");
+}
+
+[[nodiscard]] inline bool holds_on_all(const communicator& all, bool holds) {
+  int together = holds ? 1 : 0;
+  combine(all, &together, 1, MPI_INT, MPI_MIN);
+  return together != 0;
+}
+
+/// Owns a window.
+class window {
+ public:
+  window() = default;
+  explicit window(MPI_Win handle) : handle_(handle) {
+    MPI_Win_set_errhandler(handle_, MPI_ERRORS_RETURN);
+  }
+  window(window&& o) noexcept : handle_(std::exchange(o.handle_, MPI_WIN_NULL)) {}
+  window& operator=(window&& o) noexcept {
+    std::swap(handle_, o.handle_);
+    return *this;
+  }
+  /// Collective.
+  ~window() {
+    if (handle_ != MPI_WIN_NULL) MPI_Win_free(&handle_);
+  }
+
+  [[nodiscard]] MPI_Win get() const { return handle_; }
+  [[nodiscard]] explicit operator bool() const { return handle_ != MPI_WIN_NULL; }
+
+ private:
+  MPI_Win handle_ = MPI_WIN_NULL;
+};
+
+/// Owns an info object.
+class info {
+ public:
+  info() { check(MPI_Info_create(&handle_), "MPI_Info_create"); }
+  info(const info&) = delete;
+  info& operator=(const info&) = delete;
+  ~info() { MPI_Info_free(&handle_); }
+
+  info& set(const char* key, const char* value) {
+    check(MPI_Info_set(handle_, key, value), "MPI_Info_set");
+    return *this;
+  }
+  [[nodiscard]] MPI_Info get() const { return handle_; }
+
+ private:
+  MPI_Info handle_ = MPI_INFO_NULL;
+};
+
+}  // namespace lockflight::mpi::detail

@@ -1,0 +1,158 @@
+#include "fabric/mpi/link.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace lockflight::mpi::detail {
+namespace {
+
+constexpr int tag = 1;
+constexpr int tag_of_nothing = 2;
+constexpr int words_of_message = 4;
+
+MPI_Aint displacement(std::uint32_t index) { return static_cast<MPI_Aint>(index); }
+
+MPI_Op op_of(remote_kind kind) {
+  switch (kind) {
+    case remote_kind::get:
+      return MPI_NO_OP;
+    case remote_kind::put:
+    case remote_kind::swap:
+      return MPI_REPLACE;
+    default:
+      return MPI_SUM;
+  }
+}
+
+}  // namespace
+
+link::link(const communicator& messages, MPI_Win exposed, bool patient, rma::word run)
+    : messages_(messages), run_(run), exposed_(exposed), patient_(patient) {}
+
+link::~link() {
+  for (outgoing& o : sent_) MPI_Wait(&o.request, MPI_STATUS_IGNORE);
+}
+
+// All are of the accumulate family, gets and puts too: only those are atomic with each other, word
+// by word (C1, C3).
+void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
+                rma::word* result) {
+  slot& s = take(home);
+  s.value = value;
+  const MPI_Op op = op_of(kind);
+  if (patient_) {
+    // Also what returns nothing is made to return something: the request of an MPI_Raccumulate
+    // completes when the origin may be reused, this one when the target has answered.
+    check(MPI_Rget_accumulate(&s.value, 1, MPI_UINT64_T, result != nullptr ? result : &s.ignored, 1,
+                              MPI_UINT64_T, home, displacement(index), 1, MPI_UINT64_T, op,
+                              exposed_, &s.request),
+          "MPI_Rget_accumulate");
+  } else if (result != nullptr) {
+    check(MPI_Fetch_and_op(&s.value, result, MPI_UINT64_T, home, displacement(index), op, exposed_),
+          "MPI_Fetch_and_op");
+  } else {
+    check(MPI_Accumulate(&s.value, 1, MPI_UINT64_T, home, displacement(index), 1, MPI_UINT64_T, op,
+                         exposed_),
+          "MPI_Accumulate");
+  }
+}
+
+void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
+                             rma::word desired, rma::word* result) {
+  slot& s = take(home);
+  s.value = desired;
+  s.compare = expected;
+  check(MPI_Compare_and_swap(&s.value, &s.compare, result, MPI_UINT64_T, home, displacement(index),
+                             exposed_),
+        "MPI_Compare_and_swap");
+  // MPI has no compare-and-swap with a request. One that is posted behind it and changes nothing
+  // (index 0 is never given out, C21) is answered about when it is.
+  if (patient_)
+    check(MPI_Rget_accumulate(nullptr, 0, MPI_UINT64_T, &s.ignored, 1, MPI_UINT64_T, home, 0, 1,
+                              MPI_UINT64_T, MPI_NO_OP, exposed_, &s.request),
+          "MPI_Rget_accumulate");
+}
+
+link::slot& link::take(rma::rank_t home) {
+  if (used_ == slots) complete_all();  // as early as C5 allows
+  slot& s = slots_[used_++];
+  s.home = home;
+  return s;
+}
+
+// Each look serves others as well, so two ranks that wait for each other's answer both get on.
+void link::wait_patiently(rma::rank_t home) {
+  for (std::size_t i = 0; i < used_; ++i)
+    if (slots_[i].home == home)
+      finish(std::exchange(slots_[i].request, MPI_REQUEST_NULL), "MPI_Test");
+}
+
+void link::complete(rma::rank_t home) {
+  const auto posted = [home](const slot& s) { return s.home == home; };
+  if (std::none_of(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(used_), posted))
+    return;
+  if (patient_) wait_patiently(home);
+  // A request only says that the result is here; this is what completes at the target (C7).
+  check(MPI_Win_flush(home, exposed_), "MPI_Win_flush");
+  release(home);
+  // Our later loads come after the answers.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void link::complete_all() {
+  while (used_ > 0) {
+    const rma::rank_t home = slots_[used_ - 1].home;
+    if (home < 0)
+      --used_;
+    else
+      complete(home);
+  }
+}
+
+void link::release(rma::rank_t home) {
+  for (std::size_t i = 0; i < used_; ++i)
+    if (slots_[i].home == home) slots_[i].home = -1;
+  while (used_ > 0 && slots_[used_ - 1].home < 0) --used_;
+}
+
+// A few words go out at once (eagerly) in every MPI; what a library holds back nevertheless waits
+// in this queue, not in the caller (C28).
+void link::send(rma::rank_t to, const rma::message& m) {
+  while (!sent_.empty()) {
+    int done = 0;
+    check(MPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done == 0) break;
+    sent_.pop_front();
+  }
+  outgoing& o = sent_.emplace_back();
+  o.content = {m.body[0], m.body[1], m.body[2], run_};
+  check(MPI_Isend(o.content.data(), words_of_message, MPI_UINT64_T, to, tag, messages_.get(),
+                  &o.request),
+        "MPI_Isend");
+}
+
+bool link::try_receive(rma::message& got) {
+  while (true) {
+    int there = 0;
+    MPI_Status status;
+    check(MPI_Iprobe(MPI_ANY_SOURCE, tag, messages_.get(), &there, &status), "MPI_Iprobe");
+    if (there == 0) return false;
+    envelope content{};
+    check(MPI_Recv(content.data(), words_of_message, MPI_UINT64_T, status.MPI_SOURCE, tag,
+                   messages_.get(), MPI_STATUS_IGNORE),
+          "MPI_Recv");
+    if (content[3] != run_) continue;  // a run before this one left it
+    got = {status.MPI_SOURCE, {content[0], content[1], content[2]}};
+    return true;
+  }
+}
+
+// A probe makes progress, active messages of one-sided operations included, unless it finds what it
+// looks for: both libraries then return at once. So this one looks for what nobody sends.
+void link::progress() {
+  int there = 0;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing, messages_.get(), &there, MPI_STATUS_IGNORE),
+        "MPI_Iprobe");
+}
+
+}  // namespace lockflight::mpi::detail

@@ -1,0 +1,85 @@
+// The MPI side of a port.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "fabric/mpi/calls.hpp"
+
+namespace lockflight::mpi::detail {
+
+/// Whether MPI_Win_flush spins without giving way. Open MPI gives way by itself where mpirun finds
+/// more ranks than cores, and its operations with a request take several times as long then.
+#if defined(OPEN_MPI)
+constexpr bool spins_in_flush = false;
+#else
+constexpr bool spins_in_flush = true;
+#endif
+
+/// Posted operations, messages and progress of one rank. Two ways to complete operations:
+///
+/// - blocking: MPI_Fetch_and_op and its like, then MPI_Win_flush. The quickest where each rank has
+/// a
+///   core of its own.
+/// - patient: operations that have a request, looked at with MPI_Test, giving way between looks;
+/// the
+///   MPI_Win_flush at the end then finds nothing left. MPICH spins inside MPI_Win_flush without
+///   ever giving way; where the target must help and is waiting for our core, every operation would
+///   take a time slice of the kernel.
+class link {
+ public:
+  /// Nobody else's messages are on `messages` but those of earlier links; `run` tells them apart.
+  link(const communicator& messages, MPI_Win exposed, bool patient, rma::word run = 0);
+  /// Waits until messages that are still on their way have left.
+  ~link();
+  link(const link&) = delete;
+  link& operator=(const link&) = delete;
+
+  void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
+            rma::word* result);
+  void post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
+                         rma::word desired, rma::word* result);
+  void complete(rma::rank_t home);
+  void complete_all();
+  [[nodiscard]] bool pending() const { return used_ != 0; }
+
+  void send(rma::rank_t to, const rma::message& m);
+  [[nodiscard]] bool try_receive(rma::message& got);
+
+  /// One step: serves what other ranks want of this one.
+  void progress();
+
+ private:
+  /// An operation's words, which MPI may read until it is complete. A slot is used again after the
+  /// flush of its target.
+  struct slot {
+    rma::word value = 0;
+    rma::word compare = 0;
+    rma::word ignored = 0;  ///< the result of an operation that has none
+    rma::rank_t home = -1;  ///< -1: free
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  /// Three words and the number of the run.
+  using envelope = std::array<rma::word, 4>;
+  struct outgoing {
+    envelope content;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  slot& take(rma::rank_t home);
+  void wait_patiently(rma::rank_t home);
+  void release(rma::rank_t home);
+
+  static constexpr std::size_t slots = 64;
+
+  const communicator& messages_;
+  rma::word run_;
+  MPI_Win exposed_;
+  bool patient_;
+  std::array<slot, slots> slots_;
+  std::size_t used_ = 0;  // slots_[0, used_) may hold operations
+  std::deque<outgoing> sent_;
+};
+
+}  // namespace lockflight::mpi::detail

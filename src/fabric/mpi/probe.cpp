@@ -1,0 +1,150 @@
+// lockflight doctor's measurements: what this MPI does, on this launch.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "fabric/mpi/link.hpp"
+#include "fabric/mpi/segment.hpp"
+#include "fabric/mpi/trial.hpp"
+
+namespace lockflight::mpi {
+namespace {
+
+using detail::check;
+using detail::communicator;
+using detail::meet;
+
+constexpr std::uint32_t words = 64;
+constexpr std::uint32_t counter = 8;
+constexpr int samples = 200;
+
+std::string library_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string line(text, static_cast<std::size_t>(length));
+  line = line.substr(0, line.find('\n'));
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line.substr(0, line.find(", package"));
+}
+
+std::string standard() {
+  int version = 0;
+  int subversion = 0;
+  MPI_Get_version(&version, &subversion);
+  return "MPI " + std::to_string(version) + "." + std::to_string(subversion);
+}
+
+std::string thread_level() {
+  int level = 0;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE     ? "multiple"
+         : level == MPI_THREAD_SERIALIZED ? "serialized"
+         : level == MPI_THREAD_FUNNELED   ? "funneled"
+                                          : "single";
+}
+
+double median(std::vector<double> of) {
+  std::sort(of.begin(), of.end());
+  return of.empty() ? 0 : of[of.size() / 2];
+}
+
+constexpr double us = 1e6;
+
+/// The times of fetch-adds of rank 1 to rank 0, in microseconds, for two seconds at most.
+std::vector<double> timed_fetch_adds(detail::link& l) {
+  constexpr double enough_s = 2;
+  std::vector<double> times;
+  for (const double start = MPI_Wtime();
+       times.size() < samples && MPI_Wtime() - start < enough_s;) {
+    const double asked = MPI_Wtime();
+    rma::word before = 0;
+    l.post(detail::remote_kind::fetch_add, 0, counter, 1, &before);
+    l.complete(0);
+    times.push_back((MPI_Wtime() - asked) * us);
+  }
+  return times;
+}
+
+/// Tells rank 0 what rank 1 measured.
+void tell_first(const communicator& all, double& value) {
+  constexpr int tag = 3;
+  if (all.rank() == 1) check(MPI_Send(&value, 1, MPI_DOUBLE, 0, tag, all.get()), "MPI_Send");
+  if (all.rank() == 0)
+    check(MPI_Recv(&value, 1, MPI_DOUBLE, 1, tag, all.get(), MPI_STATUS_IGNORE), "MPI_Recv");
+}
+
+void measure(const communicator& all, const detail::segment& cells, findings& found) {
+  const bool origin = all.rank() == 1;
+  for (const bool patient : {true, false}) {
+    detail::link l(all, cells.exposed(), patient);
+    meet(all);
+    std::vector<double> times;
+    if (origin) times = timed_fetch_adds(l);
+    double middle = median(times);
+    double longest = times.empty() ? 0 : *std::max_element(times.begin(), times.end());
+    meet(all);
+    tell_first(all, middle);
+    tell_first(all, longest);
+    if (patient) {
+      found.waiting_us = middle;
+    } else {
+      found.plain_flush_us = middle;
+      found.blocked_flush_us = longest;
+    }
+  }
+  // Rank 0 computes, calling nothing, while rank 1 wants something of its memory.
+  constexpr double computed_s = 0.3;
+  found.computed_us = computed_s * us;
+  detail::link l(all, cells.exposed(), /*patient=*/detail::spins_in_flush);
+  meet(all);
+  double longest = 0;
+  if (all.rank() == 0)
+    for (const double end = MPI_Wtime() + computed_s; MPI_Wtime() < end;) continue;
+  if (origin) {
+    const std::vector<double> times = timed_fetch_adds(l);
+    longest = *std::max_element(times.begin(), times.end());
+  }
+  meet(all);
+  tell_first(all, longest);
+  found.computing_us = longest;
+
+  constexpr int probes = 1000;
+  const double start = MPI_Wtime();
+  for (int i = 0; i < probes; ++i) l.progress();
+  found.iprobe_us = (MPI_Wtime() - start) / probes * us;
+  meet(all);
+}
+
+}  // namespace
+
+findings probe() {
+  const communicator all = communicator::duplicate(MPI_COMM_WORLD);
+  const communicator machine = communicator::of_machine(all.get());
+  findings found;
+  found.library = library_version();
+  found.standard = standard();
+  found.thread_level = thread_level();
+  found.ranks = all.size();
+  found.cores = detail::processors_of(machine);
+  found.machines = machine.rank() == 0 ? 1 : 0;
+  detail::combine(all, &found.machines, 1, MPI_INT, MPI_SUM);
+  try {
+    const communicator alone = communicator::split(all.get(), all.rank());
+    detail::segment cells(all, alone, words, /*only_cpu=*/false);
+    cells.clear();
+    found.unified = true;
+    if (all.size() > 1) measure(all, cells, found);
+  } catch (const unavailable&) {
+    return found;  // the same on all ranks: windows are made together
+  }
+  const detail::segment shared(all, machine, words, /*only_cpu=*/true);
+  found.shares_memory = true;
+  const detail::atomicity atomics = detail::try_atomics(all);
+  found.fetch_add_atomic = atomics.fetch_add;
+  found.compare_swap_atomic = atomics.compare_swap;
+  found.mixed_atomic = atomics.mixed;
+  return found;
+}
+
+}  // namespace lockflight::mpi

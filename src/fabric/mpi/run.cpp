@@ -1,0 +1,91 @@
+// A run: who takes part, the body, and the end.
+#include <sched.h>
+
+#include <cstdio>
+#include <ctime>
+#include <string>
+
+#include "fabric/mpi/link.hpp"
+#include "fabric/mpi/venue.hpp"
+
+namespace lockflight::mpi {
+namespace {
+
+using detail::check;
+using detail::communicator;
+
+/// Throws, on all ranks alike, unless there are enough of them.
+void require_ranks(const config& what) {
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  if (initialised == 0)
+    throw unavailable("MPI is not initialised (an mpi::environment initialises it)");
+  int there = 0;
+  MPI_Comm_size(what.communicator ? MPI_Comm_f2c(*what.communicator) : MPI_COMM_WORLD, &there);
+  const int ranks = what.machine.ranks();
+  if (ranks > there)
+    throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
+                                std::to_string(there) + ", the ranks of this launch)");
+}
+
+/// How the ranks of this machine wait.
+wait_policy policy_of(const config& what, const detail::venue& at) {
+  const int cores = what.processors > 0 ? what.processors : at.processors;
+  wait_policy policy = wait_policy::parse(what.waiting, at.machine.size(), cores);
+  // With a core for each rank waiting takes a core, as everywhere in MPI; then no store has to look
+  // for sleepers.
+  if (what.waiting == "auto" && policy.spins > 0) policy.park = false;
+  return policy;
+}
+
+/// Ranks beyond the machine: nobody waits for them, and they take no core from those who run.
+void sleep_until_all_have_come(const communicator& whole) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(whole.get(), &request), "MPI_Ibarrier");
+  const timespec nap{0, 500'000};
+  for (int done = 0;;) {
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return;
+    nanosleep(&nap, nullptr);
+  }
+}
+
+/// The others may wait for this rank for ever: they end with it. What it owns is not given back
+/// before, since that would wait for the others.
+void fail(rma::rank_t rank, const char* what) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "lockflight: rank %d failed: %s\n", rank, what);
+  std::fflush(stderr);
+  constexpr int environment_failed = 3;
+  MPI_Abort(MPI_COMM_WORLD, environment_failed);
+}
+
+}  // namespace
+
+void run_ports(const config& what, const std::function<void(port&)>& body) {
+  require_ranks(what);
+  static_cast<void>(wait_policy::parse(what.waiting, 1, 1));  // or throws
+  std::optional<detail::venue> fresh;
+  detail::venue& at = detail::venue_of(what, fresh);
+  ++at.runs;
+  if (!at.members) return sleep_until_all_have_come(at.whole);
+  const rma::rank_t rank = at.members.rank();
+  const wait_policy policy = policy_of(what, at);
+  at.cells->clear();
+  detail::meet(at.members);
+  try {
+    detail::link link(at.messages, at.cells->exposed(),
+                      /*patient=*/policy.spins == 0 && detail::spins_in_flush, at.runs);
+    port p(rank, what.machine, at.cells->base(), at.only_cpu, policy, link);
+    body(p);
+    p.flush();  // what the body left
+    // Progress goes on until all have returned, since others may still use our cells (C35).
+    detail::meet(at.whole);
+  } catch (const std::exception& e) {
+    fail(rank, e.what());
+  } catch (...) {
+    fail(rank, "an exception of unknown type");
+  }
+}
+
+}  // namespace lockflight::mpi

@@ -1,0 +1,87 @@
+#include "fabric/mpi/segment.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <new>
+
+namespace lockflight::mpi::detail {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+/// Where the cells begin in a rank's piece of shared memory, behind its bell. MPI promises no
+/// alignment, but both sides map whole pages, so all processes of the node come to the same place.
+std::byte* cells_in(void* piece) {
+  const auto at = reinterpret_cast<std::uintptr_t>(piece);
+  const std::size_t skip = round_up(at, alignof(bell)) - at + sizeof(bell);
+  return static_cast<std::byte*>(piece) + skip;
+}
+
+void require_unified(MPI_Win w) {
+  int* model = nullptr;
+  int found = 0;
+  check(MPI_Win_get_attr(w, MPI_WIN_MODEL, &model, &found), "MPI_Win_get_attr");
+  if (found == 0 || *model != MPI_WIN_UNIFIED)
+    throw unavailable(
+        "this MPI's windows have separate memory models: a target's CPU does not see what others "
+        "put (needed: MPI_WIN_UNIFIED)");
+}
+
+}  // namespace
+
+segment::segment(const communicator& all, const communicator& node, std::uint32_t words,
+                 bool only_cpu) {
+  const std::size_t bytes = std::size_t{words} * sizeof(rma::word);
+  const std::size_t piece_bytes = round_up(bytes + 2 * sizeof(bell), page);
+  void* piece = nullptr;
+  MPI_Win shared = MPI_WIN_NULL;
+  check(MPI_Win_allocate_shared(static_cast<MPI_Aint>(piece_bytes), 1, MPI_INFO_NULL, node.get(),
+                                &piece, &shared),
+        "MPI_Win_allocate_shared");
+  shared_ = window(shared);
+  mine_ = cells_in(piece);
+  bytes_ = bytes;
+
+  // Who of all is on this node, and in which order.
+  base_.assign(static_cast<std::size_t>(all.size()), nullptr);
+  std::vector<int> neighbours(static_cast<std::size_t>(node.size()));
+  const int me = all.rank();
+  gather(node, &me, neighbours.data(), MPI_INT);
+  for (int i = 0; i < node.size(); ++i) {
+    MPI_Aint size = 0;
+    int unit = 0;
+    void* at = nullptr;
+    check(MPI_Win_shared_query(shared, i, &size, &unit, &at), "MPI_Win_shared_query");
+    base_[static_cast<std::size_t>(neighbours[static_cast<std::size_t>(i)])] = cells_in(at);
+  }
+
+  if (!only_cpu) {
+    // What the fabric does not need, so that the library need not keep it: no order among
+    // accumulates (C6). All segments are alike.
+    info hints;
+    hints.set("accumulate_ordering", "none").set("same_size", "true").set("same_disp_unit", "true");
+    MPI_Win exposed = MPI_WIN_NULL;
+    check(MPI_Win_create(mine_, static_cast<MPI_Aint>(bytes), sizeof(rma::word), hints.get(),
+                         all.get(), &exposed),
+          "MPI_Win_create");
+    exposed_ = window(exposed);
+    require_unified(exposed);
+    // Nobody ever locks a rank of this window exclusively: the check can be left out.
+    check(MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed), "MPI_Win_lock_all");
+  }
+}
+
+void segment::clear() {
+  new (mine_ - sizeof(bell)) bell;
+  std::memset(mine_, 0, bytes_);
+  // Whoever learns from us that the zeroes are there finds them.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
+}
+
+segment::~segment() {
+  if (exposed_) MPI_Win_unlock_all(exposed_.get());
+}
+
+}  // namespace lockflight::mpi::detail

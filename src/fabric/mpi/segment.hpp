@@ -1,0 +1,40 @@
+// The memory of a run: each rank's cells, shared within its node, exposed to the others.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "fabric/mpi/calls.hpp"
+
+namespace lockflight::mpi::detail {
+
+/// Collective over its ranks, as is its destruction.
+class segment {
+ public:
+  /// `node` holds those of `all` that share memory and may use it; `only_cpu` makes no MPI window
+  /// for the rest, since there is none. Throws `unavailable` without MPI_WIN_UNIFIED.
+  segment(const communicator& all, const communicator& node, std::uint32_t words, bool only_cpu);
+  ~segment();
+  segment(const segment&) = delete;
+  segment& operator=(const segment&) = delete;
+
+  /// Makes this rank's cells zeroes (C22), which MPI does not promise of fresh memory either.
+  /// Before anybody uses them all ranks must have called it and met.
+  void clear();
+
+  /// [rank]: where its cells lie in this process, null on other nodes. A bell lies in front of
+  /// them.
+  [[nodiscard]] const std::vector<std::byte*>& base() const { return base_; }
+  /// The cells of all ranks in words, under one lock_all epoch; MPI_WIN_NULL if only the CPU is
+  /// used.
+  [[nodiscard]] MPI_Win exposed() const { return exposed_.get(); }
+
+ private:
+  window shared_;
+  window exposed_;
+  std::vector<std::byte*> base_;
+  std::byte* mine_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lockflight::mpi::detail

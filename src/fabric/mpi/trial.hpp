@@ -1,0 +1,22 @@
+// Short trials of what an MPI does.
+#pragma once
+
+#include "fabric/mpi/calls.hpp"
+
+namespace lockflight::mpi::detail {
+
+/// Which read-modify-writes lost nothing while all ranks of `all` did them on one word.
+struct atomicity {
+  bool fetch_add = false;
+  bool compare_swap = false;
+  bool mixed = false;  ///< sum, replace and compare-and-swap on one word
+};
+
+/// Collective; the same on all ranks. Some milliseconds.
+[[nodiscard]] atomicity try_atomics(const communicator& all);
+
+/// The hardware threads that the ranks of a machine may use together, however each is bound.
+/// Collective over `machine`.
+[[nodiscard]] int processors_of(const communicator& machine);
+
+}  // namespace lockflight::mpi::detail

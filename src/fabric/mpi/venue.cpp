@@ -1,0 +1,112 @@
+#include "fabric/mpi/venue.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <list>
+#include <string>
+
+#include "fabric/mpi/trial.hpp"
+
+namespace lockflight::mpi::detail {
+namespace {
+
+/// See choose_component (environment.cpp); here somebody else has initialised MPI.
+void refuse_broken_component([[maybe_unused]] const communicator& all) {
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
+  const communicator machine = communicator::of_machine(all.get());
+  const char* const given = std::getenv("OMPI_MCA_osc");
+  const std::string components = given != nullptr ? given : "";
+  const bool excludes = components.find('^') != std::string::npos;
+  const bool names_rdma = components.find("rdma") != std::string::npos;
+  const bool uses_rdma = components.empty() || names_rdma != excludes;
+  if (!holds_on_all(all, machine.size() != all.size() || !uses_rdma))
+    throw unavailable(
+        "Open MPI 4.1's component osc/rdma crashes on compare-and-swap where all ranks are on one "
+        "machine (accepted: OMPI_MCA_osc=sm,pt2pt in the environment of mpirun)");
+#endif
+}
+
+/// Throws unless this MPI keeps read-modify-writes atomic.
+void require_atomics(const communicator& all) {
+  static bool tried = false;  // a rank may have been in runs that others were not in
+  if (holds_on_all(all, tried)) return;
+  refuse_broken_component(all);
+  const atomicity found = try_atomics(all);
+  tried = true;
+  if (!found.fetch_add || !found.compare_swap || !found.mixed)
+    throw unavailable(
+        "this MPI's one-sided read-modify-writes are not atomic: a trial lost some (lockflight "
+        "doctor --fabric mpi says which)");
+}
+
+/// What makes two runs alike enough for one venue.
+struct key {
+  std::vector<int> node_of;
+  std::uint32_t words = 0;
+  bool shared_nodes = false;
+  friend bool operator==(const key&, const key&) = default;
+};
+
+struct kept {
+  key of;
+  venue is;
+  kept(key k, const config& what)
+      : of(std::move(k)), is(communicator::duplicate(MPI_COMM_WORLD), what) {}
+};
+
+/// The one used last comes first. All ranks of MPI_COMM_WORLD have the same.
+std::list<kept>& all_kept() {
+  static std::list<kept> all;
+  return all;
+}
+constexpr std::size_t most_kept = 24;
+
+}  // namespace
+
+venue::venue(communicator all, const config& what) : whole(std::move(all)) {
+  const rma::topology& t = what.machine;
+  if (t.nodes() > 1) require_atomics(whole);
+  members = communicator::split(whole.get(), whole.rank() < t.ranks() ? 0 : -1);
+  // Ranks beyond the machine learn here whether the others can run.
+  const auto refuse_unless = [this](bool holds, const char* why) {
+    if (!holds_on_all(whole, holds)) throw std::invalid_argument(why);
+  };
+  constexpr const char* spans =
+      "a node of the machine given spans several machines of this launch, whose memory cannot be "
+      "shared (accepted: levels whose nodes keep to one)";
+  if (!members) {
+    refuse_unless(true, spans);
+    return;
+  }
+  messages = communicator::duplicate(members.get());
+  machine = communicator::of_machine(members.get());
+  processors = processors_of(machine);
+  const auto& node_of = t.nodes_of_ranks();
+  const int mine = t.node_of(members.rank());
+  const bool together = what.shared_nodes && holds_on_all(members, machine.size() == t.ranks());
+  only_cpu = t.nodes() == 1 || together;
+  node = communicator::split(machine.get(), together ? 0 : mine);
+  const auto expected = together ? t.ranks() : std::count(node_of.begin(), node_of.end(), mine);
+  refuse_unless(node.size() == expected, spans);
+  cells.emplace(members, node, what.words_per_rank, only_cpu);
+}
+
+venue& venue_of(const config& what, std::optional<venue>& fresh) {
+  if (what.communicator)
+    return fresh.emplace(communicator::duplicate(MPI_Comm_f2c(*what.communicator)), what);
+  std::list<kept>& all = all_kept();
+  key wanted{what.machine.nodes_of_ranks(), what.words_per_rank, what.shared_nodes};
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const kept& k) { return k.of == wanted; });
+  if (at != all.end()) {
+    all.splice(all.begin(), all, at);
+  } else {
+    if (all.size() == most_kept) all.pop_back();
+    all.emplace_front(std::move(wanted), what);
+  }
+  return all.front().is;
+}
+
+void forget_venues() { all_kept().clear(); }
+
+}  // namespace lockflight::mpi::detail

@@ -1,0 +1,42 @@
+// main() of the tests that mpirun starts. All ranks run the same tests in the same order; rank 0
+// says how they went, the others only what failed. A body that throws ends the launch (C36).
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "support/mpi_fabrics.hpp"
+
+namespace {
+
+/// Prints failures of a rank whose other output nobody needs.
+class only_failures : public testing::EmptyTestEventListener {
+ public:
+  explicit only_failures(int rank) : rank_(rank) {}
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank_,
+                 result.file_name() != nullptr ? result.file_name() : "?", result.line_number(),
+                 result.message());
+  }
+
+ private:
+  int rank_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace test = lockflight::test;
+  // Files that are compiled for this binary too hold tests of other fabrics, which start processes.
+  GTEST_FLAG_SET(filter, "*/mpi_*");
+  testing::InitGoogleTest(&argc, argv);
+  const lockflight::mpi::environment mpi;
+  test::mpi_nodes::most_ranks = test::mpi_shared::most_ranks = mpi.size();
+  if (mpi.rank() != 0) {
+    testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new only_failures(mpi.rank()));
+  }
+  const bool passed = RUN_ALL_TESTS() == 0;
+  return mpi.all(passed) ? 0 : 1;
+}
