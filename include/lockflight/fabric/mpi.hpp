@@ -73,6 +73,11 @@ class port {
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
 
+  /// What is done besides while this rank waits, between two looks and many times a millisecond. It
+  /// may let other threads use the port meanwhile: nothing is pending then (C9). Must outlive the
+  /// port.
+  void while_waiting(const std::function<void()>& hook) { hook_ = &hook; }
+
   // ---- posted ----
 
   template <class Cell>
@@ -285,6 +290,7 @@ class port {
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
+  const std::function<void()>* hook_ = nullptr;
 };
 
 /// MPI for as long as this lives: initialises it unless somebody has, and finalises what it has
@@ -341,6 +347,30 @@ inline void run(const config& what, const std::function<void(rma::participant<po
     body(me);
   });
 }
+
+/// A port for as long as this lives: what a run makes for the length of its body, for programs that
+/// have no body to give, such as the drop-in. Collective over the communicator, as is its end;
+/// nobody may use the port when the first rank has begun to end.
+class membership {
+ public:
+  /// Throws as run_ports does. All ranks of the communicator are the machine's.
+  explicit membership(config what);
+  ~membership();
+  membership(const membership&) = delete;
+  membership& operator=(const membership&) = delete;
+
+  [[nodiscard]] port& access();
+  [[nodiscard]] const rma::topology& machine() const;
+
+ private:
+  struct parts;
+  std::unique_ptr<parts> parts_;
+};
+
+/// The machine that a communicator, as MPI_Comm_c2f gives it, stands for: its nodes are the ranks
+/// that can share memory, as many on each as there are. LOCKFLIGHT_MPI_NODES=k cuts every machine's
+/// ranks into k nodes, for tests. Collective.
+[[nodiscard]] rma::topology nodes_of(int communicator);
 
 /// Says what failed, on standard error, and ends the launch with exit code 3. For what only one
 /// rank sees.

@@ -23,7 +23,8 @@ class window_door {
  public:
   using cells = typename rooms<Port>::cells;
 
-  window_door(rma::participant<Port>& me, const cells& window) : rooms_(me, window) {}
+  window_door(rma::participant<Port>& me, const cells& window)
+      : port_(me.port()), rooms_(me, window) {}
 
   void lock_all() { rooms_.enter(room::second); }
   void unlock_all() { rooms_.leave(room::second); }
@@ -31,15 +32,22 @@ class window_door {
   // Once for all exclusive locks that the participant holds: who holds one and wants another must
   // not stand behind a lock_all that waits for it to leave.
   void enter() {
-    if (exclusive_++ == 0) rooms_.enter(room::first);
+    // A participant may be several threads, one of which is at the port while the others wait.
+    while (on_the_way_in_) port_.pause(0);
+    if (exclusive_++ > 0) return;
+    on_the_way_in_ = true;
+    rooms_.enter(room::first);
+    on_the_way_in_ = false;
   }
   void leave() {
     if (--exclusive_ == 0) rooms_.leave(room::first);
   }
 
  private:
+  Port& port_;
   rooms<Port> rooms_;
   int exclusive_ = 0;
+  bool on_the_way_in_ = false;
 };
 
 /// One participant's lock on one target of a window.

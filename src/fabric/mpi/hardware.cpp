@@ -90,6 +90,20 @@ hardware discover(int ranks) {
   return {rma::topology(std::move(levels), has_nodes != 0 ? 2 : 1), std::move(names)};
 }
 
+rma::topology nodes_of(int communicator_handle) {
+  const communicator whole = communicator::duplicate(MPI_Comm_f2c(communicator_handle));
+  const communicator machine = communicator::of_machine(whole.get());
+  const int part = machine.rank() * synthetic_nodes() / machine.size();
+  const communicator node = communicator::split(machine.get(), part);
+  int first = whole.rank();
+  detail::tell(node, &first, 1, MPI_INT);
+  std::vector<int> node_of = gathered(whole, first);
+  if (std::all_of(node_of.begin(), node_of.end(), [](int n) { return n == 0; }))
+    return rma::topology::flat(whole.size());
+  std::vector<int> root(node_of.size(), 0);
+  return rma::topology({std::move(root), std::move(node_of)}, 2);
+}
+
 // ---- memory that the ranks of a machine share ----
 
 struct machine_memory::handles {

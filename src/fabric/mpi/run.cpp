@@ -28,16 +28,6 @@ void require_ranks(const config& what) {
                                 std::to_string(there) + ", the ranks of this launch)");
 }
 
-/// How the ranks of this machine wait.
-wait_policy policy_of(const config& what, const detail::venue& at) {
-  const int cores = what.processors > 0 ? what.processors : at.processors;
-  wait_policy policy = wait_policy::parse(what.waiting, at.machine.size(), cores);
-  // With a core for each rank waiting takes a core, as everywhere in MPI; then no store has to look
-  // for sleepers.
-  if (what.waiting == "auto" && policy.spins > 0) policy.park = false;
-  return policy;
-}
-
 /// Ranks beyond the machine: nobody waits for them, and they take no core from those who run.
 void sleep_until_all_have_come(const communicator& whole) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -70,7 +60,7 @@ void run_ports(const config& what, const std::function<void(port&)>& body) {
   ++at.runs;
   if (!at.members) return sleep_until_all_have_come(at.whole);
   const rma::rank_t rank = at.members.rank();
-  const wait_policy policy = policy_of(what, at);
+  const wait_policy policy = detail::policy_of(what, at);
   at.cells->clear();
   detail::meet(at.members);
   try {

@@ -107,6 +107,15 @@ venue& venue_of(const config& what, std::optional<venue>& fresh) {
   return all.front().is;
 }
 
+wait_policy policy_of(const config& what, const venue& at) {
+  const int cores = what.processors > 0 ? what.processors : at.processors;
+  wait_policy policy = wait_policy::parse(what.waiting, at.machine.size(), cores);
+  // With a core for each rank waiting takes a core, as everywhere in MPI; then no store has to look
+  // for sleepers.
+  if (what.waiting == "auto" && policy.spins > 0) policy.park = false;
+  return policy;
+}
+
 void forget_venues() { all_kept().clear(); }
 
 }  // namespace lockflight::mpi::detail

@@ -27,6 +27,9 @@ struct venue {
 /// kept: making windows takes many rounds of messages. `fresh` takes one that cannot be kept.
 [[nodiscard]] venue& venue_of(const config& what, std::optional<venue>& fresh);
 
+/// How the ranks of this machine wait.
+[[nodiscard]] wait_policy policy_of(const config& what, const venue& at);
+
 /// Gives back all that is kept. Collective; before MPI is finalised.
 void forget_venues();
 

@@ -41,8 +41,10 @@ void port::waiter::step() {
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
   // Between nodes it is the progress that brings what is awaited: every look makes some.
-  if (!port_.only_cpu_ || step % looks_between_progress == looks_between_progress - 1)
+  if (!port_.only_cpu_ || step % looks_between_progress == looks_between_progress - 1) {
     port_.link_.progress();
+    if (port_.hook_ != nullptr) (*port_.hook_)();
+  }
   if (step < policy.spins) return relax();
   if (step < std::uint64_t{policy.spins} + policy.yields || !port_.rings_) {
     sched_yield();
@@ -73,6 +75,7 @@ void port::waiter::sleep() {
   syscall(SYS_futex, &port_.bell_of(home_).rung, FUTEX_WAIT, ticket_, &longest_sleep, nullptr, 0);
   disarm();
   port_.link_.progress();
+  if (port_.hook_ != nullptr) (*port_.hook_)();
 }
 
 void port::wake(detail::bell& b) {
@@ -85,7 +88,10 @@ void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint32_t looks_between_yields = 64;
   const bool crowded = waiting_.spins == 0;
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
-  if (!only_cpu_ || every_so_often || nanoseconds >= worth_sleeping) link_.progress();
+  if (!only_cpu_ || every_so_often || nanoseconds >= worth_sleeping) {
+    link_.progress();
+    if (hook_ != nullptr) (*hook_)();
+  }
   if (only_cpu_ && nanoseconds >= worth_sleeping) {
     const timespec t{static_cast<time_t>(nanoseconds / 1'000'000'000),
                      static_cast<long>(nanoseconds % 1'000'000'000)};

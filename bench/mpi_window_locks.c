@@ -1,0 +1,108 @@
+/* How many locks of a window all ranks together get in a second, with whatever MPI_Win_lock there
+ * is: the MPI's own, or the drop-in's under LD_PRELOAD.
+ *
+ * usage: mpi_window_locks exclusive|shared|lock_all|never SECONDS
+ *   exclusive  everybody locks rank 0 exclusively and adds 1 to a counter there
+ *   shared     the same, but 98 of 100 locks are shared, and get it
+ *   lock_all   MPI_Win_lock_all, MPI_Win_unlock_all, nothing in between
+ *   never      no lock: puts and fences
+ *
+ * Prints one number, and fails if an addition was lost.
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t* counter;
+static MPI_Win win;
+static uint64_t additions = 0;
+
+static void exclusive(void) {
+  uint64_t value = 0;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+  MPI_Get(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_flush(0, win);
+  ++value;
+  MPI_Put(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_unlock(0, win);
+  ++additions;
+}
+
+static void shared_mostly(void) {
+  static unsigned turn = 0;
+  uint64_t value = 0;
+  if (++turn % 50 == 0) {
+    exclusive();
+    return;
+  }
+  MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+  MPI_Get(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_unlock(0, win);
+}
+
+static void all(void) {
+  MPI_Win_lock_all(0, win);
+  MPI_Win_unlock_all(win);
+}
+
+static void never(void) {
+  static const uint64_t value = 1;
+  MPI_Put(&value, 1, MPI_UINT64_T, 0, 1, 1, MPI_UINT64_T, win);
+  MPI_Win_fence(0, win);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const char* const what = argc > 1 ? argv[1] : "";
+  const double seconds = argc > 2 ? atof(argv[2]) : 1;
+  void (*once)(void) = strcmp(what, "exclusive") == 0  ? exclusive
+                       : strcmp(what, "shared") == 0   ? shared_mostly
+                       : strcmp(what, "lock_all") == 0 ? all
+                       : strcmp(what, "never") == 0    ? never
+                                                       : NULL;
+  if (once == NULL || !(seconds > 0)) {
+    fprintf(stderr, "usage: mpi_window_locks exclusive|shared|lock_all|never SECONDS\n");
+    MPI_Finalize();
+    return 2;
+  }
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Win_allocate(2 * sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
+                   &win);
+  counter[0] = counter[1] = 0;
+  MPI_Win_fence(0, win);
+  uint64_t times = 0;
+  const double begun = MPI_Wtime();
+  if (once == never) {
+    /* Fences are collective: rank 0 says when it is over. */
+    for (int go = 1; go;) {
+      for (int i = 0; i < 100; ++i, ++times) never();
+      go = MPI_Wtime() - begun < seconds;
+      MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+  } else {
+    for (; MPI_Wtime() - begun < seconds; ++times) once();
+  }
+  const double took = MPI_Wtime() - begun;
+  MPI_Barrier(MPI_COMM_WORLD);
+
+  double rate = (double)times / took;
+  MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &additions, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  int lost = 0;
+  if (rank == 0) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    lost = counter[0] != additions;
+    MPI_Win_unlock(0, win);
+    printf("%.1f\n", rate);
+    if (lost)
+      fprintf(stderr, "mpi_window_locks: %llu additions, the counter says %llu\n",
+              (unsigned long long)additions, (unsigned long long)counter[0]);
+  }
+  MPI_Bcast(&lost, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Win_free(&win);
+  MPI_Finalize();
+  return lost ? 1 : 0;
+}

@@ -1,0 +1,28 @@
+// What the environment and a window's info say.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+namespace lockflight::mpi_preload {
+
+/// Read once, when MPI is initialised.
+struct settings {
+  bool off = false;         ///< LOCKFLIGHT_MPI_OFF: every call goes to MPI as it came
+  bool statistics = false;  ///< LOCKFLIGHT_MPI_STATS: a table for each window at the end
+  double hang_seconds = 0;  ///< LOCKFLIGHT_MPI_HANG: tell who waits longer; 0: never
+  std::string scheme;       ///< LOCKFLIGHT_MPI_LOCK: for windows whose info names none
+};
+
+[[nodiscard]] const settings& environment();
+
+/// The scheme for a window: its info key lockflight_lock, its info key passive_sync_mode, the
+/// environment, else the default. A name that is not known is warned of once, on rank 0 of
+/// MPI_COMM_WORLD, and the next of these is taken.
+[[nodiscard]] std::string scheme_of(MPI_Info info);
+
+/// The SCC paper's word for what a scheme does, for MPI_Win_get_info.
+[[nodiscard]] const char* sync_mode_of(const std::string& scheme);
+
+}  // namespace lockflight::mpi_preload

@@ -1,0 +1,83 @@
+#include "mpi_preload/statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace lockflight::mpi_preload {
+namespace {
+
+std::string& kept() {
+  static std::string text;
+  return text;
+}
+
+}  // namespace
+
+const char* to_string(lock_kind k) {
+  switch (k) {
+    case lock_kind::exclusive:
+      return "exclusive";
+    case lock_kind::shared:
+      return "shared";
+    case lock_kind::all:
+      return "all";
+  }
+  return "";
+}
+
+std::string tell(const window_statistics& mine, const std::string& window,
+                 const std::string& scheme, MPI_Comm group) {
+  int rank = 0;
+  int ranks = 0;
+  PMPI_Comm_rank(group, &rank);
+  PMPI_Comm_size(group, &ranks);
+  window_statistics sum = mine;
+  const auto total = [&](const void* from, void* to, int count, MPI_Datatype type, MPI_Op op) {
+    PMPI_Reduce(from, to, count, type, op, 0, group);
+  };
+  total(mine.locks.data(), sum.locks.data(), lock_kinds, MPI_UINT64_T, MPI_SUM);
+  total(mine.waited_s.data(), sum.waited_s.data(), lock_kinds, MPI_DOUBLE, MPI_SUM);
+  total(&mine.longest_wait_s, &sum.longest_wait_s, 1, MPI_DOUBLE, MPI_MAX);
+  total(mine.handoffs.data(), sum.handoffs.data(), static_cast<int>(mine.handoffs.size()),
+        MPI_UINT64_T, MPI_SUM);
+  // Who waited for whom most: each says its own most, the largest wins.
+  const auto most = std::max_element(mine.waited_for.begin(), mine.waited_for.end());
+  struct {
+    int count;
+    int rank;
+  } my_most{most == mine.waited_for.end() ? 0 : static_cast<int>(*most), rank}, of_all{0, 0};
+  PMPI_Allreduce(&my_most, &of_all, 1, MPI_2INT, MPI_MAXLOC, group);
+  int whom = static_cast<int>(most - mine.waited_for.begin());
+  PMPI_Bcast(&whom, 1, MPI_INT, of_all.rank, group);
+  if (rank != 0) return "";
+
+  std::string text =
+      fmt::format("lockflight: window {}, {} ranks, lock {}\n", window, ranks, scheme);
+  text += fmt::format("  {:<10} {:>12} {:>14} {:>14}\n", "lock", "times", "waited s", "mean us");
+  for (int k = 0; k < lock_kinds; ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    if (sum.locks[i] == 0) continue;
+    text += fmt::format("  {:<10} {:>12} {:>14.6f} {:>14.3f}\n",
+                        to_string(static_cast<lock_kind>(k)), sum.locks[i], sum.waited_s[i],
+                        1e6 * sum.waited_s[i] / static_cast<double>(sum.locks[i]));
+  }
+  text += fmt::format("  longest wait {:.6f} s\n", sum.longest_wait_s);
+  text += "  handoffs by level, the whole machine first:";
+  for (const std::uint64_t n : sum.handoffs) text += fmt::format(" {}", n);
+  text += '\n';
+  if (of_all.count > 0)
+    text += fmt::format("  rank {} waited for rank {} most: {} times\n", of_all.rank, whom,
+                        of_all.count);
+  return text;
+}
+
+void keep_for_the_end(const std::string& text) { kept() += text; }
+
+void print_what_was_kept() {
+  std::fputs(kept().c_str(), stderr);
+  kept().clear();
+}
+
+}  // namespace lockflight::mpi_preload

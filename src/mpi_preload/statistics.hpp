@@ -1,0 +1,34 @@
+// What LOCKFLIGHT_MPI_STATS counts.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockflight::mpi_preload {
+
+enum class lock_kind : std::uint8_t { exclusive, shared, all };
+constexpr int lock_kinds = 3;
+[[nodiscard]] const char* to_string(lock_kind k);
+
+/// One process's counts of one window.
+struct window_statistics {
+  std::array<std::uint64_t, lock_kinds> locks{};
+  std::array<double, lock_kinds> waited_s{};
+  double longest_wait_s = 0;
+  std::vector<std::uint64_t> handoffs;  ///< [level - 1]: the last holder shares that level with us
+  std::vector<std::uint32_t> waited_for;  ///< [rank]: it had the lock when we came for it
+};
+
+/// Adds up all ranks' counts and says them; the text is empty but on rank 0. Collective.
+[[nodiscard]] std::string tell(const window_statistics& mine, const std::string& window,
+                               const std::string& scheme, MPI_Comm group);
+
+/// Kept until MPI_Finalize, which prints it.
+void keep_for_the_end(const std::string& text);
+void print_what_was_kept();
+
+}  // namespace lockflight::mpi_preload

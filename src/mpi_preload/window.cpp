@@ -1,0 +1,240 @@
+#include "mpi_preload/window.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include "mpi_preload/settings.hpp"
+
+namespace lockflight::mpi_preload {
+namespace {
+
+// With MPI_THREAD_MULTIPLE threads of a process share its side of a window. One is in here at a
+// time; who waits lets the others in between two looks, and the port has nothing pending then (C9).
+std::mutex one_at_a_time;
+bool many_threads = false;
+
+class [[nodiscard]] entry {
+ public:
+  entry() {
+    if (many_threads) one_at_a_time.lock();
+  }
+  ~entry() {
+    if (many_threads) one_at_a_time.unlock();
+  }
+  entry(const entry&) = delete;
+  entry& operator=(const entry&) = delete;
+};
+
+[[nodiscard]] mpi::config config_for(MPI_Comm group, const std::string& scheme) {
+  const int handle = PMPI_Comm_c2f(group);
+  rma::topology machine = mpi::nodes_of(handle);
+  // Beyond the locks: who holds, and who held.
+  const std::uint32_t words = words_of(scheme, machine) + 2 * rma::line_words;
+  return {.machine = std::move(machine),
+          .waiting = many_threads ? "yield" : "auto",
+          .words_per_rank = words,
+          .communicator = handle};
+}
+
+[[nodiscard]] std::string name_of(MPI_Win win) {
+  char name[MPI_MAX_OBJECT_NAME] = {};
+  int length = 0;
+  PMPI_Win_get_name(win, name, &length);
+  return length > 0 ? "'" + std::string(name, static_cast<std::size_t>(length)) + "'"
+                    : "without a name";
+}
+
+}  // namespace
+
+void note_threads() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  many_threads = level == MPI_THREAD_MULTIPLE;
+}
+
+window::window(MPI_Win of, MPI_Comm group, const std::string& scheme)
+    : win_(of),
+      group_(group),
+      name_(scheme),
+      members_(config_for(group, scheme)),
+      me_(members_.access(), words_of(scheme, members_.machine()) + 2 * rma::line_words),
+      locks_(make_scheme(scheme, me_)),
+      hook_([this] {
+        tell_if_it_hangs();
+        give_way();
+      }),
+      held_(static_cast<std::size_t>(members_.machine().ranks()), epoch::none),
+      observed_(environment().statistics || environment().hang_seconds > 0) {
+  holder_ = me_.cells().take<rma::plain_cell>(1);
+  last_ = me_.cells().take<rma::plain_cell>(1);
+  counted_.handoffs.resize(static_cast<std::size_t>(members_.machine().levels()));
+  counted_.waited_for.resize(held_.size());
+  if (many_threads || observed_) members_.access().while_waiting(hook_);
+}
+
+window::~window() { static_cast<void>(make_way_for_active_target()); }
+
+// ---- MPI's calls ----
+
+int window::open() {
+  if (open_) [[likely]]
+    return MPI_SUCCESS;
+  const int opened = PMPI_Win_lock_all(MPI_MODE_NOCHECK, win_);
+  open_ = opened == MPI_SUCCESS;
+  return opened;
+}
+
+int window::make_way_for_active_target() {
+  const entry in;
+  if (!open_ || targets_held_ > 0 || all_ != epoch::none) return MPI_SUCCESS;
+  open_ = false;
+  return PMPI_Win_unlock_all(win_);
+}
+
+// MPI's epoch first: if it refuses (a fence or PSCW epoch is open), nothing was taken.
+int window::lock(int type, int target, int assertion) {
+  const entry in;
+  if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED) return MPI_ERR_LOCKTYPE;
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return MPI_ERR_RANK;
+  epoch& here = held_[static_cast<std::size_t>(target)];
+  if (here != epoch::none || all_ != epoch::none) return MPI_ERR_RMA_SYNC;
+  const int opened = open();
+  if (opened != MPI_SUCCESS) return opened;
+  const bool exclusive = type == MPI_LOCK_EXCLUSIVE;
+  // Before the wait: another thread of ours that comes for this target makes a mistake.
+  here = exclusive ? epoch::exclusive : epoch::shared;
+  ++targets_held_;
+  if ((assertion & MPI_MODE_NOCHECK) != 0)
+    here = epoch::unchecked;
+  else if (exclusive)
+    acquire(lock_kind::exclusive, target, [&] { locks_->lock(target); });
+  else
+    acquire(lock_kind::shared, target, [&] { locks_->lock_shared(target); });
+  return MPI_SUCCESS;
+}
+
+// The epoch's operations are complete at the target before anybody else may come.
+int window::unlock(int target) {
+  const entry in;
+  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return MPI_ERR_RANK;
+  epoch& here = held_[static_cast<std::size_t>(target)];
+  if (here == epoch::none) return MPI_ERR_RMA_SYNC;
+  const int completed = PMPI_Win_flush(target, win_);
+  switch (std::exchange(here, epoch::none)) {
+    case epoch::exclusive:
+      released(lock_kind::exclusive, target);
+      locks_->unlock(target);
+      break;
+    case epoch::shared:
+      locks_->unlock_shared(target);
+      break;
+    default:
+      break;
+  }
+  --targets_held_;
+  return completed;
+}
+
+int window::lock_all(int assertion) {
+  const entry in;
+  if (all_ != epoch::none || targets_held_ > 0) return MPI_ERR_RMA_SYNC;
+  const int opened = open();
+  if (opened != MPI_SUCCESS) return opened;
+  all_ = epoch::shared;
+  if ((assertion & MPI_MODE_NOCHECK) != 0)
+    all_ = epoch::unchecked;
+  else
+    acquire(lock_kind::all, -1, [&] { locks_->lock_all(); });
+  return MPI_SUCCESS;
+}
+
+int window::unlock_all() {
+  const entry in;
+  if (all_ == epoch::none) return MPI_ERR_RMA_SYNC;
+  const int completed = PMPI_Win_flush_all(win_);
+  if (std::exchange(all_, epoch::none) == epoch::shared) locks_->unlock_all();
+  return completed;
+}
+
+// ---- who waits, and for whom ----
+
+template <class Acquire>
+void window::acquire(lock_kind kind, int target, Acquire how) {
+  if (!observed_) return how();
+  note_holder(kind, target);
+  wait now{.kind = kind, .target = target, .since = PMPI_Wtime()};
+  wait* const before = std::exchange(waiting_, &now);
+  how();
+  waiting_ = before;
+  const double waited = PMPI_Wtime() - now.since;
+  const auto k = static_cast<std::size_t>(kind);
+  ++counted_.locks[k];
+  counted_.waited_s[k] += waited;
+  counted_.longest_wait_s = std::max(counted_.longest_wait_s, waited);
+  if (kind != lock_kind::exclusive) return;
+  const rma::word last = rma::get_now(me_.port(), last_.at(target));
+  if (last != 0 && static_cast<int>(last) - 1 != me_.rank())
+    ++counted_.handoffs[static_cast<std::size_t>(
+        me_.machine().common_level(static_cast<rma::rank_t>(last) - 1, me_.rank()) - 1)];
+  rma::put_now(me_.port(), holder_.at(target), static_cast<rma::word>(me_.rank()) + 1);
+}
+
+void window::released(lock_kind kind, int target) {
+  if (!observed_ || kind != lock_kind::exclusive) return;
+  me_.port().put(holder_.at(target), 0);
+  me_.port().put(last_.at(target), static_cast<rma::word>(me_.rank()) + 1);
+  me_.port().flush(target);
+}
+
+void window::note_holder(lock_kind kind, int target) {
+  if (kind == lock_kind::all) return;
+  const rma::word holder = rma::get_now(me_.port(), holder_.at(target));
+  if (holder != 0) ++counted_.waited_for[static_cast<std::size_t>(holder - 1)];
+}
+
+void window::tell_if_it_hangs() {
+  const double limit = environment().hang_seconds;
+  if (limit <= 0 || waiting_ == nullptr || waiting_->told) return;
+  const double waited = PMPI_Wtime() - waiting_->since;
+  if (waited < limit) return;
+  waiting_->told = true;
+  std::string who = "whom, nobody has noted";
+  const wait what = *waiting_;
+  if (what.target >= 0) {
+    // On another node's target this takes a round trip; we are waiting anyway.
+    const rma::word holder = rma::get_now(me_.port(), holder_.at(what.target));
+    who = holder != 0 ? "rank " + std::to_string(holder - 1) + ", which holds it exclusively"
+                      : "those who share it or have locked all";
+  } else {
+    for (std::size_t t = 0; t < held_.size(); ++t) {
+      const rma::word holder = rma::get_now(me_.port(), holder_.at(static_cast<rma::rank_t>(t)));
+      if (holder == 0) continue;
+      who = "rank " + std::to_string(holder - 1) + ", which holds target " + std::to_string(t);
+      break;
+    }
+  }
+  const std::string on = what.target >= 0 ? "target " + std::to_string(what.target) : "all targets";
+  std::fprintf(
+      stderr, "lockflight: rank %d has waited %.0f s for a%s lock on %s of the window %s, for %s\n",
+      me_.rank(), waited, what.kind == lock_kind::exclusive ? "n exclusive" : " shared", on.c_str(),
+      name_of(win_).c_str(), who.c_str());
+}
+
+void window::give_way() {
+  if (!many_threads) return;
+  wait* const mine = waiting_;
+  one_at_a_time.unlock();
+  sched_yield();
+  one_at_a_time.lock();
+  waiting_ = mine;
+}
+
+std::string window::summary() const { return tell(counted_, name_of(win_), name_, group_); }
+
+}  // namespace lockflight::mpi_preload

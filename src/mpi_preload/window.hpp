@@ -1,0 +1,84 @@
+// A window whose passive-target synchronisation is ours.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockflight/fabric/mpi.hpp"
+#include "mpi_preload/scheme.hpp"
+#include "mpi_preload/statistics.hpp"
+
+namespace lockflight::mpi_preload {
+
+/// The locks beside a window of MPI: this process's side of them, and which epochs it has open.
+///
+/// For MPI the window is in one epoch, lock_all with MPI_MODE_NOCHECK, from the first lock on: that
+/// somebody else sees to the exclusion. So its data operations and flushes stay MPI's, and a lock
+/// costs nothing but ours. Active-target calls end that epoch, and the next lock opens it again.
+class window {
+ public:
+  /// Collective over the window's group. Throws mpi::unavailable or std::exception.
+  window(MPI_Win of, MPI_Comm group, const std::string& scheme);
+  /// Collective.
+  ~window();
+  window(const window&) = delete;
+  window& operator=(const window&) = delete;
+
+  // MPI's calls, with MPI's error classes as results.
+  int lock(int type, int target, int assertion);
+  int unlock(int target);
+  int lock_all(int assertion);
+  int unlock_all();
+  /// Before a fence, or MPI_Win_start or _post: MPI's own epoch ends if nobody here holds a lock.
+  int make_way_for_active_target();
+
+  [[nodiscard]] const std::string& scheme_name() const { return name_; }
+  /// What was counted, of all ranks; the text is rank 0's. Collective.
+  [[nodiscard]] std::string summary() const;
+
+ private:
+  enum class epoch : std::uint8_t { none, shared, exclusive, unchecked };
+
+  int open();
+  template <class Acquire>
+  void acquire(lock_kind kind, int target, Acquire how);
+  void released(lock_kind kind, int target);
+  void note_holder(lock_kind kind, int target);
+  void tell_if_it_hangs();
+  void give_way();
+
+  MPI_Win win_;
+  MPI_Comm group_ = MPI_COMM_NULL;
+  std::string name_;
+  mpi::membership members_;
+  rma::participant<mpi::port> me_;
+  rma::plain_cell holder_;  // at each target: rank + 1 of who has it exclusively; if asked for
+  rma::plain_cell last_;    // at each target: rank + 1 of who had it last; if asked for
+  std::unique_ptr<scheme> locks_;
+  std::function<void()> hook_;
+
+  std::vector<epoch> held_;  // of each target
+  std::size_t targets_held_ = 0;
+  epoch all_ = epoch::none;
+  bool open_ = false;  // MPI's epoch
+
+  window_statistics counted_;
+  bool observed_;  // somebody wants to know who holds what
+  struct wait {
+    lock_kind kind{};
+    int target = -1;  // -1: all
+    double since = 0;
+    bool told = false;
+  };
+  wait* waiting_ = nullptr;
+};
+
+/// Whether threads call MPI at the same time; then one at a time is in here (MPI_THREAD_MULTIPLE).
+void note_threads();
+
+}  // namespace lockflight::mpi_preload

@@ -1,0 +1,100 @@
+#include "mpi_preload/windows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi_preload/settings.hpp"
+
+namespace lockflight::mpi_preload {
+namespace {
+
+// A program has few windows: a list is found through faster than a table.
+struct list {
+  std::shared_mutex guard;
+  std::vector<std::pair<MPI_Win, std::unique_ptr<window>>> windows;
+};
+list& all() {
+  static list those;
+  return those;
+}
+
+// Windows that our fabric makes for itself come through the same calls.
+thread_local bool at_work = false;
+class work {
+ public:
+  work() : before_(std::exchange(at_work, true)) {}
+  ~work() { at_work = before_; }
+  work(const work&) = delete;
+  work& operator=(const work&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// All ranks take what the first one was told.
+[[nodiscard]] std::string agreed(const std::string& mine, MPI_Comm group) {
+  std::array<char, 64> name{};
+  mine.copy(name.data(), name.size() - 1);
+  PMPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, group);
+  return name.data();
+}
+
+}  // namespace
+
+window* find(MPI_Win win) {
+  list& those = all();
+  const std::shared_lock look(those.guard);
+  for (const auto& [handle, is] : those.windows)
+    if (handle == win) return is.get();
+  return nullptr;
+}
+
+void adopt(MPI_Win win, MPI_Comm group, MPI_Info info) {
+  if (at_work || environment().off) return;
+  const work ours;
+  note_threads();
+  try {
+    auto made = std::make_unique<window>(win, group, agreed(scheme_of(info), group));
+    list& those = all();
+    const std::unique_lock change(those.guard);
+    those.windows.emplace_back(win, std::move(made));
+  } catch (const std::exception& e) {
+    int rank = 0;
+    PMPI_Comm_rank(group, &rank);
+    if (rank == 0)
+      std::fprintf(stderr, "lockflight: this window keeps the locks of MPI: %s\n", e.what());
+  }
+}
+
+void forget(MPI_Win win) {
+  std::unique_ptr<window> gone;
+  {
+    list& those = all();
+    const std::unique_lock change(those.guard);
+    const auto at = std::find_if(those.windows.begin(), those.windows.end(),
+                                 [win](const auto& one) { return one.first == win; });
+    if (at == those.windows.end()) return;
+    gone = std::move(at->second);
+    those.windows.erase(at);
+  }
+  const work ours;
+  if (environment().statistics) keep_for_the_end(gone->summary());
+  gone.reset();
+}
+
+void forget_all() {
+  list& those = all();
+  const std::unique_lock change(those.guard);
+  // Freeing is collective, and so is summing up; not even that all have these windows is sure here.
+  for (auto& one : those.windows) static_cast<void>(one.second.release());
+  those.windows.clear();
+}
+
+}  // namespace lockflight::mpi_preload

@@ -1,0 +1,23 @@
+// Which windows are ours.
+#pragma once
+
+#include <mpi.h>
+
+#include "mpi_preload/window.hpp"
+
+namespace lockflight::mpi_preload {
+
+/// Null for a window that MPI keeps: one that was made while this was off, or by ourselves.
+[[nodiscard]] window* find(MPI_Win win);
+
+/// After MPI has made a window; collective over its group. If the locks cannot be made the window
+/// stays MPI's, with a warning. What we do in here is not taken for the program's own calls.
+void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
+
+/// Before MPI frees it; collective.
+void forget(MPI_Win win);
+
+/// Before MPI_Finalize: windows that nobody freed. Not collective.
+void forget_all();
+
+}  // namespace lockflight::mpi_preload
