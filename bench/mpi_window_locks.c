@@ -1,9 +1,10 @@
 /* How many locks of a window all ranks together get in a second, with whatever MPI_Win_lock there
  * is: the MPI's own, or the drop-in's under LD_PRELOAD.
  *
- * usage: mpi_window_locks exclusive|shared|lock_all|never SECONDS
+ * usage: mpi_window_locks exclusive|empty|shared|lock_all|never SECONDS
  *   exclusive  everybody locks rank 0 exclusively and adds 1 to a counter there
- *   shared     the same, but 98 of 100 locks are shared, and get it
+ *   empty      the same with nothing between lock and unlock
+ *   shared     as exclusive, but 98 of 100 locks are shared, and get it
  *   lock_all   MPI_Win_lock_all, MPI_Win_unlock_all, nothing in between
  *   never      no lock: puts and fences
  *
@@ -28,6 +29,11 @@ static void exclusive(void) {
   MPI_Put(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
   MPI_Win_unlock(0, win);
   ++additions;
+}
+
+static void empty(void) {
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+  MPI_Win_unlock(0, win);
 }
 
 static void shared_mostly(void) {
@@ -58,12 +64,13 @@ int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   const double seconds = argc > 2 ? atof(argv[2]) : 1;
   void (*once)(void) = strcmp(what, "exclusive") == 0  ? exclusive
+                       : strcmp(what, "empty") == 0    ? empty
                        : strcmp(what, "shared") == 0   ? shared_mostly
                        : strcmp(what, "lock_all") == 0 ? all
                        : strcmp(what, "never") == 0    ? never
                                                        : NULL;
   if (once == NULL || !(seconds > 0)) {
-    fprintf(stderr, "usage: mpi_window_locks exclusive|shared|lock_all|never SECONDS\n");
+    fprintf(stderr, "usage: mpi_window_locks exclusive|empty|shared|lock_all|never SECONDS\n");
     MPI_Finalize();
     return 2;
   }

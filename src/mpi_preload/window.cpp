@@ -35,9 +35,9 @@ class [[nodiscard]] entry {
   // Beyond the locks: who holds, and who held.
   const std::uint32_t words = words_of(scheme, machine) + 2 * rma::line_words;
   return {.machine = std::move(machine),
-          .waiting = many_threads ? "yield" : "auto",
           .words_per_rank = words,
-          .communicator = handle};
+          .communicator = handle,
+          .serves = true};
 }
 
 [[nodiscard]] std::string name_of(MPI_Win win) {

@@ -59,14 +59,17 @@ class port {
   /// `base[r]` is where rank r's cells lie in this process, null on other nodes. `only_cpu` is
   /// whether nobody uses MPI on a cell.
   port(rma::rank_t rank, const rma::topology& machine, const std::vector<std::byte*>& base,
-       bool only_cpu, wait_policy waiting, detail::link& link)
+       bool only_cpu, wait_policy waiting, detail::link& link, bool serves = false)
       : base_(base.data()),
         machine_(machine),
         link_(link),
         waiting_(waiting),
         rank_(rank),
         only_cpu_(only_cpu),
-        rings_(only_cpu && waiting.park) {}
+        rings_(only_cpu && waiting.park),
+        looks_between_progress_(!only_cpu ? 1
+                                : serves  ? 4
+                                          : 256) {}
   port(const port&) = delete;
   port& operator=(const port&) = delete;
 
@@ -287,6 +290,10 @@ class port {
   rma::rank_t rank_;
   bool only_cpu_;
   bool rings_;
+  // Between nodes it is the progress that brings what is awaited: every look makes some. Where all
+  // ranks share a node none of them needs this fabric's, but the program around it may use MPI as
+  // well: its messages are served now and then.
+  std::uint32_t looks_between_progress_;
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
@@ -325,6 +332,9 @@ struct config {
   /// Nodes of the topology that share memory all the same reach each other with CPU instructions,
   /// if all do. Otherwise nodes are held to what MPI offers between them, wherever they are.
   bool shared_nodes = false;
+  /// The program around uses MPI too, and its one-sided operations may need their target's help:
+  /// whoever waits serves others all the time, and does not sleep.
+  bool serves = false;
 };
 
 /// Runs `body` once on each of the first ranks of the communicator, as many as the machine has, and

@@ -17,7 +17,8 @@ struct membership::parts {
     detail::meet(at.members);
     link.emplace(at.messages, at.cells->exposed(),
                  /*patient=*/policy.spins == 0 && detail::spins_in_flush);
-    access.emplace(at.members.rank(), asked.machine, at.cells->base(), at.only_cpu, policy, *link);
+    access.emplace(at.members.rank(), asked.machine, at.cells->base(), at.only_cpu, policy, *link,
+                   asked.serves);
   }
 
   config asked;

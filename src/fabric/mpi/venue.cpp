@@ -113,6 +113,7 @@ wait_policy policy_of(const config& what, const venue& at) {
   // With a core for each rank waiting takes a core, as everywhere in MPI; then no store has to look
   // for sleepers.
   if (what.waiting == "auto" && policy.spins > 0) policy.park = false;
+  if (what.serves) policy.park = false;
   return policy;
 }
 

@@ -21,9 +21,7 @@ void relax() {
 #endif
 }
 
-// Where all ranks share a node none of them needs this fabric's progress, but the program around it
-// may use MPI as well: its messages are served now and then, and whoever sleeps looks up as often.
-constexpr std::uint32_t looks_between_progress = 256;
+// Whoever sleeps looks up as often, to serve others.
 constexpr timespec longest_sleep{0, 2'000'000};
 
 std::uint64_t now_ns() {
@@ -40,8 +38,7 @@ void port::waiter::step() {
   const wait_policy& policy = port_.waiting_;
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
-  // Between nodes it is the progress that brings what is awaited: every look makes some.
-  if (!port_.only_cpu_ || step % looks_between_progress == looks_between_progress - 1) {
+  if (step % port_.looks_between_progress_ == port_.looks_between_progress_ - 1) {
     port_.link_.progress();
     if (port_.hook_ != nullptr) (*port_.hook_)();
   }
@@ -88,7 +85,8 @@ void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint32_t looks_between_yields = 64;
   const bool crowded = waiting_.spins == 0;
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
-  if (!only_cpu_ || every_so_often || nanoseconds >= worth_sleeping) {
+  if (!only_cpu_ || every_so_often || looks_between_progress_ < looks_between_yields ||
+      nanoseconds >= worth_sleeping) {
     link_.progress();
     if (hook_ != nullptr) (*hook_)();
   }
