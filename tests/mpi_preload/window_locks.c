@@ -1,0 +1,301 @@
+/* What the drop-in must do as the MPI standard says, in C as its users write it. Run with LD_PRELOAD
+ * by 2 ranks or more; every rank checks, and the first that finds a fault aborts with its line.
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUIRE(holds)                                                                     \
+  do {                                                                                     \
+    if (!(holds)) {                                                                        \
+      fprintf(stderr, "rank %d: %s:%d: %s does not hold\n", rank, __FILE__, __LINE__, #holds); \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                                        \
+    }                                                                                      \
+  } while (0)
+
+static int rank, ranks;
+
+enum { rounds = 50 };
+
+static int class_of(int code) {
+  int what = MPI_SUCCESS;
+  MPI_Error_class(code, &what);
+  return what;
+}
+
+/* Everybody adds to everybody's counter under exclusive locks, then reads under shared ones, then
+ * under lock_all. */
+static void excludes(MPI_Win win, uint64_t* mine) {
+  const MPI_Aint at = 0;
+  for (int i = 0; i < rounds; ++i)
+    for (int t = 0; t < ranks; ++t) {
+      const int target = (rank + t) % ranks;
+      uint64_t value = 0;
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
+      MPI_Get(&value, 1, MPI_UINT64_T, target, at, 1, MPI_UINT64_T, win);
+      MPI_Win_flush(target, win);
+      ++value;
+      MPI_Put(&value, 1, MPI_UINT64_T, target, at, 1, MPI_UINT64_T, win);
+      MPI_Win_unlock(target, win);
+    }
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int target = 0; target < ranks; ++target) {
+    uint64_t value = 0;
+    MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
+    MPI_Get(&value, 1, MPI_UINT64_T, target, at, 1, MPI_UINT64_T, win);
+    MPI_Win_unlock(target, win); /* the value is valid here */
+    REQUIRE(value == (uint64_t)rounds * (uint64_t)ranks);
+  }
+  MPI_Win_lock_all(0, win);
+  uint64_t value = 0;
+  MPI_Get(&value, 1, MPI_UINT64_T, 0, at, 1, MPI_UINT64_T, win);
+  MPI_Win_unlock_all(win);
+  REQUIRE(value == (uint64_t)rounds * (uint64_t)ranks);
+  if (mine != NULL) {
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+    REQUIRE(*(volatile uint64_t*)mine == (uint64_t)rounds * (uint64_t)ranks);
+    MPI_Win_unlock(rank, win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Who has locked all excludes exclusive locks, on whatever target, and they exclude it: half of the
+ * ranks write a pair of words on one target each, the others look at all of them. */
+static void all_excludes_one(MPI_Win win) {
+  for (int i = 0; i < rounds; ++i) {
+    if (rank % 2 == 0) {
+      const int target = (rank + i) % ranks;
+      uint64_t pair[2] = {0, 0};
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
+      MPI_Get(pair, 2, MPI_UINT64_T, target, 1, 2, MPI_UINT64_T, win);
+      MPI_Win_flush(target, win);
+      REQUIRE(pair[0] == pair[1]);
+      ++pair[0];
+      MPI_Put(&pair[0], 1, MPI_UINT64_T, target, 1, 1, MPI_UINT64_T, win);
+      MPI_Win_flush(target, win);
+      ++pair[1];
+      MPI_Put(&pair[1], 1, MPI_UINT64_T, target, 2, 1, MPI_UINT64_T, win);
+      MPI_Win_unlock(target, win);
+    } else {
+      MPI_Win_lock_all(0, win);
+      for (int target = 0; target < ranks; ++target) {
+        uint64_t pair[2] = {0, 0};
+        MPI_Get(pair, 2, MPI_UINT64_T, target, 1, 2, MPI_UINT64_T, win);
+        MPI_Win_flush(target, win);
+        REQUIRE(pair[0] == pair[1]);
+      }
+      MPI_Win_unlock_all(win);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* One process may hold several targets, also while another wants all. */
+static void several_targets(MPI_Win win) {
+  for (int i = 0; i < rounds; ++i) {
+    if (rank == 0) {
+      for (int target = 0; target < ranks; ++target)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
+      for (int target = 0; target < ranks; ++target) MPI_Win_unlock(target, win);
+    } else {
+      MPI_Win_lock_all(0, win);
+      MPI_Win_unlock_all(win);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void misuse(MPI_Win win) {
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  REQUIRE(class_of(MPI_Win_unlock(0, win)) == MPI_ERR_RMA_SYNC);
+  REQUIRE(class_of(MPI_Win_unlock_all(win)) == MPI_ERR_RMA_SYNC);
+  REQUIRE(class_of(MPI_Win_lock(MPI_LOCK_SHARED, ranks, 0, win)) == MPI_ERR_RANK);
+  REQUIRE(class_of(MPI_Win_lock(MPI_LOCK_SHARED, -77, 0, win)) == MPI_ERR_RANK);
+  REQUIRE(class_of(MPI_Win_lock(-1, 0, 0, win)) == MPI_ERR_LOCKTYPE);
+  REQUIRE(MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win) == MPI_SUCCESS);
+  REQUIRE(MPI_Win_unlock(MPI_PROC_NULL, win) == MPI_SUCCESS);
+  REQUIRE(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win) == MPI_SUCCESS);
+  REQUIRE(class_of(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win)) == MPI_ERR_RMA_SYNC);
+  REQUIRE(class_of(MPI_Win_lock_all(0, win)) == MPI_ERR_RMA_SYNC);
+  REQUIRE(MPI_Win_unlock(rank, win) == MPI_SUCCESS);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The same window with fences and with post, start, complete and wait, and then locked again. */
+static void active_target(MPI_Win win) {
+  uint64_t value = 4711;
+  const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+  MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+  MPI_Put(&value, 1, MPI_UINT64_T, next, 3, 1, MPI_UINT64_T, win);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+
+  MPI_Group all, to, from;
+  MPI_Win_get_group(win, &all);
+  MPI_Group_incl(all, 1, &next, &to);
+  MPI_Group_incl(all, 1, &previous, &from);
+  MPI_Win_post(from, 0, win);
+  MPI_Win_start(to, 0, win);
+  MPI_Put(&value, 1, MPI_UINT64_T, next, 4, 1, MPI_UINT64_T, win);
+  MPI_Win_complete(win);
+  MPI_Win_wait(win);
+  MPI_Group_free(&all);
+  MPI_Group_free(&to);
+  MPI_Group_free(&from);
+
+  uint64_t got[2] = {0, 0};
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
+  MPI_Get(got, 2, MPI_UINT64_T, rank, 3, 2, MPI_UINT64_T, win);
+  MPI_Win_unlock(rank, win);
+  REQUIRE(got[0] == value && got[1] == value);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* With NOCHECK nobody else has the lock, and nobody waits. */
+static void nocheck(MPI_Win win) {
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+  MPI_Win_unlock_all(win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, MPI_MODE_NOCHECK, win);
+    MPI_Win_unlock(0, win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void says_its_lock(MPI_Win win, const char* expected) {
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  MPI_Info info;
+  MPI_Win_get_info(win, &info);
+  MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_free(&info);
+  if (expected == NULL) {
+    REQUIRE(!found);
+  } else {
+    REQUIRE(found && strcmp(value, expected) == 0);
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const char* const lock = argc > 1 ? argv[1] : "";
+  enum { words = 5 };
+  const MPI_Aint bytes = words * sizeof(uint64_t);
+  const int unit = sizeof(uint64_t);
+
+  MPI_Info info;
+  MPI_Info_create(&info);
+  if (*lock != '\0') MPI_Info_set(info, "lockflight_lock", lock);
+
+  uint64_t* base = NULL;
+  MPI_Win win;
+  MPI_Win_allocate(bytes, unit, info, MPI_COMM_WORLD, &base, &win);
+  memset(base, 0, (size_t)bytes);
+  MPI_Win_fence(0, win);
+  if (*lock != '\0') says_its_lock(win, lock);
+  misuse(win);
+  nocheck(win);
+  excludes(win, base);
+  all_excludes_one(win);
+  several_targets(win);
+  active_target(win);
+  MPI_Win_free(&win);
+
+  uint64_t own[words] = {0};
+  MPI_Win_create(own, bytes, unit, info, MPI_COMM_WORLD, &win);
+  MPI_Win_fence(0, win);
+  excludes(win, own);
+  all_excludes_one(win);
+  MPI_Win_free(&win);
+
+  /* A communicator of some, and two windows at a time. */
+  MPI_Comm some;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &some);
+  MPI_Win first, second;
+  uint64_t one = 0, other = 0;
+  MPI_Win_create(&one, sizeof one, 1, info, some, &first);
+  MPI_Win_create(&other, sizeof other, 1, MPI_INFO_NULL, some, &second);
+  for (int i = 0; i < rounds; ++i) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, first);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, second);
+    const uint64_t add = 1;
+    MPI_Accumulate(&add, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, MPI_SUM, first);
+    MPI_Accumulate(&add, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, MPI_SUM, second);
+    MPI_Win_unlock(0, first);
+    MPI_Win_unlock(0, second);
+  }
+  MPI_Barrier(some);
+  int size = 0, place = 0;
+  MPI_Comm_size(some, &size);
+  MPI_Comm_rank(some, &place);
+  if (place == 0) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, first);
+    REQUIRE(one == (uint64_t)rounds * (uint64_t)size);
+    MPI_Win_unlock(0, first);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, second);
+    REQUIRE(other == (uint64_t)rounds * (uint64_t)size);
+    MPI_Win_unlock(0, second);
+  }
+  MPI_Comm_free(&some); /* before its windows, which is allowed */
+  MPI_Win_free(&first);
+  MPI_Win_free(&second);
+
+  /* Shared and dynamic windows are made and locked like any. */
+  MPI_Comm machine;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  MPI_Win_allocate_shared(bytes, unit, info, machine, &base, &win);
+  MPI_Win_lock_all(0, win);
+  MPI_Win_unlock_all(win);
+  MPI_Comm_size(machine, &size);
+  uint64_t* first_base = NULL;
+  MPI_Aint there = 0;
+  int its_unit = 0;
+  MPI_Win_shared_query(win, 0, &there, &its_unit, &first_base);
+  MPI_Comm_rank(machine, &place);
+  if (place == 0) first_base[0] = 0;
+  MPI_Barrier(machine);
+  for (int i = 0; i < rounds; ++i) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    first_base[0] = first_base[0] + 1; /* by load and store */
+    MPI_Win_unlock(0, win);
+  }
+  MPI_Barrier(machine);
+  MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+  REQUIRE(first_base[0] == (uint64_t)rounds * (uint64_t)size);
+  MPI_Win_unlock(0, win);
+  MPI_Win_free(&win);
+  MPI_Comm_free(&machine);
+
+  MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win);
+  uint64_t attached = 0;
+  MPI_Win_attach(win, &attached, sizeof attached);
+  MPI_Aint address = 0;
+  MPI_Get_address(&attached, &address);
+  MPI_Bcast(&address, 1, MPI_AINT, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < rounds; ++i) {
+    const uint64_t add = 1;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Accumulate(&add, 1, MPI_UINT64_T, 0, address, 1, MPI_UINT64_T, MPI_SUM, win);
+    MPI_Win_unlock(0, win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    REQUIRE(attached == (uint64_t)rounds * (uint64_t)ranks);
+    MPI_Win_unlock(0, win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_detach(win, &attached);
+  MPI_Win_free(&win);
+
+  MPI_Info_free(&info);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) puts("all holds");
+  MPI_Finalize();
+  return 0;
+}
