@@ -365,10 +365,16 @@ class machine_memory {
   machine_memory(const machine_memory&) = delete;
   machine_memory& operator=(const machine_memory&) = delete;
 
+  /// Null on ranks beyond the first `ranks`.
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// The lowest rank that shares it with this one.
+  [[nodiscard]] rma::rank_t leader() const { return leader_; }
+  /// Whether all `ranks` ranks share it.
+  [[nodiscard]] bool whole() const { return whole_; }
   /// Copies `count` bytes at `data() + offset` of rank `from`'s machine to rank 0's, at the same
-  /// place. Collective over the `ranks` ranks; copies nothing where the two share memory.
-  void bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count);
+  /// place. Collective over the `ranks` ranks; false, and nothing copied, where the two share
+  /// memory.
+  bool bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count);
   /// Waits for all `ranks` ranks.
   void barrier();
 
@@ -376,6 +382,8 @@ class machine_memory {
   struct handles;
   std::unique_ptr<handles> handles_;
   std::byte* data_ = nullptr;
+  rma::rank_t leader_ = 0;
+  bool whole_ = true;
 };
 
 /// What an MPI makes of one-sided communication, as seen in a short trial on this launch.
