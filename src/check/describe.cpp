@@ -78,8 +78,7 @@ std::string engine::cell_name(cell_id cell) const {
   if (cell >= cells_.size()) return "no cell";  // number() gave 0 out for a foreign one
   const address a = cells_[cell];
   const std::string name = name_in_block(a);
-  return !name.empty() ? name
-                       : "cell " + std::to_string(a.index) + "@" + std::to_string(a.home);
+  return !name.empty() ? name : "cell " + std::to_string(a.index) + "@" + std::to_string(a.home);
 }
 
 std::string engine::name_in_block(address a) const {
