@@ -85,7 +85,7 @@ void validate(const subject& lock, const request& r) {
   try {
     return lock.make(scenario_of(r, levels), r.set, r.how);
   } catch (const std::length_error& e) {
-    throw bad_request("--levels " + levels + ": " + e.what());
+    throw bad_request("--levels " + levels + ": " + e.what() + " (accepted: a smaller machine)");
   }
 }
 
@@ -110,8 +110,9 @@ void validate(const subject& lock, const request& r) {
 
 namespace {
 
-/// A counterexample is easier to read if those who do not matter for it come only once: lowers the
-/// rounds of each participant as long as the same property breaks, for a few seconds in all.
+/// A counterexample is easier to read if those who do not matter for it come less often, or never:
+/// lowers the rounds of each participant as long as the same property breaks in no more steps, for
+/// a few seconds in all.
 void lower_rounds(const subject& lock, report& made) {
   constexpr double most_seconds = 10;
   request smaller = made.asked;
@@ -122,7 +123,9 @@ void lower_rounds(const subject& lock, report& made) {
     for (rounds = 0; rounds < given; ++rounds) {
       const auto e = engine_for(lock, smaller, made.levels);
       outcome found = search_all(*e, smaller.until);
-      if (found.what != verdict::violation || found.broken->property != made.found.broken->property)
+      if (found.what != verdict::violation ||
+          found.broken->property != made.found.broken->property ||
+          found.schedule.size() > made.found.schedule.size())
         continue;
       made.asked.rounds_of = smaller.rounds_of;
       made.found.broken = found.broken;

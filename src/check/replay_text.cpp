@@ -109,6 +109,10 @@ std::string to_replay_text(const report& of) {
 }
 
 std::pair<request, std::vector<step>> from_replay_text(const std::string& text) {
+  // What is refused is quoted, so nothing may be in it that is not one line of text.
+  const auto odd =
+      std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+  if (odd != text.end()) refuse(text.substr(0, static_cast<std::size_t>(odd - text.begin())) + "…");
   request r;
   std::map<std::string, std::string> parts;
   for (const std::string& one : split(text, ';')) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <map>
@@ -189,6 +190,7 @@ struct taken {
   touched_cells cells;
   std::uint32_t begin = 0, end = 0;  // the lock's part of the layout
   std::uint32_t lines_end = 0;       // the queue nodes' part starts where the layout does
+  std::atomic<int> coming{0};        // ranks that are about to call lock()
 };
 
 template <class Lock>
@@ -207,15 +209,27 @@ void use(taken& notes) {
     }
     Lock lock(me, where, {});
     rma::barrier all(me);
-    for (int i = 0; i < 20; ++i) {
-      lock.lock();
+    // Everybody holds the lock once while all others want it, since who never waits touches less.
+    for (rma::rank_t holder = 0; holder < me.machine().ranks(); ++holder) {
+      if (me.rank() == holder) {
+        lock.lock();
+        notes.coming = 0;
+      }
+      all.arrive_and_wait();
+      if (me.rank() == holder) {
+        while (notes.coming != me.machine().ranks() - 1) me.port().pause(1000);
+        for (int i = 0; i < 20; ++i) me.port().pause(50'000);
+      } else {
+        ++notes.coming;
+        lock.lock();
+      }
       lock.unlock();
       if constexpr (lock::shared<Lock>) {
         lock.lock_shared();
         lock.unlock_shared();
       }
+      all.arrive_and_wait();
     }
-    all.arrive_and_wait();
   });
 }
 

@@ -59,8 +59,8 @@ TEST(handoff_counts, d_mcs_is_one_put) {
       {.machine = topology::flat(2),
        .waiter = 1,
        .level = 1,
-       .wait = {.put = 1, .swap = 1, .flush = 2, .loopback = 2, .load = 1, .store = 2},
-       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 2},
+       .wait = {.put = 1, .swap = 1, .flush = 2, .loopback = 2, .load = 1, .store = 1},
+       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 2, .store = 1},
        .release = {.cas = 1, .flush = 1, .loopback = 1, .load = 1}});
 }
 
@@ -68,8 +68,8 @@ TEST(handoff_counts, d_mcs_between_nodes) {
   check<lock::d_mcs>({.machine = topology::balanced({2, 1}),
                       .waiter = 1,
                       .level = 1,
-                      .wait = {.put = 1, .swap = 1, .flush = 2, .load = 1, .store = 2},
-                      .pass = {.put = 1, .flush = 1, .load = 2},
+                      .wait = {.put = 1, .swap = 1, .flush = 2, .load = 1, .store = 1},
+                      .pass = {.put = 1, .flush = 1, .load = 2, .store = 1},
                       .release = {.cas = 1, .flush = 1, .load = 1}});
 }
 
@@ -86,7 +86,8 @@ TEST(handoff_counts, d_mcs_to_a_successor_that_is_not_yet_linked) {
       watch(me, l.cells.tail, rma::differs_from(own));
       hooks(me).before_await = [&] { rma::put_now(uncounted(me), holder_waits, 1); };
       costs(me, "unlock with a successor that is not yet linked",
-            {.put = 1, .cas = 1, .flush = 2, .loopback = 2, .load = 3}, [&] { l.lock.unlock(); });
+            {.put = 1, .cas = 1, .flush = 2, .loopback = 2, .load = 3, .store = 1},
+            [&] { l.lock.unlock(); });
     } else {
       both.arrive_and_wait();
       hooks(me).before_put = [&] { watch(me, holder_waits, rma::equals(1)); };  // the link
@@ -102,20 +103,20 @@ TEST(handoff_counts, rma_mcs_one_level_is_one_put) {
       {.machine = topology::flat(2),
        .waiter = 1,
        .level = 1,
-       .wait = {.put = 1, .swap = 1, .flush = 2, .loopback = 2, .load = 1, .store = 2},
-       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1},
+       .wait = {.put = 1, .swap = 1, .flush = 2, .loopback = 2, .load = 1, .store = 1},
+       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1, .store = 1},
        .release = {.cas = 1, .flush = 1, .loopback = 1, .load = 1}});
 }
 
 const operation_counts waits_in_own_element{
-    .put = 1, .swap = 1, .flush = 2, .loopback = 2, .load = 1, .store = 2};
+    .put = 1, .swap = 1, .flush = 2, .loopback = 2, .load = 1, .store = 1};
 
 TEST(handoff_counts, rma_mcs_two_levels_inside_an_element_is_one_put) {
   check<lock::rma_mcs>({.machine = topology::balanced({2, 2}),
                         .waiter = 1,
                         .level = 2,
                         .wait = waits_in_own_element,
-                        .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1},
+                        .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1, .store = 1},
                         .release = {.cas = 2, .flush = 2, .loopback = 2, .load = 2}});
 }
 
@@ -125,8 +126,8 @@ TEST(handoff_counts, rma_mcs_two_levels_between_elements) {
       {.machine = topology::balanced({2, 2}),
        .waiter = 2,
        .level = 1,
-       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 1, .load = 1, .store = 4},
-       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 2},
+       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 1, .load = 1, .store = 1},
+       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 2, .store = 1},
        .release = {.cas = 2, .flush = 2, .loopback = 1, .load = 2}});
 }
 
@@ -136,8 +137,8 @@ TEST(handoff_counts, rma_mcs_two_levels_at_its_threshold) {
       {.machine = topology::balanced({2, 2}),
        .waiter = 1,
        .level = 2,
-       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 3, .load = 1, .store = 4},
-       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 2, .load = 2},
+       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 3, .load = 1, .store = 1},
+       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 2, .load = 2, .store = 1},
        .release = {.cas = 2, .flush = 2, .loopback = 2, .load = 2}},
       {.t_l = {0, 0, 0, 0}});
 }
@@ -147,7 +148,7 @@ TEST(handoff_counts, rma_mcs_three_levels_inside_an_element_is_one_put) {
                         .waiter = 1,
                         .level = 3,
                         .wait = waits_in_own_element,
-                        .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1},
+                        .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1, .store = 1},
                         .release = {.cas = 3, .flush = 3, .loopback = 3, .load = 3}});
 }
 
@@ -158,8 +159,8 @@ TEST(handoff_counts, rma_mcs_three_levels_inside_an_element_of_level_2) {
       {.machine = topology::balanced({2, 2, 2}),
        .waiter = 2,
        .level = 2,
-       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 1, .load = 1, .store = 4},
-       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 2},
+       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 1, .load = 1, .store = 1},
+       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 2, .store = 1},
        .release = {.get = 1, .cas = 3, .flush = 4, .loopback = 1, .load = 2}});
 }
 
@@ -168,8 +169,8 @@ TEST(handoff_counts, rma_mcs_three_levels_between_elements_of_level_2) {
       {.machine = topology::balanced({2, 2, 2}),
        .waiter = 4,
        .level = 1,
-       .wait = {.put = 1, .swap = 3, .flush = 4, .loopback = 2, .load = 1, .store = 6},
-       .pass = {.put = 1, .cas = 2, .flush = 3, .loopback = 2, .load = 3},
+       .wait = {.put = 1, .swap = 3, .flush = 4, .loopback = 2, .load = 1, .store = 1},
+       .pass = {.put = 1, .cas = 2, .flush = 3, .loopback = 2, .load = 3, .store = 1},
        .release = {.cas = 3, .flush = 3, .loopback = 2, .load = 3}});
 }
 
@@ -180,7 +181,7 @@ TEST(handoff_counts, rma_rw_between_writers_is_one_put) {
                        .waiter = 1,
                        .level = 1,
                        .wait = waits_in_own_element,
-                       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1},
+                       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1, .store = 1},
                        // Two counters are given to the readers.
                        .release = {.add = 2, .cas = 1, .flush = 2, .loopback = 3, .load = 1}});
 }
@@ -190,7 +191,7 @@ TEST(handoff_counts, rma_rw_two_levels_inside_an_element_is_one_put) {
                        .waiter = 1,
                        .level = 2,
                        .wait = waits_in_own_element,
-                       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1},
+                       .pass = {.put = 1, .flush = 1, .loopback = 1, .load = 1, .store = 1},
                        .release = {.add = 2, .cas = 2, .flush = 3, .loopback = 3, .load = 2}});
 }
 
@@ -199,28 +200,29 @@ TEST(handoff_counts, rma_rw_between_elements) {
       {.machine = topology::balanced({2, 2}),
        .waiter = 2,
        .level = 1,
-       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 1, .load = 1, .store = 4},
-       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 2},
+       .wait = {.put = 1, .swap = 2, .flush = 3, .loopback = 1, .load = 1, .store = 1},
+       .pass = {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 2, .store = 1},
        .release = {.add = 2, .cas = 2, .flush = 3, .loopback = 2, .load = 2}});
 }
 
 // T_L,1 = 1: every writer gives the lock to the readers (C adds), and tells the next to take it
 // from them again (3 C gets, C fetch-adds).
 TEST(handoff_counts, rma_rw_through_the_readers) {
-  check<lock::rma_rw>({.machine = topology::flat(2),
-                       .waiter = 1,
-                       .level = 1,
-                       .wait = {.put = 1,
-                                .get = 6,
-                                .fetch_add = 2,
-                                .swap = 1,
-                                .flush = 5,
-                                .loopback = 10,
-                                .load = 1,
-                                .store = 2},
-                       .pass = {.put = 1, .add = 2, .flush = 2, .loopback = 3, .load = 1},
-                       .release = {.add = 2, .cas = 1, .flush = 2, .loopback = 3, .load = 1}},
-                      {.t_l = {1, 0, 0, 0}});
+  check<lock::rma_rw>(
+      {.machine = topology::flat(2),
+       .waiter = 1,
+       .level = 1,
+       .wait = {.put = 1,
+                .get = 6,
+                .fetch_add = 2,
+                .swap = 1,
+                .flush = 5,
+                .loopback = 10,
+                .load = 1,
+                .store = 1},
+       .pass = {.put = 1, .add = 2, .flush = 2, .loopback = 3, .load = 1, .store = 1},
+       .release = {.add = 2, .cas = 1, .flush = 2, .loopback = 3, .load = 1}},
+      {.t_l = {1, 0, 0, 0}});
 }
 
 // ---- rma-rw: a reader behind a writer ----

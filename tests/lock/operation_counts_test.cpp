@@ -82,7 +82,7 @@ TEST(operation_counts, spin_backoff) { spin_costs<lock::spin_backoff>(); }
 TEST(operation_counts, d_mcs_is_one_swap_and_one_compare_swap) {
   uncontended<lock::d_mcs>(topology::balanced({2, 1}), [](rma::rank_t rank) -> both_costs {
     const std::uint64_t loopback = rank == 0 ? 1 : 0;
-    return {{.swap = 1, .flush = 1, .loopback = loopback, .store = 2},
+    return {{.swap = 1, .flush = 1, .loopback = loopback},
             {.cas = 1, .flush = 1, .loopback = loopback, .load = 1}};
   });
 }
@@ -94,7 +94,7 @@ TEST(operation_counts, d_mcs_failed_attempt_is_one_compare_swap) {
     if (me.rank() == 0) l.lock.lock();
     both.arrive_and_wait();
     if (me.rank() == 1)
-      costs(me, "failed try_lock", {.cas = 1, .flush = 1, .store = 2},
+      costs(me, "failed try_lock", {.cas = 1, .flush = 1},
             [&] { require(!l.lock.try_lock(), "rank 0 has it"); });
   });
 }
@@ -103,7 +103,7 @@ TEST(operation_counts, d_mcs_failed_attempt_is_one_compare_swap) {
 
 TEST(operation_counts, rma_mcs_one_level) {
   uncontended<lock::rma_mcs>(topology::flat(2), [](rma::rank_t) -> both_costs {
-    return {{.swap = 1, .flush = 1, .loopback = 1, .store = 2},
+    return {{.swap = 1, .flush = 1, .loopback = 1},
             {.cas = 1, .flush = 1, .loopback = 1, .load = 1}};
   });
 }
@@ -111,7 +111,7 @@ TEST(operation_counts, rma_mcs_one_level) {
 TEST(operation_counts, rma_mcs_two_levels) {
   uncontended<lock::rma_mcs>(topology::balanced({2, 2}), [](rma::rank_t rank) -> both_costs {
     const std::uint64_t loopback = rank < 2 ? 2 : 1;  // the root's tail lies on rank 0's node
-    return {{.swap = 2, .flush = 2, .loopback = loopback, .store = 4},
+    return {{.swap = 2, .flush = 2, .loopback = loopback},
             {.cas = 2, .flush = 2, .loopback = loopback, .load = 2}};
   });
 }
@@ -119,23 +119,23 @@ TEST(operation_counts, rma_mcs_two_levels) {
 TEST(operation_counts, rma_mcs_two_levels_with_its_home_elsewhere) {
   const auto expected = [](rma::rank_t rank) -> both_costs {
     const std::uint64_t loopback = rank < 2 ? 1 : 2;
-    return {{.swap = 2, .flush = 2, .loopback = loopback, .store = 4},
+    return {{.swap = 2, .flush = 2, .loopback = loopback},
             {.cas = 2, .flush = 2, .loopback = loopback, .load = 2}};
   };
   uncontended<lock::rma_mcs>(topology::balanced({2, 2}), expected, {}, /*home=*/3);
 }
 
 // An element of level 2 spans two nodes: its entry in the root's queue lies on its leader's node,
-// and whoever enters from the other one needs a put to clear it and a get to look at it.
+// and whoever enters from the other one needs a get to look at it.
 TEST(operation_counts, rma_mcs_three_levels) {
   uncontended<lock::rma_mcs>(topology::balanced({2, 2, 2}), [](rma::rank_t rank) -> both_costs {
     // Tails on the own node: the smallest element's always; rank 0 leads all, rank 4 the second
     // half.
     const std::uint64_t loopback = rank < 2 ? 3 : rank == 4 || rank == 5 ? 2 : 1;
     if (rank % 4 < 2)
-      return {{.swap = 3, .flush = 3, .loopback = loopback, .store = 6},
+      return {{.swap = 3, .flush = 3, .loopback = loopback},
               {.cas = 3, .flush = 3, .loopback = loopback, .load = 3}};
-    return {{.put = 1, .swap = 3, .flush = 4, .loopback = loopback, .store = 5},
+    return {{.swap = 3, .flush = 3, .loopback = loopback},
             {.get = 1, .cas = 3, .flush = 4, .loopback = loopback, .load = 2}};
   });
 }
@@ -148,9 +148,9 @@ TEST(operation_counts, rma_mcs_failed_attempt) {
     if (me.rank() == 0) l.lock.lock();
     all.arrive_and_wait();
     if (me.rank() == 1)  // fails at the first queue
-      costs(me, "failed try_lock", {.cas = 1, .flush = 1, .loopback = 1, .store = 2}, try_it);
+      costs(me, "failed try_lock", {.cas = 1, .flush = 1, .loopback = 1}, try_it);
     if (me.rank() == 2)  // fails at the root, leaves its element's queue
-      costs(me, "failed try_lock", {.cas = 3, .flush = 3, .loopback = 2, .store = 4}, try_it);
+      costs(me, "failed try_lock", {.cas = 3, .flush = 3, .loopback = 2}, try_it);
   });
 }
 

@@ -47,8 +47,10 @@ class four_words {
   rma::nic_cell words_;
 };
 
+enum class peterson_as : std::uint8_t { published, without_its_fence, victim_first };
+
 /// G. L. Peterson, "Myths About the Mutual Exclusion Problem", 1981; two ranks of one node.
-template <bool Fenced>
+template <peterson_as How>
 class peterson : public four_words {
  public:
   using four_words::four_words;
@@ -56,10 +58,11 @@ class peterson : public four_words {
   void lock() {
     const auto me = static_cast<std::uint32_t>(rank_);
     const std::uint32_t other = 1 - me;
+    if (How == peterson_as::victim_first) port_.store(plain_word(turn), other);
     port_.store(plain_word(me), 1);
-    port_.store(plain_word(turn), other);
+    if (How != peterson_as::victim_first) port_.store(plain_word(turn), other);
     // What is written above must be seen before what is read below.
-    if (Fenced) port_.fence();
+    if (How != peterson_as::without_its_fence) port_.fence();
     while (port_.load(plain_word(other)) == 1 && port_.load(plain_word(turn)) == other)
       port_.pause(0);
   }
@@ -107,7 +110,7 @@ std::vector<mutant> handmade_mutants() {
        .bound = "writers=2 levels=2 rounds=2",
        .expected = "ok",
        .stale = "",
-       .broken = check::make_subject<peterson<true>>()},
+       .broken = check::make_subject<peterson<peterson_as::published>>()},
       {.name = "peterson_unfenced",
        .lock = "handmade",
        .why = unfenced,
@@ -115,7 +118,7 @@ std::vector<mutant> handmade_mutants() {
        .bound = "writers=2 levels=2",
        .expected = "mutual exclusion",
        .stale = "",
-       .broken = check::make_subject<peterson<false>>()},
+       .broken = check::make_subject<peterson<peterson_as::without_its_fence>>()},
       {.name = "peterson_unfenced_unbuffered",
        .lock = "handmade",
        .why = "control: without store buffers it needs no fence",
@@ -123,7 +126,15 @@ std::vector<mutant> handmade_mutants() {
        .bound = "writers=2 levels=2 rounds=2 off=s",
        .expected = "ok",
        .stale = "",
-       .broken = check::make_subject<peterson<false>>()},
+       .broken = check::make_subject<peterson<peterson_as::without_its_fence>>()},
+      {.name = "peterson_victim_first",
+       .lock = "handmade",
+       .why = "who gives way before it says that it comes can be overlooked by both",
+       .base = "peterson",
+       .bound = "writers=2 levels=2",
+       .expected = "mutual exclusion",
+       .stale = "",
+       .broken = check::make_subject<peterson<peterson_as::victim_first>>()},
       {.name = "polite",
        .lock = "handmade",
        .why = "two that withdraw for each other do so for ever",

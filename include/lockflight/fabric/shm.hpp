@@ -264,6 +264,7 @@ class port {
       wake(b);
   }
   static void wake(detail::bell& b);
+  [[nodiscard]] bool yield_if_it_is_short();
 
   detail::segment_view segment_;
   const rma::topology& machine_;
@@ -272,6 +273,7 @@ class port {
   bool fenced_stores_;
   bool unordered_writes_ = false;
   std::uint32_t pauses_ = 0;
+  std::uint64_t no_yield_before_ns_ = 0;
 };
 
 /// What a run needs to know.

@@ -56,10 +56,13 @@ class d_mcs {
       : me_(me), port_(me.port()), tail_(where.tail) {}
 
   void lock() {
-    prepare();
+    line_ = me_.take_line();
     const rma::word pred = rma::swap_now(port_, tail_, rma::to_word(line_.first));
     if (pred == rma::null_ref) return;  // the queue was empty: the lock is ours
 
+    // The predecessor cannot know us before we link to it, and sees WAIT as we leave it here: a
+    // store is visible before what is posted after it takes effect (C12).
+    port_.store(line_[wait], 1);
     // Make the predecessor see us. The flush is what lets it: it may be waiting for this link.
     const rma::line pred_line{rma::from_word<rma::plain_cell>(pred)};
     rma::put_now(port_, pred_line[next], rma::to_word(line_.first));
@@ -68,7 +71,7 @@ class d_mcs {
 
   /// Takes the lock if nobody is in the queue. 1 compare-swap.
   [[nodiscard]] bool try_lock() {
-    prepare();
+    line_ = me_.take_line();
     const rma::word pred =
         rma::compare_swap_now(port_, tail_, rma::null_ref, rma::to_word(line_.first));
     if (pred != rma::null_ref) me_.give_back(line_);
@@ -88,22 +91,18 @@ class d_mcs {
       port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
     const rma::line succ{rma::from_word<rma::plain_cell>(port_.load(line_[next]))};
+    port_.store(line_[next], rma::null_ref);
     // Handoff: one put. Flushed, else the successor may wait for as long as we flush nothing else.
     rma::put_now(port_, succ[wait], 0);
     me_.give_back(line_);
   }
 
  private:
-  // The words of a line (section 2.4.1).
+  // The words of a line (section 2.4.1). A free line is all zero (C25), so that who finds
+  // the lock free prepares nothing: NEXT is reset by whoever read a link from it, WAIT is set by
+  // whoever has to wait and reset by its predecessor.
   static constexpr std::uint32_t next = 0;  // NEXT: the line behind ours, or null_ref
   static constexpr std::uint32_t wait = 1;  // WAIT: 1 while we must wait
-
-  // Both stores are visible to everyone before the swap that publishes the line takes effect (C12).
-  void prepare() {
-    line_ = me_.take_line();
-    port_.store(line_[next], rma::null_ref);
-    port_.store(line_[wait], 1);
-  }
 
   rma::participant<Port>& me_;
   Port& port_;

@@ -2,7 +2,8 @@
 //
 // Source: "High-Performance Distributed RMA Locks", sections 3.2.1 and 3.3.3 to 3.3.6, Listings 6,
 // 9 and 10. Every T_DC-th rank hosts a physical counter of two words, ARRIVE and DEPART; a reader
-// uses one of them, c(p), a writer takes them all. rma_rw.hpp lists what is mended here (M1 to M4).
+// uses one of them, c(p), a writer takes them all. rma_rw.hpp lists what is mended here (M1 to M4,
+// M6).
 #pragma once
 
 #include <cstddef>
@@ -58,17 +59,21 @@ class distributed_counter {
   /// Listing 10. Complete before it returns: a writer that waits for it sees it without our help.
   void depart() { add_now(mine_.depart, 1); }
 
-  /// Listing 6, reset_counter, as a reader may do it (M2), with a ticket in hand and no writer in
-  /// the queue. True if somebody had departed, so that ARRIVE is back at T_R or below with our
-  /// ticket in it. Only the reader whose ticket is T_R calls it: ARRIVE stays above T_R until it is
-  /// done, so there is one reset at a time.
+  /// Listing 6, reset_counter, as a reader may do it (M2), with the ticket T_R in hand and no
+  /// writer in the queue. True if somebody had departed, so that ARRIVE is back at T_R or below
+  /// with our ticket in it. 1 swap, and 1 add if so.
   [[nodiscard]] bool reset_by_reader() {
-    const rma::word departed = rma::get_now(port_, mine_.depart);
+    // M6: one operation takes the departures, so that nobody else takes them again. M4: they leave
+    // DEPART first, and then ARRIVE.
+    const rma::word departed = rma::swap_now(port_, mine_.depart, 0);
     if (departed == 0) return false;
-    // M4: DEPART first, and complete, then ARRIVE.
-    add_now(mine_.depart, 0 - departed);
     add_now(mine_.arrive, 0 - departed);
     return true;
+  }
+
+  /// ARRIVE as it is: what a ticket would be. No network operation if the counter is on our node.
+  [[nodiscard]] rma::word next_ticket() {
+    return here_ ? port_.load(mine_.arrive) : rma::get_now(port_, mine_.arrive);
   }
 
   /// Waits until no writer has the counter, and returns ARRIVE. Local if the counter is on our

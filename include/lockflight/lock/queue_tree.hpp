@@ -175,25 +175,28 @@ class queue_tree {
   void take_line() {
     line_ = me_.take_line();
     at(entry_, levels_) = line_[next];
+    status = tree_status(order::enter);
   }
   void give_back_line() { me_.give_back(line_); }
 
   /// Listing 4, lines 2 to 20: enters the queue at `level` and waits. Returns what the predecessor
   /// said, or acquire_parent if there was none.
   order enter(int level) {
-    prepare(level);
     const rma::word pred = rma::swap_now(port_, at(tail_, level), rma::to_word(at(entry_, level)));
     if (pred == rma::null_ref) return order::acquire_parent;
     // The predecessor learns where we wait; flushed, since it may be waiting for it.
     rma::put_now(port_, rma::from_word<rma::plain_cell>(pred), rma::to_word(line_[wait]));
     const auto told = tree_status::from(port_.await(line_[wait], rma::differs_from(0)));
+    // One STATUS for all levels: while we wait at a level we head the queues below it, and nobody
+    // but the predecessor at this level writes to us, once. A store is visible before what we post
+    // after it takes effect (C12), so the next one to write finds it reset.
+    port_.store(line_[wait], tree_status().bits());
     if (told.what() == order::enter) status = told;
     return told.what();
   }
 
   /// Enters the queue at `level` only if nobody is in it. 1 compare-swap.
   [[nodiscard]] bool try_enter(int level) {
-    prepare(level);
     return rma::compare_swap_now(port_, at(tail_, level), rma::null_ref,
                                  rma::to_word(at(entry_, level))) == rma::null_ref;
   }
@@ -204,9 +207,20 @@ class queue_tree {
     return at(here_, level) ? port_.load(entry) : rma::get_now(port_, entry);
   }
 
-  /// Tells the one behind us. 1 put; flushed, else it may wait as long as we flush nothing else.
-  void tell(rma::word succ, tree_status what) {
-    rma::put_now(port_, rma::from_word<rma::plain_cell>(succ), what.bits());
+  /// Tells the one behind us at `level`, whereupon our entry is out of the queue. 1 put; flushed,
+  /// else it may wait as long as we flush nothing else. The entry is left as it was found, without
+  /// a link: by 1 more put where it lies on another node.
+  void tell(int level, rma::word succ, tree_status what) {
+    const rma::plain_cell entry = at(entry_, level);
+    const auto waits = rma::from_word<rma::plain_cell>(succ);
+    if (at(here_, level))
+      port_.store(entry, rma::null_ref);
+    else
+      port_.put(entry, rma::null_ref);
+    port_.put(waits, what.bits());
+    port_.flush(waits.home);
+    // Before we let go of our element's queue, since the next of the element uses the entry.
+    if (!at(here_, level)) port_.flush(entry.home);
   }
 
   /// Listing 5, lines 13 to 23: takes our entry off the queue at `level`, or, if somebody is behind
@@ -217,7 +231,7 @@ class queue_tree {
       if (rma::compare_swap_now(port_, at(tail_, level), entry, rma::null_ref) == entry) return;
       succ = await_successor(level);
     }
-    tell(succ, what);
+    tell(level, succ, what);
   }
 
   /// Whether somebody stands in the queue at `level`. 1 get.
@@ -226,26 +240,14 @@ class queue_tree {
   }
 
  private:
-  // The words of our line (section 3.2.2).
+  // The words of our line (section 3.2.2). Lines and entries that are in no queue are all zero, as
+  // the fabric gives them out: whoever finds a queue empty prepares nothing.
   static constexpr std::uint32_t next = 0;  // NEXT of our entry at level N
   static constexpr std::uint32_t wait = 1;  // STATUS: a tree_status, 0 while we must wait
 
   template <class T>
   [[nodiscard]] static T& at(std::array<T, most_levels>& of, int level) {
     return of[static_cast<std::size_t>(level - 1)];
-  }
-
-  // One STATUS for all levels: while we wait at a level we head the queues below it, and nobody but
-  // the predecessor at this level writes to us. Stores are visible before the swap that publishes
-  // the entry (C12); an entry on another node needs its flush for the same.
-  void prepare(int level) {
-    status = tree_status(order::enter);
-    port_.store(line_[wait], tree_status().bits());
-    const rma::plain_cell entry = at(entry_, level);
-    if (at(here_, level))
-      port_.store(entry, rma::null_ref);
-    else
-      rma::put_now(port_, entry, rma::null_ref);
   }
 
   // Somebody swapped itself in behind us and is about to write its link.

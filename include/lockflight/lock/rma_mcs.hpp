@@ -103,7 +103,7 @@ class rma_mcs {
       tree_.leave(1, succ, tree_status(order::enter));
     } else if (succ != rma::null_ref &&
                tree_.status.count(level) < set_.t_l[static_cast<std::size_t>(level - 1)]) {
-      tree_.tell(succ, tree_.status.passed_at(level));
+      tree_.tell(level, succ, tree_.status.passed_at(level));
     } else {
       // Nobody known behind us, or T_L,i reached: first the parent's queue, so that whoever we send
       // up finds our element's entry out of it, then ours.

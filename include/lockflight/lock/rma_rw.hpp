@@ -12,7 +12,13 @@
 //   M4  a reader resets DEPART first, then ARRIVE, and a writer checks them the other way round, so
 //       that it may see too many readers in, never too few;
 //   M5  level 1 passes the lock at most T_L,1 times, so that the product of all T_L,i is T_W, as
-//       section 3.2.3 defines it (Listing 8 allows T_W passings at level 1 alone).
+//       section 3.2.3 defines it (Listing 8 allows T_W passings at level 1 alone);
+//   M6  a reader that resets its counter takes DEPART with one swap (Listing 6 reads it and then
+//       subtracts, and two readers can subtract the same departures: a ticket that is given back
+//       late lets a second reader draw T_R while the first still resets);
+//   M7  try_lock_shared, which the paper has not, looks before it takes a ticket: to a writer a
+//       ticket that is about to be given back looks like a reader that is in, and who tries again
+//       and again would keep it waiting for ever.
 // And faster where the text allows: a writer posts its operations on all counters, then flushes
 // once; a reader that resets its counter enters with the ticket that it has; whoever waits for a
 // counter of its own node waits locally.
@@ -100,17 +106,14 @@ class rma_rw {
   // ---- readers: Listings 9 and 10 ----
 
   void lock_shared() {
-    for (rma::backoff back_off = poll_schedule(); !try_lock_shared();) await_turn(back_off);
+    for (rma::backoff back_off = poll_schedule(); !enter_with_a_ticket();) await_turn(back_off);
   }
 
   /// Enters unless a writer is in, or T_R readers have entered and a writer waits. 1 fetch-add, and
-  /// 1 add to withdraw; at T_R the reset of the counter as well.
+  /// 1 add to withdraw; at T_R the reset of the counter as well. None if a look shows that it would
+  /// be in vain; the look is 1 get if the counter is on another node.
   [[nodiscard]] bool try_lock_shared() {
-    const rma::word ticket = counter_.arrive();
-    if (ticket < t_r()) return true;
-    if (ticket == t_r() && !tree_.occupied(1) && counter_.reset_by_reader()) return true;
-    counter_.back_off();
-    return false;
+    return counter_.next_ticket() <= t_r() && enter_with_a_ticket();  // M7
   }
 
   void unlock_shared() { counter_.depart(); }
@@ -156,6 +159,15 @@ class rma_rw {
   [[nodiscard]] static constexpr rma::backoff poll_schedule() { return {200, 20'000}; }
   [[nodiscard]] rma::word t_r() const { return static_cast<rma::word>(set_.t_r); }
 
+  // Listing 9, lines 2 to 4 and 10 to 17: draws a ticket, and gives it back if it is too high.
+  [[nodiscard]] bool enter_with_a_ticket() {
+    const rma::word ticket = counter_.arrive();
+    if (ticket < t_r()) return true;
+    if (ticket == t_r() && !tree_.occupied(1) && counter_.reset_by_reader()) return true;
+    counter_.back_off();
+    return false;
+  }
+
   // Listing 9, lines 5 to 9, and M3: waits until it makes sense to try again.
   void await_turn(rma::backoff& back_off) {
     while (true) {
@@ -172,7 +184,7 @@ class rma_rw {
     if (level == 1) return release_root();
     const rma::word succ = tree_.successor(level);
     if (succ != rma::null_ref && tree_.status.count(level) < threshold(level))
-      return tree_.tell(succ, tree_.status.passed_at(level));
+      return tree_.tell(level, succ, tree_.status.passed_at(level));
     release(level - 1);
     tree_.leave(level, succ, tree_status(order::acquire_parent));
   }
@@ -181,7 +193,7 @@ class rma_rw {
   void release_root() {
     const rma::word succ = tree_.successor(1);
     if (succ != rma::null_ref && tree_.status.count(1) + 1 < threshold(1))
-      return tree_.tell(succ, tree_.status.passed_at(1));
+      return tree_.tell(1, succ, tree_.status.passed_at(1));
     counter_.give_to_readers();
     tree_.leave(1, succ, tree_status(order::mode_change));
   }

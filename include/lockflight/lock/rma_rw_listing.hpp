@@ -191,7 +191,7 @@ class rma_rw_listing {
     const rma::word succ = tree_.successor(level);
     if (succ != rma::null_ref &&
         tree_.status.count(level) < set_.t_l[static_cast<std::size_t>(level - 1)])
-      return tree_.tell(succ, tree_.status.passed_at(level));
+      return tree_.tell(level, succ, tree_.status.passed_at(level));
     release(level - 1);
     tree_.leave(level, succ, tree_status(order::acquire_parent));
   }

@@ -50,7 +50,8 @@ class participant {
   [[nodiscard]] rank_t rank() const { return port_.rank(); }
   [[nodiscard]] const topology& machine() const { return port_.machine(); }
 
-  /// A queue node that is in no queue. Throws std::length_error past `most_nested`.
+  /// A queue node that is in no queue, all of its words 0 (C25). Throws std::length_error past
+  /// `most_nested`.
   [[nodiscard]] line take_line() {
     if (free_ == 0) throw std::length_error("more than 32 locks held at once by one participant");
     const int slot = std::countr_zero(free_);
@@ -58,7 +59,8 @@ class participant {
     return {lines_.at(rank()) + static_cast<std::uint32_t>(slot) * line_words};
   }
 
-  /// Gives back a line that no queue and no other participant refers to any more.
+  /// Gives back a line that no queue and no other participant refers to any more, with all of its
+  /// words 0 again (C25).
   void give_back(line l) {
     const std::uint32_t slot = (l.first.index - lines_.index) / line_words;
     assert((free_ & (1u << slot)) == 0 && "a line is given back once");

@@ -27,6 +27,10 @@ void relax() {
 // A sleeper looks up this often whether the run was aborted; nothing else depends on it.
 constexpr timespec abort_check{0, 100'000'000};
 
+// Between the microseconds that a turn around waiting ranks takes and the milliseconds of a slice.
+constexpr std::uint64_t long_yield_ns = 500'000;
+constexpr std::uint64_t without_yields_ns = 200'000'000;
+
 std::uint64_t now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -70,10 +74,25 @@ void port::waiter::step() {
   if (spinning) return relax();
   if (step < std::uint64_t{policy.spins} + policy.yields || !policy.park) {
     if (policy.spins == UINT32_MAX) return relax();
-    sched_yield();
-    return;
+    if (!policy.park) {
+      sched_yield();
+      return;
+    }
+    if (port_.yield_if_it_is_short()) return;
   }
   arm();
+}
+
+// Ranks that wait give way again at once. Another program does not: every yield to it costs a time
+// slice, a hundred times what it takes to sleep and be woken. After one such yield we do without
+// for a while.
+bool port::yield_if_it_is_short() {
+  const std::uint64_t before = now_ns();
+  if (before < no_yield_before_ns_) return false;
+  sched_yield();
+  const std::uint64_t after = now_ns();
+  if (after - before > long_yield_ns) no_yield_before_ns_ = after + without_yields_ns;
+  return true;
 }
 
 // From here on a writer that writes after our next look finds `parked` set and rings.
