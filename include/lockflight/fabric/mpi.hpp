@@ -264,6 +264,7 @@ class port {
       wake(b);
   }
   static void wake(detail::bell& b);
+  [[nodiscard]] bool yield_if_it_is_short();
   [[nodiscard]] detail::bell& bell_of(rma::rank_t home) const {
     return *reinterpret_cast<detail::bell*>(base_[home] - sizeof(detail::bell));
   }
@@ -285,6 +286,7 @@ class port {
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
+  std::uint64_t no_yield_before_ns_ = 0;
 };
 
 /// MPI for as long as this lives: initialises it unless somebody has, and finalises what it has

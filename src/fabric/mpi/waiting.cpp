@@ -26,6 +26,10 @@ void relax() {
 constexpr std::uint32_t looks_between_progress = 256;
 constexpr timespec longest_sleep{0, 2'000'000};
 
+// Between the microseconds that a turn around waiting ranks takes and the milliseconds of a slice.
+constexpr std::uint64_t long_yield_ns = 500'000;
+constexpr std::uint64_t without_yields_ns = 200'000'000;
+
 std::uint64_t now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -44,11 +48,23 @@ void port::waiter::step() {
   if (!port_.only_cpu_ || step % looks_between_progress == looks_between_progress - 1)
     port_.link_.progress();
   if (step < policy.spins) return relax();
-  if (step < std::uint64_t{policy.spins} + policy.yields || !port_.rings_) {
+  if (!port_.rings_) {
     sched_yield();
     return;
   }
+  if (step < std::uint64_t{policy.spins} + policy.yields && port_.yield_if_it_is_short()) return;
   arm();
+}
+
+// As on shared memory: a yield to a program that computes costs its time slice, a hundred times
+// what it takes to sleep and be woken. After one such yield we do without for a while.
+bool port::yield_if_it_is_short() {
+  const std::uint64_t before = now_ns();
+  if (before < no_yield_before_ns_) return false;
+  sched_yield();
+  const std::uint64_t after = now_ns();
+  if (after - before > long_yield_ns) no_yield_before_ns_ = after + without_yields_ns;
+  return true;
 }
 
 // From here on a writer that writes after our next look finds `parked` set and rings: it has a
