@@ -108,7 +108,15 @@ void port::pause(std::uint64_t nanoseconds) {
     nanosleep(&t, nullptr);
     return;
   }
-  if (crowded || (nanoseconds == 0 && every_so_often)) sched_yield();
+  // Between nodes whoever looks again at once makes work for the target, which with more ranks than
+  // cores has not come to the last look yet: Open MPI handles each inside the handling of the one
+  // before, and the looks of those who wait keep out the write that they wait for.
+  if (crowded && !only_cpu_) {
+    constexpr timespec short_sleep{0, 20'000};
+    nanosleep(&short_sleep, nullptr);
+  } else if (crowded || (nanoseconds == 0 && every_so_often)) {
+    sched_yield();
+  }
   if (nanoseconds == 0) return relax();
   for (const std::uint64_t until = now_ns() + nanoseconds; now_ns() < until;) {
     if (!only_cpu_) link_.progress();
