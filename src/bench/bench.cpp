@@ -4,11 +4,16 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <stop_token>
 #include <system_error>
+#include <thread>
 
 #include "bench/host.hpp"
+#include "bench/launch.hpp"
 #include "bench/request.hpp"
 #include "bench/to_json.hpp"
 
@@ -75,15 +80,52 @@ void write_trace(std::ofstream& out, const job& what, const run_results& results
   if (!out) throw std::system_error(errno, std::generic_category(), "writing the trace");
 }
 
+/// Runs a job together with the other processes of the launch. Rank 0 gets the results and looks at
+/// the run from a thread of its own, which calls nothing of the fabric; the others get null.
+std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, std::size_t number,
+                                                 std::size_t jobs, const progress_callback& tell) {
+  const auto results = all.results(now.plan.machine.ranks(), now.plan.trace);
+  const std::string_view lock = now.lock->row.about.name;
+  if (all.rank() != 0) {
+    all.run(lock, now.plan, *results);
+    return nullptr;
+  }
+  std::jthread looking([&](const std::stop_token& over) {
+    watcher seen(*results, now, {std::string(lock), now.plan.machine.ranks(), number, jobs, 0},
+                 tell);
+    std::mutex alone;
+    std::condition_variable_any wakes;
+    std::unique_lock held(alone);
+    try {
+      constexpr std::chrono::milliseconds period{100};
+      while (!wakes.wait_for(held, over, period, [] { return false; }) && !over.stop_requested())
+        // Of ranks on other machines it sees nothing until they have ended.
+        if (results->whole()) seen.look();
+    } catch (const std::exception& e) {
+      all.abandon(fmt::format("lockflight bench: {}", e.what()));
+    }
+  });
+  all.run(lock, now.plan, *results);
+  return results;
+}
+
 }  // namespace
 
 nlohmann::json run(const request& what, const progress_callback& watch) {
   const std::vector<job> jobs = jobs_of(what);
+  launch* const launched = launch_of(what.fabric);
   std::ofstream trace = open_trace(what.trace);
   const tick_clock& clock = tick_clock::calibrated();
   nlohmann::json runs = nlohmann::json::array();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const job& now = jobs[i];
+    if (launched != nullptr) {
+      if (const auto results = run_in_launch(*launched, now, i, jobs.size(), watch)) {
+        runs.push_back(to_json(now, what.fabric, *results, clock));
+        if (trace.is_open()) write_trace(trace, now, *results);
+      }
+      continue;
+    }
     const run_results results(now.plan.machine.ranks(), now.plan.trace);
     watcher seen(
         results, now,

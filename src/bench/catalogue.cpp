@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "bench/entry.hpp"
+#include "bench/launch.hpp"
 #include "bench/request.hpp"
 
 namespace lockflight::bench {
@@ -11,13 +12,20 @@ const std::vector<lock_row>& lock_table() {
     std::vector<lock_row> made;
     for (const lock_entry& e : entries())
       if (e.excludes) made.push_back(e.row);
+    if (const launch* const it = built_in_launch())
+      for (lock_row& row : made)
+        if (it->runs(row.about.name)) row.fabrics.push_back(it->fabric());
     return made;
   }();
   return rows;
 }
 
 const std::vector<std::string>& fabrics() {
-  static const std::vector<std::string> names{"shm"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made{"shm"};
+    if (const launch* const it = built_in_launch()) made.push_back(it->fabric());
+    return made;
+  }();
   return names;
 }
 

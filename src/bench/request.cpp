@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "bench/launch.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/queue_tree.hpp"
 
@@ -37,10 +38,20 @@ workload chosen_workload(const request& what) {
   throw unknown("--workload", what.workload, names_of(workloads()));
 }
 
+constexpr std::string_view mpi_builds =
+    "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
+
 void check_fabric(const request& what) {
   const auto& here = fabrics();
   if (std::find(here.begin(), here.end(), what.fabric) == here.end())
-    throw refuse("--fabric", what.fabric, fmt::format("in this build {}", fmt::join(here, ", ")));
+    throw refuse("--fabric", what.fabric,
+                 fmt::format("in this build {}{}", fmt::join(here, ", "),
+                             what.fabric == "mpi" ? mpi_builds : ""));
+  if (launch* const it = launch_of(what.fabric)) {
+    it->start();
+    if (what.threads)
+      throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
+  }
 }
 
 std::vector<const lock_entry*> chosen_locks(const request& what, workload load) {
@@ -56,6 +67,11 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
     bool found = false;
     for (const lock_entry& e : entries()) {
       if (name != e.row.about.name && name != "all") continue;
+      const launch* const it = launch_of(what.fabric);
+      if (it != nullptr && !it->runs(e.row.about.name)) {
+        if (name == "all") continue;
+        throw refuse("--lock", name, fmt::format("on shm only, not on {}", it->fabric()));
+      }
       if (!e.excludes && load != workload::dht) {
         if (name == "all") continue;
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
@@ -90,9 +106,14 @@ void check_levels(const request& what) {
 
 void check_procs(const request& what) {
   if (what.procs.empty()) throw refuse("--procs", "", "at least one number of ranks");
-  for (const int procs : what.procs)
+  const launch* const it = launch_of(what.fabric);
+  for (const int procs : what.procs) {
+    if (it != nullptr && (procs < 1 || procs > it->ranks()))
+      throw refuse("--procs", std::to_string(procs),
+                   fmt::format("1 to {}, the ranks of this launch", it->ranks()));
     if (procs < 1 || procs > shm::most_ranks)
       throw refuse("--procs", std::to_string(procs), fmt::format("1 to {}", shm::most_ranks));
+  }
 }
 
 void check_amounts(const request& what) {
@@ -157,8 +178,10 @@ void check_parameters(const request& what, const std::vector<const lock_entry*>&
 }  // namespace
 
 rma::topology machine_of(const request& what, int procs) {
-  const rma::topology machine = what.levels.empty() ? shm::discover(procs).machine
-                                                    : rma::topology::balanced(fanouts_of(what));
+  launch* const it = launch_of(what.fabric);
+  const rma::topology machine = !what.levels.empty() ? rma::topology::balanced(fanouts_of(what))
+                                : it != nullptr      ? it->machine(procs)
+                                                     : shm::discover(procs).machine;
   if (what.node_level == 0) return machine;
   if (what.node_level < 0 || what.node_level > machine.levels())
     throw refuse("--node-level", std::to_string(what.node_level),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
 #include <system_error>
 
 namespace lockflight::bench {
@@ -30,14 +29,20 @@ shared_mapping::shared_mapping(std::size_t bytes) : bytes_(bytes) {
 
 shared_mapping::~shared_mapping() { munmap(data_, bytes_); }
 
-run_results::run_results(int ranks, bool trace)
-    : memory_(sizeof(common_block) +
-              static_cast<std::size_t>(ranks) *
-                  (sizeof(rank_result) + events_for(ranks, trace) * sizeof(fabric::trace_event))),
-      events_each_(events_for(ranks, trace)) {
+std::size_t run_results::bytes_for(int ranks, bool trace) {
+  return sizeof(common_block) +
+         static_cast<std::size_t>(ranks) *
+             (sizeof(rank_result) + events_for(ranks, trace) * sizeof(fabric::trace_event));
+}
+
+run_results::run_results(int ranks, bool trace, std::byte* memory, rma::rank_t leader, bool whole)
+    : leader_(leader), whole_(whole), events_each_(events_for(ranks, trace)) {
+  if (memory == nullptr) memory = memory_.emplace(bytes_for(ranks, trace)).data();
   const auto count = static_cast<std::size_t>(ranks);
-  std::byte* at = memory_.data();
-  common_ = new (at) common_block;
+  std::byte* at = memory;
+  // Whoever of those that share the memory comes first may be at work already: zeroes are the
+  // start.
+  common_ = reinterpret_cast<common_block*>(at);
   at += sizeof(common_block);
   // The kernel's zeroes are what results start with; they are not written, so that the pages of
   // ranks that touch little stay uncommitted.
@@ -45,5 +50,7 @@ run_results::run_results(int ranks, bool trace)
   at += count * sizeof(rank_result);
   events_ = reinterpret_cast<fabric::trace_event*>(at);
 }
+
+run_results::run_results(int ranks, bool trace) : run_results(ranks, trace, nullptr, 0, true) {}
 
 }  // namespace lockflight::bench

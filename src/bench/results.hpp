@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "bench/histogram.hpp"
@@ -64,6 +65,15 @@ class run_results {
  public:
   /// `trace` is whether ranks record what they do.
   run_results(int ranks, bool trace);
+  /// The same in memory that the caller shares among ranks, zeroed, of `bytes_for` bytes. `leader`
+  /// is the lowest rank that shares it; `whole` is whether all ranks do.
+  run_results(int ranks, bool trace, std::byte* memory, rma::rank_t leader, bool whole);
+  [[nodiscard]] static std::size_t bytes_for(int ranks, bool trace);
+
+  /// Of the ranks that share this memory, the one that writes what is common to them.
+  [[nodiscard]] rma::rank_t leader() const { return leader_; }
+  /// Whether all ranks' results are here while they run.
+  [[nodiscard]] bool whole() const { return whole_; }
 
   [[nodiscard]] common_block& common() const { return *common_; }
   [[nodiscard]] std::span<rank_result> ranks() const { return ranks_; }
@@ -77,7 +87,9 @@ class run_results {
   }
 
  private:
-  shared_mapping memory_;
+  std::optional<shared_mapping> memory_;
+  rma::rank_t leader_ = 0;
+  bool whole_ = true;
   std::size_t events_each_;
   common_block* common_;
   std::span<rank_result> ranks_;

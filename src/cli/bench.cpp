@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "bench/launch.hpp"
 #include "cli/bench_request.hpp"
 #include "cli/bench_table.hpp"
 #include "cli/command.hpp"
@@ -28,7 +29,7 @@ struct outputs {
   std::optional<output_file> trace;
   bool json_on_standard_output = false;
 
-  explicit outputs(const arguments& given) {
+  void open_all(const arguments& given) {
     json_on_standard_output = given.one("--json") == "-";
     if (!json_on_standard_output) open(json, given, "--json");
     open(html, given, "--html");
@@ -53,6 +54,19 @@ struct outputs {
     throw refuse(name_of_b, b->path(), fmt::format("another file than that of {}", name_of_a));
   }
 };
+
+/// In a launch only one process writes; if it cannot, none of them starts.
+void open_outputs(outputs& files, const arguments& given, const bench::request& request) {
+  bench::launch* const launched = bench::launch_of(request.fabric);
+  if (launched == nullptr) return files.open_all(given);
+  try {
+    if (bench::speaks()) files.open_all(given);
+  } catch (...) {
+    static_cast<void>(launched->all(false));
+    throw;
+  }
+  if (!launched->all(true)) throw usage_error("rank 0 cannot write its files");
+}
 
 std::string describe(const bench::progress& p, double seconds) {
   std::string out =
@@ -85,7 +99,8 @@ void write_files(outputs& to, const nlohmann::json& result, console& out) {
 
 int run(const arguments& given, console& out) {
   bench::request request = bench_request(given);
-  outputs files(given);
+  outputs files;
+  open_outputs(files, given, request);
   if (files.trace) request.trace = files.trace->temporary();
 
   nlohmann::json result;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "bench/launch.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
 #include "cli/values.hpp"
@@ -83,7 +84,12 @@ int product_of(const std::string& levels) {
   return static_cast<int>(ranks);
 }
 
-std::vector<int> procs_of(const arguments& given) {
+std::vector<int> procs_of(const arguments& given, const std::string& fabric) {
+  bench::launch* const launched = bench::launch_of(fabric);
+  if (launched != nullptr && !given.has("--procs") && !given.has("--levels")) {
+    launched->start();
+    return {launched->ranks()};
+  }
   if (given.has("--procs"))
     return whole_numbers("--procs", joined(given.all("--procs"), ","), 1, shm::most_ranks);
   const auto levels = given.one("--levels");
@@ -207,7 +213,7 @@ bench::request bench_request(const arguments& given) {
   if (const auto machine = given.one("--machine"))
     throw refuse("--machine", *machine,
                  fmt::format("nothing on fabric {}; it is for simulated machines", request.fabric));
-  request.procs = procs_of(given);
+  request.procs = procs_of(given, request.fabric);
   request.levels = given.one("--levels").value_or("");
   if (const auto level = given.one("--node-level"))
     request.node_level = static_cast<int>(whole_number("--node-level", *level, 1, most_levels));

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench/launch.hpp"
 #include "cli/cleanup.hpp"
 #include "cli/console.hpp"
 #include "cli/help.hpp"
@@ -23,7 +24,8 @@ constexpr int bad_usage = 2;
 constexpr int environment_failed = 3;
 
 int say(const std::string& who, std::string_view what, int code) {
-  std::fputs(fmt::format("{}: {}\n", who, one_line(what)).c_str(), stderr);
+  // What is wrong with the command line all processes of a launch find; one says it.
+  if (bench::speaks()) std::fputs(fmt::format("{}: {}\n", who, one_line(what)).c_str(), stderr);
   return code;
 }
 

@@ -63,7 +63,8 @@ TEST(Request, UnknownNamesComeWithTheNearest) {
             }).find("--workload 'ecbs' (nearest: ecsb; accepted: lb, "),
             0u);
   EXPECT_EQ(refusal_after([](request& r) { r.fabric = "mpi"; }),
-            "--fabric 'mpi' (accepted: in this build shm)");
+            "--fabric 'mpi' (accepted: in this build shm; build/openmpi/lockflight and "
+            "build/mpich/lockflight have mpi)");
   EXPECT_EQ(refusal_after([](request& r) { r.fabric = "sim"; }),
             "--fabric 'sim' (accepted: in this build shm)");
   EXPECT_EQ(refusal_after([](request& r) { r.waiting = "sleep"; }),

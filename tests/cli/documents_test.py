@@ -17,6 +17,7 @@ OPTIONS = {
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--json"],
     "report": ["-o", "--output", "FILE.json"],
+    "doctor": ["--fabric"],
     "completion": ["SHELL"],
     "man": [],
 }

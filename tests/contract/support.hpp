@@ -136,16 +136,6 @@ void run_on(const rma::topology& machine, Body body) {
   Fabric::run(machine, body);
 }
 
-/// How often a test repeats itself. A fabric that tries every interleaving, or is slow, sets
-/// `most_rounds`.
-template <class Fabric>
-[[nodiscard]] constexpr int rounds(int wanted) {
-  if constexpr (requires { Fabric::most_rounds; })
-    return std::min(wanted, Fabric::most_rounds);
-  else
-    return wanted;
-}
-
 /// More ranks than cores, and more than two.
 [[nodiscard]] inline int crowd() {
   return std::clamp(2 * static_cast<int>(std::thread::hardware_concurrency()), 8, 32);

@@ -29,8 +29,8 @@ constexpr bool on_mpi = false;
 /// How much of everything. Sanitizers slow forks and runs down about tenfold; MPI's operations take
 /// microseconds between nodes.
 struct effort {
-  static constexpr int operations = on_mpi || under_asan ? 15 : under_tsan ? 30 : 60;  // of a rank
-  static constexpr int random_sets = on_mpi || under_sanitizer ? 1 : 3;  // of parameters
+  static constexpr int operations = under_asan ? 15 : under_tsan ? 30 : 60;  // of each rank, mixed
+  static constexpr int random_sets = on_mpi || under_sanitizer ? 1 : 3;      // of parameters
   static constexpr int full_speed_operations = on_mpi || under_sanitizer ? 500 : 3'000;
 };
 
@@ -256,7 +256,8 @@ void stress(const rma::topology& machine, int operations, bool widening = true) 
     rma::barrier all(me);
     std::uint64_t salt = 0;
     for (const parameters& set : parameter_sets<parameters>(me.machine()))
-      workload<Subject>(me, all, set, salt++).run(operations, widening);
+      workload<Subject>(me, all, set, salt++)
+          .run(rounds<typename Subject::fabric>(operations), widening);
   });
 }
 

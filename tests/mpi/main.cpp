@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
   GTEST_FLAG_SET(filter, "*/mpi_*");
   testing::InitGoogleTest(&argc, argv);
   const lockflight::mpi::environment mpi;
-  test::mpi_nodes::most_ranks = test::mpi_shared::most_ranks = mpi.size();
+  test::mpi_nodes::launched(mpi.size());
+  test::mpi_shared::launched(mpi.size());
   if (mpi.rank() != 0) {
     testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());

@@ -3,6 +3,7 @@
 // throws if any rank failed. What a rank throws reaches the caller as the text of an exception.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -31,6 +32,16 @@ template <class Fabric>
     return machine.ranks() <= Fabric::most_ranks;
   else
     return true;
+}
+
+/// How often a test repeats itself. A fabric that tries every interleaving, or is slow, sets
+/// `most_rounds`.
+template <class Fabric>
+[[nodiscard]] constexpr int rounds(int wanted) {
+  if constexpr (requires { Fabric::most_rounds; })
+    return std::min(wanted, Fabric::most_rounds);
+  else
+    return wanted;
 }
 
 /// For checks inside ranks, which may be other processes.

@@ -15,10 +15,17 @@ struct mpi_fabric {
   static constexpr const char* name = Shared ? "mpi_shared" : "mpi_nodes";
   static constexpr bool shares_memory = false;     // what is mapped before a run is each rank's own
   static constexpr bool survives_failure = false;  // the launch ends with the rank
-  static inline int most_ranks = 1;                // of this launch; set by main
+  static inline int most_ranks = 1;                // of this launch
   // Between nodes an operation takes microseconds, and with more ranks than cores turns of the
-  // kernel.
-  static constexpr int most_rounds = Shared ? 300 : 60;
+  // kernel, which somebody else's computation may have in between.
+  static inline int most_rounds = Shared ? 300 : 60;
+
+  /// What a launch of so many ranks is good for.
+  static void launched(int ranks) {
+    constexpr int quick = 4;
+    most_ranks = ranks;
+    if (ranks > quick) most_rounds /= 10;
+  }
   using port_type = fabric::counting<fabric::strict<mpi::port>>;
 
   template <class Body>

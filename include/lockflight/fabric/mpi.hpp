@@ -272,6 +272,7 @@ class port {
       wake(b);
   }
   static void wake(detail::bell& b);
+  [[nodiscard]] bool yield_if_it_is_short();
   [[nodiscard]] detail::bell& bell_of(rma::rank_t home) const {
     return *reinterpret_cast<detail::bell*>(base_[home] - sizeof(detail::bell));
   }
@@ -297,6 +298,7 @@ class port {
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
+  std::uint64_t no_yield_before_ns_ = 0;
   const std::function<void()>* hook_ = nullptr;
 };
 
@@ -405,10 +407,16 @@ class machine_memory {
   machine_memory(const machine_memory&) = delete;
   machine_memory& operator=(const machine_memory&) = delete;
 
+  /// Null on ranks beyond the first `ranks`.
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// The lowest rank that shares it with this one.
+  [[nodiscard]] rma::rank_t leader() const { return leader_; }
+  /// Whether all `ranks` ranks share it.
+  [[nodiscard]] bool whole() const { return whole_; }
   /// Copies `count` bytes at `data() + offset` of rank `from`'s machine to rank 0's, at the same
-  /// place. Collective over the `ranks` ranks; copies nothing where the two share memory.
-  void bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count);
+  /// place. Collective over the `ranks` ranks; false, and nothing copied, where the two share
+  /// memory.
+  bool bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count);
   /// Waits for all `ranks` ranks.
   void barrier();
 
@@ -416,6 +424,8 @@ class machine_memory {
   struct handles;
   std::unique_ptr<handles> handles_;
   std::byte* data_ = nullptr;
+  rma::rank_t leader_ = 0;
+  bool whole_ = true;
 };
 
 /// What an MPI makes of one-sided communication, as seen in a short trial on this launch.

@@ -120,6 +120,9 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
   h.members = communicator::split(MPI_COMM_WORLD, world_rank < ranks ? 0 : -1);
   if (!h.members) return;
   h.machine = communicator::of_machine(h.members.get());
+  leader_ = world_rank;
+  detail::tell(h.machine, &leader_, 1, MPI_INT32_T);
+  whole_ = h.machine.size() == ranks;  // so it is on all of them, or on none
   constexpr std::size_t slack = 4096;  // for an alignment that MPI does not promise
   const bool first = h.machine.rank() == 0;
   void* at = nullptr;
@@ -141,15 +144,15 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
 
 machine_memory::~machine_memory() = default;
 
-void machine_memory::bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count) {
+bool machine_memory::bring_to_first(rma::rank_t from, std::size_t offset, std::size_t count) {
   constexpr int tag = 2;
   const handles& h = *handles_;
-  if (!h.members || from == 0) return;
+  if (!h.members || from == 0) return false;
   // Whether it lies on rank 0's machine only its own machine knows.
   int with_first = h.members.rank() == 0 ? 1 : 0;
   detail::tell(h.machine, &with_first, 1, MPI_INT);
   detail::tell(h.members, &with_first, 1, MPI_INT, from);
-  if (with_first != 0) return;
+  if (with_first != 0) return false;
   if (h.members.rank() == from)
     check(MPI_Send(data_ + offset, static_cast<int>(count), MPI_BYTE, 0, tag, h.members.get()),
           "MPI_Send");
@@ -157,6 +160,7 @@ void machine_memory::bring_to_first(rma::rank_t from, std::size_t offset, std::s
     check(MPI_Recv(data_ + offset, static_cast<int>(count), MPI_BYTE, from, tag, h.members.get(),
                    MPI_STATUS_IGNORE),
           "MPI_Recv");
+  return true;
 }
 
 void machine_memory::barrier() {

@@ -93,15 +93,21 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
       found.blocked_flush_us = longest;
     }
   }
-  // Rank 0 computes, calling nothing, while rank 1 wants something of its memory.
+  // Rank 0 computes, calling nothing, while rank 1 wants something of its memory: not before rank 0
+  // has said that it starts.
   constexpr double computed_s = 0.3;
+  constexpr int tag_of_start = 4;
   found.computed_us = computed_s * us;
   detail::link l(all, cells.exposed(), /*patient=*/detail::spins_in_flush);
   meet(all);
   double longest = 0;
-  if (all.rank() == 0)
+  if (all.rank() == 0) {
+    check(MPI_Send(nullptr, 0, MPI_BYTE, 1, tag_of_start, all.get()), "MPI_Send");
     for (const double end = MPI_Wtime() + computed_s; MPI_Wtime() < end;) continue;
+  }
   if (origin) {
+    check(MPI_Recv(nullptr, 0, MPI_BYTE, 0, tag_of_start, all.get(), MPI_STATUS_IGNORE),
+          "MPI_Recv");
     const std::vector<double> times = timed_fetch_adds(l);
     longest = *std::max_element(times.begin(), times.end());
   }

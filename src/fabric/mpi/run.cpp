@@ -46,6 +46,9 @@ void fail(rma::rank_t rank, const char* what) {
   std::fflush(stdout);
   std::fprintf(stderr, "lockflight: rank %d failed: %s\n", rank, what);
   std::fflush(stderr);
+  // A launcher may drop what it has not forwarded yet when the launch ends.
+  const timespec forwarded{0, 300'000'000};
+  nanosleep(&forwarded, nullptr);
   constexpr int environment_failed = 3;
   MPI_Abort(MPI_COMM_WORLD, environment_failed);
 }

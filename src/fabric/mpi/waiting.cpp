@@ -24,6 +24,10 @@ void relax() {
 // Whoever sleeps looks up as often, to serve others.
 constexpr timespec longest_sleep{0, 2'000'000};
 
+// Between the microseconds that a turn around waiting ranks takes and the milliseconds of a slice.
+constexpr std::uint64_t long_yield_ns = 500'000;
+constexpr std::uint64_t without_yields_ns = 200'000'000;
+
 std::uint64_t now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -43,11 +47,23 @@ void port::waiter::step() {
     if (port_.hook_ != nullptr) (*port_.hook_)();
   }
   if (step < policy.spins) return relax();
-  if (step < std::uint64_t{policy.spins} + policy.yields || !port_.rings_) {
+  if (!port_.rings_) {
     sched_yield();
     return;
   }
+  if (step < std::uint64_t{policy.spins} + policy.yields && port_.yield_if_it_is_short()) return;
   arm();
+}
+
+// As on shared memory: a yield to a program that computes costs its time slice, a hundred times
+// what it takes to sleep and be woken. After one such yield we do without for a while.
+bool port::yield_if_it_is_short() {
+  const std::uint64_t before = now_ns();
+  if (before < no_yield_before_ns_) return false;
+  sched_yield();
+  const std::uint64_t after = now_ns();
+  if (after - before > long_yield_ns) no_yield_before_ns_ = after + without_yields_ns;
+  return true;
 }
 
 // From here on a writer that writes after our next look finds `parked` set and rings: it has a
@@ -96,7 +112,15 @@ void port::pause(std::uint64_t nanoseconds) {
     nanosleep(&t, nullptr);
     return;
   }
-  if (crowded || (nanoseconds == 0 && every_so_often)) sched_yield();
+  // Between nodes whoever looks again at once makes work for the target, which with more ranks than
+  // cores has not come to the last look yet: Open MPI handles each inside the handling of the one
+  // before, and the looks of those who wait keep out the write that they wait for.
+  if (crowded && !only_cpu_) {
+    constexpr timespec short_sleep{0, 20'000};
+    nanosleep(&short_sleep, nullptr);
+  } else if (crowded || (nanoseconds == 0 && every_so_often)) {
+    sched_yield();
+  }
   if (nanoseconds == 0) return relax();
   for (const std::uint64_t until = now_ns() + nanoseconds; now_ns() < until;) {
     if (!only_cpu_) link_.progress();

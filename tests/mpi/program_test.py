@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""The program's MPI builds from outside, started by mpirun.
+
+usage: program_test.py PROGRAM FAILING_RANK LAUNCHER... (a command up to the number of ranks)
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM, FAILING_RANK, *LAUNCHER = sys.argv[1:]
+
+
+def launch(ranks, *command, **environment):
+    """Exit code, what it printed, and lockflight's own lines on standard error."""
+    done = subprocess.run(
+        [*LAUNCHER, str(ranks), *command], capture_output=True, text=True, timeout=60,
+        stdin=subprocess.DEVNULL, env=dict(os.environ, NO_COLOR="1", **environment), check=False)
+    said = [line for line in done.stderr.splitlines() if line.startswith("lockflight")]
+    return done.returncode, done.stdout, said
+
+
+class Bench(unittest.TestCase):
+    def runs(self, ranks, *options, **environment):
+        code, out, said = launch(ranks, PROGRAM, "bench", "--fabric", "mpi", "--seconds", "0.05",
+                                 "--json", "-", *options, **environment)
+        self.assertEqual((code, said), (0, []), out)
+        return json.loads(out)["runs"]
+
+    def test_all_locks_on_one_node(self):
+        runs = self.runs(2, "--lock", "all")
+        self.assertIn("rma-rw", [run["lock"] for run in runs])
+        self.assertNotIn("pthread-mutex", [run["lock"] for run in runs])
+        for run in runs:
+            self.assertEqual((run["fabric"], run["procs"], run["violations"]), ("mpi", 2, 0), run)
+            self.assertGreater(run["ops"], 0, run)
+
+    def test_the_same_fields_as_on_shm(self):
+        on_mpi = self.runs(2, "--lock", "d-mcs")[0]
+        out = subprocess.run([PROGRAM, "bench", "--lock", "d-mcs", "--procs", "2", "--seconds",
+                              "0.05", "--json", "-"], capture_output=True, text=True, check=True)
+        self.assertEqual(set(on_mpi), set(json.loads(out.stdout)["runs"][0]))
+
+    def test_fewer_ranks_than_the_launch(self):
+        runs = self.runs(4, "--lock", "d-mcs,rma-rw", "--procs", "1,2,4")
+        self.assertEqual([run["procs"] for run in runs], [1, 2, 4, 1, 2, 4])
+
+    def test_several_nodes_on_one_machine(self):
+        for run in self.runs(4, "--lock", "rma-mcs,rma-rw", "--levels", "2x2", "--workload", "wcsb"):
+            self.assertEqual((run["levels"], run["violations"]), ("2x2", 0))
+            self.assertGreater(run["fabric_ops"]["nic"]["put"], 0)
+
+    def test_nodes_by_the_environment(self):
+        run = self.runs(4, "--lock", "d-mcs", LOCKFLIGHT_MPI_NODES="2")[0]
+        self.assertTrue(run["levels"].startswith("2x"), run["levels"])
+
+    def test_refusals_are_one_line(self):
+        for options, words in [
+            (["--procs", "3"], ["--procs", "'3'", "1 to 2"]),
+            (["--lock", "pthread-mutex"], ["--lock", "'pthread-mutex'", "shm"]),
+            (["--levels", "2x2"], ["--procs", "'4'"]),
+            (["--threads"], ["--threads"]),
+            (["--json", "/nowhere/runs.json"], ["--json", "/nowhere/runs.json"]),
+        ]:
+            code, out, said = launch(2, PROGRAM, "bench", "--fabric", "mpi", *options)
+            self.assertEqual((code, out, len(said)), (2, "", 1), (options, said))
+            for word in words:
+                self.assertIn(word, said[0])
+
+    def test_only_one_file_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "runs.json")
+            code, out, _ = launch(2, PROGRAM, "bench", "--fabric", "mpi", "--lock", "d-mcs",
+                                  "--seconds", "0.05", "--json", path)
+            self.assertEqual((code, out.count("wrote"), os.listdir(folder)),
+                             (0, 1, ["runs.json"]), out)
+
+
+class Others(unittest.TestCase):
+    def test_locks_names_the_fabric(self):
+        out = subprocess.run([PROGRAM, "locks", "--json"], capture_output=True, text=True,
+                             check=True).stdout
+        fabrics = {lock["name"]: lock["fabrics"] for lock in json.loads(out)["locks"]}
+        self.assertEqual(fabrics["rma-rw"], ["shm", "mpi"])
+        self.assertEqual(fabrics["pthread-mutex"], ["shm"])
+
+    def test_doctor(self):
+        code, out, said = launch(2, PROGRAM, "doctor", "--fabric", "mpi")
+        self.assertEqual((code, said), (0, []), out)
+        for words in ["unified memory model", "fetch-and-op atomic", "the target computes for"]:
+            self.assertEqual(out.count(words), 1, out)
+
+    def test_a_failing_rank_ends_the_launch(self):
+        started = time.monotonic()
+        code, out, said = launch(4, FAILING_RANK)
+        self.assertEqual((code, out), (3, ""))
+        self.assertTrue(any("rank 3" in line and "has had enough" in line for line in said), said)
+        self.assertLess(time.monotonic() - started, 20)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
