@@ -56,11 +56,15 @@ void note_threads() {
   many_threads = level == MPI_THREAD_MULTIPLE;
 }
 
-window::window(MPI_Win of, MPI_Comm group, const std::string& scheme)
+// The program may free its communicator before the window.
+window::communicator::communicator(MPI_Comm of) { PMPI_Comm_dup(of, &own); }
+window::communicator::~communicator() { PMPI_Comm_free(&own); }
+
+window::window(MPI_Win of, MPI_Comm whole, const std::string& scheme)
     : win_(of),
-      group_(group),
+      group_(whole),
       name_(scheme),
-      members_(config_for(group, scheme)),
+      members_(config_for(whole, scheme)),
       me_(members_.access(), words_of(scheme, members_.machine()) + 2 * rma::line_words),
       locks_(make_scheme(scheme, me_)),
       hook_([this] {
@@ -235,6 +239,6 @@ void window::give_way() {
   waiting_ = mine;
 }
 
-std::string window::summary() const { return tell(counted_, name_of(win_), name_, group_); }
+std::string window::summary() const { return tell(counted_, name_of(win_), name_, group_.own); }
 
 }  // namespace lockflight::mpi_preload

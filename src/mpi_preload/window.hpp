@@ -23,7 +23,7 @@ namespace lockflight::mpi_preload {
 class window {
  public:
   /// Collective over the window's group. Throws mpi::unavailable or std::exception.
-  window(MPI_Win of, MPI_Comm group, const std::string& scheme);
+  window(MPI_Win of, MPI_Comm whole, const std::string& scheme);
   /// Collective.
   ~window();
   window(const window&) = delete;
@@ -52,8 +52,16 @@ class window {
   void tell_if_it_hangs();
   void give_way();
 
+  struct communicator {
+    explicit communicator(MPI_Comm of);
+    ~communicator();
+    communicator(const communicator&) = delete;
+    communicator& operator=(const communicator&) = delete;
+    MPI_Comm own = MPI_COMM_NULL;
+  };
+
   MPI_Win win_;
-  MPI_Comm group_ = MPI_COMM_NULL;
+  communicator group_;
   std::string name_;
   mpi::membership members_;
   rma::participant<mpi::port> me_;

@@ -1,0 +1,25 @@
+/* Rank 0 keeps a lock for two seconds while the others wait for it. For LOCKFLIGHT_MPI_HANG. */
+#include <mpi.h>
+#include <stdint.h>
+#include <unistd.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  uint64_t* base = NULL;
+  MPI_Win win;
+  MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  MPI_Win_set_name(win, "the table");
+  if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    sleep(2);
+  } else {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+  }
+  MPI_Win_unlock(0, win);
+  MPI_Win_free(&win);
+  MPI_Finalize();
+  return 0;
+}
