@@ -1,5 +1,6 @@
-/* What the drop-in must do as the MPI standard says, in C as its users write it. Run with LD_PRELOAD
- * by 2 ranks or more; every rank checks, and the first that finds a fault aborts with its line.
+/* What the drop-in must do as the MPI standard says, in C as its users write it. Run with
+ * LD_PRELOAD by 2 ranks or more; every rank checks, and the first that finds a fault aborts with
+ * its line.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -7,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUIRE(holds)                                                                     \
-  do {                                                                                     \
-    if (!(holds)) {                                                                        \
+#define REQUIRE(holds)                                                                         \
+  do {                                                                                         \
+    if (!(holds)) {                                                                            \
       fprintf(stderr, "rank %d: %s:%d: %s does not hold\n", rank, __FILE__, __LINE__, #holds); \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                                        \
-    }                                                                                      \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                                            \
+    }                                                                                          \
   } while (0)
 
 static int rank, ranks;

@@ -34,7 +34,9 @@ MAY_INCLUDE = {
 
 # Headers of a network library: the folders that may include them.
 NETWORK_HEADERS = {
-    r"mpi(-ext|x)?\.h": ("src/fabric/mpi/", "src/mpi_preload/"),
+    # The last two are programs of users, to whom the drop-in is unknown.
+    r"mpi(-ext|x)?\.h": (
+        "src/fabric/mpi/", "src/mpi_preload/", "tests/mpi_preload/", "bench/mpi_window_locks.c"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
     r"p?shmemx?\.h": ("src/fabric/shmem/",),
     r"infiniband/.*|rdma/.*": ("src/fabric/verbs/",),
