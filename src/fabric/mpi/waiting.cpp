@@ -101,12 +101,12 @@ void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint32_t looks_between_yields = 64;
   const bool crowded = waiting_.spins == 0;
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
-  if (!only_cpu_ || every_so_often || looks_between_progress_ < looks_between_yields ||
-      nanoseconds >= worth_sleeping) {
+  const bool serving = looks_between_progress_ < looks_between_yields;
+  if (serving || every_so_often || nanoseconds >= worth_sleeping) {
     link_.progress();
     if (hook_ != nullptr) (*hook_)();
   }
-  if (only_cpu_ && nanoseconds >= worth_sleeping) {
+  if (!serving && nanoseconds >= worth_sleeping) {
     const timespec t{static_cast<time_t>(nanoseconds / 1'000'000'000),
                      static_cast<long>(nanoseconds % 1'000'000'000)};
     nanosleep(&t, nullptr);
@@ -123,7 +123,7 @@ void port::pause(std::uint64_t nanoseconds) {
   }
   if (nanoseconds == 0) return relax();
   for (const std::uint64_t until = now_ns() + nanoseconds; now_ns() < until;) {
-    if (!only_cpu_) link_.progress();
+    if (serving) link_.progress();
     crowded ? static_cast<void>(sched_yield()) : relax();
   }
 }
