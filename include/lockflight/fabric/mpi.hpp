@@ -206,22 +206,17 @@ class port {
     waiter(port& p, rma::rank_t home) : port_(p), home_(home) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
-    ~waiter() {
-      if (armed_) disarm();
-    }
     void step();
 
    private:
-    void arm();
-    void disarm();
-    void sleep();
-
     port& port_;
     rma::rank_t home_;
     std::uint32_t steps_ = 0;
-    bool armed_ = false;
-    std::uint32_t ticket_ = 0;
+    shm::detail::sleeper sleeper_;
   };
+
+  /// Serves other nodes, and does what the holder of the port wants done besides.
+  void make_progress();
 
   // Whether an operation on this cell is a CPU instruction here.
   template <class Cell>
@@ -266,13 +261,8 @@ class port {
   // Wakes who sleeps on a cell of `home`. The write comes before the look at `parked`: an RMW or a
   // fence lies between.
   void ring(rma::rank_t home) {
-    if (!rings_) return;
-    detail::bell& b = bell_of(home);
-    if (b.parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      wake(b);
+    if (rings_) bell_of(home).ring();
   }
-  static void wake(detail::bell& b);
-  [[nodiscard]] bool yield_if_it_is_short();
   [[nodiscard]] detail::bell& bell_of(rma::rank_t home) const {
     return *reinterpret_cast<detail::bell*>(base_[home] - sizeof(detail::bell));
   }
@@ -298,7 +288,7 @@ class port {
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
-  std::uint64_t no_yield_before_ns_ = 0;
+  shm::detail::short_yields yields_;
   const std::function<void()>* hook_ = nullptr;
 };
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/fabric/parking.hpp"
 #include "lockflight/rma/participant.hpp"
 #include "lockflight/rma/port.hpp"
 
@@ -37,12 +38,6 @@ struct wait_policy {
 };
 
 namespace detail {
-
-/// Where the ranks that sleep on cells of one segment are woken: one a rank, on lines of its own.
-struct alignas(128) bell {
-  std::atomic<std::uint32_t> parked{0};  ///< how many sleep, or are about to
-  std::atomic<std::uint32_t> rung{0};    ///< the futex word; grows with every ring
-};
 
 /// A bounded queue of messages (Vyukov's, with one consumer).
 struct alignas(64) message_slot {
@@ -207,21 +202,13 @@ class port {
     waiter(port& p, rma::rank_t home) : port_(p), home_(home) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
-    ~waiter() {
-      if (armed_) disarm();
-    }
     void step();
 
    private:
-    void arm();
-    void disarm();
-    void sleep();
-
     port& port_;
     rma::rank_t home_;
     std::uint32_t steps_ = 0;
-    bool armed_ = false;
-    std::uint32_t ticket_ = 0;
+    detail::sleeper sleeper_;
   };
 
   template <class Cell>
@@ -256,15 +243,11 @@ class port {
   }
 
   // Wakes who sleeps on a cell of `home`. The look at `parked` must come after the write: it does
-  // when a fence lies between (fenced_stores_, RMWs), else the sleeper makes it so (waiter::arm).
+  // when a fence lies between (fenced_stores_, RMWs), else the sleeper makes it so (waiter::step).
   void ring(rma::rank_t home) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    detail::bell& b = segment_.bells[home];
-    if (b.parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      wake(b);
+    segment_.bells[home].ring();
   }
-  static void wake(detail::bell& b);
-  [[nodiscard]] bool yield_if_it_is_short();
 
   detail::segment_view segment_;
   const rma::topology& machine_;
@@ -273,7 +256,7 @@ class port {
   bool fenced_stores_;
   bool unordered_writes_ = false;
   std::uint32_t pauses_ = 0;
-  std::uint64_t no_yield_before_ns_ = 0;
+  detail::short_yields yields_;
 };
 
 /// What a run needs to know.

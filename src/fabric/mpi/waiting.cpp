@@ -1,99 +1,45 @@
 // The port but for its quick paths: waiting, messages, and what goes through MPI.
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <climits>
 #include <ctime>
 
 #include "fabric/mpi/link.hpp"
+#include "fabric/shm/pause.hpp"
 
 namespace lockflight::mpi {
 
 namespace {
 
-void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield" ::: "memory");
-#endif
-}
+using shm::detail::now_ns;
+using shm::detail::relax;
 
 // Whoever sleeps looks up as often, to serve others.
 constexpr timespec longest_sleep{0, 2'000'000};
 
-// Between the microseconds that a turn around waiting ranks takes and the milliseconds of a slice.
-constexpr std::uint64_t long_yield_ns = 500'000;
-constexpr std::uint64_t without_yields_ns = 200'000'000;
-
-std::uint64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
-
 }  // namespace
 
+void port::make_progress() {
+  link_.progress();
+  if (hook_ != nullptr) (*hook_)();
+}
+
 void port::waiter::step() {
-  if (armed_) sleep();
+  if (sleeper_.armed()) {
+    sleeper_.sleep(longest_sleep);
+    port_.make_progress();
+  }
   const wait_policy& policy = port_.waiting_;
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
-  if (step % port_.looks_between_progress_ == port_.looks_between_progress_ - 1) {
-    port_.link_.progress();
-    if (port_.hook_ != nullptr) (*port_.hook_)();
-  }
+  if (step % port_.looks_between_progress_ == port_.looks_between_progress_ - 1)
+    port_.make_progress();
   if (step < policy.spins) return relax();
   if (!port_.rings_) {
     sched_yield();
     return;
   }
-  if (step < std::uint64_t{policy.spins} + policy.yields && port_.yield_if_it_is_short()) return;
-  arm();
-}
-
-// As on shared memory: a yield to a program that computes costs its time slice, a hundred times
-// what it takes to sleep and be woken. After one such yield we do without for a while.
-bool port::yield_if_it_is_short() {
-  const std::uint64_t before = now_ns();
-  if (before < no_yield_before_ns_) return false;
-  sched_yield();
-  const std::uint64_t after = now_ns();
-  if (after - before > long_yield_ns) no_yield_before_ns_ = after + without_yields_ns;
-  return true;
-}
-
-// From here on a writer that writes after our next look finds `parked` set and rings: it has a
-// fence between its write and its look (write, after_rmw), we have one between our mark and our
-// look.
-void port::waiter::arm() {
-  detail::bell& b = port_.bell_of(home_);
-  ticket_ = b.rung.load(std::memory_order_seq_cst);
-  b.parked.fetch_add(1, std::memory_order_seq_cst);
-  // Where an RMW is no fence for later acquire loads.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  armed_ = true;
-}
-
-void port::waiter::disarm() {
-  port_.bell_of(home_).parked.fetch_sub(1, std::memory_order_seq_cst);
-  armed_ = false;
-}
-
-// The look after arm() failed as well: sleep until the bell rings, unless it has since.
-void port::waiter::sleep() {
-  syscall(SYS_futex, &port_.bell_of(home_).rung, FUTEX_WAIT, ticket_, &longest_sleep, nullptr, 0);
-  disarm();
-  port_.link_.progress();
-  if (port_.hook_ != nullptr) (*port_.hook_)();
-}
-
-void port::wake(detail::bell& b) {
-  b.rung.fetch_add(1, std::memory_order_seq_cst);
-  syscall(SYS_futex, &b.rung, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  if (step < std::uint64_t{policy.spins} + policy.yields && port_.yields_.yield()) return;
+  sleeper_.arm(port_.bell_of(home_));
 }
 
 void port::pause(std::uint64_t nanoseconds) {
@@ -102,22 +48,14 @@ void port::pause(std::uint64_t nanoseconds) {
   const bool crowded = waiting_.spins == 0;
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
   const bool serving = looks_between_progress_ < looks_between_yields;
-  if (serving || every_so_often || nanoseconds >= worth_sleeping) {
-    link_.progress();
-    if (hook_ != nullptr) (*hook_)();
-  }
-  if (!serving && nanoseconds >= worth_sleeping) {
-    const timespec t{static_cast<time_t>(nanoseconds / 1'000'000'000),
-                     static_cast<long>(nanoseconds % 1'000'000'000)};
-    nanosleep(&t, nullptr);
-    return;
-  }
+  if (serving || every_so_often || nanoseconds >= worth_sleeping) make_progress();
+  if (!serving && nanoseconds >= worth_sleeping) return shm::detail::sleep_for_ns(nanoseconds);
   // Between nodes whoever looks again at once makes work for the target, which with more ranks than
   // cores has not come to the last look yet: Open MPI handles each inside the handling of the one
   // before, and the looks of those who wait keep out the write that they wait for.
   if (crowded && !only_cpu_) {
-    constexpr timespec short_sleep{0, 20'000};
-    nanosleep(&short_sleep, nullptr);
+    constexpr std::uint64_t short_sleep_ns = 20'000;
+    shm::detail::sleep_for_ns(short_sleep_ns);
   } else if (crowded || (nanoseconds == 0 && every_so_often)) {
     sched_yield();
   }

@@ -1,0 +1,51 @@
+#include "lockflight/fabric/parking.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+#include "fabric/shm/pause.hpp"
+
+namespace lockflight::shm::detail {
+
+void bell::wake() {
+  rung.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &rung, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// The ticket before the mark: a ring between the two makes sleep() return at once.
+void sleeper::arm(bell& at) {
+  ticket_ = at.rung.load(std::memory_order_seq_cst);
+  at.parked.fetch_add(1, std::memory_order_seq_cst);
+  // Our next look at the cell comes after our mark, also where an RMW is no fence for later loads.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  at_ = &at;
+}
+
+void sleeper::disarm() {
+  at_->parked.fetch_sub(1, std::memory_order_seq_cst);
+  at_ = nullptr;
+}
+
+void sleeper::sleep(const timespec& at_most) {
+  syscall(SYS_futex, &at_->rung, FUTEX_WAIT, ticket_, &at_most, nullptr, 0);
+  disarm();
+}
+
+bool short_yields::yield() {
+  // Between the microseconds that a turn around waiting ranks takes and the milliseconds of a
+  // slice.
+  constexpr std::uint64_t long_yield_ns = 500'000;
+  constexpr std::uint64_t without_yields_ns = 200'000'000;
+  const std::uint64_t before = now_ns();
+  if (before < none_before_ns_) return false;
+  sched_yield();
+  const std::uint64_t after = now_ns();
+  if (after - before > long_yield_ns) none_before_ns_ = after + without_yields_ns;
+  return true;
+}
+
+}  // namespace lockflight::shm::detail
