@@ -1,12 +1,14 @@
 /* How many locks of a window all ranks together get in a second, with whatever MPI_Win_lock there
  * is: the MPI's own, or the drop-in's under LD_PRELOAD.
  *
- * usage: mpi_window_locks exclusive|empty|shared|lock_all|never SECONDS
- *   exclusive  everybody locks rank 0 exclusively and adds 1 to a counter there
- *   empty      the same with nothing between lock and unlock
- *   shared     as exclusive, but 98 of 100 locks are shared, and get it
- *   lock_all   MPI_Win_lock_all, MPI_Win_unlock_all, nothing in between
- *   never      no lock: puts and fences
+ * usage: mpi_window_locks WHAT SECONDS
+ *   exclusive       everybody locks rank 0 exclusively and unlocks it
+ *   exclusive-data  the same, and adds 1 to a counter there, with a get and a put
+ *   shared          98 of 100 locks of rank 0 are shared
+ *   shared-data     the same; who shares gets the counter, the others add 1 to it
+ *   readers         all locks of rank 0 are shared
+ *   lock_all        MPI_Win_lock_all, MPI_Win_unlock_all
+ *   never           no lock: puts and fences
  *
  * Prints one number, and fails if an addition was lost.
  */
@@ -20,7 +22,23 @@ static uint64_t* counter;
 static MPI_Win win;
 static uint64_t additions = 0;
 
-static void exclusive(void) {
+static void lock_and_unlock(int type) {
+  MPI_Win_lock(type, 0, 0, win);
+  MPI_Win_unlock(0, win);
+}
+
+static int one_of_fifty(void) {
+  static unsigned turn = 0;
+  return ++turn % 50 == 0;
+}
+
+static void exclusive(void) { lock_and_unlock(MPI_LOCK_EXCLUSIVE); }
+
+static void readers(void) { lock_and_unlock(MPI_LOCK_SHARED); }
+
+static void shared(void) { lock_and_unlock(one_of_fifty() ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED); }
+
+static void exclusive_data(void) {
   uint64_t value = 0;
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
   MPI_Get(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
@@ -31,16 +49,10 @@ static void exclusive(void) {
   ++additions;
 }
 
-static void empty(void) {
-  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-  MPI_Win_unlock(0, win);
-}
-
-static void shared_mostly(void) {
-  static unsigned turn = 0;
+static void shared_data(void) {
   uint64_t value = 0;
-  if (++turn % 50 == 0) {
-    exclusive();
+  if (one_of_fifty()) {
+    exclusive_data();
     return;
   }
   MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
@@ -48,7 +60,7 @@ static void shared_mostly(void) {
   MPI_Win_unlock(0, win);
 }
 
-static void all(void) {
+static void lock_all(void) {
   MPI_Win_lock_all(0, win);
   MPI_Win_unlock_all(win);
 }
@@ -59,18 +71,28 @@ static void never(void) {
   MPI_Win_fence(0, win);
 }
 
+static const struct {
+  const char* name;
+  void (*once)(void);
+} choices[] = {
+    {"exclusive", exclusive}, {"exclusive-data", exclusive_data},
+    {"shared", shared},       {"shared-data", shared_data},
+    {"readers", readers},     {"lock_all", lock_all},
+    {"never", never},
+};
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const char* const what = argc > 1 ? argv[1] : "";
   const double seconds = argc > 2 ? atof(argv[2]) : 1;
-  void (*once)(void) = strcmp(what, "exclusive") == 0  ? exclusive
-                       : strcmp(what, "empty") == 0    ? empty
-                       : strcmp(what, "shared") == 0   ? shared_mostly
-                       : strcmp(what, "lock_all") == 0 ? all
-                       : strcmp(what, "never") == 0    ? never
-                                                       : NULL;
+  void (*once)(void) = NULL;
+  for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i)
+    if (strcmp(what, choices[i].name) == 0) once = choices[i].once;
   if (once == NULL || !(seconds > 0)) {
-    fprintf(stderr, "usage: mpi_window_locks exclusive|empty|shared|lock_all|never SECONDS\n");
+    fprintf(stderr, "usage: mpi_window_locks WHAT SECONDS, with one of");
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i)
+      fprintf(stderr, " %s", choices[i].name);
+    fprintf(stderr, "\n");
     MPI_Finalize();
     return 2;
   }

@@ -7,7 +7,9 @@
 #include <mutex>
 #include <utility>
 
+#include "mpi_preload/beneath.hpp"
 #include "mpi_preload/settings.hpp"
+#include "mpi_preload/yields.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
@@ -72,6 +74,7 @@ window::window(MPI_Win of, MPI_Comm whole, const std::string& scheme)
         give_way();
       }),
       held_(static_cast<std::size_t>(members_.machine().ranks()), epoch::none),
+      begun_(held_.size()),
       observed_(environment().statistics || environment().hang_seconds > 0) {
   holder_ = me_.cells().take<rma::plain_cell>(1);
   last_ = me_.cells().take<rma::plain_cell>(1);
@@ -87,16 +90,55 @@ window::~window() { static_cast<void>(make_way_for_active_target()); }
 int window::open() {
   if (open_) [[likely]]
     return MPI_SUCCESS;
-  const int opened = PMPI_Win_lock_all(MPI_MODE_NOCHECK, win_);
+  const int opened = beneath().Win_lock_all(MPI_MODE_NOCHECK, win_);
   open_ = opened == MPI_SUCCESS;
   return opened;
+}
+
+// What has begun is forgotten before it is flushed: what another thread begins meanwhile is noted
+// again.
+
+int window::flush(int target) {
+  if (target < 0 || static_cast<std::size_t>(target) >= held_.size())
+    return beneath().Win_flush(target, win_);
+  const auto t = static_cast<std::size_t>(target);
+  begun_[t].store(false, std::memory_order_relaxed);
+  // Those who share, or locked all, may be looking for what others write: they yield.
+  if (held_[t] != epoch::exclusive) return beneath().Win_flush(target, win_);
+  const keeping_the_processor meanwhile;
+  return beneath().Win_flush(target, win_);
+}
+
+int window::flush_all() {
+  begun_anywhere_.store(false, std::memory_order_relaxed);
+  return beneath().Win_flush_all(win_);
+}
+
+// Without operations to complete, what remains of an unlock's promises is that the epoch's own
+// loads and stores on the window's memory come before it (MPI-3.1, section 11.7).
+int window::complete(int target) {
+  if (begun_[static_cast<std::size_t>(target)].exchange(false, std::memory_order_relaxed)) {
+    const keeping_the_processor meanwhile;
+    return beneath().Win_flush(target, win_);
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return MPI_SUCCESS;
+}
+
+int window::complete_all() {
+  if (begun_anywhere_.exchange(false, std::memory_order_relaxed)) {
+    const keeping_the_processor meanwhile;
+    return beneath().Win_flush_all(win_);
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return MPI_SUCCESS;
 }
 
 int window::make_way_for_active_target() {
   const entry in;
   if (!open_ || targets_held_ > 0 || all_ != epoch::none) return MPI_SUCCESS;
   open_ = false;
-  return PMPI_Win_unlock_all(win_);
+  return beneath().Win_unlock_all(win_);
 }
 
 // MPI's epoch first: if it refuses (a fence or PSCW epoch is open), nothing was taken.
@@ -129,7 +171,7 @@ int window::unlock(int target) {
   if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return MPI_ERR_RANK;
   epoch& here = held_[static_cast<std::size_t>(target)];
   if (here == epoch::none) return MPI_ERR_RMA_SYNC;
-  const int completed = PMPI_Win_flush(target, win_);
+  const int completed = complete(target);
   switch (std::exchange(here, epoch::none)) {
     case epoch::exclusive:
       released(lock_kind::exclusive, target);
@@ -161,7 +203,7 @@ int window::lock_all(int assertion) {
 int window::unlock_all() {
   const entry in;
   if (all_ == epoch::none) return MPI_ERR_RMA_SYNC;
-  const int completed = PMPI_Win_flush_all(win_);
+  const int completed = complete_all();
   if (std::exchange(all_, epoch::none) == epoch::shared) locks_->unlock_all();
   return completed;
 }

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -34,8 +35,17 @@ class window {
   int unlock(int target);
   int lock_all(int assertion);
   int unlock_all();
+  int flush(int target);
+  int flush_all();
   /// Before a fence, or MPI_Win_start or _post: MPI's own epoch ends if nobody here holds a lock.
   int make_way_for_active_target();
+
+  /// An operation on this target's memory has begun. From any thread.
+  void note_operation(int target) {
+    if (target < 0) return;  // MPI_PROC_NULL
+    begun_[static_cast<std::size_t>(target)].store(true, std::memory_order_relaxed);
+    begun_anywhere_.store(true, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] const std::string& scheme_name() const { return name_; }
   /// What was counted, of all ranks; the text is rank 0's. Collective.
@@ -45,6 +55,8 @@ class window {
   enum class epoch : std::uint8_t { none, shared, exclusive, unchecked };
 
   int open();
+  int complete(int target);
+  int complete_all();
   template <class Acquire>
   void acquire(lock_kind kind, int target, Acquire how);
   void released(lock_kind kind, int target);
@@ -73,7 +85,9 @@ class window {
   std::vector<epoch> held_;  // of each target
   std::size_t targets_held_ = 0;
   epoch all_ = epoch::none;
-  bool open_ = false;  // MPI's epoch
+  bool open_ = false;                     // MPI's epoch
+  std::vector<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
+  std::atomic<bool> begun_anywhere_{false};
 
   window_statistics counted_;
   bool observed_;  // somebody wants to know who holds what

@@ -1,0 +1,132 @@
+// The calls of MPI that come here instead: what makes and frees windows, and what synchronises
+// them.
+#include "mpi_preload/settings.hpp"
+#include "mpi_preload/stand_in.hpp"
+#include "mpi_preload/windows.hpp"
+
+namespace {
+
+namespace preload = lockflight::mpi_preload;
+using preload::beneath;
+
+/// An error goes where the window's errors go, as MPI's own would.
+int raised(MPI_Win win, int code) {
+  if (code != MPI_SUCCESS) PMPI_Win_call_errhandler(win, code);
+  return code;
+}
+
+/// Before MPI's own call that begins an epoch with an active target.
+int making_way(MPI_Win win) {
+  preload::window* const ours = preload::find(win);
+  return ours != nullptr ? raised(win, ours->make_way_for_active_target()) : MPI_SUCCESS;
+}
+
+int adopted(int made, MPI_Comm group, MPI_Info info, const MPI_Win* win) {
+  if (made == MPI_SUCCESS) preload::adopt(*win, group, info);
+  return made;
+}
+
+}  // namespace
+
+extern "C" {
+
+// ---- windows ----
+
+LOCKFLIGHT_STAND_IN(Win_create)
+(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return adopted(beneath().Win_create(base, size, unit, info, comm, win), comm, info, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_allocate)
+(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return adopted(beneath().Win_allocate(size, unit, info, comm, base, win), comm, info, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_allocate_shared)
+(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return adopted(beneath().Win_allocate_shared(size, unit, info, comm, base, win), comm, info, win);
+}
+
+#if MPI_VERSION >= 4
+LOCKFLIGHT_STAND_IN(Win_create_c)
+(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return adopted(beneath().Win_create_c(base, size, unit, info, comm, win), comm, info, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_allocate_c)
+(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return adopted(beneath().Win_allocate_c(size, unit, info, comm, base, win), comm, info, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_allocate_shared_c)
+(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return adopted(beneath().Win_allocate_shared_c(size, unit, info, comm, base, win), comm, info,
+                 win);
+}
+#endif
+
+LOCKFLIGHT_STAND_IN(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return adopted(beneath().Win_create_dynamic(info, comm, win), comm, info, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_free)(MPI_Win* win) {
+  preload::forget(*win);
+  return beneath().Win_free(win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_get_info)(MPI_Win win, MPI_Info* info) {
+  const int made = beneath().Win_get_info(win, info);
+  preload::window* const ours = made == MPI_SUCCESS ? preload::find(win) : nullptr;
+  if (ours == nullptr) return made;
+  PMPI_Info_set(*info, "lockflight_lock", ours->scheme_name().c_str());
+  return PMPI_Info_set(*info, "passive_sync_mode", preload::sync_mode_of(ours->scheme_name()));
+}
+
+LOCKFLIGHT_STAND_IN(Finalize)(void) {
+  preload::forget_all();
+  preload::print_what_was_kept();
+  return beneath().Finalize();
+}
+
+// ---- passive targets ----
+
+LOCKFLIGHT_STAND_IN(Win_lock)(int type, int rank, int assertion, MPI_Win win) {
+  preload::window* const ours = preload::find(win);
+  return ours != nullptr ? raised(win, ours->lock(type, rank, assertion))
+                         : beneath().Win_lock(type, rank, assertion, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_unlock)(int rank, MPI_Win win) {
+  preload::window* const ours = preload::find(win);
+  return ours != nullptr ? raised(win, ours->unlock(rank)) : beneath().Win_unlock(rank, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_lock_all)(int assertion, MPI_Win win) {
+  preload::window* const ours = preload::find(win);
+  return ours != nullptr ? raised(win, ours->lock_all(assertion))
+                         : beneath().Win_lock_all(assertion, win);
+}
+
+LOCKFLIGHT_STAND_IN(Win_unlock_all)(MPI_Win win) {
+  preload::window* const ours = preload::find(win);
+  return ours != nullptr ? raised(win, ours->unlock_all()) : beneath().Win_unlock_all(win);
+}
+
+// ---- active targets ----
+
+LOCKFLIGHT_STAND_IN(Win_fence)(int assertion, MPI_Win win) {
+  const int ready = making_way(win);
+  return ready == MPI_SUCCESS ? beneath().Win_fence(assertion, win) : ready;
+}
+
+LOCKFLIGHT_STAND_IN(Win_start)(MPI_Group group, int assertion, MPI_Win win) {
+  const int ready = making_way(win);
+  return ready == MPI_SUCCESS ? beneath().Win_start(group, assertion, win) : ready;
+}
+
+LOCKFLIGHT_STAND_IN(Win_post)(MPI_Group group, int assertion, MPI_Win win) {
+  const int ready = making_way(win);
+  return ready == MPI_SUCCESS ? beneath().Win_post(group, assertion, win) : ready;
+}
+
+}  // extern "C"
