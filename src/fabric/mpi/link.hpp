@@ -20,13 +20,11 @@ constexpr bool spins_in_flush = true;
 /// Posted operations, messages and progress of one rank. Two ways to complete operations:
 ///
 /// - blocking: MPI_Fetch_and_op and its like, then MPI_Win_flush. The quickest where each rank has
-/// a
-///   core of its own.
-/// - patient: operations that have a request, looked at with MPI_Test, giving way between looks;
-/// the
-///   MPI_Win_flush at the end then finds nothing left. MPICH spins inside MPI_Win_flush without
-///   ever giving way; where the target must help and is waiting for our core, every operation would
-///   take a time slice of the kernel.
+///   a core of its own.
+/// - patient: operations that have a request, looked at with MPI_Test, giving way between looks.
+///   The MPI_Win_flush at the end then finds nothing left. MPICH spins inside MPI_Win_flush without
+///   ever giving way; where the target must help and waits for our core, every operation would take
+///   a time slice of the kernel.
 class link {
  public:
   /// Nobody else's messages are on `messages` but those of earlier links; `run` tells them apart.
