@@ -1,6 +1,7 @@
 // What ranks measured, in memory that they share with whoever started them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -36,6 +37,20 @@ struct alignas(128) rank_result {
   static constexpr std::uint32_t all_done = 1'000'000;
 
   [[nodiscard]] std::uint64_t ops() const { return read.count() + write.count(); }
+
+  [[gnu::always_inline]] void record(bool writes, std::uint64_t latency, std::uint64_t wait) {
+    (writes ? write : read).record(latency);
+    longest_wait = std::max(longest_wait, wait);
+  }
+
+  /// What the warm-up left is thrown away.
+  void begin_measuring() {
+    read.clear();
+    write.clear();
+    longest_wait = 0;
+    handoffs = {};
+    trace_used = 0;
+  }
 };
 
 /// Of all ranks together.

@@ -1,0 +1,118 @@
+// A lock and the check of it: every acquire and release goes through the run's own witness of
+// mutual exclusion, and is marked in the trace.
+//
+// Always inlined: what the benchmark adds must be the same around every lock, whatever the compiler
+// makes of the lock.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/results.hpp"
+#include "lockflight/fabric/tracing.hpp"
+#include "lockflight/lock/concepts.hpp"
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::bench {
+
+/// Whether a lock is one: what says of itself that it excludes nobody is not checked, and has no
+/// latency.
+template <class Lock>
+constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
+
+/// Counts handoffs and violations of one rank, whatever the lock.
+template <rma::port Port>
+class checker {
+ public:
+  checker(rma::participant<Port>& me, rank_result& mine) : port_(me.port()), mine_(mine) {
+    for (rma::rank_t r = 0; r < me.machine().ranks(); ++r)
+      common_level_.push_back(static_cast<std::uint8_t>(me.machine().common_level(me.rank(), r)));
+  }
+
+  [[nodiscard, gnu::always_inline]] witness::entry enter(witness& seen, bool shared) {
+    const witness::entry at = shared ? seen.enter_shared() : seen.enter_exclusive(port_.rank());
+    mine_.violations += at.violated ? 1 : 0;
+    if (at.before >= 0 && at.before != port_.rank()) {
+      const auto level = common_level_[static_cast<std::size_t>(at.before)];
+      ++mine_.handoffs[level - 1u];
+    }
+    return at;
+  }
+
+  [[gnu::always_inline]] void leave(witness& seen, bool shared, const witness::entry& at) {
+    const bool violated = shared ? seen.leave_shared(at) : seen.leave_exclusive(port_.rank(), at);
+    mine_.violations += violated ? 1 : 0;
+  }
+
+  [[gnu::always_inline]] void mark(fabric::trace_kind kind) {
+    if constexpr (requires { port_.mark(kind); }) port_.mark(kind);
+  }
+
+ private:
+  Port& port_;
+  rank_result& mine_;
+  std::vector<std::uint8_t> common_level_;  // with each rank
+};
+
+/// One handle; cheap but for the lock's own.
+template <class Lock, rma::port Port>
+class measured_lock {
+ public:
+  template <class... Arguments>
+  measured_lock(checker<Port>& check, witness& seen, Arguments&&... lock)
+      : check_(check), seen_(seen), lock_(std::forward<Arguments>(lock)...) {}
+
+  [[nodiscard, gnu::always_inline]] witness::entry acquire(bool write) {
+    return enter(take(write));
+  }
+
+  [[gnu::always_inline]] void release(bool write, const witness::entry& at) {
+    const bool shared = lock::shared<Lock> && !write;
+    leave(shared, at);
+    give(shared);
+  }
+
+  // The halves of both, for those who time them apart.
+
+  // Every operation of a mutex is exclusive, whatever it wants. Returns whether the lock is shared.
+  [[gnu::always_inline]] bool take(bool write) {
+    if constexpr (lock::shared<Lock>) {
+      if (!write) {
+        check_.mark(fabric::trace_kind::acquire_shared);
+        lock_.lock_shared();
+        check_.mark(fabric::trace_kind::acquired);
+        return true;
+      }
+    }
+    check_.mark(fabric::trace_kind::acquire);
+    lock_.lock();
+    check_.mark(fabric::trace_kind::acquired);
+    return false;
+  }
+
+  [[gnu::always_inline]] void give(bool shared) {
+    check_.mark(fabric::trace_kind::release);
+    if constexpr (lock::shared<Lock>)
+      shared ? lock_.unlock_shared() : lock_.unlock();
+    else
+      lock_.unlock();
+    check_.mark(fabric::trace_kind::released);
+  }
+
+  [[nodiscard, gnu::always_inline]] witness::entry enter(bool shared) {
+    if constexpr (!excludes<Lock>) return {};
+    return check_.enter(seen_, shared);
+  }
+
+  [[gnu::always_inline]] void leave(bool shared, const witness::entry& at) {
+    if constexpr (!excludes<Lock>) return;
+    check_.leave(seen_, shared, at);
+  }
+
+ private:
+  checker<Port>& check_;
+  witness& seen_;
+  Lock lock_;
+};
+
+}  // namespace lockflight::bench
