@@ -1,0 +1,115 @@
+"""mpi4py's own tests of windows with and without the drop-in: whatever passes without it must pass
+with it, on every rank.
+
+usage: mpi4py_test.py MPI FETCHED DROP_IN LAUNCHER...
+
+MPI is openmpi or mpich, FETCHED the folder that ./dev setup test fetched mpi4py to. Where it is not
+there the exit code is 77, and the test counts as skipped.
+"""
+
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+MPI, FETCHED, DROP_IN, *LAUNCHER = sys.argv[1:]
+ONE_RANK = Path(__file__).parent / "one_rank.py"
+SKIPPED = 77
+LONGEST_S = 60
+
+# Open MPI 4.1's osc/rdma crashes on compare-and-swap to the own rank (docs/mpi.md), and osc/pt2pt
+# makes no window where threads call MPI at the same time.
+ENVIRONMENT = {"openmpi": {"OMPI_MCA_osc": "sm,pt2pt"}, "mpich": {}}[MPI]
+THREAD_LEVEL = {"openmpi": "single", "mpich": "multiple"}[MPI]
+
+WINDOWS = ["test_rma", "test_rma_nb", "test_win", "test_attributes.TestWinAttr",
+           "test_exceptions.TestExcWin", "test_subclass.TestMyWin"]
+# With more ranks than cores MPICH takes 10 ms for a fence, and a minute for some of the rest.
+# Windows of every kind, locks on one and on all, and both kinds of epochs with active targets.
+SOME = ["test_rma.TestRMAWorld.testFlush", "test_rma.TestRMAWorld.testSync",
+        "test_rma.TestRMAWorld.testFence", "test_rma.TestRMAWorld.testStartCompletePostWait",
+        "test_win.TestWinCreateWorld.testMemory",
+        "test_win.TestWinAllocateSharedWorld.testSharedQuery",
+        "test_win.TestWinCreateDynamicWorld.testAttachDetach"]
+
+
+class Run:
+    """A launch: what became of each test case on each rank, and what the ranks said."""
+
+    def __init__(self, ranks, cases, **environment):
+        with tempfile.TemporaryDirectory() as folder:
+            launched = subprocess.Popen(
+                [*LAUNCHER, str(ranks), "env", f"PYTHONPATH={FETCHED}/{MPI}",
+                 *(f"{name}={value}" for name, value in (ENVIRONMENT | environment).items()),
+                 sys.executable, "-B", str(ONE_RANK), f"{FETCHED}/test", folder, THREAD_LEVEL,
+                 *cases],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                env=dict(os.environ))
+            try:
+                self.said, _ = launched.communicate(timeout=LONGEST_S)
+                self.ended = f"exit code {launched.returncode}"
+            except subprocess.TimeoutExpired:
+                launched.terminate()  # the launcher ends its ranks
+                self.said, _ = launched.communicate()
+                self.ended = f"ended after {LONGEST_S} s"
+            self.verdicts = {}
+            self.lock = set()
+            for rank in range(ranks):
+                told = Path(folder, str(rank))
+                for line in told.read_text("utf-8").splitlines() if told.exists() else []:
+                    what, verdict = line.split()
+                    if what == "lock":
+                        self.lock.add(verdict)
+                    else:
+                        self.verdicts[rank, what] = verdict
+
+    def passed(self):
+        return {case for case, verdict in self.verdicts.items() if verdict == "ok"}
+
+
+@functools.cache
+def without_drop_in(ranks, *cases):
+    return Run(ranks, cases)
+
+
+class Mpi4py(unittest.TestCase):
+    def compare(self, ranks, cases, without, **environment):
+        """Runs the cases under the drop-in. `without` is a run without it, of these and others."""
+        self.assertEqual(without.lock, {"none"}, without.said)
+        expected = {(rank, case) for rank, case in without.passed()
+                    if f"{case}.".startswith(tuple(f"{wanted}." for wanted in cases))}
+        self.assertTrue(expected, "nothing passes without the drop-in: " + without.said)
+
+        under = Run(ranks, cases, LD_PRELOAD=DROP_IN, **environment)
+        lock = environment.get("LOCKFLIGHT_MPI_LOCK", "fompi-rw-backoff")
+        self.assertEqual(under.lock, {lock}, under.said)
+        lost = sorted(expected - under.passed())
+        if lost:
+            self.fail(
+                f"pass without the drop-in only ({ranks} ranks, {under.ended}):\n" +
+                "".join(f"  rank {rank} {case}: {under.verdicts.get((rank, case), 'not reached')}\n"
+                        for rank, case in lost) + under.said)
+        print(f"{ranks} ranks, {lock}: {len(expected)} pass without the drop-in, and with it",
+              flush=True)
+
+    def test_two_ranks(self):
+        self.compare(2, WINDOWS, without_drop_in(2, *WINDOWS))
+
+    def test_two_nodes(self):
+        self.compare(2, SOME, without_drop_in(2, *WINDOWS), LOCKFLIGHT_MPI_LOCK="rma-rw",
+                     LOCKFLIGHT_MPI_NODES=2)
+
+    def test_more_ranks_than_cores(self):
+        self.compare(3, SOME, without_drop_in(3, *SOME))
+
+
+if __name__ == "__main__":
+    for part in (MPI, "test"):
+        if not Path(FETCHED, part).exists():
+            print(f"skipped: {FETCHED}/{part} is missing; ./dev setup test fetches and builds "
+                  "mpi4py, and says why where it cannot")
+            sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1])
