@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <utility>
@@ -16,16 +17,53 @@ namespace {
 
 // With MPI_THREAD_MULTIPLE threads of a process share its side of a window. One is in here at a
 // time; who waits lets the others in between two looks, and the port has nothing pending then (C9).
-std::mutex one_at_a_time;
-bool many_threads = false;
+class gate {
+ public:
+  void enter() {
+    outside_.fetch_add(1, std::memory_order_relaxed);
+    inside_.lock();
+    outside_.fetch_sub(1, std::memory_order_relaxed);
+    entered_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void leave() { inside_.unlock(); }
+
+  // Who waits goes out only if somebody wants to come in, and comes back after one has: a mutex
+  // would be his again long before whom he has woken, who perhaps brings what he waits for.
+  void let_others_in() {
+    if (outside_.load(std::memory_order_relaxed) == 0) return;
+    const unsigned before = entered_.load(std::memory_order_relaxed);
+    leave();
+    while (outside_.load(std::memory_order_relaxed) != 0 &&
+           entered_.load(std::memory_order_relaxed) == before)
+      sched_yield();
+    enter();
+  }
+
+ private:
+  std::mutex inside_;
+  std::atomic<int> outside_{0};  // at the mutex
+  std::atomic<unsigned> entered_{0};
+};
+
+gate one_at_a_time;
+
+// Asked when the first window is made; before it nobody needs to know.
+[[nodiscard]] bool many_threads() {
+  static const bool many = [] {
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE;
+  }();
+  return many;
+}
 
 class [[nodiscard]] entry {
  public:
   entry() {
-    if (many_threads) one_at_a_time.lock();
+    if (many_threads()) one_at_a_time.enter();
   }
   ~entry() {
-    if (many_threads) one_at_a_time.unlock();
+    if (many_threads()) one_at_a_time.leave();
   }
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
@@ -52,12 +90,6 @@ class [[nodiscard]] entry {
 
 }  // namespace
 
-void note_threads() {
-  int level = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&level);
-  many_threads = level == MPI_THREAD_MULTIPLE;
-}
-
 // The program may free its communicator before the window.
 window::communicator::communicator(MPI_Comm of) { PMPI_Comm_dup(of, &own); }
 window::communicator::~communicator() { PMPI_Comm_free(&own); }
@@ -71,7 +103,7 @@ window::window(MPI_Win of, MPI_Comm whole, const std::string& scheme)
       locks_(make_scheme(scheme, me_)),
       hook_([this] {
         tell_if_it_hangs();
-        give_way();
+        if (many_threads()) one_at_a_time.let_others_in();
       }),
       held_(static_cast<std::size_t>(members_.machine().ranks()), epoch::none),
       begun_(held_.size()),
@@ -80,7 +112,7 @@ window::window(MPI_Win of, MPI_Comm whole, const std::string& scheme)
   last_ = me_.cells().take<rma::plain_cell>(1);
   counted_.handoffs.resize(static_cast<std::size_t>(members_.machine().levels()));
   counted_.waited_for.resize(held_.size());
-  if (many_threads || observed_) members_.access().while_waiting(hook_);
+  if (many_threads() || observed_) members_.access().while_waiting(hook_);
 }
 
 window::~window() { static_cast<void>(make_way_for_active_target()); }
@@ -210,14 +242,17 @@ int window::unlock_all() {
 
 // ---- who waits, and for whom ----
 
+// Of each thread: several of a process may wait in one window, and leave in any order.
+thread_local window::wait* window::waiting_ = nullptr;
+
 template <class Acquire>
 void window::acquire(lock_kind kind, int target, Acquire how) {
   if (!observed_) return how();
   note_holder(kind, target);
   wait now{.kind = kind, .target = target, .since = PMPI_Wtime()};
-  wait* const before = std::exchange(waiting_, &now);
+  waiting_ = &now;
   how();
-  waiting_ = before;
+  waiting_ = nullptr;
   const double waited = PMPI_Wtime() - now.since;
   const auto k = static_cast<std::size_t>(kind);
   ++counted_.locks[k];
@@ -270,15 +305,6 @@ void window::tell_if_it_hangs() {
       stderr, "lockflight: rank %d has waited %.0f s for a%s lock on %s of the window %s, for %s\n",
       me_.rank(), waited, what.kind == lock_kind::exclusive ? "n exclusive" : " shared", on.c_str(),
       name_of(win_).c_str(), who.c_str());
-}
-
-void window::give_way() {
-  if (!many_threads) return;
-  wait* const mine = waiting_;
-  one_at_a_time.unlock();
-  sched_yield();
-  one_at_a_time.lock();
-  waiting_ = mine;
 }
 
 std::string window::summary() const { return tell(counted_, name_of(win_), name_, group_.own); }

@@ -21,6 +21,9 @@ namespace lockflight::mpi_preload {
 /// For MPI the window is in one epoch, lock_all with MPI_MODE_NOCHECK, from the first lock on: that
 /// somebody else sees to the exclusion. So its data operations and flushes stay MPI's, and a lock
 /// costs nothing but ours. Active-target calls end that epoch, and the next lock opens it again.
+///
+/// With MPI_THREAD_MULTIPLE any thread may call; one at a time is in any window of the process, and
+/// who waits lets the others in.
 class window {
  public:
   /// Collective over the window's group. Throws mpi::unavailable or std::exception.
@@ -62,7 +65,6 @@ class window {
   void released(lock_kind kind, int target);
   void note_holder(lock_kind kind, int target);
   void tell_if_it_hangs();
-  void give_way();
 
   struct communicator {
     explicit communicator(MPI_Comm of);
@@ -97,10 +99,7 @@ class window {
     double since = 0;
     bool told = false;
   };
-  wait* waiting_ = nullptr;
+  static thread_local wait* waiting_;
 };
-
-/// Whether threads call MPI at the same time; then one at a time is in here (MPI_THREAD_MULTIPLE).
-void note_threads();
 
 }  // namespace lockflight::mpi_preload

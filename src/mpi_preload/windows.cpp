@@ -73,7 +73,6 @@ window* find(MPI_Win win) {
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info) {
   if (at_work || environment().off) return;
   const work ours;
-  note_threads();
   try {
     auto made = std::make_unique<window>(win, group, agreed(scheme_of(info), group));
     list& those = all();
