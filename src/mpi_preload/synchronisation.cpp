@@ -9,10 +9,10 @@ namespace {
 namespace preload = lockflight::mpi_preload;
 using preload::beneath;
 
-/// An error goes where the window's errors go, as MPI's own would.
-int raised(MPI_Win win, int code) {
-  if (code != MPI_SUCCESS) PMPI_Win_call_errhandler(win, code);
-  return code;
+/// An error goes where the window's errors go, as MPI's own would, and once.
+int raised(MPI_Win win, preload::answer found) {
+  if (found.code != MPI_SUCCESS && !found.told) PMPI_Win_call_errhandler(win, found.code);
+  return found.code;
 }
 
 /// Before MPI's own call that begins an epoch with an active target.

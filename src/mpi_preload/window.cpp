@@ -88,6 +88,8 @@ class [[nodiscard]] entry {
                     : "without a name";
 }
 
+[[nodiscard]] answer by_mpi(int code) { return {.code = code, .told = code != MPI_SUCCESS}; }
+
 }  // namespace
 
 // The program may free its communicator before the window.
@@ -119,11 +121,11 @@ window::~window() { static_cast<void>(make_way_for_active_target()); }
 
 // ---- MPI's calls ----
 
-int window::open() {
+answer window::open() {
   if (open_) [[likely]]
-    return MPI_SUCCESS;
-  const int opened = beneath().Win_lock_all(MPI_MODE_NOCHECK, win_);
-  open_ = opened == MPI_SUCCESS;
+    return {};
+  const answer opened = by_mpi(beneath().Win_lock_all(MPI_MODE_NOCHECK, win_));
+  open_ = opened.code == MPI_SUCCESS;
   return opened;
 }
 
@@ -148,41 +150,41 @@ int window::flush_all() {
 
 // Without operations to complete, what remains of an unlock's promises is that the epoch's own
 // loads and stores on the window's memory come before it (MPI-3.1, section 11.7).
-int window::complete(int target) {
+answer window::complete(int target) {
   if (begun_[static_cast<std::size_t>(target)].exchange(false, std::memory_order_relaxed)) {
     const keeping_the_processor meanwhile;
-    return beneath().Win_flush(target, win_);
+    return by_mpi(beneath().Win_flush(target, win_));
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return MPI_SUCCESS;
+  return {};
 }
 
-int window::complete_all() {
+answer window::complete_all() {
   if (begun_anywhere_.exchange(false, std::memory_order_relaxed)) {
     const keeping_the_processor meanwhile;
-    return beneath().Win_flush_all(win_);
+    return by_mpi(beneath().Win_flush_all(win_));
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return MPI_SUCCESS;
+  return {};
 }
 
-int window::make_way_for_active_target() {
+answer window::make_way_for_active_target() {
   const entry in;
-  if (!open_ || targets_held_ > 0 || all_ != epoch::none) return MPI_SUCCESS;
+  if (!open_ || targets_held_ > 0 || all_ != epoch::none) return {};
   open_ = false;
-  return beneath().Win_unlock_all(win_);
+  return by_mpi(beneath().Win_unlock_all(win_));
 }
 
 // MPI's epoch first: if it refuses (a fence or PSCW epoch is open), nothing was taken.
-int window::lock(int type, int target, int assertion) {
+answer window::lock(int type, int target, int assertion) {
   const entry in;
-  if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED) return MPI_ERR_LOCKTYPE;
-  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return MPI_ERR_RANK;
+  if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED) return {.code = MPI_ERR_LOCKTYPE};
+  if (target == MPI_PROC_NULL) return {};
+  if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return {.code = MPI_ERR_RANK};
   epoch& here = held_[static_cast<std::size_t>(target)];
-  if (here != epoch::none || all_ != epoch::none) return MPI_ERR_RMA_SYNC;
-  const int opened = open();
-  if (opened != MPI_SUCCESS) return opened;
+  if (here != epoch::none || all_ != epoch::none) return {.code = MPI_ERR_RMA_SYNC};
+  const answer opened = open();
+  if (opened.code != MPI_SUCCESS) return opened;
   const bool exclusive = type == MPI_LOCK_EXCLUSIVE;
   // Before the wait: another thread of ours that comes for this target makes a mistake.
   here = exclusive ? epoch::exclusive : epoch::shared;
@@ -193,17 +195,17 @@ int window::lock(int type, int target, int assertion) {
     acquire(lock_kind::exclusive, target, [&] { locks_->lock(target); });
   else
     acquire(lock_kind::shared, target, [&] { locks_->lock_shared(target); });
-  return MPI_SUCCESS;
+  return {};
 }
 
 // The epoch's operations are complete at the target before anybody else may come.
-int window::unlock(int target) {
+answer window::unlock(int target) {
   const entry in;
-  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return MPI_ERR_RANK;
+  if (target == MPI_PROC_NULL) return {};
+  if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return {.code = MPI_ERR_RANK};
   epoch& here = held_[static_cast<std::size_t>(target)];
-  if (here == epoch::none) return MPI_ERR_RMA_SYNC;
-  const int completed = complete(target);
+  if (here == epoch::none) return {.code = MPI_ERR_RMA_SYNC};
+  const answer completed = complete(target);
   switch (std::exchange(here, epoch::none)) {
     case epoch::exclusive:
       released(lock_kind::exclusive, target);
@@ -219,23 +221,23 @@ int window::unlock(int target) {
   return completed;
 }
 
-int window::lock_all(int assertion) {
+answer window::lock_all(int assertion) {
   const entry in;
-  if (all_ != epoch::none || targets_held_ > 0) return MPI_ERR_RMA_SYNC;
-  const int opened = open();
-  if (opened != MPI_SUCCESS) return opened;
+  if (all_ != epoch::none || targets_held_ > 0) return {.code = MPI_ERR_RMA_SYNC};
+  const answer opened = open();
+  if (opened.code != MPI_SUCCESS) return opened;
   all_ = epoch::shared;
   if ((assertion & MPI_MODE_NOCHECK) != 0)
     all_ = epoch::unchecked;
   else
     acquire(lock_kind::all, -1, [&] { locks_->lock_all(); });
-  return MPI_SUCCESS;
+  return {};
 }
 
-int window::unlock_all() {
+answer window::unlock_all() {
   const entry in;
-  if (all_ == epoch::none) return MPI_ERR_RMA_SYNC;
-  const int completed = complete_all();
+  if (all_ == epoch::none) return {.code = MPI_ERR_RMA_SYNC};
+  const answer completed = complete_all();
   if (std::exchange(all_, epoch::none) == epoch::shared) locks_->unlock_all();
   return completed;
 }

@@ -16,6 +16,13 @@
 
 namespace lockflight::mpi_preload {
 
+/// What a call comes to: an error class or code of MPI's, and whether MPI has told the window's
+/// error handler of it already, because the call that failed was its own.
+struct answer {
+  int code = MPI_SUCCESS;
+  bool told = false;
+};
+
 /// The locks beside a window of MPI: this process's side of them, and which epochs it has open.
 ///
 /// For MPI the window is in one epoch, lock_all with MPI_MODE_NOCHECK, from the first lock on: that
@@ -33,15 +40,15 @@ class window {
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
-  // MPI's calls, with MPI's error classes as results.
-  int lock(int type, int target, int assertion);
-  int unlock(int target);
-  int lock_all(int assertion);
-  int unlock_all();
-  int flush(int target);
+  // MPI's calls.
+  answer lock(int type, int target, int assertion);
+  answer unlock(int target);
+  answer lock_all(int assertion);
+  answer unlock_all();
+  int flush(int target);  // MPI's own, and so are its errors
   int flush_all();
   /// Before a fence, or MPI_Win_start or _post: MPI's own epoch ends if nobody here holds a lock.
-  int make_way_for_active_target();
+  answer make_way_for_active_target();
 
   /// An operation on this target's memory has begun. From any thread.
   void note_operation(int target) {
@@ -57,9 +64,9 @@ class window {
  private:
   enum class epoch : std::uint8_t { none, shared, exclusive, unchecked };
 
-  int open();
-  int complete(int target);
-  int complete_all();
+  answer open();
+  answer complete(int target);
+  answer complete_all();
   template <class Acquire>
   void acquire(lock_kind kind, int target, Acquire how);
   void released(lock_kind kind, int target);

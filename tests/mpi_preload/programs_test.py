@@ -2,7 +2,7 @@
 
 usage: programs_test.py KIND DROP_IN PROGRAM LAUNCHER...
 
-KIND is armci or threads.
+KIND is armci, errors or threads.
 """
 
 import os
@@ -52,6 +52,16 @@ class Armci(Program):
         self.serves(said, "rma-rw")
 
 
+class Errors(Program):
+    """What MPI's own libraries do not check: under the drop-in only."""
+
+    def test_two_ranks(self):
+        self.holds(2, LD_PRELOAD=DROP_IN)
+
+    def test_two_nodes(self):
+        self.holds(3, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="d-mcs", **BETWEEN_NODES)
+
+
 class Threads(Program):
     """MPI_THREAD_MULTIPLE."""
 
@@ -70,4 +80,4 @@ class Threads(Program):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], defaultTest={"armci": "Armci", "threads": "Threads"}[KIND])
+    unittest.main(argv=sys.argv[:1], defaultTest=KIND.capitalize())
