@@ -1,4 +1,4 @@
-"""Programs that check themselves and then say "all holds", with the drop-in and without.
+"""Programs that check themselves and then say "all holds", under the drop-in.
 
 usage: programs_test.py KIND DROP_IN PROGRAM LAUNCHER...
 
@@ -64,9 +64,6 @@ class Errors(Program):
 
 class Threads(Program):
     """MPI_THREAD_MULTIPLE."""
-
-    def test_without_the_drop_in(self):
-        self.holds(2, "3")
 
     def test_a_mutex_and_both_kinds_of_counters(self):
         for lock in ["d-mcs", "fompi-rw-backoff", "rma-rw"]:
