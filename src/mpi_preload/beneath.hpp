@@ -8,7 +8,7 @@ namespace lockflight::mpi_preload {
 
 // Every call that we stand in for; MPI 4 has the data movement and most of what makes windows a
 // second time, with large counts.
-// clang-format off: a table
+// clang-format off
 #define LOCKFLIGHT_STOOD_IN_FOR(CALL)                                                   \
   CALL(Win_create) CALL(Win_allocate) CALL(Win_allocate_shared)                         \
   CALL(Win_create_dynamic) CALL(Win_free) CALL(Win_get_info) CALL(Finalize)             \
