@@ -34,9 +34,14 @@ MAY_INCLUDE = {
 
 # Headers of a network library: the folders that may include them.
 NETWORK_HEADERS = {
-    # The last two are programs of users, to whom the drop-in is unknown.
+    # lockflight_mpi.h is for users: it alone names MPI_Comm, so that the libraries need not. Programs
+    # of users include mpi.h, or a header that does.
     r"mpi(-ext|x)?\.h": (
-        "src/fabric/mpi/", "src/mpi_preload/", "tests/mpi_preload/", "bench/mpi_window_locks.c"),
+        "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
+        "tests/mpi_preload/", "tests/capi/on_mpi.c", "bench/mpi_window_locks.c"),
+    # Else what includes it would be of one MPI through the back door.
+    r"lockflight/lockflight_mpi\.h": (
+        "tests/capi/on_mpi.c", "tests/install/", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
     r"p?shmemx?\.h": ("src/fabric/shmem/",),
     r"infiniband/.*|rdma/.*": ("src/fabric/verbs/",),
@@ -201,6 +206,9 @@ BROKEN = [
     ("src/fabric/mpi/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/fabric/ucx/x.cpp", "#include <mpi.h>"),
     ("src/bench/x.cpp", "#include <mpi.h>"),
+    ("src/capi/x.cpp", "#include <mpi.h>"),
+    ("src/capi/x.cpp", '#include "lockflight/lockflight_mpi.h"'),
+    ("include/lockflight/lockflight.h", "#include <mpi.h>"),
     ("src/cli/x.cpp", '#include "mpi.h"'),
     ("tests/lock/x.cpp", "#include <shmem.h>"),
 ]
@@ -219,6 +227,7 @@ SOUND = [
     (FABRIC + "x.hpp", '#include <atomic>\n#include "lockflight/rma/port.hpp"'),
     ("src/fabric/shm/x.cpp", '#include <unistd.h>\n#include "segment.hpp"'),
     ("src/fabric/mpi/x.cpp", "#include <mpi.h>"),
+    ("include/lockflight/lockflight_mpi.h", "#include <lockflight/lockflight.h>\n#include <mpi.h>"),
     ("src/fabric/ucx/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/bench/x.cpp", '#include "lockflight/lock/all.hpp"\n#include <chrono>'),
 ]

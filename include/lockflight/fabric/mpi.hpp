@@ -371,7 +371,8 @@ class membership {
 
 /// The machine that a communicator, as MPI_Comm_c2f gives it, stands for: its nodes are the ranks
 /// that can share memory, as many on each as there are. LOCKFLIGHT_MPI_NODES=k cuts every machine's
-/// ranks into k nodes, for tests. Collective.
+/// ranks into k nodes, for tests. Collective. Throws `unavailable` when MPI is not initialised or
+/// is finalised, std::invalid_argument on MPI_COMM_NULL.
 [[nodiscard]] rma::topology nodes_of(int communicator);
 
 /// Says what failed, on standard error, and ends the launch with exit code 3. For what only one

@@ -22,6 +22,15 @@ inline void check(int code, const char* call) {
                     " failed: " + std::string(text, static_cast<std::size_t>(length)));
 }
 
+/// Throws unless MPI can be called.
+inline void require_mpi() {
+  int is = 0;
+  MPI_Initialized(&is);
+  if (is == 0) throw unavailable("MPI is not initialised (an mpi::environment initialises it)");
+  MPI_Finalized(&is);
+  if (is != 0) throw unavailable("MPI has been finalised in this process");
+}
+
 /// Waits for a request and gives way between looks. MPICH spins in its blocking collective calls
 /// and never gives way: with more ranks than cores each of their rounds takes time slices of the
 /// kernel.

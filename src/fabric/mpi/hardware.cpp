@@ -91,7 +91,11 @@ hardware discover(int ranks) {
 }
 
 rma::topology nodes_of(int communicator_handle) {
-  const communicator whole = communicator::duplicate(MPI_Comm_f2c(communicator_handle));
+  detail::require_mpi();
+  const MPI_Comm of = MPI_Comm_f2c(communicator_handle);
+  if (of == MPI_COMM_NULL)
+    throw std::invalid_argument("MPI_COMM_NULL (accepted: a communicator that this rank is in)");
+  const communicator whole = communicator::duplicate(of);
   const communicator machine = communicator::of_machine(whole.get());
   const int part = machine.rank() * synthetic_nodes() / machine.size();
   const communicator node = communicator::split(machine.get(), part);

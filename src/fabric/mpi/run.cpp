@@ -16,10 +16,7 @@ using detail::communicator;
 
 /// Throws, on all ranks alike, unless there are enough of them.
 void require_ranks(const config& what) {
-  int initialised = 0;
-  MPI_Initialized(&initialised);
-  if (initialised == 0)
-    throw unavailable("MPI is not initialised (an mpi::environment initialises it)");
+  detail::require_mpi();
   int there = 0;
   MPI_Comm_size(what.communicator ? MPI_Comm_f2c(*what.communicator) : MPI_COMM_WORLD, &there);
   const int ranks = what.machine.ranks();

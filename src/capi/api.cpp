@@ -1,0 +1,270 @@
+// The functions of lockflight.h that are the same on every fabric.
+#include <array>
+#include <utility>
+
+#include "capi/participant.hpp"
+
+namespace lockflight::capi {
+namespace {
+
+using hold = handle::hold;
+
+lockflight_participant& participant(lockflight_participant* me) {
+  return need(me, "me", "a participant, from lockflight_run or lockflight_join_mpi");
+}
+
+/// The handle, unless it is NULL or destroyed.
+handle& live(handle* given) {
+  handle& found = need(given, "mutex", "one that lockflight_mutex_create or its like has made");
+  if (!found.lock)
+    throw std::invalid_argument("mutex " + found.name +
+                                ", which is destroyed (accepted: one that is not)");
+  return found;
+}
+
+/// Where readers are to share: a mutex can come here by a cast only.
+handle& live_shared(handle* given) {
+  handle& found = live(given);
+  if (!found.shares)
+    throw refusal(LOCKFLIGHT_WRONG_KIND, "mutex " + found.name +
+                                             ", which readers do not share (accepted: one that "
+                                             "lockflight_shared_mutex_create has made)");
+  return found;
+}
+
+void require_free(const handle& of, const char* call) {
+  if (of.held != hold::none)
+    throw refusal(LOCKFLIGHT_HELD, std::string(call) + " of " + of.name +
+                                       ", which this participant holds already (accepted: a lock "
+                                       "that it does not hold)");
+}
+
+void require_held(const handle& of, hold how, const char* call) {
+  if (of.held == how) return;
+  constexpr std::array<const char*, 3> words{"does not hold", "holds exclusively",
+                                             "holds with other readers"};
+  throw refusal(LOCKFLIGHT_NOT_HELD, std::string(call) + " of " + of.name +
+                                         ", which this participant " +
+                                         words[static_cast<std::size_t>(of.held)]);
+}
+
+// ---- creating ----
+
+template <class Handle>
+Handle& create(lockflight_participant& me, std::deque<Handle>& all,
+               const lockflight_lock_options* options, bool shares) {
+  const lockflight_lock_options what = options != nullptr ? *options : lockflight_lock_options{};
+  const lock_request request{
+      .name = what.name != nullptr ? what.name : (shares ? "rma-rw" : "rma-mcs"),
+      .set = parse_settings(what.parameters != nullptr ? what.parameters : ""),
+      .home = what.home,
+      .shares = shares};
+  std::unique_ptr<any_lock> made = me.make_lock(request);
+  return all.emplace_back(Handle{{&me, request.name, std::move(made), shares}});
+}
+
+int destroy(handle* given) {
+  return guarded([&] {
+    handle& it = live(given);
+    require_free(it, "destroy");
+    it.lock.reset();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+// ---- locking ----
+
+/// What the calls of one way of holding do to a lock.
+struct way {
+  hold how;
+  handle& (*of)(handle*);
+  void (any_lock::*lock)();
+  bool (any_lock::*try_lock)();
+  void (any_lock::*unlock)();
+};
+constexpr way exclusively{hold::exclusive, live, &any_lock::lock, &any_lock::try_lock,
+                          &any_lock::unlock};
+constexpr way with_readers{hold::shared, live_shared, &any_lock::lock_shared,
+                           &any_lock::try_lock_shared, &any_lock::unlock_shared};
+
+int lock(handle* given, const way& w) {
+  return guarded([&] {
+    handle& it = w.of(given);
+    require_free(it, "lock");
+    ((*it.lock).*w.lock)();
+    it.held = w.how;
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int try_lock(handle* given, const way& w) {
+  return guarded([&] {
+    handle& it = w.of(given);
+    require_free(it, "try_lock");
+    if (!((*it.lock).*w.try_lock)()) return LOCKFLIGHT_BUSY;
+    it.held = w.how;
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int unlock(handle* given, const way& w) {
+  return guarded([&] {
+    handle& it = w.of(given);
+    require_held(it, w.how, "unlock");
+    it.held = hold::none;
+    ((*it.lock).*w.unlock)();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+// ---- words ----
+
+/// The first of `count` words from `first` on, in the memory of `rank`.
+rma::plain_cell cells_of(const lockflight_words& words, int rank, std::uint32_t first,
+                         std::uint32_t count) {
+  const int ranks = words.owner->ranks();
+  if (rank < 0 || rank >= ranks)
+    throw std::invalid_argument("rank " + std::to_string(rank) + " (accepted: 0 to " +
+                                std::to_string(ranks - 1) + ")");
+  if (std::uint64_t{first} + count > words.count)
+    throw std::invalid_argument(
+        (count == 1 ? "word " + std::to_string(first)
+                    : std::to_string(count) + " words from " + std::to_string(first)) +
+        " (accepted: below " + std::to_string(words.count) + ", the words there are)");
+  return words.first.at(rank) + first;
+}
+
+lockflight_words& words_of(lockflight_words* given) {
+  return need(given, "words", "some that lockflight_words_create has taken");
+}
+
+}  // namespace
+}  // namespace lockflight::capi
+
+namespace capi = lockflight::capi;
+
+// ---- participants ----
+
+int lockflight_rank(const lockflight_participant* me) { return me != nullptr ? me->rank() : -1; }
+int lockflight_ranks(const lockflight_participant* me) { return me != nullptr ? me->ranks() : -1; }
+
+int lockflight_barrier(lockflight_participant* me) {
+  return capi::guarded([&] {
+    capi::participant(me).barrier();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_flush(lockflight_participant* me) {
+  return capi::guarded([&] {
+    capi::participant(me).flush();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+// ---- locks ----
+
+int lockflight_mutex_create(lockflight_participant* me, const lockflight_lock_options* options,
+                            lockflight_mutex** mutex) {
+  return capi::guarded([&] {
+    auto& out = capi::need(mutex, "mutex", "where to put the handle");
+    out = &capi::create(capi::participant(me), me->mutexes, options, false);
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_shared_mutex_create(lockflight_participant* me,
+                                   const lockflight_lock_options* options,
+                                   lockflight_shared_mutex** mutex) {
+  return capi::guarded([&] {
+    auto& out = capi::need(mutex, "mutex", "where to put the handle");
+    out = &capi::create(capi::participant(me), me->shared_mutexes, options, true);
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_mutex_destroy(lockflight_mutex* mutex) { return capi::destroy(mutex); }
+int lockflight_shared_mutex_destroy(lockflight_shared_mutex* mutex) { return capi::destroy(mutex); }
+
+int lockflight_mutex_lock(lockflight_mutex* mutex) { return capi::lock(mutex, capi::exclusively); }
+int lockflight_mutex_try_lock(lockflight_mutex* mutex) {
+  return capi::try_lock(mutex, capi::exclusively);
+}
+int lockflight_mutex_unlock(lockflight_mutex* mutex) {
+  return capi::unlock(mutex, capi::exclusively);
+}
+
+int lockflight_shared_mutex_lock(lockflight_shared_mutex* mutex) {
+  return capi::lock(mutex, capi::exclusively);
+}
+int lockflight_shared_mutex_try_lock(lockflight_shared_mutex* mutex) {
+  return capi::try_lock(mutex, capi::exclusively);
+}
+int lockflight_shared_mutex_unlock(lockflight_shared_mutex* mutex) {
+  return capi::unlock(mutex, capi::exclusively);
+}
+
+int lockflight_shared_mutex_lock_shared(lockflight_shared_mutex* mutex) {
+  return capi::lock(mutex, capi::with_readers);
+}
+int lockflight_shared_mutex_try_lock_shared(lockflight_shared_mutex* mutex) {
+  return capi::try_lock(mutex, capi::with_readers);
+}
+int lockflight_shared_mutex_unlock_shared(lockflight_shared_mutex* mutex) {
+  return capi::unlock(mutex, capi::with_readers);
+}
+
+// ---- words ----
+
+int lockflight_words_create(lockflight_participant* me, uint32_t count, lockflight_words** words) {
+  return capi::guarded([&] {
+    auto& out = capi::need(words, "words", "where to put the handle");
+    lockflight_participant& of = capi::participant(me);
+    if (count == 0) throw std::invalid_argument("count 0 (accepted: from 1)");
+    out = &of.words.emplace_back(lockflight_words{&of, of.take_words(count), count});
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_put(lockflight_words* words, int rank, uint32_t first, uint32_t count,
+                   const uint64_t* values) {
+  return capi::guarded([&] {
+    const lockflight_words& of = capi::words_of(words);
+    const auto to = capi::cells_of(of, rank, first, count);
+    if (count == 0) return LOCKFLIGHT_OK;
+    capi::need(values, "values", "as many as are put");
+    for (std::uint32_t i = 0; i < count; ++i) of.owner->put(to + i, values[i]);
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_get(lockflight_words* words, int rank, uint32_t first, uint32_t count,
+                   uint64_t* values) {
+  return capi::guarded([&] {
+    const lockflight_words& of = capi::words_of(words);
+    const auto from = capi::cells_of(of, rank, first, count);
+    if (count == 0) return LOCKFLIGHT_OK;
+    capi::need(values, "values", "room for as many as are got");
+    for (std::uint32_t i = 0; i < count; ++i) of.owner->get(from + i, values[i]);
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_put_now(lockflight_words* words, int rank, uint32_t index, uint64_t value) {
+  return capi::guarded([&] {
+    const lockflight_words& of = capi::words_of(words);
+    of.owner->put(capi::cells_of(of, rank, index, 1), value);
+    of.owner->flush(rank);
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_get_now(lockflight_words* words, int rank, uint32_t index, uint64_t* value) {
+  return capi::guarded([&] {
+    const lockflight_words& of = capi::words_of(words);
+    auto& into = capi::need(value, "value", "room for one word");
+    of.owner->get(capi::cells_of(of, rank, index, 1), into);
+    of.owner->flush(rank);
+    return LOCKFLIGHT_OK;
+  });
+}

@@ -1,0 +1,30 @@
+// What a caller's configuration comes to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lockflight/lockflight.h"
+#include "lockflight/rma/topology.hpp"
+
+namespace lockflight::capi {
+
+/// The caller's, or the defaults where there is none.
+[[nodiscard]] inline lockflight_config or_defaults(const lockflight_config* given) {
+  return given != nullptr ? *given : lockflight_config{};
+}
+
+[[nodiscard]] inline std::string waiting_of(const lockflight_config& what) {
+  return what.waiting != nullptr ? what.waiting : "auto";
+}
+
+[[nodiscard]] inline std::uint32_t words_of(const lockflight_config& what) {
+  return what.words_per_rank != 0 ? what.words_per_rank : std::uint32_t{1} << 17;
+}
+
+/// The machine that `levels` describes; none if there are no levels. Throws std::invalid_argument
+/// that names the member.
+[[nodiscard]] std::optional<rma::topology> levels_of(const lockflight_config& what);
+
+}  // namespace lockflight::capi

@@ -1,0 +1,61 @@
+// How failures reach C: a code, and a line of text that the thread keeps.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/lockflight.h"
+
+extern "C" {
+/// Keeps `text` as the calling thread's last error and returns `code`. Exported for the libraries
+/// of the MPIs alone, which come with this one; it is in no header that is installed.
+int lockflight_detail_fail(int code, const char* text);
+}
+
+namespace lockflight::capi {
+
+/// A call that is refused with a code of its own.
+struct refusal : std::runtime_error {
+  refusal(lockflight_code c, const std::string& text) : std::runtime_error(text), code(c) {}
+  lockflight_code code;
+};
+
+/// Runs what a C function does; it returns a code, and what it throws becomes one.
+template <class Call>
+int guarded(Call call) noexcept {
+  try {
+    return call();
+  } catch (const refusal& e) {
+    return lockflight_detail_fail(e.code, e.what());
+  } catch (const std::invalid_argument& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_INVALID, e.what());
+  } catch (const std::length_error& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_FULL, e.what());
+  } catch (const shm::run_aborted& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_ABORTED, e.what());
+  } catch (const shm::rank_failed& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_RANK_FAILED, e.what());
+  } catch (const std::system_error& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_UNAVAILABLE, e.what());
+  } catch (const std::bad_alloc&) {
+    return lockflight_detail_fail(LOCKFLIGHT_UNAVAILABLE, "out of memory");
+  } catch (const std::exception& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_INTERNAL, e.what());
+  } catch (...) {
+    return lockflight_detail_fail(LOCKFLIGHT_INTERNAL, "an exception of unknown type");
+  }
+}
+
+/// Throws unless the pointer is there. "mutex NULL (accepted: …)".
+template <class T>
+T& need(T* given, const char* argument, const char* accepted) {
+  if (given == nullptr)
+    throw std::invalid_argument(std::string(argument) + " NULL (accepted: " + accepted + ")");
+  return *given;
+}
+
+}  // namespace lockflight::capi

@@ -1,0 +1,244 @@
+// What the C interface refuses, with which code and in which words.
+#include <array>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "capi/support.hpp"
+
+namespace lockflight::test {
+namespace {
+
+TEST(CapiCodes, EachHasATextOfItsOwn) {
+  std::set<std::string> texts;
+  for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_INTERNAL; ++code)
+    texts.insert(lockflight_error_text(code));
+  EXPECT_EQ(texts.size(), std::size_t{LOCKFLIGHT_INTERNAL} + 1);
+  EXPECT_STREQ(lockflight_error_text(-1), "not a code of lockflight");
+  EXPECT_STREQ(lockflight_error_text(LOCKFLIGHT_INTERNAL + 1), "not a code of lockflight");
+}
+
+TEST(CapiCodes, TheLastErrorIsTheThreadsOwn) {
+  EXPECT_EQ(lockflight_barrier(nullptr), LOCKFLIGHT_INVALID);
+  const std::string mine = lockflight_last_error();
+  EXPECT_NE(mine.find("me NULL"), std::string::npos) << mine;
+  std::thread([] {
+    EXPECT_STREQ(lockflight_last_error(), "");
+    EXPECT_EQ(lockflight_mutex_lock(nullptr), LOCKFLIGHT_INVALID);
+  }).join();
+  EXPECT_EQ(lockflight_last_error(), mine);
+}
+
+TEST(CapiCodes, TheVersionIsThreeNumbers) {
+  EXPECT_TRUE(std::string(lockflight_version()).find_first_not_of("0123456789.") ==
+              std::string::npos);
+}
+
+// ---- lockflight_run ----
+
+TEST(CapiRun, RefusesWhatItCannotRun) {
+  const auto body = [](lockflight_participant*, void*) -> int { return LOCKFLIGHT_OK; };
+  const auto is_refused = [&](const lockflight_config& config, const char* words) {
+    EXPECT_EQ(lockflight_run(&config, body, nullptr), LOCKFLIGHT_INVALID) << words;
+    EXPECT_NE(std::string(lockflight_last_error()).find(words), std::string::npos)
+        << lockflight_last_error();
+  };
+  is_refused({.ranks = -1}, "ranks -1 (accepted: 1 to 4096");
+  is_refused({.ranks = 4097}, "ranks 4097");
+  is_refused({.levels = "2x"}, "levels '2x'");
+  is_refused({.levels = ""}, "levels ''");
+  is_refused({.levels = "1x1x1x1x2"}, "at most 4 levels");
+  is_refused({.levels = "64x128"}, "ranks 8192");
+  is_refused({.ranks = 3, .levels = "2x2"}, "multiply to ranks, 3");
+  is_refused({.levels = "2x2", .node_level = 3}, "node_level 3 (accepted: 0 to 2");
+  is_refused({.ranks = 2, .node_level = -1}, "node_level -1");
+  is_refused({.ranks = 1, .waiting = "nap"}, "nap");
+  is_refused({.ranks = 1, .words_per_rank = ~std::uint32_t{0}}, "4294967295 words per rank");
+  EXPECT_EQ(lockflight_run(nullptr, nullptr, nullptr), LOCKFLIGHT_INVALID);
+  EXPECT_NE(std::string(lockflight_last_error()).find("body NULL"), std::string::npos);
+}
+
+TEST(CapiRun, AMemoryTooSmallForAParticipant) {
+  const lockflight_config config{.ranks = 1, .words_per_rank = 64};
+  const auto body = [](lockflight_participant*, void*) -> int { return LOCKFLIGHT_OK; };
+  EXPECT_EQ(lockflight_run(&config, body, nullptr), LOCKFLIGHT_RANK_FAILED);
+  EXPECT_NE(std::string(lockflight_last_error()).find("segments are full"), std::string::npos);
+}
+
+// ---- participants ----
+
+TEST(CapiMisuse, NullIsNoParticipant) {
+  lockflight_mutex* mutex = nullptr;
+  lockflight_words* words = nullptr;
+  EXPECT_EQ(lockflight_rank(nullptr), -1);
+  EXPECT_EQ(lockflight_ranks(nullptr), -1);
+  EXPECT_EQ(lockflight_flush(nullptr), LOCKFLIGHT_INVALID);
+  EXPECT_EQ(lockflight_mutex_create(nullptr, nullptr, &mutex), LOCKFLIGHT_INVALID);
+  EXPECT_EQ(lockflight_words_create(nullptr, 1, &words), LOCKFLIGHT_INVALID);
+  EXPECT_EQ(mutex, nullptr);
+  EXPECT_EQ(words, nullptr);
+}
+
+TEST(CapiMisuse, NullIsNowhereToPutAHandle) {
+  alone([](lockflight_participant* me) {
+    refused(lockflight_mutex_create(me, nullptr, nullptr), LOCKFLIGHT_INVALID, "mutex NULL");
+    refused(lockflight_shared_mutex_create(me, nullptr, nullptr), LOCKFLIGHT_INVALID, "mutex NULL");
+    refused(lockflight_words_create(me, 1, nullptr), LOCKFLIGHT_INVALID, "words NULL");
+  });
+}
+
+// ---- locks ----
+
+TEST(CapiMisuse, NullIsNoLock) {
+  for (const auto call : {lockflight_mutex_lock, lockflight_mutex_try_lock, lockflight_mutex_unlock,
+                          lockflight_mutex_destroy})
+    EXPECT_EQ(call(nullptr), LOCKFLIGHT_INVALID);
+  for (const auto call : {lockflight_shared_mutex_lock, lockflight_shared_mutex_try_lock,
+                          lockflight_shared_mutex_unlock, lockflight_shared_mutex_lock_shared,
+                          lockflight_shared_mutex_try_lock_shared,
+                          lockflight_shared_mutex_unlock_shared, lockflight_shared_mutex_destroy})
+    EXPECT_EQ(call(nullptr), LOCKFLIGHT_INVALID);
+}
+
+TEST(CapiMisuse, AMutexIsUnlockedByWhoHoldsIt) {
+  alone([](lockflight_participant* me) {
+    lockflight_mutex* m = nullptr;
+    fine(lockflight_mutex_create(me, nullptr, &m), "create");
+    refused(lockflight_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "unlock of rma-mcs");
+    fine(lockflight_mutex_lock(m), "lock");
+    refused(lockflight_mutex_lock(m), LOCKFLIGHT_HELD, "lock of rma-mcs");
+    refused(lockflight_mutex_try_lock(m), LOCKFLIGHT_HELD, "try_lock of rma-mcs");
+    refused(lockflight_mutex_destroy(m), LOCKFLIGHT_HELD, "destroy of rma-mcs");
+    fine(lockflight_mutex_unlock(m), "unlock");
+    refused(lockflight_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "does not hold");
+    fine(lockflight_mutex_destroy(m), "destroy");
+    refused(lockflight_mutex_lock(m), LOCKFLIGHT_INVALID, "destroyed");
+    refused(lockflight_mutex_destroy(m), LOCKFLIGHT_INVALID, "destroyed");
+  });
+}
+
+TEST(CapiMisuse, ASharedMutexIsUnlockedTheWayItWasLocked) {
+  alone([](lockflight_participant* me) {
+    lockflight_shared_mutex* m = nullptr;
+    fine(lockflight_shared_mutex_create(me, nullptr, &m), "create");
+    fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
+    refused(lockflight_shared_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "with other readers");
+    refused(lockflight_shared_mutex_lock_shared(m), LOCKFLIGHT_HELD, "rma-rw");
+    refused(lockflight_shared_mutex_lock(m), LOCKFLIGHT_HELD, "rma-rw");
+    refused(lockflight_shared_mutex_destroy(m), LOCKFLIGHT_HELD, "rma-rw");
+    fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
+    fine(lockflight_shared_mutex_lock(m), "lock");
+    refused(lockflight_shared_mutex_unlock_shared(m), LOCKFLIGHT_NOT_HELD, "exclusively");
+    fine(lockflight_shared_mutex_unlock(m), "unlock");
+  });
+}
+
+TEST(CapiMisuse, AMutexIsNotShared) {
+  alone([](lockflight_participant* me) {
+    lockflight_shared_mutex* shared = nullptr;
+    const lockflight_lock_options d_mcs{.name = "d-mcs"};
+    refused(lockflight_shared_mutex_create(me, &d_mcs, &shared), LOCKFLIGHT_WRONG_KIND,
+            "lock 'd-mcs' (accepted where readers share: fompi-rw, fompi-rw-backoff, rma-rw, "
+            "pthread-rwlock)");
+    require(shared == nullptr, "a handle came of it");
+    // What a cast or a wrong Fortran interface makes of it.
+    lockflight_mutex* mutex = nullptr;
+    const lockflight_lock_options rw{.name = "rma-rw"};
+    fine(lockflight_mutex_create(me, &rw, &mutex), "create a mutex of a reader-writer lock");
+    shared = reinterpret_cast<lockflight_shared_mutex*>(mutex);
+    refused(lockflight_shared_mutex_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
+    refused(lockflight_shared_mutex_try_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
+    refused(lockflight_shared_mutex_unlock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
+  });
+}
+
+TEST(CapiMisuse, NamesAndParametersMustExist) {
+  alone([](lockflight_participant* me) {
+    lockflight_mutex* m = nullptr;
+    const auto create = [&](const char* name, const char* parameters, int home = 0) {
+      const lockflight_lock_options options{name, parameters, home};
+      return lockflight_mutex_create(me, &options, &m);
+    };
+    refused(create("rma-msc", nullptr), LOCKFLIGHT_UNKNOWN,
+            "lock 'rma-msc' (accepted: spin, spin-backoff, d-mcs, rma-mcs, fompi-rw, "
+            "fompi-rw-backoff, rma-rw, pthread-mutex, pthread-rwlock)");
+    refused(create("rma-mcs", "T_L=3"), LOCKFLIGHT_UNKNOWN,
+            "parameter 'T_L' of rma-mcs (accepted: T_L2, T_L3, T_L4)");
+    refused(create("d-mcs", "T_L2=3"), LOCKFLIGHT_UNKNOWN,
+            "parameter 'T_L2' of d-mcs (accepted: none)");
+    refused(create("rma-rw", "T_R=0"), LOCKFLIGHT_INVALID,
+            "parameter T_R=0 of rma-rw (accepted: 1 to ");
+    for (const char* malformed :
+         {"T_L2", "T_L2=", "T_L2=x", "T_L2=3,", ",T_L2=3", "T_L2=3x", "T_L2=99999999999999999999"})
+      refused(create("rma-mcs", malformed), LOCKFLIGHT_INVALID, "name=number");
+    refused(create(nullptr, nullptr, 1), LOCKFLIGHT_INVALID,
+            "home 1 (accepted: 0 to 0, the ranks)");
+    refused(create(nullptr, nullptr, -1), LOCKFLIGHT_INVALID, "home -1");
+    require(m == nullptr, "a handle came of it");
+    fine(create("rma-mcs", ""), "no parameters");
+    fine(create(nullptr, "T_L2=3,T_L3=0"), "two parameters");
+  });
+}
+
+// ---- memory ----
+
+TEST(CapiMisuse, WhatIsFullStaysAsItWas) {
+  run({.ranks = 1, .threads = 1, .words_per_rank = 1024}, [](lockflight_participant* me) {
+    lockflight_words* words = nullptr;
+    refused(lockflight_words_create(me, 1024, &words), LOCKFLIGHT_FULL, "1024 cells asked");
+    refused(lockflight_words_create(me, ~std::uint32_t{0}, &words), LOCKFLIGHT_FULL, "cells asked");
+    refused(lockflight_words_create(me, 0, &words), LOCKFLIGHT_INVALID, "count 0");
+    require(words == nullptr, "a handle came of it");
+    int made = 0;
+    lockflight_shared_mutex* m = nullptr;
+    int code = LOCKFLIGHT_OK;
+    for (; made < 1000; ++made)
+      if ((code = lockflight_shared_mutex_create(me, nullptr, &m)) != LOCKFLIGHT_OK) break;
+    require(made > 0, "not one lock found room");
+    refused(code, LOCKFLIGHT_FULL, "segments are full");
+    const std::string before = lockflight_last_error();
+    refused(lockflight_shared_mutex_create(me, nullptr, &m), LOCKFLIGHT_FULL, before);
+    fine(lockflight_shared_mutex_lock(m), "the last that was made");
+    fine(lockflight_shared_mutex_unlock(m), "the last that was made");
+  });
+}
+
+TEST(CapiMisuse, ThirtyTwoQueuesAtATime) {
+  alone([](lockflight_participant* me) {
+    std::array<lockflight_mutex*, 33> all{};
+    for (auto& m : all) fine(lockflight_mutex_create(me, nullptr, &m), "create");
+    for (std::size_t i = 0; i < 32; ++i) fine(lockflight_mutex_lock(all[i]), "lock");
+    refused(lockflight_mutex_lock(all[32]), LOCKFLIGHT_FULL, "32 locks");
+    refused(lockflight_mutex_try_lock(all[32]), LOCKFLIGHT_FULL, "32 locks");
+    refused(lockflight_mutex_unlock(all[32]), LOCKFLIGHT_NOT_HELD, "rma-mcs");
+    fine(lockflight_mutex_unlock(all[7]), "unlock");
+    fine(lockflight_mutex_lock(all[32]), "lock");
+    for (std::size_t i = 0; i < 33; ++i)
+      if (i != 7) fine(lockflight_mutex_unlock(all[i]), "unlock");
+  });
+}
+
+TEST(CapiMisuse, WordsHaveBounds) {
+  run({.ranks = 2}, [](lockflight_participant* me) {
+    lockflight_words* words = nullptr;
+    fine(lockflight_words_create(me, 3, &words), "create");
+    std::array<std::uint64_t, 4> v{};
+    refused(lockflight_put(words, 2, 0, 1, v.data()), LOCKFLIGHT_INVALID,
+            "rank 2 (accepted: 0 to 1)");
+    refused(lockflight_get(words, -1, 0, 1, v.data()), LOCKFLIGHT_INVALID, "rank -1");
+    refused(lockflight_put(words, 0, 3, 1, v.data()), LOCKFLIGHT_INVALID,
+            "word 3 (accepted: below 3");
+    refused(lockflight_get(words, 0, 1, 3, v.data()), LOCKFLIGHT_INVALID, "3 words from 1");
+    refused(lockflight_get(words, 0, ~std::uint32_t{0}, 2, v.data()), LOCKFLIGHT_INVALID, "from");
+    refused(lockflight_put_now(words, 0, 3, 1), LOCKFLIGHT_INVALID, "word 3");
+    refused(lockflight_get_now(words, 0, 3, v.data()), LOCKFLIGHT_INVALID, "word 3");
+    refused(lockflight_put(words, 0, 0, 1, nullptr), LOCKFLIGHT_INVALID, "values NULL");
+    refused(lockflight_get(words, 0, 0, 1, nullptr), LOCKFLIGHT_INVALID, "values NULL");
+    refused(lockflight_get_now(words, 0, 0, nullptr), LOCKFLIGHT_INVALID, "value NULL");
+    refused(lockflight_put(nullptr, 0, 0, 1, v.data()), LOCKFLIGHT_INVALID, "words NULL");
+    fine(lockflight_put(words, 0, 3, 0, nullptr), "nothing is always accepted");
+  });
+}
+
+}  // namespace
+}  // namespace lockflight::test

@@ -1,0 +1,225 @@
+// Locks and words through the C interface, on shared memory: threads and processes.
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "capi/support.hpp"
+#include "lock/subjects.hpp"
+
+namespace lockflight::test {
+namespace {
+
+constexpr int ranks = 4;
+constexpr std::uint64_t rounds = under_sanitizer ? 100 : 500;
+
+class OnThreadsAndProcesses : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    // ThreadSanitizer does not see across processes.
+    if (under_tsan && !threads()) GTEST_SKIP() << "processes, under ThreadSanitizer";
+  }
+  [[nodiscard]] static bool threads() { return GetParam(); }
+  [[nodiscard]] static lockflight_config config(const char* levels = nullptr) {
+    return {.ranks = ranks, .levels = levels, .threads = threads() ? 1 : 0};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Capi, OnThreadsAndProcesses, testing::Bool(),
+                         [](const auto& of) { return of.param ? "threads" : "processes"; });
+
+/// Adds one to both words of a pair in steps; whoever else is in sees them differ, or loses it.
+void add_one(lockflight_words* pair) {
+  std::array<std::uint64_t, 2> seen{};
+  fine(lockflight_get_now(pair, 0, 0, &seen[0]), "get");
+  fine(lockflight_get_now(pair, 0, 1, &seen[1]), "get");
+  require(seen[0] == seen[1], "a writer shares the lock");
+  fine(lockflight_put_now(pair, 0, 0, seen[0] + 1), "put");
+  fine(lockflight_put_now(pair, 0, 1, seen[0] + 1), "put");
+}
+
+void require_whole(lockflight_words* pair) {
+  std::array<std::uint64_t, 2> seen{};
+  fine(lockflight_get_now(pair, 0, 0, &seen[0]), "get");
+  fine(lockflight_get_now(pair, 0, 1, &seen[1]), "get");
+  require(seen[0] == seen[1], "a reader shares the lock with a writer");
+}
+
+TEST_P(OnThreadsAndProcesses, EveryLockExcludes) {
+  for (const char* name : {"spin", "spin-backoff", "d-mcs", "rma-mcs", "fompi-rw",
+                           "fompi-rw-backoff", "rma-rw", "pthread-mutex", "pthread-rwlock"}) {
+    SCOPED_TRACE(name);
+    run(config("2x2"), [name](lockflight_participant* me) {
+      lockflight_mutex* mutex = nullptr;
+      lockflight_words* pair = nullptr;
+      const lockflight_lock_options options{.name = name, .home = ranks - 1};
+      fine(lockflight_mutex_create(me, &options, &mutex), "create");
+      fine(lockflight_words_create(me, 2, &pair), "words");
+      for (std::uint64_t i = 0; i < rounds; ++i) {
+        // Every other time by trying, which may fail for ever only if nobody ever lets go.
+        int code = i % 2 == 0 ? lockflight_mutex_lock(mutex) : lockflight_mutex_try_lock(mutex);
+        if (code == LOCKFLIGHT_BUSY) code = lockflight_mutex_lock(mutex);
+        fine(code, "lock");
+        add_one(pair);
+        fine(lockflight_mutex_unlock(mutex), "unlock");
+      }
+      fine(lockflight_barrier(me), "barrier");
+      std::uint64_t sum = 0;
+      fine(lockflight_get_now(pair, 0, 1, &sum), "get");
+      require(sum == ranks * rounds, "additions were lost");
+    });
+  }
+}
+
+TEST_P(OnThreadsAndProcesses, EverySharedLockKeepsReadersFromWriters) {
+  for (const char* name : {"fompi-rw", "fompi-rw-backoff", "rma-rw", "pthread-rwlock"}) {
+    SCOPED_TRACE(name);
+    run(config("2x2"), [name](lockflight_participant* me) {
+      lockflight_shared_mutex* mutex = nullptr;
+      lockflight_words* pair = nullptr;
+      const lockflight_lock_options options{.name = name};
+      fine(lockflight_shared_mutex_create(me, &options, &mutex), "create");
+      fine(lockflight_words_create(me, 2, &pair), "words");
+      const auto self = static_cast<std::uint64_t>(lockflight_rank(me));
+      for (std::uint64_t i = 0; i < rounds; ++i) {
+        if ((i + self) % 4 == 0) {
+          int code = lockflight_shared_mutex_try_lock(mutex);
+          if (code == LOCKFLIGHT_BUSY) code = lockflight_shared_mutex_lock(mutex);
+          fine(code, "lock");
+          add_one(pair);
+          fine(lockflight_shared_mutex_unlock(mutex), "unlock");
+        } else {
+          int code = lockflight_shared_mutex_try_lock_shared(mutex);
+          if (code == LOCKFLIGHT_BUSY) code = lockflight_shared_mutex_lock_shared(mutex);
+          fine(code, "lock_shared");
+          require_whole(pair);
+          fine(lockflight_shared_mutex_unlock_shared(mutex), "unlock_shared");
+        }
+      }
+      fine(lockflight_barrier(me), "barrier");
+      std::uint64_t sum = 0;
+      fine(lockflight_get_now(pair, 0, 1, &sum), "get");
+      require(sum == ranks * rounds / 4, "additions were lost");
+    });
+  }
+}
+
+TEST_P(OnThreadsAndProcesses, WhoTriesFindsALockBusy) {
+  run(config(), [](lockflight_participant* me) {
+    lockflight_mutex* mutex = nullptr;
+    lockflight_shared_mutex* shared = nullptr;
+    fine(lockflight_mutex_create(me, nullptr, &mutex), "create");
+    fine(lockflight_shared_mutex_create(me, nullptr, &shared), "create");
+    if (lockflight_rank(me) == 0) {
+      fine(lockflight_mutex_lock(mutex), "lock");
+      fine(lockflight_shared_mutex_lock_shared(shared), "lock_shared");
+    }
+    fine(lockflight_barrier(me), "barrier");
+    if (lockflight_rank(me) != 0) {
+      require(lockflight_mutex_try_lock(mutex) == LOCKFLIGHT_BUSY, "a held mutex was free");
+      require(lockflight_shared_mutex_try_lock(shared) == LOCKFLIGHT_BUSY, "readers were not seen");
+      // Another's refusal is no error: the last error is still none.
+      require(std::string(lockflight_last_error()).empty(), "BUSY is no error");
+      // Writers that try may be in the way of a reader that tries; of one that waits they are not.
+      fine(lockflight_shared_mutex_lock_shared(shared), "lock_shared");
+      fine(lockflight_shared_mutex_unlock_shared(shared), "unlock_shared");
+    }
+    fine(lockflight_barrier(me), "barrier");
+    if (lockflight_rank(me) == 0) {
+      fine(lockflight_mutex_unlock(mutex), "unlock");
+      fine(lockflight_shared_mutex_unlock_shared(shared), "unlock_shared");
+    }
+  });
+}
+
+TEST_P(OnThreadsAndProcesses, WordsTravel) {
+  run(config(), [](lockflight_participant* me) {
+    require(lockflight_ranks(me) == ranks, "another number of ranks");
+    lockflight_words* words = nullptr;
+    constexpr std::uint32_t count = 100;
+    fine(lockflight_words_create(me, count, &words), "words");
+    const int self = lockflight_rank(me);
+    std::vector<std::uint64_t> mine(count);
+    for (std::uint32_t i = 0; i < count; ++i) mine[i] = static_cast<std::uint64_t>(self) * 1000 + i;
+    fine(lockflight_put(words, (self + 1) % ranks, 0, count, mine.data()), "put");
+    fine(lockflight_barrier(me), "barrier");  // flushes
+    std::vector<std::uint64_t> got(count);
+    fine(lockflight_get(words, (self + 2) % ranks, 1, count - 1, got.data()), "get");
+    fine(lockflight_flush(me), "flush");
+    for (std::uint32_t i = 0; i + 1 < count; ++i)
+      require(got[i] == static_cast<std::uint64_t>((self + 1) % ranks) * 1000 + i + 1,
+              "other words than were put");
+  });
+}
+
+// ---- ranks that fail ----
+
+void expect_failed(const lockflight_config& config, lockflight_body* body, const char* words) {
+  EXPECT_EQ(lockflight_run(&config, body, nullptr), LOCKFLIGHT_RANK_FAILED);
+  EXPECT_NE(std::string(lockflight_last_error()).find(words), std::string::npos)
+      << lockflight_last_error();
+}
+
+TEST_P(OnThreadsAndProcesses, ACodeOfABodyFailsTheRun) {
+  expect_failed(
+      config(), [](lockflight_participant* me, void*) { return lockflight_rank(me) == 2 ? 7 : 0; },
+      "rank 2 failed: its body returned 7");
+}
+
+TEST_P(OnThreadsAndProcesses, WhatWasRefusedBeforeIsToldToo) {
+  expect_failed(
+      config(),
+      [](lockflight_participant* me, void*) -> int {
+        lockflight_mutex* mutex = nullptr;
+        const lockflight_lock_options options{.name = lockflight_rank(me) == 1 ? "none" : nullptr};
+        return lockflight_mutex_create(me, &options, &mutex);
+      },
+      "rank 1 failed: its body returned 3, after lock 'none' (accepted: spin");
+}
+
+// Those who wait for the lock that the failing rank holds must not wait for ever.
+TEST_P(OnThreadsAndProcesses, WhoReturnsWithALockFailsAndEndsTheOthersWait) {
+  expect_failed(
+      config(),
+      [](lockflight_participant* me, void*) -> int {
+        lockflight_mutex* mutex = nullptr;
+        fine(lockflight_mutex_create(me, nullptr, &mutex), "create");
+        if (lockflight_rank(me) == 3) fine(lockflight_mutex_lock(mutex), "lock");
+        fine(lockflight_barrier(me), "barrier");
+        if (lockflight_rank(me) == 3) return LOCKFLIGHT_OK;
+        const int code = lockflight_mutex_lock(mutex);
+        return code == LOCKFLIGHT_ABORTED ? code : 70;  // of processes there is nobody to return
+      },
+      "rank 3 failed: its body returned while it held a lock, rma-mcs");
+}
+
+TEST(CapiProcesses, OneThatExitsFailsTheRun) {
+  if (under_sanitizer) GTEST_SKIP() << "a sanitizer has its own way of ending a process";
+  const lockflight_config config{.ranks = ranks};
+  expect_failed(
+      config,
+      [](lockflight_participant* me, void*) -> int {
+        if (lockflight_rank(me) == 1) _exit(0);
+        return lockflight_barrier(me);
+      },
+      "exited with status 0");
+}
+
+TEST(CapiThreads, AreOfThisProcess) {
+  std::atomic<int> came{0};
+  run({.ranks = ranks, .threads = 1}, [&](lockflight_participant*) { came.fetch_add(1); });
+  EXPECT_EQ(came.load(), ranks);
+}
+
+TEST(CapiRun, DefaultsAreARankForEachProcessor) {
+  if (under_tsan) GTEST_SKIP() << "processes, under ThreadSanitizer";
+  int processors = shm::discover(1).processors;
+  const auto body = [](lockflight_participant* me, void* expected) -> int {
+    return lockflight_ranks(me) == *static_cast<int*>(expected) ? LOCKFLIGHT_OK : 1;
+  };
+  EXPECT_EQ(lockflight_run(nullptr, body, &processors), LOCKFLIGHT_OK) << lockflight_last_error();
+}
+
+}  // namespace
+}  // namespace lockflight::test
