@@ -36,3 +36,35 @@ function(lockflight_find_mpis)
   endforeach()
   set(lockflight_mpis ${found} PARENT_SCOPE)
 endfunction()
+
+# lockflight_find_fortran_mpis(): lockflight::use_fortran_NAME, what compiles and links a program in
+# Fortran with that MPI, for those of lockflight_mpis whose compiler wrapper mpifort.NAME is there.
+function(lockflight_find_fortran_mpis)
+  foreach(name IN LISTS lockflight_mpis)
+    find_program(LOCKFLIGHT_MPIFORT_${name} mpifort.${name}
+      DOC "Compiles Fortran with ${name}; asked for its options only")
+    mark_as_advanced(LOCKFLIGHT_MPIFORT_${name})
+    if(NOT LOCKFLIGHT_MPIFORT_${name})
+      message(STATUS "No mpifort.${name}: examples in Fortran with ${name} are left out")
+      continue()
+    endif()
+    execute_process(COMMAND "${LOCKFLIGHT_MPIFORT_${name}}" -show
+      OUTPUT_VARIABLE shown OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(words UNIX_COMMAND "${shown}")
+    set(folders ${words})
+    list(FILTER folders INCLUDE REGEX "^-I")
+    list(TRANSFORM folders REPLACE "^-I" "")
+    list(REMOVE_DUPLICATES folders)
+    # `use mpi` has no interface for choice buffers in older compilers' eyes: MPICH relaxes them.
+    set(options ${words})
+    list(FILTER options INCLUDE REGEX "^-fallow-")
+    set(libraries ${words})
+    list(FILTER libraries INCLUDE REGEX "^-[Ll]")
+    add_library(lockflight_use_fortran_${name} INTERFACE)
+    add_library(lockflight::use_fortran_${name} ALIAS lockflight_use_fortran_${name})
+    target_include_directories(lockflight_use_fortran_${name} SYSTEM INTERFACE ${folders})
+    target_compile_options(lockflight_use_fortran_${name} INTERFACE
+      "$<$<COMPILE_LANGUAGE:Fortran>:${options}>")
+    target_link_libraries(lockflight_use_fortran_${name} INTERFACE ${libraries})
+  endforeach()
+endfunction()

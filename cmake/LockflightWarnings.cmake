@@ -21,4 +21,5 @@ if(LOCKFLIGHT_WERROR)
   list(APPEND lockflight_warnings -Werror)
 endif()
 
-add_compile_options(${lockflight_warnings} "$<$<COMPILE_LANGUAGE:CXX>:${lockflight_cxx_warnings}>")
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${lockflight_warnings}>"
+  "$<$<COMPILE_LANGUAGE:CXX>:${lockflight_cxx_warnings}>")

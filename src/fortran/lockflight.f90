@@ -1,0 +1,594 @@
+!> lockflight for Fortran 2008 and later: the C interface (include/lockflight/lockflight.h, which says
+!> more of each call) in Fortran's terms.
+!>
+!> A subroutine that can fail has an optional `stat`, lockflight_ok or another code, as ALLOCATE has
+!> one; without it a failure says what was wrong on standard error and is an ERROR STOP. Handles are
+!> small and may be copied. Ranks and offsets count from 0, as everywhere in MPI.
+!>
+!> All participants create the same locks and words in the same order.
+module lockflight
+  use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_f_procpointer, c_funloc, c_funptr, &
+    c_int, c_int32_t, c_int64_t, c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
+  use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
+  implicit none
+  private
+
+  ! ---- codes, as enum lockflight_code ----
+
+  integer, parameter, public :: &
+    lockflight_ok = 0, lockflight_busy = 1, lockflight_invalid = 2, lockflight_unknown = 3, &
+    lockflight_wrong_kind = 4, lockflight_not_held = 5, lockflight_held = 6, &
+    lockflight_full = 7, lockflight_rank_failed = 8, lockflight_aborted = 9, &
+    lockflight_unavailable = 10, lockflight_internal = 11
+
+  public :: lockflight_error_text, lockflight_last_error, lockflight_version
+
+  ! ---- handles ----
+
+  !> One thread of control that locks.
+  type, public :: lockflight_participant
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> A lock for one at a time.
+  type, public :: lockflight_mutex
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> A lock for one writer, or any number of readers, at a time.
+  type, public :: lockflight_shared_mutex
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> As many integers of kind int64 in the memory of every rank.
+  type, public :: lockflight_words
+    private
+    type(c_ptr) :: handle = c_null_ptr
+    type(c_ptr) :: owner = c_null_ptr
+  end type
+
+  !> How participants come about; what is left alone is the default.
+  type, public :: lockflight_config
+    integer :: ranks = 0                           !< 0: as `levels` says, else one a processor
+    character(len=:), allocatable :: levels        !< such as "2x4"
+    integer :: node_level = 0                      !< the level whose elements are nodes
+    logical :: threads = .false.                   !< ranks are threads, not processes
+    logical :: unpinned = .false.                  !< ranks are not bound to processors
+    character(len=:), allocatable :: waiting       !< "auto", "spin", "yield" or "park"
+    integer(int64) :: words_per_rank = 0           !< memory of each rank; 0: 131072 words
+  end type
+
+  abstract interface
+    !> What a rank of lockflight_run does.
+    subroutine lockflight_body(me)
+      import :: lockflight_participant
+      type(lockflight_participant), intent(in) :: me
+    end subroutine
+  end interface
+  public :: lockflight_body
+
+  public :: lockflight_run, lockflight_join_mpi, lockflight_leave
+  public :: lockflight_rank, lockflight_ranks, lockflight_barrier, lockflight_flush
+  public :: lockflight_create, lockflight_destroy
+  public :: lockflight_lock, lockflight_try_lock, lockflight_unlock
+  public :: lockflight_lock_shared, lockflight_try_lock_shared, lockflight_unlock_shared
+  public :: lockflight_put, lockflight_get
+
+  !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such as
+  !> name = "rma-rw", parameters = "T_R=100"; lockflight_create(me, words, count [, stat]): memory.
+  interface lockflight_create
+    module procedure create_mutex, create_shared_mutex, create_words
+  end interface
+
+  !> lockflight_destroy(mutex [, stat]): ends this participant's handle.
+  interface lockflight_destroy
+    module procedure destroy_mutex, destroy_shared_mutex
+  end interface
+
+  !> lockflight_lock(mutex [, stat]): waits until the lock is this participant's, alone.
+  interface lockflight_lock
+    module procedure lock_mutex, lock_shared_mutex
+  end interface
+
+  !> lockflight_try_lock(mutex, got [, stat]): takes the lock if nobody has it.
+  interface lockflight_try_lock
+    module procedure try_lock_mutex, try_lock_shared_mutex
+  end interface
+
+  !> lockflight_unlock(mutex [, stat]): the next holder sees what was put and flushed before.
+  interface lockflight_unlock
+    module procedure unlock_mutex, unlock_shared_mutex
+  end interface
+
+  !> lockflight_put(words, rank, offset, values [, stat]): posts the writing of one value or several;
+  !> done after lockflight_flush.
+  interface lockflight_put
+    module procedure put_one, put_many
+  end interface
+
+  !> lockflight_get(words, rank, offset, values [, stat]): reads one value or several, and completes
+  !> all that this participant has posted. (It does not leave values to come later: what Fortran
+  !> passes may be a copy, which is gone by then.)
+  interface lockflight_get
+    module procedure get_one, get_many
+  end interface
+
+  ! The two that need the library of an MPI are compiled apart (lockflight_mpi.f90): a program that
+  ! calls neither links without one.
+  interface
+    !> Makes a participant of each rank of a communicator: an integer as of `use mpi`, or
+    !> comm%MPI_VAL as of `use mpi_f08`. Collective.
+    module subroutine lockflight_join_mpi(comm, me, config, stat)
+      integer, intent(in) :: comm
+      type(lockflight_participant), intent(out) :: me
+      type(lockflight_config), intent(in), optional :: config
+      integer, intent(out), optional :: stat
+    end subroutine
+
+    !> Ends a participant that joined, before MPI_Finalize. Collective.
+    module subroutine lockflight_leave(me, stat)
+      type(lockflight_participant), intent(inout) :: me
+      integer, intent(out), optional :: stat
+    end subroutine
+  end interface
+
+  ! What lockflight_mpi.f90 uses, and nobody else: compilers show a submodule in another file no
+  ! private procedures.
+  public :: lockflight_detail_conclude, lockflight_detail_prepare
+
+  ! ---- the C interface ----
+
+  type, bind(C) :: c_config
+    integer(c_int) :: ranks = 0
+    type(c_ptr) :: levels = c_null_ptr
+    integer(c_int) :: node_level = 0
+    integer(c_int) :: threads = 0
+    integer(c_int) :: unpinned = 0
+    type(c_ptr) :: waiting = c_null_ptr
+    integer(c_int32_t) :: words_per_rank = 0
+  end type
+
+  type, bind(C) :: c_lock_options
+    type(c_ptr) :: name = c_null_ptr
+    type(c_ptr) :: parameters = c_null_ptr
+    integer(c_int) :: home = 0
+  end type
+
+  !> A configuration for C, and the texts that it points to. Stays where it is once it is filled.
+  type :: prepared_config
+    type(c_config) :: c
+    character(len=:), allocatable :: levels, waiting
+  end type
+
+  !> What a rank is to call, on its way through C.
+  type :: errand
+    procedure(lockflight_body), pointer, nopass :: body => null()
+  end type
+
+  abstract interface
+    function c_call(handle) bind(C) result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: handle
+      integer(c_int) :: code
+    end function
+  end interface
+
+  interface
+    function c_error_text(code) bind(C, name="lockflight_error_text") result(text)
+      import :: c_int, c_ptr
+      integer(c_int), value :: code
+      type(c_ptr) :: text
+    end function
+    function c_last_error() bind(C, name="lockflight_last_error") result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+    function c_version() bind(C, name="lockflight_version") result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+    function c_strlen(text) bind(C, name="strlen") result(length)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: text
+      integer(c_size_t) :: length
+    end function
+
+    function c_run(config, body, argument) bind(C, name="lockflight_run") result(code)
+      import :: c_config, c_funptr, c_int, c_ptr
+      type(c_config), intent(in) :: config
+      type(c_funptr), value :: body
+      type(c_ptr), value :: argument
+      integer(c_int) :: code
+    end function
+    function c_rank(me) bind(C, name="lockflight_rank") result(rank)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: me
+      integer(c_int) :: rank
+    end function
+    function c_ranks(me) bind(C, name="lockflight_ranks") result(ranks)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: me
+      integer(c_int) :: ranks
+    end function
+    function c_barrier(me) bind(C, name="lockflight_barrier") result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: me
+      integer(c_int) :: code
+    end function
+    function c_flush(me) bind(C, name="lockflight_flush") result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: me
+      integer(c_int) :: code
+    end function
+
+    function c_mutex_create(me, options, mutex) bind(C, name="lockflight_mutex_create") result(code)
+      import :: c_int, c_lock_options, c_ptr
+      type(c_ptr), value :: me
+      type(c_lock_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: mutex
+      integer(c_int) :: code
+    end function
+    function c_shared_mutex_create(me, options, mutex) &
+        bind(C, name="lockflight_shared_mutex_create") result(code)
+      import :: c_int, c_lock_options, c_ptr
+      type(c_ptr), value :: me
+      type(c_lock_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: mutex
+      integer(c_int) :: code
+    end function
+
+    function c_words_create(me, count, words) bind(C, name="lockflight_words_create") result(code)
+      import :: c_int, c_int32_t, c_ptr
+      type(c_ptr), value :: me
+      integer(c_int32_t), value :: count
+      type(c_ptr), intent(inout) :: words
+      integer(c_int) :: code
+    end function
+    function c_put(words, rank, first, count, values) bind(C, name="lockflight_put") result(code)
+      import :: c_int, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: words
+      integer(c_int), value :: rank
+      integer(c_int32_t), value :: first, count
+      integer(c_int64_t), intent(in) :: values(*)
+      integer(c_int) :: code
+    end function
+    function c_get(words, rank, first, count, values) bind(C, name="lockflight_get") result(code)
+      import :: c_int, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: words
+      integer(c_int), value :: rank
+      integer(c_int32_t), value :: first, count
+      integer(c_int64_t), intent(inout), asynchronous :: values(*)
+      integer(c_int) :: code
+    end function
+  end interface
+
+  procedure(c_call), bind(C, name="lockflight_mutex_destroy") :: c_mutex_destroy
+  procedure(c_call), bind(C, name="lockflight_mutex_lock") :: c_mutex_lock
+  procedure(c_call), bind(C, name="lockflight_mutex_try_lock") :: c_mutex_try_lock
+  procedure(c_call), bind(C, name="lockflight_mutex_unlock") :: c_mutex_unlock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_destroy") :: c_shared_mutex_destroy
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock") :: c_shared_mutex_lock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock") :: c_shared_mutex_try_lock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock") :: c_shared_mutex_unlock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_shared") :: c_shared_mutex_lock_shared
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock_shared") :: &
+    c_shared_mutex_try_lock_shared
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_shared") :: &
+    c_shared_mutex_unlock_shared
+
+contains
+
+  ! ---- codes ----
+
+  !> The meaning of a code in a few words.
+  function lockflight_error_text(code) result(text)
+    integer, intent(in) :: code
+    character(len=:), allocatable :: text
+    text = text_of(c_error_text(int(code, c_int)))
+  end function
+
+  !> What was wrong in this thread's last call that failed, in a line; empty if none did.
+  function lockflight_last_error() result(text)
+    character(len=:), allocatable :: text
+    text = text_of(c_last_error())
+  end function
+
+  !> The library's version.
+  function lockflight_version() result(text)
+    character(len=:), allocatable :: text
+    text = text_of(c_version())
+  end function
+
+  function text_of(from) result(text)
+    type(c_ptr), intent(in) :: from
+    character(len=:), allocatable :: text
+    character(kind=c_char), pointer :: letters(:)
+    integer :: i, length
+    length = int(c_strlen(from))
+    call c_f_pointer(from, letters, [length])
+    allocate (character(len=length) :: text)
+    do i = 1, length
+      text(i:i) = letters(i)
+    end do
+  end function
+
+  !> Where every call ends: hands the code to who asked for it, else stops on a failure.
+  subroutine lockflight_detail_conclude(code, stat)
+    integer(c_int), intent(in) :: code
+    integer, intent(out), optional :: stat
+    if (present(stat)) then
+      stat = int(code)
+    else if (code /= lockflight_ok .and. code /= lockflight_busy) then
+      write (error_unit, "(3a)") lockflight_error_text(int(code)), ": ", lockflight_last_error()
+      flush (error_unit)
+      error stop 1
+    end if
+  end subroutine
+
+  ! ---- participants ----
+
+  !> Runs `body` once on every rank, processes that are forked from here or threads, and returns when
+  !> all have returned. What a rank has written to units other than output_unit and error_unit it
+  !> flushes itself.
+  subroutine lockflight_run(body, config, stat)
+    procedure(lockflight_body) :: body
+    type(lockflight_config), intent(in), optional :: config
+    integer, intent(out), optional :: stat
+    type(errand), target :: what
+    type(prepared_config), target :: with
+    what%body => body
+    call lockflight_detail_prepare(with, config)
+    flush (output_unit)  ! else each rank would write what is still in the buffer
+    flush (error_unit)
+    call lockflight_detail_conclude(c_run(with%c, c_funloc(run_errand), c_loc(what)), stat)
+  end subroutine
+
+  function run_errand(me, argument) bind(C) result(code)
+    type(c_ptr), value :: me, argument
+    integer(c_int) :: code
+    type(errand), pointer :: what
+    call c_f_pointer(argument, what)
+    call what%body(lockflight_participant(me))
+    flush (output_unit)
+    flush (error_unit)
+    code = lockflight_ok
+  end function
+
+  subroutine lockflight_detail_prepare(with, config)
+    type(prepared_config), intent(out), target :: with
+    type(lockflight_config), intent(in), optional :: config
+    if (.not. present(config)) return
+    with%c%ranks = int(config%ranks, c_int)
+    with%c%node_level = int(config%node_level, c_int)
+    with%c%threads = merge(1_c_int, 0_c_int, config%threads)
+    with%c%unpinned = merge(1_c_int, 0_c_int, config%unpinned)
+    with%c%words_per_rank = unsigned(config%words_per_rank)
+    if (allocated(config%levels)) then
+      with%levels = config%levels // c_null_char
+      with%c%levels = c_loc(with%levels)
+    end if
+    if (allocated(config%waiting)) then
+      with%waiting = config%waiting // c_null_char
+      with%c%waiting = c_loc(with%waiting)
+    end if
+  end subroutine
+
+  !> A number as C's uint32_t; what does not fit becomes the largest, which is refused.
+  pure function unsigned(number) result(bits)
+    integer(int64), intent(in) :: number
+    integer(c_int32_t) :: bits
+    integer(int64), parameter :: limit = 2_int64**32
+    integer(int64) :: low
+    low = merge(number, limit - 1, number >= 0 .and. number < limit)
+    if (low >= limit / 2) low = low - limit
+    bits = int(low, c_int32_t)
+  end function
+
+  !> This participant's number, from 0.
+  function lockflight_rank(me) result(rank)
+    type(lockflight_participant), intent(in) :: me
+    integer :: rank
+    rank = int(c_rank(me%handle))
+  end function
+
+  !> How many participants there are.
+  function lockflight_ranks(me) result(ranks)
+    type(lockflight_participant), intent(in) :: me
+    integer :: ranks
+    ranks = int(c_ranks(me%handle))
+  end function
+
+  !> Waits for all participants; completes what this one has posted.
+  subroutine lockflight_barrier(me, stat)
+    type(lockflight_participant), intent(in) :: me
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_barrier(me%handle), stat)
+  end subroutine
+
+  !> Completes what this participant has posted.
+  subroutine lockflight_flush(me, stat)
+    type(lockflight_participant), intent(in) :: me
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_flush(me%handle), stat)
+  end subroutine
+
+  ! ---- locks ----
+
+  subroutine create_mutex(me, mutex, name, parameters, home, stat)
+    type(lockflight_participant), intent(in) :: me
+    type(lockflight_mutex), intent(out) :: mutex
+    character(len=*), intent(in), optional :: name, parameters
+    integer, intent(in), optional :: home
+    integer, intent(out), optional :: stat
+    character(len=:), allocatable, target :: name_text, parameters_text
+    type(c_lock_options) :: options
+    call prepare_options(options, name_text, parameters_text, name, parameters, home)
+    call lockflight_detail_conclude(c_mutex_create(me%handle, options, mutex%handle), stat)
+  end subroutine
+
+  subroutine create_shared_mutex(me, mutex, name, parameters, home, stat)
+    type(lockflight_participant), intent(in) :: me
+    type(lockflight_shared_mutex), intent(out) :: mutex
+    character(len=*), intent(in), optional :: name, parameters
+    integer, intent(in), optional :: home
+    integer, intent(out), optional :: stat
+    character(len=:), allocatable, target :: name_text, parameters_text
+    type(c_lock_options) :: options
+    call prepare_options(options, name_text, parameters_text, name, parameters, home)
+    call lockflight_detail_conclude(c_shared_mutex_create(me%handle, options, mutex%handle), stat)
+  end subroutine
+
+  !> The texts belong to the caller, where they stay until C has read them.
+  subroutine prepare_options(options, name_text, parameters_text, name, parameters, home)
+    type(c_lock_options), intent(out) :: options
+    character(len=:), allocatable, target, intent(out) :: name_text, parameters_text
+    character(len=*), intent(in), optional :: name, parameters
+    integer, intent(in), optional :: home
+    if (present(name)) then
+      name_text = trim(name) // c_null_char
+      options%name = c_loc(name_text)
+    end if
+    if (present(parameters)) then
+      parameters_text = trim(parameters) // c_null_char
+      options%parameters = c_loc(parameters_text)
+    end if
+    if (present(home)) options%home = int(home, c_int)
+  end subroutine
+
+  subroutine destroy_mutex(mutex, stat)
+    type(lockflight_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_mutex_destroy(mutex%handle), stat)
+  end subroutine
+
+  subroutine destroy_shared_mutex(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_destroy(mutex%handle), stat)
+  end subroutine
+
+  subroutine lock_mutex(mutex, stat)
+    type(lockflight_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_mutex_lock(mutex%handle), stat)
+  end subroutine
+
+  subroutine lock_shared_mutex(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_lock(mutex%handle), stat)
+  end subroutine
+
+  subroutine try_lock_mutex(mutex, got, stat)
+    type(lockflight_mutex), intent(in) :: mutex
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_mutex_try_lock(mutex%handle), got, stat)
+  end subroutine
+
+  subroutine try_lock_shared_mutex(mutex, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_shared_mutex_try_lock(mutex%handle), got, stat)
+  end subroutine
+
+  subroutine conclude_try(code, got, stat)
+    integer(c_int), intent(in) :: code
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    got = code == lockflight_ok
+    call lockflight_detail_conclude(code, stat)
+  end subroutine
+
+  subroutine unlock_mutex(mutex, stat)
+    type(lockflight_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_mutex_unlock(mutex%handle), stat)
+  end subroutine
+
+  subroutine unlock_shared_mutex(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_unlock(mutex%handle), stat)
+  end subroutine
+
+  !> Waits until no writer has the lock; other readers may.
+  subroutine lockflight_lock_shared(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_lock_shared(mutex%handle), stat)
+  end subroutine
+
+  !> Takes the lock as a reader if no writer has it.
+  subroutine lockflight_try_lock_shared(mutex, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_shared_mutex_try_lock_shared(mutex%handle), got, stat)
+  end subroutine
+
+  !> Releases what lockflight_lock_shared has taken.
+  subroutine lockflight_unlock_shared(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_unlock_shared(mutex%handle), stat)
+  end subroutine
+
+  ! ---- words ----
+
+  subroutine create_words(me, words, count, stat)
+    type(lockflight_participant), intent(in) :: me
+    type(lockflight_words), intent(out) :: words
+    integer, intent(in) :: count
+    integer, intent(out), optional :: stat
+    words%owner = me%handle
+    call lockflight_detail_conclude(c_words_create(me%handle, unsigned(int(count, int64)), words%handle), stat)
+  end subroutine
+
+  subroutine put_many(words, rank, offset, values, stat)
+    type(lockflight_words), intent(in) :: words
+    integer, intent(in) :: rank, offset
+    integer(int64), intent(in) :: values(:)
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_put(words%handle, int(rank, c_int), &
+      unsigned(int(offset, int64)), size(values, kind=c_int32_t), values), stat)
+  end subroutine
+
+  subroutine put_one(words, rank, offset, value, stat)
+    type(lockflight_words), intent(in) :: words
+    integer, intent(in) :: rank, offset
+    integer(int64), intent(in) :: value
+    integer, intent(out), optional :: stat
+    call put_many(words, rank, offset, [value], stat)
+  end subroutine
+
+  subroutine get_many(words, rank, offset, values, stat)
+    type(lockflight_words), intent(in) :: words
+    integer, intent(in) :: rank, offset
+    integer(int64), intent(out) :: values(:)
+    integer, intent(out), optional :: stat
+    integer(int64), asynchronous :: got(size(values))
+    integer(c_int) :: code
+    got = 0
+    code = c_get(words%handle, int(rank, c_int), unsigned(int(offset, int64)), &
+                 size(got, kind=c_int32_t), got)
+    if (code == lockflight_ok) code = c_flush(words%owner)
+    values = got
+    call lockflight_detail_conclude(code, stat)
+  end subroutine
+
+  subroutine get_one(words, rank, offset, value, stat)
+    type(lockflight_words), intent(in) :: words
+    integer, intent(in) :: rank, offset
+    integer(int64), intent(out) :: value
+    integer, intent(out), optional :: stat
+    integer(int64) :: values(1)
+    call get_many(words, rank, offset, values, stat)
+    value = values(1)
+  end subroutine
+
+end module
