@@ -1,16 +1,56 @@
-# What `cmake --install` leaves: headers, the shm fabric, the program, and how to find them.
+# What `cmake --install` leaves: headers, the libraries for C++, C and Fortran, for each MPI too, the
+# programs, and how to find them all.
+#
+#   lib/liblockflight.so, lib/liblockflight_MPI.so      for C: shared memory, and each MPI beside it
+#   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
+#   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
+#   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
+#   bin/lockflight, bin/lockflight.MPI                  the program
 
 include(CMakePackageConfigHelpers)
 
 set(lockflight_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lockflight")
 
+# ---- headers and libraries -------------------------------------------------------------------
+
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/lockflight"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
-install(TARGETS lockflight lockflight_shm EXPORT lockflight-targets
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(EXPORT lockflight-targets NAMESPACE lockflight::
-  DESTINATION "${lockflight_package_dir}")
+
+# lockflight_install(EXPORT TARGET...): a component of the package, in an export of its own.
+function(lockflight_install export)
+  install(TARGETS ${ARGN} EXPORT ${export}
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT ${export} NAMESPACE lockflight:: DESTINATION "${lockflight_package_dir}")
+endfunction()
+
+set(core lockflight lockflight_shm)
+if(LOCKFLIGHT_C)
+  list(APPEND core lockflight_c)
+endif()
+lockflight_install(lockflight-targets ${core})
+if(TARGET lockflight_fortran)
+  lockflight_install(lockflight-fortran-targets lockflight_fortran lockflight_fortran_mpi)
+  install(FILES "${lockflight_fortran_modules}/lockflight.mod"
+    DESTINATION "${lockflight_fortran_includedir}")
+endif()
+foreach(mpi IN LISTS lockflight_mpis)
+  set(of_mpi lockflight_use_${mpi} lockflight_mpi_${mpi})
+  if(LOCKFLIGHT_C)
+    list(APPEND of_mpi lockflight_c_${mpi})
+  endif()
+  if(TARGET lockflight_fortran_${mpi})
+    list(APPEND of_mpi lockflight_fortran_${mpi})
+  endif()
+  lockflight_install(lockflight-${mpi}-targets ${of_mpi})
+  if(TARGET lockflight_preload_${mpi})
+    install(TARGETS lockflight_preload_${mpi}
+      LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lockflight/${mpi}")
+  endif()
+endforeach()
+
+# ---- the CMake package -----------------------------------------------------------------------
 
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/lockflight-config.cmake.in"
@@ -24,6 +64,8 @@ install(FILES
   "${PROJECT_BINARY_DIR}/lockflight-config-version.cmake"
   DESTINATION "${lockflight_package_dir}")
 
+# ---- pkg-config ------------------------------------------------------------------------------
+
 # Relative to where the pkg-config file lies, so that `cmake --install --prefix` moves it all.
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
   OUTPUT_VARIABLE lockflight_pc_to_prefix)
@@ -31,13 +73,44 @@ file(RELATIVE_PATH lockflight_pc_to_prefix
   "${lockflight_pc_to_prefix}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 cmake_path(APPEND lockflight_pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 cmake_path(APPEND lockflight_pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/lockflight.pc.in"
-  "${PROJECT_BINARY_DIR}/lockflight.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/lockflight.pc"
-  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+set(lockflight_pc_cflags "")
+set(lockflight_pc_libs "")
+set(lockflight_pc_mpi_libs "")
+if(TARGET lockflight_fortran)
+  string(APPEND lockflight_pc_cflags " -I\${includedir}/lockflight/fortran")
+  string(APPEND lockflight_pc_libs " -llockflight_fortran")
+  string(APPEND lockflight_pc_mpi_libs " -llockflight_fortran_mpi")
+endif()
+# Programs in C++ use nothing of the libraries for C, and should not need them when they start. The
+# two say so in different words, because pkg-config drops what it has said before.
+if(LOCKFLIGHT_C)
+  string(APPEND lockflight_pc_libs " -Wl,--push-state,--as-needed -llockflight -Wl,--pop-state")
+  string(APPEND lockflight_pc_mpi_libs
+    " -Wl,--as-needed -llockflight_@lockflight_pc_mpi@ -Wl,--no-as-needed")
+endif()
+
+function(lockflight_install_pc name template)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/${template}" "${PROJECT_BINARY_DIR}/${name}" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endfunction()
+
+lockflight_install_pc(lockflight.pc lockflight.pc.in)
+foreach(lockflight_pc_mpi IN LISTS lockflight_mpis)
+  set(lockflight_pc_mpi_module ${lockflight_mpi_module_${lockflight_pc_mpi}})
+  string(CONFIGURE "${lockflight_pc_mpi_libs}" lockflight_pc_libs_of_mpi @ONLY)
+  lockflight_install_pc(lockflight-${lockflight_pc_mpi}.pc lockflight-mpi.pc.in)
+endforeach()
+
+# ---- the programs ----------------------------------------------------------------------------
 
 if(TARGET lockflight_program)
   install(TARGETS lockflight_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  # As Debian names mpirun.openmpi and mpirun.mpich.
+  foreach(mpi IN LISTS lockflight_mpis)
+    install(PROGRAMS "$<TARGET_FILE:lockflight_program_${mpi}>"
+      DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${mpi})
+  endforeach()
   # A build may generate these; one that does not installs none.
   install(FILES "${PROJECT_BINARY_DIR}/man/lockflight.1"
     DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)

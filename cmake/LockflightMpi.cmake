@@ -4,29 +4,32 @@
 # After lockflight_find_mpis():
 #   lockflight_mpis                    the names of those found, of openmpi and mpich
 #   lockflight::use_NAME               what compiles and links with that MPI
+#   lockflight_mpi_module_NAME         its pkg-config module
 #   lockflight_mpi_launch_NAME         how to start ranks with it: a command up to the number of ranks
 #
 # FindMPI finds one MPI a build tree; Debian's pkg-config files name both.
 
 function(lockflight_find_mpis)
-  set(module_openmpi ompi-c)
-  set(module_mpich mpich)
+  set(lockflight_mpi_module_openmpi ompi-c)
+  set(lockflight_mpi_module_mpich mpich)
   # As root, as in containers, and with more ranks than cores: tests do both.
   set(options_openmpi --allow-run-as-root --oversubscribe)
   set(options_mpich)
   set(found)
   foreach(name IN ITEMS openmpi mpich)
-    pkg_check_modules(LOCKFLIGHT_${name} QUIET IMPORTED_TARGET GLOBAL ${module_${name}})
+    pkg_check_modules(LOCKFLIGHT_${name} QUIET IMPORTED_TARGET GLOBAL ${lockflight_mpi_module_${name}})
     find_program(LOCKFLIGHT_MPIRUN_${name} mpirun.${name}
       DOC "Starts ranks with ${name}; without it nothing is built for ${name}")
     mark_as_advanced(LOCKFLIGHT_MPIRUN_${name})
     if(NOT LOCKFLIGHT_${name}_FOUND OR NOT LOCKFLIGHT_MPIRUN_${name})
-      message(STATUS "No ${name} (pkg-config module ${module_${name}}, program mpirun.${name}): "
+      message(STATUS "No ${name} (pkg-config module ${lockflight_mpi_module_${name}}, program mpirun.${name}): "
         "build/${name}/ is left out")
       continue()
     endif()
     add_library(lockflight_use_${name} INTERFACE)
     add_library(lockflight::use_${name} ALIAS lockflight_use_${name})
+    set_target_properties(lockflight_use_${name} PROPERTIES EXPORT_NAME use_${name})
+    set(lockflight_mpi_module_${name} ${lockflight_mpi_module_${name}} PARENT_SCOPE)
     target_link_libraries(lockflight_use_${name} INTERFACE PkgConfig::LOCKFLIGHT_${name})
     # The C interface only: the C++ bindings of old are another library, and full of warnings.
     target_compile_definitions(lockflight_use_${name} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)

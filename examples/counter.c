@@ -3,10 +3,10 @@
 #include <lockflight/lockflight.h>
 #include <stdio.h>
 
-static int count(lockflight_participant *me, void *unused) {
+static int count(lockflight_participant* me, void* unused) {
   (void)unused;
-  lockflight_mutex *mutex;
-  lockflight_words *counter;
+  lockflight_mutex* mutex;
+  lockflight_words* counter;
   if (lockflight_mutex_create(me, NULL, &mutex) || lockflight_words_create(me, 1, &counter))
     return 1;
 

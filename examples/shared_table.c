@@ -11,8 +11,8 @@ static int require(int code) {
   return code;
 }
 
-static int write_table(lockflight_participant *me, lockflight_shared_mutex *mutex,
-                       lockflight_words *table) {
+static int write_table(lockflight_participant* me, lockflight_shared_mutex* mutex,
+                       lockflight_words* table) {
   for (uint64_t version = 1; version <= versions; ++version) {
     uint64_t values[entries];
     for (int i = 0; i < entries; ++i) values[i] = version;
@@ -24,8 +24,8 @@ static int write_table(lockflight_participant *me, lockflight_shared_mutex *mute
   return LOCKFLIGHT_OK;
 }
 
-static int read_table(lockflight_participant *me, lockflight_shared_mutex *mutex,
-                      lockflight_words *table) {
+static int read_table(lockflight_participant* me, lockflight_shared_mutex* mutex,
+                      lockflight_words* table) {
   uint64_t seen[entries] = {0};
   long reads = 0;
   for (; seen[0] < versions; ++reads) {
@@ -40,10 +40,10 @@ static int read_table(lockflight_participant *me, lockflight_shared_mutex *mutex
   return LOCKFLIGHT_OK;
 }
 
-static int work(lockflight_participant *me, void *unused) {
+static int work(lockflight_participant* me, void* unused) {
   (void)unused;
-  lockflight_shared_mutex *mutex;
-  lockflight_words *table;
+  lockflight_shared_mutex* mutex;
+  lockflight_words* table;
   /* A lock and a parameter by name; NULL would be the library's choice. */
   const struct lockflight_lock_options options = {.name = "rma-rw", .parameters = "T_R=100"};
   if (require(lockflight_shared_mutex_create(me, &options, &mutex)) ||

@@ -3,11 +3,11 @@
 #include <lockflight/lockflight_mpi.h>
 #include <stdio.h>
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  lockflight_participant *me;
-  lockflight_mutex *mutex;
-  lockflight_words *counter;
+  lockflight_participant* me;
+  lockflight_mutex* mutex;
+  lockflight_words* counter;
   if (lockflight_join_mpi(MPI_COMM_WORLD, NULL, &me) || lockflight_mutex_create(me, NULL, &mutex) ||
       lockflight_words_create(me, 1, &counter)) {
     fprintf(stderr, "%s\n", lockflight_last_error());

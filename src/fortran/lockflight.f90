@@ -1,5 +1,5 @@
-!> lockflight for Fortran 2008 and later: the C interface (include/lockflight/lockflight.h, which says
-!> more of each call) in Fortran's terms.
+!> lockflight for Fortran 2008 and later: the C interface (include/lockflight/lockflight.h, which
+!> says more of each call) in Fortran's terms.
 !>
 !> A subroutine that can fail has an optional `stat`, lockflight_ok or another code, as ALLOCATE has
 !> one; without it a failure says what was wrong on standard error and is an ERROR STOP. Handles are
@@ -77,8 +77,8 @@ module lockflight
   public :: lockflight_lock_shared, lockflight_try_lock_shared, lockflight_unlock_shared
   public :: lockflight_put, lockflight_get
 
-  !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such as
-  !> name = "rma-rw", parameters = "T_R=100"; lockflight_create(me, words, count [, stat]): memory.
+  !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
+  !> as name = "rma-rw", parameters = "T_R=100"; lockflight_create(me, words, count [, stat]): memory.
   interface lockflight_create
     module procedure create_mutex, create_shared_mutex, create_words
   end interface
@@ -103,8 +103,8 @@ module lockflight
     module procedure unlock_mutex, unlock_shared_mutex
   end interface
 
-  !> lockflight_put(words, rank, offset, values [, stat]): posts the writing of one value or several;
-  !> done after lockflight_flush.
+  !> lockflight_put(words, rank, offset, values [, stat]): posts the writing of one value or
+  !> several; done after lockflight_flush.
   interface lockflight_put
     module procedure put_one, put_many
   end interface
@@ -273,7 +273,8 @@ module lockflight
   procedure(c_call), bind(C, name="lockflight_shared_mutex_lock") :: c_shared_mutex_lock
   procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock") :: c_shared_mutex_try_lock
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock") :: c_shared_mutex_unlock
-  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_shared") :: c_shared_mutex_lock_shared
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_shared") :: &
+    c_shared_mutex_lock_shared
   procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock_shared") :: &
     c_shared_mutex_try_lock_shared
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_shared") :: &
@@ -330,8 +331,8 @@ contains
 
   ! ---- participants ----
 
-  !> Runs `body` once on every rank, processes that are forked from here or threads, and returns when
-  !> all have returned. What a rank has written to units other than output_unit and error_unit it
+  !> Runs `body` once on every rank, processes that are forked from here or threads, and returns
+  !> when all have returned. What a rank has written to units other than output_unit and error_unit it
   !> flushes itself.
   subroutine lockflight_run(body, config, stat)
     procedure(lockflight_body) :: body
@@ -546,7 +547,8 @@ contains
     integer, intent(in) :: count
     integer, intent(out), optional :: stat
     words%owner = me%handle
-    call lockflight_detail_conclude(c_words_create(me%handle, unsigned(int(count, int64)), words%handle), stat)
+    call lockflight_detail_conclude( &
+      c_words_create(me%handle, unsigned(int(count, int64)), words%handle), stat)
   end subroutine
 
   subroutine put_many(words, rank, offset, values, stat)

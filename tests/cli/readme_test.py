@@ -22,6 +22,11 @@ class Readme(ProgramTest):
         programs = re.findall(r"```cpp\n(.*?)```", self.text, re.S)
         self.assertEqual(programs[0], source("examples/first.cpp"))
 
+    def test_the_programs_in_other_languages_are_examples(self):
+        for language, example in [("c", "counter.c"), ("fortran", "mpi/counter_f08.f90")]:
+            programs = re.findall(rf"```{language}\n(.*?)```", self.text, re.S)
+            self.assertEqual(programs, [source(f"examples/{example}")])
+
     def test_the_table_has_the_locks_that_exist(self):
         locks = {lock["name"]: lock["kind"]
                  for lock in json.loads(self.run_well("locks", "--json"))["locks"]}

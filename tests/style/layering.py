@@ -40,8 +40,7 @@ NETWORK_HEADERS = {
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
         "tests/mpi_preload/", "tests/capi/on_mpi.c", "bench/mpi_window_locks.c"),
     # Else what includes it would be of one MPI through the back door.
-    r"lockflight/lockflight_mpi\.h": (
-        "tests/capi/on_mpi.c", "tests/install/", "examples/"),
+    r"lockflight/lockflight_mpi\.h": ("tests/capi/on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
     r"p?shmemx?\.h": ("src/fabric/shmem/",),
     r"infiniband/.*|rdma/.*": ("src/fabric/verbs/",),

@@ -1,0 +1,164 @@
+"""What `cmake --install` leaves is enough for others: for CMake, for pkg-config, in C++, C, Fortran,
+under each MPI, and from another place than it was installed to.
+
+usage: install_test.py BUILD FORTRAN [MPI LAUNCHER-WORD... --]...
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCES = os.environ["LOCKFLIGHT_SOURCE_DIR"]
+EXAMPLES = os.path.join(SOURCES, "examples")
+BUILD, FORTRAN, *REST = sys.argv[1:]
+HAS_FORTRAN = FORTRAN == "1"
+
+
+def launchers_of(words):
+    """{"openmpi": [command up to the number of ranks], …}"""
+    found = {}
+    while words:
+        end = words.index("--")
+        found[words[0]] = words[1:end]
+        words = words[end + 1:]
+    return found
+
+
+LAUNCHERS = launchers_of(REST)
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="lockflight-install-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        first = os.path.join(cls.folder, "installed")
+        cls.prefix = os.path.join(cls.folder, "moved")
+        cls.checked(["cmake", "--install", BUILD, "--prefix", first])
+        os.rename(first, cls.prefix)
+        found = {os.path.basename(name): os.path.join(where, name)
+                 for where, _, files in os.walk(cls.prefix) for name in files}
+        cls.libraries = os.path.dirname(found["liblockflight_shm.a"])
+        cls.modules = os.path.dirname(found["lockflight.pc"])
+
+    @classmethod
+    def checked(cls, command, **more):
+        """Standard output of a command that must be fine."""
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
+                              cwd=cls.folder, **more)
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def prints_4000(self, program, mpi=None, **environment):
+        """The examples count to 1000 on each of four ranks."""
+        start = [*LAUNCHERS[mpi], "4"] if mpi else []
+        out = self.checked([*start, program], env=dict(os.environ, **environment))
+        self.assertIn("4000", out.split())
+
+    # ---- CMake ----
+
+    def configure(self, build, *options):
+        build = os.path.join(self.folder, build)
+        self.checked(["cmake", "-G", "Ninja", "-B", build, "-S",
+                      os.path.join(os.path.dirname(os.path.abspath(__file__)), "project"),
+                      f"-DEXAMPLES={EXAMPLES}", *options])
+        return build
+
+    def test_find_package(self):
+        here = f"-DCMAKE_PREFIX_PATH={self.prefix}"
+        build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}")
+        self.checked(["cmake", "--build", build])
+        for name in ["first", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
+            self.prints_4000(os.path.join(build, name))
+        for mpi in LAUNCHERS:
+            for name in ["mpi_first", "mpi_counter"]:
+                self.prints_4000(os.path.join(build, f"{name}_{mpi}"), mpi)
+            if HAS_FORTRAN:
+                program = os.path.join(build, f"mpi_shared_table_{mpi}")
+                self.assertIn("always whole", self.checked([*LAUNCHERS[mpi], "4", program]))
+        with self.assertRaisesRegex(AssertionError, r"component 'telegraph' \(accepted"):
+            self.configure("found", here, "-DMPIS=telegraph")
+
+    # All of it is known to the build; compiling it is the build's own test.
+    def test_add_subdirectory(self):
+        for options in [[], ["-DLOCKFLIGHT_C=ON", "-DLOCKFLIGHT_MPI=ON",
+                             f"-DMPIS={';'.join(LAUNCHERS)}"]]:
+            build = self.configure("added", f"-DADDED={SOURCES}", *options)
+            known = self.checked(["ninja", "-C", build, "-t", "targets", "all"])
+            self.assertIn("/liblockflight_shm.a:", known)
+            self.assertEqual("/liblockflight.so:" in known, bool(options))
+            for mpi in LAUNCHERS:
+                self.assertEqual(f"/liblockflight_{mpi}.so:" in known, bool(options))
+
+    # ---- pkg-config alone ----
+
+    def flags(self, what, module):
+        return self.checked(["pkg-config", what, module],
+                            env=dict(os.environ, PKG_CONFIG_PATH=self.modules)).split()
+
+    def compiled(self, compiler, source, module, output):
+        program = os.path.join(self.folder, output)
+        self.checked([*compiler, os.path.join(EXAMPLES, source), *self.flags("--cflags", module),
+                      *self.flags("--libs", module), "-o", program])
+        return program
+
+    def test_pkg_config(self):
+        # What is in C++ needs nothing of lockflight when it starts; the others find it like this.
+        self.prints_4000(self.compiled(["g++", "-std=c++20"], "first.cpp", "lockflight", "cpp"))
+        there = {"LD_LIBRARY_PATH": self.libraries}
+        self.prints_4000(self.compiled(["gcc"], "counter.c", "lockflight", "c"), **there)
+        if HAS_FORTRAN:
+            self.prints_4000(
+                self.compiled(["gfortran"], "counter_fortran.f90", "lockflight", "fortran"), **there)
+
+    def test_pkg_config_on_mpi(self):
+        there = {"LD_LIBRARY_PATH": self.libraries}
+        # Compiled once for all MPIs.
+        compiled = os.path.join(self.folder, "mpi_first.o")
+        self.checked(["g++", "-std=c++20", "-c", os.path.join(EXAMPLES, "mpi", "first.cpp"),
+                      *self.flags("--cflags", "lockflight"), "-o", compiled])
+        for mpi in LAUNCHERS:
+            with self.subTest(mpi):
+                module = f"lockflight-{mpi}"
+                linked = os.path.join(self.folder, f"cpp-{mpi}")
+                self.checked(["g++", compiled, *self.flags("--libs", module), "-o", linked])
+                self.prints_4000(linked, mpi)
+                self.prints_4000(self.compiled(["gcc"], "mpi/counter.c", module, f"c-{mpi}"), mpi,
+                                 **there)
+                if HAS_FORTRAN:
+                    self.prints_4000(self.compiled([f"mpifort.{mpi}"], "mpi/counter_f08.f90", module,
+                                                   f"fortran-{mpi}"), mpi, **there)
+
+    # ---- what else is there ----
+
+    def test_programs_run(self):
+        for name in ["lockflight", *(f"lockflight.{mpi}" for mpi in LAUNCHERS)]:
+            out = self.checked([os.path.join(self.prefix, "bin", name), "--version"])
+            self.assertRegex(out, r"^lockflight \d")
+
+    def test_the_drop_in_is_loaded(self):
+        for mpi, launcher in LAUNCHERS.items():
+            with self.subTest(mpi):
+                drop_in = os.path.join(self.libraries, "lockflight", mpi, "liblockflight-mpi.so")
+                out = self.checked([*launcher, "1", "env", f"LD_PRELOAD={drop_in}", "grep", "-m1", "-o",
+                                    "liblockflight-mpi.so", "/proc/self/maps"])
+                self.assertEqual(out.strip(), "liblockflight-mpi.so")
+
+    def test_no_path_of_the_build_is_left(self):
+        for where, _, files in os.walk(self.prefix):
+            for name in files:
+                if not re.search(r"\.(cmake|pc|h|hpp)$", name):
+                    continue
+                with open(os.path.join(where, name), encoding="utf-8") as file:
+                    text = file.read()
+                self.assertNotIn(BUILD, text, name)
+                self.assertNotIn(self.folder, text, name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
