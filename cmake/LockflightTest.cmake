@@ -18,7 +18,7 @@
 #   linked with the fabric of each MPI; NAME_MPI_N is a ctest entry, labelled mpi too, that starts
 #   N = 2, 4 and 8 ranks of it.
 #
-# Labels in use: unit, contract, lock, mpi, cli, browser, style, sanitize. A sanitizer build has only
+# Labels in use: unit, contract, lock, mpi, capi, cli, browser, style, sanitize. A sanitizer build has only
 # the binaries labelled sanitize; the target lockflight_tests builds all the binaries there are.
 #
 # Tests find the program in the environment variable LOCKFLIGHT_PROGRAM and the source tree in

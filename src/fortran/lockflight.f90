@@ -78,7 +78,8 @@ module lockflight
   public :: lockflight_put, lockflight_get
 
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
-  !> as name = "rma-rw", parameters = "T_R=100"; lockflight_create(me, words, count [, stat]): memory.
+  !> as name = "rma-rw", parameters = "T_R=100".
+  !> lockflight_create(me, words, count [, stat]): words in the memory of every rank.
   interface lockflight_create
     module procedure create_mutex, create_shared_mutex, create_words
   end interface
@@ -332,8 +333,8 @@ contains
   ! ---- participants ----
 
   !> Runs `body` once on every rank, processes that are forked from here or threads, and returns
-  !> when all have returned. What a rank has written to units other than output_unit and error_unit it
-  !> flushes itself.
+  !> when all have returned. What a rank has written to units other than output_unit and error_unit
+  !> it flushes itself.
   subroutine lockflight_run(body, config, stat)
     procedure(lockflight_body) :: body
     type(lockflight_config), intent(in), optional :: config

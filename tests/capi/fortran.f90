@@ -1,0 +1,175 @@
+!> Module lockflight: every generic name, every way of failing. Prints "all holds", or says what
+!> does not.
+module checks
+  use, intrinsic :: iso_fortran_env, only: error_unit, int64
+  use lockflight
+  implicit none
+
+contains
+
+  subroutine require(holds, what)
+    logical, intent(in) :: holds
+    character(len=*), intent(in) :: what
+    if (holds) return
+    write (error_unit, "(4a)") what, " (last error: ", lockflight_last_error(), ")"
+    error stop 1
+  end subroutine
+
+  subroutine refused(stat, expected, words)
+    integer, intent(in) :: stat, expected
+    character(len=*), intent(in) :: words
+    call require(stat == expected, "another code where '" // words // "' is expected")
+    call require(index(lockflight_last_error(), words) > 0, "the text lacks '" // words // "'")
+  end subroutine
+
+  ! ---- one rank: what is refused ----
+
+  subroutine misuse(me)
+    type(lockflight_participant), intent(in) :: me
+    type(lockflight_mutex) :: mutex, none
+    type(lockflight_shared_mutex) :: shared
+    type(lockflight_words) :: words
+    integer(int64) :: value
+    integer :: stat
+    logical :: got
+    call lockflight_lock(none, stat)
+    call refused(stat, lockflight_invalid, "mutex NULL")
+    call lockflight_create(me, mutex, name="rma-msc", stat=stat)
+    call refused(stat, lockflight_unknown, "lock 'rma-msc'")
+    call lockflight_create(me, mutex, parameters="T_L2=x", stat=stat)
+    call refused(stat, lockflight_invalid, "T_L2=x")
+    call lockflight_create(me, mutex, home=7, stat=stat)
+    call refused(stat, lockflight_invalid, "home 7")
+    call lockflight_create(me, shared, name="d-mcs", stat=stat)
+    call refused(stat, lockflight_wrong_kind, "d-mcs")
+    call lockflight_create(me, words, huge(1), stat)
+    call refused(stat, lockflight_full, "segments are full")
+    call lockflight_create(me, words, -1, stat)
+    call refused(stat, lockflight_full, "4294967295 cells")
+
+    call lockflight_create(me, mutex, name="d-mcs  ")  ! Fortran's blanks do not count
+    call lockflight_unlock(mutex, stat)
+    call refused(stat, lockflight_not_held, "d-mcs")
+    call lockflight_try_lock(mutex, got)
+    call require(got, "a free lock is busy")
+    call lockflight_lock(mutex, stat)
+    call refused(stat, lockflight_held, "d-mcs")
+    call lockflight_destroy(mutex, stat)
+    call refused(stat, lockflight_held, "d-mcs")
+    call lockflight_unlock(mutex)
+    call lockflight_destroy(mutex)
+    call lockflight_lock(mutex, stat)
+    call refused(stat, lockflight_invalid, "destroyed")
+
+    call lockflight_create(me, shared, parameters="T_R=7")
+    call lockflight_try_lock_shared(shared, got)
+    call require(got, "a free lock is busy")
+    call lockflight_unlock(shared, stat)
+    call refused(stat, lockflight_not_held, "with other readers")
+    call lockflight_unlock_shared(shared)
+    call lockflight_try_lock(shared, got)
+    call require(got, "a free lock is busy")
+    call lockflight_unlock(shared)
+    call lockflight_destroy(shared)
+
+    call lockflight_create(me, words, 3)
+    call lockflight_get(words, 0, 3, value, stat)
+    call refused(stat, lockflight_invalid, "word 3")
+    call lockflight_put(words, 1, 0, value, stat)
+    call refused(stat, lockflight_invalid, "rank 1")
+    call lockflight_put(words, 0, -1, value, stat)
+    call refused(stat, lockflight_invalid, "word 4294967295")
+  end subroutine
+
+  ! ---- four ranks ----
+
+  subroutine work(me)
+    type(lockflight_participant), intent(in) :: me
+    integer, parameter :: rounds = 200
+    type(lockflight_mutex) :: mutex
+    type(lockflight_shared_mutex) :: shared
+    type(lockflight_words) :: pair
+    integer(int64) :: seen(2), strided(4)
+    integer :: i
+    logical :: got
+    call require(lockflight_ranks(me) == 4, "another number of ranks")
+    call lockflight_create(me, mutex, home=3)
+    call lockflight_create(me, shared)
+    call lockflight_create(me, pair, 2)
+    do i = 1, rounds
+      if (mod(i, 2) == 0) then
+        call lockflight_lock(shared)
+      else
+        call lockflight_try_lock(shared, got)
+        if (.not. got) call lockflight_lock(shared)
+      end if
+      call lockflight_get(pair, 0, 0, seen)
+      call require(seen(1) == seen(2), "a writer shares the lock")
+      call lockflight_put(pair, 0, 0, seen(1) + 1)
+      call lockflight_put(pair, 0, 1, seen(2) + 1)
+      call lockflight_flush(me)
+      call lockflight_unlock(shared)
+
+      call lockflight_lock_shared(shared)
+      strided = -1
+      call lockflight_get(pair, 0, 0, strided(1:4:3))  ! into a copy, and back
+      call require(strided(1) == strided(4) .and. strided(2) == -1, "a reader sees half a change")
+      call lockflight_unlock_shared(shared)
+    end do
+    call lockflight_barrier(me)
+    call lockflight_get(pair, 0, 1, seen(1))
+    call require(seen(1) == 4 * rounds, "additions were lost")
+
+    if (lockflight_rank(me) == 0) call lockflight_lock(mutex)
+    call lockflight_barrier(me)
+    if (lockflight_rank(me) /= 0) then
+      call lockflight_try_lock(mutex, got)
+      call require(.not. got, "a held mutex is free")
+    end if
+    call lockflight_barrier(me)
+    if (lockflight_rank(me) == 0) call lockflight_unlock(mutex)
+  end subroutine
+
+  subroutine stop_here(me)
+    type(lockflight_participant), intent(in) :: me
+    type(lockflight_mutex) :: mutex
+    call lockflight_create(me, mutex)
+    if (lockflight_rank(me) == 1) call lockflight_unlock(mutex)
+    call lockflight_barrier(me)
+  end subroutine
+
+end module
+
+program fortran
+  use checks
+  implicit none
+  type(lockflight_config) :: config
+  integer :: stat, code
+
+  config = lockflight_config(ranks=5000)
+  call lockflight_run(work, config, stat)
+  call refused(stat, lockflight_invalid, "ranks 5000")
+  config = lockflight_config(levels="2x")
+  call lockflight_run(work, config, stat)
+  call refused(stat, lockflight_invalid, "levels '2x'")
+  config = lockflight_config(ranks=1, waiting="nap")
+  call lockflight_run(work, config, stat)
+  call refused(stat, lockflight_invalid, "nap")
+  config = lockflight_config(ranks=1, words_per_rank=2_int64**32)
+  call lockflight_run(work, config, stat)
+  call refused(stat, lockflight_invalid, "words per rank")
+
+  call lockflight_run(misuse, lockflight_config(ranks=1, threads=.true.))
+  call lockflight_run(work, lockflight_config(levels="2x2"))
+  ! Without `stat` a failure is an ERROR STOP of that rank, and the run fails.
+  call lockflight_run(stop_here, lockflight_config(ranks=2), stat)
+  call refused(stat, lockflight_rank_failed, "rank 1 (pid ")
+
+  do code = lockflight_ok, lockflight_internal
+    call require(lockflight_error_text(code) /= lockflight_error_text(-1), "a code without a text")
+  end do
+  call require(lockflight_error_text(lockflight_internal + 1) == lockflight_error_text(-1), &
+               "a code that Fortran does not know")
+  call require(len(lockflight_version()) >= len("0.1.0"), "no version")
+  print "(a)", "all holds"
+end program
