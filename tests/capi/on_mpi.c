@@ -129,24 +129,31 @@ static void shared_mutex_excludes(lockflight_participant* me, const char* name, 
   REQUIRE(sum == (uint64_t)(ranks * rounds / 4));
 }
 
-/* Who waits for a lock helps a holder whose message needs the help of its receiver's process. */
-static void waiting_serves_messages(lockflight_participant* me) {
-  enum { count = 1 << 20 }; /* more than an MPI sends unasked */
+/* Who waits for a lock helps a holder that uses its memory by MPI's own calls: both MPIs need the
+ * target's help, and one that gave none while it waits would keep the holder there for ever. */
+static void waiting_serves_mpi(lockflight_participant* me) {
   lockflight_mutex* mutex;
-  char* data = calloc(count, 1);
-  MPI_Request request = MPI_REQUEST_NULL;
+  int mine = 0;
+  MPI_Win window;
   FINE(lockflight_mutex_create(me, NULL, &mutex));
-  REQUIRE(data != NULL);
+  MPI_Win_create(&mine, sizeof mine, sizeof mine, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   if (rank == 1) FINE(lockflight_mutex_lock(mutex));
   FINE(lockflight_barrier(me));
-  if (rank == 0) MPI_Isend(data, count, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request);
-  if (rank == 1)
-    MPI_Recv(data, count, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  else
+  if (rank == 1) {
+    for (int target = 0; target < ranks; ++target) {
+      const int value = 1 + target;
+      if (target == rank) continue;
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window);
+      MPI_Put(&value, 1, MPI_INT, target, 0, 1, MPI_INT, window);
+      MPI_Win_unlock(target, window);
+    }
+  } else {
     FINE(lockflight_mutex_lock(mutex));
+  }
   FINE(lockflight_mutex_unlock(mutex));
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  free(data);
+  MPI_Win_fence(0, window);
+  REQUIRE(mine == (rank == 1 ? 0 : 1 + rank));
+  MPI_Win_free(&window);
 }
 
 /* ---- participants ---- */
@@ -164,7 +171,7 @@ static void every_lock(const struct lockflight_config* config, int rounds) {
     mutex_excludes(me, mutexes[i], rounds);
   for (size_t i = 0; i < sizeof shared / sizeof *shared; ++i)
     shared_mutex_excludes(me, shared[i], rounds);
-  waiting_serves_messages(me);
+  waiting_serves_mpi(me);
   FINE(lockflight_mutex_create(me, NULL, &held));
   FINE(lockflight_mutex_lock(held));
   REFUSED(lockflight_leave(me), LOCKFLIGHT_HELD, "rma-mcs");
