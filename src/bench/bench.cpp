@@ -84,7 +84,7 @@ void write_trace(std::ofstream& out, const job& what, const run_results& results
 /// the run from a thread of its own, which calls nothing of the fabric; the others get null.
 std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, std::size_t number,
                                                  std::size_t jobs, const progress_callback& tell) {
-  const auto results = all.results(now.plan.machine.ranks(), now.plan.trace);
+  const auto results = all.results(now.plan);
   const std::string_view lock = now.lock->row.about.name;
   if (all.rank() != 0) {
     all.run(lock, now.plan, *results);
@@ -126,7 +126,7 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
       }
       continue;
     }
-    const run_results results(now.plan.machine.ranks(), now.plan.trace);
+    const run_results results(now.plan);
     watcher seen(
         results, now,
         {std::string(now.lock->row.about.name), now.plan.machine.ranks(), i, jobs.size(), 0},

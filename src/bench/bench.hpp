@@ -38,7 +38,15 @@ struct request {
   double seconds = 1.0;
   std::uint64_t seed = 1;
   std::map<std::string, std::int64_t>
-      set;  ///< lock parameters; each must exist in a lock asked for
+      set;            ///< lock parameters; each must exist in a lock asked for
+  std::string sweep;  ///< a parameter that is given each of `sweep_values` in turn; empty: none
+  std::vector<std::int64_t> sweep_values;
+  // For some workloads only:
+  std::optional<std::uint64_t> table_size;  ///< table, contention: of so many operations choose
+  std::optional<double> locality;           ///< table: how much is done with locks of the own node
+  std::optional<double> hold_us;            ///< contention: how long a lock is held
+  bool server_busy = false;                 ///< contention: rank 0 computes meanwhile
+  std::optional<std::uint64_t> bytes;       ///< dht-writer: written each time
   bool threads = false;
   bool pin = true;
   std::string waiting = "auto";

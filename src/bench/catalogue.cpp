@@ -39,6 +39,15 @@ const std::vector<workload_row>& workloads() {
       {"warb", "wait after release: empty critical section, 1 to 4 us before the next acquire"},
       {"dht",
        "distributed hash table: inserts (writers) and look-ups of random keys in rank 0's volume"},
+      {"table",
+       "lock table: random locks of --locks, --locality of them on the own node, nothing inside"},
+      {"mix", "MPI windows: a lock on each rank, a random one each time, nothing inside"},
+      {"cascade",
+       "rank 0 holds, the others queue up; from its release until it has the lock once more"},
+      {"contention",
+       "--locks of rank 0, client c takes lock c mod L again and again; rank 0 takes none"},
+      {"dht-writer",
+       "rank 0 writes --bytes and releases, while all others wait to read them; this is timed"},
   };
   return rows;
 }

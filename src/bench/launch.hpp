@@ -30,8 +30,8 @@ class launch {
   /// The levels of the first `procs` ranks.
   [[nodiscard]] virtual rma::topology machine(int procs) = 0;
 
-  /// Room for the results of the first `procs` ranks, shared as far as they share memory.
-  [[nodiscard]] virtual std::shared_ptr<const run_results> results(int procs, bool trace) = 0;
+  /// Room for the results of the plan's ranks, shared as far as they share memory.
+  [[nodiscard]] virtual std::shared_ptr<const run_results> results(const run_plan& plan) = 0;
   /// Runs one lock once; then brings all ranks' results to rank 0.
   virtual void run(std::string_view lock, const run_plan& plan, const run_results& results) = 0;
   /// Says why, and ends all ranks with exit code 3. Of any thread.

@@ -26,7 +26,7 @@ namespace lockflight::bench {
 
 /// Whether acquire and release are timed apart from what lies between them.
 constexpr bool times_both_halves(workload w) {
-  return w == workload::lb || w == workload::wcsb || w == workload::dht;
+  return w == workload::lb || w == workload::wcsb || w == workload::dht || has_many_locks(w);
 }
 
 /// dht: keys are drawn from so many, and the heap holds them all even if they all collide.
@@ -49,7 +49,7 @@ class rank_run {
         barrier_(me),
         phases_(port_, plan, clock, results),
         check_(me, mine_),
-        lock_(check_, results.common().seen, me, set, home),
+        lock_(check_, results.seen(0), me, set, home),
         data_(me.cells().template take<rma::plain_cell>(1).at(home)),
         random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
         write_below_(static_cast<std::uint64_t>(roles_.writes(me.rank()) * (1ull << 53))) {

@@ -11,8 +11,30 @@
 
 namespace lockflight::bench {
 
-/// The workloads of the RMA paper, section 5. What each does is said in catalogue.cpp.
-enum class workload : std::uint8_t { lb, ecsb, sob, wcsb, warb, dht };
+/// The workloads of the RMA paper, section 5; of the ALock paper, section 6; of the SCC paper,
+/// section 6; of the DLM paper, section 5. What each does is said in catalogue.cpp.
+enum class workload : std::uint8_t {
+  lb,
+  ecsb,
+  sob,
+  wcsb,
+  warb,
+  dht,
+  table,
+  mix,
+  cascade,
+  contention,
+  dht_writer,
+};
+
+/// Whether each operation chooses among several locks.
+constexpr bool has_many_locks(workload w) {
+  return w == workload::table || w == workload::mix || w == workload::contention;
+}
+/// Whether rank 0 is timed while the others wait for it.
+constexpr bool goes_in_rounds(workload w) {
+  return w == workload::cascade || w == workload::dht_writer;
+}
 
 struct run_plan {
   workload what = workload::ecsb;
@@ -27,21 +49,31 @@ struct run_plan {
   bool pin = true;
   std::string waiting = "auto";
   bool trace = false;
+  std::uint32_t locks = 1;   ///< of them operations choose
+  double locality = 1;       ///< table: how much of what a rank does is with locks of its node
+  double hold_us = 0;        ///< contention: how long a lock is held
+  bool server_busy = false;  ///< contention: rank 0 computes meanwhile
+  std::uint32_t bytes = 0;   ///< dht-writer: written each time
 };
 
-/// Which ranks issue operations, and in which roles. With dht and several ranks, rank 0 only owns
-/// what the others access, as in the paper.
+/// Which ranks issue operations that are measured, and in which roles. With dht and contention and
+/// several ranks, rank 0 only owns what the others access, as in the papers; in rounds only rank 0
+/// is measured.
 class roles {
  public:
   explicit roles(const run_plan& plan)
-      : first_(plan.what == workload::dht && plan.machine.ranks() > 1 ? 1 : 0),
-        active_(plan.machine.ranks() - first_),
+      : first_(owner_only(plan) ? 1 : 0),
+        active_(goes_in_rounds(plan.what) ? 1 : plan.machine.ranks() - first_),
         by_(plan.by),
         fraction_(plan.writers),
         writers_(std::lround(plan.writers * active_)) {}
 
   [[nodiscard]] int active() const { return active_; }
-  [[nodiscard]] bool is_active(rma::rank_t rank) const { return rank >= first_; }
+  [[nodiscard]] bool is_active(rma::rank_t rank) const {
+    return rank >= first_ && rank - first_ < active_;
+  }
+  /// The active ranks, counted from 0.
+  [[nodiscard]] int client(rma::rank_t rank) const { return rank - first_; }
 
   /// Of one rank's operations, how many write.
   [[nodiscard]] double writes(rma::rank_t rank) const {
@@ -63,12 +95,20 @@ class roles {
   }
 
  private:
+  [[nodiscard]] static bool owner_only(const run_plan& plan) {
+    return (plan.what == workload::dht || plan.what == workload::contention) &&
+           plan.machine.ranks() > 1;
+  }
+
   int first_;
   int active_;
   role by_;
   double fraction_;
   std::int64_t writers_;
 };
+
+/// dht-writer: the most bytes that are written.
+constexpr std::uint32_t most_bytes = 1u << 16;
 
 /// What is run before the measured part and thrown away: a ninth of it, so that it is the first
 /// tenth of all. What was asked for is what is measured.

@@ -133,6 +133,77 @@ void check_amounts(const request& what) {
   }
 }
 
+/// What only some workloads understand.
+void check_extras(const request& what, workload load) {
+  constexpr std::uint64_t most_locks = 100'000;
+  constexpr double most_hold_us = 1e6;
+  const auto only = [&](bool given, std::string_view argument, const std::string& value, bool here,
+                        std::string_view where) {
+    if (given && !here)
+      throw refuse(argument, value,
+                   fmt::format("with --workload {} only, not with {}", where, what.workload));
+  };
+  only(what.table_size.has_value(), "--locks", std::to_string(what.table_size.value_or(0)),
+       load == workload::table || load == workload::contention, "table or contention");
+  only(what.locality.has_value(), "--locality", fmt::format("{}", what.locality.value_or(0)),
+       load == workload::table, "table");
+  only(what.hold_us.has_value(), "--hold", fmt::format("{}", what.hold_us.value_or(0)),
+       load == workload::contention, "contention");
+  only(what.server_busy, "--server-busy", "", load == workload::contention, "contention");
+  only(what.bytes.has_value(), "--bytes", std::to_string(what.bytes.value_or(0)),
+       load == workload::dht_writer, "dht-writer");
+  if (what.table_size && (*what.table_size < 1 || *what.table_size > most_locks))
+    throw refuse("--locks", std::to_string(*what.table_size), fmt::format("1 to {}", most_locks));
+  if (what.locality && !(*what.locality >= 0 && *what.locality <= 1))
+    throw refuse("--locality", fmt::format("{}", *what.locality), "0 to 1");
+  if (what.hold_us && !(*what.hold_us >= 0 && *what.hold_us <= most_hold_us))
+    throw refuse("--hold", fmt::format("{}", *what.hold_us),
+                 fmt::format("0 to {:.0f}, microseconds", most_hold_us));
+  if (what.bytes && (*what.bytes < 1 || *what.bytes > most_bytes))
+    throw refuse("--bytes", std::to_string(*what.bytes), fmt::format("1 to {}", most_bytes));
+  for (const int procs : what.procs) {
+    if (what.locality && *what.locality < 1 && machine_of(what, procs).nodes() == 1)
+      throw refuse(
+          "--locality", fmt::format("{}", *what.locality),
+          fmt::format("1: the machine with {} ranks is one node; --levels 2x2 makes two", procs));
+    if (goes_in_rounds(load) && procs < 2)
+      throw refuse("--procs", std::to_string(procs),
+                   fmt::format("at least 2 with --workload {}", what.workload));
+  }
+}
+
+/// How many locks there are, if nobody says: as many as the papers' middle case, or one for each
+/// rank or client.
+std::uint32_t locks_for(const request& what, workload load, int procs) {
+  constexpr std::uint32_t medium_contention = 100;
+  switch (load) {
+    case workload::table:
+      return static_cast<std::uint32_t>(what.table_size.value_or(medium_contention));
+    case workload::contention:
+      return static_cast<std::uint32_t>(what.table_size.value_or(1));
+    case workload::mix:
+      return static_cast<std::uint32_t>(procs);
+    default:
+      return 1;
+  }
+}
+
+/// The parameters of each run of a lock: as they are set, or once for each value of the sweep that
+/// it takes part in.
+std::vector<std::map<std::string, std::int64_t>> settings_for(const request& what,
+                                                              const lock_entry& lock) {
+  const auto& rows = lock.row.parameters;
+  const bool swept = std::any_of(rows.begin(), rows.end(),
+                                 [&](const parameter_row& row) { return row.name == what.sweep; });
+  if (!swept) return {what.set};
+  std::vector<std::map<std::string, std::int64_t>> all;
+  for (const std::int64_t value : what.sweep_values) {
+    all.push_back(what.set);
+    all.back()[what.sweep] = value;
+  }
+  return all;
+}
+
 /// The level that a parameter T_L<i> is about; 0 for the others.
 int level_of(const std::string& name) {
   constexpr std::string_view prefix = "T_L";
@@ -141,7 +212,7 @@ int level_of(const std::string& name) {
   return digit >= '1' && digit <= '9' ? digit - '0' : 0;
 }
 
-void check_value(const std::string& name, std::int64_t value,
+void check_value(std::string_view argument, const std::string& name, std::int64_t value,
                  const std::vector<const lock_entry*>& locks) {
   std::vector<std::string> known;
   bool found = false;
@@ -151,19 +222,23 @@ void check_value(const std::string& name, std::int64_t value,
       if (row.name != name) continue;
       found = true;
       if (value < row.min || value > row.max)
-        throw refuse("--set", fmt::format("{}={}", name, value),
+        throw refuse(argument, fmt::format("{}={}", name, value),
                      fmt::format("{} to {} for {}", row.min, row.max, lock->row.about.name));
     }
   if (found) return;
   if (known.empty())
     throw bad_request(fmt::format(
-        "--set '{}' (accepted: nothing, the locks asked for have no parameters)", name));
-  throw unknown("--set", name, known);
+        "{} '{}' (accepted: nothing, the locks asked for have no parameters)", argument, name));
+  throw unknown(argument, name, known);
 }
 
 void check_parameters(const request& what, const std::vector<const lock_entry*>& locks) {
+  if (!what.sweep.empty() && what.set.contains(what.sweep))
+    throw refuse("--sweep", what.sweep, "a parameter that --set does not give");
+  for (const std::int64_t value : what.sweep_values)
+    check_value("--sweep", what.sweep, value, locks);
   for (const auto& [name, value] : what.set) {
-    check_value(name, value, locks);
+    check_value("--set", name, value, locks);
     if (level_of(name) == 0) continue;
     for (const int procs : what.procs) {
       const int levels = machine_of(what, procs).levels();
@@ -221,26 +296,33 @@ std::vector<job> jobs_of(const request& what) {
   check_levels(what);
   check_amounts(what);
   check_parameters(what, locks);
-  if (!what.trace.empty() && locks.size() * what.procs.size() > 1)
-    throw refuse("--trace", what.trace,
-                 fmt::format("with one lock and one number of ranks; asked for {} runs",
-                             locks.size() * what.procs.size()));
+  check_extras(what, load);
   std::vector<job> jobs;
   for (const lock_entry* lock : locks)
-    for (const int procs : what.procs)
-      jobs.push_back({lock,
-                      {.what = load,
-                       .machine = machine_of(what, procs),
-                       .writers = what.writers,
-                       .by = what.by,
-                       .ops = what.ops,
-                       .seconds = what.seconds,
-                       .seed = what.seed,
-                       .set = what.set,
-                       .threads = what.threads,
-                       .pin = what.pin,
-                       .waiting = what.waiting,
-                       .trace = !what.trace.empty()}});
+    for (const auto& set : settings_for(what, *lock))
+      for (const int procs : what.procs)
+        jobs.push_back({lock,
+                        {.what = load,
+                         .machine = machine_of(what, procs),
+                         .writers = what.writers,
+                         .by = what.by,
+                         .ops = what.ops,
+                         .seconds = what.seconds,
+                         .seed = what.seed,
+                         .set = set,
+                         .threads = what.threads,
+                         .pin = what.pin,
+                         .waiting = what.waiting,
+                         .trace = !what.trace.empty(),
+                         .locks = locks_for(what, load, procs),
+                         .locality = what.locality.value_or(1),
+                         .hold_us = what.hold_us.value_or(0),
+                         .server_busy = what.server_busy,
+                         .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512))}});
+  if (!what.trace.empty() && jobs.size() > 1)
+    throw refuse(
+        "--trace", what.trace,
+        fmt::format("with one lock and one number of ranks; asked for {} runs", jobs.size()));
   return jobs;
 }
 

@@ -29,21 +29,24 @@ shared_mapping::shared_mapping(std::size_t bytes) : bytes_(bytes) {
 
 shared_mapping::~shared_mapping() { munmap(data_, bytes_); }
 
-std::size_t run_results::bytes_for(int ranks, bool trace) {
-  return sizeof(common_block) +
+std::size_t run_results::bytes_for(const run_plan& plan) {
+  const int ranks = plan.machine.ranks();
+  return sizeof(common_block) + plan.locks * sizeof(witness) +
          static_cast<std::size_t>(ranks) *
-             (sizeof(rank_result) + events_for(ranks, trace) * sizeof(fabric::trace_event));
+             (sizeof(rank_result) + events_for(ranks, plan.trace) * sizeof(fabric::trace_event));
 }
 
-run_results::run_results(int ranks, bool trace, std::byte* memory, rma::rank_t leader, bool whole)
-    : leader_(leader), whole_(whole), events_each_(events_for(ranks, trace)) {
-  if (memory == nullptr) memory = memory_.emplace(bytes_for(ranks, trace)).data();
-  const auto count = static_cast<std::size_t>(ranks);
+run_results::run_results(const run_plan& plan, std::byte* memory, rma::rank_t leader, bool whole)
+    : leader_(leader), whole_(whole), events_each_(events_for(plan.machine.ranks(), plan.trace)) {
+  if (memory == nullptr) memory = memory_.emplace(bytes_for(plan)).data();
+  const auto count = static_cast<std::size_t>(plan.machine.ranks());
   std::byte* at = memory;
   // Whoever of those that share the memory comes first may be at work already: zeroes are the
   // start.
   common_ = reinterpret_cast<common_block*>(at);
   at += sizeof(common_block);
+  seen_ = reinterpret_cast<witness*>(at);
+  at += plan.locks * sizeof(witness);
   // The kernel's zeroes are what results start with; they are not written, so that the pages of
   // ranks that touch little stay uncommitted.
   ranks_ = {reinterpret_cast<rank_result*>(at), count};
@@ -51,6 +54,6 @@ run_results::run_results(int ranks, bool trace, std::byte* memory, rma::rank_t l
   events_ = reinterpret_cast<fabric::trace_event*>(at);
 }
 
-run_results::run_results(int ranks, bool trace) : run_results(ranks, trace, nullptr, 0, true) {}
+run_results::run_results(const run_plan& plan) : run_results(plan, nullptr, 0, true) {}
 
 }  // namespace lockflight::bench

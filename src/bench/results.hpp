@@ -10,6 +10,7 @@
 #include <span>
 
 #include "bench/histogram.hpp"
+#include "bench/plan.hpp"
 #include "bench/witness.hpp"
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/tracing.hpp"
@@ -22,6 +23,9 @@ namespace lockflight::bench {
 struct alignas(128) rank_result {
   histogram read;   ///< latencies in ticks
   histogram write;  ///< latencies in ticks
+  // The same once more, with many locks:
+  histogram local;   ///< those of the own node
+  histogram remote;  ///< the others
   std::uint64_t longest_wait = 0;
   std::uint64_t begun = 0;  ///< the tick at which the measured part began
   std::uint64_t ended = 0;
@@ -47,6 +51,8 @@ struct alignas(128) rank_result {
   void begin_measuring() {
     read.clear();
     write.clear();
+    local.clear();
+    remote.clear();
     longest_wait = 0;
     handoffs = {};
     trace_used = 0;
@@ -55,7 +61,6 @@ struct alignas(128) rank_result {
 
 /// Of all ranks together.
 struct common_block {
-  witness seen;
   alignas(128) std::uint64_t started = 0;  ///< rank 0's tick before the barrier at the start
 };
 
@@ -78,12 +83,11 @@ class shared_mapping {
 /// The results of one run. Made before the ranks start.
 class run_results {
  public:
-  /// `trace` is whether ranks record what they do.
-  run_results(int ranks, bool trace);
+  explicit run_results(const run_plan& plan);
   /// The same in memory that the caller shares among ranks, zeroed, of `bytes_for` bytes. `leader`
   /// is the lowest rank that shares it; `whole` is whether all ranks do.
-  run_results(int ranks, bool trace, std::byte* memory, rma::rank_t leader, bool whole);
-  [[nodiscard]] static std::size_t bytes_for(int ranks, bool trace);
+  run_results(const run_plan& plan, std::byte* memory, rma::rank_t leader, bool whole);
+  [[nodiscard]] static std::size_t bytes_for(const run_plan& plan);
 
   /// Of the ranks that share this memory, the one that writes what is common to them.
   [[nodiscard]] rma::rank_t leader() const { return leader_; }
@@ -91,6 +95,8 @@ class run_results {
   [[nodiscard]] bool whole() const { return whole_; }
 
   [[nodiscard]] common_block& common() const { return *common_; }
+  /// The check of one lock.
+  [[nodiscard]] witness& seen(std::uint32_t lock) const { return seen_[lock]; }
   [[nodiscard]] std::span<rank_result> ranks() const { return ranks_; }
   [[nodiscard]] rank_result& of(rma::rank_t rank) const {
     return ranks_[static_cast<std::size_t>(rank)];
@@ -107,6 +113,7 @@ class run_results {
   bool whole_ = true;
   std::size_t events_each_;
   common_block* common_;
+  witness* seen_;
   std::span<rank_result> ranks_;
   fabric::trace_event* events_;
 };

@@ -5,8 +5,7 @@
 #include <functional>
 
 #include "bench/clock.hpp"
-#include "bench/measure.hpp"
-#include "bench/parameters.hpp"
+#include "bench/run_rank.hpp"
 #include "lockflight/fabric/shm.hpp"
 
 namespace lockflight::bench {
@@ -17,17 +16,15 @@ void run_on_shm(const run_plan& plan, const run_results& results,
                 const std::function<void()>& watch) {
   using counted = fabric::counting<shm::port>;
   using traced = fabric::tracing<counted>;
-  constexpr std::uint32_t words = 1u << 17;
   const shm::config what{.machine = plan.machine,
                          .threads = plan.threads,
                          .pin = plan.pin,
                          .waiting = plan.waiting,
-                         .words_per_rank = plan.what == workload::dht ? dht_words : words};
+                         .words_per_rank = words_for<Lock<shm::port>>(plan)};
   const tick_clock clock = tick_clock::calibrated();
   const auto act = [&]<class Port>(Port& port) {
-    const auto set = parameters_from<typename Lock<Port>::parameters>(plan.set);
     rma::participant<Port> me(port, what.words_per_rank);
-    rank_run<Lock<Port>, Port, tick_clock>(me, plan, set, clock, results).run();
+    run_rank<Lock>(me, plan, clock, results);
   };
   shm::run_ports(
       what,

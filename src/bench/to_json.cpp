@@ -18,6 +18,8 @@ using nlohmann::json;
 struct totals {
   histogram read;
   histogram write;
+  histogram local;
+  histogram remote;
   fabric::operation_counts operations;
   std::array<std::uint64_t, lock::most_levels> handoffs{};
   std::uint64_t longest_wait = 0;
@@ -31,6 +33,8 @@ struct totals {
     if (r.ops() == 0) return;
     read += r.read;
     write += r.write;
+    local += r.local;
+    remote += r.remote;
     operations += r.operations;
     for (std::size_t i = 0; i < handoffs.size(); ++i) handoffs[i] += r.handoffs[i];
     longest_wait = std::max(longest_wait, r.longest_wait);
@@ -91,6 +95,13 @@ json cdf_json(const histogram& all, const converter& to) {
   return points;
 }
 
+/// The operations with locks of the own node, or those with the others.
+json class_json(const histogram& of, const converter& to) {
+  json out{{"ops", of.count()}, {"latency_us", latency_json(of, to, true)}};
+  if (of.count() > 0) out["latency_cdf"] = cdf_json(of, to);
+  return out;
+}
+
 json operations_json(const fabric::operation_counts& c) {
   return {{"nic",
            {{"put", c.put},
@@ -128,7 +139,7 @@ json request_json(const job& what, const std::string& fabric) {
       {"levels", levels_of(plan.machine)},
       {"writers", plan.writers},
       {"role", plan.by == role::process ? "process" : "operation"},
-      {"locality", nullptr},
+      {"locality", plan.what == workload::table ? json(plan.locality) : json()},
       {"params", parameters_json(what)},
       {"threads", plan.threads},
       {"seed", plan.seed},
@@ -175,6 +186,17 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   if (timed && ops > 0) out["latency_cdf"] = cdf_json(*all, to);
   out["read"] = {{"ops", sum->read.count()}, {"latency_us", latency_json(sum->read, to, timed)}};
   out["write"] = {{"ops", sum->write.count()}, {"latency_us", latency_json(sum->write, to, timed)}};
+  if (has_many_locks(what.plan.what)) {
+    out["locks"] = what.plan.locks;
+    out["local"] = class_json(sum->local, to);
+    out["remote"] = class_json(sum->remote, to);
+  }
+  if (what.plan.what == workload::contention) {
+    out["contention"] = 1 - static_cast<double>(what.plan.locks) / roles(what.plan).active();
+    out["hold_us"] = what.plan.hold_us;
+    out["server_busy"] = what.plan.server_busy;
+  }
+  if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;
   out["fabric_ops"] = operations_json(sum->operations);
   out["handoffs"] = json::array();
   for (int i = 0; i < what.plan.machine.levels(); ++i)

@@ -125,6 +125,33 @@ void read_parameters(const arguments& given, bench::request& to) {
   }
 }
 
+void read_sweep(const arguments& given, bench::request& to) {
+  const auto text = given.one("--sweep");
+  if (!text) return;
+  constexpr const char* accepted = "a parameter and whole numbers, such as T_R=10,100,1000";
+  const std::size_t at = text->find('=');
+  if (at == 0 || at == std::string::npos) throw refuse("--sweep", *text, accepted);
+  to.sweep = text->substr(0, at);
+  for (const std::string& value : words("--sweep", text->substr(at + 1), accepted)) {
+    std::string one = to.sweep;
+    one.append("=").append(value);
+    to.sweep_values.push_back(assignment("--sweep", one).second);
+  }
+}
+
+/// Which workload understands them is the benchmark's affair.
+void read_extras(const arguments& given, bench::request& to) {
+  constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+  constexpr double most = 1e9;
+  if (const auto locks = given.one("--locks"))
+    to.table_size = whole_number("--locks", *locks, 0, any);
+  if (const auto locality = given.one("--locality"))
+    to.locality = real_number("--locality", *locality, 0, 1);
+  if (const auto hold = given.one("--hold")) to.hold_us = real_number("--hold", *hold, 0, most);
+  to.server_busy = given.has("--server-busy");
+  if (const auto bytes = given.one("--bytes")) to.bytes = whole_number("--bytes", *bytes, 0, any);
+}
+
 std::vector<option> what_to_run() {
   using enum option::offer;
   return {
@@ -187,6 +214,25 @@ std::vector<option> how_to_run() {
        .completes = words,
        .known = parameter_offers(),
        .repeats = true},
+      {.name = "--sweep",
+       .value = "NAME=V,V,...",
+       .what = "each of these values of a parameter in turn, for the locks that have it",
+       .completes = words,
+       .known = parameter_offers()},
+      {.name = "--locks",
+       .value = "N",
+       .what = "table: so many locks, spread over the ranks (default: 100); contention: on rank 0 "
+               "(default: 1)"},
+      {.name = "--locality",
+       .value = "F",
+       .what = "table: how much is done with locks of the own node, 0 to 1 (default: 1)"},
+      {.name = "--hold",
+       .value = "US",
+       .what = "contention: how long a lock is held, in microseconds (default: 0)"},
+      {.name = "--server-busy", .what = "contention: rank 0 computes all the time"},
+      {.name = "--bytes",
+       .value = "K",
+       .what = "dht-writer: how much is written each time (default: 512)"},
       {.name = "--threads", .what = "ranks are threads of one process instead of processes"},
       {.name = "--waiting",
        .value = "HOW",
@@ -224,6 +270,8 @@ bench::request bench_request(const arguments& given) {
   if (const auto seed = given.one("--seed"))
     request.seed = whole_number("--seed", *seed, 0, std::numeric_limits<std::uint64_t>::max());
   read_parameters(given, request);
+  read_sweep(given, request);
+  read_extras(given, request);
   request.threads = given.has("--threads");
   request.pin = !given.has("--no-pin");
   request.waiting = given.one("--waiting").value_or(request.waiting);

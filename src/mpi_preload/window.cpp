@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "mpi_preload/beneath.hpp"
@@ -151,7 +152,9 @@ int window::flush_all() {
 // Without operations to complete, what remains of an unlock's promises is that the epoch's own
 // loads and stores on the window's memory come before it (MPI-3.1, section 11.7).
 answer window::complete(int target) {
-  if (begun_[static_cast<std::size_t>(target)].exchange(false, std::memory_order_relaxed)) {
+  std::atomic<bool>& begun = begun_[static_cast<std::size_t>(target)];
+  if (begun.load(std::memory_order_relaxed)) {
+    begun.store(false, std::memory_order_relaxed);
     const keeping_the_processor meanwhile;
     return by_mpi(beneath().Win_flush(target, win_));
   }
@@ -160,7 +163,8 @@ answer window::complete(int target) {
 }
 
 answer window::complete_all() {
-  if (begun_anywhere_.exchange(false, std::memory_order_relaxed)) {
+  if (begun_anywhere_.load(std::memory_order_relaxed)) {
+    begun_anywhere_.store(false, std::memory_order_relaxed);
     const keeping_the_processor meanwhile;
     return by_mpi(beneath().Win_flush_all(win_));
   }
@@ -189,12 +193,20 @@ answer window::lock(int type, int target, int assertion) {
   // Before the wait: another thread of ours that comes for this target makes a mistake.
   here = exclusive ? epoch::exclusive : epoch::shared;
   ++targets_held_;
-  if ((assertion & MPI_MODE_NOCHECK) != 0)
-    here = epoch::unchecked;
-  else if (exclusive)
-    acquire(lock_kind::exclusive, target, [&] { locks_->lock(target); });
-  else
-    acquire(lock_kind::shared, target, [&] { locks_->lock_shared(target); });
+  try {
+    if ((assertion & MPI_MODE_NOCHECK) != 0)
+      here = epoch::unchecked;
+    else if (exclusive)
+      acquire(lock_kind::exclusive, target, [&] { locks_->lock(target); });
+    else
+      acquire(lock_kind::shared, target, [&] { locks_->lock_shared(target); });
+  } catch (const std::length_error&) {
+    // A lock with queues, and this process stands in as many as it can (participant::most_nested).
+    here = epoch::none;
+    --targets_held_;
+    waiting_ = nullptr;
+    return {.code = MPI_ERR_NO_MEM};
+  }
   return {};
 }
 

@@ -336,13 +336,15 @@
   }
 
   function latency_toggles(group) {
-    const both = ["read", "write"].every((side) =>
+    const there = ([one, other]) => [one, other].every((side) =>
       all_runs(group).some((run) => lf.latency(run, side)));
+    const options = [["all", "all"]];
+    if (there(["read", "write"])) options.push(["read", "reads"], ["write", "writes"]);
+    if (there(["local", "remote"])) options.push(["local", "own node"], ["remote", "other nodes"]);
     const quantiles = { key: "quantiles", label: "Quantiles",
       options: [["linear", "linear"], ["tail", "tail"]], initial: "linear" };
-    const side = { key: "side", label: "Operations",
-      options: [["all", "all"], ["read", "reads"], ["write", "writes"]], initial: "all" };
-    return both ? [side, quantiles] : [quantiles];
+    const side = { key: "side", label: "Operations", options, initial: "all" };
+    return options.length > 1 ? [side, quantiles] : [quantiles];
   }
 
   const nic_part = ([key, label]) => ({ key, label, color: (theme) => theme.read(`--op-${key}`),

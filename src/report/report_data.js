@@ -58,7 +58,8 @@ const lockflight = {};
 
   // What must be equal for two runs to be drawn into the same chart; ranks and locks are what
   // the charts compare.
-  const group_fields = ["workload", "writers", "fabric", "machine", "locality"];
+  const group_fields = ["workload", "writers", "fabric", "machine", "locality", "locks", "hold_us",
+    "server_busy", "bytes"];
 
   // Fields in which the runs of one lock may still differ at the same number of ranks.
   function variant_fields(runs) {
@@ -114,6 +115,10 @@ const lockflight = {};
     const where = first.machine ? `${first.fabric}, ${first.machine}` : first.fabric;
     const facts = [`${lf.percent(first.writers)} writers`, where];
     if (first.locality !== null) facts.splice(1, 0, `${lf.percent(first.locality)} local`);
+    if (first.locks) facts.push(first.locks === 1 ? "1 lock" : `${first.locks} locks`);
+    if (first.hold_us) facts.push(`held ${lf.duration(first.hold_us)}`);
+    if (first.server_busy) facts.push("the server computes");
+    if (first.bytes) facts.push(`${first.bytes} bytes`);
     return {
       name: first.workload,
       title: lf.workload_title(first.workload),
@@ -134,18 +139,20 @@ const lockflight = {};
     return [...groups.values()].map(make_group);
   };
 
-  // The latency stats of a side ("all", "read", "write"); null when there were no such ops.
+  // A side is "all", "read", "write" or, with many locks, "local" or "remote".
+  const part = (run, side) => (side === "all" ? run : run[side]);
+
+  // The latency stats of a side; null when there were no such ops.
   lf.latency = function (run, side) {
-    const stats = side === "all" ? run.latency_us : run[side].latency_us;
+    const stats = part(run, side) && part(run, side).latency_us;
     return stats && stats.p50 !== null ? stats : null;
   };
 
   // Points [us, fraction] of the latency distribution. A point may not claim more than the
   // number of operations can tell: the largest of n stands for 1 - 1/n at least.
   lf.distribution = function (run, side) {
-    if (side === "all" && run.latency_cdf && run.latency_cdf.length > 1) {
-      return thin(run.latency_cdf.filter(([us]) => us > 0), 400);
-    }
+    const cdf = part(run, side) && part(run, side).latency_cdf;
+    if (cdf && cdf.length > 1) return thin(cdf.filter(([us]) => us > 0), 400);
     const stats = lf.latency(run, side);
     if (!stats) return [];
     const points = [[stats.p25, 0.25], [stats.p50, 0.5], [stats.p75, 0.75], [stats.p99, 0.99],
@@ -160,7 +167,7 @@ const lockflight = {};
     return points.filter((_, i) => i % step === 0 || i === points.length - 1);
   }
 
-  lf.side_ops = (run, side) => (side === "all" ? run.ops : run[side].ops);
+  lf.side_ops = (run, side) => (part(run, side) ? part(run, side).ops : 0);
 
   // One sentence that says who won, for the largest number of ranks shown.
   lf.lead = function (group, procs, is_shown) {

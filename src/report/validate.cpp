@@ -201,6 +201,16 @@ void check_run(const json& run, const std::string& path) {
     fail(fmt::format("{}.handoffs[{}]", path, i), "found " + shown(handoffs[i]), count);
   }
   check_cdf(run, path);
+  // With many locks: those of the own node and the others.
+  for (const std::string_view side : {"local", "remote"}) {
+    const auto part = run.find(std::string(side));
+    if (part == run.end()) continue;
+    const std::string side_path = join(path, side);
+    if (!part->is_object()) fail(side_path, "found " + shown(*part), object);
+    check_fields(*part, side_path, side_rules);
+    check_latency(*part, side_path);
+    check_cdf(*part, side_path);
+  }
 }
 
 void check_depth(const json& value, int depth) {

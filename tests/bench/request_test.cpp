@@ -49,6 +49,56 @@ TEST(Request, GoodOnesPass) {
   EXPECT_EQ(refusal_after([](request& r) { r.ops = 1, r.seconds = 0; }), "");
 }
 
+TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
+  const auto with = [](const char* workload, auto change) {
+    return refusal_after([&](request& r) {
+      r.workload = workload;
+      change(r);
+    });
+  };
+  EXPECT_EQ(with("table", [](request& r) { r.table_size = 100'000, r.locality = 0; }), "");
+  EXPECT_EQ(with("contention", [](request& r) { r.table_size = 3, r.hold_us = 270; }), "");
+  EXPECT_EQ(with("dht-writer", [](request& r) { r.bytes = 1; }), "");
+  EXPECT_EQ(with("ecsb", [](request& r) { r.table_size = 3; }),
+            "--locks '3' (accepted: with --workload table or contention only, not with ecsb)");
+  EXPECT_EQ(with("mix", [](request& r) { r.locality = 1; }),
+            "--locality '1' (accepted: with --workload table only, not with mix)");
+  EXPECT_EQ(with("table", [](request& r) { r.hold_us = 1; }),
+            "--hold '1' (accepted: with --workload contention only, not with table)");
+  EXPECT_EQ(with("table", [](request& r) { r.server_busy = true; }),
+            "--server-busy '' (accepted: with --workload contention only, not with table)");
+  EXPECT_EQ(with("dht", [](request& r) { r.bytes = 1; }),
+            "--bytes '1' (accepted: with --workload dht-writer only, not with dht)");
+  EXPECT_EQ(with("table", [](request& r) { r.table_size = 0; }),
+            "--locks '0' (accepted: 1 to 100000)");
+  EXPECT_EQ(with("table", [](request& r) { r.locality = 1.5; }),
+            "--locality '1.5' (accepted: 0 to 1)");
+  EXPECT_EQ(
+      with("table", [](request& r) { r.locality = 0.5, r.levels = "4"; }),
+      "--locality '0.5' (accepted: 1: the machine with 4 ranks is one node; --levels 2x2 makes "
+      "two)");
+  EXPECT_EQ(with("contention", [](request& r) { r.hold_us = -1; }),
+            "--hold '-1' (accepted: 0 to 1000000, microseconds)");
+  EXPECT_EQ(with("dht-writer", [](request& r) { r.bytes = 65'537; }),
+            "--bytes '65537' (accepted: 1 to 65536)");
+  EXPECT_EQ(with("cascade", [](request& r) { r.levels = "", r.procs = {1}; }),
+            "--procs '1' (accepted: at least 2 with --workload cascade)");
+}
+
+TEST(Request, SweepsTakeValuesThatTheLockTakes) {
+  const auto sweep = [](const char* name, std::vector<std::int64_t> values) {
+    return refusal_after([&](request& r) { r.sweep = name, r.sweep_values = std::move(values); });
+  };
+  EXPECT_EQ(sweep("T_R", {1, 10, 100}), "");
+  EXPECT_EQ(sweep("T_R", {10, 0}).find("--sweep 'T_R=0' (accepted: "), 0u);
+  EXPECT_EQ(sweep("T_Q", {1}).find("--sweep 'T_Q' (nearest: T_R; accepted: "), 0u);
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.set = {{"T_R", 5}};
+              r.sweep = "T_R", r.sweep_values = {7};
+            }),
+            "--sweep 'T_R' (accepted: a parameter that --set does not give)");
+}
+
 TEST(Request, UnknownNamesComeWithTheNearest) {
   EXPECT_EQ(refusal_after([](request& r) {
               r.locks = {"rma-wr"};

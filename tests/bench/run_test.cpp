@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -91,8 +92,79 @@ TEST_P(Workloads, RunWithEveryLock) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Workloads,
-                         ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht"),
-                         [](const auto& instance) { return instance.param; });
+                         ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht", "table",
+                                           "mix", "cascade", "contention", "dht-writer"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Run, TableTellsItsNodeFromTheOthers) {
+  request r = short_run({"d-mcs"}, "table");
+  r.procs = {4};
+  r.levels = "2x2";
+  r.table_size = 10;
+  r.locality = 0.75;
+  r.ops = 8'000;
+  const json bench = run(r);
+  const json& table = bench["runs"][0];
+  EXPECT_EQ(table["locks"], 10);
+  EXPECT_EQ(table["locality"], 0.75);
+  EXPECT_NEAR(table["local"]["ops"].get<double>(), 6'000, 300);
+  EXPECT_EQ(table["local"]["ops"].get<int>() + table["remote"]["ops"].get<int>(), 8'000);
+  EXPECT_EQ(table["violations"], 0);
+  EXPECT_NO_THROW(report::validate(bench));
+}
+
+TEST(Run, MixTakesALockOfEachRank) {
+  request r = short_run({"fompi-rw"}, "mix");
+  r.procs = {4};
+  r.levels = "2x2";
+  r.ops = 4'000;
+  const json bench = run(r);
+  EXPECT_EQ(bench["runs"][0]["locks"], 4);
+  EXPECT_NEAR(bench["runs"][0]["local"]["ops"].get<double>(), 2'000, 200);
+}
+
+// Client c takes lock c mod L: with a lock for each nobody hands over to anybody.
+TEST(Run, WithoutContentionNobodyWaits) {
+  request r = short_run({"d-mcs"}, "contention");
+  r.procs = {3};
+  r.table_size = 2;
+  r.ops = 2'000;
+  json bench = run(r);
+  EXPECT_EQ(bench["runs"][0]["contention"], 0);
+  EXPECT_EQ(bench["runs"][0]["handoffs"][0], 0);
+  EXPECT_EQ(bench["runs"][0]["ops"], 2'000);
+  r.table_size = 1;
+  r.hold_us = 5;
+  bench = run(r);
+  EXPECT_EQ(bench["runs"][0]["contention"], 0.5);
+  EXPECT_GT(bench["runs"][0]["handoffs"][0], 0);
+}
+
+// Everybody comes through between rank 0's release and its next turn: d-mcs is first come, first
+// served.
+TEST(Run, ACascadeIsOneHandoffForEachRank) {
+  request r = short_run({"d-mcs"}, "cascade");
+  r.procs = {4};
+  r.ops = 50;
+  const json bench = run(r);
+  EXPECT_EQ(bench["runs"][0]["ops"], 50);
+  EXPECT_EQ(bench["runs"][0]["write"]["ops"], 50);
+}
+
+TEST(Run, ASweepIsARunForEachValueWhereThereIsTheParameter) {
+  request r = short_run({"d-mcs", "rma-rw"});
+  r.sweep = "T_R";
+  r.sweep_values = {10, 100, 1'000};
+  const json bench = run(r);
+  ASSERT_EQ(bench["runs"].size(), 4u);
+  EXPECT_EQ(bench["runs"][0]["lock"], "d-mcs");
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(bench["runs"][i + 1]["params"]["T_R"], r.sweep_values[i]);
+}
 
 TEST(Run, AmongThreads) {
   request r = short_run({"all"});

@@ -96,7 +96,7 @@ void did(rank_result& r, int ops, std::uint64_t ticks) {
 }
 
 TEST(Fairness, IsAmongRanksOfOneRole) {
-  const run_results results(4, false);
+  const run_results results({.machine = rma::topology::flat(4)});
   // Ranks 0 and 2 write and are slow, alike; 1 and 3 read, one twice as fast as the other.
   did(results.of(0), 10, 1'000);
   did(results.of(2), 10, 1'000);
@@ -109,7 +109,7 @@ TEST(Fairness, IsAmongRanksOfOneRole) {
 }
 
 TEST(Fairness, OfNothingIsNothing) {
-  const run_results results(2, false);
+  const run_results results({.machine = rma::topology::flat(2)});
   EXPECT_FALSE(fairness(plan_of(2, 0, role::operation), results.ranks()).has_value());
 }
 

@@ -139,7 +139,7 @@ std::uint64_t seen(double writers, role by, workload what = workload::wcsb, bool
                       .by = by,
                       .seconds = 0.1,
                       .threads = threads};
-  const run_results results(ranks, false);
+  const run_results results({.machine = rma::topology::flat(ranks)});
   run_on_shm<Lock>(plan, results, nullptr);
   std::uint64_t all = 0;
   for (const rank_result& r : results.ranks().subspan(1)) all += r.violations;
@@ -171,7 +171,7 @@ TEST(BrokenLock, ReadersBesideReadersAreNoViolation) {
 TEST(BrokenLock, LostIncrementsCount) {
   const run_plan plan{
       .what = workload::wcsb, .machine = rma::topology::flat(3), .writers = 1, .seconds = 0.1};
-  const run_results results(3, false);
+  const run_results results({.machine = rma::topology::flat(3)});
   run_on_shm<no_lock>(plan, results, nullptr);  // the witness does not look at it
   EXPECT_GT(results.of(0).violations, 0u);
   EXPECT_EQ(results.of(1).violations + results.of(2).violations, 0u);

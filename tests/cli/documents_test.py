@@ -9,7 +9,8 @@ from support import COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
 
 OPTIONS = {
     "bench": ["--lock", "--workload", "--fabric", "--procs", "--levels", "--node-level",
-              "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--threads",
+              "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--sweep",
+              "--locks", "--locality", "--hold", "--server-busy", "--bytes", "--threads",
               "--waiting", "--no-pin", "--trace", "--json", "--html"],
     "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers", "--rounds",
               "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",

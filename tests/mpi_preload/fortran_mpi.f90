@@ -6,7 +6,7 @@ program fortran_mpi
   use, intrinsic :: iso_fortran_env, only: int64, error_unit
   use mpi
   implicit none
-  integer, parameter :: rounds = 200
+  integer, parameter :: rounds = 40
   integer(MPI_ADDRESS_KIND), parameter :: bytes = 64, first = 0
   integer :: win, info, error
   type(c_ptr) :: base

@@ -6,7 +6,7 @@ program fortran_mpi_f08
   use, intrinsic :: iso_fortran_env, only: int64, error_unit
   use mpi_f08
   implicit none
-  integer, parameter :: rounds = 200
+  integer, parameter :: rounds = 40
   integer(MPI_ADDRESS_KIND), parameter :: bytes = 64, first = 0
   type(MPI_Win) :: win
   type(MPI_Info) :: info

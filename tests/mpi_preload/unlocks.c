@@ -1,6 +1,7 @@
 /* Unlocks after nothing, after a put, and after a put that is flushed already: ten of each, on the
  * next rank, exclusive and shared in turn. */
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { rounds = 10 };

@@ -11,6 +11,8 @@
 // none; lock_all 1 fetch-add, unlock_all 1 add.
 #pragma once
 
+#include <stdexcept>
+
 #include "lockflight/lock/concepts.hpp"
 #include "lockflight/lock/rooms.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -62,9 +64,15 @@ class window_lock {
               const typename target_lock::parameters& set)
       : door_(door), target_(me, target, set) {}
 
+  /// Throws std::length_error, and nothing is locked, when the participant has no queue node left.
   void lock() {
     door_.enter();
-    target_.lock();
+    try {
+      target_.lock();
+    } catch (const std::length_error&) {
+      door_.leave();
+      throw;
+    }
   }
   void unlock() {
     target_.unlock();

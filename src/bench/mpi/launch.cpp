@@ -13,9 +13,9 @@ struct mpi_launch::shared_results {
   mpi::machine_memory memory;
   run_results results;
 
-  shared_results(int procs, bool trace)
-      : memory(procs, run_results::bytes_for(procs, trace)),
-        results(procs, trace, memory.data(), memory.leader(), memory.whole()) {}
+  explicit shared_results(const run_plan& plan)
+      : memory(plan.machine.ranks(), run_results::bytes_for(plan)),
+        results(plan, memory.data(), memory.leader(), memory.whole()) {}
 };
 
 bool mpi_launch::runs(std::string_view lock) const {
@@ -27,8 +27,8 @@ void mpi_launch::start() {
   if (!world_) world_.emplace();
 }
 
-std::shared_ptr<const run_results> mpi_launch::results(int procs, bool trace) {
-  current_ = std::make_shared<shared_results>(procs, trace);
+std::shared_ptr<const run_results> mpi_launch::results(const run_plan& plan) {
+  current_ = std::make_shared<shared_results>(plan);
   return {current_, &current_->results};
 }
 

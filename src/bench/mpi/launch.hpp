@@ -18,7 +18,7 @@ class mpi_launch : public launch {
   [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
   [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
   [[nodiscard]] rma::topology machine(int procs) override { return mpi::discover(procs).machine; }
-  [[nodiscard]] std::shared_ptr<const run_results> results(int procs, bool trace) override;
+  [[nodiscard]] std::shared_ptr<const run_results> results(const run_plan& plan) override;
   void run(std::string_view lock, const run_plan& plan, const run_results& results) override;
   [[noreturn]] void abandon(const std::string& why) override { mpi::abandon(why); }
   [[nodiscard]] diagnosis diagnose() override;

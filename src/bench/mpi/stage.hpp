@@ -2,9 +2,8 @@
 #pragma once
 
 #include "bench/clock.hpp"
-#include "bench/measure.hpp"
 #include "bench/mpi/launch.hpp"
-#include "bench/parameters.hpp"
+#include "bench/run_rank.hpp"
 #include "lockflight/fabric/mpi.hpp"
 
 namespace lockflight::bench {
@@ -14,15 +13,13 @@ template <template <class> class Lock>
 void run_on_mpi(const run_plan& plan, const run_results& results) {
   using counted = fabric::counting<mpi::port>;
   using traced = fabric::tracing<counted>;
-  constexpr std::uint32_t words = 1u << 17;
   const mpi::config what{.machine = plan.machine,
                          .waiting = plan.waiting,
-                         .words_per_rank = plan.what == workload::dht ? dht_words : words};
+                         .words_per_rank = words_for<Lock<mpi::port>>(plan)};
   const tick_clock clock = tick_clock::calibrated();
   const auto act = [&]<class Port>(Port& port) {
-    const auto set = parameters_from<typename Lock<Port>::parameters>(plan.set);
     rma::participant<Port> me(port, what.words_per_rank);
-    rank_run<Lock<Port>, Port, tick_clock>(me, plan, set, clock, results).run();
+    run_rank<Lock>(me, plan, clock, results);
   };
   mpi::run_ports(what, [&](mpi::port& bare) {
     counted counting(bare);
