@@ -80,6 +80,13 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"rma-mcs",           2, 0, 0, 0, 2, "1x2x1",  2, "",   {}, 4914, 7814},
     pinned{"rma-mcs",           2, 0, 0, 0, 2, "1x2x1",  3, "",   {}, 4876, 7716},
     pinned{"rma-mcs",           4, 0, 0, 0, 1, "2x2",    0, "",   {{"T_L2", 0}}, 389471, 840244},
+    pinned{"alock",             2, 0, 0, 0, 2, "2",      0, "",   {}, 2326, 3363},
+    pinned{"alock",             2, 0, 0, 0, 2, "2x1",    0, "",   {}, 160304, 279710},
+    pinned{"alock",             3, 0, 0, 0, 1, "3",      0, "",   {}, 2861, 4936},
+    pinned{"alock",             3, 0, 0, 0, 1, "3x1",    0, "",   {}, 161703, 311580},
+    pinned{"alock",             3, 0, 0, 0, 1, "3x1",    0, "",   {{"remote_budget", 2}}, 102975, 205846},
+    pinned{"alock",             2, 0, 1, 0, 1, "3x1",    0, "",   {{"remote_budget", 2}}, 34647, 64189},
+    pinned{"alock",             1, 0, 2, 0, 1, "3x1",    0, "",   {}, 3937, 6850},
     pinned{"fompi-rw",          1, 1, 0, 0, 2, "2",      0, "",   {}, 8977, 15307},
     pinned{"fompi-rw",          1, 1, 0, 0, 2, "2",      0, "es", {}, 7793, 12615},
     pinned{"fompi-rw",          2, 1, 0, 0, 1, "3",      0, "",   {}, 246131, 507653},
@@ -98,7 +105,19 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"rma-rw",            1, 2, 0, 0, 1, "3",      0, "",   {{"T_DC", 3}, {"T_R", 1}}, 249577, 467053},
     pinned{"rma-rw",            0, 2, 0, 0, 5, "2",      0, "",   {{"T_DC", 2}, {"T_R", 4}}, 1979585, 3167145},
     pinned{"rma-rw",            1, 0, 0, 2, 1, "3",      0, "",   {{"T_DC", 3}, {"T_R", 1}}, 44780, 83382},
-    pinned{"rma-rw",            1, 1, 1, 1, 1, "2x2",    0, "",   {}, 942596, 2716415}));
+    pinned{"rma-rw",            1, 1, 1, 1, 1, "2x2",    0, "",   {}, 942596, 2716415},
+    pinned{"mcs-rw-rp",         1, 1, 0, 0, 2, "2",      0, "",   {}, 5495, 8068},
+    pinned{"mcs-rw-rp",         2, 1, 0, 0, 1, "3x1",    0, "",   {}, 6819, 12396},
+    pinned{"mcs-rw-rp",         1, 2, 0, 0, 1, "3",      0, "",   {}, 16375, 31792},
+    pinned{"mcs-rw-rp",         3, 0, 0, 0, 1, "3",      0, "",   {}, 4053, 7212},
+    pinned{"mcs-rw-rp",         1, 0, 1, 1, 1, "3",      0, "",   {}, 2384, 4329},
+    pinned{"mcs-rw-rp",         2, 0, 0, 1, 1, "3",      0, "",   {}, 3521, 6364},
+    pinned{"mcs-rw-wp",         1, 1, 0, 0, 2, "2",      0, "",   {}, 17999, 26819},
+    pinned{"mcs-rw-wp",         2, 1, 0, 0, 1, "3x1",    0, "",   {}, 13414, 24257},
+    pinned{"mcs-rw-wp",         1, 2, 0, 0, 1, "3",      0, "",   {}, 50650, 96803},
+    pinned{"mcs-rw-wp",         3, 0, 0, 0, 1, "3",      0, "",   {}, 4005, 7146},
+    pinned{"mcs-rw-wp",         1, 0, 1, 1, 1, "3",      0, "",   {}, 2276, 4140},
+    pinned{"mcs-rw-wp",         2, 0, 0, 1, 1, "3",      0, "",   {}, 3301, 5980}));
 // clang-format on
 
 TEST(search, going_back_by_copies_and_by_running_again_agree) {

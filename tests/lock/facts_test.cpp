@@ -36,8 +36,9 @@ constexpr std::pair<std::string_view, lock::kind> table[] = {
 };
 
 /// Those that exist. A lock that is added, or loses its name, is a change of the table.
-constexpr std::string_view present[] = {"spin",     "spin-backoff",     "d-mcs", "rma-mcs",
-                                        "fompi-rw", "fompi-rw-backoff", "rma-rw"};
+constexpr std::string_view present[] = {
+    "spin",     "spin-backoff",     "d-mcs",  "rma-mcs",   "alock",
+    "fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp"};
 
 /// Calls `visit.operator()<Lock>()` for every lock on a port, the baselines included.
 template <class Port, class Visit>
@@ -209,26 +210,36 @@ void use(taken& notes) {
     }
     Lock lock(me, where, {});
     rma::barrier all(me);
-    // Everybody holds the lock once while all others want it, since who never waits touches less.
-    for (rma::rank_t holder = 0; holder < me.machine().ranks(); ++holder) {
+    const auto exclusive = [&] { lock.lock(); };
+    const auto end_exclusive = [&] { lock.unlock(); };
+    // One holds the lock while all others want it.
+    const auto meet = [&](rma::rank_t holder, auto hold, auto release, auto take, auto give) {
       if (me.rank() == holder) {
-        lock.lock();
+        hold();
         notes.coming = 0;
       }
       all.arrive_and_wait();
       if (me.rank() == holder) {
         while (notes.coming != me.machine().ranks() - 1) me.port().pause(1000);
         for (int i = 0; i < 20; ++i) me.port().pause(50'000);
+        release();
       } else {
         ++notes.coming;
-        lock.lock();
-      }
-      lock.unlock();
-      if constexpr (lock::shared<Lock>) {
-        lock.lock_shared();
-        lock.unlock_shared();
+        take();
+        give();
       }
       all.arrive_and_wait();
+    };
+    // Everybody in turn, since who never waits touches less.
+    for (rma::rank_t holder = 0; holder < me.machine().ranks(); ++holder) {
+      meet(holder, exclusive, end_exclusive, exclusive, end_exclusive);
+      if constexpr (lock::shared<Lock>) {
+        const auto shared = [&] { lock.lock_shared(); };
+        const auto end_shared = [&] { lock.unlock_shared(); };
+        meet(holder, exclusive, end_exclusive, shared, end_shared);
+        meet(holder, shared, end_shared, exclusive, end_exclusive);
+        meet(holder, shared, end_shared, shared, end_shared);
+      }
     }
   });
 }

@@ -1,5 +1,6 @@
 // What acquiring and releasing costs when nobody is in the way, and what a failed attempt costs:
-// exact counts, for every lock but rma-rw, which has rma_rw_counts_test.cpp.
+// exact counts, for every lock but rma-rw, which has rma_rw_counts_test.cpp, and the MCS
+// reader-writer locks, which have mcs_rw_counts_test.cpp.
 // handoff_counts_test.cpp has what waiting and handing over cost.
 #include <gtest/gtest.h>
 
@@ -18,8 +19,9 @@ namespace {
 using rma::topology;
 
 TEST(operation_counts, pins_every_lock) {
-  const std::set<std::string_view> pinned{"spin",     "spin-backoff",     "d-mcs", "rma-mcs",
-                                          "fompi-rw", "fompi-rw-backoff", "rma-rw"};
+  const std::set<std::string_view> pinned{
+      "spin",     "spin-backoff",     "d-mcs",  "rma-mcs",   "alock",
+      "fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp"};
   std::set<std::string_view> all;
   lock::all::for_each(
       [&]<class Family>(Family) { all.insert(Family::template on<counted_port>::about.name); });

@@ -30,8 +30,8 @@ class Standard(unittest.TestCase):
         return said
 
     def test_two_ranks_every_lock(self):
-        for lock in ["spin", "spin-backoff", "d-mcs", "rma-mcs", "fompi-rw", "fompi-rw-backoff",
-                     "rma-rw"]:
+        for lock in ["spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "fompi-rw",
+                     "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp"]:
             with self.subTest(lock):
                 self.holds(2, lock)
 

@@ -75,7 +75,8 @@ const std::vector<mutant>& all_mutants() {
   static const std::vector<mutant> all = [] {
     std::vector<mutant> made;
     for (const auto& part : {mutants_of_spin(), mutants_of_d_mcs(), mutants_of_rma_mcs(),
-                             mutants_of_fompi_rw(), mutants_of_rma_rw(), handmade_mutants()})
+                             mutants_of_alock(), mutants_of_fompi_rw(), mutants_of_rma_rw(),
+                             mutants_of_mcs_rw_rp(), mutants_of_mcs_rw_wp(), handmade_mutants()})
       made.insert(made.end(), part.begin(), part.end());
     return made;
   }();

@@ -1,8 +1,11 @@
 // The locks as a list, for programs that treat them all alike: the bench, the tests, the checker.
 #pragma once
 
+#include "lockflight/lock/alock.hpp"
 #include "lockflight/lock/d_mcs.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
+#include "lockflight/lock/mcs_rw_rp.hpp"
+#include "lockflight/lock/mcs_rw_wp.hpp"
 #include "lockflight/lock/rma_mcs.hpp"
 #include "lockflight/lock/rma_rw.hpp"
 #include "lockflight/lock/spin.hpp"
@@ -27,6 +30,7 @@ struct families {
 
 /// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline.
 using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>,
-                     family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>>;
+                     family<alock>, family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>,
+                     family<mcs_rw_rp>, family<mcs_rw_wp>>;
 
 }  // namespace lockflight::lock

@@ -1,0 +1,222 @@
+// alock: the asymmetric lock. Those who share the home's node queue with their CPU's atomics, the
+// others through the network, and the heads of the two queues agree by Peterson's algorithm, which
+// needs reads and writes only. So the two kinds of atomics never meet on a cell, and participants
+// on the home's node issue no network operation at all.
+//
+// Source: "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithms 1 to 4.
+//
+// A cohort's tail is also its flag in Peterson's algorithm: not null means that the cohort wants
+// the lock or has it. Inside a cohort the lock is passed on `budget` times; then the cohort sets
+// itself as the victim and so lets the other one in, if that one waits.
+//
+// What differs from the text:
+//   - the head of a cohort looks at the other cohort's tail first, and becomes the victim only if
+//     that is set: without a rival it has the lock after one look;
+//   - swap instead of a loop of compare-and-swaps on the tail;
+//   - whoever leaves looks for a known successor before it tries to reset the tail;
+//   - the cell `budget` holds 0 for "wait" (the paper: -1) and budget + 1 for the rest, so that a
+//     fresh descriptor waits.
+//
+// Order: first come, first served inside a cohort.
+// Fairness bound: while a cohort's head waits, the other cohort is served until its budget ends,
+// and once more if that was before the head had set the victim. Network operations: on the home's
+// node none. From elsewhere, uncontended 1 swap + 1 get to acquire, 1 compare-swap to release;
+// behind a predecessor 1 swap + 1 put, handoff 1 put, and every `remote_budget` handoffs 1 get.
+// Against the other cohort 1 put and 2 gets for each look, with back-off. Waiting for a predecessor
+// is local.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "lockflight/lock/about.hpp"
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::lock {
+
+struct alock_parameters {
+  std::int64_t local_budget = 5;  // section 6.1
+  std::int64_t remote_budget = 20;
+
+  [[nodiscard]] static constexpr auto all() {
+    return std::array{
+        parameter<alock_parameters>{
+            "local_budget", [](auto& p) -> std::int64_t& { return p.local_budget; }, 1,
+            std::int64_t{1} << 32,
+            "acquires in a row on the home's node before the others are let in"},
+        parameter<alock_parameters>{
+            "remote_budget", [](auto& p) -> std::int64_t& { return p.remote_budget; }, 1,
+            std::int64_t{1} << 32,
+            "acquires in a row from other nodes before the home's node is let in"},
+    };
+  }
+};
+
+template <rma::port Port>
+class alock {
+ public:
+  static constexpr facts about{
+      .name = "alock",
+      .what = kind::mutex,
+      .source = "ALock: Asymmetric Lock Primitive for RDMA Systems, section 5",
+      .bytes_home = 24,
+      .bytes_per_node = 0,
+      .bytes_per_participant = 16,
+  };
+  using parameters = alock_parameters;
+
+  /// This lock's words: one line of 64 bytes at the home.
+  struct cells {
+    rma::cpu_cell local_tail;   // the line of the last in the local cohort, or null_ref
+    rma::nic_cell remote_tail;  // the same of the remote cohort
+    rma::plain_cell victim;     // the cohort that lets the other one go first
+
+    static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
+      const auto line = in.take<rma::plain_cell>(rma::line_words).at(home);
+      return {.local_tail = {line.home, line.index},
+              .remote_tail = {line.home, line.index + 1},
+              .victim = line + 2};
+    }
+  };
+
+  /// How often a waiter can be overtaken by those who came later: they are of the other cohort. The
+  /// waiter's cohort serves those ahead of it in turns of a budget, and has to wait before each
+  /// turn, and before the waiter's, for at most two budgets of the other one.
+  [[nodiscard]] static constexpr std::int64_t most_overtaken(const rma::topology& machine,
+                                                             const parameters& set) {
+    const std::int64_t most_ahead = std::max(machine.ranks() - 2, 0);
+    const std::int64_t turns = most_ahead / std::min(set.local_budget, set.remote_budget) + 1;
+    return turns * 2 * std::max(set.local_budget, set.remote_budget);
+  }
+
+  alock(rma::participant<Port>& me, const cells& where, const parameters& set = {})
+      : me_(me),
+        port_(me.port()),
+        cells_(where),
+        local_(me.machine().same_node(where.local_tail.home, me.rank())),
+        whole_budget_(static_cast<rma::word>(local_ ? set.local_budget : set.remote_budget)) {}
+
+  void lock() {
+    line_ = me_.take_line();
+    const rma::word pred = swap_tail(rma::to_word(line_.first));
+    if (pred == rma::null_ref) {
+      budget_ = 0;
+    } else {
+      // Make the predecessor see us.
+      write(rma::line{rma::from_word<rma::plain_cell>(pred)}[next], rma::to_word(line_.first));
+      budget_ = port_.await(line_[budget], rma::differs_from(waits)) - passed;
+      port_.store(line_[budget], waits);
+    }
+    if (budget_ > 0) return;  // passed on inside the cohort
+    compete();
+    budget_ = whole_budget_;
+  }
+
+  /// Takes the lock if both cohorts' tails are null. On the home's node 1 CPU compare-swap and 1
+  /// load; from elsewhere 1 compare-swap and 1 get; to withdraw, what unlock costs.
+  [[nodiscard]] bool try_lock() {
+    line_ = me_.take_line();
+    if (compare_swap_tail(rma::null_ref, rma::to_word(line_.first)) != rma::null_ref) {
+      me_.give_back(line_);
+      return false;
+    }
+    budget_ = whole_budget_;
+    if (other_tail() == rma::null_ref) return true;
+    budget_ = 1;  // the lock is not ours: whoever came behind us must compete for it
+    unlock();
+    return false;
+  }
+
+  void unlock() {
+    rma::word succ = port_.load(line_[next]);
+    if (succ == rma::null_ref) {
+      // This also takes our flag down: it is the release to the other cohort.
+      const rma::word own = rma::to_word(line_.first);
+      if (compare_swap_tail(own, rma::null_ref) == own) {
+        me_.give_back(line_);
+        return;
+      }
+      // Somebody swapped itself in behind us and is about to write its link.
+      succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+    }
+    port_.store(line_[next], rma::null_ref);
+    write(rma::line{rma::from_word<rma::plain_cell>(succ)}[budget], budget_ - 1 + passed);
+    me_.give_back(line_);
+  }
+
+ private:
+  // The words of a line, the paper's descriptor. A free line is all zero (C25).
+  static constexpr std::uint32_t next = 0;    // the line behind ours, or null_ref
+  static constexpr std::uint32_t budget = 1;  // `waits`, or what is left of the budget + `passed`
+  static constexpr rma::word waits = 0;
+  static constexpr rma::word passed = 1;
+
+  // Values of `victim`. Zeroed memory names nobody.
+  static constexpr rma::word local_cohort = 1;
+  static constexpr rma::word remote_cohort = 2;
+
+  /// Algorithm 4, pLock and pReacquire in one: our tail is set, so we are seen to be interested.
+  void compete() {
+    // Whoever sees the other tail null, its own being set, has the lock: the other cohort's head
+    // looks later than it sets its tail, finds ours, and becomes the victim.
+    if (other_tail() == rma::null_ref) return;
+    if (local_) {
+      port_.store(cells_.victim, local_cohort);
+      port_.fence();  // the looks below come after it (C13)
+    } else {
+      rma::put_now(port_, cells_.victim, remote_cohort);  // flushed: the looks come after it
+    }
+    for (rma::backoff b = look_schedule(); !my_turn();) port_.pause(b.next());
+  }
+
+  /// The other cohort is gone or lets us go first. Each alone is reason enough, so it does not
+  /// matter in which order the two are read.
+  [[nodiscard]] bool my_turn() {
+    if (local_)
+      return port_.load(cells_.remote_tail) == rma::null_ref ||
+             port_.load(cells_.victim) != local_cohort;
+    rma::word tail = 0;
+    rma::word victim = 0;
+    port_.get(cells_.local_tail, tail);
+    port_.get(cells_.victim, victim);
+    port_.flush(cells_.victim.home);
+    return tail == rma::null_ref || victim != remote_cohort;
+  }
+
+  /// A look costs the home's node two loads, and the others a round trip.
+  [[nodiscard]] rma::backoff look_schedule() const {
+    return local_ ? rma::backoff::none() : rma::backoff(500, 8'000);
+  }
+
+  // Each cohort's way to the lock's words, and to the descriptors of its own.
+
+  [[nodiscard]] rma::word swap_tail(rma::word own) {
+    return local_ ? port_.cpu_swap(cells_.local_tail, own)
+                  : rma::swap_now(port_, cells_.remote_tail, own);
+  }
+  [[nodiscard]] rma::word compare_swap_tail(rma::word expected, rma::word desired) {
+    return local_ ? port_.cpu_compare_swap(cells_.local_tail, expected, desired)
+                  : rma::compare_swap_now(port_, cells_.remote_tail, expected, desired);
+  }
+  [[nodiscard]] rma::word other_tail() {
+    return local_ ? port_.load(cells_.remote_tail) : rma::get_now(port_, cells_.local_tail);
+  }
+  // Flushed, else whoever waits for it may wait for as long as we flush nothing else.
+  void write(rma::plain_cell to, rma::word value) {
+    if (local_)
+      port_.store(to, value);
+    else
+      rma::put_now(port_, to, value);
+  }
+
+  rma::participant<Port>& me_;
+  Port& port_;
+  cells cells_;
+  bool local_;              // which cohort we are in
+  rma::word whole_budget_;  // of our cohort
+  rma::word budget_ = 0;    // acquires that the cohort has left, this one included
+  rma::line line_;
+};
+
+}  // namespace lockflight::lock
