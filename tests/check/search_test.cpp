@@ -117,7 +117,15 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"mcs-rw-wp",         1, 2, 0, 0, 1, "3",      0, "",   {}, 50650, 96803},
     pinned{"mcs-rw-wp",         3, 0, 0, 0, 1, "3",      0, "",   {}, 4005, 7146},
     pinned{"mcs-rw-wp",         1, 0, 1, 1, 1, "3",      0, "",   {}, 2276, 4140},
-    pinned{"mcs-rw-wp",         2, 0, 0, 1, 1, "3",      0, "",   {}, 3301, 5980}));
+    pinned{"mcs-rw-wp",         2, 0, 0, 1, 1, "3",      0, "",   {}, 3301, 5980},
+    pinned{"mcs-rw-fair",       1, 1, 0, 0, 2, "2",      0, "",   {}, 11211, 22848},
+    pinned{"mcs-rw-fair",       0, 2, 0, 0, 2, "2",      0, "",   {}, 89869, 155222},
+    pinned{"mcs-rw-fair",       2, 1, 0, 0, 1, "3x1",    0, "",   {}, 23099, 65044},
+    pinned{"mcs-rw-fair",       1, 2, 0, 0, 1, "3",      0, "",   {}, 52144, 121788},
+    pinned{"mcs-rw-fair",       3, 0, 0, 0, 1, "3",      0, "",   {}, 23134, 65117},
+    pinned{"mcs-rw-fair",       1, 0, 1, 1, 1, "3",      0, "",   {}, 5824, 14445},
+    pinned{"mcs-rw-fair",       2, 0, 0, 1, 1, "3",      0, "",   {}, 8326, 21071},
+    pinned{"mcs-rw-fair",       1, 1, 1, 1, 1, "2x2",    0, "",   {}, 162863, 555133}));
 // clang-format on
 
 TEST(search, going_back_by_copies_and_by_running_again_agree) {

@@ -20,8 +20,8 @@ using rma::topology;
 
 TEST(operation_counts, pins_every_lock) {
   const std::set<std::string_view> pinned{
-      "spin",     "spin-backoff",     "d-mcs",  "rma-mcs",   "alock",
-      "fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp"};
+      "spin",   "spin-backoff", "d-mcs",     "rma-mcs",    "alock", "fompi-rw", "fompi-rw-backoff",
+      "rma-rw", "mcs-rw-rp",    "mcs-rw-wp", "mcs-rw-fair"};
   std::set<std::string_view> all;
   lock::all::for_each(
       [&]<class Family>(Family) { all.insert(Family::template on<counted_port>::about.name); });

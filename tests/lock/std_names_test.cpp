@@ -40,6 +40,7 @@ static_assert(is_rw<lock::fompi_rw_backoff>);
 static_assert(is_rw<lock::rma_rw>);
 static_assert(is_rw<lock::mcs_rw_rp>);
 static_assert(is_rw<lock::mcs_rw_wp>);
+static_assert(is_rw<lock::mcs_rw_fair>);
 static_assert(is_mutex<baseline::pthread_mutex>);
 static_assert(is_rw<baseline::pthread_rwlock>);
 static_assert(is_mutex<mutex>);
@@ -283,9 +284,10 @@ TEST(std_names, create_makes_every_lock) {
     auto g = lock::create<lock::rma_rw>(me, {.t_dc = 1});
     auto h = lock::create<lock::mcs_rw_rp>(me);
     auto i = lock::create<lock::mcs_rw_wp>(me);
+    auto k = lock::create<lock::mcs_rw_fair>(me);
     auto j = lock::create<lock::alock>(me, {.local_budget = 1});
     require(used() > before, "locks take their words from the participant's layout");
-    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j);
+    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k);
     static_assert(std::is_base_of_v<lock::rma_rw<port>, decltype(g)>);
   });
 }

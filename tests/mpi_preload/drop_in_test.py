@@ -31,7 +31,7 @@ class Standard(unittest.TestCase):
 
     def test_two_ranks_every_lock(self):
         for lock in ["spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "fompi-rw",
-                     "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp"]:
+                     "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp", "mcs-rw-fair"]:
             with self.subTest(lock):
                 self.holds(2, lock)
 

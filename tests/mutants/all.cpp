@@ -74,9 +74,10 @@ check::request request_of(const std::string& bound) {
 const std::vector<mutant>& all_mutants() {
   static const std::vector<mutant> all = [] {
     std::vector<mutant> made;
-    for (const auto& part : {mutants_of_spin(), mutants_of_d_mcs(), mutants_of_rma_mcs(),
-                             mutants_of_alock(), mutants_of_fompi_rw(), mutants_of_rma_rw(),
-                             mutants_of_mcs_rw_rp(), mutants_of_mcs_rw_wp(), handmade_mutants()})
+    for (const auto& part :
+         {mutants_of_spin(), mutants_of_d_mcs(), mutants_of_rma_mcs(), mutants_of_alock(),
+          mutants_of_fompi_rw(), mutants_of_rma_rw(), mutants_of_mcs_rw_rp(),
+          mutants_of_mcs_rw_wp(), mutants_of_mcs_rw_fair(), handmade_mutants()})
       made.insert(made.end(), part.begin(), part.end());
     return made;
   }();

@@ -34,6 +34,7 @@ inline void PrintTo(const mutant& m, std::ostream* out) { *out << m.name; }
 [[nodiscard]] std::vector<mutant> mutants_of_rma_rw();
 [[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_rp();
 [[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_wp();
+[[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_fair();
 [[nodiscard]] std::vector<mutant> handmade_mutants();
 
 /// All of them.

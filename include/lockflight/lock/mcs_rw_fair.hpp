@@ -1,0 +1,288 @@
+// mcs-rw-fair: the fair MCS reader-writer lock. Readers and writers stand in one queue; neighbours
+// that read are in together.
+//
+// Source: Mellor-Crummey and Scott, "Scalable Reader-Writer Synchronization for Shared-Memory
+// Multiprocessors" (PPoPP 1991), section 3, the fair lock: `class`, `next`, `blocked` and
+// `successor_class` in each queue node, `reader_count` and `next_writer` in the lock.
+//
+// What differs from the text, each mend marked at its site:
+//   F1  "a writer waits" is a flag in the word that counts the readers, so that exactly one reader,
+//       the one that leaves the word with the flag alone, wakes it. (The text decides by two words,
+//       the count and `next_writer`, and was corrected since: between the looks at them readers and
+//       another writer may come.)
+//   F2  the class of a node is in the reference to it, so that nobody reads it over the network;
+//   F3  a node is plain memory, which no NIC may read-modify-write: where the text has a
+//       compare-and-swap on `blocked` and `successor_class` together, a reader announces itself in
+//       `successor_class`, looks at `blocked`, and says in its link what it saw;
+//   F4  a reader without a reader before or behind it is not counted: whoever reads behind it
+//   counts
+//       it too. Alone it needs the queue's tail only;
+//   F5  try_lock_shared, which the paper has not, counts itself beside the queue.
+//
+// Order: first come, first served; readers that stand next to each other are in together.
+// Fairness bound: overtaken by nobody once the swap on the tail has taken effect, but by attempts
+// (try_lock_shared) that come while readers are in.
+// Network operations, uncontended: shared 1 swap + 1 compare-swap; exclusive 1 swap + 1
+// compare-swap, then 1 add + 1 compare-swap. Handoff between writers 1 put. A reader beside a
+// reader: 1 swap, 2 puts, 1 get, 1 add, then at most 1 compare-swap and 1 fetch-add. Waiting is
+// local.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lockflight/lock/about.hpp"
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::lock {
+
+struct mcs_rw_fair_parameters {
+  [[nodiscard]] static constexpr std::array<parameter<mcs_rw_fair_parameters>, 0> all() {
+    return {};
+  }
+};
+
+template <rma::port Port>
+class mcs_rw_fair {
+ public:
+  static constexpr facts about{
+      .name = "mcs-rw-fair",
+      .what = kind::rw,
+      .source = "Mellor-Crummey and Scott 1991, the fair lock, corrected",
+      .bytes_home = 24,
+      .bytes_per_node = 0,
+      .bytes_per_participant = 24,
+  };
+  using parameters = mcs_rw_fair_parameters;
+
+  /// This lock's words, all at the home.
+  struct cells {
+    rma::nic_cell tail;           // the last in the queue, or null_ref
+    rma::nic_cell state;          // reader_count | a writer waits for the readers, or is in (F1)
+    rma::plain_cell next_writer;  // the writer that waits for the readers
+
+    static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
+      const auto words = in.take<rma::nic_cell>(2).at(home);
+      return {words, words + 1, in.take<rma::plain_cell>(1).at(home)};
+    }
+  };
+
+  mcs_rw_fair(rma::participant<Port>& me, const cells& where, const parameters& = {})
+      : me_(me), port_(me.port()), cells_(where) {}
+
+  // ---- readers ----
+
+  void lock_shared() {
+    line_ = me_.take_line();
+    in_queue_ = true;
+    port_.store(line_[blocked], waits);  // visible before the swap publishes the line (C12)
+    const rma::word pred = rma::swap_now(port_, cells_.tail, own());
+    if (pred == rma::null_ref) {
+      be_in(uncounted);
+    } else if (is_writer(pred)) {
+      write(pred, next, own());
+      counted_ = port_.await(line_[blocked], rma::differs_from(waits)) == counted;
+    } else {
+      join(pred);
+    }
+    // A reader that came behind us while we waited saw that we did, and waits for us.
+    if (port_.load(line_[successor_class]) == a_reader) let_in_behind();
+  }
+
+  /// Enters unless a writer is in or waits for the readers that are. 1 compare-swap, more if
+  /// readers come and go meanwhile.
+  [[nodiscard]] bool try_lock_shared() {
+    // F5: a writer that is in has its flag set, and one that comes later finds us counted.
+    for (rma::word state = 0; (state & writer) == 0; port_.pause(0)) {
+      const rma::word seen = rma::compare_swap_now(port_, cells_.state, state, state + reader);
+      if (seen == state) {
+        in_queue_ = false;
+        return true;
+      }
+      state = seen;
+    }
+    return false;
+  }
+
+  void unlock_shared() {
+    if (!in_queue_) return depart();
+    rma::word succ = port_.load(line_[next]);
+    if (succ == rma::null_ref) {
+      if (rma::compare_swap_now(port_, cells_.tail, own(), rma::null_ref) == own()) {
+        give_line_back();
+        if (counted_) depart();
+        return;
+      }
+      // Somebody swapped itself in behind us and is about to write its link.
+      succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+    }
+    give_line_back();
+    if (!is_writer(succ))
+      depart();  // F4: with a reader behind us we are counted
+    else
+      next_is(succ, counted_ ? reader : 0);
+  }
+
+  // ---- writers ----
+
+  void lock() {
+    line_ = me_.take_line();
+    const rma::word pred = rma::swap_now(port_, cells_.tail, own() + of_writer);
+    if (pred == rma::null_ref && take_free_state()) return;
+
+    // Who must wake us does not know us yet, and sees `blocked` as we leave it here (C12).
+    port_.store(line_[blocked], waits);
+    if (pred == rma::null_ref)
+      next_is(own() + of_writer, 0);
+    else
+      write(pred, next, own() + of_writer);
+    port_.await(line_[blocked], rma::differs_from(waits));
+  }
+
+  /// Takes the lock if nobody is in the queue and no reader is counted. 2 compare-swaps.
+  [[nodiscard]] bool try_lock() {
+    line_ = me_.take_line();
+    if (rma::compare_swap_now(port_, cells_.tail, rma::null_ref, own() + of_writer) !=
+        rma::null_ref) {
+      me_.give_back(line_);
+      return false;
+    }
+    if (take_free_state()) return true;
+    leave_queue(port_.load(line_[next]));
+    return false;
+  }
+
+  void unlock() {
+    const rma::word succ = port_.load(line_[next]);
+    if (succ != rma::null_ref && is_writer(succ)) {
+      give_line_back();
+      write(succ, blocked, uncounted);  // the flag is its flag now
+      return;
+    }
+    // Completed before anybody else can have the lock: the flag must be ours alone.
+    add_now(0 - writer);
+    leave_queue(succ);
+  }
+
+ private:
+  // The words of a line. A free line is all zero (C25).
+  static constexpr std::uint32_t next = 0;     // the node behind us, or null_ref
+  static constexpr std::uint32_t blocked = 1;  // `waits`, or how we are in
+  static constexpr std::uint32_t successor_class =
+      2;  // `a_reader` once one has come behind a reader
+  static constexpr rma::word waits = 1;
+  static constexpr rma::word uncounted = 2;  // in, and not in reader_count (F4)
+  static constexpr rma::word counted = 3;
+  static constexpr rma::word a_reader = 1;
+
+  // A reference to a node says its class (F2), and in a reader's link whether it waits for its
+  // predecessor to let it in (F3): lines begin at multiples of 8 words.
+  static constexpr rma::word of_writer = 1;
+  static constexpr rma::word of_waiting_reader = 2;
+  static constexpr rma::word tags = rma::line_words - 1;
+  [[nodiscard]] static constexpr bool is_writer(rma::word node) { return (node & of_writer) != 0; }
+
+  // The state.
+  static constexpr rma::word writer = 1;
+  static constexpr rma::word reader = 2;  // the bits above count the readers
+
+  [[nodiscard]] rma::word own() const { return rma::to_word(line_.first); }
+
+  [[nodiscard]] bool take_free_state() {
+    return rma::compare_swap_now(port_, cells_.state, 0, writer) == 0;
+  }
+
+  // Behind a reader: in at once if it is in, else let in by it (F3). Until our link is written it
+  // does not go away, and its line stays what it is.
+  void join(rma::word pred) {
+    // Flushed before the look: a predecessor that we see waiting sees us when it does not any more.
+    write(pred, successor_class, a_reader);
+    const rma::word how = rma::get_now(port_, word_of(pred, blocked));
+    if (how == waits) {
+      write(pred, next, own() + of_waiting_reader);
+      port_.await(line_[blocked], rma::differs_from(waits));
+      counted_ = true;
+      return;
+    }
+    // Before the link, since the predecessor subtracts itself when it has read that.
+    add_now(how == uncounted ? 2 * reader : reader);
+    write(pred, next, own());
+    be_in(counted);
+  }
+
+  // In, without having been let in by anybody.
+  void be_in(rma::word how) {
+    counted_ = how == counted;
+    port_.store(line_[blocked], how);
+    port_.fence();  // whoever comes behind us sees this, or we see it (C13)
+  }
+
+  // A reader is behind us. If it saw us wait, it is ours to let in; else it is in, and counted us.
+  void let_in_behind() {
+    const rma::word succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+    if ((succ & of_waiting_reader) != 0) {
+      // Flushed before it is let in: it may leave at once, and subtracts itself.
+      add_now(counted_ ? reader : 2 * reader);
+      write(succ, blocked, counted);
+    }
+    counted_ = true;
+  }
+
+  // A counted reader leaves. F1: the last one lets the waiting writer in, if there is one.
+  void depart() {
+    if (rma::fetch_add_now(port_, cells_.state, 0 - reader) == reader + writer)
+      write(rma::get_now(port_, cells_.next_writer), blocked, uncounted);
+  }
+
+  // F1: all readers before this writer are in, counted or gone; `leaving` of the count goes with
+  // this operation. Whoever leaves the flag alone in the state lets the writer in.
+  void next_is(rma::word node, rma::word leaving) {
+    // Flushed before the flag is set: whoever sees the flag reads it.
+    rma::put_now(port_, cells_.next_writer, node);
+    if (rma::fetch_add_now(port_, cells_.state, writer - leaving) == leaving)
+      write(node, blocked, uncounted);
+  }
+
+  // A writer that has not the lock any more, or never had it, lets the next one have its turn.
+  void leave_queue(rma::word succ) {
+    const rma::word node = own() + of_writer;
+    if (succ == rma::null_ref) {
+      if (rma::compare_swap_now(port_, cells_.tail, node, rma::null_ref) == node)
+        return give_line_back();
+      // Somebody swapped itself in behind us and is about to write its link.
+      succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+    }
+    give_line_back();
+    if (is_writer(succ))
+      next_is(succ, 0);
+    else
+      write(succ, blocked, uncounted);
+  }
+
+  /// Nobody knows our line any more: the one behind us has written its link, or there is none.
+  void give_line_back() {
+    for (const std::uint32_t word : {next, blocked, successor_class}) port_.store(line_[word], 0);
+    me_.give_back(line_);
+  }
+
+  [[nodiscard]] static constexpr rma::plain_cell word_of(rma::word node, std::uint32_t word) {
+    return rma::line{rma::from_word<rma::plain_cell>(node & ~tags)}[word];
+  }
+  // Flushed, else whoever waits for it may wait for as long as we flush nothing else.
+  void write(rma::word node, std::uint32_t word, rma::word value) {
+    rma::put_now(port_, word_of(node, word), value);
+  }
+  void add_now(rma::word value) {
+    port_.add(cells_.state, value);
+    port_.flush(cells_.state.home);
+  }
+
+  rma::participant<Port>& me_;
+  Port& port_;
+  cells cells_;
+  rma::line line_;
+  bool in_queue_ = true;  // else in beside the queue (F5)
+  bool counted_ = false;  // F4
+};
+
+}  // namespace lockflight::lock
