@@ -43,12 +43,12 @@ void warn(const std::string& text) {
   return 0;
 }
 
-/// The SCC paper's modes (section 4.1). GBH lets readers pass writers, hence two of them.
+/// The SCC paper's modes (section 4.1), each by the lock that is made for it.
 constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
     {"full-support", default_scheme},
-    {"fair", "rma-rw"},
-    {"reader-precedence", "fompi-rw-backoff"},
-    {"writer-precedence", "d-mcs"},
+    {"fair", "mcs-rw-fair"},
+    {"reader-precedence", "mcs-rw-rp"},
+    {"writer-precedence", "mcs-rw-wp"},
 }};
 
 [[nodiscard]] std::string value_in(MPI_Info info, const char* key) {

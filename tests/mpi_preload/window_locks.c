@@ -187,6 +187,34 @@ static void says_its_lock(MPI_Win win, const char* expected) {
   }
 }
 
+/* The SCC paper's names for what a lock prefers choose one and can be read back. */
+static void sync_modes(void) {
+  static const char* const modes[][2] = {{"writer-precedence", "mcs-rw-wp"},
+                                         {"reader-precedence", "mcs-rw-rp"},
+                                         {"fair", "mcs-rw-fair"},
+                                         {"full-support", "fompi-rw-backoff"}};
+  for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); ++i) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "passive_sync_mode", modes[i][0]);
+    void* base = NULL;
+    MPI_Win win;
+    MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &base, &win);
+    MPI_Info_free(&info);
+    MPI_Win_get_info(win, &info);
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
+    REQUIRE(found && strcmp(value, modes[i][1]) == 0);
+    MPI_Info_get(info, "passive_sync_mode", MPI_MAX_INFO_VAL, value, &found);
+    REQUIRE(found && strcmp(value, modes[i][0]) == 0);
+    MPI_Info_free(&info);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Win_unlock(0, win);
+    MPI_Win_free(&win);
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -206,7 +234,10 @@ int main(int argc, char** argv) {
   MPI_Win_allocate(bytes, unit, info, MPI_COMM_WORLD, &base, &win);
   memset(base, 0, (size_t)bytes);
   MPI_Win_fence(0, win);
-  if (*lock != '\0') says_its_lock(win, lock);
+  if (*lock != '\0')
+    says_its_lock(win, lock);
+  else
+    sync_modes();
   misuse(win);
   nocheck(win);
   excludes(win, base);
