@@ -8,7 +8,7 @@
  *   shared-data     the same; who shares gets the counter, the others add 1 to it
  *   readers         all locks of rank 0 are shared
  *   lock_all        MPI_Win_lock_all, MPI_Win_unlock_all
- *   never           no lock: puts and fences
+ *   never           no lock: each puts 8 KiB into the next rank and fences, as halos are exchanged
  *
  * Prints one number, and fails if an addition was lost.
  */
@@ -21,6 +21,8 @@
 static uint64_t* counter;
 static MPI_Win win;
 static uint64_t additions = 0;
+static int next = 0;
+enum { halo_words = 1024 };
 
 static void lock_and_unlock(int type) {
   MPI_Win_lock(type, 0, 0, win);
@@ -66,8 +68,8 @@ static void lock_all(void) {
 }
 
 static void never(void) {
-  static const uint64_t value = 1;
-  MPI_Put(&value, 1, MPI_UINT64_T, 0, 1, 1, MPI_UINT64_T, win);
+  static const uint64_t halo[halo_words];
+  MPI_Put(halo, halo_words, MPI_UINT64_T, next, halo_words, halo_words, MPI_UINT64_T, win);
   MPI_Win_fence(0, win);
 }
 
@@ -97,10 +99,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   int rank = 0;
+  int ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Win_allocate(2 * sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
-                   &win);
-  counter[0] = counter[1] = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  next = (rank + 1) % ranks;
+  MPI_Win_allocate(2 * halo_words * sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL,
+                   MPI_COMM_WORLD, &counter, &win);
+  counter[0] = 0;
   MPI_Win_fence(0, win);
   uint64_t times = 0;
   const double begun = MPI_Wtime();

@@ -8,9 +8,16 @@ namespace {
 
 namespace preload = lockflight::mpi_preload;
 using preload::beneath;
+using preload::mpi_calls;
 
-int noted(MPI_Win win, int target, int begun) {
-  if (begun != MPI_SUCCESS) return begun;
+/// Begins an operation by MPI's own call, and notes it for the next unlock. A program that never
+/// locks pays a look at one variable.
+template <class Call, class... Arguments>
+[[gnu::always_inline]] inline int noted(MPI_Win win, int target, Call mpi_calls::*call,
+                                        Arguments... arguments) {
+  const int begun = (beneath().*call)(arguments...);
+  if (!preload::anything_locked.load(std::memory_order_relaxed) || begun != MPI_SUCCESS)
+    return begun;
   if (preload::window* const ours = preload::find(win)) ours->note_operation(target);
   return begun;
 }
@@ -18,63 +25,56 @@ int noted(MPI_Win win, int target, int begun) {
 }  // namespace
 
 // Most exist with counts of two types (MPI 4).
-#define LOCKFLIGHT_COUNTED_CALLS(suffix, count)                                                   \
-  LOCKFLIGHT_STAND_IN(Put##suffix)                                                                \
-  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,         \
-   MPI_Datatype target_type, MPI_Win win) {                                                       \
-    return noted(win, target,                                                                     \
-                 beneath().Put##suffix(from, n, type, target, at, target_n, target_type, win));   \
-  }                                                                                               \
-  LOCKFLIGHT_STAND_IN(Get##suffix)                                                                \
-  (void* to, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,                 \
-   MPI_Datatype target_type, MPI_Win win) {                                                       \
-    return noted(win, target,                                                                     \
-                 beneath().Get##suffix(to, n, type, target, at, target_n, target_type, win));     \
-  }                                                                                               \
-  LOCKFLIGHT_STAND_IN(Accumulate##suffix)                                                         \
-  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,         \
-   MPI_Datatype target_type, MPI_Op op, MPI_Win win) {                                            \
-    return noted(                                                                                 \
-        win, target,                                                                              \
-        beneath().Accumulate##suffix(from, n, type, target, at, target_n, target_type, op, win)); \
-  }                                                                                               \
-  LOCKFLIGHT_STAND_IN(Get_accumulate##suffix)                                                     \
-  (const void* from, count n, MPI_Datatype type, void* before, count before_n,                    \
-   MPI_Datatype before_type, int target, MPI_Aint at, count target_n, MPI_Datatype target_type,   \
-   MPI_Op op, MPI_Win win) {                                                                      \
-    return noted(win, target,                                                                     \
-                 beneath().Get_accumulate##suffix(from, n, type, before, before_n, before_type,   \
-                                                  target, at, target_n, target_type, op, win));   \
-  }                                                                                               \
-  LOCKFLIGHT_STAND_IN(Rput##suffix)                                                               \
-  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,         \
-   MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {                                 \
-    return noted(                                                                                 \
-        win, target,                                                                              \
-        beneath().Rput##suffix(from, n, type, target, at, target_n, target_type, win, request));  \
-  }                                                                                               \
-  LOCKFLIGHT_STAND_IN(Rget##suffix)                                                               \
-  (void* to, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,                 \
-   MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {                                 \
-    return noted(                                                                                 \
-        win, target,                                                                              \
-        beneath().Rget##suffix(to, n, type, target, at, target_n, target_type, win, request));    \
-  }                                                                                               \
-  LOCKFLIGHT_STAND_IN(Raccumulate##suffix)                                                        \
-  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,         \
-   MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {                      \
-    return noted(win, target,                                                                     \
-                 beneath().Raccumulate##suffix(from, n, type, target, at, target_n, target_type,  \
-                                               op, win, request));                                \
-  }                                                                                               \
-  LOCKFLIGHT_STAND_IN(Rget_accumulate##suffix)                                                    \
-  (const void* from, count n, MPI_Datatype type, void* before, count before_n,                    \
-   MPI_Datatype before_type, int target, MPI_Aint at, count target_n, MPI_Datatype target_type,   \
-   MPI_Op op, MPI_Win win, MPI_Request* request) {                                                \
-    return noted(                                                                                 \
-        win, target,                                                                              \
-        beneath().Rget_accumulate##suffix(from, n, type, before, before_n, before_type, target,   \
-                                          at, target_n, target_type, op, win, request));          \
+#define LOCKFLIGHT_COUNTED_CALLS(suffix, count)                                                    \
+  LOCKFLIGHT_STAND_IN(Put##suffix)                                                                 \
+  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,          \
+   MPI_Datatype target_type, MPI_Win win) {                                                        \
+    return noted(win, target, &mpi_calls::Put##suffix, from, n, type, target, at, target_n,        \
+                 target_type, win);                                                                \
+  }                                                                                                \
+  LOCKFLIGHT_STAND_IN(Get##suffix)                                                                 \
+  (void* to, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,                  \
+   MPI_Datatype target_type, MPI_Win win) {                                                        \
+    return noted(win, target, &mpi_calls::Get##suffix, to, n, type, target, at, target_n,          \
+                 target_type, win);                                                                \
+  }                                                                                                \
+  LOCKFLIGHT_STAND_IN(Accumulate##suffix)                                                          \
+  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,          \
+   MPI_Datatype target_type, MPI_Op op, MPI_Win win) {                                             \
+    return noted(win, target, &mpi_calls::Accumulate##suffix, from, n, type, target, at, target_n, \
+                 target_type, op, win);                                                            \
+  }                                                                                                \
+  LOCKFLIGHT_STAND_IN(Get_accumulate##suffix)                                                      \
+  (const void* from, count n, MPI_Datatype type, void* before, count before_n,                     \
+   MPI_Datatype before_type, int target, MPI_Aint at, count target_n, MPI_Datatype target_type,    \
+   MPI_Op op, MPI_Win win) {                                                                       \
+    return noted(win, target, &mpi_calls::Get_accumulate##suffix, from, n, type, before, before_n, \
+                 before_type, target, at, target_n, target_type, op, win);                         \
+  }                                                                                                \
+  LOCKFLIGHT_STAND_IN(Rput##suffix)                                                                \
+  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,          \
+   MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {                                  \
+    return noted(win, target, &mpi_calls::Rput##suffix, from, n, type, target, at, target_n,       \
+                 target_type, win, request);                                                       \
+  }                                                                                                \
+  LOCKFLIGHT_STAND_IN(Rget##suffix)                                                                \
+  (void* to, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,                  \
+   MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {                                  \
+    return noted(win, target, &mpi_calls::Rget##suffix, to, n, type, target, at, target_n,         \
+                 target_type, win, request);                                                       \
+  }                                                                                                \
+  LOCKFLIGHT_STAND_IN(Raccumulate##suffix)                                                         \
+  (const void* from, count n, MPI_Datatype type, int target, MPI_Aint at, count target_n,          \
+   MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {                       \
+    return noted(win, target, &mpi_calls::Raccumulate##suffix, from, n, type, target, at,          \
+                 target_n, target_type, op, win, request);                                         \
+  }                                                                                                \
+  LOCKFLIGHT_STAND_IN(Rget_accumulate##suffix)                                                     \
+  (const void* from, count n, MPI_Datatype type, void* before, count before_n,                     \
+   MPI_Datatype before_type, int target, MPI_Aint at, count target_n, MPI_Datatype target_type,    \
+   MPI_Op op, MPI_Win win, MPI_Request* request) {                                                 \
+    return noted(win, target, &mpi_calls::Rget_accumulate##suffix, from, n, type, before,          \
+                 before_n, before_type, target, at, target_n, target_type, op, win, request);      \
   }
 
 extern "C" {
@@ -87,14 +87,14 @@ LOCKFLIGHT_COUNTED_CALLS(_c, MPI_Count)
 LOCKFLIGHT_STAND_IN(Fetch_and_op)
 (const void* from, void* before, MPI_Datatype type, int target, MPI_Aint at, MPI_Op op,
  MPI_Win win) {
-  return noted(win, target, beneath().Fetch_and_op(from, before, type, target, at, op, win));
+  return noted(win, target, &mpi_calls::Fetch_and_op, from, before, type, target, at, op, win);
 }
 
 LOCKFLIGHT_STAND_IN(Compare_and_swap)
 (const void* from, const void* expected, void* before, MPI_Datatype type, int target, MPI_Aint at,
  MPI_Win win) {
-  return noted(win, target,
-               beneath().Compare_and_swap(from, expected, before, type, target, at, win));
+  return noted(win, target, &mpi_calls::Compare_and_swap, from, expected, before, type, target, at,
+               win);
 }
 
 LOCKFLIGHT_STAND_IN(Win_flush)(int target, MPI_Win win) {

@@ -20,12 +20,21 @@ namespace {
 struct list {
   std::shared_mutex guard;
   std::vector<std::pair<MPI_Win, std::unique_ptr<window>>> windows;
-  std::atomic<std::uint64_t> changes{1};
 };
 list& all() {
   static list those;
   return those;
 }
+
+// How often the list has changed, and what a thread found in it when it had changed so often.
+constinit std::atomic<std::uint64_t> changes{1};
+struct found {
+  MPI_Win win;
+  window* is;
+  std::uint64_t as_of;
+};
+// Reached without a call: this library is loaded with the program (preloaded or linked).
+[[gnu::tls_model("initial-exec")]] constinit thread_local found last{};
 
 // Windows that our fabric makes for itself come through the same calls.
 thread_local bool at_work = false;
@@ -52,17 +61,11 @@ class work {
 
 // Every put comes through here: each thread remembers what it found last.
 window* find(MPI_Win win) {
-  struct found {
-    MPI_Win win = MPI_WIN_NULL;
-    window* is = nullptr;
-    std::uint64_t as_of = 0;
-  };
-  thread_local found last;
-  list& those = all();
-  const std::uint64_t now = those.changes.load(std::memory_order_acquire);
+  const std::uint64_t now = changes.load(std::memory_order_acquire);
   if (last.as_of == now && last.win == win) [[likely]]
     return last.is;
 
+  list& those = all();
   const std::shared_lock look(those.guard);
   const auto at = std::find_if(those.windows.begin(), those.windows.end(),
                                [win](const auto& one) { return one.first == win; });
@@ -78,7 +81,7 @@ void adopt(MPI_Win win, MPI_Comm group, MPI_Info info) {
     list& those = all();
     const std::unique_lock change(those.guard);
     those.windows.emplace_back(win, std::move(made));
-    those.changes.fetch_add(1, std::memory_order_release);
+    changes.fetch_add(1, std::memory_order_release);
   } catch (const std::exception& e) {
     int rank = 0;
     PMPI_Comm_rank(group, &rank);
@@ -97,7 +100,7 @@ void forget(MPI_Win win) {
     if (at == those.windows.end()) return;
     gone = std::move(at->second);
     those.windows.erase(at);
-    those.changes.fetch_add(1, std::memory_order_release);
+    changes.fetch_add(1, std::memory_order_release);
   }
   const work ours;
   if (environment().statistics) keep_for_the_end(gone->summary());
@@ -110,7 +113,7 @@ void forget_all() {
   // Freeing is collective, and so is summing up; not even that all have these windows is sure here.
   for (auto& one : those.windows) static_cast<void>(one.second.release());
   those.windows.clear();
-  those.changes.fetch_add(1, std::memory_order_release);
+  changes.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace lockflight::mpi_preload

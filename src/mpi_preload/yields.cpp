@@ -6,7 +6,8 @@
 namespace lockflight::mpi_preload {
 namespace {
 
-thread_local bool skip_next = false;
+// Reached without a call: this library is loaded with the program (preloaded or linked).
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool skip_next = false;
 
 }  // namespace
 
