@@ -62,7 +62,8 @@ static void create_is_refused(lockflight_participant* me) {
   struct lockflight_lock_options options = {.name = "pthread-mutex"};
   /* Needs memory that is the process's own: not on MPI. */
   REFUSED(lockflight_mutex_create(me, &options, &mutex), LOCKFLIGHT_UNKNOWN,
-          "(accepted: spin, spin-backoff, d-mcs, rma-mcs, fompi-rw, fompi-rw-backoff, rma-rw)");
+          "lock 'pthread-mutex' (accepted: spin, spin-backoff, d-mcs, rma-mcs, ");
+  REQUIRE(strstr(lockflight_last_error(), "pthread-rwlock") == NULL);
   options.name = "spin";
   REFUSED(lockflight_shared_mutex_create(me, &options, &shared), LOCKFLIGHT_WRONG_KIND, "'spin'");
   options.parameters = "x=1";
@@ -159,9 +160,9 @@ static void waiting_serves_mpi(lockflight_participant* me) {
 /* ---- participants ---- */
 
 static void every_lock(const struct lockflight_config* config, int rounds) {
-  static const char* const mutexes[] = {"spin",     "spin-backoff",     "d-mcs", "rma-mcs",
-                                        "fompi-rw", "fompi-rw-backoff", "rma-rw"};
-  static const char* const shared[] = {"fompi-rw", "fompi-rw-backoff", "rma-rw"};
+  static const char* const mutexes[] = {"spin", "spin-backoff", "d-mcs", "rma-mcs", "alock"};
+  static const char* const shared[] = {"fompi-rw",  "fompi-rw-backoff", "rma-rw",
+                                       "mcs-rw-rp", "mcs-rw-wp",        "mcs-rw-fair"};
   lockflight_participant* me;
   lockflight_mutex* held;
   FINE(lockflight_join_mpi(MPI_COMM_WORLD, config, &me));

@@ -3,16 +3,30 @@
 
 #include <array>
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "capi/support.hpp"
 #include "lock/subjects.hpp"
+#include "lockflight/lock/all.hpp"
 
 namespace lockflight::test {
 namespace {
 
 constexpr int ranks = 4;
 constexpr std::uint64_t rounds = under_sanitizer ? 100 : 500;
+
+/// Of the lock table and the baselines.
+std::vector<std::string> locks_that(bool share) {
+  std::vector<std::string> names;
+  lock::all::for_each([&]<template <class> class Lock>(lock::family<Lock>) {
+    const lock::facts& about = Lock<shm::port>::about;
+    if (!share || about.what == lock::kind::rw) names.emplace_back(about.name);
+  });
+  if (!share) names.emplace_back("pthread-mutex");
+  names.emplace_back("pthread-rwlock");
+  return names;
+}
 
 class OnThreadsAndProcesses : public testing::TestWithParam<bool> {
  protected:
@@ -47,10 +61,9 @@ void require_whole(lockflight_words* pair) {
 }
 
 TEST_P(OnThreadsAndProcesses, EveryLockExcludes) {
-  for (const char* name : {"spin", "spin-backoff", "d-mcs", "rma-mcs", "fompi-rw",
-                           "fompi-rw-backoff", "rma-rw", "pthread-mutex", "pthread-rwlock"}) {
-    SCOPED_TRACE(name);
-    run(config("2x2"), [name](lockflight_participant* me) {
+  for (const std::string& of : locks_that(/*share=*/false)) {
+    SCOPED_TRACE(of);
+    run(config("2x2"), [name = of.c_str()](lockflight_participant* me) {
       lockflight_mutex* mutex = nullptr;
       lockflight_words* pair = nullptr;
       const lockflight_lock_options options{.name = name, .home = ranks - 1};
@@ -73,9 +86,9 @@ TEST_P(OnThreadsAndProcesses, EveryLockExcludes) {
 }
 
 TEST_P(OnThreadsAndProcesses, EverySharedLockKeepsReadersFromWriters) {
-  for (const char* name : {"fompi-rw", "fompi-rw-backoff", "rma-rw", "pthread-rwlock"}) {
-    SCOPED_TRACE(name);
-    run(config("2x2"), [name](lockflight_participant* me) {
+  for (const std::string& of : locks_that(/*share=*/true)) {
+    SCOPED_TRACE(of);
+    run(config("2x2"), [name = of.c_str()](lockflight_participant* me) {
       lockflight_shared_mutex* mutex = nullptr;
       lockflight_words* pair = nullptr;
       const lockflight_lock_options options{.name = name};
