@@ -2,7 +2,9 @@
 // the function are compiled in a file of their own for each lock (lock.cpp.in).
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,8 @@ namespace lockflight::bench {
 
 struct lock_entry {
   lock_row row;
+  /// How many ranks a lock with these parameters can tell apart.
+  std::int64_t (*most_ranks)(const std::map<std::string, std::int64_t>& set);
   bool excludes = true;  ///< false: no lock at all, for comparison in workload dht
   void (*run_on_shm)(const run_plan&, const run_results&, const std::function<void()>& watch);
 };

@@ -250,6 +250,15 @@ void check_parameters(const request& what, const std::vector<const lock_entry*>&
   }
 }
 
+void check_ranks_of_locks(const request& what, const std::vector<const lock_entry*>& locks) {
+  for (const lock_entry* lock : locks)
+    for (const int procs : what.procs)
+      if (const std::int64_t most = lock->most_ranks(what.set); procs > most)
+        throw refuse(
+            "--procs", std::to_string(procs),
+            fmt::format("1 to {} for {} with these parameters", most, lock->row.about.name));
+}
+
 }  // namespace
 
 rma::topology machine_of(const request& what, int procs) {
@@ -296,6 +305,7 @@ std::vector<job> jobs_of(const request& what) {
   check_levels(what);
   check_amounts(what);
   check_parameters(what, locks);
+  check_ranks_of_locks(what, locks);
   check_extras(what, load);
   std::vector<job> jobs;
   for (const lock_entry* lock : locks)

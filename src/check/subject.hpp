@@ -40,6 +40,7 @@ template <class Parameters>
     for (std::int64_t& t : p.t_l) t = 1;
   if constexpr (requires { p.t_r; }) p.t_r = 2;
   if constexpr (requires { p.local_budget; }) p.local_budget = p.remote_budget = 1;
+  if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
   for (const auto& [name, value] : set) {
     bool known = false;
     for (const auto& one : Parameters::all()) {

@@ -176,6 +176,18 @@ TEST(Request, ParametersMustExistAndBeInRange) {
             "");
 }
 
+TEST(Request, NoMoreRanksThanALockCanTellApart) {
+  const auto crowd = [](int procs) {
+    return [procs](request& r) {
+      r.locks = {"d-mcs", "dq-fair"}, r.set = {{"counter_bits", 3}};
+      r.levels = "", r.procs = {procs};
+    };
+  };
+  EXPECT_EQ(refusal_after(crowd(8)), "");
+  EXPECT_EQ(refusal_after(crowd(9)),
+            "--procs '9' (accepted: 1 to 8 for dq-fair with these parameters)");
+}
+
 TEST(Request, ATraceIsOfOneRun) {
   EXPECT_NE(refusal_after([](request& r) { r.trace = "t.json", r.locks = {"all"}; }), "");
   EXPECT_EQ(refusal_after([](request& r) { r.trace = "t.json"; }), "");

@@ -4,6 +4,7 @@
 
 #include "counts.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/dq.hpp"
 #include "lockflight/lock/rma_mcs.hpp"
 #include "lockflight/lock/rma_rw.hpp"
 
@@ -94,6 +95,18 @@ TEST(handoff_counts, d_mcs_to_a_successor_that_is_not_yet_linked) {
       l.lock.lock();
     }
   });
+}
+
+// ---- dq ----
+
+// The first compare-swap tells who the tail is, the second replaces it.
+TEST(handoff_counts, dq_is_one_put) {
+  check<lock::dq>({.machine = topology::balanced({2, 1}),
+                   .waiter = 1,
+                   .level = 1,
+                   .wait = {.put = 1, .cas = 2, .flush = 3, .load = 1, .store = 1},
+                   .pass = {.put = 1, .flush = 1, .load = 2, .store = 1},
+                   .release = {.cas = 1, .flush = 1, .load = 1}});
 }
 
 // ---- rma-mcs ----

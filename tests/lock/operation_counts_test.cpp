@@ -4,6 +4,7 @@
 // handoff_counts_test.cpp has what waiting and handing over cost.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ using rma::topology;
 
 TEST(operation_counts, pins_every_lock) {
   const std::set<std::string_view> pinned{
-      "spin",   "spin-backoff", "d-mcs",     "rma-mcs",    "alock", "fompi-rw", "fompi-rw-backoff",
+      "spin",   "spin-backoff", "d-mcs",     "rma-mcs",    "alock", "dq", "dq-fair", "fompi-rw", "fompi-rw-backoff",
       "rma-rw", "mcs-rw-rp",    "mcs-rw-wp", "mcs-rw-fair"};
   std::set<std::string_view> all;
   lock::all::for_each(
@@ -30,10 +31,11 @@ TEST(operation_counts, pins_every_lock) {
 
 struct both_costs {
   operation_counts acquire, release;
+  std::optional<operation_counts> attempt = std::nullopt;
 };
 
 /// Exclusive acquire and release by every rank in turn: `expected(rank)` are the costs. A try_lock
-/// that succeeds costs the same, with a compare-swap for each swap.
+/// that succeeds costs the same, with a compare-swap for each swap, unless said otherwise.
 template <template <class> class Lock, class Expected>
 void uncontended(const topology& machine, Expected expected,
                  const typename placed<Lock>::parameters& set = {}, rma::rank_t home = 0) {
@@ -47,7 +49,7 @@ void uncontended(const topology& machine, Expected expected,
       costs(me, "lock" + who, cost.acquire, [&] { l.lock.lock(); });
       costs(me, "unlock" + who, cost.release, [&] { l.lock.unlock(); });
 
-      operation_counts tried = cost.acquire;
+      operation_counts tried = cost.attempt.value_or(cost.acquire);
       tried.cas += std::exchange(tried.swap, 0);
       costs(me, "try_lock" + who, tried, [&] { require(l.lock.try_lock(), "it is free"); });
       costs(me, "unlock after try_lock" + who, cost.release, [&] { l.lock.unlock(); });
@@ -153,6 +155,53 @@ TEST(operation_counts, rma_mcs_failed_attempt) {
       costs(me, "failed try_lock", {.cas = 1, .flush = 1, .loopback = 1}, try_it);
     if (me.rank() == 2)  // fails at the root, leaves its element's queue
       costs(me, "failed try_lock", {.cas = 3, .flush = 3, .loopback = 2}, try_it);
+  });
+}
+
+// ---- dq, dq-fair: Table 3 of the DLM paper ----
+
+TEST(operation_counts, dq_is_two_compare_swaps) {
+  uncontended<lock::dq>(topology::balanced({2, 1}), [](rma::rank_t rank) -> both_costs {
+    const std::uint64_t loopback = rank == 0 ? 1 : 0;
+    return {{.cas = 1, .flush = 1, .loopback = loopback},
+            {.cas = 1, .flush = 1, .loopback = loopback, .load = 1}};
+  });
+}
+
+TEST(operation_counts, dq_failed_attempt_is_one_compare_swap) {
+  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+    rma::barrier both(me);
+    placed<lock::dq> l(me);
+    if (me.rank() == 0) l.lock.lock();
+    both.arrive_and_wait();
+    if (me.rank() == 1)
+      costs(me, "failed try_lock", {.cas = 1, .flush = 1},
+            [&] { require(!l.lock.try_lock(), "rank 0 has it"); });
+  });
+}
+
+TEST(operation_counts, dq_fair_is_a_fetch_add_and_two_compare_swaps) {
+  for (const std::int64_t bits : {3, 32})  // of the counter; with few of them it wraps around
+    uncontended<lock::dq_fair>(
+        topology::balanced({2, 1}),
+        [](rma::rank_t rank) -> both_costs {
+          const std::uint64_t n = rank == 0 ? 1 : 0;
+          return {.acquire = {.fetch_add = 1, .cas = 1, .flush = 2, .loopback = 2 * n},
+                  .release = {.cas = 1, .flush = 1, .loopback = n, .load = 1},
+                  .attempt = operation_counts{.get = 2, .cas = 2, .flush = 3, .loopback = 4 * n}};
+        },
+        {.counter_bits = bits});
+}
+
+TEST(operation_counts, dq_fair_failed_attempt_is_a_look) {
+  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+    rma::barrier both(me);
+    placed<lock::dq_fair> l(me);
+    if (me.rank() == 0) l.lock.lock();
+    both.arrive_and_wait();
+    if (me.rank() == 1)
+      costs(me, "failed try_lock", {.get = 2, .flush = 1},
+            [&] { require(!l.lock.try_lock(), "rank 0 has it"); });
   });
 }
 

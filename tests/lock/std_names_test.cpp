@@ -35,6 +35,8 @@ static_assert(is_mutex<lock::spin_backoff>);
 static_assert(is_mutex<lock::d_mcs>);
 static_assert(is_mutex<lock::rma_mcs>);
 static_assert(is_mutex<lock::alock>);
+static_assert(is_mutex<lock::dq>);
+static_assert(is_mutex<lock::dq_fair>);
 static_assert(is_rw<lock::fompi_rw>);
 static_assert(is_rw<lock::fompi_rw_backoff>);
 static_assert(is_rw<lock::rma_rw>);

@@ -30,6 +30,8 @@ inline void PrintTo(const mutant& m, std::ostream* out) { *out << m.name; }
 [[nodiscard]] std::vector<mutant> mutants_of_d_mcs();
 [[nodiscard]] std::vector<mutant> mutants_of_rma_mcs();
 [[nodiscard]] std::vector<mutant> mutants_of_alock();
+[[nodiscard]] std::vector<mutant> mutants_of_dq();
+[[nodiscard]] std::vector<mutant> mutants_of_dq_fair();
 [[nodiscard]] std::vector<mutant> mutants_of_fompi_rw();
 [[nodiscard]] std::vector<mutant> mutants_of_rma_rw();
 [[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_rp();

@@ -13,6 +13,8 @@
 #include "lockflight/fabric/decorator.hpp"
 #include "lockflight/lock/create.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/dq.hpp"
+#include "lockflight/lock/dq_fair.hpp"
 #include "lockflight/lock/rma_rw.hpp"
 #include "lockflight/lock/spin.hpp"
 #include "lockflight/rma/barrier.hpp"
@@ -120,6 +122,42 @@ TEST(killed_rank, while_it_waits_parked) {
         });
     expect_killed(f, 1, SIGKILL);
   }
+}
+
+// One that waits in the middle of a queue that its neighbours keep: those behind it would wait for
+// ever for a handoff.
+template <template <class> class Lock>
+void dies_in_the_queue() {
+  const shared_with_ranks<board> seen;
+  const failure f =
+      failure_of({.machine = rma::topology::flat(4), .waiting = "park"}, [&](participant& me) {
+        auto mutex = lock::create<Lock>(me);
+        const auto sleeps = [&](std::size_t rank) {
+          return seen->pid[rank] != 0 && state_of(seen->pid[rank]) == 'S';
+        };
+        const auto i = static_cast<std::size_t>(me.rank());
+        if (i == 0) {
+          mutex.lock();
+          seen->holding = true;
+          require(eventually([&] { return sleeps(1) && sleeps(2) && sleeps(3); }), "all wait");
+          kill(seen->pid[1], SIGKILL);
+          mutex.unlock();
+          wait_for_ever(me);
+        }
+        while (!seen->holding) sched_yield();
+        // In this order into the queue.
+        if (i > 1) require(eventually([&] { return sleeps(i - 1); }), "the one before waits");
+        seen->pid[i] = getpid();
+        mutex.lock();
+        mutex.unlock();
+        wait_for_ever(me);
+      });
+  expect_killed(f, 1, SIGKILL);
+}
+
+TEST(killed_rank, in_a_queue_of_clients) {
+  dies_in_the_queue<lock::dq>();
+  dies_in_the_queue<lock::dq_fair>();
 }
 
 TEST(killed_rank, while_it_spins) {
