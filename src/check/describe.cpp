@@ -21,6 +21,8 @@ namespace {
       return "swap";
     case posted_kind::compare_swap:
       return "compare-swap";
+    case posted_kind::message:
+      return "message";
   }
   return "";
 }
@@ -47,6 +49,10 @@ namespace {
       return "poll";
     case action::pause:
       return "retries";
+    case action::receive:
+      return "receive";
+    case action::try_receive:
+      return "try to receive";
     case action::flush:
       return "flush";
     case action::make_room:
@@ -106,13 +112,20 @@ std::string engine::value_name(word value) const {
   return text.data();
 }
 
+std::string engine::text_of(word message) const {
+  std::string text;
+  for (const word w : messages_[message].body) text += (text.empty() ? " (" : ", ") + value_name(w);
+  return text + ")";
+}
+
 cell_id engine::written_by(step s) const {
   const fiber_state& f = state(s.fiber);
   switch (s.what) {
     case step::kind::drain:
       return f.buffer[0].cell;
     case step::kind::effect:
-      return f.post[s.index].cell;
+      // An inbox is told of by the message that arrives.
+      return f.post[s.index].kind == posted_kind::message ? no_cell : f.post[s.index].cell;
     case step::kind::run:
       return f.cell;
   }
@@ -126,6 +139,8 @@ std::string engine::describe(step s) const {
   const bool posts_at_once = s.what == step::kind::run && f.next == action::post;
   if (s.what == step::kind::effect || posts_at_once) {
     const posted& p = f.post[posts_at_once ? f.posts - 1u : s.index];
+    if (p.kind == posted_kind::message)
+      return "message" + text_of(p.a) + " arrives at rank " + std::to_string(p.target);
     std::string text = std::string(name_of(p.kind)) + " " + cell_name(p.cell);
     const word now = p.half ? p.read : world_.memory[p.cell];
     switch (p.kind) {
@@ -141,6 +156,8 @@ std::string engine::describe(step s) const {
       case posted_kind::swap:
         text += " := " + value_name(p.a);
         break;
+      case posted_kind::message:
+        break;
       case posted_kind::compare_swap:
         text += " " + value_name(p.a) + " -> " + value_name(p.b);
         break;
@@ -148,6 +165,11 @@ std::string engine::describe(step s) const {
     return text + (p.half ? ", writes" : ", was " + value_name(now));
   }
   std::string text = name_of(f.next);
+  const std::vector<word>& inbox = queues_[world_.memory[inbox_of(s.fiber)]];
+  const bool receives = f.next == action::receive || f.next == action::try_receive;
+  if (!inbox.empty() && (receives || !goes_on(s.fiber)))
+    return (receives ? "receives" : text + ", serves") + text_of(inbox.front()) + " from rank " +
+           std::to_string(messages_[inbox.front()].from);
   if (f.cell == no_cell) return text;
   text += " " + cell_name(f.cell);
   switch (f.next) {
@@ -179,7 +201,7 @@ violation engine::describe_deadlock() const {
     const fiber_state& s = state(f);
     for (int i = 0; i < s.posts; ++i) {
       const posted& p = s.post[static_cast<std::size_t>(i)];
-      if (p.took_effect) continue;
+      if (p.took_effect || p.kind == posted_kind::message) continue;
       unflushed = true;
       who += "; rank " + std::to_string(f) + " never flushes its " + name_of(p.kind) + " to " +
              cell_name(p.cell);

@@ -17,7 +17,7 @@ constexpr std::size_t stack_bytes = 32 * 1024;
 constexpr std::uint8_t most_quiet = 2;  // retries that saw nothing new, before one must wait
 
 [[nodiscard]] bool is_wait(action a) {
-  return a == action::await || a == action::poll || a == action::pause;
+  return a == action::await || a == action::poll || a == action::pause || a == action::receive;
 }
 
 [[nodiscard]] std::uint64_t cell_key(cell_id cell, word value, std::uint8_t rmw_class) {
@@ -81,28 +81,43 @@ void engine::start() {
 bool engine::flush_is_complete(const fiber_state& s, rank_t target) const {
   for (int i = 0; i < s.posts; ++i) {
     const posted& p = s.post[static_cast<std::size_t>(i)];
-    if (!p.took_effect && (target < 0 || p.target == target)) return false;
+    if (p.kind != posted_kind::message && !p.took_effect && (target < 0 || p.target == target))
+      return false;
   }
   return true;
 }
 
 bool engine::waits_for(const fiber_state& s, const posted& p) const {
-  return s.next == action::flush && (s.target < 0 || s.target == p.target);
+  return p.kind != posted_kind::message && s.next == action::flush &&
+         (s.target < 0 || s.target == p.target);
 }
 
 // A posted operation comes after the stores that its participant issued before (C12).
 bool engine::can_take_effect(const fiber_state& s, const posted& p) const {
   return how_.delayed_effects && !p.took_effect &&
-         static_cast<std::int8_t>(s.stores_drained - p.after) >= 0 && nic_is_free(p);
+         static_cast<std::int8_t>(s.stores_drained - p.after) >= 0 && nic_is_free(p) &&
+         is_next_to(s, p);
+}
+
+// Messages of a pair arrive in the order in which they were sent (C29).
+bool engine::is_next_to(const fiber_state& s, const posted& p) const {
+  if (p.kind != posted_kind::message) return true;
+  const auto* const first =
+      std::find_if(s.post.begin(), s.post.begin() + s.posts, [&](const posted& other) {
+        return other.kind == posted_kind::message && other.target == p.target;
+      });
+  return first == &p;
 }
 
 bool engine::in_two_steps(const posted& p) const {
-  return !how_.report_mixed && p.kind != posted_kind::put && p.kind != posted_kind::get;
+  return !how_.report_mixed && p.kind != posted_kind::put && p.kind != posted_kind::get &&
+         p.kind != posted_kind::message;
 }
 
 // A RMW that takes two steps is still atomic with all that goes through the fabric.
 bool engine::nic_is_free(const posted& p) const {
-  if (how_.report_mixed || p.half || p.kind == posted_kind::get) return true;
+  if (how_.report_mixed || p.half || p.kind == posted_kind::get || p.kind == posted_kind::message)
+    return true;
   for (int f = 0; f < fibers_; ++f)
     for (int i = 0; i < state(f).posts; ++i) {
       const posted& other = state(f).post[static_cast<std::size_t>(i)];
@@ -119,6 +134,13 @@ word engine::visible(const fiber_state& s, cell_id cell) const {
 }
 
 bool engine::can_run(rank_t f) const {
+  const action next = state(f).next;
+  const bool waits = next == action::await || next == action::poll || next == action::rendezvous;
+  return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
+}
+
+// Whether what it is about to do can happen; a wait may end without it, to serve a message.
+bool engine::goes_on(rank_t f) const {
   const fiber_state& s = state(f);
   const auto i = static_cast<std::size_t>(f);
   switch (s.next) {
@@ -142,6 +164,8 @@ bool engine::can_run(rank_t f) const {
       return s.stores == 0;
     case action::make_room:
       return s.stores < most_buffered;
+    case action::receive:
+      return world_.memory[inbox_of(f)] != 0;
     case action::rendezvous:
       return world_.all.arrived == fibers_;
     default:
@@ -191,7 +215,7 @@ bool engine::only_unflushed(std::span<const step> steps) const {
   return std::all_of(steps.begin(), steps.end(), [this](step s) {
     if (s.what != step::kind::effect) return false;
     const posted& p = state(s.fiber).post[s.index];
-    return !p.half && !waits_for(state(s.fiber), p);
+    return p.kind != posted_kind::message && !p.half && !waits_for(state(s.fiber), p);
   });
 }
 
@@ -243,6 +267,7 @@ void engine::drain(rank_t f) {
 // cell is a violation anyway, it reads in one step and writes in another.
 void engine::take_effect(rank_t f, int index) {
   posted& p = state(f).post[static_cast<std::size_t>(index)];
+  if (p.kind == posted_kind::message) return arrive(f, index);
   const word now = world_.memory[p.cell];
   const bool is_rmw = p.kind != posted_kind::put && p.kind != posted_kind::get;
   if (is_rmw && !p.half) note_rmw(p.cell, nic_rmw);
@@ -253,6 +278,7 @@ void engine::take_effect(rank_t f, int index) {
   }
   switch (p.kind) {
     case posted_kind::get:
+    case posted_kind::message:
       break;
     case posted_kind::put:
     case posted_kind::swap:
@@ -267,6 +293,39 @@ void engine::take_effect(rank_t f, int index) {
       break;
   }
   p.took_effect = true;
+}
+
+// A message leaves its sender's hands when it arrives: no flush waits for it.
+void engine::arrive(rank_t f, int index) {
+  fiber_state& s = state(f);
+  const posted p = s.post[static_cast<std::size_t>(index)];
+  std::vector<word> queue = queues_[world_.memory[p.cell]];
+  queue.push_back(p.a);
+  write(f, p.cell, number_of_queue(queue));
+  std::copy(s.post.begin() + index + 1, s.post.begin() + s.posts, s.post.begin() + index);
+  s.post[--s.posts] = {};
+}
+
+void engine::take_message(rank_t f) {
+  const cell_id inbox = inbox_of(f);
+  const std::vector<word>& queue = queues_[world_.memory[inbox]];
+  if (queue.empty()) return;
+  state(f).got = queue.front();
+  write(f, inbox, number_of_queue({queue.begin() + 1, queue.end()}));
+}
+
+word engine::number_of_message(const rma::message& m) {
+  const auto at = std::find(messages_.begin() + 1, messages_.end(), m);
+  const auto number = static_cast<word>(at - messages_.begin());
+  if (at == messages_.end()) messages_.push_back(m);
+  return number;
+}
+
+word engine::number_of_queue(const std::vector<word>& queue) {
+  const auto at = std::find(queues_.begin(), queues_.end(), queue);
+  const auto number = static_cast<word>(at - queues_.begin());
+  if (at == queues_.end()) queues_.push_back(queue);
+  return number;
 }
 
 // The results of everything that the flush waited for reach the participant now, not before.
@@ -292,6 +351,13 @@ void engine::run(rank_t f) {
   const auto i = static_cast<std::size_t>(f);
   const word now = s.cell != no_cell ? world_.memory[s.cell] : 0;
   s.answer = 0;
+  s.got = 0;
+  if (!goes_on(f)) {  // a wait, which a message ends for now
+    take_message(f);
+    if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
+    s.history = mix(s.history, mix(s.got, static_cast<word>(s.next)));
+    return resume(f);
+  }
   switch (s.next) {
     case action::load:
     case action::await:
@@ -326,9 +392,17 @@ void engine::run(rank_t f) {
     case action::flush:
       deliver(s);
       break;
-    case action::post:
-      take_effect(f, s.posts - 1);
-      if (!s.post[s.posts - 1u].took_effect) return;  // it has read, and writes in its next step
+    case action::post: {
+      const int last = s.posts - 1;
+      take_effect(f, last);
+      if (s.posts > last && !s.post[static_cast<std::size_t>(last)].took_effect)
+        return;  // it has read, and writes in its next step
+      break;
+    }
+    case action::receive:
+    case action::try_receive:
+      take_message(f);
+      s.answer = s.got;
       break;
     default:
       break;
@@ -446,6 +520,8 @@ std::uint64_t engine::fiber_key(rank_t f) const {
     under_way = mix(under_way, static_cast<std::uint64_t>(p.took_effect) * 2 +
                                    static_cast<std::uint64_t>(p.half));
     if (p.took_effect || p.half) under_way = mix(under_way, p.read);
+    // Those sent before it may have arrived, and what is left must not look like them.
+    if (p.kind == posted_kind::message) under_way = mix(under_way, p.a << 8 | p.cell);
   }
   return mix(s.history, mix(under_way, s.posts));
 }
@@ -520,7 +596,7 @@ void engine::store(rank_t me, cell_id cell, word value) {
 void engine::flush(rank_t me, rank_t target) {
   fiber_state& s = state(me);
   const bool pending = std::any_of(s.post.begin(), s.post.begin() + s.posts, [&](const posted& p) {
-    return target < 0 || p.target == target;
+    return p.kind != posted_kind::message && (target < 0 || p.target == target);
   });
   if (!pending) return;
   if (!flush_is_complete(s, target)) {
@@ -533,6 +609,27 @@ void engine::flush(rank_t me, rank_t target) {
   s.history = mix(s.history, static_cast<word>(action::flush));
 }
 
+// C28: a third message to somebody who has not even taken the first may have to wait for room.
+void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
+  const auto sent_before = [&](word m) { return messages_[m].from == me; };
+  const fiber_state& s = state(me);
+  const std::vector<word>& queue = queues_[world_.memory[inbox_of(to)]];
+  const auto not_taken =
+      std::count_if(queue.begin(), queue.end(), sent_before) +
+      std::count_if(s.post.begin(), s.post.begin() + s.posts, [&](const posted& p) {
+        return p.kind == posted_kind::message && p.target == to;
+      });
+  if (not_taken >= 2)
+    fail("contract", "rank " + std::to_string(me) + " sends a third message to rank " +
+                         std::to_string(to) + ", which has taken none of the others");
+  post(me, posted_kind::message, inbox_of(to), to, number_of_message({me, body}), 0, nullptr);
+}
+
+const rma::message* engine::got(rank_t me) const {
+  const word number = state(me).got;
+  return number != 0 ? &messages_[number] : nullptr;
+}
+
 cell_id engine::number(rank_t home, std::uint32_t index) {
   if (home < 0 || home >= fibers_ || index >= most_words || index < allowed_first_ ||
       index >= allowed_last_) {
@@ -542,7 +639,8 @@ cell_id engine::number(rank_t home, std::uint32_t index) {
   }
   cell_id& known = number_of_[static_cast<std::size_t>(home) * most_words + index];
   if (known == no_cell) {
-    if (cells_.size() == most_cells) throw std::length_error("too many cells for the checker");
+    if (cells_.size() == most_cells - most_fibers)
+      throw std::length_error("too many cells for the checker");
     known = static_cast<cell_id>(cells_.size());
     cells_.push_back({home, index});
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,7 +13,7 @@
 
 #include "check/world.hpp"
 #include "fiber/fiber.hpp"
-#include "lockflight/rma/topology.hpp"
+#include "lockflight/rma/port.hpp"
 
 namespace lockflight::check {
 
@@ -145,6 +146,11 @@ class engine {
   void post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b, word* result);
   void store(rank_t me, cell_id cell, word value);
   void flush(rank_t me, rank_t target);
+  void send(rank_t me, rank_t to, const std::array<word, 3>& body);
+  /// From here on the participant's waits end also when a message is there.
+  void serve(rank_t me, bool on) { state(me).serves = on; }
+  /// The message that the last action returned with; null if with none.
+  [[nodiscard]] const rma::message* got(rank_t me) const;
   /// The number of a cell. Breaks the rules of the cell's class or bounds are violations.
   [[nodiscard]] cell_id number(rank_t home, std::uint32_t index);
   void note_rmw(cell_id cell, std::uint8_t rmw_class);
@@ -169,6 +175,7 @@ class engine {
 
   /// "" when no named block holds `a`.
   [[nodiscard]] std::string name_in_block(address a) const;
+  [[nodiscard]] std::string text_of(word message) const;
   [[nodiscard]] fiber_state& state(rank_t f) { return world_.fiber[static_cast<std::size_t>(f)]; }
   [[nodiscard]] const fiber_state& state(rank_t f) const {
     return world_.fiber[static_cast<std::size_t>(f)];
@@ -181,6 +188,15 @@ class engine {
   [[nodiscard]] bool waits_for(const fiber_state& s, const posted& p) const;
   [[nodiscard]] word visible(const fiber_state& s, cell_id cell) const;
   void write(rank_t by, cell_id cell, word value);
+  [[nodiscard]] static constexpr cell_id inbox_of(rank_t rank) {
+    return static_cast<cell_id>(most_cells - 1 - rank);
+  }
+  [[nodiscard]] bool goes_on(rank_t f) const;
+  [[nodiscard]] bool is_next_to(const fiber_state& s, const posted& p) const;
+  void arrive(rank_t f, int index);
+  void take_message(rank_t f);
+  [[nodiscard]] word number_of_message(const rma::message& m);
+  [[nodiscard]] word number_of_queue(const std::vector<word>& queue);
   void begin(rank_t me);
   void run(rank_t f);
   void resume(rank_t f);
@@ -206,6 +222,10 @@ class engine {
   std::vector<cell_id> number_of_;  // [home × most_words + index]
   std::vector<address> cells_;
   std::vector<named_block> names_;
+  // Messages, and the queues of them that inboxes hold, are words by being numbered as they are
+  // first seen. 0 is none, and an inbox without any.
+  std::vector<rma::message> messages_{1};
+  std::vector<std::vector<word>> queues_{1};
   std::uint32_t allowed_first_ = 0;
   std::uint32_t allowed_last_ = most_words;
 };

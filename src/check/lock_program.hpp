@@ -66,7 +66,7 @@ class lock_program {
 
     const auto i = static_cast<std::size_t>(rank);
     for (int round = 0; round < what_.rounds[i]; ++round) play(e, rank, lock, what_.parts[i]);
-    e.act(rank, action::rendezvous);
+    p.rendezvous();
     // Nobody is left: whoever comes now must get it.
     if (rank == 0) {
       play(e, rank, lock, part::writer);

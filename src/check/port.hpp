@@ -10,7 +10,7 @@ namespace lockflight::check {
 
 class port {
  public:
-  static constexpr rma::capability_set capabilities{.fabric = "check"};
+  static constexpr rma::capability_set capabilities{.messages = true, .fabric = "check"};
 
   port(engine& e, rank_t rank) : engine_(e), rank_(rank) {}
   port(const port&) = delete;
@@ -70,15 +70,48 @@ class port {
 
   template <class Cell, class Predicate>
   word await(Cell on, Predicate done) {
-    return engine_.act(rank_, action::await, here(on), 0, 0, erased(done));
+    return wait(action::await, here(on), erased(done));
   }
   template <class Cell, class Predicate>
   word poll(Cell from, Predicate done, rma::backoff) {
-    return engine_.act(rank_, action::poll, number(from), 0, 0, erased(done));
+    return wait(action::poll, number(from), erased(done));
   }
-  void pause(std::uint64_t) { engine_.act(rank_, action::pause); }
+  void pause(std::uint64_t) {
+    engine_.act(rank_, action::pause);
+    if (handler_ == nullptr) return;
+    for (rma::message got; try_receive(got);) handler_->handle(got);
+  }
+  /// Not of the contract: waits until everybody has come.
+  void rendezvous() { wait(action::rendezvous, no_cell, {}); }
+
+  // ---- messages ----
+
+  void send(rank_t to, std::array<word, 3> body) { engine_.send(rank_, to, body); }
+  [[nodiscard]] rma::message receive() {
+    engine_.act(rank_, action::receive);
+    return *engine_.got(rank_);
+  }
+  [[nodiscard]] bool try_receive(rma::message& got) {
+    engine_.act(rank_, action::try_receive);
+    const rma::message* const there = engine_.got(rank_);
+    if (there != nullptr) got = *there;
+    return there != nullptr;
+  }
+  void serve_with(rma::message_handler* handler) {
+    handler_ = handler;
+    engine_.serve(rank_, handler != nullptr);
+  }
 
  private:
+  word wait(action what, cell_id cell, predicate test) {
+    while (true) {
+      const word answer = engine_.act(rank_, what, cell, 0, 0, test);
+      const rma::message* const got = engine_.got(rank_);
+      if (got == nullptr) return answer;
+      handler_->handle(rma::message(*got));
+    }
+  }
+
   template <class Predicate>
   [[nodiscard]] static predicate erased(const Predicate& done) {
     return {[](const void* on, word now) { return (*static_cast<const Predicate*>(on))(now); },
@@ -99,8 +132,9 @@ class port {
 
   engine& engine_;
   rank_t rank_;
+  rma::message_handler* handler_ = nullptr;
 };
 
-static_assert(rma::port<port>);
+static_assert(rma::messaging_port<port>);
 
 }  // namespace lockflight::check

@@ -18,7 +18,7 @@ using rma::rank_t;
 using rma::word;
 
 constexpr int most_fibers = 8;
-constexpr int most_cells = 256;   ///< that are touched in one search
+constexpr int most_cells = 256;   ///< that are touched in one search, and an inbox for each rank
 constexpr int most_posted = 24;   ///< operations of one participant under way
 constexpr int most_buffered = 8;  ///< stores of one participant that others do not see yet
 
@@ -26,9 +26,10 @@ constexpr int most_buffered = 8;  ///< stores of one participant that others do 
 using cell_id = std::uint16_t;
 constexpr cell_id no_cell = UINT16_MAX;
 
-enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap };
+enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap, message };
 
-/// A posted operation between its call and the flush that completes it.
+/// A posted operation between its call and the flush that completes it; or a message, its number in
+/// `a`, between its being sent and its arrival in the inbox `cell`, for which no flush waits.
 struct posted {
   posted_kind kind;
   bool took_effect;
@@ -60,6 +61,8 @@ enum class action : std::uint8_t {
   await,
   poll,
   pause,
+  receive,
+  try_receive,
   flush,
   make_room,   ///< waits until the store buffer has room
   post,        ///< only when effects are not delayed: posts and takes effect at once
@@ -85,7 +88,9 @@ struct fiber_state {
   word a = 0;
   word b = 0;
   predicate test;
-  word answer = 0;  ///< what the action returned
+  word answer = 0;      ///< what the action returned
+  word got = 0;         ///< the number of the message that it returned with; 0 if with none
+  bool serves = false;  ///< a wait ends also when a message is there
   std::uint8_t posts = 0;
   std::uint8_t stores = 0;          ///< in the buffer
   std::uint8_t stores_issued = 0;   ///< modulo 256

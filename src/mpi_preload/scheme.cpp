@@ -84,8 +84,10 @@ template <template <class> class Target>
 [[nodiscard]] const std::vector<row>& rows() {
   static const std::vector<row> all = [] {
     std::vector<row> found;
-    lock::all::for_each(
-        [&]<template <class> class Lock>(lock::family<Lock>) { found.push_back(row_of<Lock>()); });
+    lock::all::for_each([&]<template <class> class Lock>(lock::family<Lock>) {
+      // A program that computes would not serve requests.
+      if constexpr (!Lock<mpi::port>::about.needs_messages) found.push_back(row_of<Lock>());
+    });
     return found;
   }();
   return all;

@@ -44,6 +44,65 @@ void nothing(port&, engine&) {}
   return found.broken ? found.broken->property : "none";
 }
 
+/// Three participants; a message in the third one's hands must satisfy `expected`, in its order.
+[[nodiscard]] outcome received(const body& first, const body& second,
+                               const std::vector<word>& expected) {
+  const body third = [expected](port& p, engine&) {
+    for (const word w : expected)
+      if (p.receive().body[0] != w) throw std::logic_error("another message");
+  };
+  engine e({rma::topology::flat(3),
+            [=](engine& on, rank_t me) {
+              port p(on, me);
+              (me == 0 ? first : me == 1 ? second : third)(p, on);
+            }},
+           {});
+  return search_all(e, {});
+}
+
+TEST(engine, messages_of_a_pair_arrive_in_order) {
+  const auto sends = [](port& p, engine&) {
+    p.send(2, {1, 0, 0});
+    p.send(2, {2, 0, 0});
+  };
+  EXPECT_EQ(property_of(received(sends, nothing, {1, 2})), "none");
+}
+
+// Also if one was sent because of the other.
+TEST(engine, messages_of_two_senders_arrive_in_any_order) {
+  const auto sends = [](port& p, engine&) {
+    p.send(2, {1, 0, 0});
+    p.send(1, {});
+  };
+  const auto sends_later = [](port& p, engine&) {
+    static_cast<void>(p.receive());
+    p.send(2, {2, 0, 0});
+  };
+  EXPECT_EQ(property_of(received(sends, sends_later, {1, 2})), "assertion");
+  EXPECT_EQ(property_of(received(sends, sends_later, {2, 1})), "assertion");
+}
+
+TEST(engine, a_message_comes_after_its_senders_stores) {
+  const auto stores = [](port& p, engine&) {
+    p.store(rma::plain_cell{0, x}, 1);
+    p.send(1, {});
+  };
+  const auto looks = [](port& p, engine&) {
+    static_cast<void>(p.receive());
+    if (p.load(rma::plain_cell{0, x}) != 1) throw std::logic_error("the store is not visible");
+  };
+  engine e(two(stores, looks), {});
+  EXPECT_EQ(property_of(search_all(e, {})), "none");
+}
+
+TEST(engine, a_third_message_to_who_takes_none_breaks_the_contract) {
+  const auto sends = [](port& p, engine&) {
+    for (word i = 0; i < 3; ++i) p.send(1, {i, 0, 0});
+  };
+  engine e(two(sends, nothing), {});
+  EXPECT_EQ(property_of(search_all(e, {})), "contract");
+}
+
 TEST(engine, whoever_awaits_stands_still_until_the_value_is_there) {
   const auto waits = [](port& p, engine&) { p.await(rma::plain_cell{0, x}, rma::equals(1)); };
   const auto puts = [](port& p, engine&) { rma::put_now(p, rma::plain_cell{0, x}, 1); };

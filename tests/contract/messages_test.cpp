@@ -1,4 +1,5 @@
-// C27 to C30: messages and the other capabilities. A fabric that does not declare one skips.
+// C27 to C30 and C37: messages and the other capabilities. A fabric that does not declare one
+// skips.
 #include "contract/support.hpp"
 
 namespace lockflight::test {
@@ -139,6 +140,79 @@ TYPED_TEST(contract, C29_what_preceded_a_message_is_visible) {
           port.send(0, {});
         }
       }
+    });
+  }
+}
+
+/// For values that grow: while a wait serves, the next may come.
+constexpr auto at_least(word value) {
+  return [value](word now) { return now >= value; };
+}
+
+/// Answers each message, and counts.
+template <class Port>
+struct echo final : rma::message_handler {
+  explicit echo(Port& p) : port(p) {}
+  void handle(const rma::message& m) override {
+    ++served;
+    port.send(m.from, {m.body[0] + 1, 0, 0});
+  }
+  Port& port;
+  word served = 0;
+};
+
+// Rank 0 waits for a cell that rank 1 writes only when it has been answered.
+template <class Fabric, class Wait>
+void serves_in(const rma::topology& machine, Wait wait) {
+  run_on<Fabric>(machine, [&](auto& me) {
+    auto& port = me.port();
+    const auto cell = take<plain_cell>(me);
+    rma::barrier together(me);
+    if (me.rank() == 0) {
+      echo handler(port);
+      port.serve_with(&handler);
+      for (word i = 1; i <= 20; ++i) wait(port, cell, i);
+      port.serve_with(nullptr);
+      require(handler.served == 20, "each message is served once");
+    } else {
+      for (word i = 1; i <= 20; ++i) {
+        port.send(0, {i, 0, 0});
+        require(port.receive().body == body{i + 1, 0, 0}, "it was served while its receiver waits");
+        for (const rank_t rank : {0, 1}) rma::put_now(port, cell.at(rank), i);
+      }
+    }
+    together.arrive_and_wait();
+    // Without a handler a message waits for its receiver again.
+    if (me.rank() == 1) port.send(0, {7, 0, 0});
+    together.arrive_and_wait();
+    if (me.rank() == 0) require(port.receive().body[0] == 7, "nobody else took it");
+  });
+}
+
+TYPED_TEST(contract, C37_await_serves) {
+  if constexpr (!has_messages<TypeParam>) {
+    SKIP_WITHOUT_MESSAGES("C37");
+  } else {
+    const auto on_cell_of = [](rank_t home) {
+      return [home](auto& port, plain_cell cell, word value) {
+        port.await(cell.at(home), at_least(value));
+      };
+    };
+    serves_in<TypeParam>(nodes(2, 1), on_cell_of(0));
+    serves_in<TypeParam>(one_node(2), on_cell_of(0));
+    serves_in<TypeParam>(one_node(2), on_cell_of(1));
+  }
+}
+
+TYPED_TEST(contract, C37_poll_and_pause_serve) {
+  if constexpr (!has_messages<TypeParam>) {
+    SKIP_WITHOUT_MESSAGES("C37");
+  } else {
+    serves_in<TypeParam>(nodes(2, 1), [](auto& port, plain_cell cell, word value) {
+      port.poll(cell.at(1), at_least(value), rma::backoff(100, 10'000));
+    });
+    serves_in<TypeParam>(nodes(2, 1), [](auto& port, plain_cell cell, word value) {
+      while (port.load(cell.at(0)) < value) port.pause(0);
     });
   }
 }

@@ -21,8 +21,9 @@ using rma::topology;
 
 TEST(operation_counts, pins_every_lock) {
   const std::set<std::string_view> pinned{
-      "spin",   "spin-backoff", "d-mcs",     "rma-mcs",    "alock", "dq", "dq-fair", "fompi-rw", "fompi-rw-backoff",
-      "rma-rw", "mcs-rw-rp",    "mcs-rw-wp", "mcs-rw-fair"};
+      "spin",   "spin-backoff", "d-mcs",      "rma-mcs",    "alock",
+      "dq",     "dq-fair",      "dlm-server", "fompi-rw",   "fompi-rw-backoff",
+      "rma-rw", "mcs-rw-rp",    "mcs-rw-wp",  "mcs-rw-fair"};
   std::set<std::string_view> all;
   lock::all::for_each(
       [&]<class Family>(Family) { all.insert(Family::template on<counted_port>::about.name); });
@@ -202,6 +203,32 @@ TEST(operation_counts, dq_fair_failed_attempt_is_a_look) {
     if (me.rank() == 1)
       costs(me, "failed try_lock", {.get = 2, .flush = 1},
             [&] { require(!l.lock.try_lock(), "rank 0 has it"); });
+  });
+}
+
+// ---- dlm-server: 2 messages and 2 messages, of which the server sends one each ----
+
+TEST(operation_counts, dlm_server_is_two_messages_and_two_messages) {
+  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+    rma::barrier both(me);
+    placed<lock::dlm_server> l(me);
+    both.arrive_and_wait();
+    me.port().reset_counts();
+    if (me.rank() == 1) {
+      const operation_counts one{.messages = 1};
+      costs(me, "lock", one, [&] { l.lock.lock(); });
+      costs(me, "unlock", one, [&] { l.lock.unlock(); });
+      costs(me, "try_lock", one, [&] { require(l.lock.try_lock(), "it is free"); });
+      costs(me, "failed try_lock", one, [&] { require(!l.lock.try_lock(), "we have it"); });
+      costs(me, "unlock after try_lock", one, [&] { l.lock.unlock(); });
+      both.arrive_and_wait();
+    } else {
+      both.arrive_and_wait();  // where it serves
+      require(me.port().counts().messages == 5, "one answer to each request");
+      const operation_counts both_ways{.messages = 2};
+      costs(me, "the home's own lock", both_ways, [&] { l.lock.lock(); });
+      costs(me, "the home's own unlock", both_ways, [&] { l.lock.unlock(); });
+    }
   });
 }
 

@@ -37,6 +37,7 @@ static_assert(is_mutex<lock::rma_mcs>);
 static_assert(is_mutex<lock::alock>);
 static_assert(is_mutex<lock::dq>);
 static_assert(is_mutex<lock::dq_fair>);
+static_assert(is_mutex<lock::dlm_server>);
 static_assert(is_rw<lock::fompi_rw>);
 static_assert(is_rw<lock::fompi_rw_backoff>);
 static_assert(is_rw<lock::rma_rw>);

@@ -32,6 +32,7 @@ inline void PrintTo(const mutant& m, std::ostream* out) { *out << m.name; }
 [[nodiscard]] std::vector<mutant> mutants_of_alock();
 [[nodiscard]] std::vector<mutant> mutants_of_dq();
 [[nodiscard]] std::vector<mutant> mutants_of_dq_fair();
+[[nodiscard]] std::vector<mutant> mutants_of_dlm_server();
 [[nodiscard]] std::vector<mutant> mutants_of_fompi_rw();
 [[nodiscard]] std::vector<mutant> mutants_of_rma_rw();
 [[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_rp();

@@ -13,6 +13,7 @@
 #include "lockflight/fabric/decorator.hpp"
 #include "lockflight/lock/create.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/dlm_server.hpp"
 #include "lockflight/lock/dq.hpp"
 #include "lockflight/lock/dq_fair.hpp"
 #include "lockflight/lock/rma_rw.hpp"
@@ -124,8 +125,8 @@ TEST(killed_rank, while_it_waits_parked) {
   }
 }
 
-// One that waits in the middle of a queue that its neighbours keep: those behind it would wait for
-// ever for a handoff.
+// One that waits in the middle of a queue: those behind it would wait for ever for a handoff, or a
+// server for a release.
 template <template <class> class Lock>
 void dies_in_the_queue() {
   const shared_with_ranks<board> seen;
@@ -158,6 +159,7 @@ void dies_in_the_queue() {
 TEST(killed_rank, in_a_queue_of_clients) {
   dies_in_the_queue<lock::dq>();
   dies_in_the_queue<lock::dq_fair>();
+  dies_in_the_queue<lock::dlm_server>();
 }
 
 TEST(killed_rank, while_it_spins) {

@@ -93,6 +93,11 @@ class decorator {
   {
     return inner_.try_receive(got);
   }
+  void serve_with(rma::message_handler* handler)
+    requires rma::messaging_port<Inner>
+  {
+    inner_.serve_with(handler);
+  }
 
   template <class Cell>
   [[nodiscard]] void* native_address(Cell c)

@@ -177,7 +177,7 @@ class port {
 
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {
-    for (waiter w(*this, on.home);; w.step()) {
+    for (waiter w(*this, on.home);; serve(), w.step()) {
       const rma::word now = at(on).load(std::memory_order_acquire);
       if (done(now)) return now;
     }
@@ -197,6 +197,7 @@ class port {
   void send(rma::rank_t to, std::array<rma::word, 3> body);
   [[nodiscard]] rma::message receive();
   [[nodiscard]] bool try_receive(rma::message& got);
+  void serve_with(rma::message_handler* handler) { handler_ = handler; }
 
  private:
   // Goes through the phases of the wait policy, one step at each failed look. Between the last look
@@ -214,6 +215,13 @@ class port {
     std::uint32_t steps_ = 0;
     shm::detail::sleeper sleeper_;
   };
+
+  // Hands over the messages that are there, if somebody wants them (C37).
+  void serve() {
+    if (handler_ != nullptr) [[unlikely]]
+      serve_all();
+  }
+  void serve_all();
 
   /// Serves other nodes, and does what the holder of the port wants done besides.
   void make_progress();
@@ -288,6 +296,7 @@ class port {
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
+  rma::message_handler* handler_ = nullptr;
   shm::detail::short_yields yields_;
   const std::function<void()>* hook_ = nullptr;
 };

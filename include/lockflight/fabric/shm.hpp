@@ -167,7 +167,7 @@ class port {
 
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {
-    for (waiter w(*this, on.home);; w.step()) {
+    for (waiter w(*this, on.home);; serve(), w.step()) {
       const rma::word now = at(on).load(std::memory_order_acquire);
       if (done(now)) return now;
     }
@@ -186,6 +186,7 @@ class port {
   void send(rma::rank_t to, std::array<rma::word, 3> body);
   [[nodiscard]] rma::message receive();
   [[nodiscard]] bool try_receive(rma::message& got);
+  void serve_with(rma::message_handler* handler) { handler_ = handler; }
 
   // ---- native memory ----
 
@@ -195,6 +196,13 @@ class port {
   }
 
  private:
+  // Hands over the messages that are there, if somebody wants them (C37).
+  void serve() {
+    if (handler_ != nullptr) [[unlikely]]
+      serve_all();
+  }
+  void serve_all();
+
   // Goes through the phases of the wait policy, one step at each failed look. Between the last look
   // and falling asleep there is one more look, so that no wake-up is lost.
   class waiter {
@@ -256,6 +264,7 @@ class port {
   bool fenced_stores_;
   bool unordered_writes_ = false;
   std::uint32_t pauses_ = 0;
+  rma::message_handler* handler_ = nullptr;
   detail::short_yields yields_;
 };
 

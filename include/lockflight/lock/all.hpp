@@ -3,6 +3,7 @@
 
 #include "lockflight/lock/alock.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/dlm_server.hpp"
 #include "lockflight/lock/dq.hpp"
 #include "lockflight/lock/dq_fair.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
@@ -33,7 +34,8 @@ struct families {
 
 /// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline.
 using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>,
-                     family<alock>, family<dq>, family<dq_fair>, family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>,
-                     family<mcs_rw_rp>, family<mcs_rw_wp>, family<mcs_rw_fair>>;
+                     family<alock>, family<dq>, family<dq_fair>, family<dlm_server>,
+                     family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>,
+                     family<mcs_rw_wp>, family<mcs_rw_fair>>;
 
 }  // namespace lockflight::lock

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory_resource>
 #include <stdexcept>
+#include <type_traits>
 
 #include "lockflight/rma/layout.hpp"
+#include "lockflight/rma/mailroom.hpp"
 #include "lockflight/rma/port.hpp"
 
 namespace lockflight::rma {
@@ -37,7 +39,8 @@ class participant {
       : port_(p),
         layout_(words),
         lines_(layout_.take<plain_cell>(most_nested * line_words)),
-        memory_(memory) {}
+        memory_(memory),
+        mail_(p, memory) {}
 
   participant(const participant&) = delete;
   participant& operator=(const participant&) = delete;
@@ -47,6 +50,12 @@ class participant {
   /// For what a lock must remember beyond its handle. A lock keeps nothing of its own elsewhere:
   /// the checker goes back to an earlier moment by restoring a participant's stack and this memory.
   [[nodiscard]] std::pmr::memory_resource* memory() const { return memory_; }
+  /// For locks that send messages: its requests and replies.
+  [[nodiscard]] mailroom<Port>& mail()
+    requires messaging_port<Port>
+  {
+    return mail_;
+  }
   [[nodiscard]] rank_t rank() const { return port_.rank(); }
   [[nodiscard]] const topology& machine() const { return port_.machine(); }
 
@@ -73,6 +82,15 @@ class participant {
   plain_cell lines_;
   std::pmr::memory_resource* memory_;
   std::uint32_t free_ = ~0u;
+  // A port without messages has no mail.
+  struct no_mail {
+    no_mail(Port&, std::pmr::memory_resource*) {}
+  };
+  template <class P>
+  struct mail_of : std::type_identity<no_mail> {};
+  template <messaging_port P>
+  struct mail_of<P> : std::type_identity<mailroom<P>> {};
+  [[no_unique_address]] typename mail_of<Port>::type mail_;
   static_assert(most_nested == 32, "one bit of free_ for each line");
 };
 

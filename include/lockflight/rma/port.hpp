@@ -18,7 +18,7 @@ namespace lockflight::rma {
 /// `if constexpr (Port::capabilities.x)`, never assume it (C30).
 struct capability_set {
   bool uniform_rmw = false;    ///< cpu and nic RMWs are atomic with each other
-  bool messages = false;       ///< send, receive and try_receive exist
+  bool messages = false;       ///< send, receive, try_receive and serve_with exist
   bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
   std::string_view fabric = "";
 };
@@ -77,14 +77,26 @@ concept port = requires(P p, const P cp, cpu_cell cc, nic_cell nc, plain_cell pc
   p.pause(nanoseconds);
 };
 
-/// A port with two-sided messages (C27 to C29).
+/// Serves messages that arrive while their receiver waits for something else (C37).
+class message_handler {
+ public:
+  /// Called on the receiver's thread. It may call every operation of the port that does not wait.
+  virtual void handle(const message&) = 0;
+
+ protected:
+  ~message_handler() = default;
+};
+
+/// A port with two-sided messages (C27 to C29, C37).
 template <class P>
-concept messaging_port = port<P> && P::capabilities.messages &&
-                         requires(P p, rank_t to, std::array<word, 3> body, message& got) {
-                           p.send(to, body);
-                           { p.receive() } -> std::same_as<message>;
-                           { p.try_receive(got) } -> std::same_as<bool>;
-                         };
+concept messaging_port =
+    port<P> && P::capabilities.messages &&
+    requires(P p, rank_t to, std::array<word, 3> body, message& got, message_handler* handler) {
+      p.send(to, body);
+      { p.receive() } -> std::same_as<message>;
+      { p.try_receive(got) } -> std::same_as<bool>;
+      p.serve_with(handler);
+    };
 
 /// A port whose cells are ordinary memory of this process (only the baselines use it).
 template <class P>

@@ -34,7 +34,8 @@ void port::waiter::step() {
   if (step % port_.looks_between_progress_ == port_.looks_between_progress_ - 1)
     port_.make_progress();
   if (step < policy.spins) return relax();
-  if (!port_.rings_) {
+  // No bell rings for a message.
+  if (!port_.rings_ || port_.handler_ != nullptr) {
     sched_yield();
     return;
   }
@@ -46,6 +47,7 @@ void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;
   constexpr std::uint32_t looks_between_yields = 64;
   const bool crowded = waiting_.spins == 0;
+  serve();
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
   const bool serving = looks_between_progress_ < looks_between_yields;
   if (serving || every_so_often || nanoseconds >= worth_sleeping) make_progress();
@@ -79,6 +81,10 @@ bool port::try_receive(rma::message& got) {
   if (!link_.try_receive(got)) return false;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // our loads come after the message
   return true;
+}
+
+void port::serve_all() {
+  for (rma::message got; try_receive(got);) handler_->handle(got);
 }
 
 rma::message port::receive() {

@@ -60,6 +60,11 @@ void port::waiter::step() {
     }
     if (port_.yields_.yield()) return;
   }
+  // Messages ring our own bell: whoever serves them does not sleep at another's.
+  if (port_.handler_ != nullptr && home_ != port_.rank_) {
+    sched_yield();
+    return;
+  }
   sleeper_.arm(port_.segment_.bells[home_]);
   // A writer whose store and look at `parked` have no fence between them must not have looked
   // before our mark with its store still unseen: the barrier runs on every processor instead.
@@ -70,6 +75,7 @@ void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;
   constexpr std::uint32_t looks_between_yields = 64;
   const bool crowded = waiting_.spins == 0;
+  serve();
   if ((++pauses_ % looks_between_yields == 0 || nanoseconds >= worth_sleeping) &&
       segment_.shared->aborted.load(std::memory_order_relaxed) != 0)
     throw run_aborted();
@@ -110,6 +116,10 @@ bool port::try_receive(rma::message& got) {
   slot.turn.store(2 * (lap + 1), std::memory_order_release);
   ++ends.head;
   return true;
+}
+
+void port::serve_all() {
+  for (rma::message got; try_receive(got);) handler_->handle(got);
 }
 
 rma::message port::receive() {

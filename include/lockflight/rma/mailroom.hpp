@@ -1,0 +1,83 @@
+// A participant's mail: requests go to whoever serves them here, replies to whoever waits for one.
+#pragma once
+
+#include <memory_resource>
+#include <vector>
+
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::rma {
+
+/// Serves the requests about one thing, for as long as it is in the mailroom.
+class request_handler {
+ public:
+  request_handler() = default;
+  request_handler(const request_handler&) = delete;
+  request_handler& operator=(const request_handler&) = delete;
+  virtual ~request_handler() = default;
+
+  virtual void serve(const message& request) = 0;
+
+ private:
+  template <messaging_port Port>
+  friend class mailroom;
+  word name_ = null_ref;
+  request_handler* next_ = nullptr;
+};
+
+/// Sorts a participant's messages. The first word of a request is the name of what it is about,
+/// that of a reply is 0. A participant waits for one reply at a time, so it needs no name; and
+/// whoever waits, for a reply or for anything else, serves meanwhile (C37).
+template <messaging_port Port>
+class mailroom final : private message_handler {
+ public:
+  mailroom(Port& p, std::pmr::memory_resource* memory) : port_(p), early_(memory) {}
+  mailroom(const mailroom&) = delete;
+  mailroom& operator=(const mailroom&) = delete;
+  ~mailroom() {
+    if (first_ != nullptr) port_.serve_with(nullptr);
+  }
+
+  /// From here on `handler` serves the requests about `name`, those that have come early included.
+  /// Of several handlers of one name the first serves.
+  void open(request_handler& handler, word name) {
+    handler.name_ = name;
+    request_handler** last = &first_;
+    while (*last != nullptr) last = &(*last)->next_;
+    *last = &handler;
+    handler.next_ = nullptr;
+    port_.serve_with(this);
+    std::pmr::vector<message> waiting(early_.get_allocator());
+    waiting.swap(early_);
+    for (const message& m : waiting) handle(m);
+  }
+
+  void close(request_handler& handler) {
+    request_handler** at = &first_;
+    while (*at != &handler) at = &(*at)->next_;
+    *at = handler.next_;
+    if (first_ == nullptr) port_.serve_with(nullptr);
+  }
+
+  /// Waits for the next reply.
+  [[nodiscard]] message await_reply() {
+    while (true) {
+      const message m = port_.receive();
+      if (m.body[0] == null_ref) return m;
+      handle(m);
+    }
+  }
+
+ private:
+  void handle(const message& request) override {
+    for (request_handler* h = first_; h != nullptr; h = h->next_)
+      if (h->name_ == request.body[0]) return h->serve(request);
+    early_.push_back(request);
+  }
+
+  Port& port_;
+  request_handler* first_ = nullptr;
+  std::pmr::vector<message> early_;  // nobody here serves these yet
+};
+
+}  // namespace lockflight::rma
