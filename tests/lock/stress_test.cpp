@@ -29,8 +29,10 @@ constexpr bool on_mpi = false;
 /// How much of everything. Sanitizers slow forks and runs down about tenfold; MPI's operations take
 /// microseconds between nodes.
 struct effort {
-  static constexpr int operations = under_asan ? 15 : under_tsan ? 30 : 60;  // of each rank, mixed
-  static constexpr int random_sets = on_mpi || under_sanitizer ? 1 : 3;      // of parameters
+  static constexpr int operations = under_asan             ? 15  // of each rank, mixed
+                                    : under_tsan || on_mpi ? 30
+                                                           : 60;
+  static constexpr int random_sets = on_mpi || under_sanitizer ? 1 : 3;  // of parameters
   static constexpr int full_speed_operations = on_mpi || under_sanitizer ? 500 : 3'000;
 };
 
