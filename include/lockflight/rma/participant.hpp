@@ -50,8 +50,8 @@ class participant {
   /// For what a lock must remember beyond its handle. A lock keeps nothing of its own elsewhere:
   /// the checker goes back to an earlier moment by restoring a participant's stack and this memory.
   [[nodiscard]] std::pmr::memory_resource* memory() const { return memory_; }
-  /// For locks that send messages: its requests and replies.
-  [[nodiscard]] mailroom<Port>& mail()
+  /// For locks that send messages: its requests and replies, a mailroom<Port>.
+  [[nodiscard]] auto& mail()
     requires messaging_port<Port>
   {
     return mail_;
