@@ -64,6 +64,10 @@ function(lockflight_test name)
   if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST arg_LABELS)
     return()
   endif()
+  # The checker has one thread: AddressSanitizer is enough for it.
+  if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND "check" IN_LIST arg_LABELS)
+    return()
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
