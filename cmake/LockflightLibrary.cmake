@@ -1,11 +1,18 @@
-# lockflight_library(NAME SOURCES FILE... [PUBLIC LIBRARY...] [PRIVATE LIBRARY...])
+include(LockflightPrecompile)
+
+# lockflight_library(NAME SOURCES FILE... [PUBLIC LIBRARY...] [PRIVATE LIBRARY...]
+#                    [COMPILED_AS KIND])
 #
 # A static library of this tree. Its users include its headers as "room/header.hpp", from src/.
 # Without sources it is an interface library, so that a room may exist before its first file.
+# KIND is as for lockflight_precompile; without it, `library`.
 function(lockflight_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPILED_AS" "SOURCES;PUBLIC;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lockflight_library(${name}): what is ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  if(NOT arg_COMPILED_AS)
+    set(arg_COMPILED_AS library)
   endif()
   if(NOT arg_SOURCES)
     add_library(${name} INTERFACE)
@@ -14,8 +21,22 @@ function(lockflight_library name)
     return()
   endif()
   add_library(${name} STATIC ${arg_SOURCES})
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_compile_definitions(${name} PRIVATE LOCKFLIGHT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PUBLIC lockflight::lockflight ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  lockflight_precompile(${name} ${arg_COMPILED_AS})
+endfunction()
+
+# lockflight_compile_together(TARGET N FILE...)
+#
+# Compiles N of the files at a time: generated ones, which are alike, so that what they have in
+# common is read and instantiated once. Few enough that there is something for each core.
+function(lockflight_compile_together target n)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set(i 0)
+  foreach(file IN LISTS ARGN)
+    math(EXPR group "${i} / ${n}")
+    set_source_files_properties("${file}" PROPERTIES UNITY_GROUP ${group})
+    math(EXPR i "${i} + 1")
+  endforeach()
 endfunction()

@@ -27,6 +27,15 @@
 set(lockflight_test_timeout 120)
 add_custom_target(lockflight_tests)
 
+include(LockflightPrecompile)
+
+# Runs the tests of a binary in each of its modes; main() is apart, since MPI has another.
+add_library(lockflight_test_modes STATIC "${PROJECT_SOURCE_DIR}/tests/support/modes.cpp")
+target_include_directories(lockflight_test_modes PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(lockflight_test_modes PUBLIC GTest::gtest)
+add_library(lockflight_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
+target_link_libraries(lockflight_test_main PUBLIC lockflight_test_modes)
+
 # ThreadSanitizer's fixed memory layout does not survive much address randomization.
 set(lockflight_test_launcher)
 if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND EXISTS /proc/sys/vm/mmap_rnd_bits)
@@ -71,11 +80,8 @@ function(lockflight_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(${name} PRIVATE lockflight::lockflight ${arg_LIBS} GTest::gtest_main)
-  # Tests are compiled often and run once: a third of the release build's time is saved.
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${name} PRIVATE -O1)
-  endif()
+  target_link_libraries(${name} PRIVATE lockflight::lockflight ${arg_LIBS} lockflight_test_main)
+  lockflight_precompile(${name} test)
   add_dependencies(lockflight_tests ${name})
   add_test(NAME ${name} COMMAND ${lockflight_test_launcher} $<TARGET_FILE:${name}>)
   lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
@@ -104,10 +110,8 @@ function(lockflight_mpi_tests name)
   target_include_directories(${name}_objects PRIVATE
     "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
   target_compile_definitions(${name}_objects PRIVATE LOCKFLIGHT_TEST_ON_MPI)
-  target_link_libraries(${name}_objects PUBLIC lockflight::lockflight GTest::gtest)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${name}_objects PRIVATE -O1)
-  endif()
+  target_link_libraries(${name}_objects PUBLIC lockflight::lockflight lockflight_test_modes)
+  lockflight_precompile(${name}_objects test)
   foreach(mpi IN LISTS lockflight_mpis)
     add_executable(${name}_${mpi})
     target_link_libraries(${name}_${mpi} PRIVATE ${name}_objects lockflight::mpi_${mpi})

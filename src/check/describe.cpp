@@ -1,6 +1,7 @@
 // What the engine says to people.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 
 #include "check/engine.hpp"
 
@@ -84,14 +85,13 @@ std::string engine::cell_name(cell_id cell) const {
   if (cell >= cells_.size()) return "no cell";  // number() gave 0 out for a foreign one
   const address a = cells_[cell];
   const std::string name = name_in_block(a);
-  return !name.empty() ? name : "cell " + std::to_string(a.index) + "@" + std::to_string(a.home);
+  return !name.empty() ? name : fmt::format("cell {}@{}", a.index, a.home);
 }
 
 std::string engine::name_in_block(address a) const {
   for (const named_block& block : names_)
     if (a.index >= block.first && a.index < block.first + block.count)
-      return block.name + "[" + std::to_string(a.index - block.first) + "]@" +
-             std::to_string(a.home);
+      return fmt::format("{}[{}]@{}", block.name, a.index - block.first, a.home);
   return {};
 }
 
@@ -106,10 +106,8 @@ std::string engine::value_name(word value) const {
     const std::string cell = name_in_block({ref.home, static_cast<std::uint32_t>(ref.index)});
     if (!cell.empty()) return "&" + cell;
   }
-  if (~value < small) return "-" + std::to_string(~value + 1);
-  std::array<char, 20> text{};
-  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
-  return text.data();
+  if (~value < small) return fmt::format("-{}", ~value + 1);
+  return fmt::format("{:#x}", value);
 }
 
 std::string engine::text_of(word message) const {

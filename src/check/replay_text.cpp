@@ -1,5 +1,7 @@
 #include "check/replay_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -90,22 +92,20 @@ namespace {
 
 std::string to_replay_text(const report& of) {
   const request& r = of.asked;
-  std::string set;
-  for (const auto& [name, value] : r.set)
-    set += (set.empty() ? "" : ",") + name + ":" + std::to_string(value);
-  std::string rounds;
-  for (const int one : r.rounds_of) rounds += (rounds.empty() ? "" : ",") + std::to_string(one);
-  if (rounds.empty()) rounds = std::to_string(r.rounds);
+  std::vector<std::string> set;
+  for (const auto& [name, value] : r.set) set.push_back(fmt::format("{}:{}", name, value));
   std::string switches;
   if (!r.how.delayed_effects) switches += 'e';
   if (!r.how.store_buffering) switches += 's';
   if (!r.how.report_mixed) switches += 'm';
-  return "lock=" + r.lock + ";writers=" + std::to_string(r.writers) +
-         ";readers=" + std::to_string(r.readers) + ";try_writers=" + std::to_string(r.try_writers) +
-         ";try_readers=" + std::to_string(r.try_readers) + ";rounds=" + rounds +
-         ";levels=" + of.levels + ";node_level=" + std::to_string(r.node_level) +
-         ";retries=" + std::to_string(r.how.retries) + ";off=" + switches + ";set=" + set +
-         ";steps=" + text_of(of.found.schedule);
+  return fmt::format(
+      "lock={};writers={};readers={};try_writers={};try_readers={};rounds={};levels={};"
+      "node_level={};retries={};off={};set={};steps={}",
+      r.lock, r.writers, r.readers, r.try_writers, r.try_readers,
+      r.rounds_of.empty() ? std::to_string(r.rounds)
+                          : fmt::format("{}", fmt::join(r.rounds_of, ",")),
+      of.levels, r.node_level, r.how.retries, switches, fmt::join(set, ","),
+      text_of(of.found.schedule));
 }
 
 std::pair<request, std::vector<step>> from_replay_text(const std::string& text) {

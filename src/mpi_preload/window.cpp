@@ -1,5 +1,6 @@
 #include "mpi_preload/window.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -85,7 +86,7 @@ class [[nodiscard]] entry {
   char name[MPI_MAX_OBJECT_NAME] = {};
   int length = 0;
   PMPI_Win_get_name(win, name, &length);
-  return length > 0 ? "'" + std::string(name, static_cast<std::size_t>(length)) + "'"
+  return length > 0 ? fmt::format("'{}'", std::string_view(name, static_cast<std::size_t>(length)))
                     : "without a name";
 }
 

@@ -19,8 +19,8 @@ namespace {
 template <class Fabric>
 class HashTable : public ::testing::Test {};
 
-using fabrics =
-    ::testing::Types<shm_processes, shm_threads, shm_processes_delayed, shm_threads_delayed>;
+const bool modes = run_in(usual_modes);
+using fabrics = ::testing::Types<shm_plain, shm_delayed>;
 struct fabric_names {
   template <class Fabric>
   static std::string GetName(int) {

@@ -7,6 +7,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
+const bool modes = run_in(contract_modes) && run_in(waiting_modes);
 
 TYPED_TEST(contract, C31_every_rank_runs_once_and_knows_who_it_is) {
   run_on<TypeParam>(nodes(3, 2), [](auto& me) {
@@ -118,7 +119,7 @@ void expect_the_run_to_end(Wait wait) {
 
 template <class Fabric>
 class failing_run : public ::testing::Test {};
-TYPED_TEST_SUITE(failing_run, waiting_fabrics, fabric_names);
+TYPED_TEST_SUITE(failing_run, contract_fabrics, fabric_names);
 
 TYPED_TEST(failing_run, C36_others_stop_awaiting) {
   expect_the_run_to_end<TypeParam>(

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -27,59 +28,38 @@ using rma::plain_cell;
 using rma::rank_t;
 using rma::word;
 
-/// The fabrics that the whole contract suite runs on. A new fabric is appended here. (A binary that
-/// mpirun starts has only the fabrics whose ranks mpirun starts.)
+/// The fabrics that the whole contract suite runs on, and their modes. A new fabric is appended
+/// here. (A binary that mpirun starts has only the fabrics whose ranks mpirun starts.)
 #if defined(LOCKFLIGHT_TEST_ON_MPI)
-using contract_fabrics = ::testing::Types<mpi_nodes, mpi_shared>;
-using waiting_fabrics = contract_fabrics;
+using contract_fabrics = ::testing::Types<mpi_fabric>;
 using capability_fabrics = contract_fabrics;
+inline constexpr std::array contract_modes{mpi_nodes, mpi_shared};
+inline constexpr std::span<const mode> waiting_modes{};
 #else
-using contract_fabrics =
-    ::testing::Types<shm_processes, shm_threads, shm_processes_delayed, shm_threads_delayed>;
-#endif
+using contract_fabrics = ::testing::Types<shm_plain, shm_delayed>;
+inline constexpr std::array contract_modes = usual_modes;
 
-// ---- fabrics that only some clauses need ----
+// ---- every policy of waiting, for the clauses about waiting ----
 
-enum class waits : std::uint8_t { spin, yield, park };
+namespace detail {
+// Whoever spins keeps its core for as long as the kernel lets it: on a machine with fewer cores
+// than ranks each handoff takes a time slice.
+constexpr mode spinning(mode of) {
+  of.waiting = "spin";
+  of.most_ranks = 2;
+  of.most_rounds = 100;
+  return of;
+}
+}  // namespace detail
 
-/// Shared memory where ranks wait in one way only.
-template <bool Threads, waits How>
-struct shm_waiting_fabric {
-  static constexpr std::array policies{"spin", "yield", "park"};
-  static constexpr std::array names{
-      Threads ? "shm_threads_spin" : "shm_processes_spin",
-      Threads ? "shm_threads_yield" : "shm_processes_yield",
-      Threads ? "shm_threads_park" : "shm_processes_park",
-  };
-  static constexpr const char* name = names[static_cast<std::size_t>(How)];
-  static constexpr bool shares_memory = true;
-  // Whoever spins keeps its core for as long as the kernel lets it: on a machine with fewer cores
-  // than ranks each handoff takes a time slice.
-  static constexpr int most_ranks = How == waits::spin ? 2 : shm::most_ranks;
-  static constexpr int most_rounds = How == waits::spin ? 100 : 1'000'000;
-  using port_type = fabric::counting<fabric::strict<shm::port>>;
-
-  template <class Body>
-  static void run(const rma::topology& machine, Body body) {
-    const shm::config what{
-        .machine = machine, .threads = Threads, .waiting = policies[static_cast<std::size_t>(How)]};
-    shm::run_ports(what, [&](shm::port& bare) {
-      fabric::strict<shm::port> strict(bare);
-      port_type p(strict);
-      rma::participant<port_type> me(p, what.words_per_rank);
-      body(me);
-    });
-  }
+inline constexpr std::array waiting_modes{
+    detail::spinning({.name = "processes_spin"}),
+    detail::spinning({.name = "threads_spin", .threads = true}),
+    mode{.name = "processes_yield", .waiting = "yield"},
+    mode{.name = "threads_yield", .threads = true, .waiting = "yield"},
+    mode{.name = "processes_park", .waiting = "park"},
+    mode{.name = "threads_park", .threads = true, .waiting = "park"},
 };
-
-#if !defined(LOCKFLIGHT_TEST_ON_MPI)
-/// The contract's fabrics and every way of waiting, for the clauses about waiting.
-using waiting_fabrics =
-    ::testing::Types<shm_processes, shm_threads, shm_processes_delayed, shm_threads_delayed,
-                     shm_waiting_fabric<false, waits::spin>, shm_waiting_fabric<true, waits::spin>,
-                     shm_waiting_fabric<false, waits::yield>,
-                     shm_waiting_fabric<true, waits::yield>, shm_waiting_fabric<false, waits::park>,
-                     shm_waiting_fabric<true, waits::park>>;
 #endif
 
 /// Hides what a fabric has beyond the contract's minimum.
@@ -109,11 +89,10 @@ struct shm_minimal {
 };
 
 #if !defined(LOCKFLIGHT_TEST_ON_MPI)
-using capability_fabrics = ::testing::Types<shm_processes, shm_threads, shm_processes_delayed,
-                                            shm_threads_delayed, shm_minimal>;
+using capability_fabrics = ::testing::Types<shm_plain, shm_delayed, shm_minimal>;
 #endif
 
-/// The suite; each file says on which fabrics its clauses run.
+/// The suite; each file says on which fabrics and in which modes its clauses run.
 template <class Fabric>
 class contract : public ::testing::Test {};
 
@@ -129,10 +108,9 @@ struct fabric_names {
 /// Runs the body on every rank of the machine; skips, and says so, where the fabric is too small.
 template <class Fabric, class Body>
 void run_on(const rma::topology& machine, Body body) {
-  if constexpr (requires { Fabric::most_ranks; })
-    if (!fits<Fabric>(machine))
-      GTEST_SKIP() << "needs " << machine.ranks() << " ranks; " << Fabric::name << " runs "
-                   << Fabric::most_ranks << " here";
+  if (!fits<Fabric>(machine))
+    GTEST_SKIP() << "needs " << machine.ranks() << " ranks, more than " << Fabric::name
+                 << " runs here in the mode " << mode_now().name;
   Fabric::run(machine, body);
 }
 

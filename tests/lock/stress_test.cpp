@@ -266,6 +266,7 @@ void stress(const rma::topology& machine, int operations, bool widening = true) 
 template <class Subject>
 struct stress_suite : testing::Test {};
 TYPED_TEST_SUITE(stress_suite, subjects, subject_names);
+const bool modes = run_in(lock_modes);
 
 TYPED_TEST(stress_suite, one_level) {
   for (int ranks = 1; ranks <= 8; ++ranks) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "lockflight/baseline/pthread.hpp"
@@ -38,17 +39,19 @@ constexpr bool under_asan = false;
 #endif
 constexpr bool under_sanitizer = under_tsan || under_asan;
 
-/// The fabrics that locks are tested on.
+/// The fabrics that locks are tested on, and their modes.
 template <class... Fabrics>
 struct fabric_list {};
 #if defined(LOCKFLIGHT_TEST_ON_MPI)
-using fabrics = fabric_list<mpi_nodes>;
+using fabrics = fabric_list<mpi_fabric>;
+inline constexpr std::array lock_modes{mpi_nodes};
 #elif defined(LOCKFLIGHT_TEST_TSAN) || defined(LOCKFLIGHT_TEST_ASAN)
-// ThreadSanitizer does not see across processes, AddressSanitizer makes forks expensive; and delays
-// are between the operations of the very port that threads have without them.
-using fabrics = fabric_list<shm_threads_delayed>;
+// ThreadSanitizer does not see across processes, AddressSanitizer makes forks expensive.
+using fabrics = fabric_list<shm_plain, shm_delayed>;
+inline constexpr std::array lock_modes{usual_modes[1]};
 #else
-using fabrics = fabric_list<shm_processes, shm_threads, shm_processes_delayed, shm_threads_delayed>;
+using fabrics = fabric_list<shm_plain, shm_delayed>;
+inline constexpr std::array lock_modes = usual_modes;
 #endif
 
 /// The baselines, which need ports whose cells are ordinary memory.

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "support/modes.hpp"
 #include "support/mpi_fabrics.hpp"
 
 namespace {
@@ -28,16 +29,15 @@ class only_failures : public testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   namespace test = lockflight::test;
   // Files that are compiled for this binary too hold tests of other fabrics, which start processes.
-  GTEST_FLAG_SET(filter, "*/mpi_*");
+  GTEST_FLAG_SET(filter, "*/mpi*");
   testing::InitGoogleTest(&argc, argv);
   const lockflight::mpi::environment mpi;
-  test::mpi_nodes::launched(mpi.size());
-  test::mpi_shared::launched(mpi.size());
+  test::mpi_fabric::launched(mpi.size());
   if (mpi.rank() != 0) {
     testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new only_failures(mpi.rank()));
   }
-  const bool passed = RUN_ALL_TESTS() == 0;
+  const bool passed = test::run_all_tests_in_all_modes(mpi.rank() == 0) == 0;
   return mpi.all(passed) ? 0 : 1;
 }

@@ -4,15 +4,18 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/delaying.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/fabric/strict.hpp"
+#include "support/modes.hpp"
 #if defined(LOCKFLIGHT_TEST_ON_MPI)
 #include "support/mpi_fabrics.hpp"
 #endif
@@ -25,23 +28,20 @@ inline std::uint64_t seed() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
 }
 
-/// Whether the fabric has enough ranks for a machine; most have.
+/// Whether the fabric has enough ranks for a machine, in the present mode; most have.
 template <class Fabric>
 [[nodiscard]] bool fits(const rma::topology& machine) {
   if constexpr (requires { Fabric::most_ranks; })
-    return machine.ranks() <= Fabric::most_ranks;
-  else
-    return true;
+    if (machine.ranks() > Fabric::most_ranks) return false;
+  return machine.ranks() <= mode_now().most_ranks;
 }
 
 /// How often a test repeats itself. A fabric that tries every interleaving, or is slow, sets
-/// `most_rounds`.
+/// `most_rounds`, as may a mode.
 template <class Fabric>
-[[nodiscard]] constexpr int rounds(int wanted) {
-  if constexpr (requires { Fabric::most_rounds; })
-    return std::min(wanted, Fabric::most_rounds);
-  else
-    return wanted;
+[[nodiscard]] int rounds(int wanted) {
+  if constexpr (requires { Fabric::most_rounds; }) wanted = std::min(wanted, Fabric::most_rounds);
+  return std::min(wanted, mode_now().most_rounds);
 }
 
 /// For checks inside ranks, which may be other processes.
@@ -49,47 +49,60 @@ inline void require(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error(what + " (seed " + std::to_string(seed()) + ")");
 }
 
-template <bool Threads>
+/// The modes of shared memory: how its ranks are started.
+inline constexpr std::array usual_modes{
+    mode{.name = "processes"},
+    mode{.name = "threads", .threads = true},
+};
+
+/// Shared memory, in the present mode. With `Delayed` it is as lazy and disorderly as a network may
+/// be.
+template <bool Delayed>
 struct shm_fabric {
-  static constexpr const char* name = Threads ? "shm_threads" : "shm_processes";
+  static constexpr const char* name = Delayed ? "shm_delayed" : "shm";
   static constexpr bool shares_memory = true;  // ranks see memory mapped shared before run
-  using port_type = fabric::counting<fabric::strict<shm::port>>;
+  using basis = std::conditional_t<Delayed, fabric::delaying<shm::port>, shm::port>;
+  using port_type = fabric::counting<fabric::strict<basis>>;
 
   template <class Body>
   static void run(const rma::topology& machine, Body body) {
-    shm::config what{.machine = machine, .threads = Threads};
+    run_in_mode(mode_now(), machine, body);
+  }
+
+  template <class Body>
+  static void run_in_mode(const mode& how, const rma::topology& machine, Body body) {
+    const shm::config what{.machine = machine, .threads = how.threads, .waiting = how.waiting};
     shm::run_ports(what, [&](shm::port& bare) {
-      fabric::strict<shm::port> strict(bare);
-      port_type p(strict);
-      rma::participant<port_type> me(p, what.words_per_rank);
-      body(me);
+      const auto on = [&](basis& port) {
+        fabric::strict<basis> strict(port);
+        port_type p(strict);
+        rma::participant<port_type> me(p, what.words_per_rank);
+        body(me);
+      };
+      if constexpr (Delayed) {
+        basis delaying(bare, {.seed = seed()});
+        on(delaying);
+      } else {
+        on(bare);
+      }
     });
   }
 };
-using shm_processes = shm_fabric<false>;
-using shm_threads = shm_fabric<true>;
+using shm_plain = shm_fabric<false>;
+using shm_delayed = shm_fabric<true>;
 
-/// Shared memory as lazy and disorderly as a network may be. ThreadSanitizer and the like run it
-/// too.
+/// Shared memory whose ranks are processes, or threads, in every mode: for tests that need one or
+/// the other.
 template <bool Threads>
-struct shm_delayed_fabric {
-  static constexpr const char* name = Threads ? "shm_threads_delayed" : "shm_processes_delayed";
-  static constexpr bool shares_memory = true;
-  using port_type = fabric::counting<fabric::strict<fabric::delaying<shm::port>>>;
+struct shm_always {
+  using port_type = shm_plain::port_type;
 
   template <class Body>
   static void run(const rma::topology& machine, Body body) {
-    shm::config what{.machine = machine, .threads = Threads};
-    shm::run_ports(what, [&](shm::port& bare) {
-      fabric::delaying<shm::port> delaying(bare, {.seed = seed()});
-      fabric::strict<fabric::delaying<shm::port>> strict(delaying);
-      port_type p(strict);
-      rma::participant<port_type> me(p, what.words_per_rank);
-      body(me);
-    });
+    shm_plain::run_in_mode(usual_modes[Threads ? 1 : 0], machine, body);
   }
 };
-using shm_processes_delayed = shm_delayed_fabric<false>;
-using shm_threads_delayed = shm_delayed_fabric<true>;
+using shm_processes = shm_always<false>;
+using shm_threads = shm_always<true>;
 
 }  // namespace lockflight::test

@@ -5,33 +5,37 @@
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/mpi.hpp"
 #include "lockflight/fabric/strict.hpp"
+#include "support/modes.hpp"
 
 namespace lockflight::test {
 
-/// Nodes of a machine are held to what MPI offers between nodes; or, with `Shared`, all of this
-/// machine's ranks use CPU instructions on each other's cells, whatever the node.
-template <bool Shared>
+/// The modes of MPI: nodes of a machine are held to what MPI offers between nodes; or all of this
+/// machine's ranks use CPU instructions on each other's cells, whatever the node. Between nodes an
+/// operation takes microseconds, and with more ranks than cores turns of the kernel, which somebody
+/// else's computation may have in between: fewer rounds.
+inline constexpr mode mpi_nodes{.name = "nodes", .most_rounds = 60};
+inline constexpr mode mpi_shared{.name = "shared", .shared_nodes = true, .most_rounds = 300};
+
 struct mpi_fabric {
-  static constexpr const char* name = Shared ? "mpi_shared" : "mpi_nodes";
+  static constexpr const char* name = "mpi";
   static constexpr bool shares_memory = false;     // what is mapped before a run is each rank's own
   static constexpr bool survives_failure = false;  // the launch ends with the rank
   static inline int most_ranks = 1;                // of this launch
-  // Between nodes an operation takes microseconds, and with more ranks than cores turns of the
-  // kernel, which somebody else's computation may have in between.
-  static inline int most_rounds = Shared ? 300 : 60;
+  using port_type = fabric::counting<fabric::strict<mpi::port>>;
 
   /// What a launch of so many ranks is good for.
   static void launched(int ranks) {
     constexpr int quick = 4;
     most_ranks = ranks;
-    if (ranks > quick) most_rounds /= 10;
+    if (ranks > quick)
+      for (mode& each : detail::offered()) each.most_rounds /= 10;
   }
-  using port_type = fabric::counting<fabric::strict<mpi::port>>;
 
   template <class Body>
   static void run(const rma::topology& machine, Body body) {
     // Small segments: the memory of a few dozen machines is kept from one run to the next.
-    const mpi::config what{.machine = machine, .words_per_rank = 1u << 14, .shared_nodes = Shared};
+    const mpi::config what{
+        .machine = machine, .words_per_rank = 1u << 14, .shared_nodes = mode_now().shared_nodes};
     mpi::run_ports(what, [&](mpi::port& bare) {
       fabric::strict<mpi::port> strict(bare);
       port_type p(strict);
@@ -40,7 +44,5 @@ struct mpi_fabric {
     });
   }
 };
-using mpi_nodes = mpi_fabric<false>;
-using mpi_shared = mpi_fabric<true>;
 
 }  // namespace lockflight::test

@@ -1,0 +1,52 @@
+# Precompiled headers: those of the standard library and of others, which take longer to read than
+# most files here take to compile. What the tree itself has is not among them.
+#
+# lockflight_precompile(TARGET KIND)
+#   KIND is one of these; each is compiled once, with the options that all targets of its kind have.
+#     library   what users link and what must be fast: optimized as the preset says
+#     program   what runs once in a run of the program: little optimized, since that is not worth
+#               the time that it takes to compile; with JSON
+#     test      the same for tests; with GoogleTest
+#
+# A file that forgets an include may find it here. The preset clang does without, so that each file
+# is also compiled with what it includes itself.
+option(LOCKFLIGHT_PRECOMPILE "Precompile the headers of others" ${PROJECT_IS_TOP_LEVEL})
+
+set(lockflight_precompiled_standard
+  <algorithm> <array> <atomic> <chrono> <cstdint> <deque> <filesystem> <functional> <limits> <map>
+  <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string> <string_view>
+  <thread> <type_traits> <utility> <vector>)
+set(lockflight_precompiled_library ${lockflight_precompiled_standard})
+set(lockflight_precompiled_program ${lockflight_precompiled_standard} <nlohmann/json.hpp>)
+set(lockflight_precompiled_test ${lockflight_precompiled_standard} <gtest/gtest.h>)
+
+# Declares how a kind is compiled; what a target of it links is its own business.
+function(lockflight_compile_as target kind)
+  if(kind STREQUAL "library")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
+function(lockflight_precompile target kind)
+  lockflight_compile_as(${target} ${kind})
+  if(NOT LOCKFLIGHT_PRECOMPILE)
+    return()
+  endif()
+  set(host lockflight_precompiled_for_${kind})
+  if(NOT TARGET ${host})
+    set(empty "${PROJECT_BINARY_DIR}/CMakeFiles/${host}.cpp")
+    file(CONFIGURE OUTPUT "${empty}" CONTENT "// Owns the precompiled headers.\n")
+    add_library(${host} OBJECT "${empty}")
+    target_precompile_headers(${host} PRIVATE ${lockflight_precompiled_${kind}})
+    lockflight_compile_as(${host} ${kind})
+    if(kind STREQUAL "program")
+      find_package(nlohmann_json REQUIRED)
+      target_link_libraries(${host} PRIVATE nlohmann_json::nlohmann_json)
+    elseif(kind STREQUAL "test")
+      target_link_libraries(${host} PRIVATE GTest::gtest)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${host})
+endfunction()
