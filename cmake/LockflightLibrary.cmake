@@ -1,4 +1,4 @@
-include(LockflightPrecompile)
+include(LockflightQuickBuild)
 
 # lockflight_library(NAME SOURCES FILE... [PUBLIC LIBRARY...] [PRIVATE LIBRARY...]
 #                    [COMPILED_AS KIND])
@@ -25,6 +25,18 @@ function(lockflight_library name)
   target_compile_definitions(${name} PRIVATE LOCKFLIGHT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PUBLIC lockflight::lockflight ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   lockflight_precompile(${name} ${arg_COMPILED_AS})
+endfunction()
+
+# lockflight_objects(NAME SOURCES FILE... [LIBS LIBRARY...])
+#
+# The part of a library that must be fast, for one whose other files run once in a run of the
+# program: give lockflight_library $<TARGET_OBJECTS:NAME>.
+function(lockflight_objects name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  add_library(${name} OBJECT ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${name} PRIVATE lockflight::lockflight ${arg_LIBS})
+  lockflight_precompile(${name} library)
 endfunction()
 
 # lockflight_compile_together(TARGET N FILE...)

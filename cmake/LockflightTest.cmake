@@ -25,9 +25,12 @@
 # LOCKFLIGHT_SOURCE_DIR.
 
 set(lockflight_test_timeout 120)
+# The presets run as many jobs at a time: what has so many processors has the machine to itself, what
+# has 2 may have one of those beside it that keep one processor busy.
+set(lockflight_alone 3)
 add_custom_target(lockflight_tests)
 
-include(LockflightPrecompile)
+include(LockflightQuickBuild)
 
 # Runs the tests of a binary in each of its modes; main() is apart, since MPI has another.
 add_library(lockflight_test_modes STATIC "${PROJECT_SOURCE_DIR}/tests/support/modes.cpp")

@@ -155,7 +155,7 @@ class rank_run {
   template <class What>
   [[gnu::always_inline]] void critical_section(What what, bool write) {
     if (what == workload::sob) {
-      write ? rma::put_now(port_, data_, random_.next()) : look_at_data();
+      write ? lock_.put(port_, data_, random_.next()) : lock_.get(port_, data_, looked_at_);
     } else if (what == workload::wcsb) {
       write ? increment() : look_at_data();
       clock_.busy_until(clock_.now() + one_to_four_us());
@@ -212,6 +212,7 @@ class rank_run {
   std::optional<hash_table<Port>> table_;
   std::vector<bool> inserted_;  // dht: the keys that this rank inserted
   std::uint64_t found_ = 0;     // what readers read goes somewhere
+  rma::word looked_at_ = 0;     // sob: the same
 };
 
 }  // namespace lockflight::bench

@@ -15,10 +15,13 @@
 
 namespace lockflight::bench {
 
-/// Whether a lock is one: what says of itself that it excludes nobody is not checked, and has no
-/// latency.
+/// Whether a lock is one: what says of itself that it excludes nobody has no latency.
 template <class Lock>
 constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
+
+/// Whether whoever holds the lock is alone with others of its kind, so that a witness can look.
+template <class Lock>
+constexpr bool is_witnessed = excludes<Lock> && !lock::defers<Lock>;
 
 /// Counts handoffs and violations of one rank, whatever the lock.
 template <rma::port Port>
@@ -72,6 +75,20 @@ class measured_lock {
     give(shared);
   }
 
+  /// What does the accesses of critical sections: the lock if it wants them, else the port.
+  [[gnu::always_inline]] void put(Port& port, rma::plain_cell to, rma::word value) {
+    if constexpr (lock::defers<Lock>)
+      lock_.put(to, value);
+    else
+      rma::put_now(port, to, value);
+  }
+  [[gnu::always_inline]] void get(Port& port, rma::plain_cell from, rma::word& into) {
+    if constexpr (lock::defers<Lock>)
+      lock_.get(from, into);
+    else
+      into = rma::get_now(port, from);
+  }
+
   // The halves of both, for those who time them apart.
 
   // Every operation of a mutex is exclusive, whatever it wants. Returns whether the lock is shared.
@@ -100,12 +117,12 @@ class measured_lock {
   }
 
   [[nodiscard, gnu::always_inline]] witness::entry enter(bool shared) {
-    if constexpr (!excludes<Lock>) return {};
+    if constexpr (!is_witnessed<Lock>) return {};
     return check_.enter(seen_, shared);
   }
 
   [[gnu::always_inline]] void leave(bool shared, const witness::entry& at) {
-    if constexpr (!excludes<Lock>) return;
+    if constexpr (!is_witnessed<Lock>) return;
     check_.leave(seen_, shared, at);
   }
 

@@ -54,6 +54,21 @@ void check_fabric(const request& what) {
   }
 }
 
+// Whether what a workload does under a lock may as well be done when it is released.
+bool can_defer(workload w) {
+  switch (w) {
+    case workload::lb:
+    case workload::ecsb:
+    case workload::sob:
+    case workload::warb:
+    case workload::table:
+    case workload::mix:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::vector<const lock_entry*> chosen_locks(const request& what, workload load) {
   if (what.locks.empty()) throw refuse("--lock", "", "at least one lock");
   std::vector<std::string> known;
@@ -76,6 +91,13 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
         if (name == "all") continue;
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
       }
+      // Beside the others it would look as if it did what they do.
+      if (e.defers && name == "all") continue;
+      if (e.defers && !can_defer(load))
+        throw refuse(
+            "--lock", name,
+            "with --workload lb, ecsb, sob, warb, table, mix: what is done under it is done "
+            "at the release");
       add(e);
       found = true;
     }

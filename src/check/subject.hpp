@@ -7,8 +7,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "check/engine.hpp"
+#include "check/epoch_program.hpp"
 #include "check/lock_program.hpp"
 #include "lockflight/lock/about.hpp"
 
@@ -61,6 +63,10 @@ template <class Parameters>
   return p;
 }
 
+/// What participants do with a lock to check it.
+template <class Lock>
+using program_of = std::conditional_t<lock::defers<Lock>, epoch_program<Lock>, lock_program<Lock>>;
+
 template <class Lock>
 [[nodiscard]] subject make_subject() {
   return {
@@ -73,7 +79,7 @@ template <class Lock>
             const auto chosen = small_thresholds<typename Lock::parameters>(set);
             if constexpr (requires { Lock::most_overtaken(what.machine, chosen); })
               how.most_overtaken = Lock::most_overtaken(what.machine, chosen);
-            const lock_program<Lock> runs(what, chosen);
+            const program_of<Lock> runs(what, chosen);
             auto made = std::make_unique<engine>(runs(), how);
             runs.describe_cells(*made);
             return made;

@@ -97,6 +97,8 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"dlm-server",        2, 0, 0, 0, 2, "2x1",    0, "",   {}, 7334, 10930},
     pinned{"dlm-server",        3, 0, 0, 0, 1, "3",      0, "",   {}, 10734, 21049},
     pinned{"dlm-server",        2, 0, 2, 0, 1, "2x2",    0, "",   {}, 247683, 635611},
+    pinned{"msg",               1, 1, 1, 1, 1, "2x2",    0, "",   {}, 429848, 1100852},
+    pinned{"msg-deferred",      1, 1, 0, 0, 2, "2x1",    0, "",   {}, 6135, 11479},
     pinned{"fompi-rw",          1, 1, 0, 0, 2, "2",      0, "",   {}, 8977, 15307},
     pinned{"fompi-rw",          1, 1, 0, 0, 2, "2",      0, "es", {}, 7793, 12615},
     pinned{"fompi-rw",          2, 1, 0, 0, 1, "3",      0, "",   {}, 246131, 507653},

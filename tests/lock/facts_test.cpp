@@ -37,9 +37,9 @@ constexpr std::pair<std::string_view, lock::kind> table[] = {
 
 /// Those that exist. A lock that is added, or loses its name, is a change of the table.
 constexpr std::string_view present[] = {
-    "spin",   "spin-backoff", "d-mcs",      "rma-mcs",    "alock",
-    "dq",     "dq-fair",      "dlm-server", "fompi-rw",   "fompi-rw-backoff",
-    "rma-rw", "mcs-rw-rp",    "mcs-rw-wp",  "mcs-rw-fair"};
+    "spin",   "spin-backoff", "d-mcs",      "rma-mcs",     "alock",
+    "dq",     "dq-fair",      "dlm-server", "fompi-rw",    "fompi-rw-backoff",
+    "rma-rw", "mcs-rw-rp",    "mcs-rw-wp",  "mcs-rw-fair", "msg"};
 
 /// Calls `visit.operator()<Lock>()` for every lock on a port, the baselines included.
 template <class Port, class Visit>

@@ -21,9 +21,9 @@ using rma::topology;
 
 TEST(operation_counts, pins_every_lock) {
   const std::set<std::string_view> pinned{
-      "spin",   "spin-backoff", "d-mcs",      "rma-mcs",    "alock",
-      "dq",     "dq-fair",      "dlm-server", "fompi-rw",   "fompi-rw-backoff",
-      "rma-rw", "mcs-rw-rp",    "mcs-rw-wp",  "mcs-rw-fair"};
+      "spin",   "spin-backoff", "d-mcs",      "rma-mcs",     "alock",
+      "dq",     "dq-fair",      "dlm-server", "fompi-rw",    "fompi-rw-backoff",
+      "rma-rw", "mcs-rw-rp",    "mcs-rw-wp",  "mcs-rw-fair", "msg"};
   std::set<std::string_view> all;
   lock::all::for_each(
       [&]<class Family>(Family) { all.insert(Family::template on<counted_port>::about.name); });
@@ -206,30 +206,47 @@ TEST(operation_counts, dq_fair_failed_attempt_is_a_look) {
   });
 }
 
-// ---- dlm-server: 2 messages and 2 messages, of which the server sends one each ----
+// ---- dlm-server, msg: 2 messages and 2 messages, of which the server sends one each ----
 
-TEST(operation_counts, dlm_server_is_two_messages_and_two_messages) {
-  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+/// An acquire and a release of rank 1, whose lock lives with rank 0, and then of rank 0.
+template <template <class> class Lock, class Acquire, class Try, class Release>
+void two_messages_each(Acquire acquire, Try attempt, Release release) {
+  on_every_rank(topology::balanced({2, 1}), [=](counted_participant& me) {
     rma::barrier both(me);
-    placed<lock::dlm_server> l(me);
+    placed<Lock> l(me);
     both.arrive_and_wait();
     me.port().reset_counts();
     if (me.rank() == 1) {
       const operation_counts one{.messages = 1};
-      costs(me, "lock", one, [&] { l.lock.lock(); });
-      costs(me, "unlock", one, [&] { l.lock.unlock(); });
-      costs(me, "try_lock", one, [&] { require(l.lock.try_lock(), "it is free"); });
-      costs(me, "failed try_lock", one, [&] { require(!l.lock.try_lock(), "we have it"); });
-      costs(me, "unlock after try_lock", one, [&] { l.lock.unlock(); });
+      costs(me, "acquire", one, [&] { acquire(l.lock); });
+      costs(me, "release", one, [&] { release(l.lock); });
+      costs(me, "attempt", one, [&] { require(attempt(l.lock), "it is free"); });
+      costs(me, "failed attempt", one, [&] { require(!l.lock.try_lock(), "we have it"); });
+      costs(me, "release after an attempt", one, [&] { release(l.lock); });
       both.arrive_and_wait();
     } else {
       both.arrive_and_wait();  // where it serves
       require(me.port().counts().messages == 5, "one answer to each request");
       const operation_counts both_ways{.messages = 2};
-      costs(me, "the home's own lock", both_ways, [&] { l.lock.lock(); });
-      costs(me, "the home's own unlock", both_ways, [&] { l.lock.unlock(); });
+      costs(me, "the home's own acquire", both_ways, [&] { acquire(l.lock); });
+      costs(me, "the home's own release", both_ways, [&] { release(l.lock); });
     }
   });
+}
+
+constexpr auto exclusively = [](auto& l) { l.lock(); };
+constexpr auto attempt_exclusively = [](auto& l) { return l.try_lock(); };
+constexpr auto release_exclusive = [](auto& l) { l.unlock(); };
+
+TEST(operation_counts, dlm_server_is_two_messages_and_two_messages) {
+  two_messages_each<lock::dlm_server>(exclusively, attempt_exclusively, release_exclusive);
+}
+
+TEST(operation_counts, msg_is_two_messages_and_two_messages) {
+  two_messages_each<lock::msg>(exclusively, attempt_exclusively, release_exclusive);
+  two_messages_each<lock::msg>([](auto& l) { l.lock_shared(); },
+                               [](auto& l) { return l.try_lock_shared(); },
+                               [](auto& l) { l.unlock_shared(); });
 }
 
 // ---- fompi-rw, fompi-rw-backoff ----

@@ -44,6 +44,7 @@ static_assert(is_rw<lock::rma_rw>);
 static_assert(is_rw<lock::mcs_rw_rp>);
 static_assert(is_rw<lock::mcs_rw_wp>);
 static_assert(is_rw<lock::mcs_rw_fair>);
+static_assert(is_rw<lock::msg>);
 static_assert(is_mutex<baseline::pthread_mutex>);
 static_assert(is_rw<baseline::pthread_rwlock>);
 static_assert(is_mutex<mutex>);

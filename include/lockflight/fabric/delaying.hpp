@@ -96,6 +96,13 @@ class delaying : public decorator<Inner> {
     return rma::poll_by_get(*this, from, done, back_off);
   }
 
+  void serve_with(rma::message_handler* handler)
+    requires rma::messaging_port<Inner>
+  {
+    handler_ = handler;
+    base::serve_with(handler);
+  }
+
  private:
   template <class Cell>
   struct put_op {
@@ -144,8 +151,18 @@ class delaying : public decorator<Inner> {
 
   [[nodiscard]] bool chance(int of_256) { return static_cast<int>(random_() % 256) < of_256; }
 
+  // Not a wait of the participant's: it may be in the middle of serving a message, and the next one
+  // stays where it is.
   void perhaps_linger() {
-    if (chance(how_.linger) && how_.longest_ns > 0) base::pause(random_() % how_.longest_ns);
+    if (!chance(how_.linger) || how_.longest_ns == 0) return;
+    const std::uint64_t ns = random_() % how_.longest_ns;
+    if constexpr (rma::messaging_port<Inner>) {
+      base::serve_with(nullptr);
+      base::pause(ns);
+      base::serve_with(handler_);
+    } else {
+      base::pause(ns);
+    }
   }
 
   void post(operation op) {
@@ -181,6 +198,7 @@ class delaying : public decorator<Inner> {
   disorder how_;
   std::minstd_rand random_;
   std::vector<operation> pending_;
+  rma::message_handler* handler_ = nullptr;
 };
 
 }  // namespace lockflight::fabric

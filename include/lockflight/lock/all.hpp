@@ -10,6 +10,7 @@
 #include "lockflight/lock/mcs_rw_fair.hpp"
 #include "lockflight/lock/mcs_rw_rp.hpp"
 #include "lockflight/lock/mcs_rw_wp.hpp"
+#include "lockflight/lock/msg.hpp"
 #include "lockflight/lock/rma_mcs.hpp"
 #include "lockflight/lock/rma_rw.hpp"
 #include "lockflight/lock/spin.hpp"
@@ -36,6 +37,6 @@ struct families {
 using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>,
                      family<alock>, family<dq>, family<dq_fair>, family<dlm_server>,
                      family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>,
-                     family<mcs_rw_wp>, family<mcs_rw_fair>>;
+                     family<mcs_rw_wp>, family<mcs_rw_fair>, family<msg>>;
 
 }  // namespace lockflight::lock

@@ -34,4 +34,9 @@ concept can_try_shared = shared<L> && requires(L l) {
   { l.try_lock_shared() } -> std::same_as<bool>;
 };
 
+/// Guards what its holder does through it, at the release, and excludes nobody before: no Lockable
+/// of std, whatever the names.
+template <class L>
+concept defers = requires { typename L::defers; };
+
 }  // namespace lockflight::lock

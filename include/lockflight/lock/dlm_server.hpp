@@ -1,13 +1,8 @@
 // dlm-server: the lock's home serves its requests, first come, first served.
 //
 // Source: "Distributed Queue-based Locking using Advanced Network Features" (DLM paper),
-// section 2.3 and Figure 1, called Basecase there.
-//
-// The server is the home rank, which may be a client as well: "each node plays the role of server
-// and client" (section 5.5). It serves whenever it waits, in this lock or in anything else (C37),
-// and not while it computes; nor when it has left. So the home stays, in a barrier for instance,
-// until everybody else is done with the lock; a home that does nothing else is a dedicated server.
-// The home's first handle is the server and is the last to go.
+// section 2.3 and Figure 1, called Basecase there. The server is the home rank: "each node plays
+// the role of server and client" (section 5.5); client_server.hpp says when it serves.
 //
 // Order: first come, first served, by the order in which requests reach the server.
 // Network operations: none. Messages: acquire 2, the request and the grant; release 2, the
@@ -16,13 +11,10 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <memory_resource>
 #include <optional>
-#include <vector>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/rma/participant.hpp"
+#include "lockflight/lock/client_server.hpp"
 
 namespace lockflight::lock {
 
@@ -35,7 +27,6 @@ struct dlm_server_parameters {
 template <rma::messaging_port Port>
 class dlm_server {
   enum class request : rma::word { lock, attempt, unlock };
-  enum class reply : rma::word { granted, refused, unlocked };
 
  public:
   static constexpr facts about{
@@ -49,96 +40,59 @@ class dlm_server {
   };
   using parameters = dlm_server_parameters;
 
-  /// A cell that nobody touches: where it is, is what the lock is called.
-  struct cells {
-    rma::plain_cell name;
-
+  struct cells : served_cells {
     static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
-      return {in.take<rma::plain_cell>(1).at(home)};
+      return {served_cells::place(in, home)};
     }
   };
 
   dlm_server(rma::participant<Port>& me, const cells& where, const parameters& = {})
-      : port_(me.port()), mail_(me.mail()), home_(where.name.home), name_(to_word(where.name)) {
-    if (me.rank() == home_) server_.emplace(me, name_);
+      : server_(me, where) {
+    if (me.rank() == where.name.home) queue_.emplace(me, where);
   }
 
-  void lock() { static_cast<void>(ask(request::lock)); }
+  void lock() { static_cast<void>(server_.ask(request::lock)); }
 
   /// Takes the lock if nobody has it.
-  [[nodiscard]] bool try_lock() { return ask(request::attempt) == reply::granted; }
+  [[nodiscard]] bool try_lock() { return server_.ask(request::attempt) == reply::granted; }
 
-  void unlock() { static_cast<void>(ask(request::unlock)); }
+  void unlock() { static_cast<void>(server_.ask(request::unlock)); }
 
  private:
   /// What the home has besides: the queue.
-  class server final : public rma::request_handler {
+  class queue final : public server<Port> {
    public:
-    server(rma::participant<Port>& me, rma::word name)
-        : port_(me.port()),
-          mail_(me.mail()),
-          waiting_(static_cast<std::size_t>(me.machine().ranks()), me.memory()) {
-      mail_.open(*this, name);
-    }
-    ~server() override { mail_.close(*this); }
+    queue(rma::participant<Port>& me, const cells& where)
+        : server<Port>(me, where), waiting_(me.machine().ranks(), me.memory()) {}
 
     void serve(const rma::message& m) override {
-      switch (static_cast<request>(m.body[1])) {
+      switch (this->template request_of<request>(m)) {
         case request::lock:
-          held_ ? enqueue(m.from) : grant(m.from);
+          held_ ? waiting_.push(m.from) : grant(m.from);
           break;
         case request::attempt:
-          held_ ? answer(m.from, reply::refused) : grant(m.from);
+          held_ ? this->answer(m.from, reply::refused) : grant(m.from);
           break;
         case request::unlock:
-          release(m.from);
+          held_ = false;
+          if (!waiting_.empty()) grant(waiting_.pop());
+          this->answer(m.from, reply::released);
           break;
       }
     }
 
    private:
-    void release(rma::rank_t client) {
-      held_ = false;
-      if (count_ > 0) grant(dequeue());
-      answer(client, reply::unlocked);
-    }
     void grant(rma::rank_t client) {
       held_ = true;
-      answer(client, reply::granted);
-    }
-    void answer(rma::rank_t client, reply what) {
-      port_.send(client, {rma::null_ref, static_cast<rma::word>(what), 0});
+      this->answer(client, reply::granted);
     }
 
-    // A ring: a client waits at most once.
-    void enqueue(rma::rank_t client) { waiting_[(first_ + count_++) % waiting_.size()] = client; }
-    [[nodiscard]] rma::rank_t dequeue() {
-      const rma::rank_t client = waiting_[first_];
-      first_ = (first_ + 1) % waiting_.size();
-      --count_;
-      return client;
-    }
-
-    Port& port_;
-    rma::mailroom<Port>& mail_;
     bool held_ = false;
-    std::pmr::vector<rma::rank_t> waiting_;
-    std::size_t first_ = 0;
-    std::size_t count_ = 0;
+    waiting_line<rma::rank_t> waiting_;
   };
 
-  // What the holder has posted is complete at its targets before the release is sent; a client is
-  // told of no more than it asked, so the next reply is the answer.
-  [[nodiscard]] reply ask(request what) {
-    port_.send(home_, {name_, static_cast<rma::word>(what), 0});
-    return static_cast<reply>(mail_.await_reply().body[1]);
-  }
-
-  Port& port_;
-  rma::mailroom<Port>& mail_;
-  rma::rank_t home_;
-  rma::word name_;
-  std::optional<server> server_;
+  client<Port> server_;
+  std::optional<queue> queue_;
 };
 
 }  // namespace lockflight::lock

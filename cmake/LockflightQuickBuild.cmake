@@ -1,5 +1,6 @@
-# Precompiled headers: those of the standard library and of others, which take longer to read than
-# most files here take to compile. What the tree itself has is not among them.
+# What makes a clean build quick. Most of the time of a small file goes into reading headers of the
+# standard library and of others: these are precompiled, what the tree itself has is not, and where
+# many small files are compiled for each MPI, several are compiled at a time.
 #
 # lockflight_precompile(TARGET KIND)
 #   KIND is one of these; each is compiled once, with the options that all targets of its kind have.
@@ -8,9 +9,13 @@
 #               the time that it takes to compile; with JSON
 #     test      the same for tests; with GoogleTest
 #
-# A file that forgets an include may find it here. The preset clang does without, so that each file
-# is also compiled with what it includes itself.
-option(LOCKFLIGHT_PRECOMPILE "Precompile the headers of others" ${PROJECT_IS_TOP_LEVEL})
+# lockflight_compile_in_batches(TARGET N)
+#   Compiles N files of the target at a time.
+#
+# A file that forgets an include may find it here. With LOCKFLIGHT_QUICK_BUILD=OFF, as in the preset
+# clang, each file is compiled by itself with what it includes itself.
+option(LOCKFLIGHT_QUICK_BUILD "Precompile the headers of others, compile files in batches"
+  ${PROJECT_IS_TOP_LEVEL})
 
 set(lockflight_precompiled_standard
   <algorithm> <array> <atomic> <chrono> <cstdint> <deque> <filesystem> <functional> <limits> <map>
@@ -31,7 +36,7 @@ endfunction()
 
 function(lockflight_precompile target kind)
   lockflight_compile_as(${target} ${kind})
-  if(NOT LOCKFLIGHT_PRECOMPILE)
+  if(NOT LOCKFLIGHT_QUICK_BUILD)
     return()
   endif()
   set(host lockflight_precompiled_for_${kind})
@@ -49,4 +54,10 @@ function(lockflight_precompile target kind)
     endif()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${host})
+endfunction()
+
+function(lockflight_compile_in_batches target n)
+  if(LOCKFLIGHT_QUICK_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${n})
+  endif()
 endfunction()

@@ -1,0 +1,127 @@
+// msg-deferred: passive target by messages, where all that an epoch does is done at its end.
+//
+// Source: "MPI passive target synchronization on a non-cache-coherent many-core" (SCC paper),
+// section 4.4: the default of RCKMPI, and of the CH3 device of MPICH that it comes from.
+//
+// It guards what goes through it, and nothing else: lock() and lock_shared() begin an epoch and
+// only note it, put() and get() note what is to be done, and unlock() or unlock_shared() does it:
+//   nothing to do      nothing is sent; so an empty epoch, the paper's microbenchmark, costs
+//   nothing one cell of home   one request carries it, the server does it in its turn and answers
+//   anything else      acquires as msg does, does all of it, releases
+// What get() reads is there after the end of the epoch. So this is no Lockable of std: between
+// lock() and unlock() anybody may be anywhere. `defers` says so to whoever treats locks alike.
+//
+// Order: as msg, by the order in which the ends of epochs reach the server.
+// Network operations: one for each put and get, unless a message carries it. Messages: none, 2 or 4
+// an epoch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <vector>
+
+#include "lockflight/lock/about.hpp"
+#include "lockflight/lock/msg_queue.hpp"
+
+namespace lockflight::lock {
+
+struct msg_deferred_parameters {
+  [[nodiscard]] static constexpr std::array<parameter<msg_deferred_parameters>, 0> all() {
+    return {};
+  }
+};
+
+template <rma::messaging_port Port>
+class msg_deferred {
+ public:
+  static constexpr facts about{
+      .name = "msg-deferred",
+      .what = kind::rw,
+      .source = "CH3's default: Passive Target Synchronization on the SCC, section 4.4",
+      .bytes_home = 0,  // its queue is the server's own memory: 24 bytes for each rank
+      .bytes_per_node = 0,
+      .bytes_per_participant = 0,
+      .needs_messages = true,
+  };
+  using parameters = msg_deferred_parameters;
+  /// Excludes nobody between lock() and unlock(), but all from what it does in between.
+  using defers = void;
+
+  /// So many operations an epoch may have.
+  static constexpr std::size_t most_operations = 16;
+
+  struct cells : served_cells {
+    static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
+      return {served_cells::place(in, home)};
+    }
+  };
+
+  msg_deferred(rma::participant<Port>& me, const cells& where, const parameters& = {})
+      : port_(me.port()), home_(where.name.home), server_(me, where), noted_(me.memory()) {
+    noted_.reserve(most_operations);
+    if (me.rank() == home_) queue_.emplace(me, where);
+  }
+
+  void lock() {}
+  void lock_shared() {}
+
+  /// Puts `value` at the end of the epoch, an exclusive one. Throws std::length_error when the
+  /// epoch has as many operations as it may.
+  void put(rma::plain_cell to, rma::word value) { note({to, value, nullptr}); }
+
+  /// Gets into `value` at the end of the epoch; it must live until then. Throws as put does.
+  void get(rma::plain_cell from, rma::word& value) { note({from, 0, &value}); }
+
+  void unlock() { end(msg_request::lock, msg_request::unlock); }
+  void unlock_shared() { end(msg_request::lock_shared, msg_request::unlock_shared); }
+
+ private:
+  struct operation {
+    rma::plain_cell cell;
+    rma::word value;
+    rma::word* into;  // a get's
+  };
+
+  void note(const operation& op) {
+    if (noted_.size() == most_operations)
+      throw std::length_error("an epoch of msg-deferred has at most 16 operations");
+    noted_.push_back(op);
+  }
+
+  void end(msg_request acquire, msg_request release) {
+    if (noted_.size() == 1 && noted_.front().cell.home == home_) {
+      let_the_server_do(noted_.front());
+    } else if (!noted_.empty()) {
+      static_cast<void>(server_.ask(acquire));
+      for (const operation& op : noted_) post(op);
+      port_.flush();  // before the release: the next holder sees it all (C33)
+      static_cast<void>(server_.ask(release));
+    }
+    noted_.clear();
+  }
+
+  // Reading one word is the same under a shared lock and an exclusive one.
+  void let_the_server_do(const operation& op) {
+    if (op.into != nullptr)
+      *op.into = server_.ask_about(op.cell.index, msg_request::get, 0);
+    else
+      static_cast<void>(server_.ask_about(op.cell.index, msg_request::put, op.value));
+  }
+
+  void post(const operation& op) {
+    if (op.into != nullptr)
+      port_.get(op.cell, *op.into);
+    else
+      port_.put(op.cell, op.value);
+  }
+
+  Port& port_;
+  rma::rank_t home_;
+  client<Port> server_;
+  std::pmr::vector<operation> noted_;     // in the order in which they were asked for
+  std::optional<msg_queue<Port>> queue_;  // the home's
+};
+
+}  // namespace lockflight::lock

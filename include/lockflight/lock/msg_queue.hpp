@@ -1,0 +1,106 @@
+// The server of msg and msg-deferred: who holds, and who waits.
+//
+// Requests queue, first come, first served; readers that are next to each other in the queue hold
+// the lock together. CH3 lets readers join readers past a waiting writer, so that writers may
+// starve.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/lock/client_server.hpp"
+
+namespace lockflight::lock {
+
+enum class msg_request : rma::word {
+  lock,
+  lock_shared,
+  put,  ///< a whole epoch: an exclusive lock, a put, the release
+  get,  ///< a whole epoch: a shared lock, a get, the release
+  attempt,
+  attempt_shared,
+  unlock,
+  unlock_shared,
+};
+
+template <rma::messaging_port Port>
+class msg_queue final : public server<Port> {
+ public:
+  msg_queue(rma::participant<Port>& me, const served_cells& where)
+      : server<Port>(me, where), waiting_(me.machine().ranks(), me.memory()) {}
+
+  void serve(const rma::message& m) override {
+    const waiter w{m.from, this->index_of(m), this->template request_of<msg_request>(m), m.body[2]};
+    switch (w.what) {
+      case msg_request::attempt:
+      case msg_request::attempt_shared:
+        attempt(w);
+        break;
+      case msg_request::unlock:
+        written_ = false;
+        serve_the_queue();
+        this->answer(w.client, reply::released);
+        break;
+      case msg_request::unlock_shared:
+        --readers_;
+        serve_the_queue();
+        this->answer(w.client, reply::released);
+        break;
+      default:
+        waiting_.push(w);
+        serve_the_queue();
+    }
+  }
+
+ private:
+  struct waiter {
+    rma::rank_t client;
+    std::uint32_t index;  // of the cell
+    msg_request what;
+    rma::word value;
+
+    [[nodiscard]] bool shares() const {
+      return what == msg_request::lock_shared || what == msg_request::attempt_shared ||
+             what == msg_request::get;
+    }
+  };
+
+  [[nodiscard]] bool may_have(const waiter& w) const {
+    return !written_ && (w.shares() || readers_ == 0);
+  }
+
+  void serve_the_queue() {
+    while (!waiting_.empty() && may_have(waiting_.front())) grant(waiting_.pop());
+  }
+
+  // Nor does an attempt pass who waits.
+  void attempt(const waiter& w) {
+    if (waiting_.empty() && may_have(w))
+      grant(w);
+    else
+      this->answer(w.client, reply::refused);
+  }
+
+  void grant(const waiter& w) {
+    const rma::plain_cell cell{this->port().rank(), w.index};
+    switch (w.what) {
+      case msg_request::put:
+        // Everybody sees it before the answer is there (C12).
+        this->port().store(cell, w.value);
+        return this->answer(w.client, reply::done);
+      case msg_request::get:
+        return this->answer(w.client, reply::done, this->port().load(cell));
+      default:
+        if (w.shares())
+          ++readers_;
+        else
+          written_ = true;
+        this->answer(w.client, reply::granted);
+    }
+  }
+
+  bool written_ = false;  // a writer holds the lock
+  int readers_ = 0;       // so many readers do
+  waiting_line<waiter> waiting_;
+};
+
+}  // namespace lockflight::lock

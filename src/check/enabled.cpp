@@ -1,0 +1,155 @@
+// What can happen next: which operations may take effect, which participants may run. This is the
+// contract's memory model (docs/contract.md) as the checker has it.
+#include "check/engine.hpp"
+
+#include <algorithm>
+
+namespace lockflight::check {
+namespace {
+
+constexpr std::uint8_t most_quiet = 2;  // retries that saw nothing new, before one must wait
+
+}  // namespace
+
+bool engine::flush_is_complete(const fiber_state& s, rank_t target) const {
+  for (int i = 0; i < s.posts; ++i) {
+    const posted& p = s.post[static_cast<std::size_t>(i)];
+    if (p.kind != posted_kind::message && !p.took_effect && (target < 0 || p.target == target))
+      return false;
+  }
+  return true;
+}
+
+bool engine::waits_for(const fiber_state& s, const posted& p) const {
+  return p.kind != posted_kind::message && s.next == action::flush &&
+         (s.target < 0 || s.target == p.target);
+}
+
+// A posted operation comes after the stores that its participant issued before (C12).
+bool engine::can_take_effect(const fiber_state& s, const posted& p) const {
+  return how_.delayed_effects && !p.took_effect &&
+         static_cast<std::int8_t>(s.stores_drained - p.after) >= 0 && nic_is_free(p) &&
+         is_next_to(s, p);
+}
+
+// Messages of a pair arrive in the order in which they were sent (C29).
+bool engine::is_next_to(const fiber_state& s, const posted& p) const {
+  if (p.kind != posted_kind::message) return true;
+  const auto* const first =
+      std::find_if(s.post.begin(), s.post.begin() + s.posts, [&](const posted& other) {
+        return other.kind == posted_kind::message && other.target == p.target;
+      });
+  return first == &p;
+}
+
+bool engine::in_two_steps(const posted& p) const {
+  return !how_.report_mixed && p.kind != posted_kind::put && p.kind != posted_kind::get &&
+         p.kind != posted_kind::message;
+}
+
+// A RMW that takes two steps is still atomic with all that goes through the fabric.
+bool engine::nic_is_free(const posted& p) const {
+  if (how_.report_mixed || p.half || p.kind == posted_kind::get || p.kind == posted_kind::message)
+    return true;
+  for (int f = 0; f < fibers_; ++f)
+    for (int i = 0; i < state(f).posts; ++i) {
+      const posted& other = state(f).post[static_cast<std::size_t>(i)];
+      if (other.half && !other.took_effect && other.cell == p.cell) return false;
+    }
+  return true;
+}
+
+word engine::visible(const fiber_state& s, cell_id cell) const {
+  for (int i = s.stores; i-- > 0;)
+    if (s.buffer[static_cast<std::size_t>(i)].cell == cell)
+      return s.buffer[static_cast<std::size_t>(i)].value;
+  return world_.memory[cell];
+}
+
+bool engine::can_run(rank_t f) const {
+  const action next = state(f).next;
+  const bool waits = next == action::await || next == action::poll || next == action::rendezvous;
+  return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
+}
+
+// Whether what it is about to do can happen; a wait may end without it, to serve a message.
+bool engine::goes_on(rank_t f) const {
+  const fiber_state& s = state(f);
+  const auto i = static_cast<std::size_t>(f);
+  switch (s.next) {
+    case action::finished:
+      return false;
+    case action::await:
+      return s.test(visible(s, s.cell));
+    case action::poll:
+      return s.stores == 0 && s.test(world_.memory[s.cell]);
+    case action::pause:
+      return world_.all.retries[i] <= how_.retries &&
+             (world_.all.changed[i] || world_.all.quiet[i] < most_quiet);
+    case action::flush:
+      return flush_is_complete(s, s.target);
+    case action::post:
+      return s.stores == 0 && nic_is_free(s.post[s.posts - 1u]);
+    case action::fence:
+    case action::cpu_fetch_add:
+    case action::cpu_swap:
+    case action::cpu_compare_swap:
+      return s.stores == 0;
+    case action::make_room:
+      return s.stores < most_buffered;
+    case action::receive:
+      return world_.memory[inbox_of(f)] != 0;
+    case action::rendezvous:
+      return world_.all.arrived == fibers_;
+    default:
+      return true;
+  }
+}
+
+void engine::enabled(std::vector<step>& steps) const {
+  for (std::uint8_t f = 0; f < fibers_; ++f) {
+    const fiber_state& s = state(f);
+    if (can_run(f)) steps.push_back({step::kind::run, f, 0});
+    for (std::uint8_t i = 0; i < s.posts; ++i)
+      if (can_take_effect(s, s.post[i])) steps.push_back({step::kind::effect, f, i});
+    if (s.stores > 0) steps.push_back({step::kind::drain, f, 0});
+  }
+}
+
+bool engine::is_enabled(step s) const {
+  if (s.fiber >= fibers_) return false;
+  const fiber_state& f = state(s.fiber);
+  switch (s.what) {
+    case step::kind::run:
+      return can_run(s.fiber);
+    case step::kind::effect:
+      return s.index < f.posts && can_take_effect(f, f.post[s.index]);
+    case step::kind::drain:
+      return f.stores > 0;
+  }
+  return false;
+}
+
+bool engine::all_finished() const {
+  for (int f = 0; f < fibers_; ++f)
+    if (state(f).next != action::finished) return false;
+  return true;
+}
+
+bool engine::somebody_gave_up() const {
+  for (int f = 0; f < fibers_; ++f)
+    if (state(f).next == action::pause &&
+        world_.all.retries[static_cast<std::size_t>(f)] > how_.retries)
+      return true;
+  return false;
+}
+
+bool engine::only_unflushed(std::span<const step> steps) const {
+  return std::all_of(steps.begin(), steps.end(), [this](step s) {
+    if (s.what != step::kind::effect) return false;
+    const posted& p = state(s.fiber).post[s.index];
+    return p.kind != posted_kind::message && !p.half && !waits_for(state(s.fiber), p);
+  });
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,107 @@
+// The program that a lock is checked with which guards only what goes through it: epochs of puts
+// and gets, large and small in turn. What readers get says whether the epochs were apart.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <stdexcept>
+
+#include "check/lock_program.hpp"
+
+namespace lockflight::check {
+
+template <class Lock>
+class epoch_program {
+ public:
+  using parameters = typename Lock::parameters;
+
+  epoch_program(scenario what, const parameters& set) : what_(std::move(what)), set_(set) {}
+
+  /// The program, and the names of its cells for `e`'s traces.
+  [[nodiscard]] program operator()() const {
+    return {what_.machine, [*this](engine& e, rank_t me) { run(e, me); }};
+  }
+
+  void describe_cells(engine& e) const {
+    rma::layout in(words);
+    static_cast<void>(in.take<rma::plain_cell>(most_nested * rma::line_words));
+    const std::uint32_t first = in.used();
+    static_cast<void>(Lock::cells::place(in, what_.machine, set_, 0));
+    e.name_cells(first, in.used() - first, "lock");
+    const auto all = data::place(in);
+    e.name_cells(all.pair.index, 2, "pair");
+    e.name_cells(all.one.index, 1, "one");
+    e.allow_cells(first, in.used());
+  }
+
+ private:
+  static constexpr std::uint32_t words = 4096;
+  static constexpr std::uint32_t most_nested = rma::participant<port>::most_nested;
+  static constexpr std::size_t private_bytes = 2048;
+
+  /// What the epochs are about, at the lock's home.
+  struct data {
+    rma::plain_cell pair;  // two that are written together
+    rma::plain_cell one;   // written by itself
+
+    static data place(rma::layout& in) {
+      return {in.take<rma::plain_cell>(2).at(0), in.take<rma::plain_cell>(1).at(0)};
+    }
+  };
+
+  void run(engine& e, rank_t rank) const {
+    std::array<std::byte, private_bytes> bytes;
+    std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
+                                               std::pmr::null_memory_resource());
+    port p(e, rank);
+    rma::participant<port> me(p, words, &memory);
+    Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
+    const data cells = data::place(me.cells());
+
+    const auto i = static_cast<std::size_t>(rank);
+    for (int round = 0; round < what_.rounds[i]; ++round)
+      what_.parts[i] == part::writer ? write(lock, cells, rank, round % 2 == 1)
+                                     : read(lock, cells, round % 2 == 1);
+    p.rendezvous();
+    // Nobody is left: whoever comes now must get it.
+    if (rank == 0) {
+      read(lock, cells, false);
+      write(lock, cells, rank, false);
+      write(lock, cells, rank, true);
+      read(lock, cells, true);
+    }
+  }
+
+  static void write(Lock& lock, const data& cells, rank_t rank, bool small) {
+    const auto mine = static_cast<rma::word>(rank) + 1;
+    lock.lock();
+    if (small) {
+      lock.put(cells.one, mine);
+    } else {
+      lock.put(cells.pair, mine);
+      lock.put(cells.pair + 1, mine);
+    }
+    lock.unlock();
+  }
+
+  // In a large epoch nothing changes between two looks.
+  static void read(Lock& lock, const data& cells, bool small) {
+    rma::word pair[2] = {};
+    rma::word one[2] = {};
+    lock.lock_shared();
+    lock.get(cells.one, one[0]);
+    if (!small) {
+      lock.get(cells.one, one[1]);
+      lock.get(cells.pair, pair[0]);
+      lock.get(cells.pair + 1, pair[1]);
+    }
+    lock.unlock_shared();
+    if (pair[0] != pair[1]) throw std::logic_error("a reader saw half of an epoch");
+    if (!small && one[0] != one[1]) throw std::logic_error("a cell changed within an epoch");
+  }
+
+  scenario what_;
+  parameters set_;
+};
+
+}  // namespace lockflight::check
