@@ -50,7 +50,7 @@ class sleeper {
 
 /// sched_yield for as long as it pays. Ranks that wait give way again at once; another program does
 /// not: a yield to it costs a time slice, a hundred times what it takes to sleep and be woken.
-/// After one such yield this does without for a while.
+/// After such a yield this does without for a while, which grows as long as there are more of them.
 class short_yields {
  public:
   /// False if it did not yield.
@@ -58,6 +58,8 @@ class short_yields {
 
  private:
   std::uint64_t none_before_ns_ = 0;
+  std::uint64_t without_ns_ = 0;  // so long, after the last long one
+  std::uint32_t short_ones_ = 0;  // since then
 };
 
 }  // namespace lockflight::shm::detail

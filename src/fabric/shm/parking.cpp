@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "fabric/shm/pause.hpp"
@@ -39,12 +40,23 @@ bool short_yields::yield() {
   // Between the microseconds that a turn around waiting ranks takes and the milliseconds of a
   // slice.
   constexpr std::uint64_t long_yield_ns = 500'000;
-  constexpr std::uint64_t without_yields_ns = 200'000'000;
+  // One long yield may be a moment of the machine's own, or a hypervisor's, and doing without then
+  // costs everybody who hands over to us a wake-up: a short while at first, longer each time that
+  // the next yield but a few is long too.
+  constexpr std::uint64_t shortest_ns = 1'000'000;
+  constexpr std::uint64_t longest_ns = 256'000'000;
+  constexpr std::uint32_t short_ones_that_acquit = 1'000;
   const std::uint64_t before = now_ns();
   if (before < none_before_ns_) return false;
   sched_yield();
   const std::uint64_t after = now_ns();
-  if (after - before > long_yield_ns) none_before_ns_ = after + without_yields_ns;
+  if (after - before > long_yield_ns) {
+    without_ns_ = std::clamp(4 * without_ns_, shortest_ns, longest_ns);
+    none_before_ns_ = after + without_ns_;
+    short_ones_ = 0;
+  } else if (++short_ones_ == short_ones_that_acquit) {
+    without_ns_ = 0;
+  }
   return true;
 }
 
