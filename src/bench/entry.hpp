@@ -19,7 +19,6 @@ struct lock_entry {
   /// How many ranks a lock with these parameters can tell apart.
   std::int64_t (*most_ranks)(const std::map<std::string, std::int64_t>& set);
   bool excludes = true;  ///< false: no lock at all, for comparison in workload dht
-  bool defers = false;   ///< guards only what goes through it: workloads that do that
   void (*run_on_shm)(const run_plan&, const run_results&, const std::function<void()>& watch);
 };
 

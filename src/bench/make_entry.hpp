@@ -22,7 +22,6 @@ template <template <class> class Lock>
                   .parameters = rows_of<typename on_shm::parameters>()},
           .most_ranks = most_ranks<on_shm>,
           .excludes = excludes<on_shm>,
-          .defers = lock::defers<on_shm>,
           .run_on_shm = run_on_shm<Lock>};
 }
 

@@ -92,8 +92,8 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
       }
       // Beside the others it would look as if it did what they do.
-      if (e.defers && name == "all") continue;
-      if (e.defers && !can_defer(load))
+      if (e.row.about.defers && name == "all") continue;
+      if (e.row.about.defers && !can_defer(load))
         throw refuse(
             "--lock", name,
             "with --workload lb, ecsb, sob, warb, table, mix: what is done under it is done "

@@ -126,6 +126,14 @@ TEST(Request, NoLockIsForTheHashTableOnly) {
             "--lock 'fompi-a' (accepted: with --workload dht only, since it is no lock)");
 }
 
+TEST(Request, WhatADeferringLockCannotDo) {
+  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"msg-deferred"}, r.workload = "sob"; }), "");
+  EXPECT_EQ(
+      refusal_after([](request& r) { r.locks = {"msg-deferred"}, r.workload = "wcsb"; }),
+      "--lock 'msg-deferred' (accepted: with --workload lb, ecsb, sob, warb, table, mix: what "
+      "is done under it is done at the release)");
+}
+
 TEST(Request, NumbersOutOfRange) {
   EXPECT_EQ(refusal_after([](request& r) { r.procs = {0}; }), "--procs '0' (accepted: 1 to 4096)");
   EXPECT_EQ(refusal_after([](request& r) {
@@ -229,7 +237,7 @@ TEST(LockTable, IsTheListOfLocksAndTheBaselines) {
   names.emplace_back(baseline::pthread_rwlock<shm::port>::about.name);
   std::vector<std::string> listed;
   for (const lock_row& row : lock_table()) {
-    listed.emplace_back(row.about.name);
+    if (!row.about.defers) listed.emplace_back(row.about.name);  // no lock like the others
     EXPECT_EQ(row.fabrics, std::vector<std::string>{"shm"});
     for (const parameter_row& p : row.parameters) {
       EXPECT_LE(p.min, p.default_value) << row.about.name << ' ' << p.name;

@@ -25,6 +25,7 @@ struct facts {
   int bytes_per_participant;  ///< per participant and nesting depth, whatever the number of locks
   bool needs_native_memory = false;  ///< runs on shm only
   bool needs_messages = false;
+  bool defers = false;  ///< guards only what goes through it, at the release: lock::defers
 };
 
 /// One tunable number of a lock: a member of its `parameters`, with its range.

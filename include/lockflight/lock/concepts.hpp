@@ -37,6 +37,6 @@ concept can_try_shared = shared<L> && requires(L l) {
 /// Guards what its holder does through it, at the release, and excludes nobody before: no Lockable
 /// of std, whatever the names.
 template <class L>
-concept defers = requires { typename L::defers; };
+concept defers = L::about.defers;
 
 }  // namespace lockflight::lock

@@ -44,10 +44,9 @@ class msg_deferred {
       .bytes_per_node = 0,
       .bytes_per_participant = 0,
       .needs_messages = true,
+      .defers = true,
   };
   using parameters = msg_deferred_parameters;
-  /// Excludes nobody between lock() and unlock(), but all from what it does in between.
-  using defers = void;
 
   /// So many operations an epoch may have.
   static constexpr std::size_t most_operations = 16;
