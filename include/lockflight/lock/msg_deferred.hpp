@@ -17,9 +17,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "lockflight/lock/about.hpp"
