@@ -5,7 +5,7 @@ include(LockflightQuickBuild)
 #
 # A static library of this tree. Its users include its headers as "room/header.hpp", from src/.
 # Without sources it is an interface library, so that a room may exist before its first file.
-# KIND is as for lockflight_precompile; without it, `library`.
+# KIND is as for lockflight_compile_as; without it, `library`.
 function(lockflight_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPILED_AS" "SOURCES;PUBLIC;PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
@@ -24,7 +24,7 @@ function(lockflight_library name)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_compile_definitions(${name} PRIVATE LOCKFLIGHT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PUBLIC lockflight::lockflight ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
-  lockflight_precompile(${name} ${arg_COMPILED_AS})
+  lockflight_compile_as(${name} ${arg_COMPILED_AS})
 endfunction()
 
 # lockflight_objects(NAME SOURCES FILE... [LIBS LIBRARY...])
@@ -36,7 +36,7 @@ function(lockflight_objects name)
   add_library(${name} OBJECT ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE lockflight::lockflight ${arg_LIBS})
-  lockflight_precompile(${name} library)
+  lockflight_compile_as(${name} library)
 endfunction()
 
 # lockflight_compile_together(TARGET N FILE...)

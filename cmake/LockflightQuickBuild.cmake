@@ -2,7 +2,7 @@
 # standard library and of others: these are precompiled, what the tree itself has is not, and where
 # many small files are compiled for each MPI, several are compiled at a time.
 #
-# lockflight_precompile(TARGET KIND)
+# lockflight_compile_as(TARGET KIND)
 #   KIND is one of these; each is compiled once, with the options that all targets of its kind have.
 #     library   what users link and what must be fast: optimized as the preset says
 #     program   what runs once in a run of the program: little optimized, since that is not worth
@@ -26,7 +26,7 @@ set(lockflight_precompiled_program ${lockflight_precompiled_standard} <nlohmann/
 set(lockflight_precompiled_test ${lockflight_precompiled_standard} <gtest/gtest.h>)
 
 # Declares how a kind is compiled; what a target of it links is its own business.
-function(lockflight_compile_as target kind)
+function(lockflight_options_of_kind target kind)
   if(kind STREQUAL "library")
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
@@ -34,8 +34,8 @@ function(lockflight_compile_as target kind)
   endif()
 endfunction()
 
-function(lockflight_precompile target kind)
-  lockflight_compile_as(${target} ${kind})
+function(lockflight_compile_as target kind)
+  lockflight_options_of_kind(${target} ${kind})
   if(NOT LOCKFLIGHT_QUICK_BUILD)
     return()
   endif()
@@ -45,7 +45,7 @@ function(lockflight_precompile target kind)
     file(CONFIGURE OUTPUT "${empty}" CONTENT "// Owns the precompiled headers.\n")
     add_library(${host} OBJECT "${empty}")
     target_precompile_headers(${host} PRIVATE ${lockflight_precompiled_${kind}})
-    lockflight_compile_as(${host} ${kind})
+    lockflight_options_of_kind(${host} ${kind})
     if(kind STREQUAL "program")
       find_package(nlohmann_json REQUIRED)
       target_link_libraries(${host} PRIVATE nlohmann_json::nlohmann_json)

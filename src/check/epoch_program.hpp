@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory_resource>
 #include <stdexcept>
 
 #include "check/lock_program.hpp"
@@ -11,20 +10,19 @@
 namespace lockflight::check {
 
 template <class Lock>
-class epoch_program {
+class epoch_program : public program_base<epoch_program<Lock>, typename Lock::parameters> {
+  using base = program_base<epoch_program<Lock>, typename Lock::parameters>;
+  using base::set_, base::what_;
+
  public:
-  using parameters = typename Lock::parameters;
+  using base::base;
 
-  epoch_program(scenario what, const parameters& set) : what_(std::move(what)), set_(set) {}
+  static constexpr std::size_t private_bytes = 2048;  // an epoch's list of operations is among them
 
-  /// The program, and the names of its cells for `e`'s traces.
-  [[nodiscard]] program operator()() const {
-    return {what_.machine, [*this](engine& e, rank_t me) { run(e, me); }};
-  }
-
+  /// Names the program's cells for `e`'s traces.
   void describe_cells(engine& e) const {
-    rma::layout in(words);
-    static_cast<void>(in.take<rma::plain_cell>(most_nested * rma::line_words));
+    rma::layout in(base::words);
+    static_cast<void>(in.take<rma::plain_cell>(base::line_words));
     const std::uint32_t first = in.used();
     static_cast<void>(Lock::cells::place(in, what_.machine, set_, 0));
     e.name_cells(first, in.used() - first, "lock");
@@ -34,34 +32,13 @@ class epoch_program {
     e.allow_cells(first, in.used());
   }
 
- private:
-  static constexpr std::uint32_t words = 4096;
-  static constexpr std::uint32_t most_nested = rma::participant<port>::most_nested;
-  static constexpr std::size_t private_bytes = 2048;
-
-  /// What the epochs are about, at the lock's home.
-  struct data {
-    rma::plain_cell pair;  // two that are written together
-    rma::plain_cell one;   // written by itself
-
-    static data place(rma::layout& in) {
-      return {in.take<rma::plain_cell>(2).at(0), in.take<rma::plain_cell>(1).at(0)};
-    }
-  };
-
-  void run(engine& e, rank_t rank) const {
-    std::array<std::byte, private_bytes> bytes;
-    std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
-                                               std::pmr::null_memory_resource());
-    port p(e, rank);
-    rma::participant<port> me(p, words, &memory);
+  void run(engine&, port& p, rma::participant<port>& me) const {
     Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
     const data cells = data::place(me.cells());
-
-    const auto i = static_cast<std::size_t>(rank);
-    for (int round = 0; round < what_.rounds[i]; ++round)
-      what_.parts[i] == part::writer ? write(lock, cells, rank, round % 2 == 1)
-                                     : read(lock, cells, round % 2 == 1);
+    const rank_t rank = me.rank();
+    for (int round = 0; round < base::rounds(rank); ++round)
+      base::part_of(rank) == part::writer ? write(lock, cells, rank, round % 2 == 1)
+                                          : read(lock, cells, round % 2 == 1);
     p.rendezvous();
     // Nobody is left: whoever comes now must get it.
     if (rank == 0) {
@@ -71,6 +48,17 @@ class epoch_program {
       read(lock, cells, true);
     }
   }
+
+ private:
+  /// What the epochs are about, at the lock's home.
+  struct data {
+    rma::plain_cell pair;  // two that are written together
+    rma::plain_cell one;   // written by itself
+
+    static data place(rma::layout& in) {
+      return {in.take<rma::plain_cell>(2).at(0), in.take<rma::plain_cell>(1).at(0)};
+    }
+  };
 
   static void write(Lock& lock, const data& cells, rank_t rank, bool small) {
     const auto mine = static_cast<rma::word>(rank) + 1;
@@ -99,9 +87,6 @@ class epoch_program {
     if (pair[0] != pair[1]) throw std::logic_error("a reader saw half of an epoch");
     if (!small && one[0] != one[1]) throw std::logic_error("a cell changed within an epoch");
   }
-
-  scenario what_;
-  parameters set_;
 };
 
 }  // namespace lockflight::check

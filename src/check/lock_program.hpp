@@ -24,23 +24,57 @@ struct scenario {
   std::vector<int> rounds;  ///< of each rank
 };
 
-template <class Lock>
-class lock_program {
+/// What programs have in common: a participant on each fiber, in whose shoes `Program::run(engine,
+/// port, participant)` does what it does. Everything that a participant has is on its stack,
+/// private tables of the lock included, so that a copy of the stack is a copy of the participant.
+/// `Program::private_bytes` is room for those tables, and copied with every state.
+template <class Program, class Parameters>
+class program_base {
  public:
-  using parameters = typename Lock::parameters;
+  program_base(scenario what, const Parameters& set) : what_(std::move(what)), set_(set) {}
 
-  lock_program(scenario what, const parameters& set) : what_(std::move(what)), set_(set) {}
-
-  /// The program, and the names of the lock's cells for `e`'s traces.
   [[nodiscard]] program operator()() const {
-    return {what_.machine, [*this](engine& e, rank_t me) { run(e, me); }};
+    return {what_.machine, [self = static_cast<const Program&>(*this)](engine& e, rank_t rank) {
+              std::array<std::byte, Program::private_bytes> bytes;
+              std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
+                                                         std::pmr::null_memory_resource());
+              port p(e, rank);
+              rma::participant<port> me(p, words, &memory);
+              self.run(e, p, me);
+            }};
   }
+
+ protected:
+  static constexpr std::uint32_t words = 4096;
+  static constexpr std::uint32_t line_words =
+      rma::participant<port>::most_nested * std::uint32_t{rma::line_words};
+
+  [[nodiscard]] int rounds(rank_t rank) const {
+    return what_.rounds[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] part part_of(rank_t rank) const {
+    return what_.parts[static_cast<std::size_t>(rank)];
+  }
+
+  scenario what_;
+  Parameters set_;
+};
+
+template <class Lock>
+class lock_program : public program_base<lock_program<Lock>, typename Lock::parameters> {
+  using base = program_base<lock_program<Lock>, typename Lock::parameters>;
+  using base::set_, base::what_;
+
+ public:
+  using base::base;
+
+  static constexpr std::size_t private_bytes = 1024;
 
   /// Tells the engine which cells are the lock's.
   void describe_cells(engine& e) const {
-    rma::layout in(words);
-    const auto lines = in.take<rma::plain_cell>(most_nested * rma::line_words);
-    e.name_cells(lines.index, most_nested * rma::line_words, "line");
+    rma::layout in(base::words);
+    const auto lines = in.take<rma::plain_cell>(base::line_words);
+    e.name_cells(lines.index, base::line_words, "line");
     static_cast<void>(in.take<rma::plain_cell>(1));  // the lock before
     const std::uint32_t first = in.used();
     static_cast<void>(Lock::cells::place(in, what_.machine, set_, 0));
@@ -48,24 +82,12 @@ class lock_program {
     e.allow_cells(lines.index, in.used());
   }
 
- private:
-  static constexpr std::uint32_t words = 4096;
-  static constexpr std::uint32_t most_nested = rma::participant<port>::most_nested;
-  static constexpr std::size_t private_bytes = 1024;
-
-  // Everything that a participant has is on its stack, private tables of the lock included, so that
-  // a copy of the stack is a copy of the participant.
-  void run(engine& e, rank_t rank) const {
-    std::array<std::byte, private_bytes> bytes;
-    std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
-                                               std::pmr::null_memory_resource());
-    port p(e, rank);
-    rma::participant<port> me(p, words, &memory);
+  void run(engine& e, port& p, rma::participant<port>& me) const {
     static_cast<void>(me.cells().template take<rma::plain_cell>(1));
     Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
-
-    const auto i = static_cast<std::size_t>(rank);
-    for (int round = 0; round < what_.rounds[i]; ++round) play(e, rank, lock, what_.parts[i]);
+    const rank_t rank = me.rank();
+    for (int round = 0; round < base::rounds(rank); ++round)
+      play(e, rank, lock, base::part_of(rank));
     p.rendezvous();
     // Nobody is left: whoever comes now must get it.
     if (rank == 0) {
@@ -74,6 +96,7 @@ class lock_program {
     }
   }
 
+ private:
   static void play(engine& e, rank_t rank, Lock& lock, part what) {
     const bool exclusive = what == part::writer || what == part::try_writer;
     e.begin_acquire(rank);
@@ -102,9 +125,6 @@ class lock_program {
     lock.lock();
     return true;
   }
-
-  scenario what_;
-  parameters set_;
 };
 
 }  // namespace lockflight::check

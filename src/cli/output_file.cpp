@@ -46,7 +46,7 @@ output_file::output_file(const std::string& argument, const std::string& path)
     std::error_code error;
     target_ = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error).string() : path;
     const interruptions_held until_guarded;
-    temporary_ = target_ + ".XXXXXX";
+    temporary_ = target_ + "." + std::string(6, 'X');  // which mkostemp replaces
     fd_ = mkostemp(temporary_.data(), O_CLOEXEC);
     if (fd_ >= 0) {
       guard_.emplace(temporary_);

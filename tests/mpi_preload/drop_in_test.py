@@ -39,6 +39,9 @@ class Standard(unittest.TestCase):
         self.holds(4)
 
     # Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
+    def test_several_nodes(self):
+        self.holds(4, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
+
     def test_nodes_of_one_rank(self):
         self.holds(2, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
 

@@ -17,7 +17,9 @@ namespace lockflight::lock {
 struct served_cells {
   rma::plain_cell name;
 
-  [[nodiscard]] static served_cells place(rma::layout& in, rma::rank_t home) {
+  template <class Parameters>
+  [[nodiscard]] static served_cells place(rma::layout& in, const rma::topology&, const Parameters&,
+                                          rma::rank_t home) {
     return {in.take<rma::plain_cell>(1).at(home)};
   }
 };

@@ -39,12 +39,7 @@ class dlm_server {
       .needs_messages = true,
   };
   using parameters = dlm_server_parameters;
-
-  struct cells : served_cells {
-    static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
-      return {served_cells::place(in, home)};
-    }
-  };
+  using cells = served_cells;
 
   dlm_server(rma::participant<Port>& me, const cells& where, const parameters& = {})
       : server_(me, where) {

@@ -42,12 +42,7 @@ class msg {
       .needs_messages = true,
   };
   using parameters = msg_parameters;
-
-  struct cells : served_cells {
-    static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
-      return {served_cells::place(in, home)};
-    }
-  };
+  using cells = served_cells;
 
   msg(rma::participant<Port>& me, const cells& where, const parameters& = {}) : server_(me, where) {
     if (me.rank() == where.name.home) queue_.emplace(me, where);

@@ -49,15 +49,10 @@ class msg_deferred {
       .defers = true,
   };
   using parameters = msg_deferred_parameters;
+  using cells = served_cells;
 
   /// So many operations an epoch may have.
   static constexpr std::size_t most_operations = 16;
-
-  struct cells : served_cells {
-    static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
-      return {served_cells::place(in, home)};
-    }
-  };
 
   msg_deferred(rma::participant<Port>& me, const cells& where, const parameters& = {})
       : port_(me.port()), home_(where.name.home), server_(me, where), noted_(me.memory()) {
