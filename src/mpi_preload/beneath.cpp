@@ -20,20 +20,26 @@ void look_up(Function& call, const char* name) {
   std::exit(3);
 }
 
-[[nodiscard]] mpi_calls look_up_all() {
-  mpi_calls found{};
-#define LOCKFLIGHT_LOOK_UP(call) look_up(found.call, "PMPI_" #call);
+constinit mpi_calls looked_up{};
+
+// Cold, so that beneath() saves no registers for it.
+[[gnu::cold, gnu::noinline]] bool look_up_all() {
+#define LOCKFLIGHT_LOOK_UP(call) look_up(looked_up.call, "PMPI_" #call);
   LOCKFLIGHT_STOOD_IN_FOR(LOCKFLIGHT_LOOK_UP)
   LOCKFLIGHT_STOOD_IN_FOR_LARGE(LOCKFLIGHT_LOOK_UP)
 #undef LOCKFLIGHT_LOOK_UP
-  return found;
+  // A lock calls beneath() before a_lock_comes(), so this cannot undo that.
+  detail::straight.store(&looked_up, std::memory_order_release);
+  return true;
 }
 
 }  // namespace
 
+constinit std::atomic<const mpi_calls*> detail::straight{nullptr};
+
 const mpi_calls& beneath() {
-  static const mpi_calls found = look_up_all();
-  return found;
+  [[maybe_unused]] static const bool once = look_up_all();
+  return looked_up;
 }
 
 }  // namespace lockflight::mpi_preload

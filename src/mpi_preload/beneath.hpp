@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
+
 namespace lockflight::mpi_preload {
 
 // Every call that we stand in for; MPI 4 has the data movement and most of what makes windows a
@@ -36,5 +38,26 @@ struct mpi_calls {
 };
 /// Ends the process with exit code 3 if no MPI is loaded behind us.
 [[nodiscard]] const mpi_calls& beneath();
+
+namespace detail {
+// A pointer and not a flag beside the calls: one look says both whether and where to jump.
+extern constinit std::atomic<const mpi_calls*> straight;
+}  // namespace detail
+
+/// The MPI's own calls while ours have nothing to add, so that a program that never locks pays a
+/// load, a test and a jump: null from the first lock on any window of ours on, and before the first
+/// call of beneath().
+///
+/// Acquire, with the release in beneath(): the calls were looked up, perhaps by another thread.
+[[nodiscard, gnu::always_inline]] inline const mpi_calls* before_any_lock() {
+  return detail::straight.load(std::memory_order_acquire);
+}
+
+/// A window of ours is about to be locked: from here on our calls look which window they are for.
+///
+/// Relaxed: a thread whose call must see this, since it belongs to the epoch that the lock begins
+/// or follows it on the same window, is ordered after the lock by the program (MPI-3.1, section
+/// 11.7). For all others either answer is right.
+inline void a_lock_comes() { detail::straight.store(nullptr, std::memory_order_relaxed); }
 
 }  // namespace lockflight::mpi_preload

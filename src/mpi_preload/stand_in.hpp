@@ -9,3 +9,18 @@
   extern decltype(PMPI_##call) MPI_##call                           \
       __attribute__((alias("PMPI_" #call), visibility("default"))); \
   __attribute__((visibility("default"))) int PMPI_##call
+
+// The same for a call with nothing to do but be MPI's until a window is locked:
+// LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_flush, (int rank, MPI_Win win), (rank, win)) { … }.
+//
+// What a program that never locks pays is the few instructions of the outer function; the body is
+// one of its own, with the same arguments, so that the outer one has none to save or to move.
+#define LOCKFLIGHT_STAND_IN_ONCE_LOCKED(call, parameters, arguments)                        \
+  static int once_locked_##call parameters;                                                 \
+  LOCKFLIGHT_STAND_IN(call) parameters {                                                    \
+    if (const auto* const mpi = lockflight::mpi_preload::before_any_lock(); mpi != nullptr) \
+        [[likely]]                                                                          \
+      return mpi->call arguments;                                                           \
+    return once_locked_##call arguments;                                                    \
+  }                                                                                         \
+  [[gnu::noinline]] int once_locked_##call parameters

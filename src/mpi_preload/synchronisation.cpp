@@ -16,8 +16,7 @@ int raised(MPI_Win win, preload::answer found) {
 }
 
 /// Before MPI's own call that begins an epoch with an active target.
-int making_way(MPI_Win win) {
-  if (!preload::anything_locked.load(std::memory_order_relaxed)) return MPI_SUCCESS;
+int made_way(MPI_Win win) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? raised(win, ours->make_way_for_active_target()) : MPI_SUCCESS;
 }
@@ -115,18 +114,20 @@ LOCKFLIGHT_STAND_IN(Win_unlock_all)(MPI_Win win) {
 
 // ---- active targets ----
 
-LOCKFLIGHT_STAND_IN(Win_fence)(int assertion, MPI_Win win) {
-  const int ready = making_way(win);
+LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win)) {
+  const int ready = made_way(win);
   return ready == MPI_SUCCESS ? beneath().Win_fence(assertion, win) : ready;
 }
 
-LOCKFLIGHT_STAND_IN(Win_start)(MPI_Group group, int assertion, MPI_Win win) {
-  const int ready = making_way(win);
+LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_start, (MPI_Group group, int assertion, MPI_Win win),
+                                (group, assertion, win)) {
+  const int ready = made_way(win);
   return ready == MPI_SUCCESS ? beneath().Win_start(group, assertion, win) : ready;
 }
 
-LOCKFLIGHT_STAND_IN(Win_post)(MPI_Group group, int assertion, MPI_Win win) {
-  const int ready = making_way(win);
+LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_post, (MPI_Group group, int assertion, MPI_Win win),
+                                (group, assertion, win)) {
+  const int ready = made_way(win);
   return ready == MPI_SUCCESS ? beneath().Win_post(group, assertion, win) : ready;
 }
 

@@ -94,8 +94,6 @@ class [[nodiscard]] entry {
 
 }  // namespace
 
-constinit std::atomic<bool> anything_locked{false};
-
 // The program may free its communicator before the window.
 window::communicator::communicator(MPI_Comm of) { PMPI_Comm_dup(of, &own); }
 window::communicator::~communicator() { PMPI_Comm_free(&own); }
@@ -130,7 +128,7 @@ answer window::open() {
     return {};
   const answer opened = by_mpi(beneath().Win_lock_all(MPI_MODE_NOCHECK, win_));
   open_ = opened.code == MPI_SUCCESS;
-  anything_locked.store(true, std::memory_order_relaxed);
+  a_lock_comes();
   return opened;
 }
 

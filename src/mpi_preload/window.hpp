@@ -23,9 +23,6 @@ struct answer {
   bool told = false;
 };
 
-/// Whether a window of ours was ever locked: before that there is nothing to see to.
-extern constinit std::atomic<bool> anything_locked;
-
 /// The locks beside a window of MPI: this process's side of them, and which epochs it has open.
 ///
 /// For MPI the window is in one epoch, lock_all with MPI_MODE_NOCHECK, from the first lock on: that
