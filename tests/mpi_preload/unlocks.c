@@ -1,5 +1,5 @@
-/* Unlocks after nothing, after a put, and after a put that is flushed already: ten of each, on the
- * next rank, exclusive and shared in turn. */
+/* Ten puts between fences; then, on the same window, unlocks after nothing, after a put, and after
+ * a put that is flushed already: ten of each, on the next rank, exclusive and shared in turn. */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +16,12 @@ int main(int argc, char** argv) {
   uint64_t* memory = NULL;
   MPI_Win win = MPI_WIN_NULL;
   MPI_Win_allocate(64, sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+  for (int i = 0; i < rounds; ++i) {
+    const uint64_t value = 1;
+    MPI_Put(&value, 1, MPI_UINT64_T, next, 0, 1, MPI_UINT64_T, win);
+  }
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
   for (int i = 0; i < rounds; ++i) {
     const int type = i % 2 == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
     const uint64_t value = 1;

@@ -1,0 +1,41 @@
+"""What reaches the MPI under the drop-in, and by which way.
+
+usage: behind_test.py BUILD_TYPE DROP_IN BEHIND PROGRAM LAUNCHER...
+"""
+
+import subprocess
+import sys
+import unittest
+
+BUILD_TYPE, DROP_IN, BEHIND, PROGRAM, *LAUNCHER = sys.argv[1:]
+ROUNDS = 10  # as in unlocks.c
+RANKS = 2
+
+
+class Behind(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        done = subprocess.run(
+            [*LAUNCHER, str(RANKS), "env", f"LD_PRELOAD={DROP_IN}:{BEHIND}", PROGRAM],
+            capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        cls.said = done.stderr
+
+    def said_of(self, what):
+        return [line for line in self.said.splitlines() if line.startswith(f"{what}: ")]
+
+    def test_only_what_is_left_to_complete_is_flushed(self):
+        # An unlock after a put flushes; one after nothing, after the program's own flush, or after
+        # puts that a fence completed before any lock, does not, and the program's own flush does.
+        self.assertEqual(self.said_of("flushes"), [f"flushes: {2 * ROUNDS}"] * RANKS, self.said)
+
+    @unittest.skipUnless(BUILD_TYPE == "Release", "a jump instead of a call is an optimization")
+    def test_before_any_lock_a_put_is_passed_on_by_a_jump(self):
+        self.assertEqual(
+            self.said_of("puts"),
+            [f"puts: {ROUNDS} return to the program, {2 * ROUNDS} to the drop-in"] * RANKS,
+            self.said)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
