@@ -15,6 +15,8 @@
 #include "bench/host.hpp"
 #include "bench/launch.hpp"
 #include "bench/request.hpp"
+#include "bench/sim/clock.hpp"
+#include "bench/sim/entries.hpp"
 #include "bench/to_json.hpp"
 
 namespace lockflight::bench {
@@ -115,7 +117,7 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
   const std::vector<job> jobs = jobs_of(what);
   launch* const launched = launch_of(what.fabric);
   std::ofstream trace = open_trace(what.trace);
-  const tick_clock& clock = tick_clock::calibrated();
+  const time_base& clock = tick_clock::calibrated().base();
   nlohmann::json runs = nlohmann::json::array();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const job& now = jobs[i];
@@ -131,6 +133,11 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
         results, now,
         {std::string(now.lock->row.about.name), now.plan.machine.ranks(), i, jobs.size(), 0},
         watch);
+    if (now.plan.profile != nullptr) {
+      sim_entry_of(now.lock->row.about.name)->run(now.plan, results, [&] { seen.look(); });
+      runs.push_back(to_json(now, what.fabric, results, sim_clock::base));
+      continue;
+    }
     now.lock->run_on_shm(now.plan, results, [&] { seen.look(); });
     runs.push_back(to_json(now, what.fabric, results, clock));
     if (trace.is_open()) write_trace(trace, now, results);

@@ -29,6 +29,7 @@ struct request {
   std::vector<std::string> locks;  ///< names of the lock table or "all"; with dht "fompi-a"
   std::string workload = "ecsb";
   std::string fabric = "shm";
+  std::string profile;  ///< sim: the machine file
   std::vector<int> procs{2};
   std::string levels;      ///< "AxB[xC]", or empty: what hwloc finds
   int node_level = 0;      ///< which level's elements are nodes; 0: the smallest

@@ -4,6 +4,7 @@
 #include "bench/entry.hpp"
 #include "bench/launch.hpp"
 #include "bench/request.hpp"
+#include "bench/sim/entries.hpp"
 
 namespace lockflight::bench {
 
@@ -15,6 +16,8 @@ const std::vector<lock_row>& lock_table() {
     if (const launch* const it = built_in_launch())
       for (lock_row& row : made)
         if (it->runs(row.about.name)) row.fabrics.push_back(it->fabric());
+    for (lock_row& row : made)
+      if (sim_entry_of(row.about.name) != nullptr) row.fabrics.emplace_back("sim");
     return made;
   }();
   return rows;
@@ -24,6 +27,7 @@ const std::vector<std::string>& fabrics() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> made{"shm"};
     if (const launch* const it = built_in_launch()) made.push_back(it->fabric());
+    made.emplace_back("sim");
     return made;
   }();
   return names;

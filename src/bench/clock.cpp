@@ -68,12 +68,12 @@ tick_clock::tick_clock() : tsc_(has_invariant_tsc()) {
     const moment start = take_moment();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const moment end = take_moment();
-    ticks_per_us_ =
+    base_.ticks_per_us =
         1e3 * static_cast<double>(end.tsc - start.tsc) / static_cast<double>(end.ns - start.ns);
   }
 #endif
-  cost_ = least_apart([this] { return now(); });
-  ordered_cost_ = least_apart([this] { return now_ordered(); });
+  base_.cost = least_apart([this] { return now(); });
+  base_.ordered_cost = least_apart([this] { return now_ordered(); });
 }
 
 const tick_clock& tick_clock::calibrated() {

@@ -11,10 +11,25 @@
 
 namespace lockflight::bench {
 
+/// What a clock's ticks are worth.
+struct time_base {
+  double ticks_per_us = 1'000;
+  std::uint64_t cost = 0;          ///< the least that two readings with nothing between were apart
+  std::uint64_t ordered_cost = 0;  ///< the same for ordered readings
+
+  [[nodiscard]] constexpr std::uint64_t ticks(double seconds) const {
+    return static_cast<std::uint64_t>(seconds * 1e6 * ticks_per_us);
+  }
+  [[nodiscard]] constexpr double us(double ticks) const { return ticks / ticks_per_us; }
+};
+
 /// Counts ticks. Cheap to copy: keep a copy near the loop. All ranks of a machine see the same
 /// ticks, since an invariant time-stamp counter runs alike on all its processors.
 class tick_clock {
  public:
+  /// How often a rank in a loop of operations looks up.
+  static constexpr double look_up_seconds = 0.05;
+
   /// Of this machine, calibrated against CLOCK_MONOTONIC at the first call (10 ms).
   [[nodiscard]] static const tick_clock& calibrated();
 
@@ -52,15 +67,8 @@ class tick_clock {
     return at;
   }
 
-  [[nodiscard]] double ticks_per_us() const { return ticks_per_us_; }
-  [[nodiscard]] std::uint64_t ticks(double seconds) const {
-    return static_cast<std::uint64_t>(seconds * 1e6 * ticks_per_us_);
-  }
-  [[nodiscard]] double us(double ticks) const { return ticks / ticks_per_us_; }
-
-  /// The least that two readings with nothing between them were apart, in ticks.
-  [[nodiscard]] std::uint64_t cost() const { return cost_; }
-  [[nodiscard]] std::uint64_t ordered_cost() const { return ordered_cost_; }
+  [[nodiscard]] const time_base& base() const { return base_; }
+  [[nodiscard]] std::uint64_t ticks(double seconds) const { return base_.ticks(seconds); }
 
   [[nodiscard]] bool uses_tsc() const { return tsc_; }
 
@@ -79,9 +87,7 @@ class tick_clock {
   }
 
   bool tsc_ = false;
-  double ticks_per_us_ = 1'000;
-  std::uint64_t cost_ = 0;
-  std::uint64_t ordered_cost_ = 0;
+  time_base base_;
 };
 
 }  // namespace lockflight::bench

@@ -1,6 +1,8 @@
 // Makes a lock's entry out of its template.
 #pragma once
 
+#include <limits>
+
 #include "bench/entry.hpp"
 #include "bench/stage_shm.hpp"
 
@@ -11,7 +13,7 @@ template <class Lock>
   if constexpr (requires { Lock::most_ranks(typename Lock::parameters{}); })
     return Lock::most_ranks(parameters_from<typename Lock::parameters>(set));
   else
-    return shm::most_ranks;
+    return std::numeric_limits<std::int64_t>::max();
 }
 
 template <template <class> class Lock>

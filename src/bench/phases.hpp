@@ -38,7 +38,7 @@ class phases {
     if (port_.rank() == results_.leader()) results_.common().started = clock_.now();
     all.arrive_and_wait();
     started_ = results_.common().started;
-    publish_every_ = clock_.ticks(0.05);
+    publish_every_ = clock_.ticks(Clock::look_up_seconds);
     if (plan_.ops > 0) {
       measured_ops_ = who.share(port_.rank(), plan_.ops);
       left_ = warm_up_of(measured_ops_);

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "bench/bench.hpp"
 #include "lockflight/rma/topology.hpp"
+#include "sim/machine.hpp"
 
 namespace lockflight::bench {
 
@@ -54,6 +56,7 @@ struct run_plan {
   double hold_us = 0;        ///< contention: how long a lock is held
   bool server_busy = false;  ///< contention: rank 0 computes meanwhile
   std::uint32_t bytes = 0;   ///< dht-writer: written each time
+  std::shared_ptr<const sim::machine_profile> profile = nullptr;  ///< on a simulated machine
 };
 
 /// Which ranks issue operations that are measured, and in which roles. With dht and contention and

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <system_error>
 
 #include "bench/launch.hpp"
+#include "bench/sim/entries.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/queue_tree.hpp"
 
@@ -41,6 +43,8 @@ workload chosen_workload(const request& what) {
 constexpr std::string_view mpi_builds =
     "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
 
+bool simulated(const request& what) { return what.fabric == "sim"; }
+
 void check_fabric(const request& what) {
   const auto& here = fabrics();
   if (std::find(here.begin(), here.end(), what.fabric) == here.end())
@@ -52,6 +56,48 @@ void check_fabric(const request& what) {
     if (what.threads)
       throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
   }
+  if (!simulated(what)) {
+    if (!what.profile.empty())
+      throw refuse("--machine", what.profile,
+                   fmt::format("with --fabric sim only, not with {}", what.fabric));
+    return;
+  }
+  if (what.profile.empty())
+    throw refuse("--machine", "", "a machine file, since --fabric sim needs one");
+  if (what.threads) throw refuse("--threads", "", "on shm; simulated ranks are neither");
+  if (!what.trace.empty()) throw refuse("--trace", what.trace, "on shm and mpi");
+}
+
+std::shared_ptr<const sim::machine_profile> profile_of(const request& what) {
+  if (!simulated(what)) return nullptr;
+  try {
+    return std::make_shared<const sim::machine_profile>(sim::read_machine(what.profile));
+  } catch (const sim::bad_machine& e) {
+    throw bad_request(fmt::format("--machine {}", e.what()));
+  } catch (const std::system_error& e) {
+    throw refuse("--machine", what.profile,
+                 fmt::format("a machine file that can be read: {}", e.code().message()));
+  }
+}
+
+/// How many ranks a fabric has at most.
+int most_ranks_on(const sim::machine_profile* profile) {
+  constexpr std::uint64_t most_simulated = 1u << 20;
+  return profile == nullptr ? shm::most_ranks
+                            : static_cast<int>(std::min(profile->ranks(), most_simulated));
+}
+
+/// Whether the nodes of a machine are there, and hold so many ranks.
+void check_room(const request& what, const sim::machine_profile& profile,
+                const rma::topology& machine) {
+  std::vector<std::uint32_t> ranks(static_cast<std::size_t>(machine.nodes()));
+  for (const int node : machine.nodes_of_ranks()) ++ranks[static_cast<std::size_t>(node)];
+  if (ranks.size() > profile.nodes || *std::max_element(ranks.begin(), ranks.end()) > profile.cores)
+    throw refuse("--levels", what.levels,
+                 fmt::format("at most {} ranks on each of at most {} nodes: {} has no more; "
+                             "these are {} on {}",
+                             profile.cores, profile.nodes, profile.name,
+                             *std::max_element(ranks.begin(), ranks.end()), ranks.size()));
 }
 
 // Whether what a workload does under a lock may as well be done when it is released.
@@ -86,6 +132,10 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
       if (it != nullptr && !it->runs(e.row.about.name)) {
         if (name == "all") continue;
         throw refuse("--lock", name, fmt::format("on shm only, not on {}", it->fabric()));
+      }
+      if (simulated(what) && sim_entry_of(e.row.about.name) == nullptr) {
+        if (name == "all") continue;
+        throw refuse("--lock", name, "on shm only, not on sim");
       }
       if (!e.excludes && load != workload::dht) {
         if (name == "all") continue;
@@ -126,15 +176,15 @@ void check_levels(const request& what) {
                    fmt::format("levels that multiply to --procs {}; these make {}", procs, ranks));
 }
 
-void check_procs(const request& what) {
+void check_procs(const request& what, int most) {
   if (what.procs.empty()) throw refuse("--procs", "", "at least one number of ranks");
   const launch* const it = launch_of(what.fabric);
   for (const int procs : what.procs) {
     if (it != nullptr && (procs < 1 || procs > it->ranks()))
       throw refuse("--procs", std::to_string(procs),
                    fmt::format("1 to {}, the ranks of this launch", it->ranks()));
-    if (procs < 1 || procs > shm::most_ranks)
-      throw refuse("--procs", std::to_string(procs), fmt::format("1 to {}", shm::most_ranks));
+    if (procs < 1 || procs > most)
+      throw refuse("--procs", std::to_string(procs), fmt::format("1 to {}", most));
   }
 }
 
@@ -287,7 +337,8 @@ rma::topology machine_of(const request& what, int procs) {
   launch* const it = launch_of(what.fabric);
   const rma::topology machine = !what.levels.empty() ? rma::topology::balanced(fanouts_of(what))
                                 : it != nullptr      ? it->machine(procs)
-                                                     : shm::discover(procs).machine;
+                                : simulated(what) ? machine_on(*profile_of(what), procs)
+                                                  : shm::discover(procs).machine;
   if (what.node_level == 0) return machine;
   if (what.node_level < 0 || what.node_level > machine.levels())
     throw refuse("--node-level", std::to_string(what.node_level),
@@ -323,8 +374,11 @@ std::vector<job> jobs_of(const request& what) {
   check_fabric(what);
   const workload load = chosen_workload(what);
   const std::vector<const lock_entry*> locks = chosen_locks(what, load);
-  check_procs(what);
+  const auto profile = profile_of(what);
+  check_procs(what, most_ranks_on(profile.get()));
   check_levels(what);
+  if (profile != nullptr)
+    for (const int procs : what.procs) check_room(what, *profile, machine_of(what, procs));
   check_amounts(what);
   check_parameters(what, locks);
   check_ranks_of_locks(what, locks);
@@ -350,7 +404,8 @@ std::vector<job> jobs_of(const request& what) {
                          .locality = what.locality.value_or(1),
                          .hold_us = what.hold_us.value_or(0),
                          .server_busy = what.server_busy,
-                         .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512))}});
+                         .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),
+                         .profile = profile}});
   if (!what.trace.empty() && jobs.size() > 1)
     throw refuse(
         "--trace", what.trace,

@@ -47,18 +47,18 @@ struct totals {
 /// is taken off.
 class converter {
  public:
-  converter(const tick_clock& clock, workload what) : clock_(clock) {
+  converter(const time_base& clock, workload what) : clock_(clock) {
     if (what == workload::lb)
-      readings_ = 2 * static_cast<double>(clock.ordered_cost());
+      readings_ = 2 * static_cast<double>(clock.ordered_cost);
     else
-      readings_ = (times_both_halves(what) ? 2 : 1) * static_cast<double>(clock.cost());
+      readings_ = (times_both_halves(what) ? 2 : 1) * static_cast<double>(clock.cost);
   }
   [[nodiscard]] double us(double ticks) const {
     return clock_.us(std::max(0.0, ticks - readings_));
   }
 
  private:
-  const tick_clock& clock_;
+  const time_base& clock_;
   double readings_;
 };
 
@@ -133,7 +133,7 @@ json request_json(const job& what, const std::string& fabric) {
       {"lock", lock.row.about.name},
       {"kind", lock.excludes ? lock::to_string(lock.row.about.what) : "none"},
       {"fabric", fabric},
-      {"machine", nullptr},
+      {"machine", plan.profile == nullptr ? json() : json(plan.profile->name)},
       {"workload", workloads()[static_cast<std::size_t>(plan.what)].name},
       {"procs", plan.machine.ranks()},
       {"levels", levels_of(plan.machine)},
@@ -167,7 +167,7 @@ std::optional<double> fairness(const run_plan& plan, std::span<const rank_result
 }
 
 json to_json(const job& what, const std::string& fabric, const run_results& results,
-             const tick_clock& clock) {
+             const time_base& clock) {
   const auto sum = std::make_unique<totals>();
   for (const rank_result& r : results.ranks()) sum->add(r);
   const auto all = std::make_unique<histogram>(sum->read);

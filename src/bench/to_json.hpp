@@ -14,7 +14,7 @@ namespace lockflight::bench {
 /// `fabric` is the name of the fabric that it ran on. All numbers are of the measured part, but
 /// violations, which are of the whole run.
 [[nodiscard]] nlohmann::json to_json(const job& what, const std::string& fabric,
-                                     const run_results& results, const tick_clock& clock);
+                                     const run_results& results, const time_base& clock);
 
 /// How evenly the ranks of a role were served: the least of the fairness indices of each role's
 /// throughputs. Nothing when nobody did anything.

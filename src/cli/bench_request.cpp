@@ -16,6 +16,7 @@ namespace lockflight::cli {
 namespace {
 
 constexpr const char* every_lock = "all";
+constexpr int most_simulated = 1 << 20;
 constexpr std::uint64_t most_levels = 64;  // far more than any lock climbs
 
 std::vector<std::string> lock_names() {
@@ -69,18 +70,18 @@ std::vector<int> up_to_cores() {
   return procs;
 }
 
-int product_of(const std::string& levels) {
+int product_of(const std::string& levels, int most) {
   std::int64_t ranks = 1;
   try {
     for (const int fanout : rma::parse_levels(levels)) ranks *= fanout;
   } catch (const std::invalid_argument&) {
     ranks = 0;
   }
-  if (ranks < 1 || ranks > shm::most_ranks)
+  if (ranks < 1 || ranks > most)
     throw refuse("--levels", levels,
                  fmt::format("positive numbers joined by x, such as 2x4, that multiply to at most "
                              "{}",
-                             shm::most_ranks));
+                             most));
   return static_cast<int>(ranks);
 }
 
@@ -90,10 +91,13 @@ std::vector<int> procs_of(const arguments& given, const std::string& fabric) {
     launched->start();
     return {launched->ranks()};
   }
+  const bool simulated = fabric == "sim";
+  const int most = simulated ? most_simulated : shm::most_ranks;
   if (given.has("--procs"))
-    return whole_numbers("--procs", joined(given.all("--procs"), ","), 1, shm::most_ranks);
-  const auto levels = given.one("--levels");
-  return levels ? std::vector{product_of(*levels)} : up_to_cores();
+    return whole_numbers("--procs", joined(given.all("--procs"), ","), 1, most);
+  if (const auto levels = given.one("--levels")) return {product_of(*levels, most)};
+  constexpr int usual = 64;
+  return simulated ? std::vector{usual} : up_to_cores();
 }
 
 bench::role role_of(const std::string& text) {
@@ -106,6 +110,7 @@ bench::role role_of(const std::string& text) {
 void read_length(const arguments& given, bench::request& to) {
   constexpr std::uint64_t most_ops = 1'000'000'000'000;
   constexpr double least_s = 0.001;
+  constexpr double usual_simulated_s = 0.001;
   constexpr double most_s = 1'000'000;
   const auto ops = given.one("--ops");
   const auto seconds = given.one("--seconds");
@@ -114,7 +119,9 @@ void read_length(const arguments& given, bench::request& to) {
         "--ops", *ops,
         fmt::format("--ops or --seconds, not both; --seconds is {} already", shown(*seconds)));
   if (ops) to.ops = whole_number("--ops", *ops, 1, most_ops);
-  if (seconds) to.seconds = real_number("--seconds", *seconds, least_s, most_s);
+  const bool simulated = to.fabric == "sim";
+  if (seconds) to.seconds = real_number("--seconds", *seconds, simulated ? 0 : least_s, most_s);
+  else if (simulated) to.seconds = usual_simulated_s;
 }
 
 void read_parameters(const arguments& given, bench::request& to) {
@@ -174,13 +181,13 @@ std::vector<option> what_to_run() {
        .known = fabric_names()},
       {.name = "--machine",
        .value = "FILE",
-       .what = "profile of a simulated machine",
-       .hidden = true},
+       .what = "sim: the machine, a file of machines/",
+       .completes = files},
       {.name = "--procs",
        .value = "N[,N...]",
-       .what = fmt::format("numbers of ranks, 1 to {} (default: 1, 2, 4, ... up to the cores, or "
-                           "the product of --levels)",
-                           shm::most_ranks),
+       .what = fmt::format("numbers of ranks, 1 to {}, sim: {} (default: 1, 2, 4, ... up to the "
+                           "cores, sim: 64, or the product of --levels)",
+                           shm::most_ranks, most_simulated),
        .repeats = true},
       {.name = "--levels",
        .value = "AxB[xC]",
@@ -206,7 +213,7 @@ std::vector<option> how_to_run() {
       {.name = "--ops",
        .value = "N",
        .what = "operations of all ranks together, instead of a time"},
-      {.name = "--seconds", .value = "S", .what = "how long each run takes (default: 1)"},
+      {.name = "--seconds", .value = "S", .what = "how long each run takes (default: 1; sim: of virtual time, 0.001)"},
       {.name = "--seed", .value = "N", .what = "seed of all that is random (default: 1)"},
       {.name = "--set",
        .value = "NAME=VALUE",
@@ -256,9 +263,7 @@ bench::request bench_request(const arguments& given) {
   request.locks = locks_of(given);
   request.workload = given.one("--workload").value_or(request.workload);
   request.fabric = given.one("--fabric").value_or(request.fabric);
-  if (const auto machine = given.one("--machine"))
-    throw refuse("--machine", *machine,
-                 fmt::format("nothing on fabric {}; it is for simulated machines", request.fabric));
+  request.profile = given.one("--machine").value_or("");
   request.procs = procs_of(given, request.fabric);
   request.levels = given.one("--levels").value_or("");
   if (const auto level = given.one("--node-level"))

@@ -29,11 +29,17 @@ using rma::rank_t;
 using rma::word;
 
 /// The fabrics that the whole contract suite runs on, and their modes. A new fabric is appended
-/// here. (A binary that mpirun starts has only the fabrics whose ranks mpirun starts.)
+/// here. (A binary that mpirun starts has only the fabrics whose ranks mpirun starts, one on the
+/// simulator only that.)
 #if defined(LOCKFLIGHT_TEST_ON_MPI)
 using contract_fabrics = ::testing::Types<mpi_fabric>;
 using capability_fabrics = contract_fabrics;
 inline constexpr std::array contract_modes{mpi_nodes, mpi_shared};
+inline constexpr std::span<const mode> waiting_modes{};
+#elif defined(LOCKFLIGHT_TEST_ON_SIM)
+using contract_fabrics = ::testing::Types<sim_fabric>;
+using capability_fabrics = contract_fabrics;
+inline constexpr std::span<const mode> contract_modes{};
 inline constexpr std::span<const mode> waiting_modes{};
 #else
 using contract_fabrics = ::testing::Types<shm_plain, shm_delayed>;
@@ -88,7 +94,7 @@ struct shm_minimal {
   }
 };
 
-#if !defined(LOCKFLIGHT_TEST_ON_MPI)
+#if !defined(LOCKFLIGHT_TEST_ON_MPI) && !defined(LOCKFLIGHT_TEST_ON_SIM)
 using capability_fabrics = ::testing::Types<shm_plain, shm_delayed, shm_minimal>;
 #endif
 

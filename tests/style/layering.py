@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     FABRIC: ("lockflight/rma/", "lockflight/fabric/"),
     "include/lockflight/baseline/": ("lockflight/rma/", "lockflight/lock/about.hpp"),
     "src/fabric/": ("lockflight/rma/", "lockflight/fabric/"),
+    "src/sim/": ("lockflight/rma/", "lockflight/fabric/", "fiber/"),
 }
 
 # Headers of a network library: the folders that may include them.

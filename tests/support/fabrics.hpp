@@ -49,6 +49,14 @@ inline void require(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error(what + " (seed " + std::to_string(seed()) + ")");
 }
 
+}  // namespace lockflight::test
+
+#if defined(LOCKFLIGHT_TEST_ON_SIM)
+#include "support/sim_fabric.hpp"
+#endif
+
+namespace lockflight::test {
+
 /// The modes of shared memory: how its ranks are started.
 inline constexpr std::array usual_modes{
     mode{.name = "processes"},

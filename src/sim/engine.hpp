@@ -1,0 +1,209 @@
+// The simulator: a fiber for each rank, one queue of what happens next, and the machine's resources.
+//
+// Ranks run ahead of the queue as long as nothing is due before what they do next: only then does
+// anybody else see it. So a rank whose operations are the next ones anyway is never set aside, and
+// everything that touches shared state happens in the order of virtual time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "fiber/fiber.hpp"
+#include "fiber/stack_pool.hpp"
+#include "lockflight/fabric/counting.hpp"
+#include "lockflight/rma/port.hpp"
+#include "lockflight/rma/topology.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/machine.hpp"
+#include "sim/memory.hpp"
+
+namespace lockflight::sim {
+
+using rma::rank_t;
+using rma::word;
+
+/// A run in which a rank failed, or none can go on.
+struct rank_failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap, message };
+
+/// A predicate whose type is forgotten.
+struct predicate {
+  bool (*holds)(const void* on, word now) = nullptr;
+  const void* on = nullptr;
+
+  [[nodiscard]] bool operator()(word now) const { return holds(on, now); }
+};
+
+struct setting {
+  const machine_profile& profile;
+  const rma::topology& machine;
+  std::uint32_t words_per_rank = 1u << 17;
+  std::uint64_t seed = 1;
+  std::size_t stack_bytes = std::size_t{64} << 10;
+};
+
+class engine {
+ public:
+  /// Throws std::invalid_argument if the machine has not so many nodes, or nodes not so many cores;
+  /// std::system_error if there is not enough memory.
+  explicit engine(const setting& what);
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Runs `body(rank)` on every rank until all have returned. `watch` is called a few times a
+  /// second of real time; what it throws ends the run. Throws rank_failed.
+  void run(const std::function<void(rank_t)>& body, const std::function<void()>& watch);
+
+  [[nodiscard]] const rma::topology& machine() const { return machine_; }
+
+  // ---- what ports call; `me` is the rank whose fiber runs ----
+
+  [[nodiscard]] time_ps now(rank_t me) const { return state(me).now; }
+  /// Computes until then.
+  void compute_until(rank_t me, time_ps then);
+
+  void post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
+            word* result);
+  /// -1: all targets.
+  void flush(rank_t me, rank_t target);
+
+  [[nodiscard]] word load(rank_t me, rank_t home, std::uint32_t index);
+  void store(rank_t me, rank_t home, std::uint32_t index, word value);
+  [[nodiscard]] word rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
+                         word desired);
+  void fence(rank_t me);
+
+  /// Waits until the predicate holds, which returns true and the value, or, if the rank serves,
+  /// until a message has come, which returns false.
+  [[nodiscard]] bool await(rank_t me, rank_t home, std::uint32_t index, predicate test,
+                           word& value);
+  void pause(rank_t me, std::uint64_t ns);
+
+  void send(rank_t me, rank_t to, const std::array<word, 3>& body);
+  void receive(rank_t me, rma::message& got);
+  [[nodiscard]] bool try_receive(rank_t me, rma::message& got);
+  void serve(rank_t me, bool serves) { state(me).serves = serves; }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  /// A posted operation or a message on its way.
+  struct operation {
+    posted_kind kind{};
+    bool done = false;
+    bool loops_back = false;
+    rank_t origin = -1;
+    rank_t home = -1;
+    std::uint32_t index = 0;
+    std::uint32_t next = none;  // of the same origin, of a mailbox, or of the free ones
+    std::uint32_t before = none;
+    time_ps way = 0;  // one way, as it came; the answer takes as long
+    time_ps complete = 0;
+    word value = 0;
+    word desired = 0;
+    word third = 0;
+    word* result = nullptr;
+  };
+
+  enum class waiting : std::uint8_t { nothing, turn, flush, cell, message };
+
+  struct rank_state {
+    fiber::fiber fiber;
+    time_ps now = 0;
+    std::uint32_t pending = none;  // its posted operations that are not flushed
+    std::uint32_t first_mail = none;
+    std::uint32_t last_mail = none;
+    rank_t next_waiter = -1;   // of those who wait for cells of one home
+    rank_t first_waiter = -1;  // who waits for cells of this rank
+    std::uint32_t core = 0;    // of its node
+    std::uint32_t node = 0;
+    waiting for_what = waiting::nothing;
+    bool serves = false;
+    bool ended = false;
+    // waiting::flush
+    rank_t flush_target = -1;
+    std::uint32_t flushing = 0;  // so many to come
+    time_ps flushed = 0;         // when the last one known comes
+    // waiting::cell
+    rank_t home = -1;
+    std::uint32_t index = 0;
+    predicate test;
+    bool woken = false;  // by the cell, not by a message
+    word value = 0;
+  };
+
+  struct nic {
+    std::vector<time_ps> injection;  // each engine: free from then on
+    std::vector<time_ps> atomics;
+    time_ps reception = 0;
+    std::uint32_t loopbacks = 0;           // in flight
+    std::unordered_set<std::uint64_t> peers;  // connections in use: rank and node
+    double missed = 0;                        // a part of a miss that is carried over
+  };
+
+  [[nodiscard]] rank_state& state(rank_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const rank_state& state(rank_t rank) const {
+    return ranks_[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] operation& at(std::uint32_t number) { return operations_[number]; }
+
+  // engine.cpp: the loop
+  void place_ranks();
+  void handle(const event& now);
+  void resume(rank_t rank, time_ps at);
+  [[noreturn]] void fail_stuck() const;
+  void reach(rank_state& r, rank_t me) {
+    if (queue_.next() < r.now) wait_turn(r, me);
+  }
+  void wait_turn(rank_state& r, rank_t me);
+  void suspend(rank_state& r, waiting for_what);
+  [[nodiscard]] time_ps about(time_ps length);
+  void check_cell(rank_t home, std::uint32_t index) const;
+  void check_own_node(rank_t me, rank_t home, std::uint32_t index) const;
+
+  // network_interface.cpp: posted operations and messages
+  [[nodiscard]] std::uint32_t take_operation();
+  void release_operation(std::uint32_t number);
+  void inject(rank_state& r, std::uint32_t number);
+  [[nodiscard]] time_ps way(const rank_state& from, const rank_state& to, operation& what);
+  [[nodiscard]] time_ps connection_miss(nic& card, rank_t me, std::uint32_t node);
+  void arrive(std::uint32_t number, time_ps at);
+  void take_effect(std::uint32_t number, time_ps at);
+  void change(operation& what, time_ps at);
+  void complete(std::uint32_t number);
+  void unlink(rank_state& r, std::uint32_t number);
+  void deliver(std::uint32_t number, time_ps at);
+  void take_mail(rank_state& r, rma::message& got);
+
+  // processor.cpp: immediate operations and waiting
+  void touch(rank_state& r, rank_t me, cache_line& line, bool exclusive, time_ps hit);
+  [[nodiscard]] time_ps transfer(const rank_state& to, const cache_line& line) const;
+  void wake_waiters(rank_t home, std::uint32_t index, word value, time_ps at, cache_line& line);
+  void stop_waiting(rank_t me);
+
+  const machine_profile& profile_;
+  const rma::topology& machine_;
+  std::uint64_t seed_;
+  memory memory_;
+  event_queue queue_;
+  std::vector<operation> operations_;
+  std::uint32_t free_operations_ = none;
+  std::vector<nic> nics_;
+  time_ps word_time_;       // to carry one
+  std::uint64_t chances_ = 0;  // taken so far
+  std::uint32_t left_ = 0;  // ranks that have not ended
+  fiber::stack_pool stacks_;
+  std::vector<rank_state> ranks_;
+  std::string failure_;
+};
+
+}  // namespace lockflight::sim

@@ -1,0 +1,96 @@
+// A machine file: what a cluster's operations cost. docs/simulator.md has the formulas that these
+// numbers go into.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/time.hpp"
+
+namespace lockflight::sim {
+
+/// A machine file that cannot be used: one line with the file, the line in it, the key, its value
+/// and what is accepted.
+struct bad_machine : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// How nodes are wired, which says how many hops lie between two of them.
+enum class shape : std::uint8_t {
+  flat,       ///< every node is one hop from every other
+  torus,      ///< a grid whose edges wrap around; hops along each dimension add up
+  mesh,       ///< the same without wrapping
+  fat_tree,   ///< hops go up to the common switch and down again
+  dragonfly,  ///< groups of routers, all joined in a group, and all groups joined
+};
+
+/// The nodes of a machine and what is between them.
+struct network_profile {
+  shape wiring = shape::flat;
+  /// torus, mesh: the extents. fat-tree: fan-outs from the root down. dragonfly: groups, routers of
+  /// a group, nodes of a router. Nodes are numbered along the last dimension first.
+  std::vector<std::uint32_t> dimensions;
+  time_ps latency = 0;  ///< one way, the hops apart
+  time_ps hop = 0;
+  double byte_ps = 0;  ///< of each byte that is carried
+};
+
+/// One node's network interface.
+struct nic_profile {
+  time_ps post = 0;         ///< the CPU's time to post one operation
+  time_ps complete = 0;     ///< and to notice that what it waits for is complete
+  time_ps gap = 0;          ///< between two injections by one engine
+  time_ps receive_gap = 0;  ///< between two receptions
+  time_ps memory = 0;       ///< from the interface to the target's memory
+  time_ps atomic = 0;       ///< in the atomic unit
+  time_ps atomic_cell = 0;  ///< between two atomics on one cache line
+  std::uint32_t atomic_engines = 1;
+  std::uint32_t injection_engines = 1;
+  time_ps loopback = 0;                ///< one way, in place of the network's latency
+  std::uint32_t loopback_slots = 0;    ///< so many in flight before buffers congest; 0: any number
+  time_ps loopback_congested = 0;      ///< what each one beyond them adds
+  std::uint32_t connections = 0;       ///< contexts that are kept on the card; 0: all
+  time_ps connection_miss = 0;         ///< what it takes to fetch one
+};
+
+/// The processors of a node and its caches, a line at a time.
+struct cpu_profile {
+  time_ps hit = 0;              ///< load or store of a line that the core has
+  time_ps rmw = 0;              ///< atomic on a line that the core has for itself
+  time_ps socket_transfer = 0;  ///< the line comes from a core of the same socket
+  time_ps node_transfer = 0;    ///< from another socket
+  time_ps dma_transfer = 0;     ///< a network interface wrote it last
+  time_ps mesh_hop = 0;         ///< on a many-core: added for each hop between two cores
+};
+
+struct message_profile {
+  time_ps send = 0;     ///< the sender's CPU
+  time_ps receive = 0;  ///< the receiver's
+};
+
+/// A machine, as its file says.
+struct machine_profile {
+  std::string name;
+  std::string what;
+  std::uint32_t cores = 1;    ///< of a node
+  std::uint32_t sockets = 1;  ///< of a node
+  std::uint32_t nodes = 1;
+  cpu_profile cpu;
+  nic_profile nic;
+  network_profile network;
+  message_profile messages;
+  /// Every way, transfer and pause takes up to this part of it more or less, by chance.
+  double jitter = 0;
+
+  [[nodiscard]] std::uint64_t ranks() const { return std::uint64_t{cores} * nodes; }
+};
+
+/// Reads a machine file. Throws bad_machine; std::system_error if it cannot be read.
+[[nodiscard]] machine_profile read_machine(const std::string& path);
+
+/// The same from text; `path` is for errors.
+[[nodiscard]] machine_profile parse_machine(std::string_view text, const std::string& path);
+
+}  // namespace lockflight::sim

@@ -1,0 +1,266 @@
+// What goes through a network interface: posted operations and messages. The stations of an
+// operation are those of docs/simulator.md: posted, injected, arrived, in effect, complete.
+#include <algorithm>
+#include <bit>
+
+#include "sim/engine.hpp"
+#include "sim/network.hpp"
+
+namespace lockflight::sim {
+namespace {
+
+/// The engine that is free first.
+time_ps& first_free(std::vector<time_ps>& engines) {
+  if (engines.size() == 1) return engines.front();
+  return *std::min_element(engines.begin(), engines.end());
+}
+
+}  // namespace
+
+std::uint32_t engine::take_operation() {
+  if (free_operations_ == none) {
+    if (operations_.size() >= event_queue::most_numbers)
+      throw std::length_error("more than 16,777,216 operations in flight");
+    operations_.emplace_back();
+    return static_cast<std::uint32_t>(operations_.size() - 1);
+  }
+  const std::uint32_t number = free_operations_;
+  free_operations_ = operations_[number].next;
+  operations_[number] = {};
+  return number;
+}
+
+void engine::release_operation(std::uint32_t number) {
+  operations_[number].next = free_operations_;
+  free_operations_ = number;
+}
+
+void engine::post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
+                  word desired, word* result) {
+  check_cell(home, index);
+  rank_state& r = state(me);
+  r.now += profile_.nic.post;
+  reach(r, me);
+  const std::uint32_t number = take_operation();
+  operation& o = at(number);
+  o.kind = kind;
+  o.origin = me;
+  o.home = home;
+  o.index = index;
+  o.value = value;
+  o.desired = desired;
+  o.result = result;
+  o.next = r.pending;
+  if (r.pending != none) at(r.pending).before = number;
+  r.pending = number;
+  inject(r, number);
+}
+
+void engine::inject(rank_state& r, std::uint32_t number) {
+  operation& o = at(number);
+  nic& card = nics_[r.node];
+  const rank_state& target = state(o.home);
+  time_ps& free_from = first_free(card.injection);
+  const time_ps begun = std::max(r.now, free_from);
+  const time_ps left = begun + connection_miss(card, o.origin, target.node);
+  free_from = left + profile_.nic.gap;
+  o.way = way(r, target, o);
+  queue_.push(left + o.way, happening::arrive, number);
+}
+
+// Messages of a pair keep their order, so nothing is left to chance in their way.
+time_ps engine::way(const rank_state& from, const rank_state& to, operation& what) {
+  const bool message = what.kind == posted_kind::message;
+  const network_profile& net = profile_.network;
+  time_ps length = 0;
+  if (from.node == to.node) {
+    const nic_profile& card = profile_.nic;
+    what.loops_back = true;
+    const std::uint32_t in_flight = nics_[from.node].loopbacks++;
+    length = card.loopback;
+    if (!message && card.loopback_slots != 0 && in_flight >= card.loopback_slots)
+      length += card.loopback_congested * (in_flight - card.loopback_slots + 1);
+  } else {
+    length = net.latency + net.hop * hops(net, from.node, to.node) + word_time_;
+  }
+  return message ? length : about(length);
+}
+
+// With more connections than the card keeps, so many of its operations find theirs missing as are
+// not there. Carrying the fraction over needs no dice.
+time_ps engine::connection_miss(nic& card, rank_t me, std::uint32_t node) {
+  if (profile_.nic.connections == 0) return 0;
+  card.peers.insert(static_cast<std::uint64_t>(me) << 32 | node);
+  const auto active = static_cast<double>(card.peers.size());
+  if (active <= profile_.nic.connections) return 0;
+  card.missed += 1 - profile_.nic.connections / active;
+  if (card.missed < 1) return 0;
+  card.missed -= 1;
+  return profile_.nic.connection_miss;
+}
+
+void engine::arrive(std::uint32_t number, time_ps arrived) {
+  operation& o = at(number);
+  nic& card = nics_[state(o.home).node];
+  const nic_profile& cost = profile_.nic;
+  const time_ps received = std::max(arrived, card.reception);
+  card.reception = received + cost.receive_gap;
+  time_ps effect = received + cost.memory;
+  if (o.kind != posted_kind::put && o.kind != posted_kind::get &&
+      o.kind != posted_kind::message) {
+    cache_line& line = memory_.line(o.home, o.index);
+    time_ps& unit = first_free(card.atomics);
+    const time_ps begun = std::max({effect, unit, time_ps{line.busy_until}});
+    effect = begun + cost.atomic;
+    unit = effect;
+    line.keep_busy(begun + cost.atomic_cell);
+  }
+  if (effect <= queue_.next()) return take_effect(number, effect);
+  queue_.push(effect, happening::effect, number);
+}
+
+void engine::take_effect(std::uint32_t number, time_ps now) {
+  operation& o = at(number);
+  if (o.loops_back) --nics_[state(o.home).node].loopbacks;
+  if (o.kind == posted_kind::message) return deliver(number, now);
+  change(o, now);
+  o.complete = now + o.way;
+  complete(number);
+}
+
+void engine::change(operation& o, time_ps now) {
+  cache_line& line = memory_.line(o.home, o.index);
+  word& cell = line.cells[o.index % cache_line::words];
+  const word before = cell;
+  if (o.result != nullptr) *o.result = before;
+  switch (o.kind) {
+    case posted_kind::get:
+      return;
+    case posted_kind::put:
+    case posted_kind::swap:
+      cell = o.value;
+      break;
+    case posted_kind::add:
+    case posted_kind::fetch_add:
+      cell = before + o.value;
+      break;
+    case posted_kind::compare_swap:
+      if (before != o.value) return;
+      cell = o.desired;
+      break;
+    case posted_kind::message:
+      return;
+  }
+  line.holders = 0;
+  line.owner = 0;
+  if (state(o.home).first_waiter >= 0) wake_waiters(o.home, o.index, cell, now, line);
+}
+
+// Known is when the origin will see it; whoever waits for it already is told.
+void engine::complete(std::uint32_t number) {
+  operation& o = at(number);
+  rank_state& r = state(o.origin);
+  o.done = true;
+  if (r.for_what != waiting::flush || (r.flush_target >= 0 && r.flush_target != o.home)) return;
+  r.flushed = std::max(r.flushed, o.complete);
+  const rank_t origin = o.origin;
+  unlink(r, number);
+  if (--r.flushing > 0) return;
+  r.for_what = waiting::nothing;
+  queue_.push(r.flushed, happening::resume, static_cast<std::uint32_t>(origin));
+}
+
+void engine::unlink(rank_state& r, std::uint32_t number) {
+  const operation& o = at(number);
+  (o.before == none ? r.pending : at(o.before).next) = o.next;
+  if (o.next != none) at(o.next).before = o.before;
+  release_operation(number);
+}
+
+void engine::flush(rank_t me, rank_t target) {
+  rank_state& r = state(me);
+  if (r.pending == none) return;
+  r.flushing = 0;
+  r.flushed = r.now;
+  bool any = false;
+  for (std::uint32_t number = r.pending; number != none;) {
+    const operation& o = at(number);
+    const std::uint32_t next = o.next;
+    if (target < 0 || o.home == target) {
+      any = true;
+      if (o.done) {
+        r.flushed = std::max(r.flushed, o.complete);
+        unlink(r, number);
+      } else {
+        ++r.flushing;
+      }
+    }
+    number = next;
+  }
+  if (!any) return;
+  r.flush_target = target;
+  if (r.flushing > 0)
+    suspend(r, waiting::flush);
+  else
+    r.now = std::max(r.now, r.flushed);
+  r.now += profile_.nic.complete;
+}
+
+// ---- messages ----
+
+void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
+  rank_state& r = state(me);
+  r.now += about(profile_.messages.send);
+  reach(r, me);
+  const std::uint32_t number = take_operation();
+  operation& o = at(number);
+  o.kind = posted_kind::message;
+  o.origin = me;
+  o.home = to;
+  o.value = body[0];
+  o.desired = body[1];
+  o.third = body[2];
+  inject(r, number);
+}
+
+void engine::deliver(std::uint32_t number, time_ps now) {
+  operation& o = at(number);
+  const rank_t to = o.home;
+  rank_state& r = state(to);
+  o.next = none;
+  (r.first_mail == none ? r.first_mail : at(r.last_mail).next) = number;
+  r.last_mail = number;
+  const bool wakes =
+      r.for_what == waiting::message || (r.for_what == waiting::cell && r.serves);
+  if (!wakes) return;
+  if (r.for_what == waiting::cell) stop_waiting(to);
+  r.for_what = waiting::nothing;
+  queue_.push(now, happening::resume, static_cast<std::uint32_t>(to));
+}
+
+void engine::take_mail(rank_state& r, rma::message& got) {
+  const std::uint32_t number = r.first_mail;
+  const operation& o = at(number);
+  got = {.from = o.origin, .body = {o.value, o.desired, o.third}};
+  r.first_mail = o.next;
+  release_operation(number);
+  r.now += about(profile_.messages.receive);
+}
+
+void engine::receive(rank_t me, rma::message& got) {
+  rank_state& r = state(me);
+  reach(r, me);
+  while (r.first_mail == none) suspend(r, waiting::message);
+  take_mail(r, got);
+}
+
+bool engine::try_receive(rank_t me, rma::message& got) {
+  rank_state& r = state(me);
+  r.now += profile_.cpu.hit;
+  reach(r, me);
+  if (r.first_mail == none) return false;
+  take_mail(r, got);
+  return true;
+}
+
+}  // namespace lockflight::sim

@@ -1,0 +1,149 @@
+// The simulator's port. It counts what it is asked for, so that no decorator need be compiled.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/fabric/counting.hpp"
+#include "lockflight/rma/port.hpp"
+#include "sim/engine.hpp"
+
+namespace lockflight::sim {
+
+class port {
+ public:
+  static constexpr rma::capability_set capabilities{.messages = true, .fabric = "sim"};
+
+  port(engine& e, rank_t rank) : engine_(e), rank_(rank) {}
+  port(const port&) = delete;
+  port& operator=(const port&) = delete;
+
+  [[nodiscard]] rank_t rank() const { return rank_; }
+  [[nodiscard]] const rma::topology& machine() const { return engine_.machine(); }
+
+  /// Counted since construction or the last reset.
+  [[nodiscard]] const fabric::operation_counts& counts() const { return counts_; }
+  void reset_counts() { counts_ = {}; }
+
+  /// Virtual time of this rank.
+  [[nodiscard]] time_ps now() const { return engine_.now(rank_); }
+  /// The rank's processor computes until then.
+  void compute_until(time_ps then) { engine_.compute_until(rank_, then); }
+
+  // ---- posted ----
+
+  template <class Cell>
+  void put(Cell to, word value) {
+    post(counts_.put, posted_kind::put, to, value, 0, nullptr);
+  }
+  template <class Cell>
+  void get(Cell from, word& result) {
+    post(counts_.get, posted_kind::get, from, 0, 0, &result);
+  }
+  void add(rma::nic_cell to, word value) {
+    post(counts_.add, posted_kind::add, to, value, 0, nullptr);
+  }
+  void fetch_add(rma::nic_cell at, word value, word& before) {
+    post(counts_.fetch_add, posted_kind::fetch_add, at, value, 0, &before);
+  }
+  void swap(rma::nic_cell at, word value, word& before) {
+    post(counts_.swap, posted_kind::swap, at, value, 0, &before);
+  }
+  void compare_swap(rma::nic_cell at, word expected, word desired, word& before) {
+    post(counts_.cas, posted_kind::compare_swap, at, expected, desired, &before);
+  }
+  void flush(rank_t target) {
+    ++counts_.flush;
+    engine_.flush(rank_, target);
+  }
+  void flush() {
+    ++counts_.flush;
+    engine_.flush(rank_, -1);
+  }
+
+  // ---- immediate ----
+
+  template <class Cell>
+  [[nodiscard]] word load(Cell from) {
+    ++counts_.load;
+    return engine_.load(rank_, from.home, from.index);
+  }
+  template <class Cell>
+  void store(Cell to, word value) {
+    static_assert(Cell::class_of != rma::cell_class::nic, "no store on a nic cell");
+    ++counts_.store;
+    engine_.store(rank_, to.home, to.index, value);
+  }
+  [[nodiscard]] word cpu_fetch_add(rma::cpu_cell at, word value) {
+    return rmw(posted_kind::fetch_add, at, value, 0);
+  }
+  [[nodiscard]] word cpu_swap(rma::cpu_cell at, word value) {
+    return rmw(posted_kind::swap, at, value, 0);
+  }
+  [[nodiscard]] word cpu_compare_swap(rma::cpu_cell at, word expected, word desired) {
+    return rmw(posted_kind::compare_swap, at, expected, desired);
+  }
+  void fence() { engine_.fence(rank_); }
+
+  // ---- waiting ----
+
+  template <class Cell, class Predicate>
+  word await(Cell on, Predicate done) {
+    ++counts_.load;
+    const predicate test{
+        [](const void* what, word now) { return (*static_cast<const Predicate*>(what))(now); },
+        &done};
+    word value = 0;
+    while (!engine_.await(rank_, on.home, on.index, test, value)) serve_mail();
+    return value;
+  }
+  template <class Cell, class Predicate>
+  word poll(Cell from, Predicate done, rma::backoff back_off) {
+    return rma::poll_by_get(*this, from, done, back_off);
+  }
+  void pause(std::uint64_t ns) {
+    engine_.pause(rank_, ns);
+    if (handler_ != nullptr) serve_mail();
+  }
+
+  // ---- messages ----
+
+  void send(rank_t to, std::array<word, 3> body) {
+    ++counts_.messages;
+    engine_.send(rank_, to, body);
+  }
+  [[nodiscard]] rma::message receive() {
+    rma::message got;
+    engine_.receive(rank_, got);
+    return got;
+  }
+  [[nodiscard]] bool try_receive(rma::message& got) { return engine_.try_receive(rank_, got); }
+  void serve_with(rma::message_handler* handler) {
+    handler_ = handler;
+    engine_.serve(rank_, handler != nullptr);
+  }
+
+ private:
+  template <class Cell>
+  void post(std::uint64_t& kind, posted_kind what, Cell cell, word value, word desired,
+            word* result) {
+    engine_.post(rank_, what, cell.home, cell.index, value, desired, result);
+    ++kind;
+    if (machine().same_node(rank_, cell.home)) ++counts_.loopback;
+  }
+  [[nodiscard]] word rmw(posted_kind what, rma::cpu_cell at, word value, word desired) {
+    ++counts_.rmw;
+    return engine_.rmw(rank_, what, at.home, at.index, value, desired);
+  }
+  void serve_mail() {
+    for (rma::message got; try_receive(got);) handler_->handle(got);
+  }
+
+  engine& engine_;
+  rank_t rank_;
+  rma::message_handler* handler_ = nullptr;
+  fabric::operation_counts counts_;
+};
+
+static_assert(rma::messaging_port<port>);
+
+}  // namespace lockflight::sim

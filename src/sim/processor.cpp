@@ -1,0 +1,141 @@
+// What a node's processors do: loads, stores, atomics, and waiting for a cell.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "sim/engine.hpp"
+
+namespace lockflight::sim {
+namespace {
+
+constexpr std::uint64_t holder_bit(std::uint32_t core) { return std::uint64_t{1} << core % 64; }
+
+/// Between two cores of a mesh that is as square as may be.
+std::uint32_t mesh_hops(std::uint32_t cores, std::uint32_t a, std::uint32_t b) {
+  const auto side = static_cast<std::uint32_t>(std::ceil(std::sqrt(cores)));
+  const auto apart = [](std::uint32_t x, std::uint32_t y) { return std::max(x, y) - std::min(x, y); };
+  return apart(a % side, b % side) + apart(a / side, b / side);
+}
+
+}  // namespace
+
+time_ps engine::transfer(const rank_state& to, const cache_line& line) const {
+  const cpu_profile& cpu = profile_.cpu;
+  if (line.owner == 0) return cpu.dma_transfer;
+  const auto from = static_cast<std::uint32_t>(line.owner - 1);
+  const std::uint32_t of_socket = profile_.cores / profile_.sockets;
+  const time_ps near =
+      from / of_socket == to.core / of_socket ? cpu.socket_transfer : cpu.node_transfer;
+  return cpu.mesh_hop == 0 ? near
+                           : near + 2 * cpu.mesh_hop * mesh_hops(profile_.cores, from, to.core);
+}
+
+// Brings the line, and moves the rank's clock to when it is there. Whoever writes takes the line
+// from all others and keeps the next one waiting meanwhile; readers share.
+void engine::touch(rank_state& r, rank_t me, cache_line& line, bool exclusive, time_ps hit) {
+  const std::uint64_t bit = holder_bit(r.core);
+  const bool has_it = exclusive ? line.holders == bit : (line.holders & bit) != 0;
+  if (has_it) {
+    r.now += hit;
+  } else {
+    const time_ps begun = std::max(r.now, time_ps{line.busy_until});
+    r.now = begun + about(transfer(r, line)) + hit;
+    if (exclusive) {
+      line.holders = bit;
+      line.keep_busy(r.now);
+    } else {
+      line.holders |= bit;
+    }
+  }
+  if (exclusive) line.owned_by(r.core);
+  reach(r, me);
+}
+
+word engine::load(rank_t me, rank_t home, std::uint32_t index) {
+  check_own_node(me, home, index);
+  rank_state& r = state(me);
+  reach(r, me);
+  cache_line& line = memory_.line(home, index);
+  touch(r, me, line, false, profile_.cpu.hit);
+  return line.cells[index % cache_line::words];
+}
+
+void engine::store(rank_t me, rank_t home, std::uint32_t index, word value) {
+  check_own_node(me, home, index);
+  rank_state& r = state(me);
+  reach(r, me);
+  cache_line& line = memory_.line(home, index);
+  touch(r, me, line, true, profile_.cpu.hit);
+  line.cells[index % cache_line::words] = value;
+  if (state(home).first_waiter >= 0) wake_waiters(home, index, value, r.now, line);
+}
+
+word engine::rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
+                 word desired) {
+  check_own_node(me, home, index);
+  rank_state& r = state(me);
+  reach(r, me);
+  cache_line& line = memory_.line(home, index);
+  touch(r, me, line, true, profile_.cpu.rmw);
+  word& cell = line.cells[index % cache_line::words];
+  const word before = cell;
+  if (kind == posted_kind::compare_swap) {
+    if (before != value) return before;
+    cell = desired;
+  } else {
+    cell = kind == posted_kind::swap ? value : before + value;
+  }
+  if (state(home).first_waiter >= 0) wake_waiters(home, index, cell, r.now, line);
+  return before;
+}
+
+void engine::fence(rank_t me) { state(me).now += profile_.cpu.rmw; }
+
+// ---- waiting ----
+
+bool engine::await(rank_t me, rank_t home, std::uint32_t index, predicate test, word& value) {
+  value = load(me, home, index);
+  if (test(value)) return true;
+  rank_state& r = state(me);
+  if (r.serves && r.first_mail != none) return false;
+  r.home = home;
+  r.index = index;
+  r.test = test;
+  r.woken = false;
+  rank_state& of = state(home);
+  r.next_waiter = of.first_waiter;
+  of.first_waiter = me;
+  suspend(r, waiting::cell);
+  value = r.value;
+  return r.woken;
+}
+
+// A waiter looks at a copy of the line in its cache, and gets it anew when somebody has written.
+void engine::wake_waiters(rank_t home, std::uint32_t index, word value, time_ps now,
+                          cache_line& line) {
+  rank_t* link = &state(home).first_waiter;
+  while (*link >= 0) {
+    const rank_t waiter = *link;
+    rank_state& r = state(waiter);
+    if (r.index != index || !r.test(value)) {
+      link = &r.next_waiter;
+      continue;
+    }
+    *link = r.next_waiter;
+    r.value = value;
+    r.woken = true;
+    r.for_what = waiting::nothing;
+    queue_.push(now + about(transfer(r, line)) + profile_.cpu.hit, happening::resume,
+                static_cast<std::uint32_t>(waiter));
+    line.holders |= holder_bit(r.core);
+  }
+}
+
+void engine::stop_waiting(rank_t me) {
+  rank_state& r = state(me);
+  rank_t* link = &state(r.home).first_waiter;
+  while (*link != me) link = &state(*link).next_waiter;
+  *link = r.next_waiter;
+}
+
+}  // namespace lockflight::sim
