@@ -280,6 +280,15 @@ class Papers(Page):
         self.check_quiet()
         self.check_painted(CHARTS_PER_GROUP + 1)
 
+    def test_nothing_sticks_out(self):
+        bench = self.contention(["d-mcs", "spin"], [4, 16], [1, 3], [0, 20])
+        bench["runs"] += self.mix([0, 0.5, 1])["runs"]
+        for width in (420, 1400):
+            self.resize(width)
+            self.open_contention(bench, 2 * (CHARTS_PER_GROUP + 2))
+            self.assertLessEqual(
+                self.script("return document.documentElement.scrollWidth"), width)
+
     def test_every_control_can_be_pressed(self):
         bench = self.contention(["d-mcs", "spin"], [4, 16], [1, 3], [0, 20])
         bench["runs"] += self.mix([0, 0.5])["runs"]
