@@ -39,9 +39,11 @@ struct request {
   double seconds = 1.0;
   std::uint64_t seed = 1;
   std::map<std::string, std::int64_t>
-      set;            ///< lock parameters; each must exist in a lock asked for
-  std::string sweep;  ///< a parameter that is given each of `sweep_values` in turn; empty: none
-  std::vector<std::int64_t> sweep_values;
+      set;  ///< lock parameters; each must exist in a lock asked for
+  /// A parameter of locks, or one of sweepable_settings(), that is given each of `sweep_values` in
+  /// turn; empty: none.
+  std::string sweep;
+  std::vector<double> sweep_values;
   // For some workloads only:
   std::optional<std::uint64_t> table_size;  ///< table, contention: of so many operations choose
   std::optional<double> locality;           ///< table: how much is done with locks of the own node
@@ -94,6 +96,14 @@ struct workload_row {
   std::string what;
 };
 [[nodiscard]] const std::vector<workload_row>& workloads();
+
+/// What `request::sweep` may name beside the parameters of locks: options of the program, without
+/// the dashes.
+struct setting_row {
+  std::string name;
+  bool whole;  ///< takes whole numbers only
+};
+[[nodiscard]] const std::vector<setting_row>& sweepable_settings();
 
 /// The closest of `known` to what was typed, for "did you mean"; empty if nothing is near.
 [[nodiscard]] std::string nearest(const std::string& typed, const std::vector<std::string>& known);

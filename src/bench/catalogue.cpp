@@ -56,6 +56,12 @@ const std::vector<workload_row>& workloads() {
   return rows;
 }
 
+const std::vector<setting_row>& sweepable_settings() {
+  static const std::vector<setting_row> rows{
+      {"writers", false}, {"locks", true}, {"locality", false}, {"hold", false}, {"bytes", true}};
+  return rows;
+}
+
 std::optional<workload> workload_of(const std::string& name) {
   const auto& rows = workloads();
   const auto at = std::find_if(rows.begin(), rows.end(),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <system_error>
+#include <utility>
 
 #include "bench/launch.hpp"
 #include "bench/sim/entries.hpp"
@@ -269,11 +270,29 @@ std::vector<std::map<std::string, std::int64_t>> settings_for(const request& wha
                                  [&](const parameter_row& row) { return row.name == what.sweep; });
   if (!swept) return {what.set};
   std::vector<std::map<std::string, std::int64_t>> all;
-  for (const std::int64_t value : what.sweep_values) {
+  for (const double value : what.sweep_values) {
     all.push_back(what.set);
-    all.back()[what.sweep] = value;
+    all.back()[what.sweep] = static_cast<std::int64_t>(value);
   }
   return all;
+}
+
+bool sweeps_a_setting(const request& what) {
+  const auto& rows = sweepable_settings();
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const setting_row& row) { return row.name == what.sweep; });
+}
+
+/// The request with one value of the setting that it sweeps, and without the sweep.
+request with_setting(request what, double value) {
+  const std::string name = std::exchange(what.sweep, "");
+  what.sweep_values.clear();
+  if (name == "writers") what.writers = value;
+  if (name == "locks") what.table_size = static_cast<std::uint64_t>(value);
+  if (name == "locality") what.locality = value;
+  if (name == "hold") what.hold_us = value;
+  if (name == "bytes") what.bytes = static_cast<std::uint64_t>(value);
+  return what;
 }
 
 /// The level that a parameter T_L<i> is about; 0 for the others.
@@ -287,6 +306,7 @@ int level_of(const std::string& name) {
 void check_value(std::string_view argument, const std::string& name, std::int64_t value,
                  const std::vector<const lock_entry*>& locks) {
   std::vector<std::string> known;
+  if (argument == "--sweep") known = names_of(sweepable_settings());
   bool found = false;
   for (const lock_entry* lock : locks)
     for (const parameter_row& row : lock->row.parameters) {
@@ -307,8 +327,8 @@ void check_value(std::string_view argument, const std::string& name, std::int64_
 void check_parameters(const request& what, const std::vector<const lock_entry*>& locks) {
   if (!what.sweep.empty() && what.set.contains(what.sweep))
     throw refuse("--sweep", what.sweep, "a parameter that --set does not give");
-  for (const std::int64_t value : what.sweep_values)
-    check_value("--sweep", what.sweep, value, locks);
+  for (const double value : what.sweep_values)
+    check_value("--sweep", what.sweep, static_cast<std::int64_t>(value), locks);
   for (const auto& [name, value] : what.set) {
     check_value("--set", name, value, locks);
     if (level_of(name) == 0) continue;
@@ -370,7 +390,10 @@ std::string levels_of(const rma::topology& machine) {
   return spec;
 }
 
-std::vector<job> jobs_of(const request& what) {
+namespace {
+
+/// Of a request that sweeps nothing, or a parameter of locks.
+std::vector<job> jobs_of_one(const request& what) {
   check_fabric(what);
   const workload load = chosen_workload(what);
   const std::vector<const lock_entry*> locks = chosen_locks(what, load);
@@ -406,6 +429,19 @@ std::vector<job> jobs_of(const request& what) {
                          .server_busy = what.server_busy,
                          .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),
                          .profile = profile}});
+  return jobs;
+}
+
+}  // namespace
+
+std::vector<job> jobs_of(const request& what) {
+  std::vector<job> jobs;
+  if (sweeps_a_setting(what)) {
+    for (const double value : what.sweep_values)
+      for (job& one : jobs_of_one(with_setting(what, value))) jobs.push_back(std::move(one));
+  } else {
+    jobs = jobs_of_one(what);
+  }
   if (!what.trace.empty() && jobs.size() > 1)
     throw refuse(
         "--trace", what.trace,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "bench/launch.hpp"
 #include "cli/text.hpp"
@@ -51,6 +52,12 @@ std::vector<std::string> parameter_offers() {
       if (const std::string offer = p.name + "=";
           std::find(offers.begin(), offers.end(), offer) == offers.end())
         offers.push_back(offer);
+  return offers;
+}
+
+std::vector<std::string> sweep_offers() {
+  std::vector<std::string> offers = parameter_offers();
+  for (const auto& row : bench::sweepable_settings()) offers.push_back(row.name + "=");
   return offers;
 }
 
@@ -132,17 +139,32 @@ void read_parameters(const arguments& given, bench::request& to) {
   }
 }
 
+std::optional<bench::setting_row> setting_of(const std::string& name) {
+  for (const auto& row : bench::sweepable_settings())
+    if (row.name == name) return row;
+  return std::nullopt;
+}
+
 void read_sweep(const arguments& given, bench::request& to) {
   const auto text = given.one("--sweep");
   if (!text) return;
-  constexpr const char* accepted = "a parameter and whole numbers, such as T_R=10,100,1000";
+  constexpr const char* accepted = "a name and numbers, such as T_R=10,100,1000 or locks=1,2,4";
+  constexpr std::uint64_t most = 1'000'000'000;
   const std::size_t at = text->find('=');
   if (at == 0 || at == std::string::npos) throw refuse("--sweep", *text, accepted);
   to.sweep = text->substr(0, at);
+  const auto setting = setting_of(to.sweep);
+  if (const std::string option = "--" + to.sweep; setting && given.has(option))
+    throw refuse("--sweep", *text, fmt::format("a setting that {} does not give", option));
   for (const std::string& value : words("--sweep", text->substr(at + 1), accepted)) {
     std::string one = to.sweep;
     one.append("=").append(value);
-    to.sweep_values.push_back(assignment("--sweep", one).second);
+    if (!setting)
+      to.sweep_values.push_back(static_cast<double>(assignment("--sweep", one).second));
+    else if (setting->whole)
+      to.sweep_values.push_back(static_cast<double>(whole_number("--sweep", value, 0, most)));
+    else
+      to.sweep_values.push_back(real_number("--sweep", value, 0, double{most}));
   }
 }
 
@@ -223,9 +245,10 @@ std::vector<option> how_to_run() {
        .repeats = true},
       {.name = "--sweep",
        .value = "NAME=V,V,...",
-       .what = "each of these values of a parameter in turn, for the locks that have it",
+       .what = "each of these values in turn of a parameter, for the locks that have it, or of "
+               "writers, locks, locality, hold or bytes",
        .completes = words,
-       .known = parameter_offers()},
+       .known = sweep_offers()},
       {.name = "--locks",
        .value = "N",
        .what = "table: so many locks, spread over the ranks (default: 100); contention: on rank 0 "

@@ -74,6 +74,12 @@ std::string percent(const json& value) {
   return value.is_number() ? fmt::format("{:.3g} %", 100 * value.get<double>()) : none;
 }
 
+/// What only some workloads have.
+std::string optional(const json& run, const char* field) {
+  const auto value = run.find(field);
+  return value == run.end() ? none : fmt::format("{:g}", value->get<double>());
+}
+
 /// One level only says again how many ranks there are.
 std::string levels(const json& run) {
   const std::string spec = text(run.at("levels"));
@@ -104,6 +110,9 @@ const setting settings[] = {
     {"levels", true, 0, levels, ", levels {}"},
     {"F_W", true, 0, [](const json& r) { return percent(r.at("writers")); }, ", F_W {}"},
     {"locality", true, 0, [](const json& r) { return percent(r.at("locality")); }, ", locality {}"},
+    {"locks", true, 0, [](const json& r) { return optional(r, "locks"); }, ", locks {}"},
+    {"hold µs", true, 0, [](const json& r) { return optional(r, "hold_us"); }, ", hold {} µs"},
+    {"bytes", true, 0, [](const json& r) { return optional(r, "bytes"); }, ", bytes {}"},
 };
 
 bool differs(const json& runs, const setting& s) {

@@ -169,6 +169,8 @@ std::string render_html(const json& bench) {
   values["chart_js"] = assets::chart_js();
   values["chart_js_licence"] = escape_html(assets::chart_js_licence());
   values["data_script"] = assets::data_script();
+  values["draw_script"] = assets::draw_script();
+  values["over_script"] = assets::over_script();
   values["charts_script"] = assets::charts_script();
   values["page_script"] = assets::page_script();
   return fill(assets::page_template(), values);

@@ -8,7 +8,7 @@
   const locks = lf.distinct(bench.runs.map((run) => run.lock));
   const hidden = new Set();  // labels of series; the same in all sections
   const cards = [];
-  let drawn = 0;
+  const drawn = new Set();  // canvases
 
   function element(tag, properties, ...children) {
     const made = Object.assign(document.createElement(tag), properties);
@@ -74,15 +74,13 @@
 
   // data-charts appears when the last of them has been drawn: tests and printers wait for it.
   function tell_drawn() {
-    if (drawn === cards.length) root.dataset.charts = String(drawn);
+    if (drawn.size === cards.length) root.dataset.charts = String(drawn.size);
   }
 
   const drawn_counter = {
     id: "drawn_counter",
     afterDraw(chart) {
-      if (chart.counted) return;
-      chart.counted = true;
-      ++drawn;
+      drawn.add(chart.canvas);
       tell_drawn();
     },
   };
@@ -90,18 +88,26 @@
   function make_view(card, theme) {
     const { section, kind } = card;
     return {
-      theme, group: section.group, procs: section.procs, off: card.off, pick: card.pick,
+      theme, group: section.group, picked: section.picked, off: card.off, pick: card.pick,
       parts: kind.parts ? kind.parts(section.group) : [],
       shown: section.group.series.filter((one) => !hidden.has(one.label)),
-      choose_procs: section.choose_procs,
+      choose: section.choose,
     };
   }
 
+  const what = ({ kind, section }) =>
+    (typeof kind.what === "function" ? kind.what(section.group) : kind.what);
+
   function draw(card, theme) {
     const built = card.kind.build(make_view(card, theme));
+    card.title.textContent = built.title || card.kind.title;
+    card.caption.textContent = what(card) +
+      lf.where(card.section.group, card.section.picked, built.free || []) + (built.note || "");
     card.plot.style.minHeight = `${built.height}px`;
     card.canvas.setAttribute("aria-label", built.summary);
-    if (!card.chart) {
+    // Lines may become bars, with other settings: a chart cannot.
+    if (card.chart?.config.type !== built.type) {
+      card.chart?.destroy();
       card.chart = new Chart(card.canvas,
         { type: built.type, data: built.data, options: built.options });
       return;
@@ -137,21 +143,15 @@
     const figure = template("card-template");
     figure.style.setProperty("--wide", kind.wide);
     figure.dataset.chart = kind.id;
-    figure.querySelector("h3").textContent = kind.title;
-    const what = figure.querySelector("figcaption p");
     const plot = figure.querySelector(".plot");
     const canvas = element("canvas");
     canvas.setAttribute("role", "img");
     plot.append(canvas);
-    const card = { section, kind, plot, canvas, off: new Set(), pick: {}, repaint: [] };
-    card.caption = () => {
-      what.textContent = kind.at_procs || section.group.procs.length === 1
-        ? `${kind.what}, at ${lf.ranks(section.procs)}` : kind.what;
-    };
-    card.caption();
+    const card = { section, kind, plot, canvas, off: new Set(), pick: {}, repaint: [],
+      title: figure.querySelector("h3"), caption: figure.querySelector("figcaption p") };
     for (const toggle of kind.toggles ? kind.toggles(section.group) : []) {
       card.pick[toggle.key] = toggle.initial;
-      const { group } = segmented(`${kind.title}: ${toggle.label}`, toggle.options,
+      const { group } = segmented(`${kind.title || what(card)}: ${toggle.label}`, toggle.options,
         toggle.initial, (value) => {
           card.pick[toggle.key] = value;
           redraw((one) => one === card);
@@ -167,18 +167,20 @@
 
   function write_lead(section) {
     const lead = section.node.querySelector(".lead");
-    const won = lf.lead(section.group, section.procs, (one) => !hidden.has(one.label));
+    const { group, picked } = section;
+    const won = lf.lead(group, picked, (one) => !hidden.has(one.label));
     lead.replaceChildren();
     if (!won) return;
-    lead.append(`At ${lf.ranks(section.procs)}, `,
-      element("strong", { textContent: won.best }),
-      ` does the most: ${won.rate} operations per second`);
-    if (won.next) {
-      lead.append(won.ratio === "1" ? ", level with " : `, ${won.ratio} times as many as `,
-        element("strong", { textContent: won.next }));
+    const strong = (text) => element("strong", { textContent: text });
+    lead.append(`At ${lf.picked_text(group, picked)}, `, strong(won.best), won.least
+      ? ` is the fastest: ${won.amount} in the median` : ` does the most: ${won.amount}`);
+    if (won.next && won.ratio === "1") lead.append(", level with ", strong(won.next));
+    else if (won.next && won.least) {
+      lead.append("; ", strong(won.next), ` takes ${won.ratio} times as long`);
     }
+    else if (won.next) lead.append(`, ${won.ratio} times as many as `, strong(won.next));
     lead.append(".");
-    if (section.group.repeats > 1) lead.append(" Repeated runs show as the median one.");
+    if (group.repeats > 1) lead.append(" Repeated runs show as the median one.");
   }
 
   function add_lock_legend(section, theme) {
@@ -199,26 +201,30 @@
     });
   }
 
-  function add_procs_picker(section) {
-    const { procs } = section.group;
-    section.choose_procs = () => {};
-    if (procs.length === 1) return;
-    const pick = section.node.querySelector(".pick");
-    const choose = (value) => {
-      section.procs = value;
+  // A picker for each setting of which there are several values.
+  function add_pickers(section) {
+    const { group } = section;
+    const place = section.node.querySelector(".pick");
+    const presses = [];
+    section.choose = (key, value) => {
+      section.picked = lf.picked_anew(group, section.picked, key, value);
+      for (const press of presses) press();
       write_lead(section);
-      for (const card of cards) if (card.section === section) card.caption();
       redraw((card) => card.section === section);
     };
-    const { group, press } = segmented("Ranks that the charts show",
-      procs.map((n) => [n, lf.rank_number(n)]), section.procs, choose);
-    section.choose_procs = (value) => { press(value); choose(value); };
-    pick.append(element("span", { textContent: "Ranks" }), group);
+    for (const { key, label, values, text } of group.pickers) {
+      if (values.length === 1) continue;
+      const made = segmented(`${label} that the charts show`,
+        values.map((value) => [value, text(value)]), section.picked[key],
+        (value) => section.choose(key, value));
+      presses.push(() => made.press(section.picked[key]));
+      place.append(element("span", { textContent: label }), made.group);
+    }
   }
 
   function add_section(group, index, theme) {
     const node = template("section-template");
-    const section = { group, node, procs: group.procs[group.procs.length - 1], repaint: [] };
+    const section = { group, node, picked: lf.first_picked(group), repaint: [] };
     node.id = `group-${index + 1}`;
     const heading = node.querySelector("h2");
     heading.append(group.title);
@@ -229,10 +235,10 @@
     node.setAttribute("aria-labelledby", heading.id);
     node.querySelector(".what").textContent = group.facts.join(" · ");
     add_lock_legend(section, theme);
-    add_procs_picker(section);
+    add_pickers(section);
     write_lead(section);
     document.getElementById("sections").append(node);
-    for (const kind of lf.charts) if (kind.has(group)) add_card(section, kind, theme);
+    for (const kind of lf.charts_of(group)) add_card(section, kind, theme);
     return section;
   }
 
@@ -306,7 +312,7 @@
     redraw();
   }
 
-  Chart.register(lf.value_labels, lf.guide, drawn_counter);
+  Chart.register(lf.value_labels, lf.medians, lf.guide, drawn_counter);
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
 
   const sections = [];

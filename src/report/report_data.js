@@ -5,11 +5,11 @@
 const lockflight = {};
 
 (function (lf) {
-  const workloads = {
+  const titles = {
     lb: "Latency", ecsb: "Empty critical section", sob: "Single operation",
     wcsb: "Work in the critical section", warb: "Wait after release", table: "Lock table",
-    mix: "Reader-writer mix", cascade: "Cascade", contention: "Contention",
-    dht: "Distributed hash table",
+    mix: "Reader-writer mix", cascade: "Unlock cascade", contention: "Contention",
+    dht: "Distributed hash table", "dht-writer": "Distributed hash table, one writer",
   };
 
   const narrow = "\u202f";
@@ -48,7 +48,7 @@ const lockflight = {};
   lf.rank_number = (n) => (n < 1e5 ? lf.rounded(n) : lf.scaled(n));
   lf.ranks = (n) => `${lf.rounded(n)} rank${n === 1 ? "" : "s"}`;
 
-  lf.workload_title = (name) => workloads[name] || name;
+  lf.workload_title = (name) => titles[name] || name;
 
   lf.load = function () {
     return JSON.parse(document.getElementById("bench").textContent);
@@ -56,27 +56,70 @@ const lockflight = {};
 
   lf.distinct = (values) => [...new Set(values)];
 
-  // What must be equal for two runs to be drawn into the same chart; ranks and locks are what
-  // the charts compare.
-  const group_fields = ["workload", "writers", "fabric", "machine", "locality", "locks", "hold_us",
-    "server_busy", "bytes"];
+  // What must be equal for two runs to stand in the same section.
+  const group_fields = ["workload", "fabric", "machine", "server_busy"];
 
-  // Fields in which the runs of one lock may still differ at the same number of ranks.
+  // What the runs of a section may differ in besides: the reader picks a value of each that has
+  // several, and a chart shows the runs with those values or how they change along one of them.
+  const settings = [
+    { key: "procs", label: "Ranks", text: (n) => lf.rank_number(n), fact: (n) => lf.ranks(n) },
+    { key: "writers", label: "Writers", text: lf.percent,
+      fact: (share) => `${lf.percent(share)} writers`, along: "share of operations that write" },
+    { key: "locality", label: "Local", text: lf.percent,
+      fact: (share) => `${lf.percent(share)} local`,
+      along: "share of operations on locks of the own node" },
+    { key: "locks", label: "Locks", text: lf.rank_number,
+      fact: (n) => `${lf.rounded(n)} lock${n === 1 ? "" : "s"}`, along: "locks" },
+    { key: "hold_us", label: "Hold time", text: lf.duration,
+      fact: (us) => (us > 0 ? `held ${lf.duration(us)}` : "not held"), along: "hold time" },
+    { key: "bytes", label: "Bytes", text: lf.rank_number, fact: (n) => `${lf.rounded(n)} bytes`,
+      along: "bytes written" },
+  ];
+
+  // Workloads in rounds: rank 0 holds the lock until all others wait for it, and is timed.
+  const in_rounds = {
+    cascade: "Rank 0's, from its release until it has the lock again",
+    "dht-writer": "Rank 0's, to write and release while all others wait",
+  };
+  lf.timed = (group) => (group.rounds ? in_rounds[group.name] : null);
+
+  // What these measure is a latency; the others are about throughput.
+  const about_latency = new Set(["lb", "mix", ...Object.keys(in_rounds)]);
+
+  const varies = (values) => new Set(values).size > 1;
+
+  function by_key(runs, key_of) {
+    const sorted = new Map();
+    for (const run of runs) {
+      const key = key_of(run);
+      if (!sorted.has(key)) sorted.set(key, []);
+      sorted.get(key).push(run);
+    }
+    return [...sorted.values()];
+  }
+
+  const by_procs = (runs) => by_key(runs, (run) => run.procs);
+
+  // A setting that only goes along with the ranks, as the locks of a mix do, is none to pick.
+  function pickers_of(runs) {
+    return settings
+      .filter(({ key }) => key === "procs" ||
+        by_procs(runs).some((same) => varies(same.map((run) => run[key]))))
+      .map((setting) => ({ ...setting,
+        values: lf.distinct(runs.map((run) => run[setting.key])).sort((a, b) => a - b) }));
+  }
+
+  // Fields in which the runs of one lock may still differ where all settings are the same.
   function variant_fields(runs) {
     const fields = [];
     for (const name of lf.distinct(runs.flatMap((run) => Object.keys(run.params)))) {
-      if (lf.distinct(runs.map((run) => JSON.stringify(run.params[name]))).length > 1) {
+      if (varies(runs.map((run) => JSON.stringify(run.params[name])))) {
         fields.push([name, (run) => run.params[name]]);
       }
     }
     // The levels grow with the ranks as a rule; they set a series apart only where the same
     // number of ranks was run with different ones.
-    const by_procs = new Map();
-    for (const run of runs) {
-      if (!by_procs.has(run.procs)) by_procs.set(run.procs, new Set());
-      by_procs.get(run.procs).add(run.levels);
-    }
-    if ([...by_procs.values()].some((levels) => levels.size > 1)) {
+    if (by_procs(runs).some((same) => varies(same.map((run) => run.levels)))) {
       fields.push(["levels", (run) => run.levels]);
     }
     return fields;
@@ -88,55 +131,92 @@ const lockflight = {};
     return sorted[Math.floor(sorted.length / 2)];
   }
 
-  function series_of_lock(lock, runs) {
+  // A series' name without one of its fields is that of the line on which the field varies.
+  lf.label_without = (one, field) => [one.lock, ...one.fields
+    .filter(([name]) => name !== field).map(([name, value]) => `${name}=${value}`)].join(" ");
+
+  function series_of_lock(lock, runs, pickers) {
     const fields = variant_fields(runs);
-    const variants = new Map();
-    for (const run of runs) {
-      const label = fields.map(([name, get]) => `${name}=${get(run) ?? "default"}`).join(" ");
-      if (!variants.has(label)) variants.set(label, new Map());
-      const at = variants.get(label);
-      if (!at.has(run.procs)) at.set(run.procs, []);
-      at.get(run.procs).push(run);
+    const values = (run) => fields.map(([name, get]) => [name, get(run) ?? "default"]);
+    return by_key(runs, (run) => JSON.stringify(values(run))).map((variant, index) => {
+      const same = by_key(variant, (run) => JSON.stringify(pickers.map(({ key }) => run[key])));
+      const one = { lock, variant: index, kind: runs[0].kind, fields: values(variant[0]) };
+      return { ...one,
+        label: lf.label_without(one),
+        repeats: Math.max(...same.map((repeated) => repeated.length)),
+        runs: same.map(median_run).sort((a, b) => a.procs - b.procs) };
+    });
+  }
+
+  function facts_of(runs, pickers, rounds) {
+    const facts = [];
+    for (const { key, fact } of settings) {
+      const values = lf.distinct(runs.map((run) => run[key]));
+      // Who is timed in rounds has no choice.
+      const said = key !== "procs" && !(rounds && key === "writers") &&
+        !pickers.some((picker) => picker.key === key) && (values[0] ?? null) !== null;
+      if (!said) continue;
+      if (values.length === 1) facts.push(fact(values[0]));
+      else if (runs.every((run) => run[key] === run.procs)) facts.push("a lock on each rank");
     }
-    return [...variants].map(([label, at], index) => ({
-      lock,
-      variant: index,
-      label: label ? `${lock} ${label}` : lock,
-      kind: runs[0].kind,
-      repeats: Math.max(...[...at.values()].map((same) => same.length)),
-      at: new Map([...at].sort((a, b) => a[0] - b[0]).map(([p, same]) => [p, median_run(same)])),
-    }));
+    const [first] = runs;
+    facts.push(first.machine ? `${first.fabric}, ${first.machine}` : first.fabric);
+    if (first.server_busy) facts.push("the server computes");
+    return facts;
   }
 
   function make_group(runs) {
     const [first] = runs;
-    const series = lf.distinct(runs.map((run) => run.lock))
-      .flatMap((lock) => series_of_lock(lock, runs.filter((run) => run.lock === lock)));
-    const where = first.machine ? `${first.fabric}, ${first.machine}` : first.fabric;
-    const facts = [`${lf.percent(first.writers)} writers`, where];
-    if (first.locality !== null) facts.splice(1, 0, `${lf.percent(first.locality)} local`);
-    if (first.locks) facts.push(first.locks === 1 ? "1 lock" : `${first.locks} locks`);
-    if (first.hold_us) facts.push(`held ${lf.duration(first.hold_us)}`);
-    if (first.server_busy) facts.push("the server computes");
-    if (first.bytes) facts.push(`${first.bytes} bytes`);
+    const pickers = pickers_of(runs);
+    const rounds = Object.hasOwn(in_rounds, first.workload);
+    const series = lf.distinct(runs.map((run) => run.lock)).flatMap((lock) =>
+      series_of_lock(lock, runs.filter((run) => run.lock === lock), pickers));
     return {
       name: first.workload,
       title: lf.workload_title(first.workload),
-      facts,
+      facts: facts_of(runs, pickers, rounds),
+      rounds,
+      measure: about_latency.has(first.workload) ? "p50" : "rate",
       series,
-      procs: lf.distinct(runs.map((run) => run.procs)).sort((a, b) => a - b),
+      pickers,
       repeats: Math.max(...series.map((one) => one.repeats)),
     };
   }
 
-  lf.groups = function (runs) {
-    const groups = new Map();
-    for (const run of runs) {
-      const key = JSON.stringify(group_fields.map((field) => run[field]));
-      if (!groups.has(key)) groups.set(key, []);
-      groups.get(key).push(run);
-    }
-    return [...groups.values()].map(make_group);
+  lf.groups = (runs) =>
+    by_key(runs, (run) => JSON.stringify(group_fields.map((field) => run[field]))).map(make_group);
+
+  lf.all_runs = (group) => group.series.flatMap((one) => one.runs);
+
+  const picked_of = (group, run) =>
+    Object.fromEntries(group.pickers.map(({ key }) => [key, run[key]]));
+
+  // What a section shows at first: the most ranks.
+  lf.first_picked = function (group) {
+    const most = Math.max(...group.pickers[0].values);
+    return picked_of(group, lf.all_runs(group).find((run) => run.procs === most));
+  };
+
+  // One setting moves; the others stay as far as there is such a run.
+  lf.picked_anew = function (group, picked, key, value) {
+    const kept = (run) => group.pickers.filter((picker) =>
+      run[picker.key] === picked[picker.key]).length;
+    return picked_of(group, lf.all_runs(group).filter((run) => run[key] === value)
+      .reduce((best, run) => (kept(run) > kept(best) ? run : best)));
+  };
+
+  // The runs of a series that have the picked settings, whatever those in `free` are.
+  lf.runs_with = (group, one, picked, free) => one.runs.filter((run) => group.pickers
+    .every(({ key }) => free.includes(key) || run[key] === picked[key]));
+
+  // "4 ranks, 50 % writers".
+  lf.picked_text = (group, picked, free = []) => group.pickers
+    .filter(({ key }) => !free.includes(key))
+    .map(({ key, fact }) => fact(picked[key])).join(", ");
+
+  lf.where = function (group, picked, free) {
+    const text = lf.picked_text(group, picked, free);
+    return text ? `, at ${text}` : "";
   };
 
   // A side is "all", "read", "write" or, with many locks, "local" or "remote".
@@ -167,19 +247,59 @@ const lockflight = {};
     return points.filter((_, i) => i % step === 0 || i === points.length - 1);
   }
 
+  const latency_of = (run, field) => {
+    const stats = lf.latency(run, "all");
+    return stats && stats[field];
+  };
+
+  // What can be drawn against the ranks or a setting. A lock that goes through all who wait and
+  // back is handed on once for each rank.
+  lf.measures = {
+    rate: { label: "throughput", title: "throughput", axis: "operations per second",
+      text: (rate) => `${lf.scaled(rate)}/s`, tick: lf.scaled,
+      value: (run) => run.throughput_ops_s },
+    p50: { label: "median", title: "median latency", axis: "median latency", text: lf.duration,
+      value: (run) => latency_of(run, "p50") },
+    p99: { label: "p99", title: "99th percentile of the latency",
+      axis: "99th percentile of the latency", text: lf.duration,
+      value: (run) => latency_of(run, "p99") },
+    handoff: { label: "per handoff", title: "median latency of a handoff",
+      axis: "median latency / ranks", text: lf.duration,
+      value: (run) => {
+        const whole = latency_of(run, "p50");
+        return whole === null ? null : whole / run.procs;
+      } },
+  };
+
+  lf.measures_of = (group) => [...(group.rounds ? [] : ["rate"]), "p50", "p99",
+    ...(group.name === "cascade" ? ["handoff"] : [])];
+
+  // For charts that show a part of the operations: those parts that there are.
+  lf.side_toggle = function (group, pairs) {
+    const names = { read: "reads", write: "writes", local: "own node", remote: "other nodes" };
+    const there = (side) => lf.all_runs(group).some((run) => lf.latency(run, side));
+    const sides = pairs.filter((pair) => pair.every(there)).flat();
+    if (!sides.length) return [];
+    return [{ key: "side", label: "Operations", initial: "all",
+      options: [["all", "all"], ...sides.map((side) => [side, names[side]])] }];
+  };
+
   lf.side_ops = (run, side) => (part(run, side) ? part(run, side).ops : 0);
 
-  // One sentence that says who won, for the largest number of ranks shown.
-  lf.lead = function (group, procs, is_shown) {
-    const ranked = group.series
-      .filter((one) => one.at.has(procs) && is_shown(one))
-      .map((one) => ({ label: one.label, rate: one.at.get(procs).throughput_ops_s }))
-      .sort((a, b) => b.rate - a.rate);
+  // One sentence that says who won, among what is picked and shown.
+  lf.lead = function (group, picked, is_shown) {
+    const { value, text } = lf.measures[group.measure];
+    const least = group.measure !== "rate";
+    const ranked = group.series.filter(is_shown)
+      .flatMap((one) => lf.runs_with(group, one, picked, [])
+        .map((run) => ({ label: one.label, amount: value(run) })))
+      .filter(({ amount }) => amount !== null)
+      .sort((a, b) => (least ? a.amount - b.amount : b.amount - a.amount));
     if (ranked.length === 0) return null;
     const [best, next] = ranked;
-    const sentence = { procs, best: best.label, rate: lf.scaled(best.rate) };
-    if (next && next.rate > 0) {
-      sentence.ratio = lf.rounded(best.rate / next.rate);
+    const sentence = { best: best.label, amount: text(best.amount), least };
+    if (next && Math.min(best.amount, next.amount) > 0) {
+      sentence.ratio = lf.rounded(least ? next.amount / best.amount : best.amount / next.amount);
       sentence.next = next.label;
     }
     return sentence;

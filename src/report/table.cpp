@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "report/text.hpp"
 
@@ -62,6 +63,19 @@ std::string params_text(const json& params) {
   return out;
 }
 
+/// What some workloads vary besides, as the options of `bench` name it.
+std::string settings_text(const json& run) {
+  constexpr std::pair<const char*, const char*> known[] = {
+      {"locks", "locks"}, {"hold_us", "hold"}, {"bytes", "bytes"}};
+  std::string out;
+  for (const auto& [field, name] : known) {
+    const auto value = run.find(field);
+    if (value == run.end() || !value->is_number()) continue;
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, plain(*value));
+  }
+  return out;
+}
+
 struct column {
   std::string_view title;
   std::string_view help;
@@ -107,6 +121,8 @@ const column columns[] = {
      [](const json& r) { return text_cell(r.at("levels")); }},
     {"Locality", "Fraction of operations on locks of the own node", true,
      [](const json& r) { return percent_cell(r.at("locality")); }},
+    {"Settings", "Number of locks, hold time in µs, bytes written", false,
+     [](const json& r) { return text_cell(settings_text(r)); }},
     {"Parameters", "Parameters of the lock", false,
      [](const json& r) { return text_cell(params_text(r.at("params"))); }},
 };

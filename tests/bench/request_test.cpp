@@ -86,17 +86,30 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
 }
 
 TEST(Request, SweepsTakeValuesThatTheLockTakes) {
-  const auto sweep = [](const char* name, std::vector<std::int64_t> values) {
+  const auto sweep = [](const char* name, std::vector<double> values) {
     return refusal_after([&](request& r) { r.sweep = name, r.sweep_values = std::move(values); });
   };
   EXPECT_EQ(sweep("T_R", {1, 10, 100}), "");
   EXPECT_EQ(sweep("T_R", {10, 0}).find("--sweep 'T_R=0' (accepted: "), 0u);
-  EXPECT_EQ(sweep("T_Q", {1}).find("--sweep 'T_Q' (nearest: T_R; accepted: "), 0u);
+  EXPECT_EQ(sweep("T_Q", {1}).find("--sweep 'T_Q' (nearest: T_R; accepted: writers, locks, "), 0u);
   EXPECT_EQ(refusal_after([](request& r) {
               r.set = {{"T_R", 5}};
               r.sweep = "T_R", r.sweep_values = {7};
             }),
             "--sweep 'T_R' (accepted: a parameter that --set does not give)");
+}
+
+TEST(Request, SettingsAreSweptWhereTheWorkloadHasThem) {
+  const auto sweep = [](const char* workload, const char* name, std::vector<double> values) {
+    return refusal_after([&](request& r) {
+      r.workload = workload, r.sweep = name, r.sweep_values = std::move(values);
+    });
+  };
+  EXPECT_EQ(sweep("ecsb", "writers", {0, 0.5, 1}), "");
+  EXPECT_EQ(sweep("contention", "hold", {0, 270}), "");
+  EXPECT_EQ(sweep("ecsb", "writers", {0, 1.5}), "--writers '1.5' (accepted: 0 to 1)");
+  EXPECT_EQ(sweep("ecsb", "locks", {3}),
+            "--locks '3' (accepted: with --workload table or contention only, not with ecsb)");
 }
 
 TEST(Request, UnknownNamesComeWithTheNearest) {

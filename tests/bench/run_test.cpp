@@ -173,6 +173,33 @@ TEST(Run, ASweepIsARunForEachValueWhereThereIsTheParameter) {
     EXPECT_EQ(bench["runs"][i + 1]["params"]["T_R"], r.sweep_values[i]);
 }
 
+TEST(Run, ASweptSettingIsARunForEachValueAndLock) {
+  const auto swept = [](const char* workload, const char* name, std::vector<double> values) {
+    request r = short_run({"d-mcs", "dq"}, workload);
+    r.sweep = name;
+    r.sweep_values = std::move(values);
+    return run(r)["runs"];
+  };
+  const struct {
+    const char* workload;
+    const char* name;
+    const char* field;
+    std::vector<double> values;
+  } cases[] = {{"mix", "writers", "writers", {0, 0.5}},
+               {"contention", "locks", "locks", {1, 2}},
+               {"contention", "hold", "hold_us", {0, 1.5}},
+               {"table", "locality", "locality", {1}},
+               {"dht-writer", "bytes", "bytes", {8, 64}}};
+  for (const auto& c : cases) {
+    const json runs = swept(c.workload, c.name, c.values);
+    ASSERT_EQ(runs.size(), 2 * c.values.size()) << c.name;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      EXPECT_EQ(runs[i][c.field], c.values[i / 2]) << c.name;
+      EXPECT_EQ(runs[i]["lock"], i % 2 == 0 ? "d-mcs" : "dq") << c.name;
+    }
+  }
+}
+
 TEST(Run, AmongThreads) {
   request r = short_run({"all"});
   r.threads = true;

@@ -130,6 +130,16 @@ TEST(Render, ARunWithoutOperationsHasDashes) {
   EXPECT_GE(occurrences(page, "data-key=\"\">–</td>"), 8U);
 }
 
+TEST(Render, TheTableHasTheSettingsOfTheWorkload) {
+  json bench = sample();
+  bench["runs"][0]["locks"] = 3;
+  bench["runs"][0]["hold_us"] = 20.5;
+  bench["runs"][1]["bytes"] = 512;
+  const std::string page = render_html(bench);
+  EXPECT_EQ(occurrences(page, ">locks=3 hold=20.5</td>"), 1U);
+  EXPECT_EQ(occurrences(page, ">bytes=512</td>"), 1U);
+}
+
 TEST(Text, RoundsToThreeDigits) {
   EXPECT_EQ(rounded(0), "0");
   EXPECT_EQ(rounded(0.012345), "0.0123");
