@@ -29,16 +29,26 @@ class histogram {
     max_ = std::max(max_, value);
   }
 
-  void clear() { *this = {}; }
+  /// Writes only where something is: a page that nobody touched stays away.
+  void clear() {
+    if (empty()) return;
+    for (std::uint64_t& count : counts_)
+      if (count != 0) count = 0;
+    sum_ = 0;
+    max_ = 0;
+  }
 
   histogram& operator+=(const histogram& other) {
+    if (other.empty()) return *this;
     for (std::size_t i = 0; i < buckets; ++i) counts_[i] += other.counts_[i];
     sum_ += other.sum_;
     max_ = std::max(max_, other.max_);
     return *this;
   }
 
+  [[nodiscard]] bool empty() const { return max_ == 0 && counts_[0] == 0; }
   [[nodiscard]] std::uint64_t count() const {
+    if (empty()) return 0;
     std::uint64_t all = 0;
     for (const std::uint64_t c : counts_) all += c;
     return all;
@@ -103,9 +113,10 @@ class histogram {
     return std::min(middle, static_cast<double>(max_));
   }
 
-  std::array<std::uint64_t, buckets> counts_{};
+  // First, beside what lies before the histogram: then no page is touched for these alone.
   std::uint64_t sum_ = 0;
   std::uint64_t max_ = 0;
+  std::array<std::uint64_t, buckets> counts_{};
 };
 
 static_assert(histogram::bucket_of((std::uint64_t{1} << histogram::value_bits) - 1) ==

@@ -357,8 +357,8 @@ rma::topology machine_of(const request& what, int procs) {
   launch* const it = launch_of(what.fabric);
   const rma::topology machine = !what.levels.empty() ? rma::topology::balanced(fanouts_of(what))
                                 : it != nullptr      ? it->machine(procs)
-                                : simulated(what) ? machine_on(*profile_of(what), procs)
-                                                  : shm::discover(procs).machine;
+                                : simulated(what)    ? machine_on(*profile_of(what), procs)
+                                                     : shm::discover(procs).machine;
   if (what.node_level == 0) return machine;
   if (what.node_level < 0 || what.node_level > machine.levels())
     throw refuse("--node-level", std::to_string(what.node_level),

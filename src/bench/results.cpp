@@ -19,15 +19,15 @@ std::size_t events_for(int ranks, bool trace) {
 
 }  // namespace
 
-shared_mapping::shared_mapping(std::size_t bytes) : bytes_(bytes) {
+mapping::mapping(std::size_t bytes, bool shared) : bytes_(bytes) {
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                        (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
     throw std::system_error(errno, std::generic_category(), "mmap of the results");
   data_ = static_cast<std::byte*>(at);
 }
 
-shared_mapping::~shared_mapping() { munmap(data_, bytes_); }
+mapping::~mapping() { munmap(data_, bytes_); }
 
 std::size_t run_results::bytes_for(const run_plan& plan) {
   const int ranks = plan.machine.ranks();
@@ -38,7 +38,9 @@ std::size_t run_results::bytes_for(const run_plan& plan) {
 
 run_results::run_results(const run_plan& plan, std::byte* memory, rma::rank_t leader, bool whole)
     : leader_(leader), whole_(whole), events_each_(events_for(plan.machine.ranks(), plan.trace)) {
-  if (memory == nullptr) memory = memory_.emplace(bytes_for(plan)).data();
+  // Simulated ranks are fibers of this process; there may be a million, and reading a page of a
+  // private mapping that nobody wrote to takes no memory.
+  if (memory == nullptr) memory = memory_.emplace(bytes_for(plan), plan.profile == nullptr).data();
   const auto count = static_cast<std::size_t>(plan.machine.ranks());
   std::byte* at = memory;
   // Whoever of those that share the memory comes first may be at work already: zeroes are the

@@ -21,11 +21,6 @@ namespace lockflight::bench {
 /// Of one rank. Only the rank writes it, the starter reads it when the rank has ended, but for what
 /// is atomic. All of the measured part, unless it says otherwise. Zeroes are its start.
 struct alignas(128) rank_result {
-  histogram read;   ///< latencies in ticks
-  histogram write;  ///< latencies in ticks
-  // The same once more, with many locks:
-  histogram local;   ///< those of the own node
-  histogram remote;  ///< the others
   std::uint64_t longest_wait = 0;
   std::uint64_t begun = 0;  ///< the tick at which the measured part began
   std::uint64_t ended = 0;
@@ -39,6 +34,12 @@ struct alignas(128) rank_result {
   std::atomic<std::uint32_t> beats{0};     ///< grows while the rank gets on
   std::atomic<std::uint32_t> progress{0};  ///< how much is done, of `all_done`
   static constexpr std::uint32_t all_done = 1'000'000;
+
+  histogram read;   ///< latencies in ticks
+  histogram write;  ///< latencies in ticks
+  // The same once more, with many locks:
+  histogram local;   ///< those of the own node
+  histogram remote;  ///< the others
 
   [[nodiscard]] std::uint64_t ops() const { return read.count() + write.count(); }
 
@@ -64,14 +65,14 @@ struct common_block {
   alignas(128) std::uint64_t started = 0;  ///< rank 0's tick before the barrier at the start
 };
 
-/// An anonymous mapping that survives a fork shared. Committed lazily.
-class shared_mapping {
+/// An anonymous mapping that, if it is shared, survives a fork shared. Committed lazily.
+class mapping {
  public:
   /// Throws std::system_error.
-  explicit shared_mapping(std::size_t bytes);
-  ~shared_mapping();
-  shared_mapping(const shared_mapping&) = delete;
-  shared_mapping& operator=(const shared_mapping&) = delete;
+  mapping(std::size_t bytes, bool shared);
+  ~mapping();
+  mapping(const mapping&) = delete;
+  mapping& operator=(const mapping&) = delete;
 
   [[nodiscard]] std::byte* data() const { return data_; }
 
@@ -108,7 +109,7 @@ class run_results {
   }
 
  private:
-  std::optional<shared_mapping> memory_;
+  std::optional<mapping> memory_;
   rma::rank_t leader_ = 0;
   bool whole_ = true;
   std::size_t events_each_;

@@ -127,8 +127,10 @@ void read_length(const arguments& given, bench::request& to) {
         fmt::format("--ops or --seconds, not both; --seconds is {} already", shown(*seconds)));
   if (ops) to.ops = whole_number("--ops", *ops, 1, most_ops);
   const bool simulated = to.fabric == "sim";
-  if (seconds) to.seconds = real_number("--seconds", *seconds, simulated ? 0 : least_s, most_s);
-  else if (simulated) to.seconds = usual_simulated_s;
+  if (seconds)
+    to.seconds = real_number("--seconds", *seconds, simulated ? 0 : least_s, most_s);
+  else if (simulated)
+    to.seconds = usual_simulated_s;
 }
 
 void read_parameters(const arguments& given, bench::request& to) {
@@ -235,7 +237,9 @@ std::vector<option> how_to_run() {
       {.name = "--ops",
        .value = "N",
        .what = "operations of all ranks together, instead of a time"},
-      {.name = "--seconds", .value = "S", .what = "how long each run takes (default: 1; sim: of virtual time, 0.001)"},
+      {.name = "--seconds",
+       .value = "S",
+       .what = "how long each run takes (default: 1; sim: of virtual time, 0.001)"},
       {.name = "--seed", .value = "N", .what = "seed of all that is random (default: 1)"},
       {.name = "--set",
        .value = "NAME=VALUE",

@@ -197,8 +197,8 @@ void read_network(reader& in, network_profile& to, std::uint32_t nodes) {
     to.dimensions = in.counts("dimensions");
     if (to.wiring == shape::dragonfly && to.dimensions.size() != 3)
       in.fail_at("dimensions", "(accepted: groups, routers of a group, nodes of a router)");
-    const auto room = std::accumulate(to.dimensions.begin(), to.dimensions.end(), 1.0,
-                                      std::multiplies<>());
+    const auto room =
+        std::accumulate(to.dimensions.begin(), to.dimensions.end(), 1.0, std::multiplies<>());
     if (room < nodes)
       in.fail_at("dimensions", fmt::format("have room for {:.0f} nodes (accepted: at least the {} "
                                            "of node.nodes)",

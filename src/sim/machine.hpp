@@ -48,11 +48,11 @@ struct nic_profile {
   time_ps atomic_cell = 0;  ///< between two atomics on one cache line
   std::uint32_t atomic_engines = 1;
   std::uint32_t injection_engines = 1;
-  time_ps loopback = 0;                ///< one way, in place of the network's latency
-  std::uint32_t loopback_slots = 0;    ///< so many in flight before buffers congest; 0: any number
-  time_ps loopback_congested = 0;      ///< what each one beyond them adds
-  std::uint32_t connections = 0;       ///< contexts that are kept on the card; 0: all
-  time_ps connection_miss = 0;         ///< what it takes to fetch one
+  time_ps loopback = 0;              ///< one way, in place of the network's latency
+  std::uint32_t loopback_slots = 0;  ///< so many in flight before buffers congest; 0: any number
+  time_ps loopback_congested = 0;    ///< what each one beyond them adds
+  std::uint32_t connections = 0;     ///< contexts that are kept on the card; 0: all
+  time_ps connection_miss = 0;       ///< what it takes to fetch one
 };
 
 /// The processors of a node and its caches, a line at a time.
