@@ -5,6 +5,7 @@
 
 #include "check/fair.hpp"
 #include "check/replay_text.hpp"
+#include "check/starvation.hpp"
 #include "check/trace.hpp"
 
 namespace lockflight::check {
@@ -18,6 +19,22 @@ void require_count(const char* argument, int value, int least, int most) {
   if (value < least || value > most)
     throw bad_request(std::string(argument) + " " + std::to_string(value) +
                       " (accepted: " + std::to_string(least) + " to " + std::to_string(most) + ")");
+}
+
+void validate_starvation(const subject& lock, const request& r) {
+  const std::string argument = std::string("--starvation ") + name_of(r.starvation) + ": ";
+  if (!lock.endless)
+    throw bad_request(argument + std::string(lock.about.name) +
+                      " is served, by a home that does not come and go (accepted: a lock without "
+                      "messages)");
+  if (r.random) throw bad_request(argument + "not with --random (accepted: the whole search)");
+  const bool somebody = (r.starvation != watched::readers && r.writers > 0) ||
+                        (r.starvation != watched::writers && r.readers > 0);
+  if (!somebody) throw bad_request(argument + "there is none of them (accepted: who takes part)");
+  if (!engine::can_copy_stacks())
+    throw bad_request(argument +
+                      "states cannot be known again under a sanitizer (accepted: a "
+                      "build without)");
 }
 
 void validate(const subject& lock, const request& r) {
@@ -39,6 +56,17 @@ void validate(const subject& lock, const request& r) {
   if (r.try_readers > 0 && !lock.tries_shared)
     throw bad_request("--try-readers " + std::to_string(r.try_readers) + ": " +
                       std::string(lock.about.name) + " has no try_lock_shared (accepted: 0)");
+  if (r.starvation != watched::nobody) validate_starvation(lock, r);
+}
+
+/// A bit for each rank that is watched.
+[[nodiscard]] std::uint32_t watched_ranks(const std::vector<part>& parts, watched who) {
+  std::uint32_t ranks = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if ((parts[i] == part::writer && who != watched::readers) ||
+        (parts[i] == part::reader && who != watched::writers))
+      ranks |= 1u << i;
+  return ranks;
 }
 
 /// Parts are dealt out in turn, so that every node has some of each.
@@ -77,7 +105,8 @@ void validate(const subject& lock, const request& r) {
   if (static_cast<int>(rounds.size()) != ranks)
     throw bad_request("--replay: rounds of " + std::to_string(rounds.size()) +
                       " participants (accepted: " + std::to_string(ranks) + ")");
-  return {rma::topology::balanced(fanouts, r.node_level), deal(r), std::move(rounds)};
+  return {rma::topology::balanced(fanouts, r.node_level), deal(r), std::move(rounds),
+          r.starvation != watched::nobody};
 }
 
 [[nodiscard]] std::unique_ptr<engine> engine_for(const subject& lock, const request& r,
@@ -137,6 +166,26 @@ void lower_rounds(const subject& lock, report& made) {
 
 }  // namespace
 
+const char* name_of(watched who) {
+  switch (who) {
+    case watched::nobody:
+      break;
+    case watched::writers:
+      return "writers";
+    case watched::readers:
+      return "readers";
+    case watched::all:
+      return "all";
+  }
+  return "";
+}
+
+watched watched_named(const std::string& name) {
+  for (const watched who : {watched::writers, watched::readers, watched::all})
+    if (name == name_of(who)) return who;
+  throw bad_request("--starvation '" + name + "' (accepted: writers, readers, all)");
+}
+
 report run(const subject& lock, const request& what, const search_progress& watch) {
   validate(lock, what);
   report made{.asked = what,
@@ -147,10 +196,15 @@ report run(const subject& lock, const request& what, const search_progress& watc
               .replay = {}};
   made.asked.lock = lock.about.name;
   const auto e = engine_for(lock, what, made.levels);
-  made.found =
-      what.random ? search_random(*e, what.random_until, watch) : search_all(*e, what.until, watch);
+  const bool endless = what.starvation != watched::nobody;
+  if (endless)
+    made.found =
+        search_starvation(*e, watched_ranks(made.parts, what.starvation), what.until, watch);
+  else
+    made.found = what.random ? search_random(*e, what.random_until, watch)
+                             : search_all(*e, what.until, watch);
   if (made.found.what == verdict::violation) {
-    if (!what.random && what.until.shorten) lower_rounds(lock, made);
+    if (!what.random && !endless && what.until.shorten) lower_rounds(lock, made);
     const auto repeated = engine_for(lock, made.asked, made.levels);
     made.trace = trace_of(*repeated, made.found.schedule);
     made.replay = to_replay_text(made);
@@ -163,7 +217,7 @@ report run(const request& what, const search_progress& watch) {
 }
 
 report replay(const subject& lock, const std::string& text) {
-  auto [asked, schedule] = from_replay_text(text);
+  auto [asked, schedule, repeats] = from_replay_text(text);
   validate(lock, asked);
   report made{.asked = asked,
               .levels = asked.levels,
@@ -188,14 +242,22 @@ report replay(const subject& lock, const std::string& text) {
   made.found.broken = e->broken();
   std::vector<step> more;
   e->enabled(more);
-  if (!made.found.broken && e->only_unflushed(more)) made.found.broken = judge_end(*e);
+  if (!made.found.broken && repeats > 0) {
+    made.found.repeats = repeats;
+    made.found.broken = judge_repetition(*e, made.found.schedule, repeats,
+                                         watched_ranks(made.parts, asked.starvation));
+  } else if (!made.found.broken && asked.starvation != watched::nobody) {
+    if (e->nobody_goes_on()) made.found.broken = e->describe_deadlock();
+  } else if (!made.found.broken && e->only_unflushed(more)) {
+    made.found.broken = judge_end(*e);
+  }
   made.found.what = made.found.broken ? verdict::violation : verdict::bound;
   made.trace = trace_of(*e, made.found.schedule);
   return made;
 }
 
 report replay(const std::string& text) {
-  return replay(find(from_replay_text(text).first.lock), text);
+  return replay(find(from_replay_text(text).asked.lock), text);
 }
 
 }  // namespace lockflight::check

@@ -84,8 +84,8 @@ bool engine::goes_on(rank_t f) const {
     case action::poll:
       return s.stores == 0 && s.test(world_.memory[s.cell]);
     case action::pause:
-      return world_.all.retries[i] <= how_.retries &&
-             (world_.all.changed[i] || world_.all.quiet[i] < most_quiet);
+      return how_.endless || (world_.all.retries[i] <= how_.retries &&
+                              (world_.all.changed[i] || world_.all.quiet[i] < most_quiet));
     case action::flush:
       return flush_is_complete(s, s.target);
     case action::post:
@@ -142,6 +142,34 @@ bool engine::somebody_gave_up() const {
         world_.all.retries[static_cast<std::size_t>(f)] > how_.retries)
       return true;
   return false;
+}
+
+bool engine::in_round(rank_t f) const {
+  const action next = state(f).next;
+  return next != action::idle && next != action::finished;
+}
+
+bool engine::nobody_goes_on() const {
+  bool somebody_is_in_round = false;
+  for (rank_t f = 0; f < fibers_; ++f) somebody_is_in_round |= in_round(f);
+  std::vector<step> steps;
+  enabled(steps);
+  return somebody_is_in_round &&
+         std::none_of(steps.begin(), steps.end(), [this](step s) { return duty(s) != 0; });
+}
+
+std::uint32_t engine::duty(step s) const {
+  const std::uint32_t first = 1u << 3 * s.fiber;
+  const fiber_state& f = state(s.fiber);
+  switch (s.what) {
+    case step::kind::run:
+      return in_round(s.fiber) ? first : 0;
+    case step::kind::drain:
+      return first << 1;
+    case step::kind::effect:
+      return f.post[s.index].half || waits_for(f, f.post[s.index]) ? first << 2 : 0;
+  }
+  return 0;
 }
 
 bool engine::only_unflushed(std::span<const step> steps) const {
