@@ -21,6 +21,47 @@ void require_count(const char* argument, int value, int least, int most) {
                       " (accepted: " + std::to_string(least) + " to " + std::to_string(most) + ")");
 }
 
+/// Parts are dealt out in turn, so that every node has some of each.
+[[nodiscard]] std::vector<part> deal(const request& r) {
+  std::array<std::pair<part, int>, 4> left{{{part::writer, r.writers},
+                                            {part::reader, r.readers},
+                                            {part::try_writer, r.try_writers},
+                                            {part::try_reader, r.try_readers}}};
+  std::vector<part> parts;
+  while (static_cast<int>(parts.size()) < participants(r))
+    for (auto& [what, count] : left)
+      if (count > 0) {
+        parts.push_back(what);
+        --count;
+      }
+  return parts;
+}
+
+[[nodiscard]] bool is_watched(part of, watched who) {
+  switch (who) {
+    case watched::nobody:
+      return false;
+    case watched::writers:
+      return of == part::writer;
+    case watched::readers:
+      return of == part::reader;
+    case watched::all:
+      return of == part::writer || of == part::reader;
+    case watched::tries:
+      return of == part::try_writer || of == part::try_reader;
+    case watched::leaving:
+      return true;
+  }
+  return false;
+}
+
+[[nodiscard]] starvation watched_of(const std::vector<part>& parts, watched who) {
+  starvation of{.ranks = 0, .leaving_only = who == watched::leaving};
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (is_watched(parts[i], who)) of.ranks |= 1u << i;
+  return of;
+}
+
 void validate_starvation(const subject& lock, const request& r) {
   const std::string argument = std::string("--starvation ") + name_of(r.starvation) + ": ";
   if (!lock.endless)
@@ -28,9 +69,8 @@ void validate_starvation(const subject& lock, const request& r) {
                       " is served, by a home that does not come and go (accepted: a lock without "
                       "messages)");
   if (r.random) throw bad_request(argument + "not with --random (accepted: the whole search)");
-  const bool somebody = (r.starvation != watched::readers && r.writers > 0) ||
-                        (r.starvation != watched::writers && r.readers > 0);
-  if (!somebody) throw bad_request(argument + "there is none of them (accepted: who takes part)");
+  if (watched_of(deal(r), r.starvation).ranks == 0)
+    throw bad_request(argument + "there is none of them (accepted: who takes part)");
   if (!engine::can_copy_stacks())
     throw bad_request(argument +
                       "states cannot be known again under a sanitizer (accepted: a "
@@ -57,32 +97,6 @@ void validate(const subject& lock, const request& r) {
     throw bad_request("--try-readers " + std::to_string(r.try_readers) + ": " +
                       std::string(lock.about.name) + " has no try_lock_shared (accepted: 0)");
   if (r.starvation != watched::nobody) validate_starvation(lock, r);
-}
-
-/// A bit for each rank that is watched.
-[[nodiscard]] std::uint32_t watched_ranks(const std::vector<part>& parts, watched who) {
-  std::uint32_t ranks = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    if ((parts[i] == part::writer && who != watched::readers) ||
-        (parts[i] == part::reader && who != watched::writers))
-      ranks |= 1u << i;
-  return ranks;
-}
-
-/// Parts are dealt out in turn, so that every node has some of each.
-[[nodiscard]] std::vector<part> deal(const request& r) {
-  std::array<std::pair<part, int>, 4> left{{{part::writer, r.writers},
-                                            {part::reader, r.readers},
-                                            {part::try_writer, r.try_writers},
-                                            {part::try_reader, r.try_readers}}};
-  std::vector<part> parts;
-  while (static_cast<int>(parts.size()) < participants(r))
-    for (auto& [what, count] : left)
-      if (count > 0) {
-        parts.push_back(what);
-        --count;
-      }
-  return parts;
 }
 
 [[nodiscard]] scenario scenario_of(const request& r, const std::string& levels) {
@@ -176,14 +190,20 @@ const char* name_of(watched who) {
       return "readers";
     case watched::all:
       return "all";
+    case watched::leaving:
+      return "leaving";
+    case watched::tries:
+      return "tries";
   }
   return "";
 }
 
 watched watched_named(const std::string& name) {
-  for (const watched who : {watched::writers, watched::readers, watched::all})
+  for (const watched who :
+       {watched::writers, watched::readers, watched::all, watched::leaving, watched::tries})
     if (name == name_of(who)) return who;
-  throw bad_request("--starvation '" + name + "' (accepted: writers, readers, all)");
+  throw bad_request("--starvation '" + name +
+                    "' (accepted: writers, readers, all, leaving, tries)");
 }
 
 report run(const subject& lock, const request& what, const search_progress& watch) {
@@ -198,8 +218,7 @@ report run(const subject& lock, const request& what, const search_progress& watc
   const auto e = engine_for(lock, what, made.levels);
   const bool endless = what.starvation != watched::nobody;
   if (endless)
-    made.found =
-        search_starvation(*e, watched_ranks(made.parts, what.starvation), what.until, watch);
+    made.found = search_starvation(*e, watched_of(made.parts, what.starvation), what.until, watch);
   else
     made.found = what.random ? search_random(*e, what.random_until, watch)
                              : search_all(*e, what.until, watch);
@@ -245,7 +264,7 @@ report replay(const subject& lock, const std::string& text) {
   if (!made.found.broken && repeats > 0) {
     made.found.repeats = repeats;
     made.found.broken = judge_repetition(*e, made.found.schedule, repeats,
-                                         watched_ranks(made.parts, asked.starvation));
+                                         watched_of(made.parts, asked.starvation));
   } else if (!made.found.broken && asked.starvation != watched::nobody) {
     if (e->nobody_goes_on()) made.found.broken = e->describe_deadlock();
   } else if (!made.found.broken && e->only_unflushed(more)) {

@@ -11,7 +11,14 @@
 namespace lockflight::check {
 
 /// Whose starvation is searched for.
-enum class watched : std::uint8_t { nobody, writers, readers, all };
+enum class watched : std::uint8_t {
+  nobody,
+  writers,
+  readers,
+  all,      ///< both
+  leaving,  ///< whoever releases
+  tries,    ///< those who only try
+};
 
 /// One check: a lock, who takes part, and how far to search.
 struct request {
@@ -20,8 +27,7 @@ struct request {
   int readers = 0;
   int try_writers = 0;
   int try_readers = 0;
-  /// Not nobody: each comes as often as it likes, and `rounds` does not matter. Those who try are
-  /// company and are not watched.
+  /// Not nobody: each comes as often as it likes, and `rounds` does not matter.
   watched starvation = watched::nobody;
   int rounds = 1;
   std::vector<int> rounds_of;  ///< of each rank, where they differ; else empty
@@ -66,7 +72,7 @@ struct report {
 [[nodiscard]] report replay(const std::string& text);
 [[nodiscard]] report replay(const subject& lock, const std::string& text);
 
-/// "writers", "readers", "all"; empty for nobody.
+/// "writers", "readers", …; empty for nobody.
 [[nodiscard]] const char* name_of(watched who);
 /// What name_of says, back. Throws bad_request.
 [[nodiscard]] watched watched_named(const std::string& name);

@@ -144,17 +144,27 @@ bool engine::somebody_gave_up() const {
   return false;
 }
 
-bool engine::in_round(rank_t f) const {
+bool engine::is_idle(rank_t f) const {
   const action next = state(f).next;
-  return next != action::idle && next != action::finished;
+  return next == action::idle || next == action::finished;
+}
+
+std::uint16_t engine::in_round() const {
+  unsigned who = 0;
+  for (rank_t f = 0; f < fibers_; ++f) who |= is_idle(f) ? 0 : 1u << f;
+  return static_cast<std::uint16_t>(who);
+}
+
+std::uint16_t engine::leaving() const {
+  unsigned who = 0;
+  for (rank_t f = 0; f < fibers_; ++f) who |= where(f) == stage::releasing ? 1u << f : 0;
+  return static_cast<std::uint16_t>(who);
 }
 
 bool engine::nobody_goes_on() const {
-  bool somebody_is_in_round = false;
-  for (rank_t f = 0; f < fibers_; ++f) somebody_is_in_round |= in_round(f);
   std::vector<step> steps;
   enabled(steps);
-  return somebody_is_in_round &&
+  return in_round() != 0 &&
          std::none_of(steps.begin(), steps.end(), [this](step s) { return duty(s) != 0; });
 }
 
@@ -163,7 +173,7 @@ std::uint32_t engine::duty(step s) const {
   const fiber_state& f = state(s.fiber);
   switch (s.what) {
     case step::kind::run:
-      return in_round(s.fiber) ? first : 0;
+      return is_idle(s.fiber) ? 0 : first;
     case step::kind::drain:
       return first << 1;
     case step::kind::effect:

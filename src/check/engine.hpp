@@ -95,8 +95,10 @@ class engine {
   [[nodiscard]] std::uint32_t all_duties() const { return (1u << 3 * fibers_) - 1; }
   /// Whether somebody is in a round and no duty is possible.
   [[nodiscard]] bool nobody_goes_on() const;
-  /// Whether the participant is in a round, somewhere between coming and having left.
-  [[nodiscard]] bool in_round(rank_t f) const;
+  /// Who is in a round, somewhere between coming and having left, and whose has come to the
+  /// release: a bit for each.
+  [[nodiscard]] std::uint16_t in_round() const;
+  [[nodiscard]] std::uint16_t leaving() const;
   /// Grows when the search learns that a participant retries; a search that saw it grow starts
   /// over.
   [[nodiscard]] unsigned retrying() const { return retrying_; }
@@ -205,6 +207,7 @@ class engine {
     return static_cast<cell_id>(most_cells - 1 - rank);
   }
   [[nodiscard]] bool goes_on(rank_t f) const;
+  [[nodiscard]] bool is_idle(rank_t f) const;
   [[nodiscard]] bool is_next_to(const fiber_state& s, const posted& p) const;
   void arrive(rank_t f, int index);
   void take_message(rank_t f);

@@ -147,14 +147,14 @@ class explorer {
   engine::undo pending_;
 };
 
-/// The strongly connected parts of the states in which one participant is in a round (Tarjan 1972).
-/// In one that is fair, the round need not end.
+/// The strongly connected parts of the states in which one participant is in a round, or releases
+/// (Tarjan 1972). In one that is fair, that need not end.
 class unending {
  public:
-  unending(const state_graph& graph, std::uint32_t all_duties, rank_t who)
+  unending(const state_graph& graph, std::uint32_t all_duties, const starvation& who)
       : graph_(graph),
         all_duties_(all_duties),
-        who_(1u << who),
+        who_(who),
         part_(graph.size(), nobody),
         entered_(graph.size(), 0),
         low_(graph.size(), 0) {
@@ -176,7 +176,10 @@ class unending {
     std::size_t next;  // edge
   };
 
-  [[nodiscard]] bool holds(number s) const { return (graph_.of(s).in_round & who_) != 0; }
+  [[nodiscard]] bool holds(number s) const {
+    const state_graph::facts& here = graph_.of(s);
+    return ((who_.leaving_only ? here.leaving : here.in_round) & who_.ranks) != 0;
+  }
 
   void open(number s) {
     entered_[s] = low_[s] = ++clock_;
@@ -229,7 +232,7 @@ class unending {
 
   const state_graph& graph_;
   std::uint32_t all_duties_;
-  std::uint32_t who_;
+  starvation who_;            // one rank
   std::vector<number> part_;  // its root; nobody: none that is fair
   std::vector<number> entered_, low_;
   std::vector<number> open_;
@@ -303,10 +306,12 @@ void tell(const state_graph& graph, const unending& parts, std::uint32_t all_dut
     text.append(e.where(f) == stage::releasing ? " never gets out" : " waits for ever");
   }
   text.append("; the last ").append(std::to_string(repeats)).append(" steps can go on and on");
+  const char* before = ", in which rank ";
   for (rank_t f = 0; f < e.machine().ranks(); ++f) {
     const int times = entries[static_cast<std::size_t>(f)];
     if (times == 0) continue;
-    text.append(", in which rank ").append(std::to_string(f)).append(" enters");
+    text.append(before).append(std::to_string(f)).append(" enters");
+    before = ", rank ";
     if (times > 1) text.append(" ").append(std::to_string(times)).append(" times");
   }
   return text;
@@ -316,15 +321,15 @@ void tell(const state_graph& graph, const unending& parts, std::uint32_t all_dut
 
 }  // namespace
 
-outcome search_starvation(engine& e, std::uint32_t watched, const limits& until,
+outcome search_starvation(engine& e, const starvation& watched, const limits& until,
                           const search_progress& watch) {
   outcome found;
   state_graph graph;
   if (!explorer(e, until, watch).draw(graph, found)) return found;
   const auto began = clock::now();
   for (rank_t who = 0; who < e.machine().ranks() && !found.broken; ++who) {
-    if ((watched & 1u << who) == 0) continue;
-    const unending parts(graph, e.all_duties(), who);
+    if ((watched.ranks & 1u << who) == 0) continue;
+    const unending parts(graph, e.all_duties(), {1u << who, watched.leaving_only});
     if (!parts.any()) continue;
     tell(graph, parts, e.all_duties(), found);
     found.what = verdict::violation;
@@ -336,11 +341,12 @@ outcome search_starvation(engine& e, std::uint32_t watched, const limits& until,
 }
 
 std::optional<violation> judge_repetition(engine& e, const std::vector<step>& schedule,
-                                          std::size_t repeats, std::uint32_t watched) {
+                                          std::size_t repeats, const starvation& watched) {
   if (repeats == 0 || repeats > schedule.size()) return std::nullopt;
   const std::size_t first = schedule.size() - repeats;
   std::uint64_t key = 0;
-  std::uint32_t owed = e.all_duties();  // possible all along, and never done
+  std::uint32_t owed = e.all_duties();    // possible all along, and never done
+  std::uint32_t starved = watched.ranks;  // in one round all along
   std::vector<int> entries(static_cast<std::size_t>(e.machine().ranks()));
   std::vector<step> possible;
   e.start();
@@ -354,15 +360,14 @@ std::optional<violation> judge_repetition(engine& e, const std::vector<step>& sc
       std::uint32_t duties = 0;
       for (const step p : possible) duties |= e.duty(p);
       owed &= duties & ~e.duty(s);
-      for (rank_t f = 0; f < e.machine().ranks(); ++f)
-        if (!e.in_round(f)) watched &= ~(1u << f);
+      starved &= watched.leaving_only ? e.leaving() : e.in_round();
     }
     e.take(s);
     if (i >= first && !is_in(before) && is_in(e.where(s.fiber)))
       ++entries[static_cast<std::size_t>(s.fiber)];
   }
-  if (e.key() != key || owed != 0 || watched == 0) return std::nullopt;
-  return violation{"starvation", describe(e, watched, entries, repeats)};
+  if (e.key() != key || owed != 0 || starved == 0) return std::nullopt;
+  return violation{"starvation", describe(e, starved, entries, repeats)};
 }
 
 }  // namespace lockflight::check

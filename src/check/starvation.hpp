@@ -17,9 +17,15 @@
 
 namespace lockflight::check {
 
-/// Every schedule of an endless program: breaks it a rule, or is one of `watched` (a bit for each
-/// rank) starved? `ok` only when nothing was left out.
-[[nodiscard]] outcome search_starvation(engine& e, std::uint32_t watched, const limits& until,
+/// Whose rounds must end.
+struct starvation {
+  std::uint32_t ranks;        ///< a bit for each that is watched
+  bool leaving_only = false;  ///< from the release on; how long they waited before does not matter
+};
+
+/// Every schedule of an endless program: breaks it a rule, or is one of `watched` starved? `ok`
+/// only when nothing was left out.
+[[nodiscard]] outcome search_starvation(engine& e, const starvation& watched, const limits& until,
                                         const search_progress& watch = nullptr);
 
 /// What it means that the last `repeats` steps of `schedule` go on for ever; nothing if they
@@ -27,6 +33,7 @@ namespace lockflight::check {
 /// the end.
 [[nodiscard]] std::optional<violation> judge_repetition(engine& e,
                                                         const std::vector<step>& schedule,
-                                                        std::size_t repeats, std::uint32_t watched);
+                                                        std::size_t repeats,
+                                                        const starvation& watched);
 
 }  // namespace lockflight::check

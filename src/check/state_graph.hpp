@@ -21,24 +21,24 @@ class state_graph {
     step what;
   };
 
-  /// What is known of a state: the duties (engine::duty) that are possible in it, and who is in a
-  /// round, a bit for each rank.
+  /// What is known of a state: the duties (engine::duty) that are possible in it; a bit for each
+  /// rank that is in a round, and that releases.
   struct facts {
     std::uint32_t duties;
-    std::uint32_t in_round;
+    std::uint16_t in_round;
+    std::uint16_t leaving;
   };
 
   /// The state that `e` is in; its edges lead to 0 until they are set.
   number add(const engine& e) {
     steps_.clear();
     e.enabled(steps_);
-    facts here{0, 0};
+    facts here{0, e.in_round(), e.leaving()};
     for (const step s : steps_) {
       here.duties |= e.duty(s);
       edges_.push_back({0, s});
       duties_.push_back(e.duty(s));
     }
-    for (rank_t f = 0; f < e.machine().ranks(); ++f) here.in_round |= e.in_round(f) ? 1u << f : 0u;
     facts_.push_back(here);
     first_.push_back(edges_.size());
     return static_cast<number>(facts_.size() - 1);

@@ -204,10 +204,11 @@ std::vector<option> who_options() {
       {.name = "--rounds", .value = "K", .what = "how often each comes (default 1)"},
       {.name = "--starvation",
        .value = "WHO",
-       .what = "each comes as often as it likes: can one of these be overtaken for ever? writers, "
-               "readers or all",
+       .what =
+           "each comes as often as it likes: does this end for everyone? waiting of writers, of "
+           "readers, of all; leaving; tries",
        .completes = words,
-       .known = {"writers", "readers", "all"}},
+       .known = {"writers", "readers", "all", "leaving", "tries"}},
       {.name = "--levels",
        .value = "AxB[xC]",
        .what = "the machine; default two nodes, or one for an odd number of participants"},

@@ -49,6 +49,8 @@ void set_one(check::request& asked, const std::string& key, const std::string& v
     set_rounds(asked, value);
   else if (key == "levels")
     asked.levels = value;
+  else if (key == "starvation")
+    asked.starvation = check::watched_named(value);
   else if (key == "off")
     set_off(asked, value);
   else
