@@ -140,7 +140,7 @@ class mcs_rw_wp {
       me_.give_back(line_);
       return;
     }
-    // Completed before we leave the queue: whoever comes next there must not find our flag.
+    // Completed before we leave the queue, so that whoever comes next there does not find our flag.
     settle(rma::fetch_add_now(port_, cells_.state, 0 - writer_active) - writer_active);
     leave_queue(succ);
   }
