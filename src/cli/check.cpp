@@ -280,7 +280,7 @@ command check_command() {
                     "two nodes, delayed puts"},
                    {"lockflight check --lock rma-rw-listing --writers 1 --readers 1",
                     "what the paper's listing gets wrong"},
-                   {"lockflight check --lock mcs-rw-wp --starvation readers",
+                   {"lockflight check --lock mcs-rw-wp --writers 2 --starvation readers",
                     "writers that keep coming, and a reader"},
                    {"lockflight check --lock rma-mcs --writers 6 --random --seconds 30",
                     "more than can be searched in full"}},
