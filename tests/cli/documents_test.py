@@ -13,7 +13,7 @@ OPTIONS = {
               "--locks", "--locality", "--hold", "--server-busy", "--bytes", "--threads",
               "--waiting", "--no-pin", "--trace", "--json", "--html"],
     "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers", "--rounds",
-              "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
+              "--starvation", "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--json"],
