@@ -125,9 +125,11 @@ class reader {
   }
 
   static std::string shown(const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) return fmt::format("'{}'", *text);
+    if (const auto number = node.value_exact<double>()) return fmt::format("'{}'", *number);
     std::ostringstream out;
     node.visit([&](const auto& value) { out << value; });
-    return "'" + out.str() + "'";
+    return fmt::format("'{}'", out.str());
   }
 
   [[noreturn]] void fail(const toml::node& at, const std::string& why) const {
