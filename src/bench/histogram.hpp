@@ -29,10 +29,20 @@ class histogram {
     max_ = std::max(max_, value);
   }
 
-  void clear() { *this = {}; }
+  // Pages that nothing was recorded in are not touched: they may not be there yet.
+
+  void clear() {
+    const std::size_t used = used_buckets();
+    for (std::size_t i = 0; i < used; ++i)
+      if (counts_[i] != 0) counts_[i] = 0;
+    if (max_ == 0) return;
+    sum_ = 0;
+    max_ = 0;
+  }
 
   histogram& operator+=(const histogram& other) {
-    for (std::size_t i = 0; i < buckets; ++i) counts_[i] += other.counts_[i];
+    const std::size_t used = other.used_buckets();
+    for (std::size_t i = 0; i < used; ++i) counts_[i] += other.counts_[i];
     sum_ += other.sum_;
     max_ = std::max(max_, other.max_);
     return *this;
@@ -40,7 +50,8 @@ class histogram {
 
   [[nodiscard]] std::uint64_t count() const {
     std::uint64_t all = 0;
-    for (const std::uint64_t c : counts_) all += c;
+    const std::size_t used = used_buckets();
+    for (std::size_t i = 0; i < used; ++i) all += counts_[i];
     return all;
   }
   /// Exact, as is the mean. 0 when nothing was recorded.
@@ -94,6 +105,8 @@ class histogram {
   }
 
  private:
+  [[nodiscard]] std::size_t used_buckets() const { return bucket_of(max_) + 1; }
+
   // The middle of a bucket, but nothing larger than what was recorded.
   [[nodiscard]] double value_of(std::size_t bucket) const {
     const std::uint64_t width =
@@ -103,9 +116,9 @@ class histogram {
     return std::min(middle, static_cast<double>(max_));
   }
 
-  std::array<std::uint64_t, buckets> counts_{};
   std::uint64_t sum_ = 0;
   std::uint64_t max_ = 0;
+  std::array<std::uint64_t, buckets> counts_{};
 };
 
 static_assert(histogram::bucket_of((std::uint64_t{1} << histogram::value_bits) - 1) ==

@@ -58,7 +58,8 @@ nlohmann::json host_facts() {
        {{"type", build.empty() ? nlohmann::json() : nlohmann::json(build)},
         {"sanitizer", sanitizers.empty() ? nlohmann::json() : nlohmann::json(sanitizers)}}},
       {"clock", clock.uses_tsc() ? "time-stamp counter" : "steady clock"},
-      {"clock_read_ns", std::round(clock.base().us(static_cast<double>(clock.base().cost)) * 1e4) / 10},
+      {"clock_read_ns",
+       std::round(clock.base().us(static_cast<double>(clock.base().cost)) * 1e4) / 10},
   };
 }
 

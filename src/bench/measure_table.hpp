@@ -18,10 +18,18 @@
 
 namespace lockflight::bench {
 
-/// Where a plan's locks live.
+/// Where a plan's locks live. Those of a table are spread over the nodes first, so that a few locks
+/// on many ranks are not all on the first nodes; on each node over its ranks.
 [[nodiscard]] inline rma::rank_t home_in(const run_plan& plan, std::uint32_t lock) {
   if (plan.what == workload::contention) return 0;
-  return static_cast<rma::rank_t>(lock % static_cast<std::uint32_t>(plan.machine.ranks()));
+  const rma::topology& machine = plan.machine;
+  const auto ranks = static_cast<std::uint32_t>(machine.ranks());
+  if (plan.what == workload::mix) return static_cast<rma::rank_t>(lock % ranks);
+  const auto nodes = static_cast<std::uint32_t>(machine.nodes());
+  const auto leader = machine.leader(machine.node_level(), static_cast<int>(lock % nodes));
+  const auto other = leader + static_cast<rma::rank_t>(lock / nodes % (ranks / nodes));
+  // Where nodes differ in size, or their ranks are not next to each other.
+  return other < machine.ranks() && machine.same_node(leader, other) ? other : leader;
 }
 
 template <template <class> class Lock, rma::port Port, class Clock>
@@ -59,6 +67,7 @@ class table_run {
       compute();
     phases_.done();
     barrier_.arrive_and_wait();
+    if (!roles_.is_active(port_.rank())) mine_.served = counter_of(port_).counts().messages;
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "cli/values.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/topology.hpp"
+#include "sim/machine.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -127,8 +128,10 @@ void read_length(const arguments& given, bench::request& to) {
         fmt::format("--ops or --seconds, not both; --seconds is {} already", shown(*seconds)));
   if (ops) to.ops = whole_number("--ops", *ops, 1, most_ops);
   const bool simulated = to.fabric == "sim";
-  if (seconds) to.seconds = real_number("--seconds", *seconds, simulated ? 0 : least_s, most_s);
-  else if (simulated) to.seconds = usual_simulated_s;
+  if (seconds)
+    to.seconds = real_number("--seconds", *seconds, simulated ? 0 : least_s, most_s);
+  else if (simulated)
+    to.seconds = usual_simulated_s;
 }
 
 void read_parameters(const arguments& given, bench::request& to) {
@@ -143,6 +146,17 @@ std::optional<bench::setting_row> setting_of(const std::string& name) {
   for (const auto& row : bench::sweepable_settings())
     if (row.name == name) return row;
   return std::nullopt;
+}
+
+void read_machine(const arguments& given, bench::request& to) {
+  constexpr double most = 1e12;
+  to.profile = given.one("--machine").value_or("");
+  for (const std::string& text : given.all("--machine-set")) {
+    const std::size_t at = text.find('=');
+    if (at == 0 || at == std::string::npos)
+      throw refuse("--machine-set", text, "TABLE.KEY=V, such as nic.atomic_engines=4");
+    to.machine_set[text.substr(0, at)] = real_number("--machine-set", text.substr(at + 1), 0, most);
+  }
 }
 
 void read_sweep(const arguments& given, bench::request& to) {
@@ -179,6 +193,7 @@ void read_extras(const arguments& given, bench::request& to) {
   if (const auto hold = given.one("--hold")) to.hold_us = real_number("--hold", *hold, 0, most);
   to.server_busy = given.has("--server-busy");
   if (const auto bytes = given.one("--bytes")) to.bytes = whole_number("--bytes", *bytes, 0, any);
+  to.operation = given.one("--operation");
 }
 
 std::vector<option> what_to_run() {
@@ -202,9 +217,13 @@ std::vector<option> what_to_run() {
        .completes = words,
        .known = fabric_names()},
       {.name = "--machine",
-       .value = "FILE",
-       .what = "sim: the machine, a file of machines/",
+       .value = "FILE|NAME",
+       .what = "sim: the machine, a file or one of " + joined(sim::names_of_machines()),
        .completes = files},
+      {.name = "--machine-set",
+       .value = "TABLE.KEY=V",
+       .what = "sim: a number of the machine file to replace; may be given several times",
+       .repeats = true},
       {.name = "--procs",
        .value = "N[,N...]",
        .what = fmt::format("numbers of ranks, 1 to {}, sim: {} (default: 1, 2, 4, ... up to the "
@@ -235,7 +254,9 @@ std::vector<option> how_to_run() {
       {.name = "--ops",
        .value = "N",
        .what = "operations of all ranks together, instead of a time"},
-      {.name = "--seconds", .value = "S", .what = "how long each run takes (default: 1; sim: of virtual time, 0.001)"},
+      {.name = "--seconds",
+       .value = "S",
+       .what = "how long each run takes (default: 1; sim: of virtual time, 0.001)"},
       {.name = "--seed", .value = "N", .what = "seed of all that is random (default: 1)"},
       {.name = "--set",
        .value = "NAME=VALUE",
@@ -251,7 +272,7 @@ std::vector<option> how_to_run() {
        .known = sweep_offers()},
       {.name = "--locks",
        .value = "N",
-       .what = "table: so many locks, spread over the ranks (default: 100); contention: on rank 0 "
+       .what = "table: so many locks, spread over the nodes (default: 100); contention: on rank 0 "
                "(default: 1)"},
       {.name = "--locality",
        .value = "F",
@@ -263,6 +284,11 @@ std::vector<option> how_to_run() {
       {.name = "--bytes",
        .value = "K",
        .what = "dht-writer: how much is written each time (default: 512)"},
+      {.name = "--operation",
+       .value = "NAME",
+       .what = "primitive: which one (default: all of them)",
+       .completes = words,
+       .known = bench::operations()},
       {.name = "--threads", .what = "ranks are threads of one process instead of processes"},
       {.name = "--waiting",
        .value = "HOW",
@@ -286,7 +312,7 @@ bench::request bench_request(const arguments& given) {
   request.locks = locks_of(given);
   request.workload = given.one("--workload").value_or(request.workload);
   request.fabric = given.one("--fabric").value_or(request.fabric);
-  request.profile = given.one("--machine").value_or("");
+  read_machine(given, request);
   request.procs = procs_of(given, request.fabric);
   request.levels = given.one("--levels").value_or("");
   if (const auto level = given.one("--node-level"))
