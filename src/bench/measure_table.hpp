@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "bench/measured_lock.hpp"
@@ -53,8 +54,9 @@ class table_run {
         local_below_(chance(plan.locality)) {
     for (std::uint32_t i = 0; i < plan.locks; ++i) {
       const rma::rank_t home = home_in(plan, i);
-      locks_.emplace_back(check_, results.seen(i), me,
-                          Lock<Port>::cells::place(me.cells(), me.machine(), set, home), set);
+      auto where = Lock<Port>::cells::place(me.cells(), me.machine(), set, home);
+      if (plan.what == workload::mix) share_what_windows_share(where);
+      locks_.emplace_back(check_, results.seen(i), me, where, set);
       (me.machine().same_node(home, me.rank()) ? local_ : remote_).push_back(i);
     }
   }
@@ -71,6 +73,17 @@ class table_run {
   }
 
  private:
+  using lock_cells = typename Lock<Port>::cells;
+
+  // The locks of mix are those of one MPI window, and GBH has one global counter for all of them,
+  // the first lock's.
+  void share_what_windows_share(lock_cells& where) {
+    if constexpr (requires { where.global; }) {
+      if (!first_) first_ = where;
+      where.global = first_->global;
+    }
+  }
+
   struct choice {
     std::uint32_t lock;
     bool local;
@@ -143,6 +156,7 @@ class table_run {
   rma::barrier<Port> barrier_;
   phases<Port, Clock> phases_;
   checker<Port> check_;
+  std::optional<lock_cells> first_;
   std::deque<measured_lock<Lock<Port>, Port>> locks_;
   std::vector<std::uint32_t> local_;   // locks that live on this rank's node
   std::vector<std::uint32_t> remote_;  // the others
