@@ -29,29 +29,28 @@ class histogram {
     max_ = std::max(max_, value);
   }
 
-  // Pages that nothing was recorded in are not touched: they may not be there yet.
-
+  /// Writes only where something is: a page that nobody touched stays away.
   void clear() {
-    const std::size_t used = used_buckets();
-    for (std::size_t i = 0; i < used; ++i)
-      if (counts_[i] != 0) counts_[i] = 0;
-    if (max_ == 0) return;
+    if (empty()) return;
+    for (std::uint64_t& count : counts_)
+      if (count != 0) count = 0;
     sum_ = 0;
     max_ = 0;
   }
 
   histogram& operator+=(const histogram& other) {
-    const std::size_t used = other.used_buckets();
-    for (std::size_t i = 0; i < used; ++i) counts_[i] += other.counts_[i];
+    if (other.empty()) return *this;
+    for (std::size_t i = 0; i < buckets; ++i) counts_[i] += other.counts_[i];
     sum_ += other.sum_;
     max_ = std::max(max_, other.max_);
     return *this;
   }
 
+  [[nodiscard]] bool empty() const { return max_ == 0 && counts_[0] == 0; }
   [[nodiscard]] std::uint64_t count() const {
+    if (empty()) return 0;
     std::uint64_t all = 0;
-    const std::size_t used = used_buckets();
-    for (std::size_t i = 0; i < used; ++i) all += counts_[i];
+    for (const std::uint64_t c : counts_) all += c;
     return all;
   }
   /// Exact, as is the mean. 0 when nothing was recorded.
@@ -105,8 +104,6 @@ class histogram {
   }
 
  private:
-  [[nodiscard]] std::size_t used_buckets() const { return bucket_of(max_) + 1; }
-
   // The middle of a bucket, but nothing larger than what was recorded.
   [[nodiscard]] double value_of(std::size_t bucket) const {
     const std::uint64_t width =
@@ -116,6 +113,7 @@ class histogram {
     return std::min(middle, static_cast<double>(max_));
   }
 
+  // First, beside what lies before the histogram: then no page is touched for these alone.
   std::uint64_t sum_ = 0;
   std::uint64_t max_ = 0;
   std::array<std::uint64_t, buckets> counts_{};

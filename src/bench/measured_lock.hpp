@@ -5,7 +5,6 @@
 // makes of the lock.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,8 +28,6 @@ template <rma::port Port>
 class checker {
  public:
   checker(rma::participant<Port>& me, rank_result& mine) : port_(me.port()), mine_(mine) {
-    // A table for each rank is nothing on a machine that is there, and too much on one of a million
-    // simulated ranks.
     if (me.machine().ranks() > most_looked_up) return;
     for (rma::rank_t r = 0; r < me.machine().ranks(); ++r)
       common_level_.push_back(static_cast<std::uint8_t>(me.machine().common_level(me.rank(), r)));
@@ -55,16 +52,18 @@ class checker {
   }
 
  private:
+  // A table for each rank is nothing on a machine that is there, and too much on one of a million
+  // simulated ranks.
   static constexpr int most_looked_up = 4096;
 
   [[nodiscard, gnu::always_inline]] int common_level(rma::rank_t other) const {
-    return !common_level_.empty() ? common_level_[static_cast<std::size_t>(other)]
-                                  : port_.machine().common_level(port_.rank(), other);
+    return common_level_.empty() ? port_.machine().common_level(port_.rank(), other)
+                                 : common_level_[static_cast<std::size_t>(other)];
   }
 
   Port& port_;
   rank_result& mine_;
-  std::vector<std::uint8_t> common_level_;  // with each rank, or empty
+  std::vector<std::uint8_t> common_level_;  // with each rank; or empty
 };
 
 /// One handle; cheap but for the lock's own.

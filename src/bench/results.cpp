@@ -19,19 +19,18 @@ std::size_t events_for(int ranks, bool trace) {
 
 }  // namespace
 
-shared_mapping::shared_mapping(std::size_t bytes, bool is_private) : bytes_(bytes) {
-  void* const at =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-           (is_private ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+mapping::mapping(std::size_t bytes, bool shared) : bytes_(bytes) {
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
     throw std::system_error(errno, std::generic_category(), "mmap of the results");
   data_ = static_cast<std::byte*>(at);
   // A large page would commit the results of two dozen ranks for one of them. If the kernel has
   // none, so much the better.
-  if (is_private) static_cast<void>(madvise(at, bytes, MADV_NOHUGEPAGE));
+  if (!shared) static_cast<void>(madvise(at, bytes, MADV_NOHUGEPAGE));
 }
 
-shared_mapping::~shared_mapping() { munmap(data_, bytes_); }
+mapping::~mapping() { munmap(data_, bytes_); }
 
 std::size_t run_results::bytes_for(const run_plan& plan) {
   const int ranks = plan.machine.ranks();
@@ -42,7 +41,9 @@ std::size_t run_results::bytes_for(const run_plan& plan) {
 
 run_results::run_results(const run_plan& plan, std::byte* memory, rma::rank_t leader, bool whole)
     : leader_(leader), whole_(whole), events_each_(events_for(plan.machine.ranks(), plan.trace)) {
-  if (memory == nullptr) memory = memory_.emplace(bytes_for(plan), plan.profile != nullptr).data();
+  // Simulated ranks are fibers of this process; there may be a million, and reading a page of a
+  // private mapping that nobody wrote to takes no memory.
+  if (memory == nullptr) memory = memory_.emplace(bytes_for(plan), plan.profile == nullptr).data();
   const auto count = static_cast<std::size_t>(plan.machine.ranks());
   std::byte* at = memory;
   // Whoever of those that share the memory comes first may be at work already: zeroes are the

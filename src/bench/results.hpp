@@ -72,15 +72,14 @@ struct common_block {
   alignas(128) std::uint64_t started = 0;  ///< rank 0's tick before the barrier at the start
 };
 
-/// An anonymous mapping that survives a fork shared, unless it is private. Committed lazily.
-class shared_mapping {
+/// An anonymous mapping that, if it is shared, survives a fork shared. Committed lazily.
+class mapping {
  public:
-  /// Of a private one only what is written takes memory, not what is read. Throws
-  /// std::system_error.
-  explicit shared_mapping(std::size_t bytes, bool is_private = false);
-  ~shared_mapping();
-  shared_mapping(const shared_mapping&) = delete;
-  shared_mapping& operator=(const shared_mapping&) = delete;
+  /// Throws std::system_error.
+  mapping(std::size_t bytes, bool shared);
+  ~mapping();
+  mapping(const mapping&) = delete;
+  mapping& operator=(const mapping&) = delete;
 
   [[nodiscard]] std::byte* data() const { return data_; }
 
@@ -117,7 +116,7 @@ class run_results {
   }
 
  private:
-  std::optional<shared_mapping> memory_;
+  std::optional<mapping> memory_;
   rma::rank_t leader_ = 0;
   bool whole_ = true;
   std::size_t events_each_;

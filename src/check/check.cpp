@@ -5,6 +5,7 @@
 
 #include "check/fair.hpp"
 #include "check/replay_text.hpp"
+#include "check/starvation.hpp"
 #include "check/trace.hpp"
 
 namespace lockflight::check {
@@ -18,6 +19,62 @@ void require_count(const char* argument, int value, int least, int most) {
   if (value < least || value > most)
     throw bad_request(std::string(argument) + " " + std::to_string(value) +
                       " (accepted: " + std::to_string(least) + " to " + std::to_string(most) + ")");
+}
+
+/// Parts are dealt out in turn, so that every node has some of each.
+[[nodiscard]] std::vector<part> deal(const request& r) {
+  std::array<std::pair<part, int>, 4> left{{{part::writer, r.writers},
+                                            {part::reader, r.readers},
+                                            {part::try_writer, r.try_writers},
+                                            {part::try_reader, r.try_readers}}};
+  std::vector<part> parts;
+  while (static_cast<int>(parts.size()) < participants(r))
+    for (auto& [what, count] : left)
+      if (count > 0) {
+        parts.push_back(what);
+        --count;
+      }
+  return parts;
+}
+
+[[nodiscard]] bool is_watched(part of, watched who) {
+  switch (who) {
+    case watched::nobody:
+      return false;
+    case watched::writers:
+      return of == part::writer;
+    case watched::readers:
+      return of == part::reader;
+    case watched::all:
+      return of == part::writer || of == part::reader;
+    case watched::tries:
+      return of == part::try_writer || of == part::try_reader;
+    case watched::leaving:
+      return true;
+  }
+  return false;
+}
+
+[[nodiscard]] starvation watched_of(const std::vector<part>& parts, watched who) {
+  starvation of{.ranks = 0, .leaving_only = who == watched::leaving};
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (is_watched(parts[i], who)) of.ranks |= 1u << i;
+  return of;
+}
+
+void validate_starvation(const subject& lock, const request& r) {
+  const std::string argument = std::string("--starvation ") + name_of(r.starvation) + ": ";
+  if (!lock.endless)
+    throw bad_request(argument + std::string(lock.about.name) +
+                      " is served, by a home that does not come and go (accepted: a lock without "
+                      "messages)");
+  if (r.random) throw bad_request(argument + "not with --random (accepted: the whole search)");
+  if (watched_of(deal(r), r.starvation).ranks == 0)
+    throw bad_request(argument + "there is none of them (accepted: who takes part)");
+  if (!engine::can_copy_stacks())
+    throw bad_request(argument +
+                      "states cannot be known again under a sanitizer (accepted: a "
+                      "build without)");
 }
 
 void validate(const subject& lock, const request& r) {
@@ -39,22 +96,7 @@ void validate(const subject& lock, const request& r) {
   if (r.try_readers > 0 && !lock.tries_shared)
     throw bad_request("--try-readers " + std::to_string(r.try_readers) + ": " +
                       std::string(lock.about.name) + " has no try_lock_shared (accepted: 0)");
-}
-
-/// Parts are dealt out in turn, so that every node has some of each.
-[[nodiscard]] std::vector<part> deal(const request& r) {
-  std::array<std::pair<part, int>, 4> left{{{part::writer, r.writers},
-                                            {part::reader, r.readers},
-                                            {part::try_writer, r.try_writers},
-                                            {part::try_reader, r.try_readers}}};
-  std::vector<part> parts;
-  while (static_cast<int>(parts.size()) < participants(r))
-    for (auto& [what, count] : left)
-      if (count > 0) {
-        parts.push_back(what);
-        --count;
-      }
-  return parts;
+  if (r.starvation != watched::nobody) validate_starvation(lock, r);
 }
 
 [[nodiscard]] scenario scenario_of(const request& r, const std::string& levels) {
@@ -77,7 +119,8 @@ void validate(const subject& lock, const request& r) {
   if (static_cast<int>(rounds.size()) != ranks)
     throw bad_request("--replay: rounds of " + std::to_string(rounds.size()) +
                       " participants (accepted: " + std::to_string(ranks) + ")");
-  return {rma::topology::balanced(fanouts, r.node_level), deal(r), std::move(rounds)};
+  return {rma::topology::balanced(fanouts, r.node_level), deal(r), std::move(rounds),
+          r.starvation != watched::nobody};
 }
 
 [[nodiscard]] std::unique_ptr<engine> engine_for(const subject& lock, const request& r,
@@ -137,6 +180,32 @@ void lower_rounds(const subject& lock, report& made) {
 
 }  // namespace
 
+const char* name_of(watched who) {
+  switch (who) {
+    case watched::nobody:
+      break;
+    case watched::writers:
+      return "writers";
+    case watched::readers:
+      return "readers";
+    case watched::all:
+      return "all";
+    case watched::leaving:
+      return "leaving";
+    case watched::tries:
+      return "tries";
+  }
+  return "";
+}
+
+watched watched_named(const std::string& name) {
+  for (const watched who :
+       {watched::writers, watched::readers, watched::all, watched::leaving, watched::tries})
+    if (name == name_of(who)) return who;
+  throw bad_request("--starvation '" + name +
+                    "' (accepted: writers, readers, all, leaving, tries)");
+}
+
 report run(const subject& lock, const request& what, const search_progress& watch) {
   validate(lock, what);
   report made{.asked = what,
@@ -147,10 +216,14 @@ report run(const subject& lock, const request& what, const search_progress& watc
               .replay = {}};
   made.asked.lock = lock.about.name;
   const auto e = engine_for(lock, what, made.levels);
-  made.found =
-      what.random ? search_random(*e, what.random_until, watch) : search_all(*e, what.until, watch);
+  const bool endless = what.starvation != watched::nobody;
+  if (endless)
+    made.found = search_starvation(*e, watched_of(made.parts, what.starvation), what.until, watch);
+  else
+    made.found = what.random ? search_random(*e, what.random_until, watch)
+                             : search_all(*e, what.until, watch);
   if (made.found.what == verdict::violation) {
-    if (!what.random && what.until.shorten) lower_rounds(lock, made);
+    if (!what.random && !endless && what.until.shorten) lower_rounds(lock, made);
     const auto repeated = engine_for(lock, made.asked, made.levels);
     made.trace = trace_of(*repeated, made.found.schedule);
     made.replay = to_replay_text(made);
@@ -163,7 +236,7 @@ report run(const request& what, const search_progress& watch) {
 }
 
 report replay(const subject& lock, const std::string& text) {
-  auto [asked, schedule] = from_replay_text(text);
+  auto [asked, schedule, repeats] = from_replay_text(text);
   validate(lock, asked);
   report made{.asked = asked,
               .levels = asked.levels,
@@ -188,14 +261,22 @@ report replay(const subject& lock, const std::string& text) {
   made.found.broken = e->broken();
   std::vector<step> more;
   e->enabled(more);
-  if (!made.found.broken && e->only_unflushed(more)) made.found.broken = judge_end(*e);
+  if (!made.found.broken && repeats > 0) {
+    made.found.repeats = repeats;
+    made.found.broken = judge_repetition(*e, made.found.schedule, repeats,
+                                         watched_of(made.parts, asked.starvation));
+  } else if (!made.found.broken && asked.starvation != watched::nobody) {
+    if (e->nobody_goes_on()) made.found.broken = e->describe_deadlock();
+  } else if (!made.found.broken && e->only_unflushed(more)) {
+    made.found.broken = judge_end(*e);
+  }
   made.found.what = made.found.broken ? verdict::violation : verdict::bound;
   made.trace = trace_of(*e, made.found.schedule);
   return made;
 }
 
 report replay(const std::string& text) {
-  return replay(find(from_replay_text(text).first.lock), text);
+  return replay(find(from_replay_text(text).asked.lock), text);
 }
 
 }  // namespace lockflight::check

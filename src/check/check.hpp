@@ -10,6 +10,16 @@
 
 namespace lockflight::check {
 
+/// Whose starvation is searched for.
+enum class watched : std::uint8_t {
+  nobody,
+  writers,
+  readers,
+  all,      ///< both
+  leaving,  ///< whoever releases
+  tries,    ///< those who only try
+};
+
 /// One check: a lock, who takes part, and how far to search.
 struct request {
   std::string lock;
@@ -17,6 +27,8 @@ struct request {
   int readers = 0;
   int try_writers = 0;
   int try_readers = 0;
+  /// Not nobody: each comes as often as it likes, and `rounds` does not matter.
+  watched starvation = watched::nobody;
   int rounds = 1;
   std::vector<int> rounds_of;  ///< of each rank, where they differ; else empty
   std::string levels;          ///< empty: two nodes if the number of participants is even, else one
@@ -59,6 +71,11 @@ struct report {
 /// what has changed since it was made.
 [[nodiscard]] report replay(const std::string& text);
 [[nodiscard]] report replay(const subject& lock, const std::string& text);
+
+/// "writers", "readers", …; empty for nobody.
+[[nodiscard]] const char* name_of(watched who);
+/// What name_of says, back. Throws bad_request.
+[[nodiscard]] watched watched_named(const std::string& name);
 
 /// "2 writers, 1 reader, 3 rounds".
 [[nodiscard]] std::string describe_parts(const report& of);

@@ -64,6 +64,8 @@ namespace {
       return "leaves the critical section";
     case action::rendezvous:
       return "all have left";
+    case action::idle:
+      return "comes";
     case action::finished:
       return "finished";
   }
@@ -204,7 +206,8 @@ violation engine::describe_deadlock() const {
       who += "; rank " + std::to_string(f) + " never flushes its " + name_of(p.kind) + " to " +
              cell_name(p.cell);
     }
-    if (s.next == action::finished || s.next == action::rendezvous) continue;
+    if (s.next == action::finished || s.next == action::rendezvous || s.next == action::idle)
+      continue;
     who += "; rank " + std::to_string(f) + " waits for ever in " + name_of(s.next);
     if (s.cell != no_cell)
       who += " on " + cell_name(s.cell) + ", which is " + value_name(world_.memory[s.cell]);

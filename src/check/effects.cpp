@@ -2,6 +2,7 @@
 #include "check/engine.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace lockflight::check {
 namespace {
@@ -13,6 +14,17 @@ namespace {
 [[nodiscard]] std::uint64_t cell_key(cell_id cell, word value, std::uint8_t rmw_class) {
   if (value == 0 && rmw_class == 0) return 0;  // untouched cells are all alike
   return mix(std::uint64_t{cell} << 8 | rmw_class, value);
+}
+
+/// The words of a live stack, whose size is a multiple of theirs.
+[[nodiscard]] std::uint64_t mix_all(std::span<const std::byte> stack) {
+  std::uint64_t mixed = stack.size();
+  for (std::size_t at = 0; at + sizeof(word) <= stack.size(); at += sizeof(word)) {
+    word one = 0;
+    std::memcpy(&one, stack.data() + at, sizeof one);
+    mixed = mix(mixed, one);
+  }
+  return mixed;
 }
 
 }  // namespace
@@ -208,8 +220,10 @@ void engine::run(rank_t f) {
 }
 
 void engine::resume(rank_t f) {
-  fiber_[static_cast<std::size_t>(f)].resume();
   const auto i = static_cast<std::size_t>(f);
+  if (how_.endless) fiber_[i].wipe_free();
+  fiber_[i].resume();
+  if (how_.endless) state(f).history = mix_all(fiber_[i].live_stack());
   const action next = state(f).next;
   if (is_wait(next) && world_.all.where[i] == stage::acquiring) {
     world_.all.where[i] = stage::waiting;

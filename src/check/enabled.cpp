@@ -84,8 +84,8 @@ bool engine::goes_on(rank_t f) const {
     case action::poll:
       return s.stores == 0 && s.test(world_.memory[s.cell]);
     case action::pause:
-      return world_.all.retries[i] <= how_.retries &&
-             (world_.all.changed[i] || world_.all.quiet[i] < most_quiet);
+      return how_.endless || (world_.all.retries[i] <= how_.retries &&
+                              (world_.all.changed[i] || world_.all.quiet[i] < most_quiet));
     case action::flush:
       return flush_is_complete(s, s.target);
     case action::post:
@@ -142,6 +142,44 @@ bool engine::somebody_gave_up() const {
         world_.all.retries[static_cast<std::size_t>(f)] > how_.retries)
       return true;
   return false;
+}
+
+bool engine::is_idle(rank_t f) const {
+  const action next = state(f).next;
+  return next == action::idle || next == action::finished;
+}
+
+std::uint16_t engine::in_round() const {
+  unsigned who = 0;
+  for (rank_t f = 0; f < fibers_; ++f) who |= is_idle(f) ? 0 : 1u << f;
+  return static_cast<std::uint16_t>(who);
+}
+
+std::uint16_t engine::leaving() const {
+  unsigned who = 0;
+  for (rank_t f = 0; f < fibers_; ++f) who |= where(f) == stage::releasing ? 1u << f : 0;
+  return static_cast<std::uint16_t>(who);
+}
+
+bool engine::nobody_goes_on() const {
+  std::vector<step> steps;
+  enabled(steps);
+  return in_round() != 0 &&
+         std::none_of(steps.begin(), steps.end(), [this](step s) { return duty(s) != 0; });
+}
+
+std::uint32_t engine::duty(step s) const {
+  const std::uint32_t first = 1u << 3 * s.fiber;
+  const fiber_state& f = state(s.fiber);
+  switch (s.what) {
+    case step::kind::run:
+      return is_idle(s.fiber) ? 0 : first;
+    case step::kind::drain:
+      return first << 1;
+    case step::kind::effect:
+      return f.post[s.index].half || waits_for(f, f.post[s.index]) ? first << 2 : 0;
+  }
+  return 0;
 }
 
 bool engine::only_unflushed(std::span<const step> steps) const {

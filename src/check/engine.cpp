@@ -54,6 +54,7 @@ void engine::start() {
   for (int f = 0; f < fibers_; ++f) {
     fiber::fiber& one = fiber_[static_cast<std::size_t>(f)];
     one.abandon();
+    if (how_.endless) one.wipe_free();
     one.reset([this, f] {
       try {
         what_.body(*this, f);

@@ -28,6 +28,10 @@ struct model {
   int retries = 2;  ///< fruitless attempts of one acquire, after which the participant stands still
   std::optional<std::int64_t> most_overtaken =
       std::nullopt;  ///< by later comers that exclude it; nullopt: any number
+  /// Everybody comes and retries as often as it likes, so that schedules do not end. States are
+  /// then known by what they hold and not by what led there, so that a schedule can come back to
+  /// one.
+  bool endless = false;
 };
 
 /// What is run: the same on every execution, but for the schedule.
@@ -84,6 +88,17 @@ class engine {
   [[nodiscard]] violation describe_deadlock() const;
   /// Two states with the same key have the same future, but for hash collisions (64 bits).
   [[nodiscard]] std::uint64_t key() const;
+  /// What a fair schedule does sooner or later if it stays possible, a bit for each: a participant
+  /// in a round goes on, an operation that a flush waits for takes effect, a store becomes visible.
+  /// Not that an operation takes effect which nobody waits for, nor that somebody comes: 0.
+  [[nodiscard]] std::uint32_t duty(step s) const;
+  [[nodiscard]] std::uint32_t all_duties() const { return (1u << 3 * fibers_) - 1; }
+  /// Whether somebody is in a round and no duty is possible.
+  [[nodiscard]] bool nobody_goes_on() const;
+  /// Who is in a round, somewhere between coming and having left, and whose has come to the
+  /// release: a bit for each.
+  [[nodiscard]] std::uint16_t in_round() const;
+  [[nodiscard]] std::uint16_t leaving() const;
   /// Grows when the search learns that a participant retries; a search that saw it grow starts
   /// over.
   [[nodiscard]] unsigned retrying() const { return retrying_; }
@@ -192,6 +207,7 @@ class engine {
     return static_cast<cell_id>(most_cells - 1 - rank);
   }
   [[nodiscard]] bool goes_on(rank_t f) const;
+  [[nodiscard]] bool is_idle(rank_t f) const;
   [[nodiscard]] bool is_next_to(const fiber_state& s, const posted& p) const;
   void arrive(rank_t f, int index);
   void take_message(rank_t f);
@@ -204,6 +220,7 @@ class engine {
   void drain(rank_t f);
   void deliver(fiber_state& s);
   [[nodiscard]] std::uint64_t fiber_key(rank_t f) const;
+  [[nodiscard]] std::uint64_t held_key(rank_t f) const;
   [[nodiscard]] std::uint64_t shared_key(rank_t f) const;
   [[nodiscard]] bool resumes(step s) const;
 

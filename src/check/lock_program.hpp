@@ -22,6 +22,7 @@ struct scenario {
   rma::topology machine = rma::topology::flat(1);
   std::vector<part> parts;  ///< of each rank
   std::vector<int> rounds;  ///< of each rank
+  bool endless = false;     ///< each comes as often as it likes instead
 };
 
 /// What programs have in common: a participant on each fiber, in whose shoes `Program::run(engine,
@@ -86,6 +87,10 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
     static_cast<void>(me.cells().template take<rma::plain_cell>(1));
     Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
     const rank_t rank = me.rank();
+    while (what_.endless) {
+      p.idle();
+      play(e, rank, lock, base::part_of(rank));
+    }
     for (int round = 0; round < base::rounds(rank); ++round)
       play(e, rank, lock, base::part_of(rank));
     p.rendezvous();
@@ -97,7 +102,8 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
   }
 
  private:
-  static void play(engine& e, rank_t rank, Lock& lock, part what) {
+  // A frame of its own, so that nothing of a round is left on the stack when it is over.
+  [[gnu::noinline]] static void play(engine& e, rank_t rank, Lock& lock, part what) {
     const bool exclusive = what == part::writer || what == part::try_writer;
     e.begin_acquire(rank);
     if (!acquire(lock, what)) return e.give_up_acquire(rank);

@@ -84,6 +84,9 @@ class port {
   /// Not of the contract: waits until everybody has come.
   void rendezvous() { wait(action::rendezvous, no_cell, {}); }
 
+  /// Not of the contract either: waits until it is to come again, which need not happen.
+  void idle() { engine_.act(rank_, action::idle); }
+
   // ---- messages ----
 
   void send(rank_t to, std::array<word, 3> body) { engine_.send(rank_, to, body); }

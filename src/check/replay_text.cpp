@@ -98,17 +98,21 @@ std::string to_replay_text(const report& of) {
   if (!r.how.delayed_effects) switches += 'e';
   if (!r.how.store_buffering) switches += 's';
   if (!r.how.report_mixed) switches += 'm';
+  const std::string endless =
+      r.starvation == watched::nobody
+          ? ""
+          : fmt::format("starvation={};repeats={};", name_of(r.starvation), of.found.repeats);
   return fmt::format(
       "lock={};writers={};readers={};try_writers={};try_readers={};rounds={};levels={};"
-      "node_level={};retries={};off={};set={};steps={}",
+      "node_level={};retries={};off={};set={};{}steps={}",
       r.lock, r.writers, r.readers, r.try_writers, r.try_readers,
       r.rounds_of.empty() ? std::to_string(r.rounds)
                           : fmt::format("{}", fmt::join(r.rounds_of, ",")),
-      of.levels, r.node_level, r.how.retries, switches, fmt::join(set, ","),
+      of.levels, r.node_level, r.how.retries, switches, fmt::join(set, ","), endless,
       text_of(of.found.schedule));
 }
 
-std::pair<request, std::vector<step>> from_replay_text(const std::string& text) {
+replayed from_replay_text(const std::string& text) {
   // What is refused is quoted, so nothing may be in it that is not one line of text.
   const auto odd =
       std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
@@ -148,7 +152,12 @@ std::pair<request, std::vector<step>> from_replay_text(const std::string& text) 
       refuse(part("off"));
   }
   r.set = settings_in(part("set"));
-  return {r, schedule_of(part("steps"))};
+  std::size_t repeats = 0;
+  if (parts.contains("starvation")) {
+    r.starvation = watched_named(part("starvation"));
+    repeats = static_cast<std::size_t>(small_number_in(part("repeats")));
+  }
+  return {r, schedule_of(part("steps")), repeats};
 }
 
 }  // namespace lockflight::check

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "check/check.hpp"
@@ -11,10 +10,17 @@ namespace lockflight::check {
 
 /// "lock=rma-rw;writers=1;…;steps=aabA0": the request, then the schedule: a lower-case letter lets
 /// that participant go on, an upper-case one with a number makes its posted operation take effect,
-/// a digit makes that participant's oldest store visible.
+/// a digit makes that participant's oldest store visible. Where starvation was searched for, also
+/// whose, and how many of the last steps go on and on.
 [[nodiscard]] std::string to_replay_text(const report& of);
 
+struct replayed {
+  request asked;
+  std::vector<step> schedule;
+  std::size_t repeats;  ///< outcome::repeats
+};
+
 /// Throws bad_request that names the part that cannot be read.
-[[nodiscard]] std::pair<request, std::vector<step>> from_replay_text(const std::string& text);
+[[nodiscard]] replayed from_replay_text(const std::string& text);
 
 }  // namespace lockflight::check

@@ -1,6 +1,7 @@
 // States: saving one and going back to it, and the key by which one is known again.
 #include "check/engine.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace lockflight::check {
@@ -74,6 +75,29 @@ std::uint64_t engine::fiber_key(rank_t f) const {
   return mix(s.history, mix(under_way, s.posts));
 }
 
+// The same for schedules without an end: the history is a hash of the stack, and the rest is told
+// as it is.
+std::uint64_t engine::held_key(rank_t f) const {
+  const fiber_state& s = state(f);
+  std::uint64_t key = mix(s.history, static_cast<std::uint64_t>(s.next) << 32 |
+                                         std::uint64_t{s.cell} << 16 | s.stores << 8 | s.posts);
+  key = mix(mix(key, s.a), mix(s.b, static_cast<std::uint64_t>(s.target)));
+  for (int i = 0; i < s.stores; ++i) {
+    const buffered& b = s.buffer[static_cast<std::size_t>(i)];
+    key = mix(key, mix(b.cell, b.value));
+  }
+  for (int i = 0; i < s.posts; ++i) {
+    const posted& p = s.post[static_cast<std::size_t>(i)];
+    const auto stores_before = static_cast<std::uint8_t>(
+        std::max<int>(static_cast<std::int8_t>(p.after - s.stores_drained), 0));
+    key = mix(key, static_cast<std::uint64_t>(p.kind) << 40 | std::uint64_t{p.took_effect} << 33 |
+                       std::uint64_t{p.half} << 32 | std::uint64_t{stores_before} << 16 | p.cell);
+    key = mix(mix(key, p.a), mix(p.b, p.read));
+    key = mix(key, reinterpret_cast<std::uintptr_t>(p.result));
+  }
+  return key;
+}
+
 // What the properties remember of a participant, as far as its future depends on it.
 std::uint64_t engine::shared_key(rank_t f) const {
   const auto i = static_cast<std::size_t>(f);
@@ -90,7 +114,8 @@ std::uint64_t engine::shared_key(rank_t f) const {
 std::uint64_t engine::key() const {
   std::uint64_t key = world_.all.memory_hash;
   for (rank_t f = 0; f < fibers_; ++f)
-    key ^= mix(fiber_key(f) + shared_key(f), static_cast<std::uint64_t>(f) + 1);
+    key ^= mix(how_.endless ? held_key(f) : fiber_key(f) + shared_key(f),
+               static_cast<std::uint64_t>(f) + 1);
   return key != 0 ? key : 1;  // 0 means an empty slot to the table of visited states
 }
 

@@ -38,6 +38,7 @@ struct outcome {
   double seconds = 0;
   std::optional<violation> broken;
   std::vector<step> schedule;  ///< that breaks it
+  std::size_t repeats = 0;     ///< its last steps, which can go on for ever (starvation.hpp)
 };
 
 /// Called now and then with what has been found so far; returning false stops the search.

@@ -97,6 +97,9 @@ std::string trace_table(const report& of) {
   for (std::size_t r = 0; r < ranks; ++r) text += padded(heads[r], width[r] + 2);
   text += "memory\n";
   for (const trace_row& row : of.trace) {
+    if (of.found.repeats > 0 &&
+        static_cast<std::size_t>(row.number) + of.found.repeats == of.trace.size() + 1)
+      text += "again and again:\n";
     text += padded(std::to_string(row.number), 6);
     for (std::size_t r = 0; r < ranks; ++r)
       text += padded(static_cast<std::size_t>(row.rank) == r ? column_text(row) : "", width[r] + 2);
@@ -120,6 +123,7 @@ std::string describe_parts(const report& of) {
   add(r.readers, "reader", "readers");
   add(r.try_writers, "trying writer", "trying writers");
   add(r.try_readers, "trying reader", "trying readers");
+  if (r.starvation != watched::nobody) return text + ", any number of rounds";
   add(r.rounds, "round", "rounds");
   return text;
 }
@@ -146,6 +150,11 @@ nlohmann::json to_json(const report& of) {
                       {"writers", of.asked.writers},
                       {"readers", of.asked.readers},
                       {"rounds", of.asked.rounds}};
+  if (of.asked.starvation != watched::nobody) {
+    json.erase("rounds");
+    json["starvation"] = name_of(of.asked.starvation);
+    json["repeats"] = found.repeats;
+  }
   if (found.broken) {
     json["property"] = found.broken->property;
     json["detail"] = found.broken->detail;

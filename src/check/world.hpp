@@ -68,6 +68,7 @@ enum class action : std::uint8_t {
   post,        ///< only when effects are not delayed: posts and takes effect at once
   critical,    ///< is in the critical section
   rendezvous,  ///< waits until everybody has come
+  idle,        ///< is about to come again, or never (model::endless)
   finished,
 };
 

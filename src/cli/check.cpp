@@ -85,6 +85,13 @@ check::request request_from(const arguments& given) {
   asked.try_writers = count(given, "--try-writers", 0, 0, most);
   asked.try_readers = count(given, "--try-readers", 0, 0, most);
   asked.rounds = count(given, "--rounds", 1, 1, 1000);
+  if (const auto who = given.one("--starvation")) {
+    asked.starvation = check::watched_named(*who);
+    for (const char* const name : {"--rounds", "--retries"})
+      if (given.has(name))
+        throw refuse(name, *given.one(name),
+                     "not with --starvation, where there is no end to them");
+  }
   asked.levels = given.one("--levels").value_or("");
   asked.node_level = count(given, "--node-level", 0, 0, 100);
   for (const std::string& text : given.all("--set")) {
@@ -100,9 +107,11 @@ std::string headline(const check::report& made) {
   const check::outcome& found = made.found;
   const double speed =
       found.seconds > 0 ? static_cast<double>(found.states) / found.seconds / 1e6 : 0;
-  std::string text = fmt::format("{}: {}, levels {}: {} states, {} transitions, {} executions",
-                                 made.asked.lock, check::describe_parts(made), made.levels,
-                                 found.states, found.transitions, found.executions);
+  std::string text =
+      fmt::format("{}: {}, levels {}: {} states, {} transitions", made.asked.lock,
+                  check::describe_parts(made), made.levels, found.states, found.transitions);
+  if (made.asked.starvation == check::watched::nobody)
+    text += fmt::format(", {} executions", found.executions);
   text += fmt::format(", {:.2f} s ({:.2f} million states a second)", found.seconds, speed);
   if (found.cut > 0)
     text += fmt::format("\n{} executions ended where a participant had retried {} times in vain",
@@ -114,7 +123,10 @@ void print_report(console& out, const check::report& made) {
   out.line(headline(made));
   switch (made.found.what) {
     case check::verdict::ok:
-      out.line(out.paint(style::good, "ok: every schedule was searched, no rule is broken"));
+      out.line(out.paint(
+          style::good, made.asked.starvation == check::watched::nobody
+                           ? "ok: every schedule was searched, no rule is broken"
+                           : "ok: every schedule was searched, no rule is broken, nobody starves"));
       break;
     case check::verdict::bound:
       if (made.found.broken || !made.replay.empty())
@@ -190,6 +202,13 @@ std::vector<option> who_options() {
       {.name = "--try-writers", .value = "N", .what = "participants that only try, exclusively"},
       {.name = "--try-readers", .value = "N", .what = "participants that only try, shared"},
       {.name = "--rounds", .value = "K", .what = "how often each comes (default 1)"},
+      {.name = "--starvation",
+       .value = "WHO",
+       .what =
+           "each comes as often as it likes: does this end for everyone? waiting of writers, of "
+           "readers, of all; leaving; tries",
+       .completes = words,
+       .known = {"writers", "readers", "all", "leaving", "tries"}},
       {.name = "--levels",
        .value = "AxB[xC]",
        .what = "the machine; default two nodes, or one for an odd number of participants"},
@@ -250,6 +269,9 @@ command check_command() {
            "allows: posted operations take effect at any moment until their flush, stores are seen "
            "late. Checks mutual exclusion, deadlock, lost wake-ups, livelock, bounded overtaking, "
            "and that the lock is free when everybody has left.",
+           "With --starvation it searches for a fair schedule without an end in which somebody "
+           "waits "
+           "for ever, for any number of rounds.",
            "The verdict is ok when every schedule was searched, violation with the shortest "
            "counterexample found, or bound when the search stopped early."},
       .options = all_options(),
@@ -258,6 +280,8 @@ command check_command() {
                     "two nodes, delayed puts"},
                    {"lockflight check --lock rma-rw-listing --writers 1 --readers 1",
                     "what the paper's listing gets wrong"},
+                   {"lockflight check --lock mcs-rw-wp --writers 2 --starvation readers",
+                    "writers that keep coming, and a reader"},
                    {"lockflight check --lock rma-mcs --writers 6 --random --seconds 30",
                     "more than can be searched in full"}},
       .run = run,

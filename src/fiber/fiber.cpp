@@ -237,6 +237,17 @@ std::span<const std::byte> fiber::image() const noexcept {
   return {from, end};
 }
 
+std::span<const std::byte> fiber::live_stack() const noexcept {
+  const std::span<const std::byte> all = image();
+  return all.first(all.size() - sizeof(control));
+}
+
+void fiber::wipe_free() noexcept {
+  const std::span<const std::byte> live = image();
+  std::byte* const base = control_->memory.base();
+  std::memset(base, 0, static_cast<std::size_t>(live.data() - base));
+}
+
 void fiber::restore(std::span<const std::byte> image) noexcept {
   if (control_ == nullptr || control_->now == status::running) {
     detail::fail("restore() of a fiber that runs or has no stack");

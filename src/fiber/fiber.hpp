@@ -119,6 +119,15 @@ class fiber {
   /// What the fiber did since is forgotten, not undone. A memcpy.
   void restore(std::span<const std::byte> image) noexcept;
 
+  /// The live stack alone: `image` without the fiber's own books, which say where its owner stands.
+  /// The same rules.
+  std::span<const std::byte> live_stack() const noexcept;
+
+  /// Zeroes what is free of the stack of a fiber that does not run, so that frames to come hold
+  /// nothing of those that were there before. Then what a fiber does next, and what its live stack
+  /// holds afterwards, depends on nothing but the live stack and what it is told.
+  void wipe_free() noexcept;
+
   /// Returns to whoever resumed the calling fiber, until it is resumed again. Throws
   /// `forced_unwind` if the fiber is being unwound. Only inside a fiber.
   static void suspend();

@@ -28,6 +28,7 @@ engine::engine(const setting& what)
       memory_(static_cast<std::uint32_t>(what.machine.ranks()), what.words_per_rank),
       nics_(static_cast<std::size_t>(what.machine.nodes())),
       word_time_(static_cast<time_ps>(sizeof(word) * what.profile.network.byte_ps)),
+      leeway_(profile_.nic.complete + profile_.nic.post + 2 * profile_.cpu.hit),
       stacks_(what.stack_bytes,
               what.machine.ranks() > most_guarded ? fiber::guard::none : fiber::guard::page),
       ranks_(static_cast<std::size_t>(what.machine.ranks())) {
@@ -45,17 +46,18 @@ engine::~engine() {
 
 void engine::place_ranks() {
   if (machine_.nodes() > static_cast<std::int64_t>(profile_.nodes))
-    throw std::invalid_argument(fmt::format("{} nodes, and {} has {}", machine_.nodes(),
-                                            profile_.name, profile_.nodes));
+    throw std::invalid_argument(
+        fmt::format("{} nodes, and {} has {}", machine_.nodes(), profile_.name, profile_.nodes));
   std::vector<std::uint32_t> taken(nics_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     rank_state& r = ranks_[i];
     r.node = static_cast<std::uint32_t>(machine_.node_of(static_cast<rank_t>(i)));
     r.core = taken[r.node]++;
     if (r.core >= profile_.cores)
-      throw std::invalid_argument(fmt::format("more than {} ranks on a node, and one of {} has {} "
-                                              "cores",
-                                              r.core, profile_.name, profile_.cores));
+      throw std::invalid_argument(
+          fmt::format("more than {} ranks on a node, and one of {} has {} "
+                      "cores",
+                      r.core, profile_.name, profile_.cores));
   }
 }
 
@@ -93,6 +95,7 @@ void engine::handle(const event& now) {
 void engine::resume(rank_t rank, time_ps at) {
   rank_state& r = state(rank);
   r.now = std::max(r.now, at);
+  r.resumed = r.now;
   r.for_what = waiting::nothing;
   try {
     if (r.fiber.resume()) return;
@@ -152,9 +155,8 @@ void engine::check_cell(rank_t home, std::uint32_t index) const {
 void engine::check_own_node(rank_t me, rank_t home, std::uint32_t index) const {
   check_cell(home, index);
   if (state(home).node != state(me).node)
-    throw std::logic_error(
-        fmt::format("contract C10: rank {} reaches immediately into rank {}, on another node", me,
-                    home));
+    throw std::logic_error(fmt::format(
+        "contract C10: rank {} reaches immediately into rank {}, on another node", me, home));
 }
 
 void engine::compute_until(rank_t me, time_ps then) {
@@ -166,7 +168,6 @@ void engine::pause(rank_t me, std::uint64_t ns) {
   rank_state& r = state(me);
   // A pause of nothing is a step of the clock all the same, or two who pause would go on for ever.
   r.now += about(std::max<time_ps>(ns * 1000, profile_.cpu.hit));
-  reach(r, me);
 }
 
 }  // namespace lockflight::sim

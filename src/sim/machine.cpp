@@ -127,9 +127,11 @@ class reader {
   }
 
   static std::string shown(const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) return fmt::format("'{}'", *text);
+    if (const auto number = node.value_exact<double>()) return fmt::format("'{}'", *number);
     std::ostringstream out;
     node.visit([&](const auto& value) { out << value; });
-    return "'" + out.str() + "'";
+    return fmt::format("'{}'", out.str());
   }
 
   [[noreturn]] void fail(const toml::node& at, const std::string& why) const {
@@ -195,9 +197,7 @@ void read_nic(reader& in, nic_profile& to) {
 void read_network(reader& in, network_profile& to, std::uint32_t nodes) {
   in.open("network");
   to.wiring = shape_of(in.word_of("shape", {"flat", "torus", "mesh", "fat-tree", "dragonfly"}));
-  if (to.wiring == shape::flat) {
-    in.knows("dimensions");
-  } else {
+  if (to.wiring != shape::flat) {
     to.dimensions = in.counts("dimensions");
     if (to.wiring == shape::dragonfly && to.dimensions.size() != 3)
       in.fail_at("dimensions", "(accepted: groups, routers of a group, nodes of a router)");

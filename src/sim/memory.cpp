@@ -10,8 +10,9 @@ namespace lockflight::sim {
 
 memory::memory(std::uint32_t ranks, std::uint32_t words_each)
     : words_each_(words_each),
-      lines_each_((words_each + cache_line::words - 1) / cache_line::words),
-      bytes_(sizeof(cache_line) * lines_each_ * ranks) {
+      ranks_(ranks),
+      bytes_(sizeof(cache_line) * ranks_ *
+             ((words_each + cache_line::words - 1) / cache_line::words)) {
   void* const mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED)

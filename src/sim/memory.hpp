@@ -15,8 +15,8 @@ struct cache_line {
 
   std::uint64_t holders;          ///< cores that have it, by their number modulo 64
   std::uint64_t busy_until : 54;  ///< nobody gets it, or its atomic unit, before that (5 hours)
-  std::uint64_t owner : 10;       ///< who wrote it last: a core, counted from 1; 0: a NIC, or nobody
-  rma::word cells[words];         // NOLINT(modernize-avoid-c-arrays): lies in mapped memory
+  std::uint64_t owner : 10;  ///< who wrote it last: a core, counted from 1; 0: a NIC, or nobody
+  rma::word cells[words];    // NOLINT(modernize-avoid-c-arrays): lies in mapped memory
 
   static constexpr std::uint32_t most_cores = (1u << 10) - 1;
   static constexpr time_ps most_time = (time_ps{1} << 54) - 1;
@@ -26,8 +26,9 @@ struct cache_line {
 };
 static_assert(sizeof(cache_line) == 80);
 
-/// The memory of all ranks in one mapping, of which the kernel gives a page when it is touched. So
-/// a million ranks take no more than what they use.
+/// The memory of all ranks in one mapping, of which the kernel gives a page when it is touched. The
+/// same line of all ranks lies together, since what one rank uses of its segment the others use as
+/// well: so a million ranks take no more than the lines that they touch.
 class memory {
  public:
   /// Throws std::system_error if there is not so much address space.
@@ -38,7 +39,8 @@ class memory {
 
   [[nodiscard]] std::uint32_t words_each() const { return words_each_; }
   [[nodiscard]] cache_line& line(rma::rank_t home, std::uint32_t index) const {
-    return lines_[static_cast<std::size_t>(home) * lines_each_ + index / cache_line::words];
+    return lines_[static_cast<std::size_t>(index / cache_line::words) * ranks_ +
+                  static_cast<std::size_t>(home)];
   }
   [[nodiscard]] rma::word& cell(rma::rank_t home, std::uint32_t index) const {
     return line(home, index).cells[index % cache_line::words];
@@ -46,7 +48,7 @@ class memory {
 
  private:
   std::uint32_t words_each_;
-  std::size_t lines_each_;
+  std::size_t ranks_;
   std::size_t bytes_;
   cache_line* lines_;
 };

@@ -40,7 +40,7 @@ void engine::post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index,
   check_cell(home, index);
   rank_state& r = state(me);
   r.now += profile_.nic.post;
-  reach(r, me);
+  nearly_reach(r, me);
   const std::uint32_t number = take_operation();
   operation& o = at(number);
   o.kind = kind;
@@ -106,8 +106,7 @@ void engine::arrive(std::uint32_t number, time_ps arrived) {
   const time_ps received = std::max(arrived, card.reception);
   card.reception = received + cost.receive_gap;
   time_ps effect = received + cost.memory;
-  if (o.kind != posted_kind::put && o.kind != posted_kind::get &&
-      o.kind != posted_kind::message) {
+  if (o.kind != posted_kind::put && o.kind != posted_kind::get && o.kind != posted_kind::message) {
     cache_line& line = memory_.line(o.home, o.index);
     time_ps& unit = first_free(card.atomics);
     const time_ps begun = std::max({effect, unit, time_ps{line.busy_until}});
@@ -211,7 +210,7 @@ void engine::flush(rank_t me, rank_t target) {
 void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   rank_state& r = state(me);
   r.now += about(profile_.messages.send);
-  reach(r, me);
+  nearly_reach(r, me);
   const std::uint32_t number = take_operation();
   operation& o = at(number);
   o.kind = posted_kind::message;
@@ -230,8 +229,7 @@ void engine::deliver(std::uint32_t number, time_ps now) {
   o.next = none;
   (r.first_mail == none ? r.first_mail : at(r.last_mail).next) = number;
   r.last_mail = number;
-  const bool wakes =
-      r.for_what == waiting::message || (r.for_what == waiting::cell && r.serves);
+  const bool wakes = r.for_what == waiting::message || (r.for_what == waiting::cell && r.serves);
   if (!wakes) return;
   if (r.for_what == waiting::cell) stop_waiting(to);
   r.for_what = waiting::nothing;

@@ -13,7 +13,9 @@ constexpr std::uint64_t holder_bit(std::uint32_t core) { return std::uint64_t{1}
 /// Between two cores of a mesh that is as square as may be.
 std::uint32_t mesh_hops(std::uint32_t cores, std::uint32_t a, std::uint32_t b) {
   const auto side = static_cast<std::uint32_t>(std::ceil(std::sqrt(cores)));
-  const auto apart = [](std::uint32_t x, std::uint32_t y) { return std::max(x, y) - std::min(x, y); };
+  const auto apart = [](std::uint32_t x, std::uint32_t y) {
+    return std::max(x, y) - std::min(x, y);
+  };
   return apart(a % side, b % side) + apart(a / side, b / side);
 }
 

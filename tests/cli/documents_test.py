@@ -14,7 +14,7 @@ OPTIONS = {
               "--machine", "--machine-set", "--threads",
               "--waiting", "--no-pin", "--trace", "--json", "--html"],
     "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers", "--rounds",
-              "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
+              "--starvation", "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],
     "reproduce": ["PAPER", "--quick", "--list", "--jobs", "--json", "--html"],
     "locks": ["--json"],

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -286,6 +288,36 @@ TEST_F(fiber_test, the_smallest_stack_holds_a_throw) {
   one.reset([] { fiber::suspend(); });
   one.resume();
   one.unwind();
+}
+
+// What a function that has returned left below the live stack, seen from where it is resumed.
+[[gnu::noinline]] void leave_something_behind(int depth) {
+  volatile std::uint64_t marks[64];
+  for (volatile std::uint64_t& mark : marks) mark = 0x1234'5678'9abc'def0U;
+  if (depth > 0) leave_something_behind(depth - 1);
+}
+
+TEST_F(fiber_test, what_is_free_of_a_stack_can_be_wiped) {
+  if (active != sanitizer::none) GTEST_SKIP() << "a sanitizer keeps its own books of a stack";
+  stack memory = pool.take();
+  const std::byte* const base = memory.base();
+  bool ended = false;
+  fiber one(std::move(memory), [&] {
+    leave_something_behind(8);
+    fiber::suspend();
+    ended = true;
+  });
+  one.resume();
+  const std::byte* const live = one.live_stack().data();
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  EXPECT_FALSE(std::all_of(base, live, is_zero));
+  const std::vector<std::byte> before(one.live_stack().begin(), one.live_stack().end());
+  one.wipe_free();
+  EXPECT_TRUE(std::all_of(base, live, is_zero));
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), one.live_stack().begin()));
+  EXPECT_LT(one.live_stack().size(), one.image().size());
+  EXPECT_FALSE(one.resume());
+  EXPECT_TRUE(ended);
 }
 
 }  // namespace

@@ -48,12 +48,13 @@ TEST(alock_counts, failed_attempts) {
       // In the holder's cohort it fails at the tail, in the other one at the look.
       if (me.rank() == 1)
         costs(me, "a local failed attempt",
-              holder == 0 ? operation_counts{.rmw = 1} : operation_counts{.load = 2, .rmw = 2},
+              holder == 0 ? operation_counts{.rmw = 1}
+                          : operation_counts{.load = 2, .store = 1, .rmw = 2},
               try_it);
       if (me.rank() == 3)
         costs(me, "a remote failed attempt",
               holder == 2 ? operation_counts{.cas = 1, .flush = 1}
-                          : operation_counts{.get = 1, .cas = 2, .flush = 3, .load = 1},
+                          : operation_counts{.put = 1, .get = 1, .cas = 2, .flush = 4, .load = 1},
               try_it);
       all.arrive_and_wait();
       if (me.rank() == holder) l.lock.unlock();

@@ -49,6 +49,8 @@ void set_one(check::request& asked, const std::string& key, const std::string& v
     set_rounds(asked, value);
   else if (key == "levels")
     asked.levels = value;
+  else if (key == "starvation")
+    asked.starvation = check::watched_named(value);
   else if (key == "off")
     set_off(asked, value);
   else
@@ -79,7 +81,7 @@ const std::vector<mutant>& all_mutants() {
           mutants_of_dq(), mutants_of_dq_fair(), mutants_of_dlm_server(), mutants_of_fompi_rw(),
           mutants_of_rma_rw(), mutants_of_mcs_rw_rp(), mutants_of_mcs_rw_wp(),
           mutants_of_mcs_rw_fair(), mutants_of_msg(), mutants_of_msg_deferred(),
-          handmade_mutants()})
+          mutants_of_rooms_window(), handmade_mutants()})
       made.insert(made.end(), part.begin(), part.end());
     return made;
   }();

@@ -2,11 +2,13 @@
 // few lines replaced, as a table says. What is tested is therefore what is shipped, but for those
 // lines; and when a source changes so that they are not found any more, the mutant's test says so.
 //
-// Usage: make_mutants INCLUDE_DIR TABLE OUTPUT
+// Usage: make_mutants PROJECT_DIR TABLE OUTPUT
 //
 // A table is lines of text; leading blanks do not matter, # begins a comment.
-//   lock CLASS FILE...     the lock's class in lockflight::lock and the files of
-//                          include/lockflight/lock that it is made of, in the order of inclusion
+//   lock CLASS FILE...     the lock's class in lockflight::lock and the files that it is made of,
+//   in
+//                          the order of inclusion: of include/lockflight/lock, or with their folder
+//                          in tests
 //   mutant NAME            begins a mutant
 //   why TEXT               what goes wrong
 //   base NAME              the mutant that is changed further, and must pass where this one fails;
@@ -164,9 +166,11 @@ void add_line(table& into, std::string& file, const std::string& text) {
 
 class writer {
  public:
-  writer(const std::string& include_dir, table from) : from_(std::move(from)) {
+  writer(const std::string& project_dir, table from) : from_(std::move(from)) {
     for (const std::string& file : from_.files) {
-      sources_.push_back(read_lines(include_dir + "/lockflight/lock/" + file));
+      const bool of_tests = file.find('/') != std::string::npos;
+      sources_.push_back(
+          read_lines(project_dir + (of_tests ? "/tests/" : "/include/lockflight/lock/") + file));
       for (const std::string& line : sources_.back())
         if (line.starts_with("#include") && !is_own(line)) includes_.insert(line);
     }
@@ -228,7 +232,7 @@ class writer {
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 4) throw std::runtime_error("usage: make_mutants INCLUDE_DIR TABLE OUTPUT");
+    if (argc != 4) throw std::runtime_error("usage: make_mutants PROJECT_DIR TABLE OUTPUT");
     std::ofstream out(argv[3]);
     writer(argv[1], read_table(argv[2])).write(out);
     if (!out.flush()) throw std::runtime_error(std::string("cannot write ") + argv[3]);

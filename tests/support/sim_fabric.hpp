@@ -1,48 +1,12 @@
-// The simulator as a fabric of the suites: a machine made up for them, whose costs are round
-// numbers.
+// The simulator as a fabric of the suites.
 #pragma once
 
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/strict.hpp"
 #include "sim/run.hpp"
+#include "support/made_up_machine.hpp"
 
 namespace lockflight::test {
-
-/// Every cost is another, so that a test can tell which were paid.
-inline sim::machine_profile made_up_machine() {
-  return {.name = "made-up",
-          .what = "for tests",
-          .cores = 64,
-          .sockets = 2,
-          .nodes = 1024,
-          .cpu = {.hit = 1'000,
-                  .rmw = 10'000,
-                  .socket_transfer = 40'000,
-                  .node_transfer = 90'000,
-                  .dma_transfer = 70'000,
-                  .mesh_hop = 0},
-          .nic = {.post = 100'000,
-                  .complete = 30'000,
-                  .gap = 20'000,
-                  .receive_gap = 25'000,
-                  .memory = 200'000,
-                  .atomic = 50'000,
-                  .atomic_cell = 60'000,
-                  .atomic_engines = 1,
-                  .injection_engines = 1,
-                  .loopback = 500'000,
-                  .loopback_slots = 0,
-                  .loopback_congested = 0,
-                  .connections = 0,
-                  .connection_miss = 0},
-          .network = {.wiring = sim::shape::flat,
-                      .dimensions = {},
-                      .latency = 700'000,
-                      .hop = 110'000,
-                      .byte_ps = 0},
-          .messages = {.send = 300'000, .receive = 400'000},
-          .jitter = 0};
-}
 
 /// Ways that are longer or shorter by chance, so that operations overtake each other.
 struct sim_fabric {

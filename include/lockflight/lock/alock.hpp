@@ -114,7 +114,8 @@ class alock {
   }
 
   /// Takes the lock if both cohorts' tails are null. On the home's node 1 CPU compare-swap and 1
-  /// load; from elsewhere 1 compare-swap and 1 get; to withdraw, what unlock costs.
+  /// load; from elsewhere 1 compare-swap and 1 get; to withdraw, 1 store or put and what unlock
+  /// costs.
   [[nodiscard]] bool try_lock() {
     line_ = me_.take_line();
     if (compare_swap_tail(rma::null_ref, rma::to_word(line_.first)) != rma::null_ref) {
@@ -123,6 +124,8 @@ class alock {
     }
     budget_ = whole_budget_;
     if (other_tail() == rma::null_ref) return true;
+    // Who keeps trying must not look like a rival that is in, each time that the other head looks.
+    give_way();
     budget_ = 1;  // the lock is not ours: whoever came behind us must compete for it
     unlock();
     return false;
@@ -161,13 +164,17 @@ class alock {
     // Whoever sees the other tail null, its own being set, has the lock: the other cohort's head
     // looks later than it sets its tail, finds ours, and becomes the victim.
     if (other_tail() == rma::null_ref) return;
-    if (local_) {
-      port_.store(cells_.victim, local_cohort);
-      port_.fence();  // the looks below come after it (C13)
-    } else {
-      rma::put_now(port_, cells_.victim, remote_cohort);  // flushed: the looks come after it
-    }
+    give_way();
+    if (local_) port_.fence();  // the looks below come after it (C13)
     for (rma::backoff b = look_schedule(); !my_turn();) port_.pause(b.next());
+  }
+
+  /// Our cohort becomes the victim.
+  void give_way() {
+    if (local_)
+      port_.store(cells_.victim, local_cohort);
+    else
+      rma::put_now(port_, cells_.victim, remote_cohort);  // flushed: looks come after it
   }
 
   /// The other cohort is gone or lets us go first. Each alone is reason enough, so it does not

@@ -7,20 +7,22 @@
 // readers, interested writers and the active writer in one cell.
 //
 // What differs from the text:
-//   - a reader first counts itself as active, and enters if no writer is interested: one operation
-//     (the paper queues every reader); else it withdraws and joins the group that waits;
-//   - a group of waiting readers is let in by one compare-and-swap of the state, by its first
-//     reader or by the writer that leaves, whoever finds no writer interested (the paper's flags
-//     are set apart, and the window between them is closed by looking twice);
-//   - an interested writer becomes active by compare-and-swap, by whoever finds no reader active.
+//   - a reader first counts itself as active, and enters if no writer is interested and no reader
+//     waits: one operation (the paper queues every reader); else it withdraws and joins the group
+//     that waits;
+//   - a group of waiting readers is let in by one compare-and-swap of the state, by whoever changed
+//     the state last and left no writer in it: its first reader, the writer that leaves, or a
+//     reader that came between (the paper's flags are set apart, and the window between them is
+//     closed by looking twice);
+//   - an interested writer becomes active by compare-and-swap, in the same way, when no reader is.
 //
 // Order: writers first come, first served; readers enter when no writer is interested.
 // Fairness: none for readers, which writers overtake for ever; a writer waits for the readers that
-// are in, and for the writers before it.
+// are in, and for the writers before it. Nobody waits to leave.
 // Network operations, uncontended: shared 1 fetch-add + 1 fetch-add; exclusive 1 swap + 1
 // compare-swap, then 1 fetch-add + 1 compare-swap. Handoff between writers 1 put. A reader behind a
-// writer: 2 fetch-adds and 1 swap (the first of a group 1 fetch-add more), and 1 add and 1 put to
-// let the reader in that came before it. Waiting is local.
+// writer: 2 fetch-adds and 1 swap (the first of a group 1 fetch-add more), and 1 fetch-add and 1
+// put to let the reader in that came before it. Waiting is local.
 #pragma once
 
 #include <array>
@@ -75,28 +77,28 @@ class mcs_rw_wp {
     port_.store(line[blocked], 1);  // visible before the swap publishes the line (C12)
     const rma::word before_us = rma::swap_now(port_, cells_.reader_head, rma::to_word(line.first));
     if (before_us == rma::null_ref)  // the first of a group: it makes the group known
-      let_readers_in(rma::fetch_add_now(port_, cells_.state, readers_interested) +
-                     readers_interested);
+      settle(rma::fetch_add_now(port_, cells_.state, readers_interested) + readers_interested);
     port_.await(line[blocked], rma::equals(0));
     if (before_us != rma::null_ref) {
       // We are active, so no writer can become so before the next reader is counted too.
-      add_now(reader);
+      settle(rma::fetch_add_now(port_, cells_.state, reader) + reader);
       wake(before_us);
     }
     me_.give_back(line);  // whoever woke us was the only one who knew it
   }
 
-  /// Enters unless a writer is in or interested. 1 fetch-add; 1 more to withdraw.
+  /// Enters unless a writer is in or interested, or a group of readers waits. 1 fetch-add; 1 more
+  /// to withdraw.
   [[nodiscard]] bool try_lock_shared() {
-    if ((rma::fetch_add_now(port_, cells_.state, reader) & any_writer) == 0) return true;
+    // Past a group nobody goes: readers that come and go could change the state for ever under
+    // those who let the group in.
+    constexpr rma::word anybody_ahead = any_writer | readers_interested;
+    if ((rma::fetch_add_now(port_, cells_.state, reader) & anybody_ahead) == 0) return true;
     unlock_shared();
     return false;
   }
 
-  void unlock_shared() {
-    if (writer_becomes_active(rma::fetch_add_now(port_, cells_.state, 0 - reader) - reader))
-      wake_head();
-  }
+  void unlock_shared() { settle(rma::fetch_add_now(port_, cells_.state, 0 - reader) - reader); }
 
   // ---- writers ----
 
@@ -138,8 +140,8 @@ class mcs_rw_wp {
       me_.give_back(line_);
       return;
     }
-    // Completed before we leave the queue: whoever comes next there must not find our flag.
-    let_readers_in(rma::fetch_add_now(port_, cells_.state, 0 - writer_active) - writer_active);
+    // Completed before we leave the queue, so that whoever comes next there does not find our flag.
+    settle(rma::fetch_add_now(port_, cells_.state, 0 - writer_active) - writer_active);
     leave_queue(succ);
   }
 
@@ -160,29 +162,32 @@ class mcs_rw_wp {
     return rma::compare_swap_now(port_, cells_.state, 0, writer_active) == 0;
   }
 
-  /// `state` is what was seen last. True for whoever turns the interested writer into the active
-  /// one; it must let that one go on. Not while a reader is active: the last one will do it.
+  // What the state asks for, whoever made it so does it: it makes the interested writer active, or
+  // lets the readers in. It tries once. If the state has changed since, then whoever changed it
+  // comes here after us, so that nobody tries for ever, least of all somebody that leaves.
+
+  void settle(rma::word state) {
+    if (writer_becomes_active(state))
+      wake_head();
+    else
+      let_readers_in(state);
+  }
+
+  /// True for whoever turns the interested writer into the active one; it must let that one go on.
+  /// Not while a reader is active: the last one will do it.
   [[nodiscard]] bool writer_becomes_active(rma::word state) {
-    while ((state & ~readers_interested) == writer_interested) {
-      const rma::word seen = rma::compare_swap_now(port_, cells_.state, state,
-                                                   state - writer_interested + writer_active);
-      if (seen == state) return true;
-      state = seen;
-      port_.pause(0);
-    }
-    return false;
+    return (state & ~readers_interested) == writer_interested &&
+           rma::compare_swap_now(port_, cells_.state, state,
+                                 state - writer_interested + writer_active) == state;
   }
 
   /// Counts the first reader of the group as active and wakes it; those behind it wake each other.
   /// Not while a writer is in or interested: the last one will do it.
   void let_readers_in(rma::word state) {
-    while ((state & any_writer) == 0 && (state & readers_interested) != 0) {
-      const rma::word seen =
-          rma::compare_swap_now(port_, cells_.state, state, state - readers_interested + reader);
-      if (seen == state) return wake(rma::swap_now(port_, cells_.reader_head, rma::null_ref));
-      state = seen;
-      port_.pause(0);
-    }
+    if ((state & any_writer) != 0 || (state & readers_interested) == 0) return;
+    const rma::word seen =
+        rma::compare_swap_now(port_, cells_.state, state, state - readers_interested + reader);
+    if (seen == state) wake(rma::swap_now(port_, cells_.reader_head, rma::null_ref));
   }
 
   /// Makes the head of the writers' queue known to the readers. True if we made a writer active:
@@ -212,11 +217,6 @@ class mcs_rw_wp {
     if (head_may_enter(succ)) wake_head();
   }
 
-  // Flushed, else others would see it only when we happen to flush something else.
-  void add_now(rma::word value) {
-    port_.add(cells_.state, value);
-    port_.flush(cells_.state.home);
-  }
   /// For whoever made the writer active: no other one becomes the head meanwhile.
   void wake_head() { wake(rma::get_now(port_, cells_.writer_head)); }
   // Flushed, else it may wait for as long as we flush nothing else.

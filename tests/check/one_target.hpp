@@ -1,0 +1,58 @@
+// The locks of a window with one target, as one lock: writers lock the target exclusively; readers,
+// by their rank, share the target (even) or lock all (odd).
+#pragma once
+
+#include "lockflight/lock/about.hpp"
+#include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/window_locks.hpp"
+
+namespace lockflight::lock {
+
+template <template <class> class Target, rma::port Port>
+class one_target {
+  using target_lock = Target<Port>;
+
+ public:
+  static constexpr facts about{.name = "window",
+                               .what = kind::rw,
+                               .source = "tests/check/one_target.hpp",
+                               .bytes_home = 0,
+                               .bytes_per_node = 0,
+                               .bytes_per_participant = 0};
+  using parameters = typename target_lock::parameters;
+
+  struct cells {
+    typename rooms<Port>::cells window;
+    typename target_lock::cells target;
+
+    static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
+                       rma::rank_t home) {
+      return {rooms<Port>::cells::place(in, machine, 0),
+              target_lock::cells::place(in, machine, set, home)};
+    }
+  };
+
+  one_target(rma::participant<Port>& me, const cells& where, const parameters& set)
+      : door_(me, where.window),
+        one_(me, door_, where.target, set),
+        locks_all_(me.rank() % 2 == 1) {}
+
+  void lock() { one_.lock(); }
+  void unlock() { one_.unlock(); }
+  void lock_shared() { locks_all_ ? door_.lock_all() : one_.lock_shared(); }
+  void unlock_shared() { locks_all_ ? door_.unlock_all() : one_.unlock_shared(); }
+
+ private:
+  window_door<Port> door_;
+  window_lock<Target, Port> one_;
+  bool locks_all_;
+};
+
+/// With a mutex on the target.
+template <rma::port Port>
+class rooms_window : public one_target<d_mcs, Port> {
+ public:
+  using one_target<d_mcs, Port>::one_target;
+};
+
+}  // namespace lockflight::lock

@@ -1,0 +1,158 @@
+// Machine files: what is read, and what is refused with the file, the line and the key.
+#include "sim/machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+namespace lockflight::sim {
+namespace {
+
+const std::string good = R"(name = "small"
+what = "a machine"
+jitter = 0.1
+[node]
+cores = 8
+cores_source = "a book"
+sockets = 2
+nodes = 12
+[cpu]
+hit_ns = 1.5
+rmw_ns = 6
+socket_transfer_ns = 30
+node_transfer_ns = 90
+dma_transfer_ns = 80
+mesh_hop_ns = 0
+[nic]
+post_ns = 100
+complete_ns = 50
+gap_ns = 20
+receive_gap_ns = 25
+memory_ns = 200
+atomic_ns = 60
+atomic_cell_ns = 70
+atomic_engines = 2
+injection_engines = 3
+loopback_ns = 500
+loopback_slots = 16
+loopback_congested_ns = 9
+connections = 400
+connection_miss_ns = 700
+[network]
+shape = "torus"
+dimensions = [3, 4]
+latency_ns = 700
+hop_ns = 0.123456
+byte_ns = 0.1
+[messages]
+send_ns = 300
+receive_ns = 400
+)";
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = good;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string complaint(const std::string& text) {
+  try {
+    static_cast<void>(parse_machine(text, "m.toml"));
+  } catch (const bad_machine& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+TEST(machine, is_read) {
+  const machine_profile m = parse_machine(good, "m.toml");
+  EXPECT_EQ(m.name, "small");
+  EXPECT_EQ(m.what, "a machine");
+  EXPECT_EQ(m.jitter, 0.1);
+  EXPECT_EQ(m.ranks(), 96);
+  EXPECT_EQ(m.sockets, 2);
+  EXPECT_EQ(m.cpu.hit, 1'500);
+  EXPECT_EQ(m.nic.atomic_engines, 2);
+  EXPECT_EQ(m.nic.connection_miss, 700'000);
+  EXPECT_EQ(m.network.wiring, shape::torus);
+  EXPECT_EQ(m.network.dimensions, (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_EQ(m.network.hop, 123);  // picoseconds
+  EXPECT_EQ(m.network.byte_ps, 100);
+  EXPECT_EQ(m.messages.receive, 400'000);
+}
+
+TEST(machine, refusals_name_the_line_the_key_and_what_is_accepted) {
+  const struct {
+    std::string from, to, says;
+  } cases[] = {
+      {"sockets = 2", "sockets = 2\nspeed = 3", "m.toml:8: unknown key 'node.speed'"},
+      {"hit_ns = 1.5", "hit_ns = -1", "m.toml:10: cpu.hit_ns '-1' (accepted: 0.001 to"},
+      {"hit_ns = 1.5", "hit_ns = \"fast\"", "m.toml:10: cpu.hit_ns 'fast' (accepted: 0.001"},
+      {"hit_ns = 1.5", "hit_ns = nan", "m.toml:10: cpu.hit_ns 'nan' (accepted: 0.001"},
+      {"gap_ns = 20\n", "", "nic.gap_ns is missing"},
+      {"[messages]", "[mail]", "[messages] is missing"},
+      {"sockets = 2", "sockets = 3", "m.toml:7: node.sockets '3' (accepted: a divisor of the 8"},
+      {"nodes = 12", "nodes = 0", "m.toml:8: node.nodes '0' (accepted: a whole number, 1 to"},
+      {"nodes = 12", "nodes = 1.5", "m.toml:8: node.nodes '1.5' (accepted: a whole number"},
+      {"nodes = 12", "nodes = 13", "network.dimensions have room for 12 nodes (accepted: at least"},
+      {"\"torus\"", "\"ring\"", "m.toml:32: network.shape 'ring' (accepted: flat, torus, mesh"},
+      {"\"torus\"", "\"dragonfly\"", "network.dimensions (accepted: groups, routers"},
+      {"[3, 4]", "[]", "network.dimensions (accepted: an array of whole numbers)"},
+      {"[3, 4]", "[3, -4]", "network.dimensions '-4' (accepted: a whole number"},
+      {"jitter = 0.1", "jitter = 0.7", "m.toml:3: jitter '0.7' (accepted: 0 to 0.5)"},
+      {"[node]", "[node", "m.toml:4: "},
+      {"[node]", "node = 4\n[nodes]", "node (accepted: a table)"},
+      {"cores_source = \"a book\"", "cores_source = 4", "unknown key 'node.cores_source'"},
+  };
+  for (const auto& each : cases)
+    EXPECT_NE(complaint(with(each.from, each.to)).find(each.says), std::string::npos)
+        << complaint(with(each.from, each.to)) << "\nexpected: " << each.says;
+}
+
+TEST(machine, a_file_that_is_not_there_is_an_error_of_the_system) {
+  EXPECT_THROW(static_cast<void>(read_machine("/nowhere/m.toml")), std::system_error);
+}
+
+// Whatever is in the file, it is read or refused.
+TEST(machine, nothing_else_comes_out_of_broken_files) {
+  std::minstd_rand random(1);
+  int refused = 0;
+  for (int i = 0; i < 3'000; ++i) {
+    std::string text = good;
+    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          text.erase(at, random() % 8);
+          break;
+        default:
+          text.insert(at, text.substr(random() % text.size(), random() % 12));
+      }
+    }
+    refused += complaint(text) != "none" ? 1 : 0;
+  }
+  EXPECT_GT(refused, 1'000);
+}
+
+// The machines that come with the tree.
+TEST(machine, all_of_the_tree_are_good) {
+  const char* const root = std::getenv("LOCKFLIGHT_SOURCE_DIR");
+  ASSERT_NE(root, nullptr);
+  int read = 0;
+  for (const auto& file : std::filesystem::directory_iterator(std::string(root) + "/machines")) {
+    if (file.path().extension() != ".toml") continue;
+    const machine_profile m = read_machine(file.path().string());
+    EXPECT_EQ(m.name, file.path().stem().string());
+    ++read;
+  }
+  EXPECT_GE(read, 8);
+}
+
+}  // namespace
+}  // namespace lockflight::sim
