@@ -113,6 +113,19 @@ std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, st
 
 }  // namespace
 
+nlohmann::json run_simulated(const request& what, const std::function<void()>& watch) {
+  const std::vector<job> jobs = jobs_of(what);
+  if (jobs.size() != 1 || jobs.front().plan.profile == nullptr)
+    throw bad_request(
+        fmt::format("{} runs on {} (accepted: one on sim)", jobs.size(), what.fabric));
+  const job& now = jobs.front();
+  const run_results results(now.plan);
+  sim_entry_of(now.lock->row.about.name)->run(now.plan, results, [&] {
+    if (watch) watch();
+  });
+  return to_json(now, what.fabric, results, sim_clock::base);
+}
+
 nlohmann::json run(const request& what, const progress_callback& watch) {
   const std::vector<job> jobs = jobs_of(what);
   launch* const launched = launch_of(what.fabric);

@@ -13,6 +13,10 @@
 
 #include "lockflight/lock/about.hpp"
 
+namespace lockflight::sim {
+struct machine_profile;
+}
+
 namespace lockflight::bench {
 
 /// A request that cannot be carried out as asked. `what()` is one line: the argument, its value and
@@ -29,7 +33,8 @@ struct request {
   std::vector<std::string> locks;  ///< names of the lock table or "all"; with dht "fompi-a"
   std::string workload = "ecsb";
   std::string fabric = "shm";
-  std::string profile;  ///< sim: the machine file
+  std::string profile;  ///< sim: the machine file, or the name of one that is part of the program
+  std::map<std::string, double> machine_set;  ///< sim: numbers of it to replace, by "table.key"
   std::vector<int> procs{2};
   std::string levels;      ///< "AxB[xC]", or empty: what hwloc finds
   int node_level = 0;      ///< which level's elements are nodes; 0: the smallest
@@ -50,6 +55,7 @@ struct request {
   std::optional<double> hold_us;            ///< contention: how long a lock is held
   bool server_busy = false;                 ///< contention: rank 0 computes meanwhile
   std::optional<std::uint64_t> bytes;       ///< dht-writer: written each time
+  std::optional<std::string> operation;     ///< primitive: one of operations(); none: all of them
   bool threads = false;
   bool pin = true;
   std::string waiting = "auto";
@@ -72,6 +78,12 @@ void validate(const request& what);
 /// Carries out the comparison and returns {"lockflight", "host", "runs"}. Throws bad_request,
 /// shm::rank_failed or std::system_error.
 [[nodiscard]] nlohmann::json run(const request& what, const progress_callback& watch = nullptr);
+
+/// Carries out the one run of a request on a simulated machine and returns it as one of "runs"
+/// above. `watch` is called a few times a second; what it throws ends the run. Several threads may
+/// do so at once. Throws bad_request if it is more than one run, or not simulated.
+[[nodiscard]] nlohmann::json run_simulated(const request& what,
+                                           const std::function<void()>& watch = nullptr);
 
 /// One tunable number of a lock, as the program shows it.
 struct parameter_row {
@@ -96,6 +108,9 @@ struct workload_row {
   std::string what;
 };
 [[nodiscard]] const std::vector<workload_row>& workloads();
+
+/// What workload primitive can do.
+[[nodiscard]] const std::vector<std::string>& operations();
 
 /// What `request::sweep` may name beside the parameters of locks: options of the program, without
 /// the dashes.

@@ -52,8 +52,18 @@ const std::vector<workload_row>& workloads() {
        "--locks of rank 0, client c takes lock c mod L again and again; rank 0 takes none"},
       {"dht-writer",
        "rank 0 writes --bytes and releases, while all others wait to read them; this is timed"},
+      {"primitive",
+       "no lock: rank 0 does --operation to a rank of another node; of messages half the way there "
+       "and back"},
   };
   return rows;
+}
+
+// In the order of `enum class operation`.
+const std::vector<std::string>& operations() {
+  static const std::vector<std::string> names{"get",  "put",          "add",    "fetch-add",
+                                              "swap", "compare-swap", "message"};
+  return names;
 }
 
 const std::vector<setting_row>& sweepable_settings() {

@@ -30,6 +30,9 @@ class tick_clock {
   /// How often a rank in a loop of operations looks up.
   static constexpr double look_up_seconds = 0.05;
 
+  /// Enough for so many ranks to stand in a queue that they are about to join.
+  [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int /*ranks*/) { return 50'000; }
+
   /// Of this machine, calibrated against CLOCK_MONOTONIC at the first call (10 ms).
   [[nodiscard]] static const tick_clock& calibrated();
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "bench/measured_lock.hpp"
@@ -18,10 +19,18 @@
 
 namespace lockflight::bench {
 
-/// Where a plan's locks live.
+/// Where a plan's locks live. Those of a table are spread over the nodes first, so that a few locks
+/// on many ranks are not all on the first nodes; on each node over its ranks.
 [[nodiscard]] inline rma::rank_t home_in(const run_plan& plan, std::uint32_t lock) {
   if (plan.what == workload::contention) return 0;
-  return static_cast<rma::rank_t>(lock % static_cast<std::uint32_t>(plan.machine.ranks()));
+  const rma::topology& machine = plan.machine;
+  const auto ranks = static_cast<std::uint32_t>(machine.ranks());
+  if (plan.what == workload::mix) return static_cast<rma::rank_t>(lock % ranks);
+  const auto nodes = static_cast<std::uint32_t>(machine.nodes());
+  const auto leader = machine.leader(machine.node_level(), static_cast<int>(lock % nodes));
+  const auto other = leader + static_cast<rma::rank_t>(lock / nodes % (ranks / nodes));
+  // Where nodes differ in size, or their ranks are not next to each other.
+  return other < machine.ranks() && machine.same_node(leader, other) ? other : leader;
 }
 
 template <template <class> class Lock, rma::port Port, class Clock>
@@ -45,8 +54,9 @@ class table_run {
         local_below_(chance(plan.locality)) {
     for (std::uint32_t i = 0; i < plan.locks; ++i) {
       const rma::rank_t home = home_in(plan, i);
-      locks_.emplace_back(check_, results.seen(i), me,
-                          Lock<Port>::cells::place(me.cells(), me.machine(), set, home), set);
+      auto where = Lock<Port>::cells::place(me.cells(), me.machine(), set, home);
+      if (plan.what == workload::mix) share_what_windows_share(where);
+      locks_.emplace_back(check_, results.seen(i), me, where, set);
       (me.machine().same_node(home, me.rank()) ? local_ : remote_).push_back(i);
     }
   }
@@ -59,9 +69,21 @@ class table_run {
       compute();
     phases_.done();
     barrier_.arrive_and_wait();
+    if (!roles_.is_active(port_.rank())) mine_.served = counter_of(port_).counts().messages;
   }
 
  private:
+  using lock_cells = typename Lock<Port>::cells;
+
+  // The locks of mix are those of one MPI window, and GBH has one global counter for all of them,
+  // the first lock's.
+  void share_what_windows_share(lock_cells& where) {
+    if constexpr (requires { where.global; }) {
+      if (!first_) first_ = where;
+      where.global = first_->global;
+    }
+  }
+
   struct choice {
     std::uint32_t lock;
     bool local;
@@ -134,6 +156,7 @@ class table_run {
   rma::barrier<Port> barrier_;
   phases<Port, Clock> phases_;
   checker<Port> check_;
+  std::optional<lock_cells> first_;
   std::deque<measured_lock<Lock<Port>, Port>> locks_;
   std::vector<std::uint32_t> local_;   // locks that live on this rank's node
   std::vector<std::uint32_t> remote_;  // the others

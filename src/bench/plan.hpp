@@ -27,7 +27,11 @@ enum class workload : std::uint8_t {
   cascade,
   contention,
   dht_writer,
+  primitive,
 };
+
+/// What workload primitive does again and again.
+enum class operation : std::uint8_t { get, put, add, fetch_add, swap, compare_swap, message };
 
 /// Whether each operation chooses among several locks.
 constexpr bool has_many_locks(workload w) {
@@ -37,6 +41,9 @@ constexpr bool has_many_locks(workload w) {
 constexpr bool goes_in_rounds(workload w) {
   return w == workload::cascade || w == workload::dht_writer;
 }
+
+/// Whether only rank 0's operations are measured.
+constexpr bool measures_rank_0(workload w) { return goes_in_rounds(w) || w == workload::primitive; }
 
 struct run_plan {
   workload what = workload::ecsb;
@@ -56,17 +63,18 @@ struct run_plan {
   double hold_us = 0;        ///< contention: how long a lock is held
   bool server_busy = false;  ///< contention: rank 0 computes meanwhile
   std::uint32_t bytes = 0;   ///< dht-writer: written each time
+  operation does = operation::get;                                ///< primitive
   std::shared_ptr<const sim::machine_profile> profile = nullptr;  ///< on a simulated machine
 };
 
 /// Which ranks issue operations that are measured, and in which roles. With dht and contention and
-/// several ranks, rank 0 only owns what the others access, as in the papers; in rounds only rank 0
-/// is measured.
+/// several ranks, rank 0 only owns what the others access, as in the papers; in rounds, and of
+/// primitives, only rank 0 is measured.
 class roles {
  public:
   explicit roles(const run_plan& plan)
       : first_(owner_only(plan) ? 1 : 0),
-        active_(goes_in_rounds(plan.what) ? 1 : plan.machine.ranks() - first_),
+        active_(measures_rank_0(plan.what) ? 1 : plan.machine.ranks() - first_),
         by_(plan.by),
         fraction_(plan.writers),
         writers_(std::lround(plan.writers * active_)) {}

@@ -58,13 +58,18 @@ void check_fabric(const request& what) {
       throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
   }
   if (!simulated(what)) {
+    if (!what.machine_set.empty())
+      throw refuse("--machine-set", what.machine_set.begin()->first,
+                   fmt::format("with --fabric sim only, not with {}", what.fabric));
     if (!what.profile.empty())
       throw refuse("--machine", what.profile,
                    fmt::format("with --fabric sim only, not with {}", what.fabric));
     return;
   }
   if (what.profile.empty())
-    throw refuse("--machine", "", "a machine file, since --fabric sim needs one");
+    throw refuse("--machine", "",
+                 fmt::format("a machine file, since --fabric sim needs one, or {}",
+                             fmt::join(sim::names_of_machines(), ", ")));
   if (what.threads) throw refuse("--threads", "", "on shm; simulated ranks are neither");
   if (!what.trace.empty()) throw refuse("--trace", what.trace, "on shm and mpi");
 }
@@ -72,12 +77,10 @@ void check_fabric(const request& what) {
 std::shared_ptr<const sim::machine_profile> profile_of(const request& what) {
   if (!simulated(what)) return nullptr;
   try {
-    return std::make_shared<const sim::machine_profile>(sim::read_machine(what.profile));
+    return std::make_shared<const sim::machine_profile>(
+        sim::find_machine(what.profile, what.machine_set));
   } catch (const sim::bad_machine& e) {
     throw bad_request(fmt::format("--machine {}", e.what()));
-  } catch (const std::system_error& e) {
-    throw refuse("--machine", what.profile,
-                 fmt::format("a machine file that can be read: {}", e.code().message()));
   }
 }
 
@@ -118,6 +121,13 @@ bool can_defer(workload w) {
 
 std::vector<const lock_entry*> chosen_locks(const request& what, workload load) {
   if (what.locks.empty()) throw refuse("--lock", "", "at least one lock");
+  if (load == workload::primitive) {
+    if (what.locks != std::vector<std::string>{"all"})
+      throw refuse("--lock", what.locks.front(),
+                   "with another --workload than primitive, which takes no lock");
+    return {&*std::find_if(entries().begin(), entries().end(),
+                           [](const lock_entry& e) { return !e.excludes; })};
+  }
   std::vector<std::string> known;
   for (const lock_entry& e : entries())
     if (e.excludes || load == workload::dht) known.emplace_back(e.row.about.name);
@@ -225,6 +235,11 @@ void check_extras(const request& what, workload load) {
   only(what.server_busy, "--server-busy", "", load == workload::contention, "contention");
   only(what.bytes.has_value(), "--bytes", std::to_string(what.bytes.value_or(0)),
        load == workload::dht_writer, "dht-writer");
+  only(what.operation.has_value(), "--operation", what.operation.value_or(""),
+       load == workload::primitive, "primitive");
+  if (const auto& known = operations();
+      what.operation && std::find(known.begin(), known.end(), *what.operation) == known.end())
+    throw unknown("--operation", *what.operation, known);
   if (what.table_size && (*what.table_size < 1 || *what.table_size > most_locks))
     throw refuse("--locks", std::to_string(*what.table_size), fmt::format("1 to {}", most_locks));
   if (what.locality && !(*what.locality >= 0 && *what.locality <= 1))
@@ -239,7 +254,8 @@ void check_extras(const request& what, workload load) {
       throw refuse(
           "--locality", fmt::format("{}", *what.locality),
           fmt::format("1: the machine with {} ranks is one node; --levels 2x2 makes two", procs));
-    if (goes_in_rounds(load) && procs < 2)
+    // A writer of the hash table may be alone.
+    if ((load == workload::cascade || load == workload::primitive) && procs < 2)
       throw refuse("--procs", std::to_string(procs),
                    fmt::format("at least 2 with --workload {}", what.workload));
   }
@@ -392,6 +408,16 @@ std::string levels_of(const rma::topology& machine) {
 
 namespace {
 
+/// What a run of workload primitive does; one thing, whatever it is, of every other.
+std::vector<operation> operations_for(const request& what, workload load) {
+  if (load != workload::primitive) return {operation::get};
+  std::vector<operation> all;
+  for (std::size_t i = 0; i < operations().size(); ++i)
+    if (!what.operation || *what.operation == operations()[i])
+      all.push_back(static_cast<operation>(i));
+  return all;
+}
+
 /// Of a request that sweeps nothing, or a parameter of locks.
 std::vector<job> jobs_of_one(const request& what) {
   check_fabric(what);
@@ -409,26 +435,28 @@ std::vector<job> jobs_of_one(const request& what) {
   std::vector<job> jobs;
   for (const lock_entry* lock : locks)
     for (const auto& set : settings_for(what, *lock))
-      for (const int procs : what.procs)
-        jobs.push_back({lock,
-                        {.what = load,
-                         .machine = machine_of(what, procs),
-                         .writers = what.writers,
-                         .by = what.by,
-                         .ops = what.ops,
-                         .seconds = what.seconds,
-                         .seed = what.seed,
-                         .set = set,
-                         .threads = what.threads,
-                         .pin = what.pin,
-                         .waiting = what.waiting,
-                         .trace = !what.trace.empty(),
-                         .locks = locks_for(what, load, procs),
-                         .locality = what.locality.value_or(1),
-                         .hold_us = what.hold_us.value_or(0),
-                         .server_busy = what.server_busy,
-                         .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),
-                         .profile = profile}});
+      for (const operation does : operations_for(what, load))
+        for (const int procs : what.procs)
+          jobs.push_back({lock,
+                          {.what = load,
+                           .machine = machine_of(what, procs),
+                           .writers = what.writers,
+                           .by = what.by,
+                           .ops = what.ops,
+                           .seconds = what.seconds,
+                           .seed = what.seed,
+                           .set = set,
+                           .threads = what.threads,
+                           .pin = what.pin,
+                           .waiting = what.waiting,
+                           .trace = !what.trace.empty(),
+                           .locks = locks_for(what, load, procs),
+                           .locality = what.locality.value_or(1),
+                           .hold_us = what.hold_us.value_or(0),
+                           .server_busy = what.server_busy,
+                           .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),
+                           .does = does,
+                           .profile = profile}});
   return jobs;
 }
 

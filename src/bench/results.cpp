@@ -25,6 +25,9 @@ mapping::mapping(std::size_t bytes, bool shared) : bytes_(bytes) {
   if (at == MAP_FAILED)
     throw std::system_error(errno, std::generic_category(), "mmap of the results");
   data_ = static_cast<std::byte*>(at);
+  // A large page would commit the results of two dozen ranks for one of them. If the kernel has
+  // none, so much the better.
+  if (!shared) static_cast<void>(madvise(at, bytes, MADV_NOHUGEPAGE));
 }
 
 mapping::~mapping() { munmap(data_, bytes_); }

@@ -20,14 +20,19 @@ namespace lockflight::bench {
 
 /// Of one rank. Only the rank writes it, the starter reads it when the rank has ended, but for what
 /// is atomic. All of the measured part, unless it says otherwise. Zeroes are its start.
+///
+/// What every rank touches comes first, so that a million ranks with an operation each take a few
+/// pages each.
 struct alignas(128) rank_result {
   std::uint64_t longest_wait = 0;
-  std::uint64_t begun = 0;  ///< the tick at which the measured part began
+  std::uint64_t waited = 0;  ///< ticks of all acquires, where these are timed apart
+  std::uint64_t begun = 0;   ///< the tick at which the measured part began
   std::uint64_t ended = 0;
   fabric::operation_counts operations;
   std::array<std::uint64_t, lock::most_levels> handoffs{};
   std::uint64_t violations = 0;  ///< of the whole run, warm-up included
   std::uint64_t increments = 0;  ///< of the shared counter, in the whole run
+  std::uint64_t served = 0;      ///< messages of a rank that only serves, in the whole run
 
   std::uint64_t trace_used = 0;
 
@@ -46,6 +51,7 @@ struct alignas(128) rank_result {
   [[gnu::always_inline]] void record(bool writes, std::uint64_t latency, std::uint64_t wait) {
     (writes ? write : read).record(latency);
     longest_wait = std::max(longest_wait, wait);
+    waited += wait;
   }
 
   /// What the warm-up left is thrown away.
@@ -55,6 +61,7 @@ struct alignas(128) rank_result {
     local.clear();
     remote.clear();
     longest_wait = 0;
+    waited = 0;
     handoffs = {};
     trace_used = 0;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "bench/measure.hpp"
+#include "bench/measure_primitive.hpp"
 #include "bench/measure_rounds.hpp"
 #include "bench/measure_table.hpp"
 #include "bench/parameters.hpp"
@@ -14,6 +15,10 @@ template <template <class> class Lock, rma::port Port, class Clock>
 void run_rank(rma::participant<Port>& me, const run_plan& plan, const Clock& clock,
               const run_results& results) {
   const auto set = parameters_from<typename Lock<Port>::parameters>(plan.set);
+  // Only what is no lock goes with it, so that it is compiled once.
+  if constexpr (!excludes<Lock<Port>>)
+    if (plan.what == workload::primitive)
+      return primitive_run<Port, Clock>(me, plan, clock, results).run();
   if (has_many_locks(plan.what))
     table_run<Lock, Port, Clock>(me, plan, set, clock, results).run();
   else if (goes_in_rounds(plan.what))

@@ -1,6 +1,7 @@
 #include "bench/to_json.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 
 #include "bench/measure.hpp"
 #include "bench/statistics.hpp"
+#include "sim/network.hpp"
 
 namespace lockflight::bench {
 namespace {
@@ -23,6 +25,8 @@ struct totals {
   fabric::operation_counts operations;
   std::array<std::uint64_t, lock::most_levels> handoffs{};
   std::uint64_t longest_wait = 0;
+  std::uint64_t waited = 0;
+  std::uint64_t served = 0;
   std::uint64_t violations = 0;
   std::uint64_t begun = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t ended = 0;
@@ -30,6 +34,7 @@ struct totals {
   // Ranks that did nothing say nothing about the time either: they may have had nothing to do.
   void add(const rank_result& r) {
     violations += r.violations;
+    served += r.served;
     if (r.ops() == 0) return;
     read += r.read;
     write += r.write;
@@ -38,6 +43,7 @@ struct totals {
     operations += r.operations;
     for (std::size_t i = 0; i < handoffs.size(); ++i) handoffs[i] += r.handoffs[i];
     longest_wait = std::max(longest_wait, r.longest_wait);
+    waited += r.waited;
     begun = std::min(begun, r.begun);
     ended = std::max(ended, r.ended);
   }
@@ -48,7 +54,7 @@ struct totals {
 class converter {
  public:
   converter(const time_base& clock, workload what) : clock_(clock) {
-    if (what == workload::lb)
+    if (what == workload::lb || what == workload::primitive)
       readings_ = 2 * static_cast<double>(clock.ordered_cost);
     else
       readings_ = (times_both_halves(what) ? 2 : 1) * static_cast<double>(clock.cost);
@@ -125,12 +131,74 @@ json parameters_json(const job& what) {
   return out;
 }
 
+/// What a rank that takes no locks sent for the others, in proportion to what of the run was
+/// measured: it does not know when that began.
+std::uint64_t messages_of_servers(const run_plan& plan, const totals& sum) {
+  double measured = 0.9;
+  if (plan.ops > 0) {
+    const roles who(plan);
+    double warm_up = 0;
+    for (rma::rank_t r = 0; r < plan.machine.ranks(); ++r)
+      if (const std::uint64_t share = who.share(r, plan.ops); share > 0)
+        warm_up += static_cast<double>(warm_up_of(share));
+    measured = static_cast<double>(plan.ops) / (static_cast<double>(plan.ops) + warm_up);
+  }
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum.served) * measured));
+}
+
+/// From its first to its last measured operation, how long each rank took: who was fastest, who
+/// slowest. On a simulated machine with several nodes also those on the quarter of the nodes that
+/// are nearest to rank 0's, and on the farthest.
+json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
+                       const time_base& clock) {
+  std::vector<std::pair<std::uint32_t, double>> of_rank;  // hops, seconds
+  const bool knows_hops = plan.profile != nullptr && plan.machine.nodes() > 1;
+  double sum = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const rank_result& r = ranks[i];
+    if (r.ops() == 0) continue;
+    const auto rank = static_cast<rma::rank_t>(i);
+    const std::uint32_t hops =
+        knows_hops
+            ? sim::hops(plan.profile->network, static_cast<std::uint32_t>(plan.machine.node_of(0)),
+                        static_cast<std::uint32_t>(plan.machine.node_of(rank)))
+            : 0;
+    of_rank.emplace_back(hops, clock.us(static_cast<double>(r.ended - r.begun)) * 1e-6);
+    sum += of_rank.back().second;
+  }
+  json out{{"fastest", nullptr},
+           {"mean", nullptr},
+           {"slowest", nullptr},
+           {"near", nullptr},
+           {"far", nullptr}};
+  if (of_rank.empty()) return out;
+  const auto [least, most] =
+      std::minmax_element(of_rank.begin(), of_rank.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  out["fastest"] = least->second;
+  out["slowest"] = most->second;
+  out["mean"] = sum / static_cast<double>(of_rank.size());
+  if (!knows_hops || of_rank.size() < 4) return out;
+  std::stable_sort(of_rank.begin(), of_rank.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const std::size_t quarter = of_rank.size() / 4;
+  const auto mean = [&](std::size_t from) {
+    double all = 0;
+    for (std::size_t i = from; i < from + quarter; ++i) all += of_rank[i].second;
+    return all / static_cast<double>(quarter);
+  };
+  out["near"] = mean(0);
+  out["far"] = mean(of_rank.size() - quarter);
+  return out;
+}
+
 /// What was asked for.
 json request_json(const job& what, const std::string& fabric) {
   const run_plan& plan = what.plan;
   const lock_entry& lock = *what.lock;
   return {
-      {"lock", lock.row.about.name},
+      {"lock", plan.what == workload::primitive ? operations()[static_cast<std::size_t>(plan.does)]
+                                                : std::string(lock.row.about.name)},
       {"kind", lock.excludes ? lock::to_string(lock.row.about.what) : "none"},
       {"fabric", fabric},
       {"machine", plan.profile == nullptr ? json() : json(plan.profile->name)},
@@ -176,13 +244,25 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   const double elapsed_s =
       ops == 0 ? 0 : clock.us(static_cast<double>(sum->ended - sum->begun)) * 1e-6;
   const converter to(clock, what.plan.what);
-  const bool timed = what.lock->excludes;
+  const bool timed = what.lock->excludes || what.plan.what == workload::primitive;
 
   json out = request_json(what, fabric);
   out["ops"] = ops;
   out["elapsed_s"] = elapsed_s;
   out["throughput_ops_s"] = elapsed_s > 0 ? static_cast<double>(ops) / elapsed_s : 0;
   out["latency_us"] = latency_json(*all, to, timed);
+  // Means; the clock's own part is shared among the two halves.
+  if (times_both_halves(what.plan.what) && timed && ops > 0) {
+    const double acquire = static_cast<double>(sum->waited) / static_cast<double>(ops);
+    const double all_us = out["latency_us"]["mean"].get<double>();
+    const double part = all->mean() > 0 ? acquire / all->mean() : 0;
+    out["acquire_us"] = all_us * part;
+    out["release_us"] = all_us * (1 - part);
+  } else {
+    out["acquire_us"] = nullptr;
+    out["release_us"] = nullptr;
+  }
+  out["rank_elapsed_s"] = rank_elapsed_json(what.plan, results.ranks(), clock);
   if (timed && ops > 0) out["latency_cdf"] = cdf_json(*all, to);
   out["read"] = {{"ops", sum->read.count()}, {"latency_us", latency_json(sum->read, to, timed)}};
   out["write"] = {{"ops", sum->write.count()}, {"latency_us", latency_json(sum->write, to, timed)}};
@@ -197,6 +277,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["server_busy"] = what.plan.server_busy;
   }
   if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;
+  sum->operations.messages += messages_of_servers(what.plan, *sum);
   out["fabric_ops"] = operations_json(sum->operations);
   out["handoffs"] = json::array();
   for (int i = 0; i < what.plan.machine.levels(); ++i)

@@ -12,6 +12,7 @@
 #include "cli/values.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/topology.hpp"
+#include "sim/machine.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -147,6 +148,17 @@ std::optional<bench::setting_row> setting_of(const std::string& name) {
   return std::nullopt;
 }
 
+void read_machine(const arguments& given, bench::request& to) {
+  constexpr double most = 1e12;
+  to.profile = given.one("--machine").value_or("");
+  for (const std::string& text : given.all("--machine-set")) {
+    const std::size_t at = text.find('=');
+    if (at == 0 || at == std::string::npos)
+      throw refuse("--machine-set", text, "TABLE.KEY=V, such as nic.atomic_engines=4");
+    to.machine_set[text.substr(0, at)] = real_number("--machine-set", text.substr(at + 1), 0, most);
+  }
+}
+
 void read_sweep(const arguments& given, bench::request& to) {
   const auto text = given.one("--sweep");
   if (!text) return;
@@ -181,6 +193,7 @@ void read_extras(const arguments& given, bench::request& to) {
   if (const auto hold = given.one("--hold")) to.hold_us = real_number("--hold", *hold, 0, most);
   to.server_busy = given.has("--server-busy");
   if (const auto bytes = given.one("--bytes")) to.bytes = whole_number("--bytes", *bytes, 0, any);
+  to.operation = given.one("--operation");
 }
 
 std::vector<option> what_to_run() {
@@ -204,9 +217,13 @@ std::vector<option> what_to_run() {
        .completes = words,
        .known = fabric_names()},
       {.name = "--machine",
-       .value = "FILE",
-       .what = "sim: the machine, a file of machines/",
+       .value = "FILE|NAME",
+       .what = "sim: the machine, a file or one of " + joined(sim::names_of_machines()),
        .completes = files},
+      {.name = "--machine-set",
+       .value = "TABLE.KEY=V",
+       .what = "sim: a number of the machine file to replace; may be given several times",
+       .repeats = true},
       {.name = "--procs",
        .value = "N[,N...]",
        .what = fmt::format("numbers of ranks, 1 to {}, sim: {} (default: 1, 2, 4, ... up to the "
@@ -255,7 +272,7 @@ std::vector<option> how_to_run() {
        .known = sweep_offers()},
       {.name = "--locks",
        .value = "N",
-       .what = "table: so many locks, spread over the ranks (default: 100); contention: on rank 0 "
+       .what = "table: so many locks, spread over the nodes (default: 100); contention: on rank 0 "
                "(default: 1)"},
       {.name = "--locality",
        .value = "F",
@@ -267,6 +284,11 @@ std::vector<option> how_to_run() {
       {.name = "--bytes",
        .value = "K",
        .what = "dht-writer: how much is written each time (default: 512)"},
+      {.name = "--operation",
+       .value = "NAME",
+       .what = "primitive: which one (default: all of them)",
+       .completes = words,
+       .known = bench::operations()},
       {.name = "--threads", .what = "ranks are threads of one process instead of processes"},
       {.name = "--waiting",
        .value = "HOW",
@@ -290,7 +312,7 @@ bench::request bench_request(const arguments& given) {
   request.locks = locks_of(given);
   request.workload = given.one("--workload").value_or(request.workload);
   request.fabric = given.one("--fabric").value_or(request.fabric);
-  request.profile = given.one("--machine").value_or("");
+  read_machine(given, request);
   request.procs = procs_of(given, request.fabric);
   request.levels = given.one("--levels").value_or("");
   if (const auto level = given.one("--node-level"))

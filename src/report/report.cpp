@@ -22,26 +22,6 @@ namespace lockflight::report {
 namespace {
 
 using nlohmann::json;
-using slots = std::map<std::string, std::string, std::less<>>;
-
-/// One pass over the template, so that braces inside the values stay what they are.
-std::string fill(std::string_view page, const slots& values) {
-  std::string out;
-  while (true) {
-    const std::size_t open = page.find("{{");
-    out += page.substr(0, open);
-    if (open == std::string_view::npos) return out;
-    const std::size_t close = page.find("}}", open);
-    if (close == std::string_view::npos) throw std::logic_error("template: {{ without }}");
-    const std::string_view name = page.substr(open + 2, close - open - 2);
-    const auto value = values.find(name);
-    if (value == values.end()) {
-      throw std::logic_error(fmt::format("template: nothing fills {{{{{}}}}}", name));
-    }
-    out += value->second;
-    page.remove_prefix(close + 2);
-  }
-}
 
 /// The distinct values of a field in the order of first appearance; null is left out.
 std::vector<std::string> distinct(const json& runs, const char* field) {
@@ -173,7 +153,7 @@ std::string render_html(const json& bench) {
   values["over_script"] = assets::over_script();
   values["charts_script"] = assets::charts_script();
   values["page_script"] = assets::page_script();
-  return fill(assets::page_template(), values);
+  return filled(assets::page_template(), values);
 }
 
 }  // namespace lockflight::report

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -110,6 +111,25 @@ std::string scaled(double value) {
 
 std::string counted(std::size_t n, std::string_view one, std::string_view many) {
   return fmt::format("{}{}{}", n, "\u00a0", n == 1 ? one : many);
+}
+
+// One pass over the template, so that braces inside the values stay what they are.
+std::string filled(std::string_view page, const slots& values) {
+  std::string out;
+  while (true) {
+    const std::size_t open = page.find("{{");
+    out += page.substr(0, open);
+    if (open == std::string_view::npos) return out;
+    const std::size_t close = page.find("}}", open);
+    if (close == std::string_view::npos) throw std::logic_error("template: {{ without }}");
+    const std::string_view name = page.substr(open + 2, close - open - 2);
+    const auto value = values.find(name);
+    if (value == values.end()) {
+      throw std::logic_error(fmt::format("template: nothing fills {{{{{}}}}}", name));
+    }
+    out += value->second;
+    page.remove_prefix(close + 2);
+  }
 }
 
 }  // namespace lockflight::report

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -26,5 +28,12 @@ std::string scaled(double value);
 
 /// "1 run", "3 runs".
 std::string counted(std::size_t n, std::string_view one, std::string_view many);
+
+/// What fills a page's template, by name.
+using slots = std::map<std::string, std::string, std::less<>>;
+
+/// A template in which {{name}} stands for what `values` has of that name; braces inside the values
+/// stay what they are. Throws std::logic_error if one has no value.
+std::string filled(std::string_view page, const slots& values);
 
 }  // namespace lockflight::report

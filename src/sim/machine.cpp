@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -211,9 +213,25 @@ void read_network(reader& in, network_profile& to, std::uint32_t nodes) {
   to.byte_ps = in.number("byte_ns", 0, most_ns) * 1e3;
 }
 
+void replace(toml::table& root, const replaced_numbers& instead, const std::string& path) {
+  for (const auto& [name, value] : instead) {
+    const std::size_t dot = name.find('.');
+    toml::table* const in = dot == std::string::npos ? &root : root[name.substr(0, dot)].as_table();
+    const std::string key = dot == std::string::npos ? name : name.substr(dot + 1);
+    if (in == nullptr || !in->contains(key) || !(*in)[key].is_number())
+      throw bad_machine(
+          fmt::format("{}: '{}' (accepted: a number of the file, as table.key)", path, name));
+    if (value == std::trunc(value) && (*in)[key].is_integer())
+      in->insert_or_assign(key, static_cast<std::int64_t>(value));
+    else
+      in->insert_or_assign(key, value);
+  }
+}
+
 }  // namespace
 
-machine_profile parse_machine(std::string_view text, const std::string& path) {
+machine_profile parse_machine(std::string_view text, const std::string& path,
+                              const replaced_numbers& instead) {
   toml::table root;
   try {
     root = toml::parse(text);
@@ -221,6 +239,7 @@ machine_profile parse_machine(std::string_view text, const std::string& path) {
     throw bad_machine(
         fmt::format("{}:{}: {}", path, e.source().begin.line, std::string(e.description())));
   }
+  replace(root, instead, path);
   machine_profile made;
   reader in(root, path);
   read_nodes(in, made);
@@ -239,12 +258,33 @@ machine_profile parse_machine(std::string_view text, const std::string& path) {
   return made;
 }
 
-machine_profile read_machine(const std::string& path) {
+machine_profile read_machine(const std::string& path, const replaced_numbers& instead) {
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in.is_open() || in.bad())
     throw std::system_error(errno, std::generic_category(), "reading " + path);
-  return parse_machine(text, path);
+  return parse_machine(text, path, instead);
+}
+
+std::vector<std::string> names_of_machines() {
+  std::vector<std::string> names;
+  for (const built_in_machine& m : built_in_machines()) names.emplace_back(m.name);
+  return names;
+}
+
+machine_profile find_machine(const std::string& name_or_path, const replaced_numbers& instead) {
+  if (std::error_code ignored; !std::filesystem::exists(name_or_path, ignored)) {
+    for (const built_in_machine& m : built_in_machines())
+      if (m.name == name_or_path)
+        return parse_machine(m.text, fmt::format("{}.toml", m.name), instead);
+  }
+  try {
+    return read_machine(name_or_path, instead);
+  } catch (const std::system_error& e) {
+    throw bad_machine(fmt::format("'{}' (accepted: a machine file that can be read: {}; or {})",
+                                  name_or_path, e.code().message(),
+                                  fmt::join(names_of_machines(), ", ")));
+  }
 }
 
 }  // namespace lockflight::sim

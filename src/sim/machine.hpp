@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/time.hpp"
@@ -87,10 +89,32 @@ struct machine_profile {
   [[nodiscard]] std::uint64_t ranks() const { return std::uint64_t{cores} * nodes; }
 };
 
+/// Numbers of a machine file to replace, by "table.key".
+using replaced_numbers = std::map<std::string, double>;
+
 /// Reads a machine file. Throws bad_machine; std::system_error if it cannot be read.
-[[nodiscard]] machine_profile read_machine(const std::string& path);
+[[nodiscard]] machine_profile read_machine(const std::string& path,
+                                           const replaced_numbers& instead = {});
 
 /// The same from text; `path` is for errors.
-[[nodiscard]] machine_profile parse_machine(std::string_view text, const std::string& path);
+[[nodiscard]] machine_profile parse_machine(std::string_view text, const std::string& path,
+                                            const replaced_numbers& instead = {});
+
+/// A machine file that is part of the program.
+struct built_in_machine {
+  std::string_view name;
+  std::string_view text;
+};
+
+/// Those of machines/, by name. Generated (CMakeLists.txt).
+[[nodiscard]] const std::vector<built_in_machine>& built_in_machines();
+
+/// Their names.
+[[nodiscard]] std::vector<std::string> names_of_machines();
+
+/// The machine that a name or a path says: a file, or, if there is none of that name, one that is
+/// part of the program. Throws bad_machine, if it is neither too.
+[[nodiscard]] machine_profile find_machine(const std::string& name_or_path,
+                                           const replaced_numbers& instead = {});
 
 }  // namespace lockflight::sim

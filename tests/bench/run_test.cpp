@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/bench.hpp"
 #include "bench/clock.hpp"
+#include "bench/measure_table.hpp"
 #include "report/report.hpp"
 
 namespace lockflight::bench {
@@ -122,6 +124,102 @@ TEST(Run, TableTellsItsNodeFromTheOthers) {
   EXPECT_EQ(table["local"]["ops"].get<int>() + table["remote"]["ops"].get<int>(), 8'000);
   EXPECT_EQ(table["violations"], 0);
   EXPECT_NO_THROW(report::validate(bench));
+}
+
+// On a machine whose costs are known, since it is simulated.
+request simulated(std::vector<std::string> locks, std::string workload, std::string levels) {
+  request r = short_run(std::move(locks), std::move(workload));
+  r.fabric = "sim";
+  r.profile = "osc-2005";
+  r.levels = std::move(levels);
+  r.writers = 1;
+  return r;
+}
+
+// Ten locks on a hundred ranks, and yet a node has no more than another.
+TEST(Run, LocksOfATableAreSpreadOverTheNodesFirst) {
+  run_plan plan{.what = workload::table, .machine = rma::topology::balanced({4, 3}), .locks = 10};
+  std::vector<rma::rank_t> homes;
+  for (std::uint32_t i = 0; i < plan.locks; ++i) homes.push_back(home_in(plan, i));
+  EXPECT_EQ(homes, (std::vector<rma::rank_t>{0, 3, 6, 9, 1, 4, 7, 10, 2, 5}));
+  // Nodes of 3 and 1 ranks, and one whose ranks are not next to each other.
+  plan.machine = rma::topology({{0, 0, 0, 0, 0, 0}, {0, 0, 1, 0, 2, 1}}, 2);
+  for (std::uint32_t i = 0; i < plan.locks; ++i)
+    EXPECT_EQ(plan.machine.node_of(home_in(plan, i)), static_cast<int>(i % 3));
+}
+
+TEST(Run, PrimitivesTakeWhatTheMachineSays) {
+  request r = simulated({"all"}, "primitive", "2x1");
+  r.procs = {2};
+  r.ops = 100;
+  r.machine_set["jitter"] = 0;
+  const json bench = run(r);
+  ASSERT_EQ(bench["runs"].size(), operations().size());
+  std::map<std::string, double> us;
+  for (const json& one : bench["runs"]) us[one["lock"]] = one["latency_us"]["mean"].get<double>();
+  EXPECT_NEAR(us["compare-swap"], 11.456, 0.02);  // the sum in machines/osc-2005.toml
+  EXPECT_EQ(us["compare-swap"], us["fetch-add"]);
+  EXPECT_NEAR(us["put"], 8.656, 0.02);
+  EXPECT_GT(us["message"], us["swap"]);
+  EXPECT_EQ(bench["runs"][0]["kind"], "none");
+  EXPECT_NO_THROW(report::validate(bench));
+  r.operation = "put";
+  EXPECT_EQ(run(r)["runs"].size(), 1u);
+}
+
+TEST(Run, AcquireAndReleaseAreTimedApart) {
+  request r = simulated({"dq-fair"}, "contention", "2x1");
+  r.procs = {2};
+  r.ops = 100;
+  json one = run_simulated(r);
+  const auto acquire = one["acquire_us"].get<double>();
+  const auto release = one["release_us"].get<double>();
+  EXPECT_NEAR(acquire + release, one["latency_us"]["mean"].get<double>(), 1e-6);
+  EXPECT_NEAR(acquire / release, 2, 0.1);  // two operations to acquire, one to release
+  r.workload = "ecsb";
+  EXPECT_TRUE(run_simulated(r)["acquire_us"].is_null());
+}
+
+TEST(Run, WhatAServerSendsCountsToo) {
+  request r = simulated({"dlm-server"}, "contention", "2x1");
+  r.procs = {2};
+  r.ops = 90;
+  EXPECT_EQ(run_simulated(r)["fabric_ops"]["messages"], 4 * 90);
+}
+
+TEST(Run, EachRanksTimeIsOfItsOwnOperations) {
+  request r = simulated({"d-mcs"}, "ecsb", "4x1");
+  r.procs = {4};
+  r.ops = 400;
+  const json one = run_simulated(r);
+  const json& ranks = one["rank_elapsed_s"];
+  EXPECT_GT(ranks["fastest"], 0);
+  EXPECT_LE(ranks["fastest"], ranks["mean"]);
+  EXPECT_LE(ranks["mean"], ranks["slowest"]);
+  EXPECT_LE(ranks["slowest"], one["elapsed_s"]);
+  EXPECT_TRUE(ranks["near"].is_number());
+  r.levels = "1x2";
+  r.procs = {2};
+  EXPECT_TRUE(run_simulated(r)["rank_elapsed_s"]["near"].is_null());  // one node has no hops
+}
+
+TEST(Run, SimulatedRunsAreOneOnSim) {
+  request r = simulated({"d-mcs", "spin"}, "ecsb", "2x1");
+  r.procs = {2};
+  EXPECT_THROW(static_cast<void>(run_simulated(r)), bad_request);
+  EXPECT_THROW(static_cast<void>(run_simulated(short_run({"d-mcs"}))), bad_request);
+}
+
+// GBH's global counter is one for a window, at rank 0: with 8 ranks that lock exclusively it is in
+// everybody's way, shared locks leave it alone.
+TEST(Run, TheLocksOfAWindowShareWhatServesAllOfThem) {
+  request r = simulated({"fompi-rw"}, "mix", "8x1");
+  r.procs = {8};
+  r.ops = 800;
+  const auto median = [&] { return run_simulated(r)["latency_us"]["p50"].get<double>(); };
+  const double exclusive = median();
+  r.locks = {"d-mcs"};
+  EXPECT_GT(exclusive, 1.5 * median());
 }
 
 TEST(Run, MixTakesALockOfEachRank) {

@@ -1,6 +1,8 @@
-// A barrier over the contract, for benchmarks and tests: on every fabric, in ceil(log2 P) rounds.
+// A barrier over the contract, for benchmarks and tests: on every fabric, in ceil(log2 P) rounds,
+// or twice as many of far fewer puts for so many participants as only a simulator has.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "lockflight/rma/participant.hpp"
@@ -8,7 +10,8 @@
 namespace lockflight::rma {
 
 /// Dissemination barrier (Hensgen, Finkel and Manber 1988): in round k everybody tells the rank 2^k
-/// further on and hears from the one 2^k before. Network operations: 1 put each round. All
+/// further on and hears from the one 2^k before. Network operations: 1 put each round. With more
+/// than `most_in_rounds` participants, up a binary tree and down again: 2 puts for each. All
 /// participants construct it at the same point of their layout.
 template <port Port>
 class barrier {
@@ -22,16 +25,40 @@ class barrier {
     ++episode_;
     const rank_t ranks = port_.machine().ranks();
     const rank_t me = port_.rank();
+    if (ranks > most_in_rounds) return climb_and_descend(ranks, me);
     std::uint32_t round = 0;
     for (rank_t step = 1; step < ranks; step *= 2, ++round) {
       // Cells hold the number of the episode: whoever is early writes a larger one, never an old
       // one.
       put_now(port_, heard_.at((me + step) % ranks) + round, episode_);
-      port_.await(heard_.at(me) + round, [this](word episode) { return episode >= episode_; });
+      await_word(round);
     }
   }
 
  private:
+  static constexpr rank_t most_in_rounds = 4096;
+
+  // Word 0 and 1: that the subtree of the first or second child has arrived; 2: that all have.
+  void climb_and_descend(rank_t ranks, rank_t me) {
+    constexpr std::uint32_t all = 2;
+    const std::int64_t first_child = 2 * std::int64_t{me} + 1;
+    const auto children = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(std::int64_t{ranks} - first_child, 0, 2));
+    for (std::uint32_t child = 0; child < children; ++child) await_word(child);
+    if (me != 0) {
+      put_now(port_, heard_.at((me - 1) / 2) + static_cast<std::uint32_t>((me - 1) % 2), episode_);
+      await_word(all);
+    }
+    for (std::uint32_t child = 0; child < children; ++child)
+      port_.put(heard_.at(static_cast<rank_t>(first_child + child)) + all, episode_);
+    port_.flush();
+  }
+
+  void await_word(std::uint32_t which) {
+    port_.await(heard_.at(port_.rank()) + which,
+                [this](word episode) { return episode >= episode_; });
+  }
+
   static constexpr std::uint32_t most_rounds = 31;
 
   Port& port_;

@@ -13,6 +13,10 @@ namespace lockflight::bench {
 class sim_clock {
  public:
   static constexpr double look_up_seconds = 20e-6;
+  /// On the slowest machine, and whoever is refused tries again.
+  [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int ranks) {
+    return 1'000'000 + std::uint64_t{100'000} * static_cast<std::uint64_t>(ranks);
+  }
   static constexpr time_base base{.ticks_per_us = 1e4};
 
   explicit sim_clock(sim::port& of) : of_(&of) {}

@@ -1,0 +1,138 @@
+#include "reproduce/metric.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace lockflight::reproduce {
+namespace {
+
+using nlohmann::json;
+using number = std::optional<double>;
+
+enum class dimension : std::uint8_t { time, operations, messages, rate, none };
+
+struct row {
+  std::string_view name;
+  dimension is;
+  number (*of)(const json& run, bool divides);
+};
+
+number field(const json& in, const char* name) {
+  const auto at = in.find(name);
+  return at == in.end() || !at->is_number() ? std::nullopt : number(at->get<double>());
+}
+
+number latency(const json& run, const char* which) {
+  const json& all = run.at("latency_us");
+  if (all.is_null()) return std::nullopt;
+  const number us = field(all, which);
+  return us ? number(*us * 1e-6) : std::nullopt;
+}
+
+number seconds_of(const json& run, const char* us_field) {
+  const number us = field(run, us_field);
+  return us ? number(*us * 1e-6) : std::nullopt;
+}
+
+number quotient(number a, number b) {
+  if (!a || !b || *b == 0) return std::nullopt;
+  return *a / *b;
+}
+
+number elapsed_per_round(const json& run, bool /*divides*/) {
+  const number rounds = quotient(field(run, "ops"), field(run, "procs"));
+  return quotient(field(run, "elapsed_s"), rounds);
+}
+
+number per_other_rank(const json& run, bool /*divides*/) {
+  const number mean = latency(run, "mean");
+  return mean ? quotient(mean, *field(run, "procs") - 1) : std::nullopt;
+}
+
+number network_operations(const json& run, bool /*divides*/) {
+  const json& nic = run.at("fabric_ops").at("nic");
+  double sum = 0;  // flushes wait for operations and are none themselves
+  for (const char* const one : {"put", "get", "add", "fetch_add", "swap", "cas"})
+    sum += nic.at(one).get<double>();
+  return quotient(sum, field(run, "ops"));
+}
+
+number messages(const json& run, bool /*divides*/) {
+  return quotient(field(run.at("fabric_ops"), "messages"), field(run, "ops"));
+}
+
+number rank_quotient(const json& run, const char* a, const char* b) {
+  const json& of = run.at("rank_elapsed_s");
+  return quotient(field(of, a), field(of, b));
+}
+
+constexpr row rows[] = {
+    {"throughput", dimension::rate,
+     [](const json& r, bool) { return field(r, "throughput_ops_s"); }},
+    {"mean latency", dimension::time, [](const json& r, bool) { return latency(r, "mean"); }},
+    {"p25", dimension::time, [](const json& r, bool) { return latency(r, "p25"); }},
+    {"p50", dimension::time, [](const json& r, bool) { return latency(r, "p50"); }},
+    {"p75", dimension::time, [](const json& r, bool) { return latency(r, "p75"); }},
+    {"p99", dimension::time, [](const json& r, bool) { return latency(r, "p99"); }},
+    {"mean acquire", dimension::time,
+     [](const json& r, bool) { return seconds_of(r, "acquire_us"); }},
+    {"mean release", dimension::time,
+     [](const json& r, bool) { return seconds_of(r, "release_us"); }},
+    {"elapsed", dimension::time, [](const json& r, bool) { return field(r, "elapsed_s"); }},
+    {"elapsed per round", dimension::time, elapsed_per_round},
+    {"mean latency per other rank", dimension::time, per_other_rank},
+    {"network operations per operation", dimension::operations, network_operations},
+    {"messages per operation", dimension::messages, messages},
+    {"p75 / p25", dimension::time,
+     [](const json& r, bool divides) { return latency(r, divides ? "p25" : "p75"); }},
+    {"slowest rank / fastest rank", dimension::none,
+     [](const json& r, bool) { return rank_quotient(r, "slowest", "fastest"); }},
+    {"mean time of the farthest quarter of ranks / nearest quarter", dimension::none,
+     [](const json& r, bool) { return rank_quotient(r, "far", "near"); }},
+};
+
+const row& row_of(std::string_view metric) {
+  const auto* const at = std::find_if(std::begin(rows), std::end(rows),
+                                      [&](const row& r) { return r.name == metric; });
+  if (at == std::end(rows)) throw std::logic_error("no such metric: " + std::string(metric));
+  return *at;
+}
+
+}  // namespace
+
+std::vector<std::string> names_of_metrics() {
+  std::vector<std::string> names;
+  for (const row& r : rows) names.emplace_back(r.name);
+  return names;
+}
+
+bool is_quotient(std::string_view metric) { return row_of(metric).is == dimension::none; }
+
+bool fits(std::string_view metric, std::string_view unit) {
+  switch (row_of(metric).is) {
+    case dimension::time:
+      return unit == "us" || unit == "ms" || unit == "s";
+    case dimension::operations:
+      return unit == "operations";
+    case dimension::messages:
+      return unit == "messages";
+    case dimension::rate:
+      return false;
+    case dimension::none:
+      return unit == "x";
+  }
+  return false;
+}
+
+std::optional<double> metric_of(const json& run, std::string_view metric, bool divides) {
+  return row_of(metric).of(run, divides);
+}
+
+double per_base(std::string_view unit) {
+  if (unit == "us") return 1e6;
+  if (unit == "ms") return 1e3;
+  return 1;
+}
+
+}  // namespace lockflight::reproduce

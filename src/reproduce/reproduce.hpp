@@ -1,0 +1,53 @@
+// Carries claims out: each run that they need once, several at a time, and what came of it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/bench.hpp"
+#include "reproduce/claims.hpp"
+
+namespace lockflight::reproduce {
+
+/// What became of a claim.
+struct outcome {
+  const claim* of = nullptr;
+  std::optional<double> ours;  ///< in the claim's unit; none: not measured
+  bool holds = false;
+  std::string why;  ///< why it was not measured
+};
+
+/// How far a reproduction is.
+struct standing {
+  std::size_t done = 0;          ///< runs
+  std::size_t of = 0;            ///< of so many
+  std::size_t claims_left = 0;   ///< that wait for a run
+  std::vector<std::string> now;  ///< "rma/lb-1024-vs-d-mcs": for which claims runs are going on
+};
+
+struct how {
+  unsigned at_a_time = 0;                               ///< runs; 0: one for each processor
+  std::function<void(const standing&)> tell = nullptr;  ///< called a few times a second
+};
+
+/// The benchmark's request for a run. Throws bench::bad_request.
+[[nodiscard]] bench::request request_of(const run& what);
+
+/// The runs that a claim needs, each with what its sweep lays over it.
+[[nodiscard]] std::vector<run> runs_of(const claim& c);
+
+/// The claims in their order. Throws bad_claims if one asks for what the benchmark refuses.
+[[nodiscard]] std::vector<outcome> carry_out(const std::vector<const claim*>& claims,
+                                             const how& way = {});
+
+/// The JSON of the program's fixed interface.
+[[nodiscard]] nlohmann::json to_json(const std::vector<outcome>& outcomes);
+
+/// A page with a row for each claim and a chart for each figure. `papers` are those that the claims
+/// are of.
+[[nodiscard]] std::string render_html(const std::vector<paper>& papers,
+                                      const std::vector<outcome>& outcomes);
+
+}  // namespace lockflight::reproduce

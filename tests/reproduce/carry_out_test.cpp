@@ -1,0 +1,129 @@
+// From a claim to a verdict: runs on the simulator, few and short.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "reproduce/judge.hpp"
+#include "reproduce/pool.hpp"
+#include "reproduce/reproduce.hpp"
+#include "reproduce/support.hpp"
+
+namespace lockflight::reproduce {
+namespace {
+
+std::vector<const claim*> all_of(const paper& p) {
+  std::vector<const claim*> all;
+  for (const claim& c : p.claims) all.push_back(&c);
+  return all;
+}
+
+std::string with_id(const std::string& id) {
+  return replaced(one_claim, "id = \"one\"", "id = \"" + id + '"');
+}
+
+TEST(CarryOut, AClaimThatHoldsAndOneThatDoesNot) {
+  const paper p = parse_claims(
+      head + one_claim + replaced(with_id("far"), "value = 0.001", "value = 1000000"), "some.toml");
+  const auto outcomes = carry_out(all_of(p));
+  ASSERT_EQ(outcomes.size(), 2u);
+  EXPECT_TRUE(outcomes[0].holds);
+  EXPECT_FALSE(outcomes[1].holds);
+  ASSERT_TRUE(outcomes[0].ours && outcomes[1].ours);
+  EXPECT_EQ(*outcomes[0].ours, *outcomes[1].ours);
+  EXPECT_GT(*outcomes[0].ours, 0.001);
+}
+
+TEST(CarryOut, TheSameRunIsCarriedOutOnce) {
+  const paper p = parse_claims(head + one_claim + with_id("two"), "some.toml");
+  EXPECT_EQ(carry_out_runs(all_of(p), {}).size(), 2u);  // a numerator and a denominator
+}
+
+TEST(CarryOut, HowManyAtATimeMakesNoDifference) {
+  const paper p = parse_claims(head + one_claim, "some.toml");
+  how alone;
+  alone.at_a_time = 1;
+  how together;
+  together.at_a_time = 4;
+  EXPECT_EQ(*carry_out(all_of(p), alone).front().ours,
+            *carry_out(all_of(p), together).front().ours);
+}
+
+TEST(CarryOut, WhatNeedsSomethingMissesAndSaysWhat) {
+  std::string text = one_claim;
+  text = text.substr(0, text.find("[claim.measure]")) + "needs = \"a larger machine\"\n";
+  const paper p = parse_claims(head + text, "some.toml");
+  const auto outcomes = carry_out(all_of(p));
+  EXPECT_FALSE(outcomes.front().holds);
+  EXPECT_FALSE(outcomes.front().ours);
+  EXPECT_NE(outcomes.front().why.find("a larger machine"), std::string::npos);
+  EXPECT_TRUE(to_json(outcomes)["claims"][0]["ours"].is_null());
+}
+
+TEST(CarryOut, TheBenchmarksRefusalNamesTheClaim) {
+  const paper p =
+      parse_claims(head + replaced(one_claim, "lock = \"d-mcs\"", "lock = \"dmcs\""), "some.toml");
+  try {
+    static_cast<void>(carry_out(all_of(p)));
+    FAIL() << "was not refused";
+  } catch (const bad_claims& e) {
+    const std::string said = e.what();
+    EXPECT_EQ(said.find("some.toml:4: claim 'one': --lock 'dmcs'"), 0u) << said;
+  }
+}
+
+TEST(CarryOut, ANumberOfTheMachineIsReplaced) {
+  const std::string slower = replaced(
+      one_claim, "ops = 200 }", "ops = 200, machine_set = { \"nic.loopback_ns\" = 100000 } }");
+  const paper p =
+      parse_claims(head + one_claim + replaced(slower, "\"one\"", "\"slow\""), "some.toml");
+  const auto outcomes = carry_out(all_of(p));
+  EXPECT_LT(*outcomes[1].ours, *outcomes[0].ours / 10);
+}
+
+TEST(CarryOut, OfASweepTheMostOrTheLeastCounts) {
+  const std::string sweep =
+      "sweep = [ { procs = 2, levels = \"1x2\" }, { procs = 8, levels = \"1x8\" } ]\n"
+      "sweep_of = \"denominator\"\ntake = ";
+  const paper p = parse_claims(
+      head + one_claim + sweep + "\"max\"\n" + with_id("two") + sweep + "\"min\"\n", "some.toml");
+  const auto outcomes = carry_out(all_of(p));
+  EXPECT_GT(*outcomes[0].ours, *outcomes[1].ours);
+}
+
+TEST(CarryOut, WhatTheJsonHolds) {
+  const paper p = parse_claims(head + one_claim, "some.toml");
+  const nlohmann::json made = to_json(carry_out(all_of(p)));
+  ASSERT_EQ(made.at("claims").size(), 1u);
+  const nlohmann::json& c = made["claims"][0];
+  EXPECT_EQ(c.at("paper"), "some");
+  EXPECT_EQ(c.at("id"), "one");
+  EXPECT_EQ(c.at("what"), "queues beat spinning");
+  EXPECT_EQ(c.at("paper_value"), 0.001);
+  EXPECT_TRUE(c.at("ours").is_number());
+  EXPECT_EQ(c.at("unit"), "x");
+  EXPECT_EQ(c.at("tolerance"), 0);
+  EXPECT_EQ(c.at("verdict"), "holds");
+  EXPECT_EQ(c.at("calibrated_on_this"), false);
+}
+
+// A few claims of each paper that are measured in a moment; all of them hold.
+TEST(CarryOut, TheQuickOnesHold) {
+  std::vector<paper> papers = find_papers("all");
+  std::vector<const claim*> quick;
+  std::set<std::string> of;
+  for (const paper& p : papers)
+    for (const claim& c : p.claims)
+      if (c.quick) {
+        quick.push_back(&c);
+        of.insert(p.name);
+      }
+  EXPECT_EQ(of.size(), papers.size());
+  for (const outcome& o : carry_out(quick))
+    EXPECT_TRUE(o.holds) << o.of->paper << ' ' << o.of->id << ' ' << o.ours.value_or(-1) << ' '
+                         << o.why;
+}
+
+}  // namespace
+}  // namespace lockflight::reproduce

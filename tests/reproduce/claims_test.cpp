@@ -1,0 +1,136 @@
+// Claim files: what is read, and what is refused with the line and the key.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "reproduce/reproduce.hpp"
+#include "reproduce/support.hpp"
+
+namespace lockflight::reproduce {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    static_cast<void>(parse_claims(text, "some.toml"));
+  } catch (const bad_claims& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Claims, OneIsReadAsItIsWritten) {
+  const paper p = parse_claims(head + one_claim, "some.toml");
+  EXPECT_EQ(p.name, "some");
+  ASSERT_EQ(p.claims.size(), 1u);
+  const claim& c = p.claims.front();
+  EXPECT_EQ(c.at, "some.toml:4");
+  EXPECT_EQ(c.how_close, kind::direction);
+  EXPECT_EQ(c.relation, '>');
+  EXPECT_FALSE(c.calibrated);
+  EXPECT_FALSE(c.quick);
+  ASSERT_TRUE(c.how && c.how->denominator);
+  EXPECT_EQ(c.how->numerator.at("machine"), "piz-daint");
+  EXPECT_EQ(c.how->denominator->at("lock"), "spin");
+}
+
+TEST(Claims, AFigureIsFoundInWhatIsSaidOfThePlace) {
+  claim c;
+  const auto figure = [&](const char* where) {
+    c.where = where;
+    return figure_of(c);
+  };
+  EXPECT_EQ(figure("section 5.1, figure 3"), "figure 3");
+  EXPECT_EQ(figure("section 5.2.1, figure 4a"), "figure 4a");
+  EXPECT_EQ(figure("section 6.2, figure 5 (d, h, l)"), "figure 5");
+  EXPECT_EQ(figure("section 5.2, figures 11 and 12"), "figures 11 and 12");
+  EXPECT_EQ(figure("section 6.4, table 3"), "table 3");
+  EXPECT_EQ(figure("section 5.2"), "text");
+}
+
+TEST(Claims, WhatIsWrongIsNamedWithItsLineAndKey) {
+  const std::string text = head + one_claim;
+  const struct {
+    const char* from;
+    const char* to;
+    const char* said;
+  } cases[] = {
+      {"paper = \"some\"\n", "", "some.toml:1: paper is missing"},
+      {"id = \"one\"\n", "", "some.toml:4: claim.id is missing"},
+      {"what = \"queues", "waht = \"queues", "some.toml:4: claim.what is missing"},
+      {"calibrated = false", "calibrate = false",
+       "some.toml:12: unknown key 'claim.calibrate' (accepted: "},
+      {"calibrated = false", "calibrated = 1",
+       "some.toml:12: claim.calibrated 1 (accepted: true or false)"},
+      {"kind = \"direction\"", "kind = \"trend\"",
+       "some.toml:8: claim.kind 'trend' (accepted: ratio, value, direction)"},
+      {"relation = \">\"", "relation = \"=\"", "some.toml:9: claim.relation '=' (accepted: >, <)"},
+      {"value = 0.001", "value = \"ten\"", "some.toml:10: claim.value 'ten' (accepted: a number)"},
+      {"value = 0.001", "value = -1", "some.toml:10: claim.value -1 (accepted: a number, at least"},
+      {"unit = \"x\"", "unit = \"ns\"", "some.toml:11: claim.unit 'ns' (accepted: x, us, ms, s"},
+      {"metric = \"throughput\"", "metric = \"speed\"",
+       "some.toml:14: measure.metric 'speed' (accepted: throughput, mean latency"},
+      {"procs = 4", "procs = 4.5",
+       "some.toml:15: numerator.procs 4.5 (accepted: a whole number, at least 0)"},
+      {"procs = 4, ", "", "some.toml:15: numerator.procs is missing"},
+      {"ops = 200", "ops = 200, opps = 3",
+       "some.toml:15: unknown key 'numerator.opps' (accepted: "},
+      {"kind = \"direction\"\nrelation = \">\"", "kind = \"value\"",
+       "some.toml:8: claim.kind 'value' (accepted: ratio or direction: there is a denominator)"},
+      {"calibrated = false", "needs = \"time\"",
+       "some.toml:12: claim.needs (accepted: needs or measure, not both)"},
+      {"[claim.measure]", "[claim.measure", "some.toml:13: "},
+  };
+  ASSERT_EQ(refusal(text), "");
+  for (const auto& c : cases) {
+    const std::string said = refusal(replaced(text, c.from, c.to));
+    EXPECT_EQ(said.substr(0, std::string(c.said).size()), c.said) << said;
+  }
+  const std::string twice = refusal(text + one_claim);
+  EXPECT_NE(twice.find("claim.id 'one'"), std::string::npos) << twice;
+}
+
+TEST(Claims, ASweepIsLaidOverTheRunsThatItIsOf) {
+  const std::string sweep =
+      "sweep = [ { procs = 8, levels = \"2x4\" }, { ops = 100 } ]\ntake = \"max\"\nsweep_of = ";
+  const auto runs = [&](const std::string& of) {
+    const paper p = parse_claims(head + one_claim + sweep + '"' + of + '"', "some.toml");
+    return runs_of(p.claims.front());
+  };
+  std::vector<run> all = runs("both");
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].at("procs"), 8);
+  EXPECT_EQ(all[1].at("procs"), 8);
+  EXPECT_EQ(all[1].at("lock"), "spin");
+  EXPECT_EQ(all[3].at("ops"), 100);
+  all = runs("numerator");
+  EXPECT_EQ(all[0].at("procs"), 8);
+  EXPECT_EQ(all[1].at("procs"), 4);
+}
+
+TEST(Claims, ThePapersAreThere) {
+  EXPECT_EQ(names_of_papers(), (std::vector<std::string>{"rma", "alock", "fx100", "dlm", "scc"}));
+  std::size_t claims = 0;
+  std::size_t calibrated = 0;
+  for (const paper& p : find_papers("all"))
+    for (const claim& c : p.claims) {
+      ++claims;
+      calibrated += c.calibrated ? 1 : 0;
+    }
+  EXPECT_EQ(claims, 281u);
+  // Or the machines would say what they were asked to.
+  EXPECT_LE(3 * calibrated, claims);
+  EXPECT_THROW(static_cast<void>(find_papers("nowhere.toml")), bad_claims);
+}
+
+TEST(Claims, TheBenchmarkAcceptsEveryRunOfThem) {
+  constexpr int large = 100'000;  // takes seconds to lay out
+  for (const paper& p : find_papers("all"))
+    for (const claim& c : p.claims)
+      for (const run& r : runs_of(c))
+        if (r.at("procs") < large) {
+          EXPECT_NO_THROW(bench::validate(request_of(r))) << c.paper << ' ' << c.id << ' ' << r;
+        }
+}
+
+}  // namespace
+}  // namespace lockflight::reproduce
