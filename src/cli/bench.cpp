@@ -166,7 +166,9 @@ command bench_command() {
             "two mutexes with 8 ranks on 2 nodes"},
            {"lockflight bench --lock rma-rw --procs 4 --set T_R=64 --writers 0.25 --json runs.json",
             "a parameter set, a quarter of the operations writing, the results kept"},
-           {"lockflight bench --lock all --html report.html", "a page with charts"}},
+           {"lockflight bench --lock all --html report.html", "a page with charts"},
+           {"lockflight bench --fabric sim --machine piz-daint --procs 64,1024",
+            "on a simulated cluster, in virtual time"}},
       .run = run,
   };
 }

@@ -24,7 +24,6 @@ struct option {
   offer completes = offer::nothing;
   std::vector<std::string> known = {};  ///< the words that completion offers
   bool repeats = false;                 ///< may be given several times
-  bool hidden = false;                  ///< understood, but of no use yet
 
   [[nodiscard]] bool positional() const { return name.front() != '-'; }
 };

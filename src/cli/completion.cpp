@@ -24,9 +24,7 @@ std::string shell_quoted(std::string_view text, std::string_view for_quote = "'\
 }
 
 std::vector<option> offered_options(const command& c) {
-  std::vector<option> all;
-  std::copy_if(c.options.begin(), c.options.end(), std::back_inserter(all),
-               [](const option& o) { return !o.hidden; });
+  std::vector<option> all = c.options;
   all.push_back(help_option());
   return all;
 }
@@ -100,7 +98,7 @@ std::string bash_cases() {
   std::string out;
   for (const command& c : commands())
     for (const option& o : c.options) {
-      if (o.value.empty() || o.hidden) continue;
+      if (o.value.empty()) continue;
       std::string label = fmt::format("'{} {}'", c.name, o.name);
       if (!o.shorthand.empty()) label += fmt::format(" | '{} {}'", c.name, o.shorthand);
       if (o.completes == option::offer::nothing)

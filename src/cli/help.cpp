@@ -25,7 +25,7 @@ void add_positionals(const command& of, std::vector<labelled>& to) {
 
 void add_options(const command& of, std::vector<labelled>& to) {
   for (const option& o : of.options)
-    if (!o.positional() && !o.hidden) to.push_back({heading_of(o), o.what});
+    if (!o.positional()) to.push_back({heading_of(o), o.what});
   to.push_back({heading_of(help_option()), help_option().what});
 }
 

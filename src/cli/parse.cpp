@@ -63,7 +63,7 @@ std::vector<std::string> visible_options(const command* of) {
   if (of == nullptr) names.push_back(version_option().name);
   if (of != nullptr)
     for (const option& o : of->options)
-      if (!o.positional() && !o.hidden) names.push_back(o.name);
+      if (!o.positional()) names.push_back(o.name);
   return names;
 }
 

@@ -126,10 +126,10 @@ TEST(Request, UnknownNamesComeWithTheNearest) {
             }).find("--workload 'ecbs' (nearest: ecsb; accepted: lb, "),
             0u);
   EXPECT_EQ(refusal_after([](request& r) { r.fabric = "mpi"; }),
-            "--fabric 'mpi' (accepted: in this build shm; build/openmpi/lockflight and "
+            "--fabric 'mpi' (accepted: in this build shm, sim; build/openmpi/lockflight and "
             "build/mpich/lockflight have mpi)");
-  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "sim"; }),
-            "--fabric 'sim' (accepted: in this build shm)");
+  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "smi"; }),
+            "--fabric 'smi' (accepted: in this build shm, sim)");
   EXPECT_EQ(refusal_after([](request& r) { r.waiting = "sleep"; }),
             "--waiting 'sleep' (accepted: auto, spin, yield, park)");
 }
@@ -251,7 +251,9 @@ TEST(LockTable, IsTheListOfLocksAndTheBaselines) {
   std::vector<std::string> listed;
   for (const lock_row& row : lock_table()) {
     if (!row.about.defers) listed.emplace_back(row.about.name);  // no lock like the others
-    EXPECT_EQ(row.fabrics, std::vector<std::string>{"shm"});
+    const bool is_baseline = row.about.name.starts_with("pthread");
+    EXPECT_EQ(row.fabrics, is_baseline ? std::vector<std::string>{"shm"}
+                                       : (std::vector<std::string>{"shm", "sim"}));
     for (const parameter_row& p : row.parameters) {
       EXPECT_LE(p.min, p.default_value) << row.about.name << ' ' << p.name;
       EXPECT_LE(p.default_value, p.max) << row.about.name << ' ' << p.name;

@@ -8,7 +8,7 @@ import unittest
 from support import COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
 
 OPTIONS = {
-    "bench": ["--lock", "--workload", "--fabric", "--procs", "--levels", "--node-level",
+    "bench": ["--lock", "--workload", "--fabric", "--machine", "--procs", "--levels", "--node-level",
               "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--sweep",
               "--locks", "--locality", "--hold", "--server-busy", "--bytes", "--operation",
               "--machine", "--machine-set", "--threads",

@@ -1,0 +1,157 @@
+// The benchmark on simulated machines: every lock under every workload, the same each time; and
+// what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/bench.hpp"
+#include "report/report.hpp"
+
+namespace lockflight::bench {
+namespace {
+
+using nlohmann::json;
+
+std::string profile(const std::string& name) {
+  const char* const root = std::getenv("LOCKFLIGHT_SOURCE_DIR");
+  return std::string(root == nullptr ? "." : root) + "/machines/" + name + ".toml";
+}
+
+request simulated(std::vector<std::string> locks, const std::string& workload = "ecsb") {
+  request r;
+  r.locks = std::move(locks);
+  r.workload = workload;
+  r.fabric = "sim";
+  r.profile = profile("piz-daint");
+  r.procs = {8};
+  r.levels = "4x2";
+  r.ops = 400;
+  r.writers = 0.2;
+  return r;
+}
+
+class SimulatedWorkloads : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SimulatedWorkloads, RunWithEveryLock) {
+  const json bench = run(simulated({"all"}, GetParam()));
+  EXPECT_NO_THROW(report::validate(bench));
+  EXPECT_GT(bench["runs"].size(), 12u);
+  for (const json& one : bench["runs"]) {
+    const std::string where = one["lock"].get<std::string>();
+    EXPECT_EQ(one["fabric"], "sim") << where;
+    EXPECT_EQ(one["machine"], "piz-daint") << where;
+    EXPECT_EQ(one["violations"], 0) << where;
+    EXPECT_EQ(one["ops"], 400) << where;
+    EXPECT_GT(one["elapsed_s"].get<double>(), 0) << where;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SimulatedWorkloads,
+                         ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht", "table",
+                                           "mix", "cascade", "contention", "dht-writer"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Simulated, ARunIsTheSameEachTimeAndAnotherWithAnotherSeed) {
+  request r = simulated({"spin", "rma-rw", "dlm-server"});
+  const json once = run(r)["runs"];
+  EXPECT_EQ(once, run(r)["runs"]);
+  r.seed = 2;
+  EXPECT_NE(once, run(r)["runs"]);
+}
+
+// An uncontended acquire is one round trip, and so is a release: the latency is what the machine
+// file says. Rank 0 has the lock; rank 1 alone writes.
+TEST(Simulated, LatencyIsTheMachines) {
+  request r = simulated({"d-mcs"}, "lb");
+  r.procs = {1};
+  r.levels = "1x1";
+  r.writers = 1;
+  const json one = run(r)["runs"][0];
+  // Loopback: post, two ways, memory, the atomic, completion; a swap and a compare-swap.
+  const json operations = one["fabric_ops"]["nic"];
+  EXPECT_EQ(operations["swap"], 400);
+  EXPECT_EQ(operations["cas"], 400);
+  const double least = one["latency_us"]["p25"].get<double>();
+  const double most = one["latency_us"]["p99"].get<double>();
+  EXPECT_GT(least, 0.5);
+  EXPECT_LT(most, 1.2 * least) << "only jitter between them";
+}
+
+TEST(Simulated, TimeIsVirtual) {
+  request r = simulated({"d-mcs"});
+  r.ops = 0;
+  r.seconds = 0.002;
+  const json one = run(r)["runs"][0];
+  EXPECT_NEAR(one["elapsed_s"].get<double>(), 0.002, 0.0001);
+}
+
+TEST(Simulated, MoreRanksThanAnyMachineHere) {
+  request r = simulated({"rma-mcs"});
+  r.procs = {2048};
+  r.levels = "";
+  r.ops = 4096;
+  const json one = run(r)["runs"][0];
+  EXPECT_EQ(one["levels"], "128x16");
+  EXPECT_EQ(one["ops"], 4096);
+}
+
+std::string refusal(const request& r) {
+  try {
+    validate(r);
+  } catch (const bad_request& e) {
+    return e.what();
+  }
+  return "";
+}
+
+template <class Change>
+std::string refusal_after(Change change) {
+  request r = simulated({"d-mcs"});
+  change(r);
+  return refusal(r);
+}
+
+TEST(Simulated, Refusals) {
+  EXPECT_EQ(refusal(simulated({"d-mcs"})), "");
+  EXPECT_EQ(refusal_after([](request& r) { r.profile = ""; }),
+            "--machine '' (accepted: a machine file, since --fabric sim needs one)");
+  EXPECT_EQ(refusal_after([](request& r) { r.profile = "/no/such"; }),
+            "--machine '/no/such' (accepted: a machine file that can be read: No such file or "
+            "directory)");
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.fabric = "shm";
+              r.profile = "m.toml";
+            }),
+            "--machine 'm.toml' (accepted: with --fabric sim only, not with shm)");
+  EXPECT_EQ(refusal_after([](request& r) { r.threads = true; }),
+            "--threads '' (accepted: on shm; simulated ranks are neither)");
+  EXPECT_EQ(refusal_after([](request& r) { r.trace = "t.json"; }),
+            "--trace 't.json' (accepted: on shm and mpi)");
+  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"pthread-mutex"}; }),
+            "--lock 'pthread-mutex' (accepted: on shm only, not on sim)");
+  EXPECT_EQ(refusal_after([](request& r) { r.profile = profile("scc"), r.procs = {49}; }),
+            "--procs '49' (accepted: 1 to 48)");
+  EXPECT_EQ(refusal_after([](request& r) { r.procs = {34}, r.levels = "2x17"; }),
+            "--levels '2x17' (accepted: at most 16 ranks on each of at most 5272 nodes: piz-daint "
+            "has no more; these are 17 on 2)");
+}
+
+TEST(Simulated, ABrokenMachineFileIsRefusedWithItsLine) {
+  const std::string path = testing::TempDir() + "broken.toml";
+  std::ofstream(path) << "name = \"broken\"\nwhat = \"nothing\"\njitter = 0\n[node]\ncores = -4\n";
+  EXPECT_EQ(refusal_after([&](request& r) { r.profile = path; }),
+            "--machine " + path + ":5: node.cores '-4' (accepted: a whole number, 1 to 1000)");
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace lockflight::bench
