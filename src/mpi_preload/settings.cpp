@@ -1,6 +1,5 @@
 #include "mpi_preload/settings.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -62,8 +61,17 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 [[nodiscard]] std::optional<std::string> known(const std::string& name, const char* from) {
   if (name.empty()) return std::nullopt;
   if (is_scheme(name)) return name;
-  warn(std::string(from) + " '" + name + "': the default, " + default_scheme +
-       ", is used (accepted: " + all_schemes() + ")");
+  warn(std::string(from) + " '" + name + "' is ignored; the default is " + default_scheme +
+       " (accepted: " + all_schemes() + ")");
+  return std::nullopt;
+}
+
+[[nodiscard]] std::optional<std::string> known_mode(const std::string& mode) {
+  if (mode.empty()) return std::nullopt;
+  for (const auto& [name, scheme] : sync_modes)
+    if (mode == name) return scheme;
+  warn("info key passive_sync_mode '" + mode + "' is ignored; the default is " + default_scheme +
+       " (accepted: writer-precedence, reader-precedence, fair, full-support)");
   return std::nullopt;
 }
 
@@ -80,18 +88,11 @@ const settings& environment() {
 }
 
 std::string scheme_of(MPI_Info info) {
-  if (const auto named = known(value_in(info, "lockflight_lock"), "info key lockflight_lock"))
-    return *named;
-  const std::string mode = value_in(info, "passive_sync_mode");
-  if (!mode.empty()) {
-    const auto at = std::find_if(sync_modes.begin(), sync_modes.end(),
-                                 [&](const auto& m) { return mode == m.first; });
-    if (at != sync_modes.end()) return at->second;
-    warn("info key passive_sync_mode '" + mode + "': the default, " + default_scheme +
-         ", is used (accepted: writer-precedence, reader-precedence, fair, full-support)");
-  }
-  if (const auto named = known(environment().scheme, "LOCKFLIGHT_MPI_LOCK")) return *named;
-  return default_scheme;
+  // Each is looked at, also one that another goes before: a misspelt value is told either way.
+  const auto named = known(value_in(info, "lockflight_lock"), "info key lockflight_lock");
+  const auto mode = known_mode(value_in(info, "passive_sync_mode"));
+  const auto usual = known(environment().scheme, "LOCKFLIGHT_MPI_LOCK");
+  return named.value_or(mode.value_or(usual.value_or(default_scheme)));
 }
 
 const char* sync_mode_of(const std::string& scheme) {

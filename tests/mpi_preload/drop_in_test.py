@@ -85,6 +85,12 @@ class BadInput(unittest.TestCase):
             self.assertIn("'spinn'", warnings[0])
             self.assertIn("(accepted: spin, spin-backoff, d-mcs,", warnings[0])
 
+    def test_an_unknown_mode_is_warned_of_though_the_lock_goes_before_it(self):
+        code, _, said = launch(2, WINDOW_LOCKS, "d-mcs", "fairish")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said.count("passive_sync_mode 'fairish' is ignored"), 1, said)
+        self.assertIn("(accepted: writer-precedence, reader-precedence, fair,", said)
+
     def test_seconds_that_are_none(self):
         code, _, said = launch(2, HANG, LOCKFLIGHT_MPI_HANG="soon")
         self.assertEqual(code, 0, said)

@@ -228,6 +228,7 @@ int main(int argc, char** argv) {
   MPI_Info info;
   MPI_Info_create(&info);
   if (*lock != '\0') MPI_Info_set(info, "lockflight_lock", lock);
+  if (argc > 2) MPI_Info_set(info, "passive_sync_mode", argv[2]);
 
   uint64_t* base = NULL;
   MPI_Win win;
