@@ -105,6 +105,9 @@ class fiber {
   /// nanoseconds. The fiber must not be running.
   void abandon() noexcept;
 
+  /// Asks for the top of the stack, so that it is in the cache when the fiber is resumed soon.
+  void prefetch() const noexcept { __builtin_prefetch(control_); }
+
   /// True if there is nothing to resume: the body ended, was dropped, or there never was one.
   bool done() const noexcept;
 

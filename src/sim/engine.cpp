@@ -74,7 +74,9 @@ void engine::run(const std::function<void(rank_t)>& body, const std::function<vo
   auto next_look = clock::now() + period;
   for (std::uint32_t events = 0; left_ > 0; ++events) {
     if (queue_.empty()) fail_stuck();
-    handle(queue_.pop());
+    const event now = queue_.pop();
+    if (!queue_.empty()) prefetch(queue_.first());
+    handle(now);
     if (events % events_a_look != 0 || clock::now() < next_look) continue;
     if (watch) watch();
     next_look = clock::now() + period;
@@ -90,6 +92,16 @@ void engine::handle(const event& now) {
     case happening::effect:
       return take_effect(now.about, now.at);
   }
+}
+
+// With a thousand ranks each has to come from a cache that is far away, or from memory.
+void engine::prefetch(const event& soon) const {
+  if (soon.what == happening::resume) {
+    ranks_[soon.about].fiber.prefetch();
+    return;
+  }
+  const operation& o = operations_[soon.about];
+  __builtin_prefetch(o.result);  // in its origin's stack
 }
 
 void engine::resume(rank_t rank, time_ps at) {

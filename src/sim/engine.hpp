@@ -162,6 +162,7 @@ class engine {
   // engine.cpp: the loop
   void place_ranks();
   void handle(const event& now);
+  void prefetch(const event& soon) const;
   void resume(rank_t rank, time_ps at);
   [[noreturn]] void fail_stuck() const;
   void reach(rank_state& r, rank_t me) {

@@ -37,6 +37,9 @@ class event_queue {
     return heap_.empty() ? ~time_ps{0} : static_cast<time_ps>(heap_.front() >> 64);
   }
 
+  /// The next event. There must be one.
+  [[nodiscard]] event first() const { return unpacked(heap_.front()); }
+
   void push(time_ps at, happening what, std::uint32_t about) {
     assert(about < most_numbers);
     const auto kind = std::uint64_t{static_cast<std::uint8_t>(what)};
@@ -50,10 +53,7 @@ class event_queue {
     const entry last = heap_.back();
     heap_.pop_back();
     if (!heap_.empty()) replace_first(last);
-    const auto low = static_cast<std::uint64_t>(first);
-    return {static_cast<time_ps>(first >> 64),
-            static_cast<happening>(low >> number_bits & kind_mask),
-            static_cast<std::uint32_t>(low & (most_numbers - 1))};
+    return unpacked(first);
   }
 
  private:
@@ -65,6 +65,13 @@ class event_queue {
   // The moment; below it the order of pushing, the kind, the number. One number, so that the
   // smaller of two is found without a branch, which the processor could not predict.
   __extension__ using entry = unsigned __int128;
+
+  static event unpacked(entry packed) {
+    const auto low = static_cast<std::uint64_t>(packed);
+    return {static_cast<time_ps>(packed >> 64),
+            static_cast<happening>(low >> number_bits & kind_mask),
+            static_cast<std::uint32_t>(low & (most_numbers - 1))};
+  }
 
   void rise(std::size_t hole) {
     const entry moved = heap_[hole];

@@ -51,6 +51,7 @@ TEST(event_queue, agrees_with_sorting) {
       sorted.insert(place, {at, pushed++});
     } else {
       ASSERT_EQ(queue.next(), sorted.front().at);
+      ASSERT_EQ(queue.first().about, sorted.front().about);
       const event out = queue.pop();
       ASSERT_EQ(out.at, sorted.front().at);
       ASSERT_EQ(out.about, sorted.front().about);
