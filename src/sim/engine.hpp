@@ -97,8 +97,8 @@ class engine {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// A posted operation or a message on its way.
-  struct operation {
+  /// A posted operation or a message on its way, in one cache line.
+  struct alignas(64) operation {
     posted_kind kind{};
     bool done = false;
     bool loops_back = false;
@@ -107,17 +107,18 @@ class engine {
     std::uint32_t index = 0;
     std::uint32_t next = none;  // of the same origin, of a mailbox, or of the free ones
     std::uint32_t before = none;
-    time_ps way = 0;  // one way, as it came; the answer takes as long
-    time_ps complete = 0;
+    time_ps way = 0;       // one way, as it came; the answer takes as long
+    time_ps complete = 0;  // when the origin sees it; of a message its third word
     word value = 0;
     word desired = 0;
-    word third = 0;
     word* result = nullptr;
   };
+  static_assert(sizeof(operation) == 64);
 
   enum class waiting : std::uint8_t { nothing, turn, flush, cell, message };
 
-  struct rank_state {
+  // In front, in a cache line of their own, what every operation needs.
+  struct alignas(64) rank_state {
     fiber::fiber fiber;
     time_ps now = 0;
     time_ps resumed = 0;           // when the queue was last up to it

@@ -222,7 +222,7 @@ void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   o.home = to;
   o.value = body[0];
   o.desired = body[1];
-  o.third = body[2];
+  o.complete = body[2];
   inject(r, number);
 }
 
@@ -243,7 +243,7 @@ void engine::deliver(std::uint32_t number, time_ps now) {
 void engine::take_mail(rank_state& r, rma::message& got) {
   const std::uint32_t number = r.first_mail;
   const operation& o = at(number);
-  got = {.from = o.origin, .body = {o.value, o.desired, o.third}};
+  got = {.from = o.origin, .body = {o.value, o.desired, o.complete}};
   r.first_mail = o.next;
   release_operation(number);
   r.now += about(profile_.messages.receive);
