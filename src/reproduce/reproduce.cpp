@@ -34,8 +34,12 @@ outcome judged(const claim& c, const std::map<std::string, result>& results) {
       const result& got = results.at(key_of(runs[i + side]));
       if (out.why = fault_of(got); !out.why.empty()) return out;
       const auto part = metric_of(got.run, m.metric, side == 1);
-      if (!part || (side == 1 && *part == 0)) {
-        out.why = fmt::format("a run has no {}: too few operations", m.metric);
+      if (!part) {
+        out.why = fmt::format("a run has no {}", m.metric);
+        return out;
+      }
+      if (side == 1 && *part == 0) {
+        out.why = fmt::format("the denominator's {} is 0", m.metric);
         return out;
       }
       number = side == 0 ? part : std::optional(*number / *part);

@@ -210,12 +210,12 @@ TEST(Run, SimulatedRunsAreOneOnSim) {
   EXPECT_THROW(static_cast<void>(run_simulated(short_run({"d-mcs"}))), bad_request);
 }
 
-// GBH's global counter is one for a window, at rank 0: with 8 ranks that lock exclusively it is in
+// GBH's global counter is one for a window, at rank 0: with 32 ranks that lock exclusively it is in
 // everybody's way, shared locks leave it alone.
 TEST(Run, TheLocksOfAWindowShareWhatServesAllOfThem) {
-  request r = simulated({"fompi-rw"}, "mix", "8x1");
-  r.procs = {8};
-  r.ops = 800;
+  request r = simulated({"fompi-rw"}, "mix", "32x1");
+  r.procs = {32};
+  r.ops = 3'200;
   const auto median = [&] { return run_simulated(r)["latency_us"]["p50"].get<double>(); };
   const double exclusive = median();
   r.locks = {"d-mcs"};
