@@ -121,12 +121,16 @@ std::string refusal_after(Change change) {
 }
 
 TEST(Simulated, Refusals) {
+  const std::string known =
+      "cloudlab-cx3, fx10, fx100, ndr-infiniband, osc-2005, piz-daint, scc, slingshot";
   EXPECT_EQ(refusal(simulated({"d-mcs"})), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.profile = ""; }),
-            "--machine '' (accepted: a machine file, since --fabric sim needs one)");
+  EXPECT_EQ(
+      refusal_after([](request& r) { r.profile = ""; }),
+      "--machine '' (accepted: a machine file, since --fabric sim needs one, or " + known + ")");
   EXPECT_EQ(refusal_after([](request& r) { r.profile = "/no/such"; }),
             "--machine '/no/such' (accepted: a machine file that can be read: No such file or "
-            "directory)");
+            "directory; or " +
+                known + ")");
   EXPECT_EQ(refusal_after([](request& r) {
               r.fabric = "shm";
               r.profile = "m.toml";

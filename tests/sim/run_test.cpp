@@ -73,6 +73,18 @@ TEST(run, ends_when_its_watch_throws) {
                enough);
 }
 
+// C19: what is waited for need not be a cell.
+TEST(run, a_pause_lets_others_run) {
+  bool said = false;
+  const std::string why = complaint(rma::topology::flat(2), [&](sim::port& p) {
+    if (p.rank() == 0)
+      while (!said) p.pause(0);
+    p.pause(1'000);
+    said = true;
+  });
+  EXPECT_EQ(why, "none");
+}
+
 // What ranks keep on their stacks is destroyed when the run fails.
 TEST(run, unwinds_the_others_when_a_rank_fails) {
   const auto kept = std::make_shared<int>(0);
