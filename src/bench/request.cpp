@@ -10,6 +10,7 @@
 
 #include "bench/launch.hpp"
 #include "bench/sim/entries.hpp"
+#include "bench/sim/memory.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/queue_tree.hpp"
 
@@ -102,6 +103,19 @@ void check_room(const request& what, const sim::machine_profile& profile,
                              "these are {} on {}",
                              profile.cores, profile.nodes, profile.name,
                              *std::max_element(ranks.begin(), ranks.end()), ranks.size()));
+}
+
+/// Whether this machine has the memory for so many simulated ranks.
+void check_memory(const job& what) {
+  if (what.plan.profile == nullptr) return;
+  constexpr double gib = 1 << 30;
+  const double needed = bytes_needed(what);
+  const double available = bytes_available();
+  if (needed > available)
+    throw refuse("--procs", std::to_string(what.plan.machine.ranks()),
+                 fmt::format("what fits into memory: {} needs about {:.1f} GiB, and {:.1f} GiB "
+                             "are free",
+                             what.lock->row.about.name, needed / gib, available / gib));
 }
 
 // Whether what a workload does under a lock may as well be done when it is released.
@@ -470,6 +484,7 @@ std::vector<job> jobs_of(const request& what) {
   } else {
     jobs = jobs_of_one(what);
   }
+  for (const job& one : jobs) check_memory(one);
   if (!what.trace.empty() && jobs.size() > 1)
     throw refuse(
         "--trace", what.trace,

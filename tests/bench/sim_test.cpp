@@ -149,6 +149,20 @@ TEST(Simulated, Refusals) {
             "has no more; these are 17 on 2)");
 }
 
+// A million ranks, each with a handle of 100,000 locks.
+TEST(Simulated, MemoryThatIsNotThereIsForeseen) {
+  const std::string why = refusal_after([](request& r) {
+    r.profile = profile("fx100");
+    r.procs = {1 << 20};
+    r.levels = "";
+    r.workload = "table";
+    r.table_size = 100'000;
+  });
+  EXPECT_EQ(why.find("--procs '1048576' (accepted: what fits into memory: d-mcs needs about 37"),
+            0u)
+      << why;
+}
+
 TEST(Simulated, ABrokenMachineFileIsRefusedWithItsLine) {
   const std::string path = testing::TempDir() + "broken.toml";
   std::ofstream(path) << "name = \"broken\"\nwhat = \"nothing\"\njitter = 0\n[node]\ncores = -4\n";

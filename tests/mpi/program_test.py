@@ -85,7 +85,7 @@ class Others(unittest.TestCase):
         out = subprocess.run([PROGRAM, "locks", "--json"], capture_output=True, text=True,
                              check=True).stdout
         fabrics = {lock["name"]: lock["fabrics"] for lock in json.loads(out)["locks"]}
-        self.assertEqual(fabrics["rma-rw"], ["shm", "mpi"])
+        self.assertEqual(fabrics["rma-rw"], ["shm", "mpi", "sim"])
         self.assertEqual(fabrics["pthread-mutex"], ["shm"])
 
     def test_doctor(self):
