@@ -21,8 +21,8 @@ using rma::word;
 using sim::machine_profile;
 
 // made_up_machine(), in nanoseconds.
-constexpr double post = 100, complete = 30, gap = 20, receive_gap = 25, to_memory = 200,
-                 atomic = 50, atomic_cell = 60, loopback = 500, way = 700 + 110, hit = 1, rmw = 10,
+constexpr double post = 100, complete = 30, receive_gap = 25, to_memory = 200, atomic = 50,
+                 atomic_cell = 60, loopback = 500, way = 700 + 110, hit = 1, rmw = 10,
                  socket_transfer = 40, node_transfer = 90, dma_transfer = 70, send = 300,
                  receive = 400;
 
