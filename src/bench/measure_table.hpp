@@ -49,7 +49,6 @@ class table_run {
         barrier_(me),
         phases_(port_, plan, clock, results),
         check_(me, mine_),
-        looked_at_(me.cells().template take<rma::plain_cell>(1).at(me.rank())),
         random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
         write_below_(chance(roles_.writes(me.rank()))),
         local_below_(chance(plan.locality)) {
@@ -123,9 +122,6 @@ class table_run {
     while (!std::all_of(clients.begin(), clients.end(), done)) {
       clock_.busy_until(clock_.now() + clock_.ticks(1e-4));
       port_.pause(0);  // serves whoever sent messages meanwhile (C37)
-      // Results are nothing that a simulator sees: without a look at a cell it would not know that
-      // somebody waits here for the others.
-      static_cast<void>(port_.load(looked_at_));
     }
   }
 
@@ -160,7 +156,6 @@ class table_run {
   rma::barrier<Port> barrier_;
   phases<Port, Clock> phases_;
   checker<Port> check_;
-  rma::plain_cell looked_at_;  // by a server that computes
   std::optional<lock_cells> first_;
   std::deque<measured_lock<Lock<Port>, Port>> locks_;
   std::vector<std::uint32_t> local_;   // locks that live on this rank's node

@@ -82,6 +82,8 @@ std::shared_ptr<const sim::machine_profile> profile_of(const request& what) {
         sim::find_machine(what.profile, what.machine_set));
   } catch (const sim::bad_machine& e) {
     throw bad_request(fmt::format("--machine {}", e.what()));
+  } catch (const sim::bad_replacement& e) {
+    throw bad_request(fmt::format("--machine-set {}", e.what()));
   }
 }
 
@@ -97,12 +99,12 @@ void check_room(const request& what, const sim::machine_profile& profile,
                 const rma::topology& machine) {
   std::vector<std::uint32_t> ranks(static_cast<std::size_t>(machine.nodes()));
   for (const int node : machine.nodes_of_ranks()) ++ranks[static_cast<std::size_t>(node)];
-  if (ranks.size() > profile.nodes || *std::max_element(ranks.begin(), ranks.end()) > profile.cores)
+  const std::uint32_t most = *std::max_element(ranks.begin(), ranks.end());
+  if (ranks.size() > profile.nodes || most > profile.cores)
     throw refuse("--levels", what.levels,
                  fmt::format("at most {} ranks on each of at most {} nodes: {} has no more; "
                              "these are {} on {}",
-                             profile.cores, profile.nodes, profile.name,
-                             *std::max_element(ranks.begin(), ranks.end()), ranks.size()));
+                             profile.cores, profile.nodes, profile.name, most, ranks.size()));
 }
 
 /// Whether this machine has the memory for so many simulated ranks.

@@ -155,7 +155,9 @@ void read_machine(const arguments& given, bench::request& to) {
     const std::size_t at = text.find('=');
     if (at == 0 || at == std::string::npos)
       throw refuse("--machine-set", text, "TABLE.KEY=V, such as nic.atomic_engines=4");
-    to.machine_set[text.substr(0, at)] = real_number("--machine-set", text.substr(at + 1), 0, most);
+    const std::string name = text.substr(0, at);
+    to.machine_set[name] =
+        real_number(fmt::format("--machine-set {}=", name), text.substr(at + 1), 0, most);
   }
 }
 

@@ -213,14 +213,14 @@ void read_network(reader& in, network_profile& to, std::uint32_t nodes) {
   to.byte_ps = in.number("byte_ns", 0, most_ns) * 1e3;
 }
 
-void replace(toml::table& root, const replaced_numbers& instead, const std::string& path) {
+void replace(toml::table& root, const replaced_numbers& instead) {
   for (const auto& [name, value] : instead) {
     const std::size_t dot = name.find('.');
     toml::table* const in = dot == std::string::npos ? &root : root[name.substr(0, dot)].as_table();
     const std::string key = dot == std::string::npos ? name : name.substr(dot + 1);
     if (in == nullptr || !in->contains(key) || !(*in)[key].is_number())
-      throw bad_machine(
-          fmt::format("{}: '{}' (accepted: a number of the file, as table.key)", path, name));
+      throw bad_replacement(fmt::format(
+          "'{}={}' (accepted: a number of the machine file, as table.key)", name, value));
     if (value == std::trunc(value) && (*in)[key].is_integer())
       in->insert_or_assign(key, static_cast<std::int64_t>(value));
     else
@@ -239,7 +239,7 @@ machine_profile parse_machine(std::string_view text, const std::string& path,
     throw bad_machine(
         fmt::format("{}:{}: {}", path, e.source().begin.line, std::string(e.description())));
   }
-  replace(root, instead, path);
+  replace(root, instead);
   machine_profile made;
   reader in(root, path);
   read_nodes(in, made);
@@ -273,7 +273,10 @@ std::vector<std::string> names_of_machines() {
 }
 
 machine_profile find_machine(const std::string& name_or_path, const replaced_numbers& instead) {
-  if (std::error_code ignored; !std::filesystem::exists(name_or_path, ignored)) {
+  // A folder of that name is in nobody's way.
+  std::error_code ignored;
+  if (!std::filesystem::exists(name_or_path, ignored) ||
+      std::filesystem::is_directory(name_or_path, ignored)) {
     for (const built_in_machine& m : built_in_machines())
       if (m.name == name_or_path)
         return parse_machine(m.text, fmt::format("{}.toml", m.name), instead);

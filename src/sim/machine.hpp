@@ -89,10 +89,16 @@ struct machine_profile {
   [[nodiscard]] std::uint64_t ranks() const { return std::uint64_t{cores} * nodes; }
 };
 
+/// A number to replace that the machine file does not have.
+struct bad_replacement : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 /// Numbers of a machine file to replace, by "table.key".
 using replaced_numbers = std::map<std::string, double>;
 
-/// Reads a machine file. Throws bad_machine; std::system_error if it cannot be read.
+/// Reads a machine file. Throws bad_machine or bad_replacement; std::system_error if it cannot be
+/// read.
 [[nodiscard]] machine_profile read_machine(const std::string& path,
                                            const replaced_numbers& instead = {});
 
@@ -113,7 +119,7 @@ struct built_in_machine {
 [[nodiscard]] std::vector<std::string> names_of_machines();
 
 /// The machine that a name or a path says: a file, or, if there is none of that name, one that is
-/// part of the program. Throws bad_machine, if it is neither too.
+/// part of the program. Throws bad_machine, if it is neither too, or bad_replacement.
 [[nodiscard]] machine_profile find_machine(const std::string& name_or_path,
                                            const replaced_numbers& instead = {});
 
