@@ -15,7 +15,8 @@ void run_on_sim(const run_plan& plan, const run_results& results,
   const sim::setting what{.profile = *plan.profile,
                           .machine = plan.machine,
                           .words_per_rank = words_for<Lock<sim::port>>(plan),
-                          .seed = plan.seed};
+                          .seed = plan.seed,
+                          .places = plan.nodes};
   sim::run_ports(
       what,
       [&](sim::port& port) {
