@@ -157,6 +157,10 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
     const auto node = static_cast<std::uint32_t>(plan.machine.node_of(rank));
     return plan.nodes.empty() ? node : plan.nodes[node];
   };
+  // All begin together, but for what the warm-up of some has taken longer: then that is theirs too.
+  std::uint64_t begun = ~std::uint64_t{0};
+  for (const rank_result& r : ranks)
+    if (r.ops() > 0) begun = std::min(begun, r.begun);
   double sum = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const rank_result& r = ranks[i];
@@ -164,7 +168,7 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
     const std::uint32_t hops = knows_hops ? sim::hops(plan.profile->network, place_of(0),
                                                       place_of(static_cast<rma::rank_t>(i)))
                                           : 0;
-    of_rank.emplace_back(hops, clock.us(static_cast<double>(r.ended - r.begun)) * 1e-6);
+    of_rank.emplace_back(hops, clock.us(static_cast<double>(r.ended - begun)) * 1e-6);
     sum += of_rank.back().second;
   }
   json out{{"fastest", nullptr},

@@ -1,10 +1,9 @@
 // Operations that wait on their way to one card, at the routers where their ways come together.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace lockflight::sim {
@@ -24,18 +23,22 @@ class crossroads {
   [[nodiscard]] std::uint32_t take();
 
  private:
+  struct source {
+    std::uint32_t name;    // a link's, or a node's
+    std::uint32_t number;  // of the input
+  };
   /// A link, or what comes from a node: then it leads nowhere, and operations stand in it.
   struct input {
-    std::uint32_t waiting = 0;           // here and beyond
-    std::uint32_t turn = 0;              // of `from`: who is next
-    std::vector<std::uint32_t> from{};   // the inputs of the router that it comes from
-    std::deque<std::uint32_t> stands{};  // operations
+    std::uint32_t waiting = 0;            // here and beyond
+    std::uint32_t turn = 0;               // of `from`: who is next
+    std::vector<source> from{};           // the inputs of the router that it comes from
+    std::vector<std::uint32_t> stands{};  // operations, those before `first` are gone
+    std::size_t first = 0;
   };
 
-  [[nodiscard]] std::uint32_t input_of(std::uint64_t name, std::uint32_t into);
+  [[nodiscard]] std::uint32_t input_of(std::uint32_t name, std::uint32_t into);
 
   std::vector<input> inputs_;  // the first: the card
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };
 
 }  // namespace lockflight::sim

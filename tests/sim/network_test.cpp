@@ -139,12 +139,29 @@ TEST(crossroads, inputs_take_turns_whoever_shares_them) {
                                                203, 303}));
 }
 
+// Trees are dropped when nobody is left, and grow again.
+TEST(crossroads, everybody_who_enters_leaves_once) {
+  crossroads all;
+  const auto net = wired(shape::torus, {4, 5, 6});
+  for (int again = 0; again < 3; ++again) {
+    std::set<std::uint32_t> left;
+    for (std::uint32_t i = 0; i < 600; ++i) all.enter(route(net, i % 120, 7), i % 120, i);
+    while (!all.empty()) ASSERT_TRUE(left.insert(all.take()).second);
+    ASSERT_EQ(left.size(), 600);
+  }
+}
+
 TEST(crossroads, of_one_node_first_come_first_served) {
   crossroads all;
   const std::vector<std::uint32_t> way{3, 4};
-  for (std::uint32_t i = 0; i < 3; ++i) all.enter(way, 9, i);
-  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(all.take(), i);
-  EXPECT_TRUE(all.empty());
+  std::uint32_t in = 0;
+  std::uint32_t out = 0;
+  for (const std::uint32_t many : {3u, 1u, 20u, 100u}) {
+    for (std::uint32_t i = 0; i < many; ++i) all.enter(way, 9, in++);
+    for (std::uint32_t i = 0; i < many / 2; ++i) ASSERT_EQ(all.take(), out++);
+  }
+  while (!all.empty()) ASSERT_EQ(all.take(), out++);
+  EXPECT_EQ(in, out);
 }
 
 }  // namespace
