@@ -109,6 +109,7 @@ class engine {
     posted_kind kind{};
     bool done = false;
     bool loops_back = false;
+    bool is_under_way = false;  // where links fill up
     rank_t origin = -1;
     rank_t home = -1;
     std::uint32_t index = 0;

@@ -70,8 +70,9 @@ void engine::inject(rank_state& r, std::uint32_t number) {
   const time_ps left = begun + connection_miss(card, o.origin, target.node);
   free_from = left + profile_.nic.gap;
   o.way = way(r, target, o);
-  const time_ps arrives = left + o.way + (links_.empty() ? 0 : link_waits(r, target, left));
-  queue_.push(arrives, happening::arrive, number);
+  // Links are taken in the order of leaving, and not on a rank's stack, which stays small so.
+  const bool leaves_first = !links_.empty() && !o.loops_back;
+  queue_.push(leaves_first ? left : left + o.way, happening::arrive, number);
 }
 
 // Who left first goes first on each link of its way, and says at once when it will be there. So
@@ -123,6 +124,12 @@ time_ps engine::connection_miss(nic& card, rank_t me, std::uint32_t node) {
 }
 
 void engine::arrive(std::uint32_t number, time_ps arrived) {
+  if (operation& o = at(number); !links_.empty() && !o.loops_back && !o.is_under_way) {
+    o.is_under_way = true;
+    const time_ps waits = link_waits(state(o.origin), state(o.home), arrived);
+    queue_.push(arrived + o.way + waits, happening::arrive, number);
+    return;
+  }
   if (profile_.network.arbiter == arbitration::turns && must_wait_on_the_way(number, arrived))
     return;
   receive_at(nics_[state(at(number).home).node], number, arrived);
@@ -176,7 +183,8 @@ void engine::take_effect(std::uint32_t number, time_ps now) {
   if (o.kind == posted_kind::message) return deliver(number, now);
   change(o, now);
   o.complete = now + o.way;
-  if (!links_.empty()) o.complete += link_waits(state(o.home), state(o.origin), now);
+  if (!links_.empty() && !o.loops_back)
+    o.complete += link_waits(state(o.home), state(o.origin), now);
   complete(number);
 }
 
