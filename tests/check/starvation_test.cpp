@@ -120,6 +120,25 @@ TEST(starvation, nobody_waits_for_ever_for_a_window) {
   }
 }
 
+// A global lock that prefers its readers: those who lock all get through, and past the others.
+TEST(starvation, exclusive_locks_wait_for_a_global_lock) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
+  const subject window = make_subject<lock::global_window<port>>();
+  request r;
+  r.writers = 1;
+  r.readers = 3;  // ranks 1 and 3 lock all, rank 2 shares the target
+  r.levels = "4";
+  r.starvation = watched::writers;
+  const report made = run(window, r);
+  ASSERT_EQ(made.found.what, verdict::violation);
+  EXPECT_EQ(made.found.broken->property, "starvation");
+  r.writers = 2;
+  r.readers = 1;
+  r.levels = "3";
+  r.starvation = watched::leaving;
+  EXPECT_EQ(run(window, r).found.what, verdict::ok);
+}
+
 TEST(starvation, rules_are_checked_for_any_number_of_rounds) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
   request r;
