@@ -51,7 +51,7 @@ class Standard(unittest.TestCase):
 
     # The same with one lock for the whole window, in which whoever locks all is a reader.
     def test_a_global_lock_with_locks_of_all_sorts(self):
-        for lock in ["d-mcs", "fompi-rw", "rma-rw"]:
+        for lock in ["fompi-rw", "rma-rw"]:
             with self.subTest(lock):
                 self.holds(2, lock, "", "global")
 
