@@ -29,7 +29,6 @@ struct subject {
   bool shared = false;  ///< has readers
   bool tries = false;   ///< has try_lock
   bool tries_shared = false;
-  bool endless = false;  ///< can be searched for starvation (model::endless)
   /// Throws bad_request for a parameter that the lock does not have or a value out of range.
   std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
 };
@@ -75,8 +74,6 @@ template <class Lock>
       .shared = lock::shared<Lock>,
       .tries = lock::can_try<Lock>,
       .tries_shared = lock::can_try_shared<Lock>,
-      // Somebody who serves while it does not come is no part of the endless program.
-      .endless = !Lock::about.needs_messages,
       .make =
           [](const scenario& what, const settings& set, model how) {
             const auto chosen = small_thresholds<typename Lock::parameters>(set);
