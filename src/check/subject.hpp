@@ -42,6 +42,11 @@ template <class Parameters>
     for (std::int64_t& t : p.t_l) t = 1;
   if constexpr (requires { p.t_r; }) p.t_r = 2;
   if constexpr (requires { p.local_budget; }) p.local_budget = p.remote_budget = 1;
+  if constexpr (requires { p.barge; }) p.barge = 1;
+  if constexpr (requires { p.writers; }) {
+    p.writers = {.barge = 1, .local_budget = 1, .remote_budget = 1};
+    p.t_w = 2;
+  }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
   for (const auto& [name, value] : set) {
     bool known = false;

@@ -82,6 +82,7 @@ const std::vector<mutant>& all_mutants() {
           mutants_of_rma_rw(), mutants_of_mcs_rw_rp(), mutants_of_mcs_rw_wp(),
           mutants_of_mcs_rw_fair(), mutants_of_msg(), mutants_of_msg_deferred(),
           mutants_of_rooms_window(), mutants_of_global_window(), mutants_of_server_guest(),
+          mutants_of_flight(), mutants_of_flight_rw(),
           handmade_mutants()})
       made.insert(made.end(), part.begin(), part.end());
     return made;

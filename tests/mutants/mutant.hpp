@@ -43,6 +43,8 @@ inline void PrintTo(const mutant& m, std::ostream* out) { *out << m.name; }
 [[nodiscard]] std::vector<mutant> mutants_of_rooms_window();
 [[nodiscard]] std::vector<mutant> mutants_of_global_window();
 [[nodiscard]] std::vector<mutant> mutants_of_server_guest();
+[[nodiscard]] std::vector<mutant> mutants_of_flight();
+[[nodiscard]] std::vector<mutant> mutants_of_flight_rw();
 [[nodiscard]] std::vector<mutant> handmade_mutants();
 
 /// All of them.
