@@ -60,8 +60,8 @@ endfunction()
 function(lockflight_compile_in_batches target n)
   if(LOCKFLIGHT_QUICK_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${n})
-    # A local name that a function of another file has too hides nothing in its own file.
+    # A local name that something of another file has too hides nothing in its own file.
     target_compile_options(${target} PRIVATE
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-shadow$<SEMICOLON>-Wshadow=local>)
+      -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
   endif()
 endfunction()
