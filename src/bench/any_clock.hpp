@@ -19,6 +19,11 @@ class any_clock {
             },
         .ticks = [](const void* c,
                     double seconds) { return static_cast<const Clock*>(c)->ticks(seconds); },
+        .share_core =
+            [](const void* c, std::uint32_t others) {
+              if constexpr (requires(const Clock& of_sim) { of_sim.share_core(others); })
+                static_cast<const Clock*>(c)->share_core(others);
+            },
         .a_moment_ns = Clock::a_moment_ns,
         .look_up_seconds = Clock::look_up_seconds};
     return any_clock(&of, through);
@@ -30,6 +35,8 @@ class any_clock {
   [[nodiscard]] std::uint64_t now_ordered() const { return calls_->now_ordered(of_); }
   std::uint64_t busy_until(std::uint64_t tick) const { return calls_->busy_until(of_, tick); }
   [[nodiscard]] std::uint64_t ticks(double seconds) const { return calls_->ticks(of_, seconds); }
+  /// Where the time is virtual; elsewhere nothing.
+  void share_core(std::uint32_t others) const { calls_->share_core(of_, others); }
 
  private:
   struct calls {
@@ -37,6 +44,7 @@ class any_clock {
     std::uint64_t (*now_ordered)(const void*);
     std::uint64_t (*busy_until)(const void*, std::uint64_t tick);
     std::uint64_t (*ticks)(const void*, double seconds);
+    void (*share_core)(const void*, std::uint32_t others);
     std::uint64_t (*a_moment_ns)(int ranks);
     double (*look_up_seconds)();
   };

@@ -12,7 +12,8 @@ void run_on_sim(const anywhere& lock, const run_plan& plan, const run_results& r
   const sim::setting what{.profile = *plan.profile,
                           .machine = plan.machine,
                           .words_per_rank = lock.words(plan),
-                          .seed = plan.seed};
+                          .seed = plan.seed,
+                          .places = plan.nodes};
   sim::run_ports(
       what,
       [&](sim::port& port) {
