@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,13 +46,6 @@ std::vector<const claim*> chosen_claims(const std::vector<paper>& papers, bool q
     for (const claim& c : p.claims)
       if (!quick || c.quick) chosen.push_back(&c);
   return chosen;
-}
-
-/// Three digits that count.
-std::string rounded(double value) {
-  if (value == 0) return "0";
-  const double magnitude = std::floor(std::log10(std::abs(value)));
-  return fmt::format("{:.{}f}", value, std::clamp(static_cast<int>(2 - magnitude), 0, 3));
 }
 
 std::string theirs(const claim& c) {
@@ -125,12 +117,12 @@ std::string describe(const reproduce::standing& now, double seconds) {
   return text + fmt::format(", {:.0f} s", seconds);
 }
 
-struct outputs {
+struct claim_files {
   std::optional<output_file> json;
   std::optional<output_file> html;
   bool json_on_standard_output = false;
 
-  explicit outputs(const arguments& given) {
+  explicit claim_files(const arguments& given) {
     const auto to = given.one("--json");
     json_on_standard_output = to == "-";
     if (to && !json_on_standard_output) json.emplace("--json", *to);
@@ -143,7 +135,7 @@ struct outputs {
   }
 };
 
-int run(const arguments& given, console& out) {
+int run_reproduce(const arguments& given, console& out) {
   const std::vector<paper> papers = chosen_papers(given);
   const bool quick = given.has("--quick");
   if (given.has("--list")) {
@@ -154,7 +146,7 @@ int run(const arguments& given, console& out) {
   reproduce::how way;
   if (const auto jobs = given.one("--jobs"))
     way.at_a_time = static_cast<unsigned>(whole_number("--jobs", *jobs, 1, 1024));
-  outputs files(given);
+  claim_files files(given);
   std::vector<outcome> outcomes;
   {
     progress_line line;
@@ -227,7 +219,7 @@ command reproduce_command() {
                    {"lockflight reproduce --quick", "a few of each paper, in seconds"},
                    {"lockflight reproduce all --json claims.json --html claims.html",
                     "everything, in some minutes, and a page with charts"}},
-      .run = run,
+      .run = run_reproduce,
   };
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace lockflight::cli {
 
@@ -86,6 +87,12 @@ std::string ranges(const std::vector<int>& numbers) {
     i = last + 1;
   }
   return out;
+}
+
+std::string rounded(double value) {
+  if (value == 0) return "0";
+  const double magnitude = std::floor(std::log10(std::abs(value)));
+  return fmt::format("{:.{}f}", value, std::clamp(static_cast<int>(2 - magnitude), 0, 3));
 }
 
 std::string counted(std::size_t n, std::string_view one) {
