@@ -209,9 +209,11 @@ class flight {
     if (port_.load(tail_) == rma::null_ref) return;  // after the compare-swap on the word (C14)
     port_.store(victim_, local_side);
     port_.fence();  // the looks come after it (C13)
-    for (rma::backoff b = rma::backoff::none();
-         port_.load(tail_) != rma::null_ref && port_.load(victim_) == local_side;)
-      port_.pause(b.next());
+    for (rma::backoff b = rma::backoff::none(); !home_may_enter();) port_.pause(b.next());
+  }
+  // Each alone is reason enough, so it does not matter in which order the two are read.
+  [[nodiscard]] bool home_may_enter() {
+    return port_.load(tail_) == rma::null_ref || port_.load(victim_) != local_side;
   }
 
   void agree_from_elsewhere() {
@@ -222,7 +224,6 @@ class flight {
       port_.get(home_word_, home);
       port_.get(victim_, victim);
       port_.flush(tail_.home);
-      // Each alone is reason enough, so it does not matter in which order the two are read.
       if (!node_word::interested(home) || victim != remote_side) return;
     }
   }
