@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
-#include "report/assets.hpp"
 #include "report/text.hpp"
 #include "reproduce/reproduce.hpp"
 
@@ -16,12 +14,6 @@ namespace lockflight::reproduce {
 namespace {
 
 using report::escape_html;
-
-std::string_view file_named(std::string_view name) {
-  for (const page_file& f : page_files())
-    if (f.name == name) return f.text;
-  throw std::logic_error("no such part of the page: " + std::string(name));
-}
 
 struct tally {
   std::size_t held = 0;
@@ -127,12 +119,10 @@ std::string render_html(const std::vector<paper>& papers, const std::vector<outc
                                   escape_html(p.name), t.held, t.all);
   }
   values["claims_json"] = report::script_json(with_figures(outcomes));
-  values["style"] = report::assets::style();
-  values["chart_js"] = report::assets::chart_js();
-  values["chart_js_licence"] = escape_html(report::assets::chart_js_licence());
-  values["own_style"] = file_named("claims");
-  values["own_script"] = file_named("charts");
-  return report::filled(file_named("template"), values);
+  values["about"] = "papers reproduced";
+  values["own_style"] = report::part_named(page_files(), "claims");
+  values["own_script"] = report::part_named(page_files(), "charts");
+  return report::page_of(report::part_named(page_files(), "template"), std::move(values));
 }
 
 }  // namespace lockflight::reproduce
