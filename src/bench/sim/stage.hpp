@@ -15,10 +15,14 @@ void run_on_sim(const run_plan& plan, const run_results& results,
   const sim::setting what{.profile = *plan.profile,
                           .machine = plan.machine,
                           .words_per_rank = words_for<Lock<sim::port>>(plan),
-                          .seed = plan.seed};
+                          .seed = plan.seed,
+                          .most_events = plan.most_events};
   sim::run_ports(
       what,
       [&](sim::port& port) {
+        fabric::trace_buffer events(results.trace_room(port.rank()),
+                                    results.of(port.rank()).trace_used);
+        if (plan.trace) port.trace_into(&events);
         rma::participant<sim::port> me(port, what.words_per_rank);
         run_rank<Lock>(me, plan, sim_clock(port), results);
       },
