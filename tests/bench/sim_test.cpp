@@ -173,6 +173,25 @@ TEST(Simulated, ARunIsAdmittedBeforeItStarts) {
       no_more);
 }
 
+// Every rank remembers what it saw of the counter of each of 256 nodes.
+TEST(Simulated, WhatALockRemembersIsForeseen) {
+  struct no_more {};
+  const auto foreseen = [](const char* lock) {
+    request r = simulated({lock});
+    r.procs = {4096};
+    r.levels = "";
+    double bytes = 0;
+    EXPECT_THROW(std::ignore = run_simulated(r, nullptr,
+                                             [&](double needed) {
+                                               bytes = needed;
+                                               throw no_more();
+                                             }),
+                 no_more);
+    return bytes;
+  };
+  EXPECT_GT(foreseen("rma-rw") - foreseen("d-mcs"), 256.0 * 4096 * 48);
+}
+
 TEST(Simulated, MoreRanksThanAnyMachineHere) {
   request r = simulated({"rma-mcs"});
   r.procs = {2048};
