@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,19 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* none = "–";
-
-/// Three digits that count.
-std::string rounded(double value) {
-  if (value == 0) return "0";
-  const double magnitude = std::floor(std::log10(std::abs(value)));
-  return fmt::format("{:.{}f}", value, std::clamp(static_cast<int>(2 - magnitude), 0, 3));
-}
-
-std::string scaled(double value) {
-  for (const auto& [unit, suffix] : {std::pair{1e9, "G"}, {1e6, "M"}, {1e3, "k"}})
-    if (value >= 0.9995 * unit) return rounded(value / unit) + suffix;
-  return rounded(value);
-}
 
 std::string number(const json& value) {
   return value.is_number() ? rounded(value.get<double>()) : none;

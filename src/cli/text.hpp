@@ -34,4 +34,10 @@ struct labelled {
 /// "1 rank", "2 ranks".
 [[nodiscard]] std::string counted(std::size_t n, std::string_view one);
 
+/// Three digits that count.
+[[nodiscard]] std::string rounded(double value);
+
+/// The same with k, M or G.
+[[nodiscard]] std::string scaled(double value);
+
 }  // namespace lockflight::cli
