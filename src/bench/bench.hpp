@@ -40,6 +40,7 @@ struct request {
   std::string fabric = "shm";
   std::string profile;  ///< sim: the machine file, or the name of one that is part of the program
   std::map<std::string, double> machine_set;  ///< sim: numbers of it to replace, by "table.key"
+  std::string nodes;  ///< sim: which of the machine's nodes, "0,6-11"; empty: the first ones
   std::vector<int> procs{2};
   std::string levels;      ///< "AxB[xC]", or empty: what hwloc finds
   int node_level = 0;      ///< which level's elements are nodes; 0: the smallest
@@ -55,12 +56,13 @@ struct request {
   std::string sweep;
   std::vector<double> sweep_values;
   // For some workloads only:
-  std::optional<std::uint64_t> table_size;  ///< table, contention: of so many operations choose
-  std::optional<double> locality;           ///< table: how much is done with locks of the own node
-  std::optional<double> hold_us;            ///< contention: how long a lock is held
-  bool server_busy = false;                 ///< contention: rank 0 computes meanwhile
-  std::optional<std::uint64_t> bytes;       ///< dht-writer: written each time
-  std::optional<std::string> operation;     ///< primitive: one of operations(); none: all of them
+  std::optional<std::uint64_t> table_size;   ///< table, contention: of so many operations choose
+  std::optional<double> locality;            ///< table: how much is done with locks of the own node
+  std::optional<double> hold_us;             ///< contention: how long a lock is held
+  bool server_busy = false;                  ///< contention: rank 0 computes meanwhile
+  std::optional<std::uint64_t> server_load;  ///< contention, sim: busy processes beside rank 0
+  std::optional<std::uint64_t> bytes;        ///< dht-writer: written each time
+  std::optional<std::string> operation;      ///< primitive: one of operations(); none: all of them
   bool threads = false;
   bool pin = true;
   std::string waiting = "auto";

@@ -63,6 +63,8 @@ class table_run {
 
   void run() {
     phases_.start(barrier_, roles_);
+    if constexpr (requires { clock_.share_core(plan_.server_load); })
+      if (plan_.server_load > 0 && port_.rank() == 0) clock_.share_core(plan_.server_load);
     if (roles_.is_active(port_.rank()))
       loop();
     else if (plan_.server_busy)

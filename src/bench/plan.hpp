@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bench/bench.hpp"
 #include "lockflight/rma/topology.hpp"
@@ -64,9 +65,11 @@ struct run_plan {
   double locality = 1;            ///< table: how much of what a rank does is with locks of its node
   double hold_us = 0;             ///< contention: how long a lock is held
   bool server_busy = false;       ///< contention: rank 0 computes meanwhile
+  std::uint32_t server_load = 0;  ///< contention, simulated: busy processes beside rank 0
   std::uint32_t bytes = 0;        ///< dht-writer: written each time
   operation does = operation::get;                                ///< primitive
   std::shared_ptr<const sim::machine_profile> profile = nullptr;  ///< on a simulated machine
+  std::vector<std::uint32_t> nodes{};  ///< simulated: which ones; empty: the first
 };
 
 /// Which ranks issue operations that are measured, and in which roles. With dht and contention and

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -65,6 +67,9 @@ void check_fabric(const request& what) {
     if (!what.profile.empty())
       throw refuse("--machine", what.profile,
                    fmt::format("with --fabric sim only, not with {}", what.fabric));
+    if (!what.nodes.empty())
+      throw refuse("--nodes", what.nodes,
+                   fmt::format("with --fabric sim only, not with {}", what.fabric));
     return;
   }
   if (what.profile.empty())
@@ -104,6 +109,38 @@ void check_room(const request& what, const sim::machine_profile& profile,
                  fmt::format("at most {} ranks on each of at most {} nodes: {} has no more; "
                              "these are {} on {}",
                              profile.cores, profile.nodes, profile.name, most, ranks.size()));
+}
+
+/// "0,6-11" as numbers, for so many nodes of a machine. None if nothing was asked for.
+std::vector<std::uint32_t> nodes_for(const request& what, const sim::machine_profile* profile,
+                                     int count) {
+  std::vector<std::uint32_t> nodes;
+  if (profile == nullptr || what.nodes.empty()) return nodes;
+  const auto refused = [&](const std::string& why) {
+    return refuse("--nodes", what.nodes,
+                  fmt::format("{} different nodes of {}, 0 to {}, such as 0,2-5; {}", count,
+                              profile->name, profile->nodes - 1, why));
+  };
+  std::set<std::uint32_t> taken;
+  for (const char* at = what.nodes.c_str();; ++at) {
+    const char* const end = what.nodes.c_str() + what.nodes.size();
+    std::uint32_t first = 0;
+    auto read = std::from_chars(at, end, first);
+    std::uint32_t last = first;
+    if (read.ec == std::errc() && *read.ptr == '-') read = std::from_chars(read.ptr + 1, end, last);
+    at = read.ptr;
+    if (read.ec != std::errc() || (*at != ',' && at != end)) throw refused("these are no numbers");
+    if (first > last || last >= profile->nodes)
+      throw refused(fmt::format("there is no {}-{}", first, last));
+    for (std::uint32_t node = first; node <= last; ++node) {
+      if (!taken.insert(node).second) throw refused(fmt::format("{} is there twice", node));
+      nodes.push_back(node);
+    }
+    if (at == end) break;
+  }
+  if (nodes.size() != static_cast<std::size_t>(count))
+    throw refused(fmt::format("these are {}", nodes.size()));
+  return nodes;
 }
 
 // Whether what a workload does under a lock may as well be done when it is released.
@@ -216,6 +253,23 @@ void check_amounts(const request& what) {
   } catch (const std::invalid_argument& e) {
     throw bad_request(fmt::format("--waiting {}", e.what()));
   }
+}
+
+/// Busy processes beside the server, where cores are shared by slices of time.
+void check_server_load(const request& what, workload load, const sim::machine_profile* profile) {
+  if (!what.server_load) return;
+  constexpr std::uint64_t most = 1000;
+  const std::string value = std::to_string(*what.server_load);
+  if (load != workload::contention)
+    throw refuse("--server-load", value,
+                 fmt::format("with --workload contention only, not with {}", what.workload));
+  if (profile == nullptr)
+    throw refuse("--server-load", value,
+                 fmt::format("with --fabric sim only, not with {}", what.fabric));
+  if (profile->cpu.slice == 0)
+    throw refuse("--server-load", value,
+                 fmt::format("on a machine with cpu.slice_ns, which {} has not", profile->name));
+  if (*what.server_load > most) throw refuse("--server-load", value, fmt::format("0 to {}", most));
 }
 
 /// What only some workloads understand.
@@ -434,33 +488,35 @@ std::vector<job> jobs_of_one(const request& what) {
   check_parameters(what, locks);
   check_ranks_of_locks(what, locks);
   check_extras(what, load);
+  check_server_load(what, load, profile.get());
   std::vector<job> jobs;
   for (const lock_entry* lock : locks)
     for (const auto& set : settings_for(what, *lock))
       for (const operation does : operations_for(what, load))
         for (const int procs : what.procs)
-          jobs.push_back({lock,
-                          {.what = load,
-                           .machine = machine_of(what, procs),
-                           .writers = what.writers,
-                           .by = what.by,
-                           .ops = what.ops,
-                           .seconds = what.seconds,
-                           .seed = what.seed,
-                           .set = set,
-                           .threads = what.threads,
-                           .pin = what.pin,
-                           .waiting = what.waiting,
-                           .trace = !what.trace.empty(),
-                           .warm_up = what.warm_up,
-                           .most_events = what.most_events,
-                           .locks = locks_for(what, load, procs),
-                           .locality = what.locality.value_or(1),
-                           .hold_us = what.hold_us.value_or(0),
-                           .server_busy = what.server_busy,
-                           .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),
-                           .does = does,
-                           .profile = profile}});
+          jobs.push_back(
+              {lock,
+               {.what = load,
+                .machine = machine_of(what, procs),
+                .writers = what.writers,
+                .by = what.by,
+                .ops = what.ops,
+                .seconds = what.seconds,
+                .seed = what.seed,
+                .set = set,
+                .threads = what.threads,
+                .pin = what.pin,
+                .waiting = what.waiting,
+                .trace = !what.trace.empty(),
+                .locks = locks_for(what, load, procs),
+                .locality = what.locality.value_or(1),
+                .hold_us = what.hold_us.value_or(0),
+                .server_busy = what.server_busy,
+                .server_load = static_cast<std::uint32_t>(what.server_load.value_or(0)),
+                .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),
+                .does = does,
+                .profile = profile,
+                .nodes = nodes_for(what, profile.get(), machine_of(what, procs).nodes())}});
   return jobs;
 }
 

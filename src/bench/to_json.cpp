@@ -154,17 +154,22 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
                        const time_base& clock) {
   std::vector<std::pair<std::uint32_t, double>> of_rank;  // hops, seconds
   const bool knows_hops = plan.profile != nullptr && plan.machine.nodes() > 1;
+  const auto place_of = [&](rma::rank_t rank) {
+    const auto node = static_cast<std::uint32_t>(plan.machine.node_of(rank));
+    return plan.nodes.empty() ? node : plan.nodes[node];
+  };
+  // All begin together, but for what the warm-up of some has taken longer: then that is theirs too.
+  std::uint64_t begun = ~std::uint64_t{0};
+  for (const rank_result& r : ranks)
+    if (r.ops() > 0) begun = std::min(begun, r.begun);
   double sum = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const rank_result& r = ranks[i];
     if (r.ops() == 0) continue;
-    const auto rank = static_cast<rma::rank_t>(i);
-    const std::uint32_t hops =
-        knows_hops
-            ? sim::hops(plan.profile->network, static_cast<std::uint32_t>(plan.machine.node_of(0)),
-                        static_cast<std::uint32_t>(plan.machine.node_of(rank)))
-            : 0;
-    of_rank.emplace_back(hops, clock.us(static_cast<double>(r.ended - r.begun)) * 1e-6);
+    const std::uint32_t hops = knows_hops ? sim::hops(plan.profile->network, place_of(0),
+                                                      place_of(static_cast<rma::rank_t>(i)))
+                                          : 0;
+    of_rank.emplace_back(hops, clock.us(static_cast<double>(r.ended - begun)) * 1e-6);
     sum += of_rank.back().second;
   }
   json out{{"fastest", nullptr},
@@ -276,7 +281,9 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["contention"] = 1 - static_cast<double>(what.plan.locks) / roles(what.plan).active();
     out["hold_us"] = what.plan.hold_us;
     out["server_busy"] = what.plan.server_busy;
+    if (what.plan.server_load > 0) out["server_load"] = what.plan.server_load;
   }
+  if (!what.plan.nodes.empty()) out["nodes"] = what.plan.nodes;
   if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;
   sum->operations.messages += messages_of_servers(what.plan, *sum);
   out["fabric_ops"] = operations_json(sum->operations);

@@ -79,6 +79,11 @@ void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   if (not_taken >= 2)
     fail("contract", "rank " + std::to_string(me) + " sends a third message to rank " +
                          std::to_string(to) + ", which has taken none of the others");
+  if (std::uint8_t& duty = duty_of_messages(me, to); duty == 0) {
+    duty = static_cast<std::uint8_t>(3 * fibers_ + message_duties_++);
+    if (how_.endless && duty >= 64)
+      throw std::length_error("too many ranks that send messages to each other for the checker");
+  }
   post(me, posted_kind::message, inbox_of(to), to, number_of_message({me, body}), 0, nullptr);
 }
 

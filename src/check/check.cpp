@@ -64,10 +64,9 @@ void require_count(const char* argument, int value, int least, int most) {
 
 void validate_starvation(const subject& lock, const request& r) {
   const std::string argument = std::string("--starvation ") + name_of(r.starvation) + ": ";
-  if (!lock.endless)
+  if (lock.about.defers && r.starvation == watched::leaving)
     throw bad_request(argument + std::string(lock.about.name) +
-                      " is served, by a home that does not come and go (accepted: a lock without "
-                      "messages)");
+                      " does all of an epoch at its release (accepted: writers, readers, all)");
   if (r.random) throw bad_request(argument + "not with --random (accepted: the whole search)");
   if (watched_of(deal(r), r.starvation).ranks == 0)
     throw bad_request(argument + "there is none of them (accepted: who takes part)");

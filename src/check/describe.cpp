@@ -168,8 +168,10 @@ std::string engine::describe(step s) const {
   const std::vector<word>& inbox = queues_[world_.memory[inbox_of(s.fiber)]];
   const bool receives = f.next == action::receive || f.next == action::try_receive;
   if (!inbox.empty() && (receives || !goes_on(s.fiber)))
-    return (receives ? "receives" : text + ", serves") + text_of(inbox.front()) + " from rank " +
-           std::to_string(messages_[inbox.front()].from);
+    return (receives                 ? "receives"
+            : f.next == action::idle ? "serves"
+                                     : text + ", serves") +
+           text_of(inbox.front()) + " from rank " + std::to_string(messages_[inbox.front()].from);
   if (f.cell == no_cell) return text;
   text += " " + cell_name(f.cell);
   switch (f.next) {

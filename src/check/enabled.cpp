@@ -68,7 +68,8 @@ word engine::visible(const fiber_state& s, cell_id cell) const {
 
 bool engine::can_run(rank_t f) const {
   const action next = state(f).next;
-  const bool waits = next == action::await || next == action::poll || next == action::rendezvous;
+  const bool waits = next == action::await || next == action::poll || next == action::rendezvous ||
+                     next == action::idle;
   return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
 }
 
@@ -101,6 +102,9 @@ bool engine::goes_on(rank_t f) const {
       return world_.memory[inbox_of(f)] != 0;
     case action::rendezvous:
       return world_.all.arrived == fibers_;
+    case action::idle:
+      // What is there is served before it comes: it would be served next anyway.
+      return !s.serves || world_.memory[inbox_of(f)] == 0;
     default:
       return true;
   }
@@ -168,16 +172,22 @@ bool engine::nobody_goes_on() const {
          std::none_of(steps.begin(), steps.end(), [this](step s) { return duty(s) != 0; });
 }
 
-std::uint32_t engine::duty(step s) const {
-  const std::uint32_t first = 1u << 3 * s.fiber;
+std::uint64_t engine::duty(step s) const {
+  const std::uint64_t first = std::uint64_t{1} << 3 * s.fiber;
   const fiber_state& f = state(s.fiber);
   switch (s.what) {
     case step::kind::run:
-      return is_idle(s.fiber) ? 0 : first;
+      return is_idle(s.fiber) && goes_on(s.fiber) ? 0 : first;
     case step::kind::drain:
       return first << 1;
-    case step::kind::effect:
-      return f.post[s.index].half || waits_for(f, f.post[s.index]) ? first << 2 : 0;
+    case step::kind::effect: {
+      const posted& p = f.post[s.index];
+      // Of each pair: that others' messages arrive does not help whose does not.
+      if (p.kind == posted_kind::message)
+        return std::uint64_t{1}
+               << message_duty_[static_cast<std::size_t>(s.fiber * most_fibers + p.target)];
+      return p.half || waits_for(f, p) ? first << 2 : 0;
+    }
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -88,11 +89,11 @@ class engine {
   [[nodiscard]] violation describe_deadlock() const;
   /// Two states with the same key have the same future, but for hash collisions (64 bits).
   [[nodiscard]] std::uint64_t key() const;
-  /// What a fair schedule does sooner or later if it stays possible, a bit for each: a participant
-  /// in a round goes on, an operation that a flush waits for takes effect, a store becomes visible.
+  /// What a fair schedule does sooner or later if it stays possible, at most one bit: a participant
+  /// in a round goes on, an operation that a flush waits for takes effect, a store becomes visible,
+  /// a message from one rank to another arrives, and is served by whoever does so before it comes.
   /// Not that an operation takes effect which nobody waits for, nor that somebody comes: 0.
-  [[nodiscard]] std::uint32_t duty(step s) const;
-  [[nodiscard]] std::uint32_t all_duties() const { return (1u << 3 * fibers_) - 1; }
+  [[nodiscard]] std::uint64_t duty(step s) const;
   /// Whether somebody is in a round and no duty is possible.
   [[nodiscard]] bool nobody_goes_on() const;
   /// Who is in a round, somewhere between coming and having left, and whose has come to the
@@ -203,6 +204,9 @@ class engine {
   [[nodiscard]] bool waits_for(const fiber_state& s, const posted& p) const;
   [[nodiscard]] word visible(const fiber_state& s, cell_id cell) const;
   void write(rank_t by, cell_id cell, word value);
+  [[nodiscard]] std::uint8_t& duty_of_messages(rank_t from, rank_t to) {
+    return message_duty_[static_cast<std::size_t>(from * most_fibers + to)];
+  }
   [[nodiscard]] static constexpr cell_id inbox_of(rank_t rank) {
     return static_cast<cell_id>(most_cells - 1 - rank);
   }
@@ -241,8 +245,13 @@ class engine {
   std::vector<named_block> names_;
   // Messages, and the queues of them that inboxes hold, are words by being numbered as they are
   // first seen. 0 is none, and an inbox without any.
-  std::vector<rma::message> messages_{1};
+  // A participant that is set aside may have a pointer to a message on its stack, which must be the
+  // same whenever it is there again.
+  std::deque<rma::message> messages_{1};
   std::vector<std::vector<word>> queues_{1};
+  // The bit of the messages from each rank to each, numbered as they are first seen; 0 is none.
+  std::array<std::uint8_t, most_fibers * most_fibers> message_duty_{};
+  std::uint8_t message_duties_ = 0;
   std::uint32_t allowed_first_ = 0;
   std::uint32_t allowed_last_ = most_words;
 };

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <utility>
 
 #include "check/lock_program.hpp"
 
@@ -36,9 +37,13 @@ class epoch_program : public program_base<epoch_program<Lock>, typename Lock::pa
     Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
     const data cells = data::place(me.cells());
     const rank_t rank = me.rank();
+    bool small = false;
+    while (what_.endless) {
+      p.idle();
+      play(lock, cells, rank, std::exchange(small, !small));
+    }
     for (int round = 0; round < base::rounds(rank); ++round)
-      base::part_of(rank) == part::writer ? write(lock, cells, rank, round % 2 == 1)
-                                          : read(lock, cells, round % 2 == 1);
+      play(lock, cells, rank, std::exchange(small, !small));
     p.rendezvous();
     // Nobody is left: whoever comes now must get it.
     if (rank == 0) {
@@ -59,6 +64,12 @@ class epoch_program : public program_base<epoch_program<Lock>, typename Lock::pa
       return {in.take<rma::plain_cell>(2).at(0), in.take<rma::plain_cell>(1).at(0)};
     }
   };
+
+  // A frame of its own, so that nothing of an epoch is left on the stack when it is over.
+  [[gnu::noinline]] void play(Lock& lock, const data& cells, rank_t rank, bool small) const {
+    base::part_of(rank) == part::writer ? write(lock, cells, rank, small)
+                                        : read(lock, cells, small);
+  }
 
   static void write(Lock& lock, const data& cells, rank_t rank, bool small) {
     const auto mine = static_cast<rma::word>(rank) + 1;

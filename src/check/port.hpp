@@ -84,8 +84,9 @@ class port {
   /// Not of the contract: waits until everybody has come.
   void rendezvous() { wait(action::rendezvous, no_cell, {}); }
 
-  /// Not of the contract either: waits until it is to come again, which need not happen.
-  void idle() { engine_.act(rank_, action::idle); }
+  /// Not of the contract either: waits until it is to come again, which need not happen; serves
+  /// meanwhile.
+  void idle() { wait(action::idle, no_cell, {}); }
 
   // ---- messages ----
 

@@ -151,9 +151,8 @@ class explorer {
 /// (Tarjan 1972). In one that is fair, that need not end.
 class unending {
  public:
-  unending(const state_graph& graph, std::uint32_t all_duties, const starvation& who)
+  unending(const state_graph& graph, const starvation& who)
       : graph_(graph),
-        all_duties_(all_duties),
         who_(who),
         part_(graph.size(), nobody),
         entered_(graph.size(), 0),
@@ -213,13 +212,13 @@ class unending {
   void close(number root) {
     const auto first = std::find(open_.rbegin(), open_.rend(), root).base() - 1;
     for (auto s = first; s != open_.end(); ++s) part_[*s] = root;
-    std::uint32_t not_owed = 0;  // impossible in some state of it, or done on some way
+    std::uint64_t not_owed = 0;  // impossible in some state of it, or done on some way
     for (auto s = first; s != open_.end(); ++s) {
       not_owed |= ~graph_.of(*s).duties;
       for (std::size_t e = graph_.first(*s); e < graph_.last(*s); ++e)
         if (part_[graph_.at(e).to] == root) not_owed |= graph_.duty_at(e);
     }
-    const bool fair = (all_duties_ & ~not_owed) == 0;
+    const bool fair = ~not_owed == 0;
     any_ = any_ || fair;
     for (auto s = first; s != open_.end(); ++s) {
       low_[*s] = closed;
@@ -231,7 +230,6 @@ class unending {
   static constexpr number closed = nobody;
 
   const state_graph& graph_;
-  std::uint32_t all_duties_;
   starvation who_;            // one rank
   std::vector<number> part_;  // its root; nobody: none that is fair
   std::vector<number> entered_, low_;
@@ -270,8 +268,7 @@ template <class Allowed, class Goal>
 }
 
 /// A schedule into the nearest fair part and around in it, so that nothing is owed in the end.
-void tell(const state_graph& graph, const unending& parts, std::uint32_t all_duties,
-          outcome& found) {
+void tell(const state_graph& graph, const unending& parts, outcome& found) {
   const auto append = [&](const std::vector<std::size_t>& edges) {
     for (const std::size_t e : edges) found.schedule.push_back(graph.at(e).what);
     return graph.at(edges.back()).to;
@@ -284,7 +281,7 @@ void tell(const state_graph& graph, const unending& parts, std::uint32_t all_dut
   const auto paid_by = [&](std::size_t e) {
     return graph.duty_at(e) | ~graph.of(graph.at(e).to).duties;
   };
-  std::uint32_t owed = all_duties & graph.of(entry).duties;
+  std::uint64_t owed = graph.of(entry).duties;
   number at = entry;
   while (owed != 0) {
     const auto edges =
@@ -329,9 +326,9 @@ outcome search_starvation(engine& e, const starvation& watched, const limits& un
   const auto began = clock::now();
   for (rank_t who = 0; who < e.machine().ranks() && !found.broken; ++who) {
     if ((watched.ranks & 1u << who) == 0) continue;
-    const unending parts(graph, e.all_duties(), {1u << who, watched.leaving_only});
+    const unending parts(graph, {1u << who, watched.leaving_only});
     if (!parts.any()) continue;
-    tell(graph, parts, e.all_duties(), found);
+    tell(graph, parts, found);
     found.what = verdict::violation;
     found.broken = judge_repetition(e, found.schedule, found.repeats, watched);
     if (!found.broken) throw std::logic_error("the checker's states do not repeat as they should");
@@ -345,8 +342,8 @@ std::optional<violation> judge_repetition(engine& e, const std::vector<step>& sc
   if (repeats == 0 || repeats > schedule.size()) return std::nullopt;
   const std::size_t first = schedule.size() - repeats;
   std::uint64_t key = 0;
-  std::uint32_t owed = e.all_duties();    // possible all along, and never done
-  std::uint32_t starved = watched.ranks;  // in one round all along
+  std::uint64_t owed = ~std::uint64_t{0};  // possible all along, and never done
+  std::uint32_t starved = watched.ranks;   // in one round all along
   std::vector<int> entries(static_cast<std::size_t>(e.machine().ranks()));
   std::vector<step> possible;
   e.start();
@@ -357,7 +354,7 @@ std::optional<violation> judge_repetition(engine& e, const std::vector<step>& sc
     if (i >= first) {
       possible.clear();
       e.enabled(possible);
-      std::uint32_t duties = 0;
+      std::uint64_t duties = 0;
       for (const step p : possible) duties |= e.duty(p);
       owed &= duties & ~e.duty(s);
       starved &= watched.leaving_only ? e.leaving() : e.in_round();

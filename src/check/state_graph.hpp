@@ -2,6 +2,7 @@
 // at a time.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,12 +20,14 @@ class state_graph {
   struct edge {
     number to;
     step what;
+    std::uint8_t duty;  ///< its bit, or `none`
   };
+  static constexpr std::uint8_t none = 64;
 
   /// What is known of a state: the duties (engine::duty) that are possible in it; a bit for each
   /// rank that is in a round, and that releases.
   struct facts {
-    std::uint32_t duties;
+    std::uint64_t duties;
     std::uint16_t in_round;
     std::uint16_t leaving;
   };
@@ -35,9 +38,9 @@ class state_graph {
     e.enabled(steps_);
     facts here{0, e.in_round(), e.leaving()};
     for (const step s : steps_) {
-      here.duties |= e.duty(s);
-      edges_.push_back({0, s});
-      duties_.push_back(e.duty(s));
+      const std::uint64_t duty = e.duty(s);
+      here.duties |= duty;
+      edges_.push_back({0, s, static_cast<std::uint8_t>(std::countr_zero(duty))});
     }
     facts_.push_back(here);
     first_.push_back(edges_.size());
@@ -52,13 +55,14 @@ class state_graph {
   [[nodiscard]] std::size_t first(number state) const { return first_[state]; }
   [[nodiscard]] std::size_t last(number state) const { return first_[state + 1]; }
   [[nodiscard]] const edge& at(std::size_t i) const { return edges_[i]; }
-  [[nodiscard]] std::uint32_t duty_at(std::size_t i) const { return duties_[i]; }
+  [[nodiscard]] std::uint64_t duty_at(std::size_t i) const {
+    return edges_[i].duty == none ? 0 : std::uint64_t{1} << edges_[i].duty;
+  }
 
  private:
   std::vector<facts> facts_;
   std::vector<std::size_t> first_{0};
   std::vector<edge> edges_;
-  std::vector<std::uint32_t> duties_;
   std::vector<step> steps_;  // of one state
 };
 

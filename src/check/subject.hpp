@@ -29,7 +29,6 @@ struct subject {
   bool shared = false;  ///< has readers
   bool tries = false;   ///< has try_lock
   bool tries_shared = false;
-  bool endless = false;  ///< can be searched for starvation (model::endless)
   /// Throws bad_request for a parameter that the lock does not have or a value out of range.
   std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
 };
@@ -43,6 +42,11 @@ template <class Parameters>
     for (std::int64_t& t : p.t_l) t = 1;
   if constexpr (requires { p.t_r; }) p.t_r = 2;
   if constexpr (requires { p.local_budget; }) p.local_budget = p.remote_budget = 1;
+  if constexpr (requires { p.barge; }) p.barge = 1;
+  if constexpr (requires { p.writers; }) {
+    p.writers = {.barge = 1, .local_budget = 1, .remote_budget = 1};
+    p.t_w = 2;
+  }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
   for (const auto& [name, value] : set) {
     bool known = false;
@@ -75,8 +79,6 @@ template <class Lock>
       .shared = lock::shared<Lock>,
       .tries = lock::can_try<Lock>,
       .tries_shared = lock::can_try_shared<Lock>,
-      // Somebody who serves while it does not come is no part of the endless program.
-      .endless = !Lock::about.needs_messages,
       .make =
           [](const scenario& what, const settings& set, model how) {
             const auto chosen = small_thresholds<typename Lock::parameters>(set);

@@ -151,6 +151,7 @@ std::optional<bench::setting_row> setting_of(const std::string& name) {
 void read_machine(const arguments& given, bench::request& to) {
   constexpr double most = 1e12;
   to.profile = given.one("--machine").value_or("");
+  to.nodes = given.one("--nodes").value_or("");
   for (const std::string& text : given.all("--machine-set")) {
     const std::size_t at = text.find('=');
     if (at == 0 || at == std::string::npos)
@@ -194,6 +195,8 @@ void read_extras(const arguments& given, bench::request& to) {
     to.locality = real_number("--locality", *locality, 0, 1);
   if (const auto hold = given.one("--hold")) to.hold_us = real_number("--hold", *hold, 0, most);
   to.server_busy = given.has("--server-busy");
+  if (const auto load = given.one("--server-load"))
+    to.server_load = whole_number("--server-load", *load, 0, any);
   if (const auto bytes = given.one("--bytes")) to.bytes = whole_number("--bytes", *bytes, 0, any);
   to.operation = given.one("--operation");
 }
@@ -226,6 +229,9 @@ std::vector<option> what_to_run() {
        .value = "TABLE.KEY=V",
        .what = "sim: a number of the machine file to replace; may be given several times",
        .repeats = true},
+      {.name = "--nodes",
+       .value = "LIST",
+       .what = "sim: which of the machine's nodes, such as 0,6-11 (default: the first ones)"},
       {.name = "--procs",
        .value = "N[,N...]",
        .what = fmt::format("numbers of ranks, 1 to {}, sim: {} (default: 1, 2, 4, ... up to the "
@@ -283,6 +289,9 @@ std::vector<option> how_to_run() {
        .value = "US",
        .what = "contention: how long a lock is held, in microseconds (default: 0)"},
       {.name = "--server-busy", .what = "contention: rank 0 computes all the time"},
+      {.name = "--server-load",
+       .value = "N",
+       .what = "contention, sim: N busy processes share the cores of rank 0's node (default: 0)"},
       {.name = "--bytes",
        .value = "K",
        .what = "dht-writer: how much is written each time (default: 512)"},

@@ -1,10 +1,11 @@
 #include "mpi_preload/scheme.hpp"
 
-#include <optional>
-#include <utility>
+#include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "lockflight/lock/all.hpp"
+#include "lockflight/lock/window_global.hpp"
 #include "lockflight/lock/window_locks.hpp"
 
 namespace lockflight::mpi_preload {
@@ -12,12 +13,12 @@ namespace {
 
 using participant = rma::participant<mpi::port>;
 
-template <template <class> class Target>
-class scheme_of_target final : public scheme {
+template <template <class> class Target, template <class> class Way>
+class scheme_of final : public scheme {
   using target_lock = Target<mpi::port>;
   using parameters = typename target_lock::parameters;
-  using door = lock::window_door<mpi::port>;
-  using handle = lock::window_lock<Target, mpi::port>;
+  using door = lock::window_door<Way<mpi::port>>;
+  using handle = lock::window_lock<Target, door, mpi::port>;
 
  public:
   struct cells {
@@ -32,7 +33,7 @@ class scheme_of_target final : public scheme {
     }
   };
 
-  explicit scheme_of_target(participant& me)
+  explicit scheme_of(participant& me)
       : me_(me),
         cells_(cells::place(me.cells(), me.machine())),
         door_(me, cells_.window),
@@ -62,15 +63,15 @@ class scheme_of_target final : public scheme {
 };
 
 struct row {
-  std::string name;
+  scheme_name name;
   std::unique_ptr<scheme> (*make)(participant&);
   std::uint32_t (*words)(const rma::topology&);
 };
 
-template <template <class> class Target>
+template <template <class> class Target, template <class> class Way>
 [[nodiscard]] row row_of() {
-  using made = scheme_of_target<Target>;
-  return {std::string(Target<mpi::port>::about.name),
+  using made = scheme_of<Target, Way>;
+  return {{std::string(Target<mpi::port>::about.name), Way<mpi::port>::name},
           [](participant& me) -> std::unique_ptr<scheme> { return std::make_unique<made>(me); },
           [](const rma::topology& machine) {
             constexpr std::uint32_t as_large_as_it_gets = 1u << 30;
@@ -86,38 +87,55 @@ template <template <class> class Target>
     std::vector<row> found;
     lock::all::for_each([&]<template <class> class Lock>(lock::family<Lock>) {
       // A program that computes would not serve requests.
-      if constexpr (!Lock<mpi::port>::about.needs_messages) found.push_back(row_of<Lock>());
+      if constexpr (!Lock<mpi::port>::about.needs_messages) {
+        found.push_back(row_of<Lock, lock::window_rooms>());
+        found.push_back(row_of<Lock, lock::window_global>());
+      }
     });
     return found;
   }();
   return all;
 }
 
-[[nodiscard]] const row& row_named(const std::string& name) {
+/// The different names of one sort, in the order of the rows.
+[[nodiscard]] std::vector<std::string> names(std::string scheme_name::*sort) {
+  std::vector<std::string> found;
   for (const row& r : rows())
-    if (r.name == name) return r;
-  throw std::invalid_argument("no lock '" + name + "' (accepted: " + all_schemes() + ")");
+    if (std::find(found.begin(), found.end(), r.name.*sort) == found.end())
+      found.push_back(r.name.*sort);
+  return found;
+}
+
+[[nodiscard]] bool is_among(const std::vector<std::string>& known, const std::string& name) {
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+[[nodiscard]] std::string joined(const std::vector<std::string>& all) {
+  std::string text;
+  for (const std::string& one : all) text += (text.empty() ? "" : ", ") + one;
+  return text;
+}
+
+[[nodiscard]] const row& row_named(const scheme_name& name) {
+  for (const row& r : rows())
+    if (r.name.lock == name.lock && r.name.lock_all == name.lock_all) return r;
+  throw std::invalid_argument("no lock '" + name.lock + "' with '" + name.lock_all +
+                              "' (accepted: " + all_locks() + "; with " + all_ways() + ")");
 }
 
 }  // namespace
 
-bool is_scheme(const std::string& name) {
-  for (const row& r : rows())
-    if (r.name == name) return true;
-  return false;
-}
+bool is_lock(const std::string& name) { return is_among(names(&scheme_name::lock), name); }
+bool is_way(const std::string& name) { return is_among(names(&scheme_name::lock_all), name); }
 
-std::string all_schemes() {
-  std::string names;
-  for (const row& r : rows()) names += (names.empty() ? "" : ", ") + r.name;
-  return names;
-}
+std::string all_locks() { return joined(names(&scheme_name::lock)); }
+std::string all_ways() { return joined(names(&scheme_name::lock_all)); }
 
-std::uint32_t words_of(const std::string& name, const rma::topology& machine) {
+std::uint32_t words_of(const scheme_name& name, const rma::topology& machine) {
   return row_named(name).words(machine);
 }
 
-std::unique_ptr<scheme> make_scheme(const std::string& name, participant& me) {
+std::unique_ptr<scheme> make_scheme(const scheme_name& name, participant& me) {
   return row_named(name).make(me);
 }
 

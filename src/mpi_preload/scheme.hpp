@@ -1,4 +1,5 @@
-// The locks of a window by the name of the lock that serves on its targets.
+// The locks of a window by the name of the lock that serves on its targets, and of how all are
+// locked at once.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,14 @@
 namespace lockflight::mpi_preload {
 
 /// What serves where nobody says otherwise: the quickest that shares.
-constexpr const char* default_scheme = "fompi-rw-backoff";
+constexpr const char* default_lock = "fompi-rw-backoff";
+constexpr const char* default_lock_all = "rooms";
+
+/// What a window's locks are made of.
+struct scheme_name {
+  std::string lock;      ///< on each target
+  std::string lock_all;  ///< how locking all and exclusive locks exclude each other
+};
 
 /// This process's locks on one window. Not thread-safe.
 class scheme {
@@ -24,15 +32,19 @@ class scheme {
   virtual void unlock_all() = 0;
 };
 
-[[nodiscard]] bool is_scheme(const std::string& name);
+[[nodiscard]] bool is_lock(const std::string& name);
 /// "spin, spin-backoff, …", for messages.
-[[nodiscard]] std::string all_schemes();
+[[nodiscard]] std::string all_locks();
+
+[[nodiscard]] bool is_way(const std::string& name);
+/// "rooms, global".
+[[nodiscard]] std::string all_ways();
 
 /// How many words each rank's segment needs for a window on this machine.
-[[nodiscard]] std::uint32_t words_of(const std::string& name, const rma::topology& machine);
+[[nodiscard]] std::uint32_t words_of(const scheme_name& name, const rma::topology& machine);
 
 /// Collective in the sense of the contract (C20): every rank makes the same.
-[[nodiscard]] std::unique_ptr<scheme> make_scheme(const std::string& name,
+[[nodiscard]] std::unique_ptr<scheme> make_scheme(const scheme_name& name,
                                                   rma::participant<mpi::port>& me);
 
 }  // namespace lockflight::mpi_preload

@@ -4,9 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <utility>
-
-#include "mpi_preload/scheme.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
@@ -16,15 +15,15 @@ namespace {
   return given != nullptr ? given : "";
 }
 
-/// Once, however many windows ask for what there is not.
-void warn(const std::string& text) {
-  static bool warned = false;
+/// Once for each argument, however many windows ask for what there is not.
+void warn(const std::string& argument, const std::string& text) {
+  static std::set<std::string> warned;
   int initialised = 0;
   int rank = 0;
   PMPI_Initialized(&initialised);
   if (initialised != 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (std::exchange(warned, true) || rank != 0) return;
-  std::fprintf(stderr, "lockflight: %s\n", text.c_str());
+  if (!warned.insert(argument).second || rank != 0) return;
+  std::fprintf(stderr, "lockflight: %s %s\n", argument.c_str(), text.c_str());
 }
 
 [[nodiscard]] bool switched_on(const char* name) {
@@ -38,13 +37,13 @@ void warn(const std::string& text) {
   char* end = nullptr;
   const double seconds = std::strtod(given.c_str(), &end);
   if (*end == '\0' && seconds >= 0) return seconds;
-  warn(std::string(name) + " '" + given + "' is ignored (accepted: seconds, 0 for never)");
+  warn(name, "'" + given + "' is ignored (accepted: seconds, 0 for never)");
   return 0;
 }
 
 /// The SCC paper's modes (section 4.1), each by the lock that is made for it.
 constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
-    {"full-support", default_scheme},
+    {"full-support", default_lock},
     {"fair", "mcs-rw-fair"},
     {"reader-precedence", "mcs-rw-rp"},
     {"writer-precedence", "mcs-rw-wp"},
@@ -58,21 +57,29 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
   return found != 0 ? value.data() : "";
 }
 
-[[nodiscard]] std::optional<std::string> known(const std::string& name, const char* from) {
-  if (name.empty()) return std::nullopt;
-  if (is_scheme(name)) return name;
-  warn(std::string(from) + " '" + name + "' is ignored; the default is " + default_scheme +
-       " (accepted: " + all_schemes() + ")");
+[[nodiscard]] std::optional<std::string> known(const std::string& value, bool is_known,
+                                               const char* from, const char* usual,
+                                               const std::string& accepted) {
+  if (value.empty()) return std::nullopt;
+  if (is_known) return value;
+  warn(from,
+       "'" + value + "' is ignored; the default is " + usual + " (accepted: " + accepted + ")");
   return std::nullopt;
 }
 
-[[nodiscard]] std::optional<std::string> known_mode(const std::string& mode) {
-  if (mode.empty()) return std::nullopt;
-  for (const auto& [name, scheme] : sync_modes)
-    if (mode == name) return scheme;
-  warn("info key passive_sync_mode '" + mode + "' is ignored; the default is " + default_scheme +
-       " (accepted: writer-precedence, reader-precedence, fair, full-support)");
-  return std::nullopt;
+[[nodiscard]] std::optional<std::string> known_lock(const std::string& name, const char* from) {
+  return known(name, is_lock(name), from, default_lock, all_locks());
+}
+
+[[nodiscard]] std::optional<std::string> known_lock_all(const std::string& name, const char* from) {
+  return known(name, is_way(name), from, default_lock_all, all_ways());
+}
+
+[[nodiscard]] std::optional<std::string> known_mode(const std::string& mode, const char* from) {
+  for (const auto& [name, lock] : sync_modes)
+    if (mode == name) return lock;
+  return known(mode, false, from, default_lock,
+               "writer-precedence, reader-precedence, fair, full-support");
 }
 
 }  // namespace
@@ -82,22 +89,27 @@ const settings& environment() {
       .off = switched_on("LOCKFLIGHT_MPI_OFF"),
       .statistics = switched_on("LOCKFLIGHT_MPI_STATS"),
       .hang_seconds = seconds_in("LOCKFLIGHT_MPI_HANG"),
-      .scheme = variable("LOCKFLIGHT_MPI_LOCK"),
+      .lock = variable("LOCKFLIGHT_MPI_LOCK"),
+      .lock_all = variable("LOCKFLIGHT_MPI_LOCK_ALL"),
   };
   return read;
 }
 
-std::string scheme_of(MPI_Info info) {
+scheme_name scheme_of(MPI_Info info) {
   // Each is looked at, also one that another goes before: a misspelt value is told either way.
-  const auto named = known(value_in(info, "lockflight_lock"), "info key lockflight_lock");
-  const auto mode = known_mode(value_in(info, "passive_sync_mode"));
-  const auto usual = known(environment().scheme, "LOCKFLIGHT_MPI_LOCK");
-  return named.value_or(mode.value_or(usual.value_or(default_scheme)));
+  const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
+  const auto mode = known_mode(value_in(info, "passive_sync_mode"), "info key passive_sync_mode");
+  const auto usual = known_lock(environment().lock, "LOCKFLIGHT_MPI_LOCK");
+  const auto all =
+      known_lock_all(value_in(info, "lockflight_lock_all"), "info key lockflight_lock_all");
+  const auto usual_all = known_lock_all(environment().lock_all, "LOCKFLIGHT_MPI_LOCK_ALL");
+  return {named.value_or(mode.value_or(usual.value_or(default_lock))),
+          all.value_or(usual_all.value_or(default_lock_all))};
 }
 
-const char* sync_mode_of(const std::string& scheme) {
+const char* sync_mode_of(const std::string& lock) {
   for (const auto& [mode, name] : sync_modes)
-    if (scheme == name) return mode;
+    if (lock == name) return mode;
   return "full-support";
 }
 

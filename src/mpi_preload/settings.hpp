@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "mpi_preload/scheme.hpp"
+
 namespace lockflight::mpi_preload {
 
 /// Read once, when MPI is initialised.
@@ -12,17 +14,19 @@ struct settings {
   bool off = false;         ///< LOCKFLIGHT_MPI_OFF: every call goes to MPI as it came
   bool statistics = false;  ///< LOCKFLIGHT_MPI_STATS: a table for each window at the end
   double hang_seconds = 0;  ///< LOCKFLIGHT_MPI_HANG: tell who waits longer; 0: never
-  std::string scheme;       ///< LOCKFLIGHT_MPI_LOCK: for windows whose info names none
+  std::string lock;         ///< LOCKFLIGHT_MPI_LOCK: for windows whose info names none
+  std::string lock_all;     ///< LOCKFLIGHT_MPI_LOCK_ALL: the same
 };
 
 [[nodiscard]] const settings& environment();
 
-/// The scheme for a window: its info key lockflight_lock, its info key passive_sync_mode, the
-/// environment, else the default. A name that is not known is warned of once, on rank 0 of
-/// MPI_COMM_WORLD, and the next of these is taken.
-[[nodiscard]] std::string scheme_of(MPI_Info info);
+/// The scheme for a window. The lock: its info key lockflight_lock, its info key passive_sync_mode,
+/// the environment, else the default; lock_all: its info key lockflight_lock_all, the environment,
+/// else the default. A name that is not known is warned of once for each of these, on rank 0 of
+/// MPI_COMM_WORLD, and the next one is taken.
+[[nodiscard]] scheme_name scheme_of(MPI_Info info);
 
-/// The SCC paper's word for what a scheme does, for MPI_Win_get_info.
-[[nodiscard]] const char* sync_mode_of(const std::string& scheme);
+/// The SCC paper's word for what a lock does, for MPI_Win_get_info.
+[[nodiscard]] const char* sync_mode_of(const std::string& lock);
 
 }  // namespace lockflight::mpi_preload

@@ -28,7 +28,7 @@ const char* to_string(lock_kind k) {
 }
 
 std::string tell(const window_statistics& mine, const std::string& window,
-                 const std::string& scheme, MPI_Comm group) {
+                 const scheme_name& scheme, MPI_Comm group) {
   int rank = 0;
   int ranks = 0;
   PMPI_Comm_rank(group, &rank);
@@ -53,8 +53,8 @@ std::string tell(const window_statistics& mine, const std::string& window,
   PMPI_Bcast(&whom, 1, MPI_INT, of_all.rank, group);
   if (rank != 0) return "";
 
-  std::string text =
-      fmt::format("lockflight: window {}, {} ranks, lock {}\n", window, ranks, scheme);
+  std::string text = fmt::format("lockflight: window {}, {} ranks, lock {}, lock_all {}\n", window,
+                                 ranks, scheme.lock, scheme.lock_all);
   text += fmt::format("  {:<10} {:>12} {:>14} {:>14}\n", "lock", "times", "waited s", "mean us");
   for (int k = 0; k < lock_kinds; ++k) {
     const auto i = static_cast<std::size_t>(k);

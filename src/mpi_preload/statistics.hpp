@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "mpi_preload/scheme.hpp"
+
 namespace lockflight::mpi_preload {
 
 enum class lock_kind : std::uint8_t { exclusive, shared, all };
@@ -25,7 +27,7 @@ struct window_statistics {
 
 /// Adds up all ranks' counts and says them; the text is empty but on rank 0. Collective.
 [[nodiscard]] std::string tell(const window_statistics& mine, const std::string& window,
-                               const std::string& scheme, MPI_Comm group);
+                               const scheme_name& scheme, MPI_Comm group);
 
 /// Kept until MPI_Finalize, which prints it.
 void keep_for_the_end(const std::string& text);

@@ -78,8 +78,10 @@ LOCKFLIGHT_STAND_IN(Win_get_info)(MPI_Win win, MPI_Info* info) {
   const int made = beneath().Win_get_info(win, info);
   preload::window* const ours = made == MPI_SUCCESS ? preload::find(win) : nullptr;
   if (ours == nullptr) return made;
-  PMPI_Info_set(*info, "lockflight_lock", ours->scheme_name().c_str());
-  return PMPI_Info_set(*info, "passive_sync_mode", preload::sync_mode_of(ours->scheme_name()));
+  const preload::scheme_name& locks = ours->scheme();
+  PMPI_Info_set(*info, "lockflight_lock", locks.lock.c_str());
+  PMPI_Info_set(*info, "lockflight_lock_all", locks.lock_all.c_str());
+  return PMPI_Info_set(*info, "passive_sync_mode", preload::sync_mode_of(locks.lock));
 }
 
 LOCKFLIGHT_STAND_IN(Finalize)(void) {

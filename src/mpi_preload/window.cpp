@@ -71,7 +71,7 @@ class [[nodiscard]] entry {
   entry& operator=(const entry&) = delete;
 };
 
-[[nodiscard]] mpi::config config_for(MPI_Comm group, const std::string& scheme) {
+[[nodiscard]] mpi::config config_for(MPI_Comm group, const scheme_name& scheme) {
   const int handle = PMPI_Comm_c2f(group);
   rma::topology machine = mpi::nodes_of(handle);
   // Beyond the locks: who holds, and who held.
@@ -98,10 +98,10 @@ class [[nodiscard]] entry {
 window::communicator::communicator(MPI_Comm of) { PMPI_Comm_dup(of, &own); }
 window::communicator::~communicator() { PMPI_Comm_free(&own); }
 
-window::window(MPI_Win of, MPI_Comm whole, const std::string& scheme)
+window::window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme)
     : win_(of),
       group_(whole),
-      name_(scheme),
+      scheme_(scheme),
       members_(config_for(whole, scheme)),
       me_(members_.access(), words_of(scheme, members_.machine()) + 2 * rma::line_words),
       locks_(make_scheme(scheme, me_)),
@@ -220,7 +220,7 @@ answer window::unlock(int target) {
   epoch& here = held_[static_cast<std::size_t>(target)];
   if (here == epoch::none) return {.code = MPI_ERR_RMA_SYNC};
   const answer completed = complete(target);
-  switch (std::exchange(here, epoch::none)) {
+  switch (here) {
     case epoch::exclusive:
       released(lock_kind::exclusive, target);
       locks_->unlock(target);
@@ -231,6 +231,8 @@ answer window::unlock(int target) {
     default:
       break;
   }
+  // Not before: a release may wait, and let other threads in.
+  here = epoch::none;
   --targets_held_;
   return completed;
 }
@@ -252,7 +254,8 @@ answer window::unlock_all() {
   const entry in;
   if (all_ == epoch::none) return {.code = MPI_ERR_RMA_SYNC};
   const answer completed = complete_all();
-  if (std::exchange(all_, epoch::none) == epoch::shared) locks_->unlock_all();
+  if (all_ == epoch::shared) locks_->unlock_all();
+  all_ = epoch::none;  // not before, as in unlock
   return completed;
 }
 
@@ -301,21 +304,8 @@ void window::tell_if_it_hangs() {
   const double waited = PMPI_Wtime() - waiting_->since;
   if (waited < limit) return;
   waiting_->told = true;
-  std::string who = "whom, nobody has noted";
   const wait what = *waiting_;
-  if (what.target >= 0) {
-    // On another node's target this takes a round trip; we are waiting anyway.
-    const rma::word holder = rma::get_now(me_.port(), holder_.at(what.target));
-    who = holder != 0 ? "rank " + std::to_string(holder - 1) + ", which holds it exclusively"
-                      : "those who share it or have locked all";
-  } else {
-    for (std::size_t t = 0; t < held_.size(); ++t) {
-      const rma::word holder = rma::get_now(me_.port(), holder_.at(static_cast<rma::rank_t>(t)));
-      if (holder == 0) continue;
-      who = "rank " + std::to_string(holder - 1) + ", which holds target " + std::to_string(t);
-      break;
-    }
-  }
+  const std::string who = waits_for(what);
   const std::string on = what.target >= 0 ? "target " + std::to_string(what.target) : "all targets";
   std::fprintf(
       stderr, "lockflight: rank %d has waited %.0f s for a%s lock on %s of the window %s, for %s\n",
@@ -323,6 +313,27 @@ void window::tell_if_it_hangs() {
       name_of(win_).c_str(), who.c_str());
 }
 
-std::string window::summary() const { return tell(counted_, name_of(win_), name_, group_.own); }
+// On another node's target this takes a round trip; whoever asks is waiting anyway.
+std::string window::who_holds(int target) {
+  const rma::word holder = rma::get_now(me_.port(), holder_.at(target));
+  return holder != 0 ? "rank " + std::to_string(holder - 1) : "";
+}
+
+std::string window::waits_for(const wait& what) {
+  if (what.target >= 0)
+    if (const std::string who = who_holds(what.target); !who.empty())
+      return who + ", which holds it exclusively";
+  // Who locks all waits for any target's holder; where that takes one lock for the whole window, so
+  // does who locks exclusively.
+  const bool for_any =
+      what.target < 0 || (what.kind == lock_kind::exclusive && scheme_.lock_all == "global");
+  if (for_any)
+    for (std::size_t t = 0; t < held_.size(); ++t)
+      if (const std::string who = who_holds(static_cast<int>(t)); !who.empty())
+        return who + ", which holds target " + std::to_string(t);
+  return what.target >= 0 ? "those who share it or have locked all" : "whom, nobody has noted";
+}
+
+std::string window::summary() const { return tell(counted_, name_of(win_), scheme_, group_.own); }
 
 }  // namespace lockflight::mpi_preload

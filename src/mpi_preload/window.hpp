@@ -34,7 +34,7 @@ struct answer {
 class window {
  public:
   /// Collective over the window's group. Throws mpi::unavailable or std::exception.
-  window(MPI_Win of, MPI_Comm whole, const std::string& scheme);
+  window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme);
   /// Collective.
   ~window();
   window(const window&) = delete;
@@ -57,12 +57,18 @@ class window {
     begun_anywhere_.store(true, std::memory_order_relaxed);
   }
 
-  [[nodiscard]] const std::string& scheme_name() const { return name_; }
+  [[nodiscard]] const scheme_name& scheme() const { return scheme_; }
   /// What was counted, of all ranks; the text is rank 0's. Collective.
   [[nodiscard]] std::string summary() const;
 
  private:
   enum class epoch : std::uint8_t { none, shared, exclusive, unchecked };
+  struct wait {
+    lock_kind kind{};
+    int target = -1;  // -1: all
+    double since = 0;
+    bool told = false;
+  };
 
   answer open();
   answer complete(int target);
@@ -72,6 +78,8 @@ class window {
   void released(lock_kind kind, int target);
   void note_holder(lock_kind kind, int target);
   void tell_if_it_hangs();
+  [[nodiscard]] std::string waits_for(const wait& what);
+  [[nodiscard]] std::string who_holds(int target);
 
   struct communicator {
     explicit communicator(MPI_Comm of);
@@ -83,12 +91,12 @@ class window {
 
   MPI_Win win_;
   communicator group_;
-  std::string name_;
+  scheme_name scheme_;
   mpi::membership members_;
   rma::participant<mpi::port> me_;
   rma::plain_cell holder_;  // at each target: rank + 1 of who has it exclusively; if asked for
   rma::plain_cell last_;    // at each target: rank + 1 of who had it last; if asked for
-  std::unique_ptr<scheme> locks_;
+  std::unique_ptr<mpi_preload::scheme> locks_;
   std::function<void()> hook_;
 
   std::vector<epoch> held_;  // of each target
@@ -100,12 +108,6 @@ class window {
 
   window_statistics counted_;
   bool observed_;  // somebody wants to know who holds what
-  struct wait {
-    lock_kind kind{};
-    int target = -1;  // -1: all
-    double since = 0;
-    bool told = false;
-  };
   static thread_local wait* waiting_;
 };
 

@@ -49,12 +49,16 @@ class work {
   bool before_;
 };
 
-/// All ranks take what the first one was told.
 [[nodiscard]] std::string agreed(const std::string& mine, MPI_Comm group) {
   std::array<char, 64> name{};
   mine.copy(name.data(), name.size() - 1);
   PMPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, group);
   return name.data();
+}
+
+/// All ranks take what the first one was told.
+[[nodiscard]] scheme_name agreed(const scheme_name& mine, MPI_Comm group) {
+  return {agreed(mine.lock, group), agreed(mine.lock_all, group)};
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr key_of_run keys_of_run[] = {
     {"writers", type::number}, {"ops", type::whole},           {"seconds", type::number},
     {"set", type::numbers},    {"locks", type::whole},         {"locality", type::number},
     {"hold_us", type::number}, {"bytes", type::whole},         {"server_busy", type::yes_or_no},
-    {"operation", type::text},
+    {"operation", type::text}, {"nodes", type::text},          {"server_load", type::whole},
 };
 
 std::string_view said(type t) {

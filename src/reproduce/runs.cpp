@@ -33,6 +33,7 @@ bench::request request_of(const run& what) {
     for (const auto& [name, value] : set->items()) r.machine_set[name] = value.get<double>();
   r.procs = {what.at("procs").get<int>()};
   take(what, "levels", r.levels);
+  take(what, "nodes", r.nodes);
   take(what, "writers", r.writers);
   take(what, "ops", r.ops);
   take(what, "seconds", r.seconds);
@@ -43,6 +44,7 @@ bench::request request_of(const run& what) {
   take(what, "hold_us", r.hold_us);
   take(what, "bytes", r.bytes);
   take(what, "server_busy", r.server_busy);
+  take(what, "server_load", r.server_load);
   take(what, "operation", r.operation);
   // Not of claim files:
   take(what, "warm_up", r.warm_up);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sim/network.hpp"
+
 namespace lockflight::sim {
 namespace {
 
@@ -28,12 +30,14 @@ engine::engine(const setting& what)
       most_events_(what.most_events),
       memory_(static_cast<std::uint32_t>(what.machine.ranks()), what.words_per_rank),
       nics_(static_cast<std::size_t>(what.machine.nodes())),
+      links_(what.profile.network.link_gap > 0 ? count_of_links(what.profile.network) : 0),
       word_time_(static_cast<time_ps>(sizeof(word) * what.profile.network.byte_ps)),
       leeway_(profile_.nic.complete + profile_.nic.post + 2 * profile_.cpu.hit),
       stacks_(what.stack_bytes,
               what.machine.ranks() > most_guarded ? fiber::guard::none : fiber::guard::page),
       ranks_(static_cast<std::size_t>(what.machine.ranks())) {
-  place_ranks();
+  place_ranks(what.places);
+  place_controllers();
   for (nic& card : nics_) {
     card.injection.resize(profile_.nic.injection_engines);
     card.atomics.resize(profile_.nic.atomic_engines);
@@ -45,14 +49,21 @@ engine::~engine() {
   for (rank_state& r : ranks_) r.fiber = {};
 }
 
-void engine::place_ranks() {
+void engine::place_ranks(const std::vector<std::uint32_t>& places) {
   if (machine_.nodes() > static_cast<std::int64_t>(profile_.nodes))
     throw std::invalid_argument(
         fmt::format("{} nodes, and {} has {}", machine_.nodes(), profile_.name, profile_.nodes));
+  if (!places.empty() && places.size() != nics_.size())
+    throw std::invalid_argument(
+        fmt::format("places for {} nodes, and there are {}", places.size(), nics_.size()));
   std::vector<std::uint32_t> taken(nics_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     rank_state& r = ranks_[i];
     r.node = static_cast<std::uint32_t>(machine_.node_of(static_cast<rank_t>(i)));
+    r.place = places.empty() ? r.node : places[r.node];
+    if (r.place >= profile_.nodes)
+      throw std::invalid_argument(
+          fmt::format("node {}, and {} has {}", r.place, profile_.name, profile_.nodes));
     r.core = taken[r.node]++;
     if (r.core >= profile_.cores)
       throw std::invalid_argument(
@@ -95,6 +106,8 @@ void engine::handle(const event& now) {
       return arrive(now.about, now.at);
     case happening::effect:
       return take_effect(now.about, now.at);
+    case happening::admit:
+      return admit(now.about, now.at);
   }
 }
 
@@ -104,6 +117,7 @@ void engine::prefetch(const event& soon) const {
     ranks_[soon.about].fiber.prefetch();
     return;
   }
+  if (soon.what == happening::admit) return;
   const operation& o = operations_[soon.about];
   __builtin_prefetch(o.result);  // in its origin's stack
 }
@@ -111,6 +125,7 @@ void engine::prefetch(const event& soon) const {
 void engine::resume(rank_t rank, time_ps at) {
   rank_state& r = state(rank);
   r.now = std::max(r.now, at);
+  if (r.others_have_it > 0) begin_slice(r);
   r.resumed = r.now;
   r.for_what = waiting::nothing;
   try {

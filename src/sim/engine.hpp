@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <unordered_set>
@@ -19,6 +20,7 @@
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/rma/port.hpp"
 #include "lockflight/rma/topology.hpp"
+#include "sim/crossroads.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/machine.hpp"
 #include "sim/memory.hpp"
@@ -55,12 +57,14 @@ struct setting {
   std::uint64_t seed = 1;
   std::size_t stack_bytes = std::size_t{64} << 10;
   std::uint64_t most_events = 0;  ///< a run that takes some more is ended; 0: any number
+  /// Which of the machine's nodes each node of `machine` is; empty: the first ones, in order.
+  std::vector<std::uint32_t> places{};
 };
 
 class engine {
  public:
-  /// Throws std::invalid_argument if the machine has not so many nodes, or nodes not so many cores;
-  /// std::system_error if there is not enough memory.
+  /// Throws std::invalid_argument if the machine has not so many nodes, or not those of `places`,
+  /// or nodes not so many cores; std::system_error if there is not enough memory.
   explicit engine(const setting& what);
   ~engine();
   engine(const engine&) = delete;
@@ -94,6 +98,9 @@ class engine {
   [[nodiscard]] bool await(rank_t me, rank_t home, std::uint32_t index, predicate test,
                            word& value);
   void pause(rank_t me, std::uint64_t ns);
+  /// From now on so many other processes of the rank's node never rest. Those that find no core of
+  /// their own share one with the rank, by slices of time.
+  void share_core(rank_t me, std::uint32_t others);
 
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
   void receive(rank_t me, rma::message& got);
@@ -108,6 +115,7 @@ class engine {
     posted_kind kind{};
     bool done = false;
     bool loops_back = false;
+    bool is_under_way = false;  // where links fill up
     rank_t origin = -1;
     rank_t home = -1;
     std::uint32_t index = 0;
@@ -135,6 +143,7 @@ class engine {
     rank_t first_waiter = -1;  // who waits for cells of this rank
     std::uint32_t core = 0;    // of its node
     std::uint32_t node = 0;
+    std::uint32_t place = 0;  // of the machine's nodes
     waiting for_what = waiting::nothing;
     bool serves = false;
     bool ended = false;
@@ -146,7 +155,12 @@ class engine {
     rank_t home = -1;
     std::uint32_t index = 0;
     predicate test;
-    bool woken = false;  // by the cell, not by a message
+    bool woken = false;        // by the cell, not by a message
+    bool looks_again = false;  // woken, and on its way to see why: many_core.cpp
+    bool unflushed = false;    // many_core.cpp
+    // a core that is shared
+    time_ps others_have_it = 0;  // after each slice of this rank
+    time_ps slice_ends = 0;
     word value = 0;
   };
 
@@ -157,6 +171,31 @@ class engine {
     std::uint32_t loopbacks = 0;              // in flight
     std::unordered_set<std::uint64_t> peers;  // connections in use: rank and node
     double missed = 0;                        // a part of a miss that is carried over
+    // arbitration by turns
+    time_ps entry = 0;  // nothing comes in from the network before
+    std::unique_ptr<crossroads> waiting;
+  };
+
+  /// A core that reads a cell of its own again and again, until it likes what it sees.
+  struct looker {
+    rank_t rank;
+    time_ps served;   // when its last read was
+    time_ps arrives;  // when its next one reaches the controller
+    time_ps around;   // from one being served to the arrival of the next
+  };
+  struct controller {
+    time_ps free = 0;
+    std::vector<looker> lookers;
+  };
+  /// The register that makes atomics of a node's cells one at a time.
+  struct test_and_set {
+    struct asker {
+      rank_t rank;
+      time_ps asked;   // some time
+      time_ps period;  // and again and again
+    };
+    bool taken = false;
+    std::vector<asker> asking;
   };
 
   [[nodiscard]] rank_state& state(rank_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -166,7 +205,7 @@ class engine {
   [[nodiscard]] operation& at(std::uint32_t number) { return operations_[number]; }
 
   // engine.cpp: the loop
-  void place_ranks();
+  void place_ranks(const std::vector<std::uint32_t>& places);
   void handle(const event& now);
   void prefetch(const event& soon) const;
   void resume(rank_t rank, time_ps at);
@@ -192,7 +231,11 @@ class engine {
   void inject(rank_state& r, std::uint32_t number);
   [[nodiscard]] time_ps way(const rank_state& from, const rank_state& to, operation& what);
   [[nodiscard]] time_ps connection_miss(nic& card, rank_t me, std::uint32_t node);
+  [[nodiscard]] time_ps link_waits(const rank_state& from, const rank_state& to, time_ps left);
+  [[nodiscard]] bool must_wait_on_the_way(std::uint32_t number, time_ps arrived);
+  void admit(std::uint32_t node, time_ps now);
   void arrive(std::uint32_t number, time_ps at);
+  void receive_at(nic& card, std::uint32_t number, time_ps arrived);
   void take_effect(std::uint32_t number, time_ps at);
   void change(operation& what, time_ps at);
   void complete(std::uint32_t number);
@@ -201,10 +244,37 @@ class engine {
   void take_mail(rank_state& r, rma::message& got);
 
   // processor.cpp: immediate operations and waiting
+  void begin_slice(rank_state& r) const;
+  void keep_to_slices(rank_state& r) const;
   void touch(rank_state& r, rank_t me, cache_line& line, bool exclusive, time_ps hit);
   [[nodiscard]] time_ps transfer(const rank_state& to, const cache_line& line) const;
   void wake_waiters(rank_t home, std::uint32_t index, word value, time_ps at, cache_line& line);
   void stop_waiting(rank_t me);
+
+  // many_core.cpp: the same on uncached memory behind controllers
+  [[nodiscard]] bool is_many_core() const { return !controllers_.empty(); }
+  void place_controllers();
+  [[nodiscard]] time_ps way_between(std::uint32_t place, std::uint32_t other);
+  [[nodiscard]] controller& controller_of(rank_t home);
+  [[nodiscard]] time_ps way_to_controller(const rank_state& r, rank_t home);
+  void serve_lookers(controller& by, time_ps until);
+  [[nodiscard]] time_ps pass(controller& by, time_ps arrived);
+  template <class Effect>
+  void access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect);
+  void take_register(rank_state& r, rank_t me, rank_t home);
+  void reset_register(rank_state& r, rank_t me, rank_t home);
+  word uncached_load(rank_state& r, rank_t me, rank_t home, std::uint32_t index);
+  void uncached_store(rank_state& r, rank_t me, rank_t home, std::uint32_t index, word value);
+  word uncached_rmw(rank_state& r, rank_t me, posted_kind kind, rank_t home, std::uint32_t index,
+                    word value, word desired);
+  void perform(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
+               word desired, word* result);
+  word written(posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
+               time_ps now);
+  void begin_to_look(rank_state& r, rank_t me);
+  void look_again(rank_state& r);
+  void wake_looker(rank_t waiter, time_ps now);
+  looker stop_looking(rank_t waiter);
 
   const machine_profile& profile_;
   const rma::topology& machine_;
@@ -215,7 +285,12 @@ class engine {
   std::vector<operation> operations_;
   std::uint32_t free_operations_ = none;
   std::vector<nic> nics_;
-  time_ps word_time_;  // to carry one
+  std::vector<controller> controllers_;       // none but on a many-core
+  std::vector<std::uint32_t> controller_at_;  // of each node
+  std::vector<test_and_set> registers_;       // of each node
+  std::vector<time_ps> links_;        // each: free from then on; none if links do not fill up
+  std::vector<std::uint32_t> route_;  // of the operation at hand
+  time_ps word_time_;                 // to carry one
   time_ps leeway_;
   std::uint64_t chances_ = 0;  // taken so far
   std::uint32_t left_ = 0;     // ranks that have not ended

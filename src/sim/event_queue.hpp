@@ -10,11 +10,12 @@
 
 namespace lockflight::sim {
 
-/// What an event is about. The number beside it is a rank or an operation.
+/// What an event is about. The number beside it is a rank, an operation or a node.
 enum class happening : std::uint8_t {
   resume,  ///< a rank goes on
   arrive,  ///< an operation reaches its target's network interface
   effect,  ///< an operation takes effect there
+  admit,   ///< a node's network interface takes one of those who wait for it on their way
 };
 
 struct event {

@@ -42,6 +42,8 @@ class reader {
     if (table_ == nullptr) fail(*found, fmt::format("{} (accepted: a table)", name));
   }
 
+  [[nodiscard]] bool has(const std::string& table) const { return root_.contains(table); }
+
   /// Refuses what nobody asked for.
   void finish() {
     if (table_ == nullptr) return;
@@ -76,13 +78,14 @@ class reader {
     return counted(needed(key), key, least, most);
   }
 
-  std::vector<std::uint32_t> counts(const std::string& key) {
+  std::vector<std::uint32_t> counts(const std::string& key, std::uint32_t least,
+                                    std::uint32_t most) {
     const toml::node& found = needed(key);
     const toml::array* const array = found.as_array();
     if (array == nullptr || array->empty())
       fail(found, fmt::format("{} (accepted: an array of whole numbers)", full(key)));
     std::vector<std::uint32_t> values;
-    for (const toml::node& node : *array) values.push_back(counted(node, key, 1, most_nodes));
+    for (const toml::node& node : *array) values.push_back(counted(node, key, least, most));
     return values;
   }
 
@@ -96,6 +99,12 @@ class reader {
 
   time_ps ns(const std::string& key, double least = 0) {
     return from_ns(number(key, least, most_ns));
+  }
+
+  /// Whether there is a key that need not be.
+  [[nodiscard]] bool offers(const std::string& key) {
+    known_.insert(key);
+    return table_->contains(key);
   }
 
   /// Says that there may be a key of that name.
@@ -173,6 +182,7 @@ void read_cpu(reader& in, cpu_profile& to) {
   to.node_transfer = in.ns("node_transfer_ns");
   to.dma_transfer = in.ns("dma_transfer_ns");
   to.mesh_hop = in.ns("mesh_hop_ns");
+  if (in.offers("slice_ns")) to.slice = in.ns("slice_ns", 1);
 }
 
 void read_nic(reader& in, nic_profile& to) {
@@ -198,7 +208,7 @@ void read_network(reader& in, network_profile& to, std::uint32_t nodes) {
   in.open("network");
   to.wiring = shape_of(in.word_of("shape", {"flat", "torus", "mesh", "fat-tree", "dragonfly"}));
   if (to.wiring != shape::flat) {
-    to.dimensions = in.counts("dimensions");
+    to.dimensions = in.counts("dimensions", 1, most_nodes);
     if (to.wiring == shape::dragonfly && to.dimensions.size() != 3)
       in.fail_at("dimensions", "(accepted: groups, routers of a group, nodes of a router)");
     const auto room =
@@ -211,6 +221,26 @@ void read_network(reader& in, network_profile& to, std::uint32_t nodes) {
   to.latency = in.ns("latency_ns");
   to.hop = in.ns("hop_ns");
   to.byte_ps = in.number("byte_ns", 0, most_ns) * 1e3;
+  const bool has_links = to.wiring != shape::flat && to.wiring != shape::fat_tree;
+  constexpr const char* only_there = "(accepted: with shape torus, mesh or dragonfly only)";
+  if (in.offers("link_gap_ns")) {
+    to.link_gap = in.ns("link_gap_ns");
+    if (!has_links && to.link_gap > 0) in.fail_at("link_gap_ns", only_there);
+  }
+  if (in.offers("arbitration")) {
+    if (in.word_of("arbitration", {"arrival", "turns"}) == "turns") to.arbiter = arbitration::turns;
+    if (!has_links && to.arbiter == arbitration::turns) in.fail_at("arbitration", only_there);
+  }
+}
+
+// Only a many-core has it.
+void read_memory(reader& in, memory_profile& to, std::uint32_t nodes) {
+  constexpr std::uint32_t most_accesses = 64;
+  in.open("memory");
+  to.controllers = in.counts("controllers", 0, nodes - 1);
+  to.controller = in.ns("controller_ns", 0.001);
+  to.read = in.ns("read_ns");
+  to.word_accesses = in.count("word_accesses", 1, most_accesses);
 }
 
 void replace(toml::table& root, const replaced_numbers& instead) {
@@ -246,6 +276,7 @@ machine_profile parse_machine(std::string_view text, const std::string& path,
   read_cpu(in, made.cpu);
   read_nic(in, made.nic);
   read_network(in, made.network, made.nodes);
+  if (in.has("memory")) read_memory(in, made.memory, made.nodes);
   in.open("messages");
   made.messages.send = in.ns("send_ns");
   made.messages.receive = in.ns("receive_ns");
@@ -253,7 +284,8 @@ machine_profile parse_machine(std::string_view text, const std::string& path,
   made.name = in.text("name");
   made.what = in.text("what");
   made.jitter = in.number("jitter", 0, 0.5);
-  for (const char* const table : {"node", "cpu", "nic", "network", "messages"}) in.knows(table);
+  for (const char* const table : {"node", "cpu", "nic", "network", "memory", "messages"})
+    in.knows(table);
   in.finish();
   return made;
 }

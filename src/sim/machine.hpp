@@ -28,6 +28,12 @@ enum class shape : std::uint8_t {
   dragonfly,  ///< groups of routers, all joined in a group, and all groups joined
 };
 
+/// Who goes first where operations come together on their way to a card that is busy.
+enum class arbitration : std::uint8_t {
+  arrival,  ///< whoever came to the card first
+  turns,    ///< at each router one from each input in turn, however many wait behind it
+};
+
 /// The nodes of a machine and what is between them.
 struct network_profile {
   shape wiring = shape::flat;
@@ -36,7 +42,9 @@ struct network_profile {
   std::vector<std::uint32_t> dimensions;
   time_ps latency = 0;  ///< one way, the hops apart
   time_ps hop = 0;
-  double byte_ps = 0;  ///< of each byte that is carried
+  double byte_ps = 0;    ///< of each byte that is carried
+  time_ps link_gap = 0;  ///< between two operations on one link; 0: links do not fill up
+  arbitration arbiter = arbitration::arrival;
 };
 
 /// One node's network interface.
@@ -65,6 +73,16 @@ struct cpu_profile {
   time_ps node_transfer = 0;    ///< from another socket
   time_ps dma_transfer = 0;     ///< a network interface wrote it last
   time_ps mesh_hop = 0;         ///< on a many-core: added for each hop between two cores
+  time_ps slice = 0;            ///< of a core that busy processes share; 0: nobody shares one
+};
+
+/// Memory that no cache holds, behind controllers at a chip's mesh. Without any, nodes have memory
+/// of their own, caches in front of it and a network interface.
+struct memory_profile {
+  std::vector<std::uint32_t> controllers;  ///< beside which nodes they are
+  time_ps controller = 0;                  ///< of one access; a controller serves one at a time
+  time_ps read = 0;                        ///< the memory's latency; a write need not wait for it
+  std::uint32_t word_accesses = 1;         ///< that a put or a get of one word takes
 };
 
 struct message_profile {
@@ -82,6 +100,7 @@ struct machine_profile {
   cpu_profile cpu;
   nic_profile nic;
   network_profile network;
+  memory_profile memory;
   message_profile messages;
   /// Every way, transfer and pause takes up to this part of it more or less, by chance.
   double jitter = 0;

@@ -38,6 +38,7 @@ void engine::release_operation(std::uint32_t number) {
 void engine::post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
                   word desired, word* result) {
   check_cell(home, index);
+  if (is_many_core()) return perform(me, kind, home, index, value, desired, result);
   rank_state& r = state(me);
   r.now += profile_.nic.post;
   // Loopback has no long way, and what was let through too early here would be a large part of it.
@@ -69,7 +70,26 @@ void engine::inject(rank_state& r, std::uint32_t number) {
   const time_ps left = begun + connection_miss(card, o.origin, target.node);
   free_from = left + profile_.nic.gap;
   o.way = way(r, target, o);
-  queue_.push(left + o.way, happening::arrive, number);
+  // Links are taken in the order of leaving, and not on a rank's stack, which stays small so.
+  const bool leaves_first = !links_.empty() && !o.loops_back;
+  queue_.push(leaves_first ? left : left + o.way, happening::arrive, number);
+}
+
+// Who left first goes first on each link of its way, and says at once when it will be there. So
+// what leaves later and is there earlier waits for what is still far away; that is wrong by no more
+// than ways differ.
+time_ps engine::link_waits(const rank_state& from, const rank_state& to, time_ps left) {
+  const network_profile& net = profile_.network;
+  find_route(net, from.place, to.place, route_);
+  time_ps now = left;
+  time_ps waits = 0;
+  for (const std::uint32_t link : route_) {
+    const time_ps begun = std::max(now, links_[link]);
+    links_[link] = begun + net.link_gap;
+    waits += begun - now;
+    now = begun + net.hop;
+  }
+  return waits;
 }
 
 // Messages of a pair keep their order, so nothing is left to chance in their way.
@@ -85,7 +105,7 @@ time_ps engine::way(const rank_state& from, const rank_state& to, operation& wha
     if (!message && card.loopback_slots != 0 && in_flight >= card.loopback_slots)
       length += card.loopback_congested * (in_flight - card.loopback_slots + 1);
   } else {
-    length = net.latency + net.hop * hops(net, from.node, to.node) + word_time_;
+    length = net.latency + net.hop * hops(net, from.place, to.place) + word_time_;
   }
   return message ? length : about(length);
 }
@@ -104,11 +124,44 @@ time_ps engine::connection_miss(nic& card, rank_t me, std::uint32_t node) {
 }
 
 void engine::arrive(std::uint32_t number, time_ps arrived) {
+  if (operation& o = at(number); !links_.empty() && !o.loops_back && !o.is_under_way) {
+    o.is_under_way = true;
+    const time_ps waits = link_waits(state(o.origin), state(o.home), arrived);
+    queue_.push(arrived + o.way + waits, happening::arrive, number);
+    return;
+  }
+  if (profile_.network.arbiter == arbitration::turns && must_wait_on_the_way(number, arrived))
+    return;
+  receive_at(nics_[state(at(number).home).node], number, arrived);
+}
+
+// Turns are taken by those who wait, which nobody does at a card that is free.
+bool engine::must_wait_on_the_way(std::uint32_t number, time_ps arrived) {
+  const operation& o = at(number);
+  const rank_state& from = state(o.origin);
+  const rank_state& to = state(o.home);
+  nic& card = nics_[to.node];
+  const bool nobody_waits = card.waiting == nullptr || card.waiting->empty();
+  if (nobody_waits && card.entry <= arrived) return false;
+  if (card.waiting == nullptr) card.waiting = std::make_unique<crossroads>();
+  if (nobody_waits) queue_.push(card.entry, happening::admit, to.node);
+  find_route(profile_.network, from.place, to.place, route_);
+  card.waiting->enter(route_, from.node, number);
+  return true;
+}
+
+void engine::admit(std::uint32_t node, time_ps now) {
+  nic& card = nics_[node];
+  receive_at(card, card.waiting->take(), now);
+  if (!card.waiting->empty()) queue_.push(card.entry, happening::admit, node);
+}
+
+void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
   operation& o = at(number);
-  nic& card = nics_[state(o.home).node];
   const nic_profile& cost = profile_.nic;
   const time_ps received = std::max(arrived, card.reception);
   card.reception = received + cost.receive_gap;
+  card.entry = card.reception;
   time_ps effect = received + cost.memory;
   if (o.kind != posted_kind::put && o.kind != posted_kind::get && o.kind != posted_kind::message) {
     cache_line& line = memory_.line(o.home, o.index);
@@ -117,6 +170,8 @@ void engine::arrive(std::uint32_t number, time_ps arrived) {
     effect = begun + cost.atomic;
     unit = effect;
     line.keep_busy(begun + cost.atomic_cell);
+    // The next one may come in so that it stands before the unit when this one goes in.
+    card.entry = std::max(card.entry, begun - cost.memory);
   }
   if (effect <= queue_.next()) return take_effect(number, effect);
   queue_.push(effect, happening::effect, number);
@@ -128,6 +183,8 @@ void engine::take_effect(std::uint32_t number, time_ps now) {
   if (o.kind == posted_kind::message) return deliver(number, now);
   change(o, now);
   o.complete = now + o.way;
+  if (!links_.empty() && !o.loops_back)
+    o.complete += link_waits(state(o.home), state(o.origin), now);
   complete(number);
 }
 
@@ -182,6 +239,10 @@ void engine::unlink(rank_state& r, std::uint32_t number) {
 
 void engine::flush(rank_t me, rank_t target) {
   rank_state& r = state(me);
+  if (r.unflushed) {
+    r.unflushed = false;
+    r.now += profile_.nic.complete;
+  }
   if (r.pending == none) return;
   r.flushing = 0;
   r.flushed = r.now;
@@ -214,6 +275,7 @@ void engine::flush(rank_t me, rank_t target) {
 void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   rank_state& r = state(me);
   r.now += about(profile_.messages.send);
+  if (r.others_have_it > 0) keep_to_slices(r);
   nearly_reach(r, me);
   const std::uint32_t number = take_operation();
   operation& o = at(number);
@@ -247,6 +309,7 @@ void engine::take_mail(rank_state& r, rma::message& got) {
   r.first_mail = o.next;
   release_operation(number);
   r.now += about(profile_.messages.receive);
+  if (r.others_have_it > 0) keep_to_slices(r);
 }
 
 void engine::receive(rank_t me, rma::message& got) {

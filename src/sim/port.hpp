@@ -35,6 +35,8 @@ class port {
   [[nodiscard]] time_ps now() const { return engine_.now(rank_); }
   /// The rank's processor computes until then.
   void compute_until(time_ps then) { engine_.compute_until(rank_, then); }
+  /// So many other processes of its node never rest from now on.
+  void share_core(std::uint32_t others) { engine_.share_core(rank_, others); }
 
   // ---- posted ----
 

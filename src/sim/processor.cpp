@@ -56,6 +56,7 @@ void engine::touch(rank_state& r, rank_t me, cache_line& line, bool exclusive, t
 word engine::load(rank_t me, rank_t home, std::uint32_t index) {
   check_own_node(me, home, index);
   rank_state& r = state(me);
+  if (is_many_core()) return uncached_load(r, me, home, index);
   reach(r, me);
   cache_line& line = memory_.line(home, index);
   touch(r, me, line, false, profile_.cpu.hit);
@@ -65,6 +66,7 @@ word engine::load(rank_t me, rank_t home, std::uint32_t index) {
 void engine::store(rank_t me, rank_t home, std::uint32_t index, word value) {
   check_own_node(me, home, index);
   rank_state& r = state(me);
+  if (is_many_core()) return uncached_store(r, me, home, index, value);
   reach(r, me);
   cache_line& line = memory_.line(home, index);
   touch(r, me, line, true, profile_.cpu.hit);
@@ -76,6 +78,10 @@ word engine::rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, 
                  word desired) {
   check_own_node(me, home, index);
   rank_state& r = state(me);
+  if (is_many_core()) {
+    r.now += profile_.cpu.rmw;
+    return uncached_rmw(r, me, kind, home, index, value, desired);
+  }
   reach(r, me);
   cache_line& line = memory_.line(home, index);
   touch(r, me, line, true, profile_.cpu.rmw);
@@ -93,6 +99,38 @@ word engine::rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, 
 
 void engine::fence(rank_t me) { state(me).now += profile_.cpu.rmw; }
 
+// ---- cores that are shared ----
+
+// With p processes that never rest on c cores, each has a core for c slices of p. The rank has the
+// first slice, and the others have the core until its next one begins.
+void engine::share_core(rank_t me, std::uint32_t others) {
+  rank_state& r = state(me);
+  const time_ps slice = profile_.cpu.slice;
+  const std::uint64_t processes = std::uint64_t{others} + 1;
+  r.others_have_it =
+      processes <= profile_.cores ? 0 : slice * (processes - profile_.cores) / profile_.cores;
+  r.slice_ends = r.now + slice;
+}
+
+// A rank that has waited goes on in a slice of its own: it looks for what it waits for all the
+// time, and would have used up those that went by.
+void engine::begin_slice(rank_state& r) const {
+  if (r.now < r.slice_ends) return;
+  const time_ps round = profile_.cpu.slice + r.others_have_it;
+  r.slice_ends += (r.now - r.slice_ends) / round * round;  // the last one that has ended
+  const time_ps begins = r.slice_ends + r.others_have_it;
+  r.slice_ends += round;
+  r.now = std::max(r.now, begins);
+}
+
+// What takes longer than the slice goes on in the next one.
+void engine::keep_to_slices(rank_state& r) const {
+  while (r.now > r.slice_ends) {
+    r.now += r.others_have_it;
+    r.slice_ends += profile_.cpu.slice + r.others_have_it;
+  }
+}
+
 // ---- waiting ----
 
 bool engine::await(rank_t me, rank_t home, std::uint32_t index, predicate test, word& value) {
@@ -107,7 +145,9 @@ bool engine::await(rank_t me, rank_t home, std::uint32_t index, predicate test, 
   rank_state& of = state(home);
   r.next_waiter = of.first_waiter;
   of.first_waiter = me;
+  if (is_many_core()) begin_to_look(r, me);
   suspend(r, waiting::cell);
+  if (r.looks_again) look_again(r);
   value = r.value;
   return r.woken;
 }
@@ -127,6 +167,10 @@ void engine::wake_waiters(rank_t home, std::uint32_t index, word value, time_ps 
     r.value = value;
     r.woken = true;
     r.for_what = waiting::nothing;
+    if (is_many_core()) {
+      wake_looker(waiter, now);
+      continue;
+    }
     queue_.push(now + about(transfer(r, line)) + profile_.cpu.hit, happening::resume,
                 static_cast<std::uint32_t>(waiter));
     line.holders |= holder_bit(r.core);
@@ -138,6 +182,7 @@ void engine::stop_waiting(rank_t me) {
   rank_t* link = &state(r.home).first_waiter;
   while (*link != me) link = &state(*link).next_waiter;
   *link = r.next_waiter;
+  if (is_many_core()) stop_looking(me);
 }
 
 }  // namespace lockflight::sim

@@ -245,6 +245,93 @@ TEST(Simulated, Refusals) {
             "has no more; these are 17 on 2)");
 }
 
+// A round trip of a far pair of nodes is longer than that of a near one.
+TEST(Simulated, NodesAreThoseThatAreAskedFor) {
+  const auto mean = [](const char* nodes) {
+    request r = simulated({"all"}, "primitive");
+    r.operation = "put";
+    r.profile = profile("fx100");
+    r.procs = {2};
+    r.levels = "2x1";
+    r.nodes = nodes;
+    const json one = run(r)["runs"][0];
+    EXPECT_EQ(one["nodes"].size(), 2);
+    return one["latency_us"]["mean"].get<double>();
+  };
+  EXPECT_GT(mean("0,82943"), 1.3 * mean("0-1"));
+  EXPECT_LT(mean("82942-82943"), 1.1 * mean("0-1"));
+  EXPECT_EQ(simulated({"d-mcs"}).nodes, "");
+}
+
+TEST(Simulated, RefusalsOfNodes) {
+  const auto with = [](const char* nodes) {
+    return refusal_after([&](request& r) {
+      r.profile = profile("scc");
+      r.procs = {4};
+      r.levels = "4x1";
+      r.nodes = nodes;
+    });
+  };
+  const auto refused = [](const std::string& value, const std::string& why) {
+    return "--nodes '" + value + "' (accepted: 4 different nodes of scc, 0 to 47, such as 0,2-5; " +
+           why + ")";
+  };
+  EXPECT_EQ(with("0,6-8"), "");
+  EXPECT_EQ(with("47,1,2,0"), "");
+  EXPECT_EQ(with("0-4"), refused("0-4", "these are 5"));
+  EXPECT_EQ(with("0-2,48"), refused("0-2,48", "there is no 48-48"));
+  EXPECT_EQ(with("0-2,2"), refused("0-2,2", "2 is there twice"));
+  EXPECT_EQ(with("3-0"), refused("3-0", "there is no 3-0"));
+  EXPECT_EQ(with("0,,1,2"), refused("0,,1,2", "these are no numbers"));
+  EXPECT_EQ(with("0,1,2,"), refused("0,1,2,", "these are no numbers"));
+  EXPECT_EQ(with("0-1x"), refused("0-1x", "these are no numbers"));
+  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "shm", r.profile = "", r.nodes = "0,1"; }),
+            "--nodes '0,1' (accepted: with --fabric sim only, not with shm)");
+}
+
+// A server that shares its processor with others falls behind, and clients that need none do not.
+TEST(Simulated, ALoadedServerFallsBehind) {
+  const auto throughput = [](const char* lock, std::uint64_t load) {
+    request r = simulated({lock}, "contention");
+    r.profile = profile("osc-2005");
+    r.machine_set = {{"cpu.slice_ns", 1e5}};
+    r.procs = {2};
+    r.levels = "2x1";
+    r.writers = 1;
+    r.ops = 3000;
+    r.server_load = load;
+    return run(r)["runs"][0]["throughput_ops_s"].get<double>();
+  };
+  const double alone = throughput("dlm-server", 0);
+  EXPECT_NEAR(throughput("dlm-server", 1), alone, 0.02 * alone);  // there are two processors
+  const double some = throughput("dlm-server", 3);
+  EXPECT_LT(some, 0.8 * alone);
+  EXPECT_LT(throughput("dlm-server", 7), 0.8 * some);
+  EXPECT_NEAR(throughput("dq", 7), throughput("dq", 0), 1);
+}
+
+TEST(Simulated, RefusalsOfAServersLoad) {
+  const auto with = [](const char* machine, const char* workload, std::uint64_t load) {
+    return refusal_after([&](request& r) {
+      r.profile = profile(machine);
+      r.workload = workload;
+      r.levels = "4x2";
+      r.server_load = load;
+    });
+  };
+  EXPECT_EQ(with("osc-2005", "contention", 1000), "");
+  EXPECT_EQ(with("osc-2005", "contention", 1001), "--server-load '1001' (accepted: 0 to 1000)");
+  EXPECT_EQ(with("osc-2005", "table", 1),
+            "--server-load '1' (accepted: with --workload contention only, not with table)");
+  EXPECT_EQ(
+      with("piz-daint", "contention", 1),
+      "--server-load '1' (accepted: on a machine with cpu.slice_ns, which piz-daint has not)");
+  EXPECT_EQ(refusal_after([](request& r) {
+              r.fabric = "shm", r.profile = "", r.workload = "contention", r.server_load = 1;
+            }),
+            "--server-load '1' (accepted: with --fabric sim only, not with shm)");
+}
+
 // A million ranks, each with a handle of 100,000 locks.
 TEST(Simulated, MemoryThatIsNotThereIsForeseen) {
   const std::string why = refusal_after([](request& r) {

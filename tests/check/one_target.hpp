@@ -4,11 +4,12 @@
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/window_global.hpp"
 #include "lockflight/lock/window_locks.hpp"
 
 namespace lockflight::lock {
 
-template <template <class> class Target, rma::port Port>
+template <template <class> class Target, template <class> class Way, rma::port Port>
 class one_target {
   using target_lock = Target<Port>;
 
@@ -22,12 +23,12 @@ class one_target {
   using parameters = typename target_lock::parameters;
 
   struct cells {
-    typename rooms<Port>::cells window;
+    typename Way<Port>::cells window;
     typename target_lock::cells target;
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
-      return {rooms<Port>::cells::place(in, machine, 0),
+      return {Way<Port>::cells::place(in, machine, 0),
               target_lock::cells::place(in, machine, set, home)};
     }
   };
@@ -42,17 +43,52 @@ class one_target {
   void lock_shared() { locks_all_ ? door_.lock_all() : one_.lock_shared(); }
   void unlock_shared() { locks_all_ ? door_.unlock_all() : one_.unlock_shared(); }
 
+ protected:
+  using door = window_door<Way<Port>>;
+  door door_;
+  window_lock<Target, door, Port> one_;
+
  private:
-  window_door<Port> door_;
-  window_lock<Target, Port> one_;
   bool locks_all_;
 };
 
 /// With a mutex on the target.
 template <rma::port Port>
-class rooms_window : public one_target<d_mcs, Port> {
+class rooms_window : public one_target<d_mcs, window_rooms, Port> {
  public:
-  using one_target<d_mcs, Port>::one_target;
+  using one_target<d_mcs, window_rooms, Port>::one_target;
+};
+
+/// The same where whoever locks all reads one lock, and whoever locks exclusively writes it.
+/// Writers lock a second target too, with whoever writes there, and unlock it before their section.
+template <rma::port Port>
+class global_window : public one_target<d_mcs, window_global, Port> {
+  using base = one_target<d_mcs, window_global, Port>;
+
+ public:
+  using parameters = typename base::parameters;
+
+  struct cells : base::cells {
+    typename d_mcs<Port>::cells second;
+
+    static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
+                       rma::rank_t home) {
+      return {base::cells::place(in, machine, set, home),
+              d_mcs<Port>::cells::place(in, machine, set, home)};
+    }
+  };
+
+  global_window(rma::participant<Port>& me, const cells& where, const parameters& set)
+      : base(me, where, set), second_(me, base::door_, where.second, set) {}
+
+  void lock() {
+    base::lock();
+    second_.lock();
+    second_.unlock();
+  }
+
+ private:
+  window_lock<d_mcs, typename base::door, Port> second_;
 };
 
 }  // namespace lockflight::lock

@@ -10,6 +10,7 @@
 
 #include "check/check.hpp"
 #include "check/one_target.hpp"
+#include "check/server_guest.hpp"
 #include "check/subject.hpp"
 
 namespace lockflight::check {
@@ -88,6 +89,11 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"mcs-rw-wp",   writers, 2, 1, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-wp",   leaving, 2, 1, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-wp",   leaving, 1, 1, 0, 1, "3",   {}},
+    watched_lock{"dq-fair",     all,     2, 0, 0, 0, "2x1", {}},
+    watched_lock{"dlm-server",  all,     3, 0, 0, 0, "3",   {}},
+    watched_lock{"dlm-server",  tries,   1, 0, 1, 0, "2",   {}},
+    watched_lock{"msg",         all,     1, 1, 0, 0, "2",   {}},
+    watched_lock{"msg-deferred", all,    1, 1, 0, 0, "2",   {}},
     watched_lock{"mcs-rw-fair", all,     2, 1, 0, 0, "3x1", {}},
     watched_lock{"mcs-rw-fair", all,     1, 2, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-fair", all,     1, 1, 1, 0, "3",   {}},
@@ -115,6 +121,41 @@ TEST(starvation, nobody_waits_for_ever_for_a_window) {
     r.levels = "3x1";
     r.starvation = watched::all;
     const report made = run(window, r);
+    EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
+    EXPECT_GT(made.found.states, 1000u);
+  }
+}
+
+// A global lock that prefers its readers: those who lock all get through, and past the others.
+TEST(starvation, exclusive_locks_wait_for_a_global_lock) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
+  const subject window = make_subject<lock::global_window<port>>();
+  request r;
+  r.writers = 1;
+  r.readers = 3;  // ranks 1 and 3 lock all, rank 2 shares the target
+  r.levels = "4";
+  r.starvation = watched::writers;
+  const report made = run(window, r);
+  ASSERT_EQ(made.found.what, verdict::violation);
+  EXPECT_EQ(made.found.broken->property, "starvation");
+  r.writers = 2;
+  r.readers = 1;
+  r.levels = "3";
+  r.starvation = watched::leaving;
+  EXPECT_EQ(run(window, r).found.what, verdict::ok);
+}
+
+// A client that leaves the queue after a look harms nobody.
+TEST(starvation, clients_of_a_server_come_and_go) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
+  const subject server = make_subject<lock::impatient<port>>();
+  request r;
+  r.writers = 2;
+  r.try_writers = 1;
+  r.levels = "3";
+  for (const watched who : {watched::all, watched::tries}) {
+    r.starvation = who;
+    const report made = run(server, r);
     EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
     EXPECT_GT(made.found.states, 1000u);
   }
@@ -180,8 +221,9 @@ TEST(starvation, says_what_it_accepts) {
   };
   request r;
   r.starvation = watched::all;
-  r.lock = "dlm-server";
-  EXPECT_NE(message(r).find("a lock without messages"), std::string::npos);
+  r.lock = "msg-deferred";
+  r.starvation = watched::leaving;
+  EXPECT_NE(message(r).find("does all of an epoch at its release"), std::string::npos);
   r.lock = "d-mcs";
   r.starvation = watched::tries;
   EXPECT_NE(message(r).find("--starvation tries"), std::string::npos);

@@ -28,7 +28,7 @@ void expect_ok(const subject& lock, const request& what) {
 
 // Parts are dealt in turn: with one writer rank 1 reads, and locks all.
 TEST(window, a_mutex_on_the_target) {
-  const subject lock = make_subject<lock::one_target<lock::d_mcs, port>>();
+  const subject lock = make_subject<lock::one_target<lock::d_mcs, lock::window_rooms, port>>();
   expect_ok(lock, asked(1, 1, 2, "2"));
   expect_ok(lock, asked(1, 1, 2, "2x1"));
   expect_ok(lock, asked(2, 1, 1, "3"));
@@ -36,7 +36,22 @@ TEST(window, a_mutex_on_the_target) {
 }
 
 TEST(window, a_reader_writer_lock_on_the_target) {
-  const subject lock = make_subject<lock::one_target<lock::fompi_rw, port>>();
+  const subject lock = make_subject<lock::one_target<lock::fompi_rw, lock::window_rooms, port>>();
+  expect_ok(lock, asked(1, 2, 1, "3"));
+  expect_ok(lock, asked(1, 1, 2, "2x1"));
+}
+
+// One lock for the whole window beside the targets': the same promises.
+TEST(window, locks_all_by_a_global_lock) {
+  const subject lock = make_subject<lock::global_window<port>>();
+  expect_ok(lock, asked(1, 1, 2, "2"));
+  expect_ok(lock, asked(1, 1, 2, "2x1"));
+  expect_ok(lock, asked(2, 1, 1, "3"));
+  expect_ok(lock, asked(1, 2, 1, "3x1"));
+}
+
+TEST(window, a_global_lock_and_a_reader_writer_lock_on_the_target) {
+  const subject lock = make_subject<lock::one_target<lock::fompi_rw, lock::window_global, port>>();
   expect_ok(lock, asked(1, 2, 1, "3"));
   expect_ok(lock, asked(1, 1, 2, "2x1"));
 }

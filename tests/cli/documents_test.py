@@ -10,8 +10,8 @@ from support import COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
 OPTIONS = {
     "bench": ["--lock", "--workload", "--fabric", "--machine", "--procs", "--levels", "--node-level",
               "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--sweep",
-              "--locks", "--locality", "--hold", "--server-busy", "--bytes", "--operation",
-              "--machine-set", "--threads", "--waiting", "--no-pin", "--trace", "--json", "--html"],
+              "--locks", "--locality", "--hold", "--server-busy", "--server-load", "--bytes",
+              "--operation", "--machine-set", "--nodes", "--threads", "--waiting", "--no-pin", "--trace", "--json", "--html"],
     "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers", "--rounds",
               "--starvation", "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],

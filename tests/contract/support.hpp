@@ -39,7 +39,7 @@ inline constexpr std::span<const mode> waiting_modes{};
 #elif defined(LOCKFLIGHT_TEST_ON_SIM)
 using contract_fabrics = ::testing::Types<sim_fabric>;
 using capability_fabrics = contract_fabrics;
-inline constexpr std::span<const mode> contract_modes{};
+inline constexpr std::array contract_modes = sim_modes;
 inline constexpr std::span<const mode> waiting_modes{};
 #else
 using contract_fabrics = ::testing::Types<shm_plain, shm_delayed>;

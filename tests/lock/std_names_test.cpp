@@ -45,6 +45,8 @@ static_assert(is_rw<lock::mcs_rw_rp>);
 static_assert(is_rw<lock::mcs_rw_wp>);
 static_assert(is_rw<lock::mcs_rw_fair>);
 static_assert(is_rw<lock::msg>);
+static_assert(is_mutex<lock::flight>);
+static_assert(is_rw<lock::flight_rw>);
 static_assert(is_mutex<baseline::pthread_mutex>);
 static_assert(is_rw<baseline::pthread_rwlock>);
 static_assert(is_mutex<mutex>);
@@ -290,8 +292,10 @@ TEST(std_names, create_makes_every_lock) {
     auto i = lock::create<lock::mcs_rw_wp>(me);
     auto k = lock::create<lock::mcs_rw_fair>(me);
     auto j = lock::create<lock::alock>(me, {.local_budget = 1});
+    auto l = lock::create<lock::flight>(me, {.barge = 1});
+    auto m = lock::create<lock::flight_rw>(me, {.t_w = 1});
     require(used() > before, "locks take their words from the participant's layout");
-    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k);
+    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m);
     static_assert(std::is_base_of_v<lock::rma_rw<port>, decltype(g)>);
   });
 }

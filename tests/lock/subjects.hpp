@@ -48,7 +48,7 @@ using fabrics = fabric_list<mpi_fabric>;
 inline constexpr std::array lock_modes{mpi_nodes};
 #elif defined(LOCKFLIGHT_TEST_ON_SIM)
 using fabrics = fabric_list<sim_fabric>;
-inline constexpr std::span<const mode> lock_modes{};
+inline constexpr std::array lock_modes = sim_modes;
 #elif defined(LOCKFLIGHT_TEST_TSAN) || defined(LOCKFLIGHT_TEST_ASAN)
 // ThreadSanitizer does not see across processes, AddressSanitizer makes forks expensive; and delays
 // are between the operations of the very port that is there without them.

@@ -49,12 +49,33 @@ class Standard(unittest.TestCase):
         self.holds(3, "rma-rw", LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
 
 
+    # The same with one lock for the whole window, in which whoever locks all is a reader.
+    def test_a_global_lock_with_locks_of_all_sorts(self):
+        for lock in ["fompi-rw", "rma-rw"]:
+            with self.subTest(lock):
+                self.holds(2, lock, "", "global")
+
+    def test_a_global_lock_and_more_ranks_than_cores(self):
+        said = self.holds(4, LOCKFLIGHT_MPI_LOCK_ALL="global", LOCKFLIGHT_MPI_STATS=1)
+        self.assertIn("lock fompi-rw-backoff, lock_all global\n", said)
+
+    def test_a_global_lock_on_several_nodes(self):
+        for ranks, lock in [(2, "d-mcs"), (3, "rma-rw")]:
+            with self.subTest(lock):
+                self.holds(ranks, lock, LOCKFLIGHT_MPI_LOCK_ALL="global", LOCKFLIGHT_MPI_NODES=2,
+                           OMPI_MCA_osc="sm,pt2pt")
+
+    def test_the_info_key_goes_before_the_environment(self):
+        self.holds(2, "d-mcs", "", "global", LOCKFLIGHT_MPI_LOCK_ALL="rooms")
+        self.holds(2, "d-mcs", "", "rooms", LOCKFLIGHT_MPI_LOCK_ALL="global")
+
+
 class Observed(unittest.TestCase):
     def test_statistics(self):
         code, _, said = launch(2, WINDOW_LOCKS, "d-mcs", LOCKFLIGHT_MPI_STATS=1)
         self.assertEqual(code, 0, said)
         first = said[said.index("lockflight: window"):]
-        self.assertRegex(first, r"window .*, 2 ranks, lock d-mcs")
+        self.assertRegex(first, r"window .*, 2 ranks, lock d-mcs, lock_all rooms\n")
         # 2 ranks, 2 targets, 50 rounds, and what the other parts of the program lock.
         times = int(re.search(r"exclusive +(\d+)", first).group(1))
         self.assertGreaterEqual(times, 200)
@@ -67,6 +88,17 @@ class Observed(unittest.TestCase):
         self.assertIn("rank 1 has waited 1 s for an exclusive lock on target 0 of the window "
                       "'the table', for rank 0, which holds it exclusively", said)
         self.assertEqual(said.count("has waited"), 1, said)
+
+    def test_who_waits_for_another_target_says_so(self):
+        code, _, said = launch(2, HANG, "1", LOCKFLIGHT_MPI_HANG=1,
+                               LOCKFLIGHT_MPI_LOCK_ALL="global")
+        self.assertEqual(code, 0, said)
+        self.assertIn("rank 1 has waited 1 s for an exclusive lock on target 1 of the window "
+                      "'the table', for rank 0, which holds target 0", said)
+
+    def test_in_rooms_nobody_waits_for_another_target(self):
+        code, out, said = launch(2, HANG, "1", LOCKFLIGHT_MPI_HANG=1)
+        self.assertEqual((code, out, said), (0, "", ""))
 
     def test_who_does_not_wait_is_quiet(self):
         code, out, said = launch(2, HANG)
@@ -90,6 +122,23 @@ class BadInput(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertEqual(said.count("passive_sync_mode 'fairish' is ignored"), 1, said)
         self.assertIn("(accepted: writer-precedence, reader-precedence, fair,", said)
+
+    def test_an_unknown_way_to_lock_all_is_warned_of_once(self):
+        for environment, arguments in [({"LOCKFLIGHT_MPI_LOCK_ALL": "globe"}, []),
+                                       ({}, ["", "", "globe"])]:
+            code, _, said = launch(2, HANG if environment else WINDOW_LOCKS, *arguments,
+                                   **environment)
+            # As above: the program that asks by name finds the default.
+            self.assertEqual(code == 0, bool(environment))
+            warnings = [line for line in said.splitlines() if line.startswith("lockflight:")]
+            self.assertEqual(len(warnings), 1, said)
+            self.assertIn("'globe' is ignored; the default is rooms (accepted: rooms, global)",
+                          warnings[0])
+
+    def test_each_argument_is_warned_of(self):
+        code, _, said = launch(2, HANG, LOCKFLIGHT_MPI_LOCK_ALL="globe", LOCKFLIGHT_MPI_LOCK="spinn")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said.count("lockflight: "), 2, said)
 
     def test_seconds_that_are_none(self):
         code, _, said = launch(2, HANG, LOCKFLIGHT_MPI_HANG="soon")

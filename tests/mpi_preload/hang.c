@@ -1,10 +1,13 @@
-/* Rank 0 keeps a lock for two seconds while the others wait for it. For LOCKFLIGHT_MPI_HANG. */
+/* Rank 0 keeps target 0 locked for two seconds while the others lock the target that the argument
+ * says, else that one. For LOCKFLIGHT_MPI_HANG. */
 #include <mpi.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  const int other = argc > 1 ? atoi(argv[1]) : 0;
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   uint64_t* base = NULL;
@@ -16,9 +19,9 @@ int main(int argc, char** argv) {
   if (rank == 0) {
     sleep(2);
   } else {
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, 0, win);
   }
-  MPI_Win_unlock(0, win);
+  MPI_Win_unlock(rank == 0 ? 0 : other, win);
   MPI_Win_free(&win);
   MPI_Finalize();
   return 0;

@@ -25,12 +25,15 @@ class Program(unittest.TestCase):
 
     def serves(self, said, lock):
         """That the drop-in had the windows: else a test of it would pass for MPI's own locks."""
-        self.assertIn(f"lock {lock}\n", said)
+        self.assertIn(f"lock {lock}, lock_all ", said)
         self.assertNotIn("keeps the locks of MPI", said)
 
 
 # Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
 BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, "OMPI_MCA_osc": "sm,pt2pt"}
+
+# Who locks all reads one lock for the whole window.
+GLOBAL = {"LOCKFLIGHT_MPI_LOCK_ALL": "global"}
 
 
 class Armci(Program):
@@ -46,6 +49,10 @@ class Armci(Program):
     def test_more_ranks_than_cores(self):
         self.holds(4, LD_PRELOAD=DROP_IN)
 
+    def test_a_global_lock(self):
+        said = self.holds(4, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1, **GLOBAL)
+        self.serves(said, "fompi-rw-backoff")
+
     def test_two_nodes(self):
         said = self.holds(2, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="rma-rw",
                           LOCKFLIGHT_MPI_STATS=1, **BETWEEN_NODES)
@@ -57,6 +64,9 @@ class Errors(Program):
 
     def test_two_ranks(self):
         self.holds(2, LD_PRELOAD=DROP_IN)
+
+    def test_a_global_lock(self):
+        self.holds(2, LD_PRELOAD=DROP_IN, **GLOBAL)
 
     def test_two_nodes(self):
         self.holds(3, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="d-mcs", **BETWEEN_NODES)
@@ -71,6 +81,11 @@ class Threads(Program):
                 said = self.holds(2, "3", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK=lock,
                                   LOCKFLIGHT_MPI_STATS=1)
                 self.serves(said, lock)
+
+    def test_a_global_lock(self):
+        for lock in ["d-mcs", "fompi-rw-backoff"]:
+            with self.subTest(lock):
+                self.holds(2, "3", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK=lock, **GLOBAL)
 
     def test_many_threads(self):
         self.holds(2, "8", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_HANG=60)

@@ -1,6 +1,7 @@
 /* What the drop-in must do as the MPI standard says, in C as its users write it. Run with
  * LD_PRELOAD by 2 ranks or more; every rank checks, and the first that finds a fault aborts with
- * its line.
+ * its line. Arguments, each of which may be empty: the windows' info keys lockflight_lock,
+ * passive_sync_mode and lockflight_lock_all.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@
 
 static int rank, ranks;
 
-enum { rounds = 50 };
+enum { rounds = 50, few_rounds = 6 };
 
 /* MPICH 4.0's device for UCX confuses windows whose memory shares a page: each has its own here. */
 enum { page = 4096 };
@@ -100,6 +101,59 @@ static void all_excludes_one(MPI_Win win) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Exclusive locks, shared ones and lock_all in turn on one target and another, so that each meets
+ * each: pairs of words that writers change one after the other. */
+static void all_kinds_at_once(MPI_Win win) {
+  for (int i = 0; i < few_rounds; ++i) {
+    const int target = (rank + i) % ranks;
+    uint64_t pair[2] = {0, 0};
+    switch ((rank + i) % 3) {
+      case 0:
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
+        MPI_Get(pair, 2, MPI_UINT64_T, target, 1, 2, MPI_UINT64_T, win);
+        MPI_Win_flush(target, win);
+        REQUIRE(pair[0] == pair[1]);
+        for (int w = 0; w < 2; ++w) {
+          ++pair[w];
+          MPI_Put(&pair[w], 1, MPI_UINT64_T, target, 1 + w, 1, MPI_UINT64_T, win);
+          MPI_Win_flush(target, win);
+        }
+        MPI_Win_unlock(target, win);
+        break;
+      case 1:
+        MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
+        MPI_Get(pair, 2, MPI_UINT64_T, target, 1, 2, MPI_UINT64_T, win);
+        MPI_Win_unlock(target, win);
+        REQUIRE(pair[0] == pair[1]);
+        break;
+      default:
+        MPI_Win_lock_all(0, win);
+        MPI_Get(pair, 2, MPI_UINT64_T, target, 1, 2, MPI_UINT64_T, win);
+        MPI_Win_unlock_all(win);
+        REQUIRE(pair[0] == pair[1]);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* One process shares a target and holds another exclusively: neither waits for the other. */
+static void shares_one_and_holds_another(MPI_Win win) {
+  if (rank == 0) {
+    for (int i = 0; i < few_rounds; ++i) {
+      MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+      MPI_Win_unlock(0, win);
+      MPI_Win_unlock(1, win);
+    }
+  } else {
+    for (int i = 0; i < few_rounds; ++i) {
+      MPI_Win_lock_all(0, win);
+      MPI_Win_unlock_all(win);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* One process may hold several targets, also while another wants all. */
 static void several_targets(MPI_Win win) {
   for (int i = 0; i < rounds; ++i) {
@@ -173,18 +227,14 @@ static void nocheck(MPI_Win win) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void says_its_lock(MPI_Win win, const char* expected) {
+static void says(MPI_Win win, const char* key, const char* expected) {
   char value[MPI_MAX_INFO_VAL + 1] = "";
   int found = 0;
   MPI_Info info;
   MPI_Win_get_info(win, &info);
-  MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
   MPI_Info_free(&info);
-  if (expected == NULL) {
-    REQUIRE(!found);
-  } else {
-    REQUIRE(found && strcmp(value, expected) == 0);
-  }
+  REQUIRE(found && strcmp(value, expected) == 0);
 }
 
 /* The SCC paper's names for what a lock prefers choose one and can be read back. */
@@ -220,6 +270,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* const lock = argc > 1 ? argv[1] : "";
+  const char* const mode = argc > 2 ? argv[2] : "";
+  const char* const lock_all = argc > 3 ? argv[3] : "";
   /* A multiple of 64 bytes: MPICH 4.0 misses the memory of the other ranks with fewer. */
   enum { words = 8 };
   const MPI_Aint bytes = words * sizeof(uint64_t);
@@ -228,7 +280,8 @@ int main(int argc, char** argv) {
   MPI_Info info;
   MPI_Info_create(&info);
   if (*lock != '\0') MPI_Info_set(info, "lockflight_lock", lock);
-  if (argc > 2) MPI_Info_set(info, "passive_sync_mode", argv[2]);
+  if (*mode != '\0') MPI_Info_set(info, "passive_sync_mode", mode);
+  if (*lock_all != '\0') MPI_Info_set(info, "lockflight_lock_all", lock_all);
 
   uint64_t* base = NULL;
   MPI_Win win;
@@ -236,14 +289,17 @@ int main(int argc, char** argv) {
   memset(base, 0, (size_t)bytes);
   MPI_Win_fence(0, win);
   if (*lock != '\0')
-    says_its_lock(win, lock);
+    says(win, "lockflight_lock", lock);
   else
     sync_modes();
+  if (*lock_all != '\0') says(win, "lockflight_lock_all", lock_all);
   misuse(win);
   nocheck(win);
   excludes(win, base);
   all_excludes_one(win);
+  all_kinds_at_once(win);
   several_targets(win);
+  shares_one_and_holds_another(win);
   active_target(win);
   MPI_Win_free(&win);
 

@@ -41,6 +41,10 @@ inline void PrintTo(const mutant& m, std::ostream* out) { *out << m.name; }
 [[nodiscard]] std::vector<mutant> mutants_of_msg();
 [[nodiscard]] std::vector<mutant> mutants_of_msg_deferred();
 [[nodiscard]] std::vector<mutant> mutants_of_rooms_window();
+[[nodiscard]] std::vector<mutant> mutants_of_global_window();
+[[nodiscard]] std::vector<mutant> mutants_of_server_guest();
+[[nodiscard]] std::vector<mutant> mutants_of_flight();
+[[nodiscard]] std::vector<mutant> mutants_of_flight_rw();
 [[nodiscard]] std::vector<mutant> handmade_mutants();
 
 /// All of them.

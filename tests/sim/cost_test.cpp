@@ -2,6 +2,8 @@
 // numbers are round. Times are in nanoseconds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -289,6 +291,308 @@ TEST(cost, of_a_message_is_both_processors) {
                       p.send(0, {1, 2, 3});
                     }}});
   EXPECT_DOUBLE_EQ(got, send + way + to_memory + receive);
+}
+
+// ---- a many-core: nodes 0 to 2 of a row are 0 to 2 hops from controller 0 ----
+
+constexpr double controller = 20, read_time = 150;
+constexpr double way_of(int hops) { return 700 + hops * 110.0; }
+constexpr double reading(int hops) { return 2 * way_of(hops) + read_time; }
+constexpr double writing(int hops) { return 2 * way_of(hops) + controller; }
+const rma::topology three_cores = rma::topology::balanced({3, 1});
+
+TEST(many_core, a_read_waits_for_memory_and_a_write_only_for_the_controller) {
+  const auto profile = made_up_many_core();
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = p.load(plain_cell{0, 8});
+                       },
+                       profile),
+                   hit + reading(0));
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         p.store(plain_cell{0, 8}, 1);
+                       },
+                       profile),
+                   hit + writing(0));
+  // Twice, since a word takes two accesses, and again no cache holds it.
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::get_now(p, plain_cell{2, 8});
+                       },
+                       profile),
+                   post + 2 * reading(0) + complete);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         for (int i = 0; i < 5; ++i) p.put(plain_cell{2, 8}, 1);
+                         p.flush();
+                         p.flush();
+                       },
+                       profile),
+                   5 * (post + 2 * writing(0)) + complete);
+}
+
+// The controller is the one nearest to the home, however far the core is from it.
+TEST(many_core, the_way_is_to_the_controller_of_the_home) {
+  auto profile = made_up_many_core();
+  profile.memory.controllers = {1, 2};
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::get_now(p, plain_cell{0, 8});
+                       },
+                       profile),
+                   post + 2 * reading(1) + complete);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::get_now(p, plain_cell{2, 8});
+                       },
+                       profile),
+                   post + 2 * reading(2) + complete);
+}
+
+TEST(many_core, an_atomic_is_a_read_and_a_write_between_two_ways_to_the_register) {
+  const auto profile = made_up_many_core();
+  const double expected = 2 * way_of(2) + reading(0) + writing(0) + 2 * way_of(2);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::fetch_add_now(p, nic_cell{2, 16}, 1);
+                       },
+                       profile),
+                   post + expected + complete);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = p.cpu_swap(cpu_cell{0, 24}, 1);
+                       },
+                       profile),
+                   rmw + 2 * way_of(0) + reading(0) + writing(0) + 2 * way_of(0));
+}
+
+// Cores 1 and 2 want the register of core 0 while core 0 has it, and ask again and again: whoever
+// asks first after the reset has it, core 1 here, and core 2 after that.
+TEST(many_core, whoever_asks_first_after_a_reset_has_the_register) {
+  std::map<int, double> done;
+  port_list parts;
+  for (int r = 0; r < 3; ++r)
+    parts[r] = [&done, r](sim::port& p) {
+      p.pause(static_cast<std::uint64_t>(1 + r));
+      std::ignore = rma::fetch_add_now(p, nic_cell{0, 16}, 1);
+      done[r] = ns(p.now());
+    };
+  play(three_cores, parts, made_up_many_core());
+  const auto held = [](int hops) { return 2 * way_of(hops) + reading(hops) + writing(hops); };
+  const auto asked_after = [](double first, double period, double reset) {
+    return first + std::ceil((reset - first) / period) * period;
+  };
+  const double reset_0 = 1 + post + way_of(0) + held(0);
+  EXPECT_DOUBLE_EQ(done[0], reset_0 + way_of(0) + complete);
+  const double got_1 = asked_after(2 + post + way_of(1), 2 * way_of(1), reset_0);
+  EXPECT_LT(got_1, asked_after(3 + post + way_of(2), 2 * way_of(2), reset_0));
+  const double reset_1 = got_1 + held(1);
+  EXPECT_DOUBLE_EQ(done[1], reset_1 + way_of(1) + complete);
+  const double got_2 = asked_after(3 + post + way_of(2), 2 * way_of(2), reset_1);
+  EXPECT_DOUBLE_EQ(done[2], got_2 + held(2) + way_of(2) + complete);
+}
+
+TEST(many_core, accesses_queue_at_their_controller) {
+  port_list parts;
+  double last = 0;
+  for (int r = 0; r < 10; ++r)
+    parts[r] = [&](sim::port& p) {
+      std::ignore = p.load(plain_cell{p.rank(), 8});
+      last = std::max(last, ns(p.now()));
+    };
+  auto profile = made_up_many_core();
+  profile.network.hop = 0;
+  play(rma::topology::balanced({10, 1}), parts, profile);
+  EXPECT_DOUBLE_EQ(last, hit + 2 * 700 + 9 * controller + read_time);
+}
+
+// n cores that wait look at the controller all the time. They fill it if n times `controller` is
+// longer than one's round, and then everybody's access waits for theirs.
+double a_write_beside(int n) {
+  auto profile = made_up_many_core();
+  profile.network.hop = 0;
+  profile.memory.controller = 200'000;
+  constexpr int writes = 100;
+  double took = 0;
+  port_list parts;
+  for (int r = 1; r <= n; ++r)
+    parts[r] = [](sim::port& p) {
+      std::ignore = p.await(plain_cell{p.rank(), 32}, rma::equals(1));
+    };
+  parts[0] = [&](sim::port& p) {
+    p.pause(1'000'000);
+    const sim::time_ps begun = p.now();
+    for (int i = 0; i < writes; ++i) p.store(plain_cell{0, 8}, 1);
+    took = ns(p.now() - begun) / writes;
+    for (int r = 1; r <= n; ++r) rma::put_now(p, plain_cell{r, 32}, 1);
+  };
+  play(rma::topology::balanced({n + 1, 1}), parts, profile);
+  return took;
+}
+
+TEST(many_core, those_who_wait_load_their_controller) {
+  constexpr double alone = hit + 2 * 700 + 200;
+  EXPECT_DOUBLE_EQ(a_write_beside(0), alone);
+  EXPECT_LT(a_write_beside(2), alone + 400);
+  // In a full queue each has one turn a round.
+  EXPECT_NEAR(a_write_beside(19), 20 * 200, 20);
+  EXPECT_NEAR(a_write_beside(39), 40 * 200, 20);
+}
+
+TEST(many_core, whoever_waits_sees_a_write_with_the_next_of_its_reads) {
+  auto profile = made_up_many_core();
+  const plain_cell flag{1, 32};
+  double written = 0;
+  double seen = 0;
+  play(three_cores,
+       {{1,
+         [&](sim::port& p) {
+           std::ignore = p.await(flag, rma::equals(1));
+           seen = ns(p.now());
+         }},
+        {0,
+         [&](sim::port& p) {
+           p.pause(20'000);
+           rma::put_now(p, flag, 1);
+           written = ns(p.now()) - complete - controller - way_of(0);
+         }}},
+       profile);
+  EXPECT_GE(seen, written + read_time + way_of(1));
+  EXPECT_LE(seen, written + hit + 2 * reading(1));
+}
+
+// ---- links ----
+
+TEST(links, an_operation_waits_for_those_that_left_before_on_each_link) {
+  auto profile = made_up_torus();
+  profile.network.link_gap = 1'000'000;
+  profile.network.arbiter = sim::arbitration::arrival;
+  const auto ten = [](sim::port& p) {
+    for (int i = 0; i < 10; ++i) p.put(far, 1);
+    p.flush();
+  };
+  // They go out one a microsecond, and their answers come back as they went.
+  EXPECT_DOUBLE_EQ(duration(two_nodes, ten, profile),
+                   post + 9 * 1000 + 2 * way + to_memory + complete);
+  // Not on the way to somebody else: nodes 1 and 7 are on both sides.
+  const auto both_ways = [](sim::port& p) {
+    p.put(plain_cell{1, 8}, 1);
+    p.put(plain_cell{7, 8}, 1);
+    p.flush();
+  };
+  EXPECT_DOUBLE_EQ(duration(rma::topology::balanced({8, 1}), both_ways, profile),
+                   2 * post + 2 * way + to_memory + complete);
+}
+
+// Four ranks on each of nodes 1 to 3 of a ring send to node 0 over the same link: nodes 2 and 3
+// share an input of node 1's router with each other, node 1 has one for itself.
+std::map<int, double> ends_of_a_row(sim::arbitration arbiter) {
+  constexpr int ranks_a_node = 4;
+  auto profile = made_up_torus();
+  profile.network.link_gap = 0;
+  profile.network.arbiter = arbiter;
+  profile.nic.atomic = profile.nic.atomic_cell = 10'000'000;
+  std::map<int, double> done;
+  port_list parts;
+  for (int r = ranks_a_node; r < 4 * ranks_a_node; ++r)
+    parts[r] = [&done, r](sim::port& p) {
+      for (int i = 0; i < 40; ++i) std::ignore = rma::fetch_add_now(p, nic_cell{0, 16}, 1);
+      double& last = done[r / ranks_a_node];
+      last = std::max(last, ns(p.now()) / 10'000);  // in turns of the atomic unit
+    };
+  play(rma::topology::balanced({8, ranks_a_node}), parts, profile);
+  return done;
+}
+
+TEST(links, first_come_first_served_is_fair) {
+  const auto done = ends_of_a_row(sim::arbitration::arrival);
+  for (const auto& [node, turn] : done) EXPECT_NEAR(turn, 480, 12) << node;
+}
+
+TEST(links, turns_at_each_router_favour_those_who_are_near) {
+  auto done = ends_of_a_row(sim::arbitration::turns);
+  EXPECT_NEAR(done[1], 320, 12);  // every second turn until then
+  EXPECT_NEAR(done[2], 480, 12);
+  EXPECT_NEAR(done[3], 480, 12);
+}
+
+// The unit works all the time, whoever's turn it is.
+TEST(links, turns_cost_nothing_in_all) {
+  const auto far_ones = [](int) { return nic_cell{0, 16}; };
+  auto profile = made_up_torus();
+  profile.network.link_gap = 0;
+  profile.network.hop = 0;
+  const double turns = last_of(7, far_ones, profile);
+  profile.network.arbiter = sim::arbitration::arrival;
+  EXPECT_DOUBLE_EQ(turns, last_of(7, far_ones, profile));
+}
+
+// ---- cores that are shared ----
+
+// A machine with one core a node and slices of 10 us: with n others the rank has every (n + 1)-th.
+double served_beside(std::uint32_t others, std::uint32_t cores = 1) {
+  auto profile = made_up_machine();
+  profile.cores = cores;
+  profile.sockets = 1;
+  profile.cpu.slice = 10'000'000;
+  constexpr int messages = 1'000;
+  double took = 0;
+  play(two_nodes,
+       {{0,
+         [&](sim::port& p) {
+           p.share_core(others);
+           for (int i = 0; i < messages; ++i) std::ignore = p.receive();
+           took = ns(p.now()) / messages;
+         }},
+        {1,
+         [&](sim::port& p) {
+           for (int i = 0; i < messages; ++i) p.send(0, {1, 2, 3});
+         }}},
+       profile);
+  return took;
+}
+
+TEST(slices, are_taken_in_turn_with_the_others) {
+  EXPECT_NEAR(served_beside(0), receive, 5);
+  EXPECT_NEAR(served_beside(1), 2 * receive, 20);
+  EXPECT_NEAR(served_beside(3), 4 * receive, 40);
+}
+
+TEST(slices, are_not_cut_where_there_are_cores_enough) {
+  EXPECT_NEAR(served_beside(1, 2), receive, 5);
+  EXPECT_NEAR(served_beside(2, 2), 1.5 * receive, 15);
+}
+
+// Whoever waits looks for it all the time, so that the answer is found in its next slice.
+TEST(slices, a_wait_ends_in_a_slice_of_the_own) {
+  auto profile = made_up_machine();
+  profile.cores = 1;
+  profile.sockets = 1;
+  profile.cpu.slice = 10'000'000;
+  double got = 0;
+  play(two_nodes,
+       {{0,
+         [&](sim::port& p) {
+           p.share_core(1);
+           std::ignore = p.receive();
+           got = ns(p.now());
+         }},
+        {1,
+         [](sim::port& p) {
+           p.pause(12'000);
+           p.send(0, {1, 2, 3});
+         }}},
+       profile);
+  EXPECT_DOUBLE_EQ(got, 20'000 + receive);
 }
 
 // ---- time ----

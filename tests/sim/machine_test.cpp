@@ -84,6 +84,54 @@ TEST(machine, is_read) {
   EXPECT_EQ(m.messages.receive, 400'000);
 }
 
+// A machine without them is what it was before there were any.
+TEST(machine, what_need_not_be_there_is_nothing) {
+  const machine_profile m = parse_machine(good, "m.toml");
+  EXPECT_TRUE(m.memory.controllers.empty());
+  EXPECT_EQ(m.cpu.slice, 0);
+  EXPECT_EQ(m.network.link_gap, 0);
+  EXPECT_EQ(m.network.arbiter, arbitration::arrival);
+}
+
+const std::string controllers =
+    "[memory]\ncontrollers = [0, 11]\ncontroller_ns = 20\nread_ns = 115\nword_accesses = 2\n";
+
+TEST(machine, what_need_not_be_there_is_read) {
+  const machine_profile m = parse_machine(
+      with("mesh_hop_ns = 0\n", "mesh_hop_ns = 0\nslice_ns = 5000\n") + controllers, "m.toml");
+  EXPECT_EQ(m.cpu.slice, 5'000'000);
+  EXPECT_EQ(m.memory.controllers, (std::vector<std::uint32_t>{0, 11}));
+  EXPECT_EQ(m.memory.controller, 20'000);
+  EXPECT_EQ(m.memory.read, 115'000);
+  EXPECT_EQ(m.memory.word_accesses, 2);
+  const machine_profile full = parse_machine(
+      with("byte_ns = 0.1\n", "byte_ns = 0.1\nlink_gap_ns = 7\narbitration = \"turns\"\n"),
+      "m.toml");
+  EXPECT_EQ(full.network.link_gap, 7'000);
+  EXPECT_EQ(full.network.arbiter, arbitration::turns);
+}
+
+TEST(machine, controllers_that_cannot_be_are_refused) {
+  const auto refused = [](const std::string& from, const std::string& to) {
+    std::string text = controllers;
+    return complaint(good + text.replace(text.find(from), from.size(), to));
+  };
+  const struct {
+    std::string from, to, says;
+  } cases[] = {
+      {"[0, 11]", "[0, 12]",
+       "m.toml:41: memory.controllers '12' (accepted: a whole number, 0 to 11"},
+      {"[0, 11]", "[]", "m.toml:41: memory.controllers (accepted: an array of whole numbers)"},
+      {"= 20", "= 0", "m.toml:42: memory.controller_ns '0' (accepted: 0.001 to"},
+      {"read_ns = 115\n", "", "memory.read_ns is missing"},
+      {"= 2\n", "= 0\n", "m.toml:44: memory.word_accesses '0' (accepted: a whole number, 1 to 64"},
+      {"[memory]", "[memory]\nbanks = 4", "m.toml:41: unknown key 'memory.banks'"},
+  };
+  for (const auto& each : cases)
+    EXPECT_NE(refused(each.from, each.to).find(each.says), std::string::npos)
+        << refused(each.from, each.to) << "\nexpected: " << each.says;
+}
+
 TEST(machine, refusals_name_the_line_the_key_and_what_is_accepted) {
   const struct {
     std::string from, to, says;
@@ -102,6 +150,16 @@ TEST(machine, refusals_name_the_line_the_key_and_what_is_accepted) {
       {"\"torus\"", "\"dragonfly\"", "network.dimensions (accepted: groups, routers"},
       {"[3, 4]", "[]", "network.dimensions (accepted: an array of whole numbers)"},
       {"[3, 4]", "[3, -4]", "network.dimensions '-4' (accepted: a whole number"},
+      {"byte_ns = 0.1", "byte_ns = 0.1\nlink_gap_ns = -1",
+       "m.toml:37: network.link_gap_ns '-1' (accepted: 0 to"},
+      {"byte_ns = 0.1", "byte_ns = 0.1\narbitration = \"luck\"",
+       "m.toml:37: network.arbitration 'luck' (accepted: arrival, turns)"},
+      {"shape = \"torus\"", "shape = \"flat\"\nlink_gap_ns = 1",
+       "m.toml:33: network.link_gap_ns (accepted: with shape torus, mesh or dragonfly only)"},
+      {"shape = \"torus\"", "shape = \"fat-tree\"\narbitration = \"turns\"",
+       "m.toml:33: network.arbitration (accepted: with shape torus, mesh or dragonfly only)"},
+      {"mesh_hop_ns = 0", "mesh_hop_ns = 0\nslice_ns = 0",
+       "m.toml:16: cpu.slice_ns '0' (accepted: 1 to"},
       {"jitter = 0.1", "jitter = 0.7", "m.toml:3: jitter '0.7' (accepted: 0 to 0.5)"},
       {"[node]", "[node", "m.toml:4: "},
       {"[node]", "node = 4\n[nodes]", "node (accepted: a table)"},

@@ -54,6 +54,23 @@ TEST(run, refuses_cells_that_are_not_there) {
   }
 }
 
+TEST(run, refuses_places_that_are_not_there) {
+  const auto profile = made_up_machine();
+  const auto machine = rma::topology::balanced({2, 1});
+  const auto complain = [&](std::vector<std::uint32_t> places) -> std::string {
+    try {
+      sim::run_ports({.profile = profile, .machine = machine, .places = std::move(places)},
+                     [](sim::port&) {});
+    } catch (const std::invalid_argument& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(complain({5, 1023}), "none");
+  EXPECT_EQ(complain({5, 1024}), "node 1024, and made-up has 1024");
+  EXPECT_EQ(complain({5}), "places for 1 nodes, and there are 2");
+}
+
 TEST(run, refuses_machines_that_are_too_large) {
   EXPECT_NE(complaint(rma::topology::flat(65), [](sim::port&) {}).find("has 64 cores"),
             std::string::npos);

@@ -37,8 +37,29 @@ inline sim::machine_profile made_up_machine() {
                       .latency = 700'000,
                       .hop = 110'000,
                       .byte_ps = 0},
+          .memory = {},
           .messages = {.send = 300'000, .receive = 400'000},
           .jitter = 0};
+}
+
+/// The same without caches and cards: memory behind two controllers, at the ends of a row of nodes.
+inline sim::machine_profile made_up_many_core() {
+  sim::machine_profile made = made_up_machine();
+  made.network.wiring = sim::shape::mesh;
+  made.network.dimensions = {1024};
+  made.memory = {
+      .controllers = {0, 1023}, .controller = 20'000, .read = 150'000, .word_accesses = 2};
+  return made;
+}
+
+/// The same in rings, whose links fill up and whose routers let their inputs take turns.
+inline sim::machine_profile made_up_torus() {
+  sim::machine_profile made = made_up_machine();
+  made.network.wiring = sim::shape::torus;
+  made.network.dimensions = {128, 8};
+  made.network.link_gap = 15'000;
+  made.network.arbiter = sim::arbitration::turns;
+  return made;
 }
 
 }  // namespace lockflight::test

@@ -1,6 +1,6 @@
 // The ways in which a test binary runs its tests, one way after the other: with ranks that are
-// processes, with ranks that are threads, with each policy of waiting. They differ at run time
-// only, so that what is compiled for one is there for all.
+// processes, with ranks that are threads, with each policy of waiting, on several simulated
+// machines. They differ at run time only, so that what is compiled for one is there for all.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,8 @@ struct mode {
   bool threads = false;          // shm: ranks are threads of this process
   const char* waiting = "auto";  // shm: how ranks wait
   bool shared_nodes = false;     // mpi: all ranks of this machine use CPU instructions
+  bool many_core = false;        // sim: uncached memory behind controllers
+  bool full_links = false;       // sim: links fill up, and routers take turns
   int most_ranks = std::numeric_limits<int>::max();   // larger machines are skipped
   int most_rounds = std::numeric_limits<int>::max();  // tests repeat themselves no oftener
 };

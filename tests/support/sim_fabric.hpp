@@ -1,12 +1,22 @@
 // The simulator as a fabric of the suites.
 #pragma once
 
+#include <array>
+
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/strict.hpp"
 #include "sim/run.hpp"
 #include "support/made_up_machine.hpp"
+#include "support/modes.hpp"
 
 namespace lockflight::test {
+
+/// The machines that the suites run on.
+inline constexpr std::array sim_modes{
+    mode{.name = "cluster"},
+    mode{.name = "many-core", .many_core = true},
+    mode{.name = "full-links", .full_links = true},
+};
 
 /// Ways that are longer or shorter by chance, so that operations overtake each other.
 struct sim_fabric {
@@ -16,11 +26,10 @@ struct sim_fabric {
 
   template <class Body>
   static void run(const rma::topology& machine, Body body) {
-    static const sim::machine_profile profile = [] {
-      auto made = made_up_machine();
-      made.jitter = 0.3;
-      return made;
-    }();
+    auto profile = mode_now().many_core    ? made_up_many_core()
+                   : mode_now().full_links ? made_up_torus()
+                                           : made_up_machine();
+    profile.jitter = 0.3;
     const sim::setting what{.profile = profile, .machine = machine, .seed = seed()};
     sim::run_ports(what, [&](sim::port& bare) {
       fabric::strict<sim::port> strict(bare);

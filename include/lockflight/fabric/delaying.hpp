@@ -28,6 +28,12 @@ class delaying : public decorator<Inner> {
   using base = decorator<Inner>;
 
  public:
+  static constexpr rma::capability_set capabilities = [] {
+    rma::capability_set of = base::capabilities;
+    of.ordered_posts = false;
+    return of;
+  }();
+
   delaying(Inner& inner, disorder how)
       : base(inner),
         how_(how),

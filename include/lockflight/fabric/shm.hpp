@@ -77,7 +77,11 @@ constexpr bool rmw_is_fence = false;
 class port {
  public:
   static constexpr rma::capability_set capabilities{
-      .uniform_rmw = true, .messages = true, .native_memory = true, .fabric = "shm"};
+      .uniform_rmw = true,
+      .ordered_posts = true,  // each takes effect at its call
+      .messages = true,
+      .native_memory = true,
+      .fabric = "shm"};
 
   port(rma::rank_t rank, const rma::topology& machine, const detail::segment_view& segment,
        wait_policy waiting, bool fenced_stores)

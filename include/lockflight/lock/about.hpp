@@ -23,6 +23,7 @@ struct facts {
   int bytes_home;           ///< per lock, at its home
   int bytes_per_node;       ///< per lock, on each node (at default parameters, one level of nodes)
   int bytes_per_participant;  ///< per participant and nesting depth, whatever the number of locks
+  bool node_at_home = false;  ///< the home's node has its words at the home: in bytes_home
   bool needs_native_memory = false;  ///< runs on shm only
   bool needs_messages = false;
   bool defers = false;  ///< guards only what goes through it, at the release: lock::defers

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory_resource>
+#include <utility>
 #include <vector>
 
 #include "lockflight/rma/participant.hpp"
@@ -41,8 +42,12 @@ class client {
   template <class Request>
   [[nodiscard]] reply ask(Request what) {
     tell(what);
-    return static_cast<reply>(mail_.await_reply().body[1]);
+    return answer();
   }
+
+  /// Whether the answer to what was told is there; else a request may be told to take it back.
+  [[nodiscard]] bool is_answered() { return mail_.has_reply(); }
+  [[nodiscard]] reply answer() { return static_cast<reply>(mail_.await_reply().body[1]); }
 
   /// The same for a request about the home's cell at `index`: what the server says to it.
   template <class Request>
@@ -109,10 +114,23 @@ class waiting_line {
   [[nodiscard]] const Waiter& front() const { return ring_[first_]; }
   void push(const Waiter& w) { ring_[(first_ + count_++) % ring_.size()] = w; }
   Waiter pop() {
-    const Waiter w = ring_[first_];
+    const Waiter w = std::exchange(ring_[first_], Waiter{});
     first_ = (first_ + 1) % ring_.size();
-    --count_;
+    // Empty lines are all alike, so that a search knows them again.
+    if (--count_ == 0) first_ = 0;
     return w;
+  }
+  /// Takes out the first `w`; false if there is none.
+  bool remove(const Waiter& w) {
+    bool found = false;
+    for (std::size_t left = count_; left > 0; --left) {
+      const Waiter next = pop();
+      if (!found && next == w)
+        found = true;
+      else
+        push(next);
+    }
+    return found;
   }
 
  private:

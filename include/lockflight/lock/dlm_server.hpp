@@ -4,10 +4,15 @@
 // section 2.3 and Figure 1, called Basecase there. The server is the home rank: "each node plays
 // the role of server and client" (section 5.5); client_server.hpp says when it serves.
 //
+// A client joins by making a handle and leaves by dropping it. Dropped while it holds, the lock is
+// released; a client that waits and will not any more leaves the queue (try_lock_for). A client
+// that dies ends the run (C36), whether it waited or held: docs/architecture.md says why.
+//
 // Order: first come, first served, by the order in which requests reach the server.
 // Network operations: none. Messages: acquire 2, the request and the grant; release 2, the
 // release and its acknowledgement (Table 3); an attempt 2; handoff 2, the release and the grant.
-// The home sends itself the same.
+// The home sends itself the same. try_lock_for in vain 2 more than an attempt and a request, for
+// leaving the queue.
 #pragma once
 
 #include <array>
@@ -26,7 +31,13 @@ struct dlm_server_parameters {
 
 template <rma::messaging_port Port>
 class dlm_server {
-  enum class request : rma::word { lock, attempt, unlock };
+  enum class request : rma::word {
+    lock,
+    attempt,
+    withdraw,  ///< from the queue; who is not in it any more has been granted the lock
+    unlock,
+    leave,  ///< as unlock, but nobody waits for an answer
+  };
 
  public:
   static constexpr facts about{
@@ -42,16 +53,49 @@ class dlm_server {
   using cells = served_cells;
 
   dlm_server(rma::participant<Port>& me, const cells& where, const parameters& = {})
-      : server_(me, where) {
+      : port_(me.port()), server_(me, where) {
     if (me.rank() == where.name.home) queue_.emplace(me, where);
   }
 
-  void lock() { static_cast<void>(server_.ask(request::lock)); }
+  dlm_server(const dlm_server&) = delete;
+  dlm_server& operator=(const dlm_server&) = delete;
+  /// Nobody waits for an answer, so that it can be dropped while an exception passes. Whatever this
+  /// participant asks next is served after it (C29).
+  ~dlm_server() {
+    if (held_) server_.tell(request::leave);
+  }
+
+  void lock() {
+    static_cast<void>(server_.ask(request::lock));
+    held_ = true;
+  }
 
   /// Takes the lock if nobody has it.
-  [[nodiscard]] bool try_lock() { return server_.ask(request::attempt) == reply::granted; }
+  [[nodiscard]] bool try_lock() {
+    held_ = server_.ask(request::attempt) == reply::granted;
+    return held_;
+  }
 
-  void unlock() { static_cast<void>(server_.ask(request::unlock)); }
+  /// Waits in the queue, but looks no more than so often whether its turn has come, with pauses
+  /// between, and leaves the queue then.
+  [[nodiscard]] bool try_lock_for(int looks, rma::backoff between) {
+    // When the attempt is answered, nothing of ours is under way: there is room for the request and
+    // for its withdrawal (C28).
+    if (try_lock()) return true;
+    server_.tell(request::lock);
+    for (; looks > 0 && !server_.is_answered(); --looks) port_.pause(between.next());
+    const bool in_time = server_.is_answered();
+    if (!in_time) server_.tell(request::withdraw);
+    held_ = server_.answer() == reply::granted;
+    // The grant was on its way: what the server says to the withdrawal comes after it.
+    if (held_ && !in_time) static_cast<void>(server_.answer());
+    return held_;
+  }
+
+  void unlock() {
+    held_ = false;
+    static_cast<void>(server_.ask(request::unlock));
+  }
 
  private:
   /// What the home has besides: the queue.
@@ -68,10 +112,15 @@ class dlm_server {
         case request::attempt:
           held_ ? this->answer(m.from, reply::refused) : grant(m.from);
           break;
+        case request::withdraw:
+          this->answer(m.from, waiting_.remove(m.from) ? reply::refused : reply::done);
+          break;
         case request::unlock:
-          held_ = false;
-          if (!waiting_.empty()) grant(waiting_.pop());
+          release();
           this->answer(m.from, reply::released);
+          break;
+        case request::leave:
+          release();
           break;
       }
     }
@@ -82,12 +131,19 @@ class dlm_server {
       this->answer(client, reply::granted);
     }
 
+    void release() {
+      held_ = false;
+      if (!waiting_.empty()) grant(waiting_.pop());
+    }
+
     bool held_ = false;
     waiting_line<rma::rank_t> waiting_;
   };
 
+  Port& port_;
   client<Port> server_;
-  std::optional<queue> queue_;
+  bool held_ = false;           // by this handle
+  std::optional<queue> queue_;  // the home's
 };
 
 }  // namespace lockflight::lock

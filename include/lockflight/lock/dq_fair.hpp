@@ -3,11 +3,11 @@
 // Source: "Distributed Queue-based Locking using Advanced Network Features" (DLM paper), section
 // 4.4, called Starvation-free there. The unlocked state keeps the token's counter, since the next
 // client waits for exactly that one: the tail is (counter of whoever was last, its identity or
-// nobody).
+// nobody). The word that tokens are drawn from holds nobody's token with the counter drawn last.
 //
-// Counters wrap around. Tokens that are drawn and not yet the tail are at most as many as there are
-// clients, and follow the tail's: as long as a counter can tell so many apart, the one after the
-// tail's is unique, wherever the counter stands.
+// Counters wrap around, in the word that tokens are drawn from too. Tokens that are drawn and not
+// yet the tail are at most as many as there are clients, and follow the tail's: as long as a
+// counter can tell so many apart, the one after the tail's is unique, wherever the counter stands.
 //
 // Order: first come, first served, by the order of the fetch-adds.
 // Fairness bound: overtaken by nobody once the fetch-add has taken effect.
@@ -45,7 +45,8 @@ class token_format {
   explicit constexpr token_format(const dq_fair_parameters& set)
       : identity_bits_(rma::word{64} - static_cast<rma::word>(set.counter_bits)) {}
 
-  /// The token of the `number`-th request, nobody's. What the counter cannot hold is cut off.
+  /// The token of the `number`-th request, nobody's. What the counter cannot hold is cut off, also
+  /// when such tokens are added up.
   [[nodiscard]] constexpr rma::word of(rma::word number) const { return number << identity_bits_; }
   /// The identity of whoever has this place in the queue.
   [[nodiscard]] static constexpr rma::word identity(rma::plain_cell place) {
@@ -93,7 +94,7 @@ class dq_fair {
   /// This lock's words, at the home.
   struct cells {
     rma::nic_cell tail;   // the last client's token, or its counter and nobody
-    rma::nic_cell drawn;  // how many tokens have been drawn
+    rma::nic_cell drawn;  // the token that was drawn last, nobody's
 
     static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
       const auto both = in.take<rma::nic_cell>(2).at(home);
@@ -124,38 +125,27 @@ class dq_fair {
 
   void lock() {
     queue_.take_place();
-    const rma::word before_us = rma::fetch_add_now(port_, cells_.drawn, 1);
-    token_ = format_.of(before_us + 1) | token_format::identity(queue_.place());
-    // Only the token after the tail's may replace it. We hope that whoever drew before us has left.
-    rma::word pred = format_.of(before_us);
-    for (rma::backoff back_off(200, 20'000);;) {
-      const rma::word tail = rma::compare_swap_now(port_, cells_.tail, pred, token_);
-      if (tail == pred) break;
-      if (format_.same_counter(tail, pred))
-        pred = tail;  // our turn, which nobody can take from us: it has not left, or just has
-      else
-        port_.pause(back_off.next());
-    }
-    if (!format_.is_nobodys(pred)) queue_.wait_behind(format_.place(pred));
+    wait_behind(rma::fetch_add_now(port_, cells_.drawn, format_.of(1)));
   }
 
   /// Takes the lock if it is free and nobody has drawn a token that is not yet the tail. 2 gets in
-  /// one round trip, then 2 compare-swaps: a token is drawn only if nobody can be before it.
+  /// one round trip, then 2 compare-swaps: a token is drawn only if nobody can be before it. But if
+  /// others have drawn all counters between the two, so that it looks as if none had, it has drawn
+  /// as lock() does and waits for its turn.
   [[nodiscard]] bool try_lock() {
     rma::word tail = 0;
     rma::word drawn = 0;
     port_.get(cells_.tail, tail);
     port_.get(cells_.drawn, drawn);
     port_.flush(cells_.tail.home);
-    if (tail != format_.of(drawn)) return false;
+    if (tail != drawn) return false;
     queue_.take_place();
-    if (rma::compare_swap_now(port_, cells_.drawn, drawn, drawn + 1) != drawn) {
+    const rma::word ours = drawn + format_.of(1);
+    if (rma::compare_swap_now(port_, cells_.drawn, drawn, ours) != drawn) {
       queue_.give_up_place();
       return false;
     }
-    // Nobody had drawn since we saw the tail, so it is ours to replace and as we saw it.
-    token_ = format_.of(drawn + 1) | token_format::identity(queue_.place());
-    static_cast<void>(rma::compare_swap_now(port_, cells_.tail, tail, token_));
+    wait_behind(drawn);
     return true;
   }
 
@@ -170,6 +160,22 @@ class dq_fair {
   }
 
  private:
+  // With the token after `before_us`.
+  void wait_behind(rma::word before_us) {
+    token_ = (before_us + format_.of(1)) | token_format::identity(queue_.place());
+    // Only the token after the tail's may replace it. We hope that whoever drew before us has left.
+    rma::word pred = before_us;
+    for (rma::backoff back_off(200, 20'000);;) {
+      const rma::word tail = rma::compare_swap_now(port_, cells_.tail, pred, token_);
+      if (tail == pred) break;
+      if (format_.same_counter(tail, pred))
+        pred = tail;  // our turn, which nobody can take from us: it has not left, or just has
+      else
+        port_.pause(back_off.next());
+    }
+    if (!format_.is_nobodys(pred)) queue_.wait_behind(format_.place(pred));
+  }
+
   Port& port_;
   cells cells_;
   token_format format_;

@@ -2,13 +2,14 @@
 // once, shared. What MPI_Win_lock, MPI_Win_lock_all and their unlocks need.
 //
 // Any lock of the lock table serves on the targets; a mutex is exclusive also for those who would
-// share. lock_all excludes exclusive locks and nothing else, so it is one stay in a room that
-// those who lock exclusively do not enter (rooms.hpp): its cost does not grow with the window. The
-// paper on MPI passive target synchronization on the SCC (section 4) leaves open how its queue
-// locks could offer lock_all; this is an answer for any of them.
+// share. lock_all excludes exclusive locks and nothing else, so those who lock exclusively pass a
+// door, and whoever locks all shuts it; its cost does not grow with the window. The paper on MPI
+// passive target synchronization on the SCC (section 4) leaves open how its queue locks could offer
+// lock_all; a door is an answer for any of them. There are two: window_rooms, here, and
+// window_global (window_global.hpp).
 //
-// Network operations: lock, exclusive: 1 fetch-add and 1 add beyond the target's lock; shared:
-// none; lock_all 1 fetch-add, unlock_all 1 add.
+// Network operations beyond the target's lock: shared none; exclusive what the door costs, with
+// window_rooms 1 fetch-add and 1 add; lock_all 1 fetch-add, unlock_all 1 add.
 #pragma once
 
 #include <stdexcept>
@@ -19,48 +20,82 @@
 
 namespace lockflight::lock {
 
-/// One participant's way into a window: all of its targets shared, or some of them exclusively.
+/// Those who lock all are in one room, those who lock exclusively in the other: any number of
+/// either.
 template <rma::port Port>
-class window_door {
+class window_rooms {
  public:
+  static constexpr const char* name = "rooms";
+  using port = Port;
   using cells = typename rooms<Port>::cells;
 
-  window_door(rma::participant<Port>& me, const cells& window)
-      : port_(me.port()), rooms_(me, window) {}
+  window_rooms(rma::participant<Port>& me, const cells& window) : rooms_(me, window) {}
 
   void lock_all() { rooms_.enter(room::second); }
   void unlock_all() { rooms_.leave(room::second); }
+  void lock_one() { rooms_.enter(room::first); }
+  void unlock_one() { rooms_.leave(room::first); }
+
+ private:
+  rooms<Port> rooms_;
+};
+
+/// One participant's way into a window: all of its targets shared, or some of them exclusively.
+template <class Way>
+class window_door {
+  using Port = typename Way::port;
+
+ public:
+  using cells = typename Way::cells;
+
+  window_door(rma::participant<Port>& me, const cells& window)
+      : port_(me.port()), way_(me, window) {}
+
+  void lock_all() { way_.lock_all(); }
+  void unlock_all() { way_.unlock_all(); }
 
   // Once for all exclusive locks that the participant holds: who holds one and wants another must
   // not stand behind a lock_all that waits for it to leave.
+
+  /// Throws std::length_error, and nobody is in, when the participant has no queue node left.
   void enter() {
     // A participant may be several threads, one of which is at the port while the others wait.
-    while (on_the_way_in_) port_.pause(0);
-    if (exclusive_++ > 0) return;
-    on_the_way_in_ = true;
-    rooms_.enter(room::first);
-    on_the_way_in_ = false;
+    while (somebody_passes_) port_.pause(0);
+    if (exclusive_ == 0) {
+      const passage now(somebody_passes_);
+      way_.lock_one();
+    }
+    ++exclusive_;
   }
   void leave() {
-    if (--exclusive_ == 0) rooms_.leave(room::first);
+    if (--exclusive_ > 0) return;
+    const passage now(somebody_passes_);
+    way_.unlock_one();
   }
 
  private:
+  struct passage {
+    explicit passage(bool& under_way) : under_way_(under_way) { under_way_ = true; }
+    ~passage() { under_way_ = false; }
+    passage(const passage&) = delete;
+    passage& operator=(const passage&) = delete;
+    bool& under_way_;
+  };
+
   Port& port_;
-  rooms<Port> rooms_;
+  Way way_;
   int exclusive_ = 0;
-  bool on_the_way_in_ = false;
+  bool somebody_passes_ = false;
 };
 
 /// One participant's lock on one target of a window.
-template <template <class> class Target, rma::port Port>
+template <template <class> class Target, class Door, rma::port Port>
 class window_lock {
   using target_lock = Target<Port>;
 
  public:
   /// The home of `target` is the target.
-  window_lock(rma::participant<Port>& me, window_door<Port>& door,
-              const typename target_lock::cells& target,
+  window_lock(rma::participant<Port>& me, Door& door, const typename target_lock::cells& target,
               const typename target_lock::parameters& set)
       : door_(door), target_(me, target, set) {}
 
@@ -93,7 +128,7 @@ class window_lock {
   }
 
  private:
-  window_door<Port>& door_;
+  Door& door_;
   target_lock target_;
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory_resource>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "lockflight/rma/port.hpp"
@@ -49,7 +51,7 @@ class mailroom final : private message_handler {
     port_.serve_with(this);
     std::pmr::vector<message> waiting(early_.get_allocator());
     waiting.swap(early_);
-    for (const message& m : waiting) handle(m);
+    for (const message& m : waiting) serve(m);
   }
 
   void close(request_handler& handler) {
@@ -61,15 +63,24 @@ class mailroom final : private message_handler {
 
   /// Waits for the next reply.
   [[nodiscard]] message await_reply() {
-    while (true) {
-      const message m = port_.receive();
-      if (m.body[0] == null_ref) return m;
-      handle(m);
-    }
+    while (!reply_) handle(port_.receive());
+    return *std::exchange(reply_, std::nullopt);
+  }
+
+  /// Whether the next reply is there, so that await_reply does not wait; serves what is.
+  [[nodiscard]] bool has_reply() {
+    for (message m; !reply_ && port_.try_receive(m);) handle(m);
+    return reply_.has_value();
   }
 
  private:
-  void handle(const message& request) override {
+  void handle(const message& m) override {
+    if (m.body[0] == null_ref)
+      reply_ = m;
+    else
+      serve(m);
+  }
+  void serve(const message& request) {
     for (request_handler* h = first_; h != nullptr; h = h->next_)
       if (h->name_ == request.body[0]) return h->serve(request);
     early_.push_back(request);
@@ -77,6 +88,7 @@ class mailroom final : private message_handler {
 
   Port& port_;
   request_handler* first_ = nullptr;
+  std::optional<message> reply_;     // that nobody has waited for yet
   std::pmr::vector<message> early_;  // nobody here serves these yet
 };
 

@@ -18,6 +18,7 @@ namespace lockflight::rma {
 /// `if constexpr (Port::capabilities.x)`, never assume it (C30).
 struct capability_set {
   bool uniform_rmw = false;    ///< cpu and nic RMWs are atomic with each other
+  bool ordered_posts = false;  ///< what is posted next to the same rank takes effect after it
   bool messages = false;       ///< send, receive, try_receive and serve_with exist
   bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
   std::string_view fabric = "";

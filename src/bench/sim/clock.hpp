@@ -28,6 +28,8 @@ class sim_clock {
     return now();
   }
   [[nodiscard]] std::uint64_t ticks(double seconds) const { return base.ticks(seconds); }
+  /// So many other processes of the rank's node never rest from now on.
+  void share_core(std::uint32_t others) const { of_->share_core(others); }
 
  private:
   static constexpr sim::time_ps ps_a_tick = 100;

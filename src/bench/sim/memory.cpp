@@ -14,6 +14,7 @@ double bytes_needed(const job& what) {
   constexpr double each_rank = 14 << 10;
   constexpr double each_writer = 5 << 10;  // another histogram
   constexpr double each_place_in_tree = 4 << 10;
+  constexpr double each_in_turn = 3 << 10;      // those who wait at routers, in a barrier
   constexpr double each_hash_table = 20 << 10;  // which keys a rank inserted
   constexpr double each_handle = 384;
   constexpr double each_counter = 48;
@@ -25,6 +26,7 @@ double bytes_needed(const job& what) {
   double rank = each_rank;
   if (plan.writers > 0) rank += each_writer;
   if (has("T_L")) rank += each_place_in_tree;
+  if (plan.profile->network.arbiter == sim::arbitration::turns) rank += each_in_turn;
   if (plan.what == workload::dht) rank += each_hash_table;
   if (has_many_locks(plan.what)) rank += each_handle * plan.locks;
   // A handle remembers what it saw of each counter; without T_DC there is one on each node.

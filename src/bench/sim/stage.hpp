@@ -16,7 +16,8 @@ void run_on_sim(const run_plan& plan, const run_results& results,
                           .machine = plan.machine,
                           .words_per_rank = words_for<Lock<sim::port>>(plan),
                           .seed = plan.seed,
-                          .most_events = plan.most_events};
+                          .most_events = plan.most_events,
+                          .places = plan.nodes};
   sim::run_ports(
       what,
       [&](sim::port& port) {

@@ -1,0 +1,230 @@
+// flight-rw: the library's own reader-writer lock. Readers stay on their node: a counter and a gate
+// there are all that they touch. Writers agree among themselves by flight, close the gates of all
+// nodes, wait until the readers are gone, and open them again.
+//
+// Source: lockflight. Distributed counters as in RMA-RW ("High-Performance Distributed RMA Locks",
+// section 3.2.1), but with CPU atomics as ALock's local cohort has them ("ALock: Asymmetric Lock
+// Primitive for RDMA Systems", section 5), and phases instead of modes, after Brandenburg and
+// Anderson, "Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems" (2010).
+//
+// A gate is open(e), closed(e) or idle(e), with e growing. A reader counts itself as active and
+// looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
+// atomic, and enters without another look when the gate has moved on to e + 1. A writer that
+// closes the gates for e waits until nobody is active and nobody is left of those who parked at
+// e - 1. So writers and readers take turns.
+//
+// Where only writers come the gates stay closed: after two closings in a row that found no reader
+// they become idle, which promises nothing, and writers pay for flight alone. The first reader that
+// parks at an idle gate takes flight itself and opens them all.
+//
+// Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
+// passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
+// for the readers that were in or parked when it closed the gates. Network operations, C cells on
+// other nodes: readers none, whatever their node; the one that opens idle gates flight's and C
+// puts. Writers flight's, and, unless the gates were closed, C puts and C gets in 2 round trips to
+// enter, C gets for each further look, and C puts when the readers have their turn.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lockflight/lock/about.hpp"
+#include "lockflight/lock/flight.hpp"
+#include "lockflight/lock/reader_gates.hpp"
+
+namespace lockflight::lock {
+
+struct flight_rw_parameters {
+  std::int64_t reader_level = 0;
+  std::int64_t t_w = 64;
+  flight_parameters writers;
+
+  [[nodiscard]] static constexpr auto all() {
+    using p = flight_rw_parameters;
+    return std::array{
+        parameter<p>{"reader_level", [](auto& s) -> std::int64_t& { return s.reader_level; }, 0, 64,
+                     "each element of this level has a cell for its readers, and beyond the last "
+                     "level each rank; 0: each node, or each rank if there is one node"},
+        parameter<p>{"T_W", [](auto& s) -> std::int64_t& { return s.t_w; }, 1, 4'000,
+                     "writers in a row while readers wait"},
+        parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
+                     "writers that come past the head of a node's queue"},
+        parameter<p>{"local_budget",
+                     [](auto& s) -> std::int64_t& { return s.writers.local_budget; }, 1, 60'000,
+                     "writers in a row on a node while another one waits"},
+        parameter<p>{"remote_budget",
+                     [](auto& s) -> std::int64_t& { return s.writers.remote_budget; }, 1, 60'000,
+                     "nodes in a row before the home's node is let in"},
+    };
+  }
+};
+
+template <rma::port Port>
+class flight_rw {
+  using state = gate::state;
+
+ public:
+  static constexpr facts about{
+      .name = "flight-rw",
+      .what = kind::rw,
+      .source = "lockflight: gates and counters on each node, flight among the writers",
+      .bytes_home = 48,
+      .bytes_per_node = 40,
+      .bytes_per_participant = 24,
+      .node_at_home = true,
+  };
+  using parameters = flight_rw_parameters;
+
+  struct cells {
+    typename flight<Port>::cells writers;
+    typename reader_gates<Port>::cells readers;
+
+    static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
+                       rma::rank_t home) {
+      const auto writers = flight<Port>::cells::place(in, machine, set.writers, home);
+      return {writers, reader_gates<Port>::cells::place(in, home)};
+    }
+  };
+
+  flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
+      : writers_(me, where.writers, set.writers),
+        gates_(me, where.readers, set.reader_level),
+        t_w_(static_cast<std::uint16_t>(set.t_w)) {}
+
+  // ---- readers ----
+
+  void lock_shared() {
+    held_ = reader_count::active;
+    gates_.count(held_);
+    const gate found = gates_.look();  // after the atomic (C14): a writer that missed us closed it
+    if (found.what() != state::open) [[unlikely]]
+      park(found.epoch());
+  }
+
+  /// Enters unless a writer has closed the gates. At idle gates it tries to take flight, and opens
+  /// them.
+  [[nodiscard]] bool try_lock_shared() {
+    const gate found = gates_.look();
+    // Who keeps trying must not look, each time that a writer looks, like a reader that is in.
+    if (found.what() == state::closed) return false;
+    if (found.what() == state::idle) {
+      if (!writers_.try_lock()) return false;
+      open_and_enter();
+      return true;
+    }
+    held_ = reader_count::active;
+    gates_.count(held_);
+    if (gates_.look().what() == state::open) return true;
+    unlock_shared();
+    return false;
+  }
+
+  void unlock_shared() { gates_.count(0 - held_); }
+
+  // ---- writers ----
+
+  void lock() {
+    writers_.lock();
+    if (!begin_turn()) return;
+    gates_.await_readers();
+    turn_.quiet = !gates_.seen_any();
+  }
+
+  /// Takes the lock if no writer has it or waits and no reader is in.
+  [[nodiscard]] bool try_lock() {
+    const gate found = gates_.look();
+    if (found.what() == state::open && gates_.counts() != 0) return false;
+    if (!writers_.try_lock()) return false;
+    if (!begin_turn()) return true;
+    const bool alone = gates_.readers_are_gone();
+    turn_.quiet = !gates_.seen_any();
+    if (!alone) {
+      open(gates_.look(), 0);
+      writers_.unlock();
+    }
+    return alone;
+  }
+
+  void unlock() {
+    const gate now = gates_.look();
+    if (now.what() == state::closed) {
+      // The readers' turn comes after T_W writers, or when no writer is there to follow.
+      if (turn_.writers + 1 < t_w_ && writers_.will_pass()) {
+        ++turn_.writers;
+        return writers_.unlock(turn_.bits());
+      }
+      end_turn(now);
+    }
+    writers_.unlock();
+  }
+
+ private:
+  /// What writers tell each other while the gates stay closed: flight's note.
+  struct turn {
+    std::uint16_t writers = 0;  // that have had the lock since the gates were closed
+    bool quiet = false;         // no reader was there when they were
+
+    [[nodiscard]] static constexpr turn from(std::uint16_t note) {
+      return {static_cast<std::uint16_t>(note >> 1), (note & 1) != 0};
+    }
+    [[nodiscard]] constexpr std::uint16_t bits() const {
+      return static_cast<std::uint16_t>(writers << 1 | (quiet ? 1 : 0));
+    }
+  };
+
+  static constexpr rma::word most_quiet = 1;  // closings that find no reader before gates get idle
+
+  // ---- readers that find the gate closed ----
+
+  void park(rma::word epoch) {
+    held_ = reader_count::parked(epoch);
+    const rma::word before = gates_.count(held_ - reader_count::active);
+    // The first of a phase at its cell looks after the others, should the gate be idle.
+    const bool first = reader_count::of(held_, before) == 0;
+    const gate now = gates_.await(
+        [=](gate g) { return g.epoch() != epoch || (first && g.what() == state::idle); });
+    if (now.epoch() != epoch) return;
+    // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
+    // and a writer close them again, that would wait for us.
+    gates_.count(0 - held_);
+    writers_.lock();
+    open_and_enter();
+  }
+
+  // For a reader that has flight: nobody closes the gates until it is counted.
+  void open_and_enter() {
+    if (const gate now = gates_.look(); now.what() != state::open) open(now, 0);
+    held_ = reader_count::active;
+    gates_.count(held_);
+    writers_.unlock();
+  }
+
+  // ---- turns; flight is ours ----
+
+  // Closes the gates if they are open. Returns whether the readers must be waited for.
+  [[nodiscard]] bool begin_turn() {
+    const gate now = gates_.look();
+    turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
+    if (now.what() != state::open) return false;
+    gates_.set({state::closed, now.epoch(), now.quiet()});
+    gates_.start_looking();
+    return true;
+  }
+
+  void end_turn(gate now) {
+    if (turn_.quiet && now.quiet() >= most_quiet)
+      gates_.set({state::idle, now.epoch(), now.quiet()});
+    else
+      open(now, turn_.quiet ? now.quiet() + 1 : 0);
+  }
+
+  void open(gate now, rma::word quiet) { gates_.set({state::open, now.epoch() + 1, quiet}); }
+
+  flight<Port> writers_;
+  reader_gates<Port> gates_;
+  std::uint16_t t_w_;
+  turn turn_;           // while we write
+  rma::word held_ = 0;  // as what we are counted, while we read
+};
+
+}  // namespace lockflight::lock

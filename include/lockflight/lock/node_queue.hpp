@@ -1,0 +1,171 @@
+// The lock of a node: what the participants that share memory settle among themselves, with their
+// CPU's atomics and without the network. flight is one of these a node, and a queue of the nodes
+// above them.
+//
+// Source: fissile locks (Dice and Kogan, "Fissile Locks", NETYS 2020): a word that anybody may
+// take, and behind it an MCS queue whose head competes for the word. Who comes while the word is
+// free goes past the queue, so a free lock costs one atomic and a store; who waits is not woken
+// only to find that it must wait for somebody who does not run.
+//
+// What differs: the holder counts how many came past the queue's head, and after `barge` of them
+// keeps the word for the head; so the bound is exact and nobody becomes impatient by the clock. And
+// the word may say that the node has the lock above it (`with_top`): whoever takes it then need not
+// fetch that.
+//
+// Order: first come, first served in the queue; its head is passed by at most `barge` others.
+// Network operations: none.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::lock {
+
+/// The word of a node: who may take it, and, while it is free and somebody waits, what its last
+/// holder keeps for the next one. Zeroed memory is free.
+struct node_word {
+  bool held = false;            ///< by a participant that has the lock above, or is fetching it
+  bool with_top = false;        ///< free, and the node has the lock above
+  bool reserved = false;        ///< free, for the queue's head alone
+  std::uint16_t note = 0;       ///< the user's, below 2^13
+  std::uint16_t passed_by = 0;  ///< others that have come past the queue's head
+  std::uint16_t in_a_row = 0;   ///< acquires of this node since it has the lock above
+  std::uint16_t left = 0;       ///< nodes that the lock above may still be passed to
+
+  static constexpr int note_bits = 13;
+
+  [[nodiscard]] static constexpr node_word from(rma::word w) {
+    return {(w & 1) != 0,
+            (w & 2) != 0,
+            (w & 4) != 0,
+            static_cast<std::uint16_t>(w >> 3 & ((1u << note_bits) - 1)),
+            static_cast<std::uint16_t>(w >> 16),
+            static_cast<std::uint16_t>(w >> 32),
+            static_cast<std::uint16_t>(w >> 48)};
+  }
+  [[nodiscard]] constexpr rma::word bits() const {
+    return rma::word{held} | rma::word{with_top} << 1 | rma::word{reserved} << 2 |
+           rma::word{note} << 3 | rma::word{passed_by} << 16 | rma::word{in_a_row} << 32 |
+           rma::word{left} << 48;
+  }
+  /// Whether the node has the lock above, or wants it: its flag in Peterson's algorithm.
+  [[nodiscard]] static constexpr bool interested(rma::word w) { return (w & 3) != 0; }
+};
+
+/// The rank that hosts the words of rank's node for a lock whose home is given: the home for its
+/// own node, so that all that is there lies together, else the node's leader.
+[[nodiscard]] inline rma::rank_t node_host(const rma::topology& machine, rma::rank_t rank,
+                                           rma::rank_t home) {
+  return machine.same_node(rank, home) ? home : machine.leader_of(rank, machine.node_level());
+}
+
+template <rma::port Port>
+class node_queue {
+ public:
+  /// Of a line at a rank of the node.
+  struct cells {
+    rma::cpu_cell word;
+    rma::cpu_cell tail;
+
+    explicit cells(rma::plain_cell line)
+        : word{line.home, line.index}, tail{line.home, line.index + 1} {}
+  };
+
+  node_queue(rma::participant<Port>& me, const cells& where, std::int64_t barge)
+      : me_(me),
+        port_(me.port()),
+        word_(where.word),
+        tail_(where.tail),
+        barge_(static_cast<int>(barge)) {}
+
+  /// Takes the word; returns what the last holder has kept in it. 1 CPU compare-swap if it is free
+  /// and nobody waits.
+  [[nodiscard]] node_word lock() {
+    rma::word found = 0;
+    barged_ = take(found);
+    found_ = node_word::from(barged_ ? found : queue());
+    return found_;
+  }
+
+  /// The same, if the word is free for all.
+  [[nodiscard]] bool try_lock(node_word& kept) {
+    rma::word found = 0;
+    barged_ = take(found);
+    kept = found_ = node_word::from(found);
+    return barged_;
+  }
+
+  /// For the holder: whether somebody stands in the queue. That stays so until the word is free.
+  [[nodiscard]] bool somebody_waits() { return port_.load(tail_) != rma::null_ref; }
+
+  /// Lets the word go while nobody waits, or after an attempt that failed. 1 store.
+  void let_go() { port_.store(word_, 0); }
+
+  /// Lets the word go while somebody waits, for anybody to take, or, if too many have passed the
+  /// queue's head by, for the head alone. 1 store.
+  void pass(node_word kept) {
+    kept.passed_by =
+        barged_ ? static_cast<std::uint16_t>(std::min(found_.passed_by + 1, barge_)) : 0;
+    kept.reserved = kept.passed_by >= barge_;
+    port_.store(word_, kept.bits());
+  }
+
+ private:
+  static constexpr rma::word held = node_word{.held = true}.bits();
+
+  // The words of a participant's line. A free line is all zero (C25).
+  static constexpr std::uint32_t next = 0;  // the line behind ours, or null_ref
+  static constexpr std::uint32_t head = 1;  // 1: our predecessor has left the queue
+
+  // Takes the word past the queue; `found` is what it was.
+  [[nodiscard]] bool take(rma::word& found) {
+    found = port_.cpu_compare_swap(word_, 0, held);
+    if (found == 0) return true;
+    const node_word w = node_word::from(found);
+    return !w.held && !w.reserved && port_.cpu_compare_swap(word_, found, held) == found;
+  }
+
+  [[nodiscard]] rma::word queue() {
+    const rma::line line = me_.take_line();
+    const rma::word own = rma::to_word(line.first);
+    const rma::word pred = port_.cpu_swap(tail_, own);
+    if (pred != rma::null_ref) {
+      port_.store(rma::line{rma::from_word<rma::plain_cell>(pred)}[next], own);
+      port_.await(line[head], rma::equals(1));
+      port_.store(line[head], 0);
+    }
+    const rma::word found = compete();
+    // Out of the queue at once: its next head may compete, and the tail says whether one is there.
+    rma::word succ = port_.load(line[next]);
+    if (succ == rma::null_ref && port_.cpu_compare_swap(tail_, own, rma::null_ref) != own)
+      succ = port_.await(line[next], rma::differs_from(rma::null_ref));
+    if (succ != rma::null_ref) {
+      port_.store(line[next], rma::null_ref);
+      port_.store(rma::line{rma::from_word<rma::plain_cell>(succ)}[head], 1);
+    }
+    me_.give_back(line);
+    return found;
+  }
+
+  // The queue's head. It looks now and then instead of awaiting: a look takes the word's line away
+  // from those who pass by, and they are bounded by their number.
+  [[nodiscard]] rma::word compete() {
+    for (rma::backoff b(50, 1'000);; port_.pause(b.next())) {
+      const rma::word found = port_.load(word_);
+      if (!node_word::from(found).held && port_.cpu_compare_swap(word_, found, held) == found)
+        return found;
+    }
+  }
+
+  rma::participant<Port>& me_;
+  Port& port_;
+  rma::cpu_cell word_;  // a node_word
+  rma::cpu_cell tail_;  // the line of the last in the queue, or null_ref
+  int barge_;
+  node_word found_;      // when we took the word
+  bool barged_ = false;  // past the queue
+};
+
+}  // namespace lockflight::lock

@@ -1,0 +1,219 @@
+// What the readers of flight-rw touch, and how writers keep them out: a gate and a counter for
+// those who share a cell, on their own node. flight_rw.hpp says what the values mean.
+//
+// Readers use their CPU's atomics and loads; writers of other nodes put gates and get counts, all
+// of them at once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "lockflight/lock/node_queue.hpp"
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::lock {
+
+/// What a gate says. Zeroed memory is open. Epochs are told apart modulo 4: nobody who has parked
+/// at e waits longer than until e + 1 is closed, since its writer waits for who has.
+class gate {
+ public:
+  enum class state : std::uint8_t {
+    open = 0,
+    closed = 1,  // a writer is in or coming, and will open it
+    idle = 2,    // no writer need be there: who wants it open must do it
+  };
+
+  constexpr gate() = default;
+  constexpr gate(state s, rma::word epoch, rma::word quiet)
+      : bits_((epoch & 3) << 4 | quiet << 2 | static_cast<rma::word>(s)) {}
+  [[nodiscard]] static constexpr gate from(rma::word bits) {
+    gate g;
+    g.bits_ = bits;
+    return g;
+  }
+  [[nodiscard]] constexpr rma::word bits() const { return bits_; }
+  [[nodiscard]] constexpr state what() const { return static_cast<state>(bits_ & 3); }
+  [[nodiscard]] constexpr rma::word quiet() const { return bits_ >> 2 & 3; }
+  [[nodiscard]] constexpr rma::word epoch() const { return bits_ >> 4; }
+
+ private:
+  rma::word bits_ = 0;  // 2 of the state, 2 of closings in a row without a reader, 2 of the epoch
+};
+
+/// The readers of a cell, in one word: how many are active, and how many are left of those who
+/// parked in the even and in the odd phases; 21 bits each.
+namespace reader_count {
+constexpr int bits = 21;
+constexpr rma::word most = (rma::word{1} << bits) - 1;
+constexpr rma::word active = 1;
+[[nodiscard]] constexpr rma::word parked(rma::word epoch) {
+  return rma::word{1} << (epoch % 2 == 0 ? bits : 2 * bits);
+}
+[[nodiscard]] constexpr rma::word of(rma::word one, rma::word counts) {
+  return counts / one & most;
+}
+/// Whether the writer that has closed the gates for `epoch` may enter.
+[[nodiscard]] constexpr bool gone(rma::word counts, rma::word epoch) {
+  return of(active, counts) == 0 && of(parked(epoch - 1), counts) == 0;
+}
+}  // namespace reader_count
+
+template <rma::port Port>
+class reader_gates {
+ public:
+  /// One line on every rank; used on those that host a cell.
+  struct cells {
+    rma::plain_cell stations;  // at the lock's home
+
+    static cells place(rma::layout& in, rma::rank_t home) {
+      return {in.take<rma::plain_cell>(2).at(home)};
+    }
+  };
+
+  /// Each element of `level` has a cell for its readers, and beyond the last level each rank; 0:
+  /// each node, or each rank if there is one node.
+  reader_gates(rma::participant<Port>& me, const cells& where, std::int64_t level)
+      : me_(me),
+        port_(me.port()),
+        level_(level_of_cells(me.machine(), level)),
+        home_(where.stations.home),
+        mine_(station_at(where.stations, host_of(me.rank()))),
+        elsewhere_(me.memory()) {}
+
+  // ---- for readers: their own cell ----
+
+  [[nodiscard]] gate look() { return gate::from(port_.load(mine_.gate)); }
+  [[nodiscard]] rma::word counts() { return port_.load(mine_.counts); }
+  /// Adds to the counts; returns what they were. 1 CPU fetch-add.
+  rma::word count(rma::word change) { return port_.cpu_fetch_add(mine_.counts, change); }
+  template <class Predicate>
+  [[nodiscard]] gate await(Predicate done) {
+    return gate::from(
+        port_.await(mine_.gate, [=](rma::word bits) { return done(gate::from(bits)); }));
+  }
+
+  // ---- for the writer that holds the lock: all cells ----
+
+  /// 1 round trip, 1 put a cell on another node. Complete at the return, since nobody waits for
+  /// what we have not flushed.
+  void set(gate to) {
+    bool posted = false;
+    for_each([&](const station& s, bool here) {
+      if (here)
+        port_.store(s.gate, to.bits());
+      else
+        port_.put(s.gate, to.bits()), posted = true;
+    });
+    if (posted) port_.flush();
+  }
+
+  /// The gates are closed: the looks at the counts begin.
+  void start_looking() {
+    port_.fence();  // a reader that the counts do not show has yet to see the gate closed (C13)
+    epoch_ = look().epoch();
+    seen_any_ = false;
+    if (elsewhere_.empty())
+      for_each([&](const station& s, bool here) {
+        if (!here) elsewhere_.push_back({s});
+      });
+    for (remote& r : elsewhere_) r.gone = false;
+  }
+
+  /// Whether no reader is left. 1 round trip, 1 get for each cell on another node that had readers
+  /// at the last look.
+  [[nodiscard]] bool readers_are_gone() {
+    const bool elsewhere = gone_elsewhere();
+    return gone_here() && elsewhere;
+  }
+
+  void await_readers() {
+    for (rma::backoff b(200, 20'000); !gone_elsewhere();) port_.pause(b.next());
+    if (gone_here()) return;
+    for_each([&](const station& s, bool here) {
+      if (here)
+        port_.await(s.counts, [e = epoch_](rma::word n) { return reader_count::gone(n, e); });
+    });
+  }
+
+  /// Whether a look since start_looking has found a reader, on its way out or waiting.
+  [[nodiscard]] bool seen_any() const { return seen_any_; }
+
+ private:
+  /// Gate and counts of those readers who share them.
+  struct station {
+    rma::plain_cell gate;
+    rma::cpu_cell counts;
+  };
+  /// One on another node, and what a writer has seen there: results of gets land in it.
+  struct remote {
+    station at;
+    rma::word counts = 0;
+    bool gone = false;
+  };
+
+  [[nodiscard]] static int level_of_cells(const rma::topology& machine, std::int64_t asked) {
+    const int ranks = machine.levels() + 1;
+    if (asked == 0) return machine.nodes() == 1 ? ranks : machine.node_level();
+    // Not above the nodes: counts are a matter of CPU atomics.
+    return std::clamp(static_cast<int>(asked), machine.node_level(), ranks);
+  }
+  [[nodiscard]] bool each_rank() const { return level_ > me_.machine().levels(); }
+  [[nodiscard]] rma::rank_t host_of(rma::rank_t rank) const {
+    const rma::topology& machine = me_.machine();
+    if (each_rank()) return rank;
+    return level_ == machine.node_level() ? node_host(machine, rank, home_)
+                                          : machine.leader_of(rank, level_);
+  }
+  [[nodiscard]] static station station_at(rma::plain_cell stations, rma::rank_t host) {
+    const rma::plain_cell line = stations.at(host);
+    return {line, {line.home, line.index + 1}};
+  }
+  template <class Visit>
+  void for_each(Visit visit) {
+    const rma::topology& machine = me_.machine();
+    const int count = each_rank() ? machine.ranks() : machine.elements(level_);
+    for (int i = 0; i < count; ++i) {
+      const rma::rank_t host = host_of(each_rank() ? i : machine.leader(level_, i));
+      visit(station_at(mine_.gate, host), machine.same_node(host, me_.rank()));
+    }
+  }
+
+  [[nodiscard]] bool gone_elsewhere() {
+    bool posted = false;
+    for (remote& r : elsewhere_)
+      if (!r.gone) port_.get(r.at.counts, r.counts), posted = true;
+    if (posted) port_.flush();
+    bool all = true;
+    for (remote& r : elsewhere_) {
+      if (r.gone) continue;
+      r.gone = reader_count::gone(r.counts, epoch_);
+      seen_any_ = seen_any_ || r.counts != 0;
+      all = all && r.gone;
+    }
+    return all;
+  }
+
+  [[nodiscard]] bool gone_here() {
+    bool all = true;
+    for_each([&](const station& s, bool here) {
+      if (!here) return;
+      const rma::word counts = port_.load(s.counts);
+      seen_any_ = seen_any_ || counts != 0;
+      all = all && reader_count::gone(counts, epoch_);
+    });
+    return all;
+  }
+
+  rma::participant<Port>& me_;
+  Port& port_;
+  int level_;  // whose elements share a cell; beyond the last level each rank has its own
+  rma::rank_t home_;
+  station mine_;
+  rma::word epoch_ = 0;  // that we have closed the gates for
+  bool seen_any_ = false;
+  std::pmr::vector<remote> elsewhere_;
+};
+
+}  // namespace lockflight::lock

@@ -1,0 +1,223 @@
+// A many-core without coherent caches: memory that is shared lies behind controllers at the edge of
+// the mesh, and a core does every access itself and waits for it. Atomics are made of a read and a
+// write while the core holds the test-and-set register of the cell's owner. docs/simulator.md has
+// the formulas.
+#include <algorithm>
+
+#include "sim/engine.hpp"
+#include "sim/network.hpp"
+
+namespace lockflight::sim {
+
+void engine::place_controllers() {
+  const auto& at = profile_.memory.controllers;
+  if (at.empty()) return;
+  controllers_.resize(at.size());
+  registers_.resize(nics_.size());
+  controller_at_.resize(nics_.size());
+  const auto far = [&](std::uint32_t place, std::uint32_t which) {
+    return hops(profile_.network, place, at[which]);
+  };
+  for (const rank_state& r : ranks_) {
+    std::uint32_t nearest = 0;
+    for (std::uint32_t i = 1; i < at.size(); ++i)
+      if (far(r.place, i) < far(r.place, nearest)) nearest = i;
+    controller_at_[r.node] = nearest;
+  }
+}
+
+time_ps engine::way_between(std::uint32_t place, std::uint32_t other) {
+  const network_profile& net = profile_.network;
+  return about(net.latency + net.hop * hops(net, place, other));
+}
+
+engine::controller& engine::controller_of(rank_t home) {
+  return controllers_[controller_at_[state(home).node]];
+}
+
+time_ps engine::way_to_controller(const rank_state& r, rank_t home) {
+  return way_between(r.place, profile_.memory.controllers[controller_at_[state(home).node]]);
+}
+
+// Those who look again and again load the controller all the time, and nobody else need know when:
+// so they are served when somebody comes, up to that moment. A long time in which nobody came is
+// skipped but for its end; all that is lost is where each was in its round.
+void engine::serve_lookers(controller& by, time_ps until) {
+  constexpr time_ps remembered = 20'000'000;
+  if (by.lookers.empty()) return;
+  const auto next = [&] {
+    return std::min_element(by.lookers.begin(), by.lookers.end(),
+                            [](const looker& a, const looker& b) { return a.arrives < b.arrives; });
+  };
+  auto first = next();
+  if (first->arrives + remembered < until) {
+    const time_ps skipped = until - remembered - first->arrives;
+    by.free += skipped;
+    for (looker& each : by.lookers) {
+      each.arrives += skipped;
+      each.served += skipped;
+    }
+  }
+  for (; first->arrives < until; first = next()) {
+    first->served = std::max(first->arrives, by.free);
+    first->arrives = first->served + first->around;
+    by.free = first->served + profile_.memory.controller;
+  }
+}
+
+/// When the controller serves what reaches it now.
+time_ps engine::pass(controller& by, time_ps arrived) {
+  serve_lookers(by, arrived);
+  const time_ps served = std::max(arrived, by.free);
+  by.free = served + profile_.memory.controller;
+  return served;
+}
+
+/// One access: there, served, in effect, and back with an answer that takes so long to be there.
+template <class Effect>
+void engine::access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect) {
+  const time_ps way = way_to_controller(r, home);
+  r.now += way;
+  reach(r, me);  // in the order of arrival
+  r.now = pass(controller_of(home), r.now);
+  reach(r, me);
+  effect();
+  r.now += answer + way;
+}
+
+// Whoever finds it taken asks again as soon as it has the answer; who asks first after it was reset
+// has it, and that is more often somebody near.
+void engine::take_register(rank_state& r, rank_t me, rank_t home) {
+  const time_ps way = way_between(r.place, state(home).place);
+  test_and_set& it = registers_[state(home).node];
+  r.now += way;
+  reach(r, me);
+  while (it.taken) {
+    it.asking.push_back({me, r.now, std::max<time_ps>(2 * way, 1)});
+    suspend(r, waiting::turn);
+  }
+  it.taken = true;
+  r.now += way;
+}
+
+void engine::reset_register(rank_state& r, rank_t me, rank_t home) {
+  const time_ps way = way_between(r.place, state(home).place);
+  test_and_set& it = registers_[state(home).node];
+  r.now += way;
+  reach(r, me);
+  it.taken = false;
+  if (!it.asking.empty()) {
+    const auto asks_next = [&](const test_and_set::asker& a) {
+      return a.asked >= r.now ? a.asked
+                              : r.now + (a.period - (r.now - a.asked) % a.period) % a.period;
+    };
+    const auto first =
+        std::min_element(it.asking.begin(), it.asking.end(),
+                         [&](const auto& a, const auto& b) { return asks_next(a) < asks_next(b); });
+    queue_.push(asks_next(*first), happening::resume, static_cast<std::uint32_t>(first->rank));
+    it.asking.erase(first);
+  }
+  r.now += way;
+}
+
+word engine::uncached_load(rank_state& r, rank_t me, rank_t home, std::uint32_t index) {
+  word value = 0;
+  r.now += profile_.cpu.hit;
+  access(r, me, home, profile_.memory.read, [&] { value = memory_.cell(home, index); });
+  return value;
+}
+
+void engine::uncached_store(rank_state& r, rank_t me, rank_t home, std::uint32_t index,
+                            word value) {
+  r.now += profile_.cpu.hit;
+  access(r, me, home, profile_.memory.controller,
+         [&] { std::ignore = written(posted_kind::put, home, index, value, 0, r.now); });
+}
+
+word engine::uncached_rmw(rank_state& r, rank_t me, posted_kind kind, rank_t home,
+                          std::uint32_t index, word value, word desired) {
+  word before = 0;
+  take_register(r, me, home);
+  access(r, me, home, profile_.memory.read, [] {});
+  // Both at once, so that a put in between is not lost.
+  access(r, me, home, profile_.memory.controller,
+         [&] { before = written(kind, home, index, value, desired, r.now); });
+  reset_register(r, me, home);
+  return before;
+}
+
+/// A posted operation, which is complete when it is posted.
+void engine::perform(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
+                     word desired, word* result) {
+  rank_state& r = state(me);
+  const memory_profile& cost = profile_.memory;
+  r.now += profile_.nic.post;
+  r.unflushed = true;
+  if (kind != posted_kind::put && kind != posted_kind::get) {
+    const word before = uncached_rmw(r, me, kind, home, index, value, desired);
+    if (result != nullptr) *result = before;
+    return;
+  }
+  const bool reads = kind == posted_kind::get;
+  for (std::uint32_t left = cost.word_accesses; left > 0; --left)
+    access(r, me, home, reads ? cost.read : cost.controller, [&] {
+      if (left > 1) return;
+      const word before = written(kind, home, index, value, desired, r.now);
+      if (result != nullptr) *result = before;
+    });
+}
+
+/// Does to the cell what is asked for, and returns what was in it before.
+word engine::written(posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
+                     time_ps now) {
+  word before = 0;
+  operation o;
+  o.kind = kind;
+  o.home = home;
+  o.index = index;
+  o.value = value;
+  o.desired = desired;
+  o.result = &before;
+  change(o, now);
+  return before;
+}
+
+// ---- waiting ----
+
+// The read that did not like what it saw is on its way back.
+void engine::begin_to_look(rank_state& r, rank_t me) {
+  const time_ps way = way_to_controller(r, r.home);
+  const time_ps hit = profile_.cpu.hit;
+  controller_of(r.home).lookers.push_back({.rank = me,
+                                           .served = 0,
+                                           .arrives = r.now + hit + way,
+                                           .around = profile_.memory.read + way + hit + way});
+}
+
+engine::looker engine::stop_looking(rank_t waiter) {
+  auto& lookers = controller_of(state(waiter).home).lookers;
+  const auto at = std::find_if(lookers.begin(), lookers.end(),
+                               [&](const looker& l) { return l.rank == waiter; });
+  const looker found = *at;
+  *at = lookers.back();
+  lookers.pop_back();
+  return found;
+}
+
+// It sees what was written with the first of its reads that is served later: one that stands in the
+// controller's queue, or the next.
+void engine::wake_looker(rank_t waiter, time_ps now) {
+  rank_state& r = state(waiter);
+  const looker it = stop_looking(waiter);
+  r.looks_again = it.served < now;
+  const time_ps way = (it.around - profile_.memory.read - profile_.cpu.hit) / 2;
+  queue_.push(r.looks_again ? it.arrives : it.served + profile_.memory.read + way,
+              happening::resume, static_cast<std::uint32_t>(waiter));
+}
+
+void engine::look_again(rank_state& r) {
+  r.looks_again = false;
+  r.now = pass(controller_of(r.home), r.now) + profile_.memory.read + way_to_controller(r, r.home);
+}
+
+}  // namespace lockflight::sim

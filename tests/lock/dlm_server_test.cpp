@@ -1,0 +1,66 @@
+// dlm-server: clients that come and go, and those that do not wait to the end.
+#include "lockflight/lock/dlm_server.hpp"
+
+#include <gtest/gtest.h>
+
+#include "counts.hpp"
+#include "guarded.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using rma::topology;
+using dlm_server = placed<lock::dlm_server>;
+
+// Each handle is dropped while it holds; every third is one that may give up.
+TEST(dlm_server, clients_join_and_leave) {
+  on_every_rank(topology::balanced({2, 2}), [](counted_participant& me) {
+    rma::barrier all(me);
+    const auto count = me.cells().template take<rma::nic_cell>(1);
+    dlm_server first(me);
+    guarded data(me, 0);
+    rma::word got_it = 0;
+    for (int i = 0; i < 60; ++i) {
+      lock::dlm_server<counted_port> client(me, first.cells);
+      if (i % 3 != 0)
+        client.lock();
+      else if (!client.try_lock_for(i % 4, rma::backoff(200, 2'000)))
+        continue;
+      data.write([] {});
+      ++got_it;
+    }
+    static_cast<void>(rma::fetch_add_now(me.port(), count.at(0), got_it));
+    all.arrive_and_wait();
+    require(data.look([] {}) == rma::get_now(me.port(), count.at(0)), "nobody was lost");
+    if (me.rank() == 0) require(first.lock.try_lock(), "and the lock is free");
+  });
+}
+
+// Whoever gives up has left the queue: the next release finds nobody.
+TEST(dlm_server, who_gives_up_is_off_the_queue) {
+  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+    rma::barrier both(me);
+    dlm_server l(me);
+    if (me.rank() == 0) l.lock.lock();
+    both.arrive_and_wait();
+    if (me.rank() == 1)
+      for (int i = 0; i < 3; ++i)
+        require(!l.lock.try_lock_for(i, rma::backoff::none()), "rank 0 has it");
+    both.arrive_and_wait();  // where rank 0 serves
+    if (me.rank() == 0) {
+      l.lock.unlock();
+      require(l.lock.try_lock(), "free");
+      l.lock.unlock();
+    }
+    both.arrive_and_wait();
+    me.port().reset_counts();
+    if (me.rank() == 1) {
+      costs(me, "lock", {.messages = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock", {.messages = 1}, [&] { l.lock.unlock(); });
+    }
+    both.arrive_and_wait();
+  });
+}
+
+}  // namespace
+}  // namespace lockflight::test

@@ -1,0 +1,163 @@
+// What flight and flight-rw cost, exactly: nothing of the network on the home's node and for any
+// reader, one round trip each way from elsewhere, one put to hand over to another node.
+#include <gtest/gtest.h>
+
+#include "counts.hpp"
+#include "lockflight/lock/flight.hpp"
+#include "lockflight/lock/flight_rw.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using rma::topology;
+using flight = placed<lock::flight>;
+using flight_rw = placed<lock::flight_rw>;
+
+const topology two_nodes = topology::balanced({2, 2});  // the home is rank 0: 0 and 1 are local
+
+TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
+  on_every_rank(topology::flat(2), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight l(me);
+    for (rma::rank_t turn = 0; turn < 2; ++turn, all.arrive_and_wait()) {
+      if (turn != me.rank()) continue;
+      costs(me, "lock", {.rmw = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
+      costs(me, "try_lock", {.rmw = 1}, [&] { require(l.lock.try_lock(), "it is free"); });
+      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
+    }
+  });
+}
+
+// A flush is a round trip: the swap and the look at the home's node share one.
+TEST(flight_counts, uncontended) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight l(me);
+    for (rma::rank_t turn = 0; turn < 4; ++turn, all.arrive_and_wait()) {
+      if (turn != me.rank()) continue;
+      const bool home = turn < 2;
+      const operation_counts acquire =
+          home ? operation_counts{.load = 1, .rmw = 1}
+               : operation_counts{.get = 1, .swap = 1, .flush = 1, .rmw = 1};
+      const operation_counts release =
+          home ? operation_counts{.load = 1, .store = 1}
+               : operation_counts{.cas = 1, .flush = 1, .load = 2, .store = 1};
+      costs(me, "lock", acquire, [&] { l.lock.lock(); });
+      costs(me, "unlock", release, [&] { l.lock.unlock(); });
+    }
+  });
+}
+
+// One put each way, whatever the two nodes were before; waiting is local.
+TEST(flight_counts, handoff_between_nodes_is_one_put) {
+  on_every_rank(topology::balanced({3, 1}), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight l(me);
+    const auto waits = me.cells().take<rma::plain_cell>(1);
+    if (me.rank() == 1) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() == 1) {
+      watch(me, waits, rma::equals(1));
+      costs(me, "unlock with a node behind", {.put = 1, .flush = 1, .load = 2, .store = 2},
+            [&] { l.lock.unlock(); });
+    } else if (me.rank() == 2) {
+      hooks(me).before_await = [&] { rma::put_now(uncounted(me), waits, 1); };
+      costs(me, "lock behind a node",
+            {.put = 1, .get = 1, .swap = 1, .flush = 2, .load = 1, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      l.lock.unlock();
+    }
+  });
+}
+
+// Rounds of all ranks against each other, the least budgets: every path is taken sooner or later.
+TEST(flight_counts, nobody_uses_the_network_to_reach_its_own_node) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight l(me, {.barge = 1, .local_budget = 1, .remote_budget = 1});
+    all.arrive_and_wait();
+    me.port().reset_counts();
+    for (int i = 0; i < 500; ++i) {
+      l.lock.lock();
+      l.lock.unlock();
+      if (l.lock.try_lock()) l.lock.unlock();
+    }
+    const operation_counts spent = me.port().counts();
+    require(spent.loopback == 0, "no loopback");
+    require((me.rank() < 2) == (spent.network() == 0), "the home's node needs no network");
+    require(spent.rmw > 0, "inside a node CPU atomics decide");
+    all.arrive_and_wait();
+  });
+}
+
+TEST(flight_rw_counts, readers_never_use_the_network) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    all.arrive_and_wait();
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
+    costs(me, "try_lock_shared", {.load = 2, .rmw = 1},
+          [&] { require(l.lock.try_lock_shared(), "no writer is there"); });
+    costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
+    all.arrive_and_wait();
+  });
+}
+
+// Readers park and wait on their node too, as long as the writers promise to open.
+TEST(flight_rw_counts, a_reader_that_waits_does_not_use_the_network) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    const auto waits = me.cells().take<rma::plain_cell>(1);
+    if (me.rank() == 0) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() == 0) {
+      watch(me, waits, rma::equals(1));
+      l.lock.unlock();
+    } else if (me.rank() == 3) {
+      hooks(me).before_await = [&] { rma::put_now(uncounted(me), waits, 1); };
+      costs(me, "lock_shared at a closed gate", {.load = 2, .rmw = 2},
+            [&] { l.lock.lock_shared(); });
+      l.lock.unlock_shared();
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// Where only writers come the gates stay closed: the third write costs what flight costs, and two
+// looks at the own gate.
+TEST(flight_rw_counts, writers_alone_pay_for_flight) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    if (me.rank() == 2) {
+      costs(me, "the first lock closes the gates",
+            {.put = 1, .get = 2, .swap = 1, .flush = 3, .load = 3, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      l.lock.unlock();
+      l.lock.lock();
+      l.lock.unlock();
+      costs(me, "the third lock", {.get = 1, .swap = 1, .flush = 1, .load = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      costs(me, "the third unlock", {.cas = 1, .flush = 1, .load = 3, .store = 1},
+            [&] { l.lock.unlock(); });
+    }
+    all.arrive_and_wait();
+    // The first reader at an idle gate opens it for all.
+    if (me.rank() == 3) {
+      me.port().reset_counts();
+      l.lock.lock_shared();
+      require(me.port().counts().put == 1, "one put for each other node");
+      l.lock.unlock_shared();
+    }
+    all.arrive_and_wait();
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
+    all.arrive_and_wait();
+  });
+}
+
+}  // namespace
+}  // namespace lockflight::test

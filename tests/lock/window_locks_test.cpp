@@ -1,0 +1,109 @@
+// The locks of a window on shared memory: a participant that runs out of queue nodes, and many who
+// lock all, one or several. The rules are searched in tests/check/window_test.cpp.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "guarded.hpp"
+#include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/window_global.hpp"
+#include "lockflight/lock/window_locks.hpp"
+#include "lockflight/rma/barrier.hpp"
+#include "support/fabrics.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using port = shm_threads::port_type;
+using participant = rma::participant<port>;
+
+/// A window of so many targets, all at rank 0.
+template <template <class> class Way>
+struct window {
+  using door = lock::window_door<Way<port>>;
+  using target = lock::window_lock<lock::d_mcs, door, port>;
+
+  window(participant& me, int targets) : in(me, door::cells::place(me.cells(), me.machine(), 0)) {
+    targets_.reserve(static_cast<std::size_t>(targets));
+    for (int t = 0; t < targets; ++t)
+      targets_.emplace_back(me, in,
+                            lock::d_mcs<port>::cells::place(me.cells(), me.machine(), {}, 0),
+                            lock::d_mcs<port>::parameters{});
+  }
+  [[nodiscard]] target& at(int t) { return targets_[static_cast<std::size_t>(t)]; }
+
+  door in;
+
+ private:
+  std::vector<target> targets_;
+};
+
+template <class Way>
+class window_locks : public testing::Test {};
+
+template <template <class> class Way>
+struct by {
+  template <class P>
+  using on = Way<P>;
+};
+using ways = testing::Types<by<lock::window_rooms>, by<lock::window_global>>;
+TYPED_TEST_SUITE(window_locks, ways);
+
+constexpr int most = participant::most_nested;
+
+// A mutex is one more queue node for each target, and so is the door where it is a lock itself.
+TYPED_TEST(window_locks, a_participant_without_queue_nodes_has_taken_nothing) {
+  shm_threads::run(rma::topology::flat(1), [](participant& me) {
+    window<TypeParam::template on> w(me, most + 1);
+    const auto refused = [&](int target) {
+      try {
+        w.at(target).lock();
+      } catch (const std::length_error&) {
+        return true;
+      }
+      return false;
+    };
+    int held = 0;
+    while (!refused(held)) ++held;
+    require(held == most || held == most - 1, "as many as there are queue nodes");
+    for (int t = 0; t < held; ++t) w.at(t).unlock();
+    w.in.lock_all();  // free, and so is the door
+    w.in.unlock_all();
+
+    for (int t = 0; t < most; ++t) w.at(t).lock_shared();
+    require(refused(most), "neither for the target nor for the door");
+    for (int t = 0; t < most; ++t) w.at(t).unlock_shared();
+    w.in.lock_all();
+    w.in.unlock_all();
+    w.at(0).lock();
+    w.at(0).unlock();
+  });
+}
+
+// Two targets in any order of unlocking, against those who lock all.
+TYPED_TEST(window_locks, all_exclude_some) {
+  shm_threads::run(rma::topology::flat(4), [](participant& me) {
+    rma::barrier all(me);
+    window<TypeParam::template on> w(me, 2);
+    guarded data(me, 0);
+    for (int i = 0; i < 200; ++i) {
+      if (me.rank() % 2 == 0) {
+        w.at(0).lock();
+        w.at(1).lock();
+        w.at(i % 2).unlock();
+        if (i % 2 == 1) data.write([] {});  // under the first one
+        w.at((i + 1) % 2).unlock();
+      } else {
+        w.in.lock_all();
+        static_cast<void>(data.look([] {}));
+        w.in.unlock_all();
+      }
+    }
+    all.arrive_and_wait();
+    require(data.look([] {}) == 200, "nobody was lost");
+  });
+}
+
+}  // namespace
+}  // namespace lockflight::test
