@@ -16,6 +16,7 @@
 #include "bench/launch.hpp"
 #include "bench/request.hpp"
 #include "bench/sim/clock.hpp"
+#include "bench/sim/memory.hpp"
 #include "bench/sim/stage.hpp"
 #include "bench/stage_shm.hpp"
 #include "bench/to_json.hpp"
@@ -114,12 +115,15 @@ std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, st
 
 }  // namespace
 
-nlohmann::json run_simulated(const request& what, const std::function<void()>& watch) {
-  const std::vector<job> jobs = jobs_of(what);
+nlohmann::json run_simulated(const request& what, const std::function<void()>& watch,
+                             const std::function<void(double)>& admit) {
+  const std::vector<job> jobs = jobs_of_any_size(what);
   if (jobs.size() != 1 || jobs.front().plan.profile == nullptr)
     throw bad_request(
         fmt::format("{} runs on {} (accepted: one on sim)", jobs.size(), what.fabric));
   const job& now = jobs.front();
+  if (admit) admit(bytes_needed(now));
+  check_memory(now);
   const run_results results(now.plan);
   run_on_sim(now.lock->through_any_port, now.plan, results, [&] {
     if (watch) watch();
@@ -150,6 +154,7 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
     if (now.plan.profile != nullptr) {
       run_on_sim(now.lock->through_any_port, now.plan, results, [&] { seen.look(); });
       runs.push_back(to_json(now, what.fabric, results, sim_clock::base));
+      if (trace.is_open()) write_trace(trace, now, results);
       continue;
     }
     const auto look = [&] { seen.look(); };

@@ -25,6 +25,11 @@ struct bad_request : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+/// A request that this machine has not the memory for.
+struct no_room : bad_request {
+  using bad_request::bad_request;
+};
+
 /// Who writes: a participant all the time, or each operation by chance.
 enum class role { process, operation };
 
@@ -61,7 +66,10 @@ struct request {
   bool threads = false;
   bool pin = true;
   std::string waiting = "auto";
-  std::string trace;  ///< Chrome trace file; empty: none
+  std::string trace;    ///< Chrome trace file; empty: none
+  bool warm_up = true;  ///< false: all of a run is measured
+  /// sim: a run that takes some more events is ended by sim::too_many_events; 0: any number.
+  std::uint64_t most_events = 0;
 };
 
 /// Where a comparison stands; called a few times a second.
@@ -82,10 +90,12 @@ void validate(const request& what);
 [[nodiscard]] nlohmann::json run(const request& what, const progress_callback& watch = nullptr);
 
 /// Carries out the one run of a request on a simulated machine and returns it as one of "runs"
-/// above. `watch` is called a few times a second; what it throws ends the run. Several threads may
-/// do so at once. Throws bad_request if it is more than one run, or not simulated.
-[[nodiscard]] nlohmann::json run_simulated(const request& what,
-                                           const std::function<void()>& watch = nullptr);
+/// above. Before it starts, `admit` is called with the bytes of memory that it will take, about;
+/// then `watch` a few times a second. What they throw ends the run. Several threads may do so at
+/// once. Throws bad_request if it is more than one run, or not simulated.
+[[nodiscard]] nlohmann::json run_simulated(
+    const request& what, const std::function<void()>& watch = nullptr,
+    const std::function<void(double bytes)>& admit = nullptr);
 
 /// One tunable number of a lock, as the program shows it.
 struct parameter_row {

@@ -32,15 +32,16 @@ class phases {
     publish_every_ = clock_.ticks(clock_.look_up_seconds());
     if (plan_.ops > 0) {
       measured_ops_ = who.share(port_.rank(), plan_.ops);
-      left_ = warm_up_of(measured_ops_);
+      left_ = plan_.warm_up ? warm_up_of(measured_ops_) : 0;
     } else {
-      phase_end_ = started_ + clock_.ticks(warm_up_of(plan_.seconds));
+      phase_end_ = started_ + (plan_.warm_up ? clock_.ticks(warm_up_of(plan_.seconds)) : 0);
     }
   }
 
-  /// Whether there is an operation to do; `now` is the first reading of the clock. Without a
-  /// warm-up there is nothing to measure either: more ranks than operations.
+  /// Whether there is an operation to do; `now` is the first reading of the clock. There is none
+  /// where there are more ranks than operations.
   [[nodiscard]] bool begin(std::uint64_t now) {
+    if (!plan_.warm_up) begin_measuring(now);
     if (left_ > 0) event_ = std::min(phase_end_, now + publish_every_);
     return left_ > 0;
   }
@@ -94,12 +95,13 @@ class phases {
   void publish(std::uint64_t now) {
     double done = 0;
     if (plan_.ops > 0) {
-      const auto warm_up = static_cast<double>(warm_up_of(measured_ops_));
+      const auto warm_up = static_cast<double>(plan_.warm_up ? warm_up_of(measured_ops_) : 0);
       const auto all = warm_up + static_cast<double>(measured_ops_);
       const double gone = measuring_ ? all : warm_up;
       done = (gone - static_cast<double>(left_)) / all;
     } else {
-      const auto all = clock_.ticks(plan_.seconds + warm_up_of(plan_.seconds));
+      const auto all =
+          clock_.ticks(plan_.seconds + (plan_.warm_up ? warm_up_of(plan_.seconds) : 0));
       done = static_cast<double>(now - started_) / static_cast<double>(all);
     }
     const double part = std::clamp(done, 0.0, 1.0) * rank_result::all_done;

@@ -59,6 +59,8 @@ struct run_plan {
   bool pin = true;
   std::string waiting = "auto";
   bool trace = false;
+  bool warm_up = true;            ///< false: all of the run is measured
+  std::uint64_t most_events = 0;  ///< of the simulator: then it ends the run; 0: any number
   std::uint32_t locks = 1;        ///< of them operations choose
   double locality = 1;            ///< table: how much of what a rank does is with locks of its node
   double hold_us = 0;             ///< contention: how long a lock is held
@@ -124,8 +126,8 @@ class roles {
 /// dht-writer: the most bytes that are written.
 constexpr std::uint32_t most_bytes = 1u << 16;
 
-/// What is run before the measured part and thrown away: a ninth of it, so that it is the first
-/// tenth of all. What was asked for is what is measured.
+/// What is run before the measured part and thrown away, unless the plan says that nothing is: a
+/// ninth of it, so that it is the first tenth of all. What was asked for is what is measured.
 constexpr std::uint64_t warm_up_of(std::uint64_t ops) { return (ops + 8) / 9; }
 constexpr double warm_up_of(double seconds) { return seconds / 9; }
 

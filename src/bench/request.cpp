@@ -77,7 +77,6 @@ void check_fabric(const request& what) {
                  fmt::format("a machine file, since --fabric sim needs one, or {}",
                              fmt::join(sim::names_of_machines(), ", ")));
   if (what.threads) throw refuse("--threads", "", "on shm; simulated ranks are neither");
-  if (!what.trace.empty()) throw refuse("--trace", what.trace, "on shm and mpi");
 }
 
 std::shared_ptr<const sim::machine_profile> profile_of(const request& what) {
@@ -142,19 +141,6 @@ std::vector<std::uint32_t> nodes_for(const request& what, const sim::machine_pro
   if (nodes.size() != static_cast<std::size_t>(count))
     throw refused(fmt::format("these are {}", nodes.size()));
   return nodes;
-}
-
-/// Whether this machine has the memory for so many simulated ranks.
-void check_memory(const job& what) {
-  if (what.plan.profile == nullptr) return;
-  constexpr double gib = 1 << 30;
-  const double needed = bytes_needed(what);
-  const double available = bytes_available();
-  if (needed > available)
-    throw refuse("--procs", std::to_string(what.plan.machine.ranks()),
-                 fmt::format("what fits into memory: {} needs about {:.1f} GiB, and {:.1f} GiB "
-                             "are free",
-                             what.lock->row.about.name, needed / gib, available / gib));
 }
 
 // Whether what a workload does under a lock may as well be done when it is released.
@@ -531,7 +517,27 @@ std::vector<job> jobs_of_one(const request& what) {
 
 }  // namespace
 
+// Whether this machine has the memory for so many simulated ranks.
+void check_memory(const job& what) {
+  if (what.plan.profile == nullptr) return;
+  constexpr double gib = 1 << 30;
+  const double needed = bytes_needed(what);
+  const double available = bytes_available();
+  if (needed > available)
+    throw no_room(refuse("--procs", std::to_string(what.plan.machine.ranks()),
+                         fmt::format("what fits into memory: {} needs about {:.1f} GiB, and "
+                                     "{:.1f} GiB are free",
+                                     what.lock->row.about.name, needed / gib, available / gib))
+                      .what());
+}
+
 std::vector<job> jobs_of(const request& what) {
+  std::vector<job> jobs = jobs_of_any_size(what);
+  for (const job& one : jobs) check_memory(one);
+  return jobs;
+}
+
+std::vector<job> jobs_of_any_size(const request& what) {
   std::vector<job> jobs;
   if (sweeps_a_setting(what)) {
     for (const double value : what.sweep_values)
@@ -539,7 +545,6 @@ std::vector<job> jobs_of(const request& what) {
   } else {
     jobs = jobs_of_one(what);
   }
-  for (const job& one : jobs) check_memory(one);
   if (!what.trace.empty() && jobs.size() > 1)
     throw refuse(
         "--trace", what.trace,

@@ -17,8 +17,12 @@ struct job {
   run_plan plan;
 };
 
-/// Every lock at every number of ranks, locks outermost. Throws bad_request.
+/// Every lock at every number of ranks, locks outermost. Throws bad_request or no_room.
 [[nodiscard]] std::vector<job> jobs_of(const request& what);
+
+/// The same, whether or not this machine has the memory for them; and whether it has, or no_room.
+[[nodiscard]] std::vector<job> jobs_of_any_size(const request& what);
+void check_memory(const job& what);
 
 /// The machine that a number of ranks runs on.
 [[nodiscard]] rma::topology machine_of(const request& what, int procs);

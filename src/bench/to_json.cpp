@@ -134,6 +134,7 @@ json parameters_json(const job& what) {
 /// What a rank that takes no locks sent for the others, in proportion to what of the run was
 /// measured: it does not know when that began.
 std::uint64_t messages_of_servers(const run_plan& plan, const totals& sum) {
+  if (!plan.warm_up) return sum.served;
   double measured = 0.9;
   if (plan.ops > 0) {
     const roles who(plan);

@@ -17,12 +17,6 @@ using nlohmann::json;
 
 constexpr const char* none = "–";
 
-std::string scaled(double value) {
-  for (const auto& [unit, suffix] : {std::pair{1e9, "G"}, {1e6, "M"}, {1e3, "k"}})
-    if (value >= 0.9995 * unit) return rounded(value / unit) + suffix;
-  return rounded(value);
-}
-
 std::string number(const json& value) {
   return value.is_number() ? rounded(value.get<double>()) : none;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace lockflight::cli {
 
@@ -89,14 +90,20 @@ std::string ranges(const std::vector<int>& numbers) {
   return out;
 }
 
+std::string counted(std::size_t n, std::string_view one) {
+  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
+}
+
 std::string rounded(double value) {
   if (value == 0) return "0";
   const double magnitude = std::floor(std::log10(std::abs(value)));
   return fmt::format("{:.{}f}", value, std::clamp(static_cast<int>(2 - magnitude), 0, 3));
 }
 
-std::string counted(std::size_t n, std::string_view one) {
-  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
+std::string scaled(double value) {
+  for (const auto& [unit, suffix] : {std::pair{1e9, "G"}, {1e6, "M"}, {1e3, "k"}})
+    if (value >= 0.9995 * unit) return rounded(value / unit) + suffix;
+  return rounded(value);
 }
 
 }  // namespace lockflight::cli

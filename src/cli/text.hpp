@@ -31,10 +31,13 @@ struct labelled {
 /// "0-3, 8": numbers in order, neighbours as a range.
 [[nodiscard]] std::string ranges(const std::vector<int>& numbers);
 
+/// "1 rank", "2 ranks".
+[[nodiscard]] std::string counted(std::size_t n, std::string_view one);
+
 /// Three digits that count.
 [[nodiscard]] std::string rounded(double value);
 
-/// "1 rank", "2 ranks".
-[[nodiscard]] std::string counted(std::size_t n, std::string_view one);
+/// The same with k, M or G.
+[[nodiscard]] std::string scaled(double value);
 
 }  // namespace lockflight::cli

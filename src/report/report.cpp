@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/assets.hpp"
+#include "report/page.hpp"
 #include "report/table.hpp"
 #include "report/text.hpp"
 
@@ -145,15 +145,12 @@ std::string render_html(const json& bench) {
   values["table_body"] = table_body(runs);
   values["run_count"] = counted(runs.size(), "run", "runs");
   values["bench_json"] = script_json(bench);
-  values["style"] = assets::style();
-  values["chart_js"] = assets::chart_js();
-  values["chart_js_licence"] = escape_html(assets::chart_js_licence());
-  values["data_script"] = assets::data_script();
-  values["draw_script"] = assets::draw_script();
-  values["over_script"] = assets::over_script();
-  values["charts_script"] = assets::charts_script();
-  values["page_script"] = assets::page_script();
-  return filled(assets::page_template(), values);
+  values["about"] = "benchmark report";
+  for (const char* const script : {"data", "draw", "over", "charts"})
+    values[fmt::format("{}_script", script)] =
+        part_named(page_parts(), fmt::format("report_{}", script));
+  values["page_script"] = part_named(page_parts(), "report");
+  return page_of(part_named(page_parts(), "template"), std::move(values));
 }
 
 }  // namespace lockflight::report

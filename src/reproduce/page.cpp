@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
-#include "report/assets.hpp"
 #include "report/text.hpp"
 #include "reproduce/reproduce.hpp"
 
@@ -16,12 +14,6 @@ namespace lockflight::reproduce {
 namespace {
 
 using report::escape_html;
-
-std::string_view file_named(std::string_view name) {
-  for (const page_file& f : page_files())
-    if (f.name == name) return f.text;
-  throw std::logic_error("no such part of the page: " + std::string(name));
-}
 
 struct tally {
   std::size_t held = 0;
@@ -104,18 +96,20 @@ std::string section_of(const paper& p, const std::vector<outcome>& outcomes) {
       escape_html(said(tally_of(outcomes, p.name))), cards_of(p, outcomes), rows);
 }
 
-nlohmann::json with_figures(const std::vector<outcome>& outcomes) {
-  nlohmann::json all = to_json(outcomes);
-  for (std::size_t i = 0; i < outcomes.size(); ++i)
-    all.at("claims")[i]["figure"] = figure_of(*outcomes[i].of);
+nlohmann::json with_figures(const reproduction& of) {
+  nlohmann::json all = to_json(of);
+  for (std::size_t i = 0; i < of.claims.size(); ++i)
+    all.at("claims")[i]["figure"] = figure_of(*of.claims[i].of);
   return all;
 }
 
 }  // namespace
 
-std::string render_html(const std::vector<paper>& papers, const std::vector<outcome>& outcomes) {
+std::string render_html(const std::vector<paper>& papers, const reproduction& all) {
+  const std::vector<outcome>& outcomes = all.claims;
   report::slots values{{"sections", ""}, {"jump", ""}};
-  const std::string summary = said(tally_of(outcomes, ""));
+  const std::string summary =
+      outcomes.empty() ? "every lock on every machine" : said(tally_of(outcomes, ""));
   values["title"] = escape_html("lockflight: " + summary);
   values["version"] = LOCKFLIGHT_VERSION;
   values["summary"] = escape_html(summary + ".");
@@ -126,13 +120,18 @@ std::string render_html(const std::vector<paper>& papers, const std::vector<outc
     values["jump"] += fmt::format("<a href=\"#{0}\">{0}<span>{1} of {2}</span></a>",
                                   escape_html(p.name), t.held, t.all);
   }
-  values["claims_json"] = report::script_json(with_figures(outcomes));
-  values["style"] = report::assets::style();
-  values["chart_js"] = report::assets::chart_js();
-  values["chart_js_licence"] = escape_html(report::assets::chart_js_licence());
-  values["own_style"] = file_named("claims");
-  values["own_script"] = file_named("charts");
-  return report::filled(file_named("template"), values);
+  values["no_claims"] = outcomes.empty() ? " hidden" : "";
+  values["beyond"] = beyond_section(all.beyond);
+  if (!all.beyond.empty()) values["jump"] += "<a href=\"#beyond\">beyond<span>data</span></a>";
+  values["claims_json"] = report::script_json(with_figures(all));
+  values["about"] = "papers reproduced";
+  values["own_style"] = report::part_named(page_files(), "claims");
+  for (const char* const script : {"data", "draw"})
+    values[fmt::format("{}_script", script)] =
+        report::part_named(report::page_parts(), fmt::format("report_{}", script));
+  values["beyond_script"] = report::part_named(page_files(), "beyond");
+  values["own_script"] = report::part_named(page_files(), "charts");
+  return report::page_of(report::part_named(page_files(), "template"), std::move(values));
 }
 
 }  // namespace lockflight::reproduce

@@ -1,17 +1,18 @@
 // The files that the build embeds for the page of claims; lockflight_embed writes the definition.
 #pragma once
 
-#include <string_view>
+#include <string>
 #include <vector>
+
+#include "report/page.hpp"
+#include "reproduce/beyond.hpp"
 
 namespace lockflight::reproduce {
 
-struct page_file {
-  std::string_view name;
-  std::string_view text;
-};
+/// template, claims (the style), charts and beyond (the scripts).
+[[nodiscard]] const std::vector<report::page_part>& page_files();
 
-/// template, claims (the style) and charts (the script).
-[[nodiscard]] const std::vector<page_file>& page_files();
+/// Curves as a section of the page; empty if there are none.
+[[nodiscard]] std::string beyond_section(const std::vector<measured_curve>& all);
 
 }  // namespace lockflight::reproduce

@@ -8,16 +8,19 @@
 #include <exception>
 #include <mutex>
 #include <set>
-#include <stop_token>
 #include <thread>
+
+#include "bench/sim/memory.hpp"
 
 namespace lockflight::reproduce {
 namespace {
 
+/// What one thread does: a run, or a series of them.
 struct task {
-  std::string key;
-  run what;
+  std::vector<run> steps;
   std::vector<const claim*> wanted_by;
+  std::string name;
+  std::string at;  ///< for errors: whose run it is
   double cost = 0;
 };
 
@@ -33,27 +36,71 @@ double cost_of(const run& what) {
   return all + to_start_a_rank * procs;
 }
 
-std::vector<task> tasks_of(const std::vector<const claim*>& claims) {
+std::vector<task> tasks_of(const std::vector<const claim*>& claims,
+                           const std::vector<series>& others) {
   std::vector<task> tasks;
   std::map<std::string, std::size_t> number;
   for (const claim* const c : claims)
     for (const run& what : runs_of(*c)) {
-      const std::string key = key_of(what);
-      const auto [at, is_new] = number.emplace(key, tasks.size());
-      if (is_new) tasks.push_back({key, what, {}, cost_of(what)});
+      const auto [at, is_new] = number.emplace(key_of(what), tasks.size());
+      if (is_new)
+        tasks.push_back({.steps = {what},
+                         .wanted_by = {},
+                         .name = c->paper + "/" + c->id,
+                         .at = fmt::format("{}: claim '{}'", c->at, c->id),
+                         .cost = cost_of(what)});
       auto& wanted = tasks[at->second].wanted_by;
       if (wanted.empty() || wanted.back() != c) wanted.push_back(c);
     }
+  for (const series& s : others) {
+    // A claim may want the very same run.
+    if (s.runs.size() == 1 && number.contains(key_of(s.runs.front()))) continue;
+    double cost = 0;
+    for (const run& what : s.runs) cost += cost_of(what);
+    tasks.push_back({.steps = s.runs, .wanted_by = {}, .name = s.name, .at = s.name, .cost = cost});
+  }
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const task& a, const task& b) { return a.cost > b.cost; });
   return tasks;
 }
 
+/// This machine's memory: runs wait until there is room for them beside those that go on.
+class memory_share {
+ public:
+  /// Returns when there is room, or when nobody else is there any more.
+  void take(double bytes) {
+    std::unique_lock hold(mutex_);
+    given_back_.wait(hold, [&] { return takers_ == 0 || taken_ + bytes <= all_; });
+    taken_ += bytes;
+    ++takers_;
+  }
+
+  void give_back(double bytes) {
+    {
+      const std::scoped_lock hold(mutex_);
+      taken_ -= bytes;
+      --takers_;
+    }
+    given_back_.notify_all();
+  }
+
+ private:
+  static constexpr double most = 0.7;  // what is foreseen is not exact, and others live here too
+
+  const double all_ = most * bench::bytes_available();
+  std::mutex mutex_;
+  std::condition_variable given_back_;
+  double taken_ = 0;
+  int takers_ = 0;
+};
+
 class pool {
  public:
   pool(std::vector<task> tasks, const how& way) : tasks_(std::move(tasks)), way_(way) {
-    for (const task& t : tasks_)
+    for (const task& t : tasks_) {
+      runs_ += t.steps.size();
       for (const claim* const c : t.wanted_by) ++runs_left_[c];
+    }
   }
 
   std::map<std::string, result> run_all() {
@@ -75,36 +122,70 @@ class pool {
     while (!refused_ && next_ < tasks_.size()) {
       const task& mine = tasks_[next_++];
       going_on_.insert(&mine);
-      hold.unlock();
-      result got;
-      std::exception_ptr refused;
-      try {
-        got.run = carry_out(mine);
-      } catch (const bench::bad_request& e) {
-        refused = std::make_exception_ptr(
-            bad_claims(fmt::format("{}: claim '{}': {}", mine.wanted_by.front()->at,
-                                   mine.wanted_by.front()->id, e.what())));
-      } catch (const std::exception& e) {
-        got.failed = e.what();
+      std::size_t left = mine.steps.size();
+      for (const run& step : mine.steps) {
+        if (refused_) break;
+        hold.unlock();
+        std::exception_ptr refused;
+        result got = result_of(step, mine, refused);
+        hold.lock();
+        --left;
+        ++done_;
+        const bool is_last = refused || !got.failed.empty();
+        if (refused && !refused_) refused_ = refused;
+        results_.emplace(key_of(step), std::move(got));
+        if (is_last) break;
       }
-      hold.lock();
+      done_ += left;  // what came after the first that failed
       going_on_.erase(&mine);
-      if (refused && !refused_) refused_ = refused;
-      results_.emplace(mine.key, std::move(got));
       for (const claim* const c : mine.wanted_by) --runs_left_[c];
       changed_.notify_all();
     }
   }
 
-  // A run that others refused claims wait for need not go on.
-  nlohmann::json carry_out(const task& mine) {
-    const auto started = std::chrono::steady_clock::now();
-    nlohmann::json got = bench::run_simulated(request_of(mine.what), [&] {
-      constexpr std::chrono::minutes enough{10};
-      if (std::chrono::steady_clock::now() - started > enough)
-        throw std::runtime_error(
-            fmt::format("a run of {} took longer than {} min", mine.what.dump(), enough.count()));
-    });
+  result result_of(const run& step, const task& mine, std::exception_ptr& refused) {
+    result got;
+    try {
+      got.run = carry_out(step);
+    } catch (const bench::no_room& e) {
+      got.failed = e.what();
+    } catch (const bench::bad_request& e) {
+      refused = std::make_exception_ptr(bad_claims(fmt::format("{}: {}", mine.at, e.what())));
+    } catch (const std::exception& e) {
+      got.failed = e.what();
+    }
+    return got;
+  }
+
+  nlohmann::json carry_out(const run& step) {
+    struct held_memory {
+      memory_share& from;
+      double bytes = 0;
+      bool is_held = false;
+      ~held_memory() {
+        if (is_held) from.give_back(bytes);
+      }
+    } room{memory_};
+    auto started = std::chrono::steady_clock::now();
+    nlohmann::json got = bench::run_simulated(
+        request_of(step),
+        [&] {
+          constexpr std::chrono::minutes enough{10};
+          if (std::chrono::steady_clock::now() - started > enough)
+            throw std::runtime_error(
+                fmt::format("a run of {} took longer than {} min", step.dump(), enough.count()));
+        },
+        [&](double bytes) {
+          const double most = step.value("most_bytes", bytes);
+          constexpr double gib = 1 << 30;
+          if (bytes > most)
+            throw std::runtime_error(
+                fmt::format("about {:.1f} GiB, more than {:g}", bytes / gib, most / gib));
+          memory_.take(bytes);
+          room.bytes = bytes;
+          room.is_held = true;
+          started = std::chrono::steady_clock::now();
+        });
     got.erase("latency_cdf");
     return got;
   }
@@ -112,7 +193,7 @@ class pool {
   void look_on() {
     constexpr std::chrono::milliseconds period{200};
     std::unique_lock hold(mutex_);
-    while (!refused_ && results_.size() < tasks_.size()) {
+    while (!refused_ && done_ < runs_) {
       changed_.wait_for(hold, period);
       if (!way_.tell) continue;
       const standing now = here();
@@ -124,30 +205,32 @@ class pool {
 
   [[nodiscard]] standing here() const {
     standing now;
-    now.done = results_.size();
-    now.of = tasks_.size();
+    now.done = done_;
+    now.of = runs_;
     for (const auto& [c, left] : runs_left_) now.claims_left += left > 0 ? 1 : 0;
-    for (const task* const t : going_on_)
-      now.now.push_back(t->wanted_by.front()->paper + "/" + t->wanted_by.front()->id);
+    for (const task* const t : going_on_) now.now.push_back(t->name);
     return now;
   }
 
   const std::vector<task> tasks_;
   const how& way_;
+  memory_share memory_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t next_ = 0;
   std::set<const task*> going_on_;
   std::map<std::string, result> results_;
   std::map<const claim*, std::size_t> runs_left_;
+  std::size_t runs_ = 0;
+  std::size_t done_ = 0;
   std::exception_ptr refused_;
 };
 
 }  // namespace
 
 std::map<std::string, result> carry_out_runs(const std::vector<const claim*>& claims,
-                                             const how& way) {
-  return pool(tasks_of(claims), way).run_all();
+                                             const std::vector<series>& others, const how& way) {
+  return pool(tasks_of(claims, others), way).run_all();
 }
 
 }  // namespace lockflight::reproduce

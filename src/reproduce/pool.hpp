@@ -18,8 +18,16 @@ struct result {
 /// What a run is asked for by: equal settings are the same run.
 [[nodiscard]] inline std::string key_of(const run& what) { return what.dump(); }
 
-/// Carries out every run that the claims need.
+/// Runs one after the other, until one of them fails: those after it are not carried out.
+struct series {
+  std::string name;  ///< for progress
+  std::vector<run> runs;
+};
+
+/// Carries out every run that the claims need, and the series. A run that there is not the memory
+/// for has failed; throws bad_claims if the benchmark refuses one for any other reason.
 [[nodiscard]] std::map<std::string, result> carry_out_runs(const std::vector<const claim*>& claims,
+                                                           const std::vector<series>& others,
                                                            const how& way);
 
 }  // namespace lockflight::reproduce

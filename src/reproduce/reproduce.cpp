@@ -11,6 +11,20 @@
 namespace lockflight::reproduce {
 namespace {
 
+measured_curve measured(const curve& c, const std::map<std::string, result>& results) {
+  measured_curve made{.of = c, .points = {}, .ends = ""};
+  for (const run& what : c.runs) {
+    const auto at = results.find(key_of(what));
+    if (at == results.end()) break;
+    if (!at->second.failed.empty()) {
+      made.ends = at->second.failed;
+      break;
+    }
+    made.points.push_back(at->second.run);
+  }
+  return made;
+}
+
 /// What a run says against itself, or nothing.
 std::string fault_of(const result& r) {
   if (!r.failed.empty()) return "a run failed: " + r.failed;
@@ -56,16 +70,29 @@ outcome judged(const claim& c, const std::map<std::string, result>& results) {
 
 }  // namespace
 
-std::vector<outcome> carry_out(const std::vector<const claim*>& claims, const how& way) {
-  const auto results = carry_out_runs(claims, way);
-  std::vector<outcome> all;
-  for (const claim* const c : claims) all.push_back(judged(*c, results));
+bool reproduction::holds() const {
+  return std::all_of(claims.begin(), claims.end(), [](const outcome& o) { return o.holds; }) &&
+         std::all_of(beyond.begin(), beyond.end(), [](const measured_curve& c) {
+           return std::all_of(c.points.begin(), c.points.end(),
+                              [](const run& point) { return point.at("violations") == 0; });
+         });
+}
+
+reproduction carry_out(const std::vector<const claim*>& claims, const std::vector<curve>& curves,
+                       const how& way) {
+  std::vector<series> others;
+  for (const curve& c : curves)
+    others.push_back({fmt::format("beyond/{} {}", c.machine, c.lock), c.runs});
+  const auto results = carry_out_runs(claims, others, way);
+  reproduction all;
+  for (const claim* const c : claims) all.claims.push_back(judged(*c, results));
+  for (const curve& c : curves) all.beyond.push_back(measured(c, results));
   return all;
 }
 
-nlohmann::json to_json(const std::vector<outcome>& outcomes) {
+nlohmann::json to_json(const reproduction& all) {
   nlohmann::json claims = nlohmann::json::array();
-  for (const outcome& o : outcomes) {
+  for (const outcome& o : all.claims) {
     const claim& c = *o.of;
     nlohmann::json one{{"paper", c.paper},
                        {"id", c.id},
@@ -83,7 +110,9 @@ nlohmann::json to_json(const std::vector<outcome>& outcomes) {
     if (!o.why.empty()) one["why"] = o.why;
     claims.push_back(std::move(one));
   }
-  return {{"lockflight", LOCKFLIGHT_VERSION}, {"claims", std::move(claims)}};
+  nlohmann::json made{{"lockflight", LOCKFLIGHT_VERSION}, {"claims", std::move(claims)}};
+  if (!all.beyond.empty()) made["beyond"] = rows_of(all.beyond);
+  return made;
 }
 
 }  // namespace lockflight::reproduce

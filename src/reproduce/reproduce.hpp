@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "reproduce/beyond.hpp"
 #include "reproduce/claims.hpp"
 
 namespace lockflight::reproduce {
@@ -38,16 +39,28 @@ struct how {
 /// The runs that a claim needs, each with what its sweep lays over it.
 [[nodiscard]] std::vector<run> runs_of(const claim& c);
 
-/// The claims in their order. Throws bad_claims if one asks for what the benchmark refuses.
-[[nodiscard]] std::vector<outcome> carry_out(const std::vector<const claim*>& claims,
-                                             const how& way = {});
+/// What became of claims, in their order, and of curves.
+struct reproduction {
+  std::vector<outcome> claims;
+  std::vector<measured_curve> beyond;
 
-/// The JSON of the program's fixed interface.
-[[nodiscard]] nlohmann::json to_json(const std::vector<outcome>& outcomes);
+  /// Whether all claims hold, and no curve's run broke mutual exclusion.
+  [[nodiscard]] bool holds() const;
+};
 
-/// A page with a row for each claim and a chart for each figure. `papers` are those that the claims
-/// are of.
-[[nodiscard]] std::string render_html(const std::vector<paper>& papers,
-                                      const std::vector<outcome>& outcomes);
+/// Throws bad_claims if one asks for what the benchmark refuses.
+[[nodiscard]] reproduction carry_out(const std::vector<const claim*>& claims,
+                                     const std::vector<curve>& curves, const how& way = {});
+[[nodiscard]] inline std::vector<outcome> carry_out(const std::vector<const claim*>& claims,
+                                                    const how& way = {}) {
+  return carry_out(claims, {}, way).claims;
+}
+
+/// The JSON of the program's fixed interface; with curves also "beyond", a row for each point.
+[[nodiscard]] nlohmann::json to_json(const reproduction& all);
+
+/// A page with a row for each claim and a chart for each figure, and of curves a chart for each
+/// machine and share of writers. `papers` are those that the claims are of.
+[[nodiscard]] std::string render_html(const std::vector<paper>& papers, const reproduction& all);
 
 }  // namespace lockflight::reproduce

@@ -46,6 +46,9 @@ bench::request request_of(const run& what) {
   take(what, "server_busy", r.server_busy);
   take(what, "server_load", r.server_load);
   take(what, "operation", r.operation);
+  // Not of claim files:
+  take(what, "warm_up", r.warm_up);
+  take(what, "most_events", r.most_events);
   return r;
 }
 

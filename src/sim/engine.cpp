@@ -27,6 +27,7 @@ engine::engine(const setting& what)
     : profile_(what.profile),
       machine_(what.machine),
       seed_(what.seed),
+      most_events_(what.most_events),
       memory_(static_cast<std::uint32_t>(what.machine.ranks()), what.words_per_rank),
       nics_(static_cast<std::size_t>(what.machine.nodes())),
       links_(what.profile.network.link_gap > 0 ? count_of_links(what.profile.network) : 0),
@@ -80,15 +81,18 @@ void engine::run(const std::function<void(rank_t)>& body, const std::function<vo
     queue_.push(0, happening::resume, i);
   }
   using clock = std::chrono::steady_clock;
-  constexpr std::uint32_t events_a_look = 1u << 14;
+  constexpr std::uint64_t events_a_look = 1u << 14;
   constexpr std::chrono::milliseconds period{100};
   auto next_look = clock::now() + period;
-  for (std::uint32_t events = 0; left_ > 0; ++events) {
+  for (std::uint64_t events = 0; left_ > 0; ++events) {
     if (queue_.empty()) fail_stuck();
     const event now = queue_.pop();
     if (!queue_.empty()) prefetch(queue_.first());
     handle(now);
-    if (events % events_a_look != 0 || clock::now() < next_look) continue;
+    if (events % events_a_look != 0) continue;
+    if (most_events_ > 0 && events > most_events_)
+      throw too_many_events(fmt::format("more than {} events", most_events_));
+    if (clock::now() < next_look) continue;
     if (watch) watch();
     next_look = clock::now() + period;
   }

@@ -35,6 +35,11 @@ struct rank_failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A run that has gone beyond setting::most_events.
+struct too_many_events : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap, message };
 
 /// A predicate whose type is forgotten.
@@ -51,6 +56,7 @@ struct setting {
   std::uint32_t words_per_rank = 1u << 17;
   std::uint64_t seed = 1;
   std::size_t stack_bytes = std::size_t{64} << 10;
+  std::uint64_t most_events = 0;  ///< a run that takes some more is ended; 0: any number
   /// Which of the machine's nodes each node of `machine` is; empty: the first ones, in order.
   std::vector<std::uint32_t> places{};
 };
@@ -65,7 +71,7 @@ class engine {
   engine& operator=(const engine&) = delete;
 
   /// Runs `body(rank)` on every rank until all have returned. `watch` is called a few times a
-  /// second of real time; what it throws ends the run. Throws rank_failed.
+  /// second of real time; what it throws ends the run. Throws rank_failed or too_many_events.
   void run(const std::function<void(rank_t)>& body, const std::function<void()>& watch);
 
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
@@ -273,6 +279,7 @@ class engine {
   const machine_profile& profile_;
   const rma::topology& machine_;
   std::uint64_t seed_;
+  std::uint64_t most_events_;
   memory memory_;
   event_queue queue_;
   std::vector<operation> operations_;

@@ -1,9 +1,11 @@
-// The simulator's port. It counts what it is asked for, so that no decorator need be compiled.
+// The simulator's port. It counts what it is asked for, and records it if it is told to, so that no
+// decorator need be compiled.
 #pragma once
 
 #include <cstdint>
 
 #include "lockflight/fabric/counting.hpp"
+#include "lockflight/fabric/tracing.hpp"
 #include "lockflight/rma/port.hpp"
 #include "sim/engine.hpp"
 
@@ -24,6 +26,11 @@ class port {
   [[nodiscard]] const fabric::operation_counts& counts() const { return counts_; }
   void reset_counts() { counts_ = {}; }
 
+  /// From now on operations are recorded as they are issued, in virtual time; null ends it.
+  void trace_into(fabric::trace_buffer* events) { trace_ = events; }
+  /// An event of a lock, for the trace if there is one.
+  void mark(fabric::trace_kind kind, std::uint32_t lock = 0) { record(kind, 0, lock); }
+
   /// Virtual time of this rank.
   [[nodiscard]] time_ps now() const { return engine_.now(rank_); }
   /// The rank's processor computes until then.
@@ -35,22 +42,28 @@ class port {
 
   template <class Cell>
   void put(Cell to, word value) {
+    record(fabric::trace_kind::put, to);
     post(counts_.put, posted_kind::put, to, value, 0, nullptr);
   }
   template <class Cell>
   void get(Cell from, word& result) {
+    record(fabric::trace_kind::get, from);
     post(counts_.get, posted_kind::get, from, 0, 0, &result);
   }
   void add(rma::nic_cell to, word value) {
+    record(fabric::trace_kind::add, to);
     post(counts_.add, posted_kind::add, to, value, 0, nullptr);
   }
   void fetch_add(rma::nic_cell at, word value, word& before) {
+    record(fabric::trace_kind::fetch_add, at);
     post(counts_.fetch_add, posted_kind::fetch_add, at, value, 0, &before);
   }
   void swap(rma::nic_cell at, word value, word& before) {
+    record(fabric::trace_kind::swap, at);
     post(counts_.swap, posted_kind::swap, at, value, 0, &before);
   }
   void compare_swap(rma::nic_cell at, word expected, word desired, word& before) {
+    record(fabric::trace_kind::cas, at);
     post(counts_.cas, posted_kind::compare_swap, at, expected, desired, &before);
   }
   void flush(rank_t target) {
@@ -91,16 +104,22 @@ class port {
   template <class Cell, class Predicate>
   word await(Cell on, Predicate done) {
     ++counts_.load;
+    record(fabric::trace_kind::await, on);
     const predicate test{
         [](const void* what, word now) { return (*static_cast<const Predicate*>(what))(now); },
         &done};
     word value = 0;
     while (!engine_.await(rank_, on.home, on.index, test, value)) serve_mail();
+    record(fabric::trace_kind::awaited, on);
     return value;
   }
   template <class Cell, class Predicate>
   word poll(Cell from, Predicate done, rma::backoff back_off) {
-    return rma::poll_by_get(*this, from, done, back_off);
+    // Its gets are operations like others, and recorded too.
+    record(fabric::trace_kind::poll, from);
+    const word found = rma::poll_by_get(*this, from, done, back_off);
+    record(fabric::trace_kind::polled, from);
+    return found;
   }
   void pause(std::uint64_t ns) {
     engine_.pause(rank_, ns);
@@ -111,6 +130,7 @@ class port {
 
   void send(rank_t to, std::array<word, 3> body) {
     ++counts_.messages;
+    record(fabric::trace_kind::send, rma::plain_cell{to, 0});
     engine_.send(rank_, to, body);
   }
   [[nodiscard]] rma::message receive() {
@@ -125,6 +145,14 @@ class port {
   }
 
  private:
+  void record(fabric::trace_kind kind, word cell, std::uint32_t lock) {
+    constexpr time_ps ps_a_ns = 1000;
+    if (trace_ != nullptr) trace_->record_at(now() / ps_a_ns, kind, cell, lock);
+  }
+  template <class Cell>
+  void record(fabric::trace_kind kind, Cell on) {
+    if (trace_ != nullptr) record(kind, rma::to_word(on), 0);
+  }
   template <class Cell>
   void post(std::uint64_t& kind, posted_kind what, Cell cell, word value, word desired,
             word* result) {
@@ -134,6 +162,7 @@ class port {
   }
   [[nodiscard]] word rmw(posted_kind what, rma::cpu_cell at, word value, word desired) {
     ++counts_.rmw;
+    record(fabric::trace_kind::rmw, at);
     return engine_.rmw(rank_, what, at.home, at.index, value, desired);
   }
   void serve_mail() {
@@ -143,6 +172,7 @@ class port {
   engine& engine_;
   rank_t rank_;
   rma::message_handler* handler_ = nullptr;
+  fabric::trace_buffer* trace_ = nullptr;
   fabric::operation_counts counts_;
 };
 

@@ -1,6 +1,7 @@
 // The benchmark on simulated machines: every lock under every workload, the same each time; and
 // what is refused.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,9 +9,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "bench/bench.hpp"
 #include "report/report.hpp"
+#include "sim/engine.hpp"
 
 namespace lockflight::bench {
 namespace {
@@ -94,6 +97,101 @@ TEST(Simulated, TimeIsVirtual) {
   EXPECT_NEAR(one["elapsed_s"].get<double>(), 0.002, 0.0001);
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Who waited and who held, in virtual time: so the trace is the same each time, and as long as the
+// run.
+TEST(Simulated, TracesInVirtualTime) {
+  const std::string path = testing::TempDir() + "simulated_trace_" + std::to_string(getpid());
+  request r = simulated({"rma-rw"});
+  r.trace = path;
+  const json one = run(r)["runs"][0];
+  const std::string text = text_of(path);
+  std::ignore = run(r);
+  EXPECT_EQ(text_of(path), text);
+  std::remove(path.c_str());
+
+  double begun = 1e9;
+  double ended = 0;
+  std::size_t holds = 0;
+  std::size_t fetch_adds = 0;
+  const json events = json::parse(text)["traceEvents"];
+  for (const json& event : events) {
+    if (!event.contains("ts")) continue;
+    begun = std::min(begun, event["ts"].get<double>());
+    ended = std::max(ended, event["ts"].get<double>());
+    const auto name = event["name"].get<std::string>();
+    holds += event["ph"] == "B" && name.starts_with("hold") ? 1 : 0;
+    fetch_adds += name == "fetch_add" ? 1 : 0;
+  }
+  EXPECT_EQ(holds, 400u);
+  // What ranks do in the barrier at the end is recorded too, but counted no more.
+  EXPECT_GE(fetch_adds, one["fabric_ops"]["nic"]["fetch_add"].get<std::size_t>());
+  const double elapsed_us = one["elapsed_s"].get<double>() * 1e6;
+  EXPECT_GE(ended - begun, elapsed_us - 0.01);
+  EXPECT_LT(ended - begun, elapsed_us + 20);
+}
+
+TEST(Simulated, WithoutAWarmUpAllIsMeasured) {
+  request r = simulated({"d-mcs"});
+  r.writers = 1;
+  const json with = run(r)["runs"][0];
+  r.warm_up = false;
+  const json without = run(r)["runs"][0];
+  // The queue is empty when the run starts: none hands the lock over to the first.
+  const auto handoffs = [](const json& of) {
+    int sum = 0;
+    for (const json& n : of["handoffs"]) sum += n.get<int>();
+    return sum;
+  };
+  EXPECT_EQ(without["ops"], 400);
+  EXPECT_LT(handoffs(without), 400);
+  EXPECT_GE(with["elapsed_s"], without["elapsed_s"]);
+}
+
+TEST(Simulated, ARunThatTakesMoreEventsThanItMayIsEnded) {
+  request r = simulated({"spin"});
+  r.ops = 100'000;
+  r.most_events = 50'000;
+  EXPECT_THROW(std::ignore = run_simulated(r), sim::too_many_events);
+  r.most_events = 50'000'000;
+  EXPECT_EQ(run_simulated(r).at("ops"), 100'000);
+}
+
+// Whoever carries out several at a time learns what each takes before it starts.
+TEST(Simulated, ARunIsAdmittedBeforeItStarts) {
+  double foreseen = 0;
+  std::ignore =
+      run_simulated(simulated({"d-mcs"}), nullptr, [&](double bytes) { foreseen = bytes; });
+  EXPECT_GT(foreseen, 8 * 4096);
+  struct no_more {};
+  EXPECT_THROW(
+      std::ignore = run_simulated(simulated({"d-mcs"}), nullptr, [](double) { throw no_more(); }),
+      no_more);
+}
+
+// Every rank remembers what it saw of the counter of each of 256 nodes.
+TEST(Simulated, WhatALockRemembersIsForeseen) {
+  struct no_more {};
+  const auto foreseen = [](const char* lock) {
+    request r = simulated({lock});
+    r.procs = {4096};
+    r.levels = "";
+    double bytes = 0;
+    EXPECT_THROW(std::ignore = run_simulated(r, nullptr,
+                                             [&](double needed) {
+                                               bytes = needed;
+                                               throw no_more();
+                                             }),
+                 no_more);
+    return bytes;
+  };
+  EXPECT_GT(foreseen("rma-rw") - foreseen("d-mcs"), 256.0 * 4096 * 48);
+}
+
 TEST(Simulated, MoreRanksThanAnyMachineHere) {
   request r = simulated({"rma-mcs"});
   r.procs = {2048};
@@ -138,8 +236,6 @@ TEST(Simulated, Refusals) {
             "--machine 'm.toml' (accepted: with --fabric sim only, not with shm)");
   EXPECT_EQ(refusal_after([](request& r) { r.threads = true; }),
             "--threads '' (accepted: on shm; simulated ranks are neither)");
-  EXPECT_EQ(refusal_after([](request& r) { r.trace = "t.json"; }),
-            "--trace 't.json' (accepted: on shm and mpi)");
   EXPECT_EQ(refusal_after([](request& r) { r.locks = {"pthread-mutex"}; }),
             "--lock 'pthread-mutex' (accepted: on shm only, not on sim)");
   EXPECT_EQ(refusal_after([](request& r) { r.profile = profile("scc"), r.procs = {49}; }),

@@ -136,6 +136,14 @@ class Bench(ProgramTest):
         self.assertGreater(len(json.loads(self.read("t.json"))["traceEvents"]), 50)
         self.assert_nothing_left(["t.json"])
 
+    def test_trace_of_a_simulated_machine(self):
+        out = self.run_well("bench", "--fabric", "sim", "--machine", "piz-daint", "--lock",
+                            "rma-mcs", "--procs", "64", "--ops", "640", "--trace", "t.json")
+        self.assertIn("wrote t.json", out)
+        events = json.loads(self.read("t.json"))["traceEvents"]
+        self.assertEqual(len({event["tid"] for event in events}), 64)
+        self.assertEqual(sum(event["name"] == "hold" for event in events), 640)
+
     def test_a_file_keeps_its_mode_and_a_link_its_place(self):
         self.write("target.json", "old")
         os.chmod(self.path("target.json"), 0o640)

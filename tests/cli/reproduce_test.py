@@ -81,6 +81,37 @@ class Reproduce(ProgramTest):
         for part in ["rma: High-Performance", "lb-1024-vs-d-mcs", "k-computer", "on a model of scc"]:
             self.assertIn(part, out)
 
+    def test_beyond_is_data_and_no_claims(self):
+        rows = json.loads(self.run_well("reproduce", "beyond", "--quick", "--json", "-"))
+        self.assertEqual(rows["claims"], [])
+        rows = rows["beyond"]
+        self.assertEqual(len({row["machine"] for row in rows}), 8)
+        self.assertGreaterEqual(len({row["lock"] for row in rows}), 15)
+        self.assertEqual({row["procs"] for row in rows}, {4, 16})
+        for row in rows:
+            self.assertGreater(row["throughput_ops_s"], 0, row)
+            self.assertGreater(row["latency_us"]["mean"], 0, row)
+            self.assertEqual(row["violations"], 0, row)
+        readers = {row["lock"] for row in rows if row["writers"] == 0.002}
+        self.assertIn("rma-rw", readers)
+        self.assertNotIn("d-mcs", readers)
+
+    def test_beyond_says_who_is_fastest(self):
+        out = self.run_well("reproduce", "beyond", "--quick", "--html", "b.html")
+        self.assertRegex(out, r"(?m)^piz-daint +all write +[a-z-]+ 4")
+        self.assertRegex(out, r"(?m)^scc +0.2 % write +[a-z-]+ 4")
+        self.assertIn("wrote b.html", out)
+        self.assertEqual(self.read("b.html").count('class="card" data-machine='), 16)
+
+    def test_beyond_is_part_of_all_and_of_no_paper(self):
+        self.assertIn("beyond: every lock", self.run_well("reproduce", "--list"))
+        self.assertRegex(self.run_well("reproduce", "beyond", "--list"),
+                         r"(?m)^slingshot +sob +0.2 % write +\d+ +65536$")
+        self.assertNotIn("beyond", self.run_well("reproduce", "dlm", "--list"))
+        self.write("some.toml", claims({}))
+        self.assertNotIn("beyond", json.loads(
+            self.run_well("reproduce", "some.toml", "--json", "-")))
+
     def test_the_quick_ones_hold_wherever_the_program_is(self):
         out = self.run_well("reproduce", "fx100", "--quick")
         self.assertRegex(out, r"pair-4 .* holds")

@@ -22,8 +22,10 @@ std::string page_of(std::vector<paper> papers) {
   unmeasured.id = "unmeasured";
   papers.front().claims.push_back(unmeasured);
   const auto& claims = papers.front().claims;
-  return render_html(papers, {{.of = &claims[0], .ours = 12.5, .holds = true, .why = ""},
-                              {.of = &claims[1], .ours = {}, .holds = false, .why = "no time"}});
+  return render_html(papers,
+                     {.claims = {{.of = &claims[0], .ours = 12.5, .holds = true, .why = ""},
+                                 {.of = &claims[1], .ours = {}, .holds = false, .why = "no time"}},
+                      .beyond = {}});
 }
 
 TEST(Page, HasARowForEachClaimAndACardForEachFigure) {

@@ -36,7 +36,7 @@ enum class trace_kind : std::uint8_t {
 
 /// One moment of one participant. 24 bytes, trivially copyable: buffers lie in shared memory.
 struct trace_event {
-  std::uint64_t at_ns = 0;  ///< CLOCK_MONOTONIC, common to all processes of a machine
+  std::uint64_t at_ns = 0;  ///< of one clock for all: CLOCK_MONOTONIC, or virtual time
   rma::word cell = 0;       ///< rma::to_word of what an operation went to; 0 if none
   std::uint32_t lock = 0;   ///< the caller's number for the lock of an acquire or release
   trace_kind kind = trace_kind::flush;
@@ -52,7 +52,12 @@ class trace_buffer {
     if (used_ >= events_.size()) return;
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-    events_[used_++] = {static_cast<std::uint64_t>(ns), cell, lock, kind};
+    record_at(static_cast<std::uint64_t>(ns), kind, cell, lock);
+  }
+
+  /// By another clock.
+  void record_at(std::uint64_t ns, trace_kind kind, rma::word cell, std::uint32_t lock) {
+    if (used_ < events_.size()) events_[used_++] = {ns, cell, lock, kind};
   }
 
  private:

@@ -4,25 +4,33 @@
 #include <fstream>
 #include <limits>
 #include <string>
+#include <string_view>
 
 namespace lockflight::bench {
 
 double bytes_needed(const job& what) {
   const run_plan& plan = what.plan;
-  constexpr double each_rank = 14 << 10;        // measured with 32,768 and 663,552 ranks
+  // Measured with 32,768, 65,536 and 663,552 ranks.
+  constexpr double each_rank = 14 << 10;
+  constexpr double each_writer = 5 << 10;  // another histogram
+  constexpr double each_place_in_tree = 4 << 10;
   constexpr double each_in_turn = 3 << 10;      // those who wait at routers, in a barrier
   constexpr double each_hash_table = 20 << 10;  // which keys a rank inserted
   constexpr double each_handle = 384;
-  constexpr double each_counter = 16;
+  constexpr double each_counter = 48;
   const auto& parameters = what.lock->row.parameters;
-  const bool counts_apart = std::any_of(parameters.begin(), parameters.end(),
-                                        [](const parameter_row& p) { return p.name == "T_DC"; });
+  const auto has = [&](std::string_view name) {
+    return std::any_of(parameters.begin(), parameters.end(),
+                       [&](const parameter_row& p) { return p.name.starts_with(name); });
+  };
   double rank = each_rank;
+  if (plan.writers > 0) rank += each_writer;
+  if (has("T_L")) rank += each_place_in_tree;
   if (plan.profile->network.arbiter == sim::arbitration::turns) rank += each_in_turn;
   if (plan.what == workload::dht) rank += each_hash_table;
   if (has_many_locks(plan.what)) rank += each_handle * plan.locks;
-  // A handle knows where the counters are; without T_DC there is one on each node.
-  if (counts_apart) rank += each_counter * plan.machine.nodes();
+  // A handle remembers what it saw of each counter; without T_DC there is one on each node.
+  if (has("T_DC")) rank += each_counter * plan.machine.nodes();
   return rank * plan.machine.ranks();
 }
 

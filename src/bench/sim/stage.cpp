@@ -13,10 +13,14 @@ void run_on_sim(const anywhere& lock, const run_plan& plan, const run_results& r
                           .machine = plan.machine,
                           .words_per_rank = lock.words(plan),
                           .seed = plan.seed,
+                          .most_events = plan.most_events,
                           .places = plan.nodes};
   sim::run_ports(
       what,
       [&](sim::port& port) {
+        fabric::trace_buffer events(results.trace_room(port.rank()),
+                                    results.of(port.rank()).trace_used);
+        if (plan.trace) port.trace_into(&events);
         const sim_clock clock(port);
         any_port_on on(port);
         lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);

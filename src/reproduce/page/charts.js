@@ -101,7 +101,7 @@
   }
 
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-  document.querySelectorAll(".card").forEach(draw);
+  document.querySelectorAll(".card[data-paper]").forEach(draw);
   root.dataset.charts = String(charts.length);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 })();

@@ -1,0 +1,30 @@
+// What the pages of the program share: a head, a brand, a foot, the style, the charting library.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/text.hpp"
+
+namespace lockflight::report {
+
+/// A file that the build embeds, by its name without folder and extension (lockflight_embed).
+struct page_part {
+  std::string_view name;
+  std::string_view text;
+};
+
+/// Throws std::logic_error if there is none of that name.
+[[nodiscard]] std::string_view part_named(const std::vector<page_part>& parts,
+                                          std::string_view name);
+
+/// The files of this folder, and the charting library. Generated (CMakeLists.txt).
+[[nodiscard]] const std::vector<page_part>& page_parts();
+
+/// A page's template in which {{head}}, {{brand}}, {{foot}}, {{chart_js}} stand for what all pages
+/// have in common. Besides its own slots it needs `title`, `about` and `version`, as HTML;
+/// `own_style` is added to the style.
+[[nodiscard]] std::string page_of(std::string_view body, slots values);
+
+}  // namespace lockflight::report
