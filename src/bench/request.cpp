@@ -508,6 +508,8 @@ std::vector<job> jobs_of_one(const request& what) {
                 .pin = what.pin,
                 .waiting = what.waiting,
                 .trace = !what.trace.empty(),
+                .warm_up = what.warm_up,
+                .most_events = what.most_events,
                 .locks = locks_for(what, load, procs),
                 .locality = what.locality.value_or(1),
                 .hold_us = what.hold_us.value_or(0),
