@@ -1,6 +1,7 @@
 # What makes a clean build quick. Most of the time of a small file goes into reading headers of the
-# standard library and of others: these are precompiled, what the tree itself has is not, and where
-# many small files are compiled for each MPI, several are compiled at a time.
+# standard library and of others: these are precompiled, what the tree itself has is not. What is
+# left is mostly what those headers make a file instantiate, JSON above all: several small files are
+# compiled at a time. So the files of a library share one unnamed namespace.
 #
 # lockflight_compile_as(TARGET KIND)
 #   KIND is one of these; each is compiled once, with the options that all targets of its kind have.
@@ -59,5 +60,8 @@ endfunction()
 function(lockflight_compile_in_batches target n)
   if(LOCKFLIGHT_QUICK_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${n})
+    # A local name that something of another file has too hides nothing in its own file.
+    target_compile_options(${target} PRIVATE
+      -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
   endif()
 endfunction()

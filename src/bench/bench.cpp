@@ -16,8 +16,9 @@
 #include "bench/launch.hpp"
 #include "bench/request.hpp"
 #include "bench/sim/clock.hpp"
-#include "bench/sim/entries.hpp"
 #include "bench/sim/memory.hpp"
+#include "bench/sim/stage.hpp"
+#include "bench/stage_shm.hpp"
 #include "bench/to_json.hpp"
 
 namespace lockflight::bench {
@@ -88,13 +89,13 @@ void write_trace(std::ofstream& out, const job& what, const run_results& results
 std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, std::size_t number,
                                                  std::size_t jobs, const progress_callback& tell) {
   const auto results = all.results(now.plan);
-  const std::string_view lock = now.lock->row.about.name;
   if (all.rank() != 0) {
-    all.run(lock, now.plan, *results);
+    all.run(now.lock->through_any_port, now.plan, *results);
     return nullptr;
   }
   std::jthread looking([&](const std::stop_token& over) {
-    watcher seen(*results, now, {std::string(lock), now.plan.machine.ranks(), number, jobs, 0},
+    watcher seen(*results, now,
+                 {std::string(now.lock->row.about.name), now.plan.machine.ranks(), number, jobs, 0},
                  tell);
     std::mutex alone;
     std::condition_variable_any wakes;
@@ -108,7 +109,7 @@ std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, st
       all.abandon(fmt::format("lockflight bench: {}", e.what()));
     }
   });
-  all.run(lock, now.plan, *results);
+  all.run(now.lock->through_any_port, now.plan, *results);
   return results;
 }
 
@@ -124,7 +125,7 @@ nlohmann::json run_simulated(const request& what, const std::function<void()>& w
   if (admit) admit(bytes_needed(now));
   check_memory(now);
   const run_results results(now.plan);
-  sim_entry_of(now.lock->row.about.name)->run(now.plan, results, [&] {
+  run_on_sim(now.lock->through_any_port, now.plan, results, [&] {
     if (watch) watch();
   });
   return to_json(now, what.fabric, results, sim_clock::base);
@@ -151,12 +152,16 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
         {std::string(now.lock->row.about.name), now.plan.machine.ranks(), i, jobs.size(), 0},
         watch);
     if (now.plan.profile != nullptr) {
-      sim_entry_of(now.lock->row.about.name)->run(now.plan, results, [&] { seen.look(); });
+      run_on_sim(now.lock->through_any_port, now.plan, results, [&] { seen.look(); });
       runs.push_back(to_json(now, what.fabric, results, sim_clock::base));
       if (trace.is_open()) write_trace(trace, now, results);
       continue;
     }
-    now.lock->run_on_shm(now.plan, results, [&] { seen.look(); });
+    const auto look = [&] { seen.look(); };
+    if (now.plan.trace)
+      trace_on_shm(now.lock->through_any_port, now.plan, results, look);
+    else
+      now.lock->run_on_shm(now.plan, results, look);
     runs.push_back(to_json(now, what.fabric, results, clock));
     if (trace.is_open()) write_trace(trace, now, results);
   }

@@ -4,7 +4,6 @@
 #include "bench/entry.hpp"
 #include "bench/launch.hpp"
 #include "bench/request.hpp"
-#include "bench/sim/entries.hpp"
 
 namespace lockflight::bench {
 
@@ -13,11 +12,9 @@ const std::vector<lock_row>& lock_table() {
     std::vector<lock_row> made;
     for (const lock_entry& e : entries())
       if (e.excludes) made.push_back(e.row);
-    if (const launch* const it = built_in_launch())
-      for (lock_row& row : made)
-        if (it->runs(row.about.name)) row.fabrics.push_back(it->fabric());
     for (lock_row& row : made)
-      if (sim_entry_of(row.about.name) != nullptr) row.fabrics.emplace_back("sim");
+      for (const std::string& fabric : fabrics())
+        if (fabric == "shm" || !row.about.needs_native_memory) row.fabrics.push_back(fabric);
     return made;
   }();
   return rows;

@@ -28,7 +28,7 @@ struct time_base {
 class tick_clock {
  public:
   /// How often a rank in a loop of operations looks up.
-  static constexpr double look_up_seconds = 0.05;
+  [[nodiscard]] static constexpr double look_up_seconds() { return 0.05; }
 
   /// Enough for so many ranks to stand in a queue that they are about to join.
   [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int /*ranks*/) { return 50'000; }

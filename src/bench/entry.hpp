@@ -1,5 +1,5 @@
-// A lock as the benchmark's lists hold it: facts, and a function that runs it. The templates behind
-// the function are compiled in a file of their own for each lock (lock.cpp.in).
+// A lock as the benchmark's lists hold it: facts, and functions that run it. The templates behind
+// the functions are compiled in files of their own for each lock (lock.cpp.in, anywhere.cpp.in).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,26 @@
 
 namespace lockflight::bench {
 
+class any_clock;
+class any_port;
+
+/// A lock behind any_port: what every fabric needs to run it. Those that need native memory run on
+/// ports that have it.
+struct anywhere {
+  /// How many words of each rank's segment a run needs.
+  std::uint32_t (*words)(const run_plan&);
+  void (*run_rank)(any_port&, std::uint32_t words, const run_plan&, const any_clock&,
+                   const run_results&);
+};
+
 struct lock_entry {
   lock_row row;
   /// How many ranks a lock with these parameters can tell apart.
   std::int64_t (*most_ranks)(const std::map<std::string, std::int64_t>& set);
   bool excludes = true;  ///< false: no lock at all, for comparison in workload dht
+  /// On shared memory, with nothing in the way; not traced.
   void (*run_on_shm)(const run_plan&, const run_results&, const std::function<void()>& watch);
+  anywhere through_any_port;
 };
 
 /// Every lock in the order of the lock table, then the pseudo lock. Generated (CMakeLists.txt).

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/entry.hpp"
 #include "bench/plan.hpp"
 #include "bench/results.hpp"
 
@@ -18,8 +19,6 @@ class launch {
 
   /// As after --fabric.
   [[nodiscard]] virtual std::string fabric() const = 0;
-  /// Whether it runs the lock.
-  [[nodiscard]] virtual bool runs(std::string_view lock) const = 0;
 
   /// Before all that follows: joins the others of the launch.
   virtual void start() = 0;
@@ -33,7 +32,7 @@ class launch {
   /// Room for the results of the plan's ranks, shared as far as they share memory.
   [[nodiscard]] virtual std::shared_ptr<const run_results> results(const run_plan& plan) = 0;
   /// Runs one lock once; then brings all ranks' results to rank 0.
-  virtual void run(std::string_view lock, const run_plan& plan, const run_results& results) = 0;
+  virtual void run(const anywhere& lock, const run_plan& plan, const run_results& results) = 0;
   /// Says why, and ends all ranks with exit code 3. Of any thread.
   [[noreturn]] virtual void abandon(const std::string& why) = 0;
 

@@ -17,14 +17,15 @@ template <class Lock>
 }
 
 template <template <class> class Lock>
-[[nodiscard]] lock_entry make_entry() {
+[[nodiscard]] lock_entry make_entry(const anywhere& through_any_port) {
   using on_shm = Lock<shm::port>;
   return {.row = {.about = on_shm::about,
-                  .fabrics = {"shm"},
+                  .fabrics = {},
                   .parameters = rows_of<typename on_shm::parameters>()},
           .most_ranks = most_ranks<on_shm>,
           .excludes = excludes<on_shm>,
-          .run_on_shm = run_on_shm<Lock>};
+          .run_on_shm = run_on_shm<Lock>,
+          .through_any_port = through_any_port};
 }
 
 }  // namespace lockflight::bench

@@ -9,11 +9,13 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <vector>
 
+#include "bench/any_port.hpp"
 #include "bench/measured_lock.hpp"
 #include "bench/phases.hpp"
 #include "bench/plan.hpp"
@@ -76,10 +78,9 @@ class rank_run {
  private:
   static constexpr rma::rank_t home = 0;
 
-  // Where an operation takes far longer than asking which workload it is of, being traced or going
-  // through MPI, one loop does: it is compiled in a sixth of the time.
-  static constexpr bool is_traced = requires(Port& p) { p.mark(fabric::trace_kind::acquire); };
-  static constexpr bool one_loop_for_all = is_traced || !rma::native_port<Port>;
+  // Where an operation takes far longer than asking which workload it is of, one loop does: it is
+  // compiled in a sixth of the time.
+  static constexpr bool one_loop_for_all = std::derived_from<Port, any_port>;
 
   template <workload W>
   using always = std::integral_constant<workload, W>;

@@ -93,7 +93,7 @@ class rounds_run {
     for (rma::rank_t r = 1; r < plan_.machine.ranks(); ++r)
       port_.await(coming_ + static_cast<std::uint32_t>(r),
                   [round](rma::word now) { return now == round; });
-    port_.pause(Clock::a_moment_ns(plan_.machine.ranks()));
+    port_.pause(clock_.a_moment_ns(plan_.machine.ranks()));
   }
 
   void write_data(std::uint64_t value) {

@@ -71,7 +71,7 @@ class table_run {
       compute();
     phases_.done();
     barrier_.arrive_and_wait();
-    if (!roles_.is_active(port_.rank())) mine_.served = counter_of(port_).counts().messages;
+    if (!roles_.is_active(port_.rank())) mine_.served = port_.counts().messages;
   }
 
  private:

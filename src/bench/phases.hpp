@@ -12,15 +12,6 @@
 
 namespace lockflight::bench {
 
-/// The decorator that counts, wherever it is among those of the port.
-template <class Port>
-[[nodiscard]] auto& counter_of(Port& p) {
-  if constexpr (requires { p.reset_counts(); })
-    return p;
-  else
-    return counter_of(p.inner());
-}
-
 template <rma::port Port, class Clock>
 class phases {
  public:
@@ -38,7 +29,7 @@ class phases {
     if (port_.rank() == results_.leader()) results_.common().started = clock_.now();
     all.arrive_and_wait();
     started_ = results_.common().started;
-    publish_every_ = clock_.ticks(Clock::look_up_seconds);
+    publish_every_ = clock_.ticks(clock_.look_up_seconds());
     if (plan_.ops > 0) {
       measured_ops_ = who.share(port_.rank(), plan_.ops);
       left_ = plan_.warm_up ? warm_up_of(measured_ops_) : 0;
@@ -64,7 +55,7 @@ class phases {
   /// When the last operation ended.
   void end(std::uint64_t last) {
     mine_.ended = last;
-    mine_.operations = counter_of(port_).counts();
+    mine_.operations = port_.counts();
   }
 
   /// No operation of this rank will come any more.
@@ -90,7 +81,7 @@ class phases {
   void begin_measuring(std::uint64_t& last) {
     measuring_ = true;
     mine_.begin_measuring();
-    counter_of(port_).reset_counts();
+    port_.reset_counts();
     last = clock_.now();
     mine_.begun = last;
     if (plan_.ops > 0) {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "bench/launch.hpp"
-#include "bench/sim/entries.hpp"
 #include "bench/sim/memory.hpp"
+#include "bench/sim/stage.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/queue_tree.hpp"
 
@@ -178,14 +178,9 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
     bool found = false;
     for (const lock_entry& e : entries()) {
       if (name != e.row.about.name && name != "all") continue;
-      const launch* const it = launch_of(what.fabric);
-      if (it != nullptr && !it->runs(e.row.about.name)) {
+      if (e.row.about.needs_native_memory && what.fabric != "shm") {
         if (name == "all") continue;
-        throw refuse("--lock", name, fmt::format("on shm only, not on {}", it->fabric()));
-      }
-      if (simulated(what) && sim_entry_of(e.row.about.name) == nullptr) {
-        if (name == "all") continue;
-        throw refuse("--lock", name, "on shm only, not on sim");
+        throw refuse("--lock", name, fmt::format("on shm only, not on {}", what.fabric));
       }
       if (!e.excludes && load != workload::dht) {
         if (name == "all") continue;

@@ -97,7 +97,7 @@ void write_files(outputs& to, const nlohmann::json& result, console& out) {
   }
 }
 
-int run(const arguments& given, console& out) {
+int run_bench(const arguments& given, console& out) {
   bench::request request = bench_request(given);
   outputs files;
   open_outputs(files, given, request);
@@ -121,7 +121,7 @@ int run(const arguments& given, console& out) {
   return 1;
 }
 
-std::vector<option> all_options() {
+std::vector<option> bench_options() {
   using enum option::offer;
   std::vector<option> all = bench_request_options();
   all.push_back({.name = "--trace",
@@ -158,7 +158,7 @@ command bench_command() {
            "fairness (1 is even), the longest wait, and violations of mutual exclusion.",
            "Without options it compares all locks under ecsb with 1, 2, 4, ... ranks up to the "
            "number of cores, one second each, and 0.2 % writers."},
-      .options = all_options(),
+      .options = bench_options(),
       .glossaries = {workload_glossary()},
       .examples =
           {{"lockflight bench", "all locks on this machine"},
@@ -169,7 +169,7 @@ command bench_command() {
            {"lockflight bench --lock all --html report.html", "a page with charts"},
            {"lockflight bench --fabric sim --machine piz-daint --procs 64,1024",
             "on a simulated cluster, in virtual time"}},
-      .run = run,
+      .run = run_bench,
   };
 }
 

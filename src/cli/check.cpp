@@ -172,7 +172,7 @@ int exit_code(const arguments& given, const check::report& made) {
   return 1;
 }
 
-int run(const arguments& given, console& out) {
+int run_check(const arguments& given, console& out) {
   const bool json_on_standard_output = given.one("--json") == "-";
   std::optional<output_file> file;
   if (given.has("--json") && !json_on_standard_output) file.emplace("--json", *given.one("--json"));
@@ -252,7 +252,7 @@ std::vector<option> how_options() {
   };
 }
 
-std::vector<option> all_options() {
+std::vector<option> check_options() {
   std::vector<option> all = who_options();
   for (option& o : how_options()) all.push_back(std::move(o));
   return all;
@@ -274,7 +274,7 @@ command check_command() {
            "for ever, for any number of rounds.",
            "The verdict is ok when every schedule was searched, violation with the shortest "
            "counterexample found, or bound when the search stopped early."},
-      .options = all_options(),
+      .options = check_options(),
       .examples = {{"lockflight check --lock d-mcs --writers 3 --rounds 2", "every schedule"},
                    {"lockflight check --lock rma-rw --writers 2 --readers 2 --levels 2x2",
                     "two nodes, delayed puts"},
@@ -284,7 +284,7 @@ command check_command() {
                     "writers that keep coming, and a reader"},
                    {"lockflight check --lock rma-mcs --writers 6 --random --seconds 30",
                     "more than can be searched in full"}},
-      .run = run,
+      .run = run_check,
   };
 }
 

@@ -72,6 +72,7 @@ struct command {
 
 /// All subcommands, in the order in which help lists them.
 [[nodiscard]] const std::vector<command>& commands();
+[[nodiscard]] std::vector<std::string> command_names();
 
 /// The options that every command has, and those of the bare program.
 [[nodiscard]] const option& help_option();

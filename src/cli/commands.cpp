@@ -10,6 +10,12 @@ const std::vector<command>& commands() {
   return all;
 }
 
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const command& c : commands()) names.push_back(c.name);
+  return names;
+}
+
 const option& help_option() {
   static const option help{.name = "--help", .shorthand = "-h", .what = "print this help and exit"};
   return help;

@@ -37,12 +37,6 @@ std::vector<std::string> flags_of(const command& c) {
   return flags;
 }
 
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const command& c : commands()) names.push_back(c.name);
-  return names;
-}
-
 // ---- bash ----
 
 constexpr std::string_view bash_head =
@@ -253,7 +247,7 @@ const std::vector<std::string>& shells() {
   return known;
 }
 
-int run(const arguments& given, console& out) {
+int run_completion(const arguments& given, console& out) {
   const auto shell = given.one("SHELL");
   if (!shell) throw refuse("SHELL", "", joined(shells()));
   if (*shell == "bash")
@@ -282,7 +276,7 @@ command completion_command() {
       .examples = {{"source <(lockflight completion bash)", "complete in this shell"},
                    {"lockflight completion fish > ~/.config/fish/completions/lockflight.fish",
                     "complete in every fish"}},
-      .run = run,
+      .run = run_completion,
   };
 }
 

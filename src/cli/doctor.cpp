@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* only_mpi = "mpi";
 
-int run(const arguments& given, console& out) {
+int run_doctor(const arguments& given, console& out) {
   const std::string fabric = given.one("--fabric").value_or(only_mpi);
   if (fabric != only_mpi) throw unknown_name("--fabric", fabric, {only_mpi});
   bench::launch* const launched = bench::launch_of(fabric);
@@ -51,7 +51,7 @@ command doctor_command() {
                    .known = {only_mpi}}},
       .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
                     "MPICH with four ranks; a few seconds"}},
-      .run = run,
+      .run = run_doctor,
   };
 }
 

@@ -11,17 +11,17 @@
 namespace lockflight::cli {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-json parameter_json(const bench::parameter_row& p) {
+ordered_json parameter_json(const bench::parameter_row& p) {
   return {
       {"name", p.name}, {"default", p.default_value}, {"min", p.min}, {"max", p.max},
       {"what", p.what},
   };
 }
 
-json lock_json(const bench::lock_row& row) {
-  json parameters = json::array();
+ordered_json lock_json(const bench::lock_row& row) {
+  ordered_json parameters = ordered_json::array();
   for (const auto& p : row.parameters) parameters.push_back(parameter_json(p));
   return {
       {"name", row.about.name},
@@ -36,9 +36,9 @@ json lock_json(const bench::lock_row& row) {
 }
 
 void print_json(console& out) {
-  json locks = json::array();
+  ordered_json locks = ordered_json::array();
   for (const auto& row : bench::lock_table()) locks.push_back(lock_json(row));
-  out.line(json{{"locks", locks}}.dump(2));
+  out.line(ordered_json{{"locks", locks}}.dump(2));
 }
 
 /// The facts in columns; `details` below each row.
@@ -75,7 +75,7 @@ void print_table(console& out) {
   out.line("all its locks. Set a parameter with 'lockflight bench --set NAME=VALUE'.");
 }
 
-int run(const arguments& given, console& out) {
+int run_locks(const arguments& given, console& out) {
   if (given.has("--json"))
     print_json(out);
   else
@@ -96,7 +96,7 @@ command locks_command() {
       .options = {{.name = "--json", .what = "print one JSON document instead of the table"}},
       .examples = {{"lockflight locks", "the list"},
                    {"lockflight locks --json | jq -r '.locks[].name'", "only the names"}},
-      .run = run,
+      .run = run_locks,
   };
 }
 

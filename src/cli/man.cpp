@@ -78,7 +78,7 @@ std::string page() {
   return out;
 }
 
-int run(const arguments&, console& out) {
+int run_man(const arguments&, console& out) {
   out.print(page());
   return 0;
 }
@@ -93,7 +93,7 @@ command man_command() {
                       "lockflight(1)."},
       .options = {},
       .examples = {{"lockflight man | man -l -", "read it without installing anything"}},
-      .run = run,
+      .run = run_man,
   };
 }
 

@@ -67,12 +67,6 @@ std::vector<std::string> visible_options(const command* of) {
   return names;
 }
 
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const command& c : commands()) names.push_back(c.name);
-  return names;
-}
-
 /// What CLI11 did not know: an option, a command, or one word too many.
 usage_error leftover(const command* of, const std::vector<std::string>& words) {
   for (const std::string& word : words)

@@ -27,7 +27,7 @@ std::string page_from(const std::string& path) {
   }
 }
 
-int run(const arguments& given, console& out) {
+int run_report(const arguments& given, console& out) {
   const auto input = given.one("FILE.json");
   const auto output = given.one("--output");
   if (!input) throw refuse("FILE.json", "", "the JSON of 'lockflight bench --json'");
@@ -55,7 +55,7 @@ command report_command() {
                    .what = "the page to write; required",
                    .completes = option::offer::files}},
       .examples = {{"lockflight report runs.json -o runs.html", "the page for runs.json"}},
-      .run = run,
+      .run = run_report,
   };
 }
 

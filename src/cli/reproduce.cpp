@@ -185,12 +185,12 @@ std::string describe(const reproduce::standing& now, double seconds) {
   return text + fmt::format(", {:.0f} s", seconds);
 }
 
-struct outputs {
+struct claim_files {
   std::optional<output_file> json;
   std::optional<output_file> html;
   bool json_on_standard_output = false;
 
-  explicit outputs(const arguments& given) {
+  explicit claim_files(const arguments& given) {
     const auto to = given.one("--json");
     json_on_standard_output = to == "-";
     if (to && !json_on_standard_output) json.emplace("--json", *to);
@@ -203,7 +203,7 @@ struct outputs {
   }
 };
 
-int run(const arguments& given, console& out) {
+int run_reproduce(const arguments& given, console& out) {
   const std::vector<paper> papers = chosen_papers(given);
   const bool quick = given.has("--quick");
   if (given.has("--list")) {
@@ -216,7 +216,7 @@ int run(const arguments& given, console& out) {
   reproduce::how way;
   if (const auto jobs = given.one("--jobs"))
     way.at_a_time = static_cast<unsigned>(whole_number("--jobs", *jobs, 1, 1024));
-  outputs files(given);
+  claim_files files(given);
   reproduce::reproduction made;
   {
     progress_line line;
@@ -299,7 +299,7 @@ command reproduce_command() {
                     "which lock is fastest where, up to 65536 ranks"},
                    {"lockflight reproduce all --json claims.json --html claims.html",
                     "everything, in some minutes, and a page with charts"}},
-      .run = run,
+      .run = run_reproduce,
   };
 }
 

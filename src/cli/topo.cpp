@@ -109,7 +109,7 @@ void print_text(console& out, const machine_view& view) {
   out.line("counters: the ranks that count readers in rma-rw, with its default T_DC");
 }
 
-int run(const arguments& given, console& out) {
+int run_topo(const arguments& given, console& out) {
   const machine_view view =
       look_at_machine(given.one("--levels"), given.one("--procs"), given.one("--node-level"));
   if (given.has("--json"))
@@ -148,7 +148,7 @@ command topo_command() {
                    {"lockflight topo --levels 2x2x4", "2 racks of 2 nodes of 4 ranks"},
                    {"lockflight topo --levels 2x2x4 --node-level 2",
                     "the same ranks on 2 nodes of 8"}},
-      .run = run,
+      .run = run_topo,
   };
 }
 

@@ -114,7 +114,7 @@ OTHERS = [
     (["check", "--lock", "d-mcs", "--starvation", "some"], ["--starvation", "'some'", "leaving"]),
     (["check", "--lock", "d-mcs", "--starvation", "readers"], ["--starvation readers", "accepted"]),
     (["check", "--lock", "d-mcs", "--starvation", "all", "--rounds", "2"], ["--rounds", "'2'", "not"]),
-    (["check", "--lock", "dlm-server", "--starvation", "all"], ["dlm-server", "without messages"]),
+    (["check", "--lock", "msg-deferred", "--starvation", "leaving"], ["msg-deferred", "all of an epoch"]),
     (["check", "--lock", "d-mcs", "--levels", "2x"], ["--levels", "'2x'", "2x4"]),
     (["locks", "--jsno"], ["option", "'--jsno'", "nearest: --json"]),
     (["locks", "spin"], ["argument", "'spin'", "--help"]),

@@ -61,7 +61,7 @@ class flight {
       .source = "lockflight: a lock of each node, a queue of nodes, Peterson with the home's",
       .bytes_home = 32,
       .bytes_per_node = 24,
-      .bytes_per_participant = 24,
+      .bytes_per_participant = 16,
       .node_at_home = true,
   };
   using parameters = flight_parameters;
@@ -148,10 +148,10 @@ class flight {
   static constexpr rma::word local_side = 1;
   static constexpr rma::word remote_side = 2;
 
-  // The word of a participant's line in which it waits for the node before its own; node_queue uses
-  // the others. What it is told: how many nodes the lock may still be passed to, + 1, and the note
-  // above; none left means that it must agree with the home's node.
-  static constexpr std::uint32_t told = 2;
+  // The word of a participant's line in which it waits for the node before its own. What it is
+  // told: how many nodes the lock may still be passed to, + 1, and the note above; none left means
+  // that it must agree with the home's node.
+  static constexpr std::uint32_t told = 1;
   static constexpr int note_shift = 32;
 
   [[nodiscard]] bool stays_here() const {
@@ -209,9 +209,11 @@ class flight {
     if (port_.load(tail_) == rma::null_ref) return;  // after the compare-swap on the word (C14)
     port_.store(victim_, local_side);
     port_.fence();  // the looks come after it (C13)
-    for (rma::backoff b = rma::backoff::none();
-         port_.load(tail_) != rma::null_ref && port_.load(victim_) == local_side;)
-      port_.pause(b.next());
+    for (rma::backoff b = rma::backoff::none(); !home_may_enter();) port_.pause(b.next());
+  }
+  // Each alone is reason enough, so it does not matter in which order the two are read.
+  [[nodiscard]] bool home_may_enter() {
+    return port_.load(tail_) == rma::null_ref || port_.load(victim_) != local_side;
   }
 
   void agree_from_elsewhere() {
@@ -222,7 +224,6 @@ class flight {
       port_.get(home_word_, home);
       port_.get(victim_, victim);
       port_.flush(tail_.home);
-      // Each alone is reason enough, so it does not matter in which order the two are read.
       if (!node_word::interested(home) || victim != remote_side) return;
     }
   }

@@ -37,7 +37,7 @@ namespace lockflight::lock {
 struct flight_rw_parameters {
   std::int64_t reader_level = 0;
   std::int64_t t_w = 64;
-  flight_parameters writers;
+  flight_parameters writers{};
 
   [[nodiscard]] static constexpr auto all() {
     using p = flight_rw_parameters;
@@ -70,7 +70,7 @@ class flight_rw {
       .source = "lockflight: gates and counters on each node, flight among the writers",
       .bytes_home = 48,
       .bytes_per_node = 40,
-      .bytes_per_participant = 24,
+      .bytes_per_participant = 16,
       .node_at_home = true,
   };
   using parameters = flight_rw_parameters;
@@ -126,23 +126,25 @@ class flight_rw {
   void lock() {
     writers_.lock();
     if (!begin_turn()) return;
+    gates_.start_looking();
     gates_.await_readers();
     turn_.quiet = !gates_.seen_any();
   }
 
-  /// Takes the lock if no writer has it or waits and no reader is in.
+  /// Takes the lock if no writer has it or waits and no reader is in. While the gates are open, C
+  /// gets more than lock costs; they are closed only if that look found nobody.
   [[nodiscard]] bool try_lock() {
-    const gate found = gates_.look();
-    if (found.what() == state::open && gates_.counts() != 0) return false;
     if (!writers_.try_lock()) return false;
-    if (!begin_turn()) return true;
-    const bool alone = gates_.readers_are_gone();
-    turn_.quiet = !gates_.seen_any();
-    if (!alone) {
-      open(gates_.look(), 0);
+    // Epochs go on only past a writer that has seen those who parked before the last one leave:
+    // the cells tell no more than two epochs apart.
+    if (gates_.look().what() == state::open && !nobody_reads()) {
       writers_.unlock();
+      return false;
     }
-    return alone;
+    if (!begin_turn() || nobody_reads()) return true;
+    open(gates_.look(), 0);
+    writers_.unlock();
+    return false;
   }
 
   void unlock() {
@@ -201,13 +203,19 @@ class flight_rw {
 
   // ---- turns; flight is ours ----
 
+  [[nodiscard]] bool nobody_reads() {
+    gates_.start_looking();
+    const bool gone = gates_.readers_are_gone();
+    turn_.quiet = !gates_.seen_any();
+    return gone;
+  }
+
   // Closes the gates if they are open. Returns whether the readers must be waited for.
   [[nodiscard]] bool begin_turn() {
     const gate now = gates_.look();
     turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
     if (now.what() != state::open) return false;
     gates_.set({state::closed, now.epoch(), now.quiet()});
-    gates_.start_looking();
     return true;
   }
 

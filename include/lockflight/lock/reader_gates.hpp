@@ -109,7 +109,7 @@ class reader_gates {
     if (posted) port_.flush();
   }
 
-  /// The gates are closed: the looks at the counts begin.
+  /// The looks at the counts begin.
   void start_looking() {
     port_.fence();  // a reader that the counts do not show has yet to see the gate closed (C13)
     epoch_ = look().epoch();

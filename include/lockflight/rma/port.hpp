@@ -42,7 +42,7 @@ struct any_predicate {
 /// ones reach only cells of the own node. Costs are in network operations: a posted operation is
 /// one, whatever its target; an immediate one is none.
 template <class P>
-concept port = requires(P p, const P cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value,
+concept port = requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value,
                         word& result, rank_t rank, backoff back_off, std::uint64_t nanoseconds) {
   { P::capabilities } -> std::convertible_to<capability_set>;
   { cp.rank() } -> std::same_as<rank_t>;
@@ -92,7 +92,7 @@ class message_handler {
 template <class P>
 concept messaging_port =
     port<P> && P::capabilities.messages &&
-    requires(P p, rank_t to, std::array<word, 3> body, message& got, message_handler* handler) {
+    requires(P& p, rank_t to, std::array<word, 3> body, message& got, message_handler* handler) {
       p.send(to, body);
       { p.receive() } -> std::same_as<message>;
       { p.try_receive(got) } -> std::same_as<bool>;
@@ -101,7 +101,7 @@ concept messaging_port =
 
 /// A port whose cells are ordinary memory of this process (only the baselines use it).
 template <class P>
-concept native_port = port<P> && P::capabilities.native_memory && requires(P p, plain_cell c) {
+concept native_port = port<P> && P::capabilities.native_memory && requires(P& p, plain_cell c) {
   { p.native_address(c) } -> std::same_as<void*>;
 };
 

@@ -1,10 +1,32 @@
 #include "bench/mpi/launch.hpp"
 
-#include <algorithm>
-
-#include "bench/bench.hpp"
+#include "bench/any_clock.hpp"
+#include "bench/any_port.hpp"
+#include "bench/clock.hpp"
 
 namespace lockflight::bench {
+
+namespace {
+
+/// Runs a lock once: collective, this process is a rank.
+void run_ranks(const anywhere& lock, const run_plan& plan, const run_results& results) {
+  const mpi::config what{
+      .machine = plan.machine, .waiting = plan.waiting, .words_per_rank = lock.words(plan)};
+  const tick_clock clock = tick_clock::calibrated();
+  const auto act = [&](auto& port) {
+    any_port_on on(port);
+    lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);
+  };
+  mpi::run_ports(what, [&](mpi::port& bare) {
+    fabric::counting<mpi::port> counted(bare);
+    if (!plan.trace) return act(counted);
+    fabric::tracing traced(counted, fabric::trace_buffer(results.trace_room(bare.rank()),
+                                                         results.of(bare.rank()).trace_used));
+    act(traced);
+  });
+}
+
+}  // namespace
 
 /// Results in memory that the ranks of each machine share. The witness lies there too: it sees what
 /// ranks of one machine do to each other. Two holders on different machines it cannot see; the
@@ -18,11 +40,6 @@ struct mpi_launch::shared_results {
         results(plan, memory.data(), memory.leader(), memory.whole()) {}
 };
 
-bool mpi_launch::runs(std::string_view lock) const {
-  const auto& all = mpi_entries();
-  return std::any_of(all.begin(), all.end(), [&](const mpi_entry& e) { return e.lock == lock; });
-}
-
 void mpi_launch::start() {
   if (!world_) world_.emplace();
 }
@@ -32,11 +49,8 @@ std::shared_ptr<const run_results> mpi_launch::results(const run_plan& plan) {
   return {current_, &current_->results};
 }
 
-void mpi_launch::run(std::string_view lock, const run_plan& plan, const run_results& results) {
-  const auto& all = mpi_entries();
-  const auto at =
-      std::find_if(all.begin(), all.end(), [&](const mpi_entry& e) { return e.lock == lock; });
-  at->run(plan, results);
+void mpi_launch::run(const anywhere& lock, const run_plan& plan, const run_results& results) {
+  run_ranks(lock, plan, results);
   if (results.whole()) return;
   // Each machine's ticks count from a moment of its own: they travel as counted from its start.
   const std::uint64_t started = results.common().started;

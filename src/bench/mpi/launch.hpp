@@ -12,14 +12,13 @@ namespace lockflight::bench {
 class mpi_launch : public launch {
  public:
   [[nodiscard]] std::string fabric() const override { return "mpi"; }
-  [[nodiscard]] bool runs(std::string_view lock) const override;
   void start() override;
   [[nodiscard]] int rank() const override { return world_ ? world_->rank() : 0; }
   [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
   [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
   [[nodiscard]] rma::topology machine(int procs) override { return mpi::discover(procs).machine; }
   [[nodiscard]] std::shared_ptr<const run_results> results(const run_plan& plan) override;
-  void run(std::string_view lock, const run_plan& plan, const run_results& results) override;
+  void run(const anywhere& lock, const run_plan& plan, const run_results& results) override;
   [[noreturn]] void abandon(const std::string& why) override { mpi::abandon(why); }
   [[nodiscard]] diagnosis diagnose() override;
 
@@ -29,13 +28,5 @@ class mpi_launch : public launch {
   std::optional<mpi::environment> world_;
   std::shared_ptr<shared_results> current_;
 };
-
-using mpi_run = void (*)(const run_plan&, const run_results&);
-struct mpi_entry {
-  std::string_view lock;
-  mpi_run run;
-};
-/// Every lock that runs on MPI. Generated (CMakeLists.txt).
-[[nodiscard]] const std::vector<mpi_entry>& mpi_entries();
 
 }  // namespace lockflight::bench

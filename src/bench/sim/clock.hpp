@@ -12,7 +12,7 @@ namespace lockflight::bench {
 /// them. Reading it takes no time, so nothing is taken off what it measured.
 class sim_clock {
  public:
-  static constexpr double look_up_seconds = 20e-6;
+  [[nodiscard]] static constexpr double look_up_seconds() { return 20e-6; }
   /// On the slowest machine, and whoever is refused tries again.
   [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int ranks) {
     return 1'000'000 + std::uint64_t{100'000} * static_cast<std::uint64_t>(ranks);

@@ -1,0 +1,214 @@
+// A port whose fabric is known at run time only. The benchmark's loops are compiled once for all
+// fabrics whose operations take far longer than a virtual call, and once more for shared memory,
+// where none is in the way. A tracer reads the clock at each operation: it too is behind one.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "lockflight/fabric/counting.hpp"
+#include "lockflight/fabric/tracing.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::bench {
+
+/// A predicate whose type is forgotten; refers to it.
+class word_test {
+ public:
+  template <std::predicate<rma::word> Predicate>
+  word_test(const Predicate& on)  // NOLINT: stands for what it refers to
+      : holds_([](const void* what, rma::word now) {
+          return static_cast<bool>((*static_cast<const Predicate*>(what))(now));
+        }),
+        on_(&on) {}
+
+  [[nodiscard]] bool operator()(rma::word now) const { return holds_(on_, now); }
+
+ private:
+  bool (*holds_)(const void* on, rma::word now);
+  const void* on_;
+};
+
+/// The contract's port as an interface, and what the benchmark asks besides.
+class any_port {
+ public:
+  static constexpr rma::capability_set capabilities{.messages = true, .fabric = "any"};
+
+  any_port(const any_port&) = delete;
+  any_port& operator=(const any_port&) = delete;
+
+  [[nodiscard]] rma::rank_t rank() const { return rank_; }
+  [[nodiscard]] const rma::topology& machine() const { return machine_; }
+
+  virtual void put(rma::cpu_cell to, rma::word value) = 0;
+  virtual void put(rma::nic_cell to, rma::word value) = 0;
+  virtual void put(rma::plain_cell to, rma::word value) = 0;
+  virtual void get(rma::cpu_cell from, rma::word& result) = 0;
+  virtual void get(rma::nic_cell from, rma::word& result) = 0;
+  virtual void get(rma::plain_cell from, rma::word& result) = 0;
+  virtual void add(rma::nic_cell to, rma::word value) = 0;
+  virtual void fetch_add(rma::nic_cell at, rma::word value, rma::word& before) = 0;
+  virtual void swap(rma::nic_cell at, rma::word value, rma::word& before) = 0;
+  virtual void compare_swap(rma::nic_cell at, rma::word expected, rma::word desired,
+                            rma::word& before) = 0;
+  virtual void flush(rma::rank_t rank) = 0;
+  virtual void flush() = 0;
+
+  [[nodiscard]] virtual rma::word load(rma::cpu_cell from) = 0;
+  [[nodiscard]] virtual rma::word load(rma::nic_cell from) = 0;
+  [[nodiscard]] virtual rma::word load(rma::plain_cell from) = 0;
+  virtual void store(rma::cpu_cell to, rma::word value) = 0;
+  virtual void store(rma::plain_cell to, rma::word value) = 0;
+  [[nodiscard]] virtual rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) = 0;
+  [[nodiscard]] virtual rma::word cpu_swap(rma::cpu_cell at, rma::word value) = 0;
+  [[nodiscard]] virtual rma::word cpu_compare_swap(rma::cpu_cell at, rma::word expected,
+                                                   rma::word desired) = 0;
+  virtual void fence() = 0;
+
+  virtual rma::word await(rma::cpu_cell on, word_test done) = 0;
+  virtual rma::word await(rma::nic_cell on, word_test done) = 0;
+  virtual rma::word await(rma::plain_cell on, word_test done) = 0;
+  virtual rma::word poll(rma::nic_cell from, word_test done, rma::backoff back_off) = 0;
+  virtual rma::word poll(rma::plain_cell from, word_test done, rma::backoff back_off) = 0;
+  virtual void pause(std::uint64_t nanoseconds) = 0;
+
+  virtual void send(rma::rank_t to, std::array<rma::word, 3> body) = 0;
+  [[nodiscard]] virtual rma::message receive() = 0;
+  [[nodiscard]] virtual bool try_receive(rma::message& got) = 0;
+  virtual void serve_with(rma::message_handler* handler) = 0;
+
+  [[nodiscard]] virtual const fabric::operation_counts& counts() = 0;
+  virtual void reset_counts() = 0;
+
+  /// A lock's own event, if the run is traced.
+  void mark(fabric::trace_kind kind) {
+    if (is_traced_) record(kind);
+  }
+
+ protected:
+  any_port(rma::rank_t rank, const rma::topology& machine, bool is_traced)
+      : machine_(machine), rank_(rank), is_traced_(is_traced) {}
+  ~any_port() = default;
+
+  /// Null where cells are no memory of this process.
+  [[nodiscard]] virtual void* address_of(rma::plain_cell c) = 0;
+
+ private:
+  virtual void record(fabric::trace_kind kind) = 0;
+
+  const rma::topology& machine_;
+  rma::rank_t rank_;
+  bool is_traced_;
+};
+
+/// One whose cells are ordinary memory of this process, as the baselines need it.
+class any_native_port : public any_port {
+ public:
+  static constexpr rma::capability_set capabilities{
+      .messages = true, .native_memory = true, .fabric = "any"};
+
+  [[nodiscard]] void* native_address(rma::plain_cell c) { return address_of(c); }
+
+ protected:
+  using any_port::any_port;
+  ~any_native_port() = default;
+};
+
+static_assert(rma::messaging_port<any_port>);
+static_assert(rma::native_port<any_native_port>);
+
+/// Whether a port records what is done.
+template <class Port>
+constexpr bool is_traced = requires(Port& p) { p.mark(fabric::trace_kind::acquire); };
+
+/// The decorator that counts, wherever it is among those of the port.
+template <class Port>
+[[nodiscard]] auto& counter_of(Port& p) {
+  if constexpr (requires { p.reset_counts(); })
+    return p;
+  else
+    return counter_of(p.inner());
+}
+
+/// The interface on a port that counts.
+template <rma::messaging_port Port>
+class any_port_on final
+    : public std::conditional_t<rma::native_port<Port>, any_native_port, any_port> {
+  using base = std::conditional_t<rma::native_port<Port>, any_native_port, any_port>;
+  using word = rma::word;
+
+ public:
+  explicit any_port_on(Port& port)
+      : base(port.rank(), port.machine(), is_traced<Port>), port_(port) {}
+
+  void put(rma::cpu_cell to, word value) override { port_.put(to, value); }
+  void put(rma::nic_cell to, word value) override { port_.put(to, value); }
+  void put(rma::plain_cell to, word value) override { port_.put(to, value); }
+  void get(rma::cpu_cell from, word& result) override { port_.get(from, result); }
+  void get(rma::nic_cell from, word& result) override { port_.get(from, result); }
+  void get(rma::plain_cell from, word& result) override { port_.get(from, result); }
+  void add(rma::nic_cell to, word value) override { port_.add(to, value); }
+  void fetch_add(rma::nic_cell at, word value, word& before) override {
+    port_.fetch_add(at, value, before);
+  }
+  void swap(rma::nic_cell at, word value, word& before) override { port_.swap(at, value, before); }
+  void compare_swap(rma::nic_cell at, word expected, word desired, word& before) override {
+    port_.compare_swap(at, expected, desired, before);
+  }
+  void flush(rma::rank_t rank) override { port_.flush(rank); }
+  void flush() override { port_.flush(); }
+
+  [[nodiscard]] word load(rma::cpu_cell from) override { return port_.load(from); }
+  [[nodiscard]] word load(rma::nic_cell from) override { return port_.load(from); }
+  [[nodiscard]] word load(rma::plain_cell from) override { return port_.load(from); }
+  void store(rma::cpu_cell to, word value) override { port_.store(to, value); }
+  void store(rma::plain_cell to, word value) override { port_.store(to, value); }
+  [[nodiscard]] word cpu_fetch_add(rma::cpu_cell at, word value) override {
+    return port_.cpu_fetch_add(at, value);
+  }
+  [[nodiscard]] word cpu_swap(rma::cpu_cell at, word value) override {
+    return port_.cpu_swap(at, value);
+  }
+  [[nodiscard]] word cpu_compare_swap(rma::cpu_cell at, word expected, word desired) override {
+    return port_.cpu_compare_swap(at, expected, desired);
+  }
+  void fence() override { port_.fence(); }
+
+  word await(rma::cpu_cell on, word_test done) override { return port_.await(on, done); }
+  word await(rma::nic_cell on, word_test done) override { return port_.await(on, done); }
+  word await(rma::plain_cell on, word_test done) override { return port_.await(on, done); }
+  word poll(rma::nic_cell from, word_test done, rma::backoff back_off) override {
+    return port_.poll(from, done, back_off);
+  }
+  word poll(rma::plain_cell from, word_test done, rma::backoff back_off) override {
+    return port_.poll(from, done, back_off);
+  }
+  void pause(std::uint64_t nanoseconds) override { port_.pause(nanoseconds); }
+
+  void send(rma::rank_t to, std::array<word, 3> body) override { port_.send(to, body); }
+  [[nodiscard]] rma::message receive() override { return port_.receive(); }
+  [[nodiscard]] bool try_receive(rma::message& got) override { return port_.try_receive(got); }
+  void serve_with(rma::message_handler* handler) override { port_.serve_with(handler); }
+
+  [[nodiscard]] const fabric::operation_counts& counts() override {
+    return counter_of(port_).counts();
+  }
+  void reset_counts() override { counter_of(port_).reset_counts(); }
+
+ private:
+  void record(fabric::trace_kind kind) override {
+    if constexpr (is_traced<Port>) port_.mark(kind);
+  }
+  [[nodiscard]] void* address_of(rma::plain_cell c) override {
+    if constexpr (rma::native_port<Port>)
+      return port_.native_address(c);
+    else
+      return nullptr;
+  }
+
+  Port& port_;
+};
+
+}  // namespace lockflight::bench

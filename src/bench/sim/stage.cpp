@@ -1,0 +1,44 @@
+#include "bench/sim/stage.hpp"
+
+#include "bench/any_clock.hpp"
+#include "bench/any_port.hpp"
+#include "bench/sim/clock.hpp"
+#include "sim/run.hpp"
+
+namespace lockflight::bench {
+
+void run_on_sim(const anywhere& lock, const run_plan& plan, const run_results& results,
+                const std::function<void()>& watch) {
+  const sim::setting what{.profile = *plan.profile,
+                          .machine = plan.machine,
+                          .words_per_rank = lock.words(plan),
+                          .seed = plan.seed,
+                          .most_events = plan.most_events,
+                          .places = plan.nodes};
+  sim::run_ports(
+      what,
+      [&](sim::port& port) {
+        fabric::trace_buffer events(results.trace_room(port.rank()),
+                                    results.of(port.rank()).trace_used);
+        if (plan.trace) port.trace_into(&events);
+        const sim_clock clock(port);
+        any_port_on on(port);
+        lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);
+      },
+      [&] {
+        // Virtual time goes on, or the engine would have said who waits for what.
+        results.of(0).beats.fetch_add(1, std::memory_order_relaxed);
+        watch();
+      });
+}
+
+rma::topology machine_on(const sim::machine_profile& profile, int procs) {
+  const int cores = static_cast<int>(profile.cores);
+  if (procs <= cores) return rma::topology::flat(procs);
+  const auto ranks = static_cast<std::size_t>(procs);
+  std::vector<std::vector<int>> element_of{std::vector<int>(ranks), std::vector<int>(ranks)};
+  for (int r = 0; r < procs; ++r) element_of[1][static_cast<std::size_t>(r)] = r / cores;
+  return {std::move(element_of), 2};
+}
+
+}  // namespace lockflight::bench
