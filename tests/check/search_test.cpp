@@ -137,7 +137,13 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"mcs-rw-fair",       3, 0, 0, 0, 1, "3",      0, "",   {}, 23134, 65117},
     pinned{"mcs-rw-fair",       1, 0, 1, 1, 1, "3",      0, "",   {}, 5824, 14445},
     pinned{"mcs-rw-fair",       2, 0, 0, 1, 1, "3",      0, "",   {}, 8326, 21071},
-    pinned{"mcs-rw-fair",       1, 1, 1, 1, 1, "2x2",    0, "",   {}, 162863, 555133}));
+    pinned{"mcs-rw-fair",       1, 1, 1, 1, 1, "2x2",    0, "",   {}, 162863, 555133},
+    pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "",   {}, 247130, 449523},
+    pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "",   {}, 186596, 369779},
+    pinned{"flight",            2, 0, 1, 0, 1, "3x1",    0, "",   {}, 202959, 517099},
+    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "",   {}, 263901, 579178},
+    pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 144603, 346724},
+    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 15409, 31750}));
 // clang-format on
 
 TEST(search, going_back_by_copies_and_by_running_again_agree) {

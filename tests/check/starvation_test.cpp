@@ -97,7 +97,12 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"mcs-rw-fair", all,     2, 1, 0, 0, "3x1", {}},
     watched_lock{"mcs-rw-fair", all,     1, 2, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-fair", all,     1, 1, 1, 0, "3",   {}},
-    watched_lock{"mcs-rw-fair", all,     1, 1, 0, 1, "3",   {}}));
+    watched_lock{"mcs-rw-fair", all,     1, 1, 0, 1, "3",   {}},
+    watched_lock{"flight",      all,     2, 0, 0, 0, "2",   {}},
+    watched_lock{"flight",      all,     3, 0, 0, 0, "3x1", {}},
+    watched_lock{"flight",      all,     2, 0, 1, 0, "3x1", {}},
+    watched_lock{"flight-rw",   all,     1, 1, 0, 0, "2x1", {}},
+    watched_lock{"flight-rw",   all,     1, 1, 0, 0, "2",   {}}));
 
 INSTANTIATE_TEST_SUITE_P(as_documented, starves, testing::Values(
     watched_lock{"spin",        writers, 2, 0, 0, 0, "2",   {}},

@@ -252,6 +252,37 @@ TYPED_TEST(contract, C30_uniform_rmws_are_atomic_with_each_other) {
   }
 }
 
+// Each swaps its own word in and looks at the other's, with one flush: whoever comes second sees the
+// first. (A load that came before the swap would let both miss each other.)
+TYPED_TEST(contract, C30_ordered_posts_take_effect_in_order) {
+  if constexpr (!TypeParam::port_type::capabilities.ordered_posts) {
+    GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no ordered_posts";
+  } else {
+    run_on<TypeParam>(one_node(2), [](auto& me) {
+      auto& port = me.port();
+      const auto flags = take<nic_cell>(me, 16);  // at rank 0, on lines of their own
+      const auto missed = take<nic_cell>(me);
+      const auto own = flags + static_cast<std::uint32_t>(8 * me.rank());
+      const auto others = flags + static_cast<std::uint32_t>(8 - 8 * me.rank());
+      const int n = rounds<TypeParam>(1000);
+      rma::barrier together(me);
+      for (int i = 1; i <= n; ++i) {
+        const auto round = static_cast<word>(i);
+        together.arrive_and_wait();
+        word before = 0;
+        word seen = 0;
+        port.swap(own, round, before);
+        port.get(others, seen);
+        port.flush(0);
+        require(before == round - 1, "nobody else writes it");
+        if (seen != round) static_cast<void>(rma::fetch_add_now(port, missed, 1));
+        together.arrive_and_wait();
+        require(port.load(missed) <= round, "not both of a round missed the other one");
+      }
+    });
+  }
+}
+
 TYPED_TEST(contract, C30_native_memory_is_the_cells) {
   if constexpr (!rma::native_port<typename TypeParam::port_type>) {
     GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no native_memory";

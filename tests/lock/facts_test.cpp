@@ -222,7 +222,7 @@ void use(taken& notes) {
       all.arrive_and_wait();
       if (me.rank() == holder) {
         while (notes.coming != me.machine().ranks() - 1) me.port().pause(1000);
-        for (int i = 0; i < 20; ++i) me.port().pause(50'000);
+        for (int i = 0; i < 4; ++i) me.port().pause(50'000);
         release();
       } else {
         ++notes.coming;
@@ -231,8 +231,10 @@ void use(taken& notes) {
       }
       all.arrive_and_wait();
     };
-    // Everybody in turn, since who never waits touches less.
-    for (rma::rank_t holder = 0; holder < me.machine().ranks(); ++holder) {
+    // Everybody in turn, since who never waits touches less; and several times, since who of a node
+    // waits behind whom is left to chance.
+    for (int turn = 0; turn < 6 * me.machine().ranks(); ++turn) {
+      const rma::rank_t holder = turn % me.machine().ranks();
       meet(holder, exclusive, end_exclusive, exclusive, end_exclusive);
       if constexpr (lock::shared<Lock>) {
         const auto shared = [&] { lock.lock_shared(); };
