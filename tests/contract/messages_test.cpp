@@ -252,8 +252,8 @@ TYPED_TEST(contract, C30_uniform_rmws_are_atomic_with_each_other) {
   }
 }
 
-// Each swaps its own word in and looks at the other's, with one flush: whoever comes second sees the
-// first. (A load that came before the swap would let both miss each other.)
+// Each swaps its own word in and looks at the other's, with one flush: whoever comes second sees
+// the first. (A load that came before the swap would let both miss each other.)
 TYPED_TEST(contract, C30_ordered_posts_take_effect_in_order) {
   if constexpr (!TypeParam::port_type::capabilities.ordered_posts) {
     GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no ordered_posts";
