@@ -254,14 +254,19 @@ TEST(facts, bytes_are_those_of_the_cells_touched) {
     SCOPED_TRACE(about.name);
     taken notes;
     ASSERT_NO_THROW(use<lock_type>(notes));
+    int most_of_lines = 0;
     for (rma::rank_t rank = 0; rank < 6; ++rank) {
       SCOPED_TRACE(testing::Message() << "rank " << rank);
       const bool leads_node = rank == 0 || (rank == 3 && !about.node_at_home);
       EXPECT_EQ(
           notes.cells.bytes(rank, notes.begin, notes.end),
           (rank == taken::home ? about.bytes_home : 0) + (leads_node ? about.bytes_per_node : 0));
-      EXPECT_EQ(notes.cells.bytes(rank, 0, notes.lines_end), about.bytes_per_participant);
+      // Who never happened to wait behind another one of its node touched less.
+      const int of_lines = notes.cells.bytes(rank, 0, notes.lines_end);
+      EXPECT_LE(of_lines, about.bytes_per_participant);
+      most_of_lines = std::max(most_of_lines, of_lines);
     }
+    EXPECT_EQ(most_of_lines, about.bytes_per_participant);
   });
 }
 
