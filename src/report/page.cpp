@@ -18,9 +18,11 @@ std::string page_of(std::string_view body, slots values) {
   const auto part = [](std::string_view name) { return part_named(page_parts(), name); };
   values["style"] = part("style");
   values["chart_js"] = part("chart_js");
+  values["data_script"] = part("report_data");
+  values["draw_script"] = part("report_draw");
   values["chart_js_licence"] = escape_html(part("chart_js_licence"));
   values.try_emplace("own_style");
-  for (const char* const name : {"head", "brand", "foot"}) {
+  for (const char* const name : {"head", "brand", "foot", "scripts"}) {
     std::string filled_part = filled(part(name), values);
     // The template has a new line after the slot.
     if (filled_part.ends_with('\n')) filled_part.pop_back();

@@ -22,9 +22,9 @@ struct page_part {
 /// The files of this folder, and the charting library. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<page_part>& page_parts();
 
-/// A page's template in which {{head}}, {{brand}}, {{foot}}, {{chart_js}} stand for what all pages
-/// have in common. Besides its own slots it needs `title`, `about` and `version`, as HTML;
-/// `own_style` is added to the style.
+/// A page's template in which {{head}}, {{brand}}, {{foot}} and {{scripts}} (charting, and how we
+/// read and draw a run) stand for what all pages have in common. Besides its own slots it needs
+/// `title`, `about` and `version`, as HTML; `own_style` is added to the style.
 [[nodiscard]] std::string page_of(std::string_view body, slots values);
 
 }  // namespace lockflight::report

@@ -126,9 +126,6 @@ std::string render_html(const std::vector<paper>& papers, const reproduction& al
   values["claims_json"] = report::script_json(with_figures(all));
   values["about"] = "papers reproduced";
   values["own_style"] = report::part_named(page_files(), "claims");
-  for (const char* const script : {"data", "draw"})
-    values[fmt::format("{}_script", script)] =
-        report::part_named(report::page_parts(), fmt::format("report_{}", script));
   values["beyond_script"] = report::part_named(page_files(), "beyond");
   values["own_script"] = report::part_named(page_files(), "charts");
   return report::page_of(report::part_named(page_files(), "template"), std::move(values));

@@ -158,24 +158,14 @@ TEST(alock_counts, the_budget_decides_who_is_next) {
   check_next({.local_budget = 1}, /*expected=*/2);
 }
 
-// Rounds of all ranks against each other, the least budgets: every path is taken sooner or later.
 TEST(alock_counts, local_participants_never_use_the_network) {
   on_every_rank(two_nodes, [](counted_participant& me) {
-    rma::barrier all(me);
     alock l(me, {.local_budget = 1, .remote_budget = 1});
-    all.arrive_and_wait();
-    me.port().reset_counts();
-    for (int i = 0; i < 500; ++i) {
-      l.lock.lock();
-      l.lock.unlock();
-      if (l.lock.try_lock()) l.lock.unlock();
-    }
-    const operation_counts spent = me.port().counts();
+    const operation_counts spent = everybody_at_once(me, l.lock);
     const bool local = me.rank() < 2;
     require(local == (spent.network() == 0), "only the remote cohort uses the network");
     require(local == (spent.flush == 0), "nor has the local one anything to flush");
     require(local == (spent.rmw > 0), "only the local cohort uses CPU atomics");
-    all.arrive_and_wait();
   });
 }
 

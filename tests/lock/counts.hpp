@@ -88,6 +88,23 @@ void costs(counted_participant& me, const std::string& what, const operation_cou
   require(spent == expected, what + " costs" + to_text(spent) + ", not" + to_text(expected));
 }
 
+/// Rounds of all ranks against each other, tries among them: with the least budgets every path is
+/// taken sooner or later. What it cost this rank.
+template <class Lock>
+[[nodiscard]] operation_counts everybody_at_once(counted_participant& me, Lock& lock) {
+  rma::barrier all(me);
+  all.arrive_and_wait();
+  me.port().reset_counts();
+  for (int i = 0; i < 500; ++i) {
+    lock.lock();
+    lock.unlock();
+    if (lock.try_lock()) lock.unlock();
+  }
+  const operation_counts spent = me.port().counts();
+  all.arrive_and_wait();
+  return spent;
+}
+
 /// A lock with the cells that the test looks at.
 template <template <class> class Lock>
 struct placed {

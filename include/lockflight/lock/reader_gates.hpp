@@ -173,8 +173,8 @@ class reader_gates {
   template <class Visit>
   void for_each(Visit visit) {
     const rma::topology& machine = me_.machine();
-    const int count = each_rank() ? machine.ranks() : machine.elements(level_);
-    for (int i = 0; i < count; ++i) {
+    const int stations = each_rank() ? machine.ranks() : machine.elements(level_);
+    for (int i = 0; i < stations; ++i) {
       const rma::rank_t host = host_of(each_rank() ? i : machine.leader(level_, i));
       visit(station_at(mine_.gate, host), machine.same_node(host, me_.rank()));
     }
