@@ -71,9 +71,16 @@ std::optional<verdict> contest::hold(const setting& candidate, const setting& be
   }
   const bool given_up = now.candidate.values.size() < how_.turns;
   now.is = given_up ? verdict::worse : judge(now.candidate, now.best, how_.less_is_better);
-  if (how_.exact && now.candidate.values == now.best.values) now.is = verdict::same;
+  if (now.is == verdict::even && is_certainly_no_other(now)) now.is = verdict::same;
   attempts_.push_back(now);
   return now.is;
+}
+
+bool contest::is_certainly_no_other(const attempt& now) const {
+  if (!how_.exact) return false;
+  const bool is_before = !attempts_.empty() && attempts_.back().moved == now.moved &&
+                         attempts_.back().candidate.values == now.candidate.values;
+  return is_before || now.candidate.values == now.best.values;
 }
 
 contest::last contest::decide(const setting& start, const setting& found) {

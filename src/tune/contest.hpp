@@ -78,6 +78,8 @@ class contest {
 
  private:
   [[nodiscard]] double measured(const setting& what, unsigned turn);
+  /// Whether it measures exactly as the best does, or as what was tried before.
+  [[nodiscard]] bool is_certainly_no_other(const attempt& now) const;
   [[nodiscard]] bool affords(std::uint64_t runs) const;
 
   way how_;

@@ -34,7 +34,7 @@ class climber {
  private:
   struct walk {
     bool gained = false;
-    bool flat = false;  ///< its last step has changed nothing
+    bool flat = false;  ///< its first step has changed nothing
   };
 
   /// Steps of `by` rungs, as long as they gain. `over_even`: also on over what is neither better
@@ -42,13 +42,15 @@ class climber {
   walk go(const axis& along, std::ptrdiff_t by, bool over_even) {
     walk went;
     const auto last = static_cast<std::ptrdiff_t>(along.rungs.size()) - 1;
-    std::ptrdiff_t at = rung_of(along);
+    const std::ptrdiff_t from = rung_of(along);
+    std::ptrdiff_t at = from;
     while (!spent_) {
+      const bool is_first = at == from;
       const std::ptrdiff_t next = std::clamp(at + by, std::ptrdiff_t{0}, last);
       if (next == at) break;
       at = next;
       const std::optional<verdict> is = try_out(along, at);
-      went.flat = is == verdict::same;
+      went.flat = is_first && is == verdict::same;
       if (is == verdict::better)
         went.gained = true;
       else if (is != verdict::even || !over_even)

@@ -29,7 +29,7 @@ struct axis {
 enum class verdict : std::uint8_t {
   better,  ///< by more than chance
   even,    ///< nobody can tell
-  same,    ///< for certain: nothing depends on the difference
+  same,    ///< for certain as good as the best, or as the candidate before
   worse,   ///< by more than chance, or impossible
 };
 

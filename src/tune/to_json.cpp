@@ -1,4 +1,5 @@
 // What a search has found, for the program's JSON and for a profile.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tune/tune.hpp"
@@ -74,7 +75,7 @@ profile::entry entry_of(const outcome& of) {
                     .objective = of.asked.aim.name,
                     .procs = run.at("procs").get<int>(),
                     .writers = run.at("writers").get<double>(),
-                    .gain = of.gain()},
+                    .gain = std::round(1'000 * of.gain()) / 1'000},
           .parameters = differs};
 }
 

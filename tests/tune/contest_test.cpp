@@ -113,6 +113,13 @@ TEST(Contest, WhatChangesNothingIsTheSameOnlyIfThatIsCertain) {
   made_up exact{[](std::int64_t, unsigned turn) { return static_cast<double>(turn); }};
   contest held = exact.in({.turns = 3, .exact = true});
   EXPECT_EQ(held.hold(at(9), at(4), "x"), verdict::same);
+  // As good as the candidate before it, not as the best.
+  made_up level{[](std::int64_t x, unsigned turn) {
+    return (x < 8 ? 1.0 : 2.0) + 3 * static_cast<double>(turn);
+  }};
+  contest on = level.in({.turns = 3, .exact = true});
+  EXPECT_EQ(on.hold(at(9), at(4), "x"), verdict::even);
+  EXPECT_EQ(on.hold(at(10), at(4), "x"), verdict::same);
   made_up real{[](std::int64_t, unsigned) { return 1.0; }};
   contest by_chance = real.in({.turns = 3});
   EXPECT_EQ(by_chance.hold(at(9), at(4), "x"), verdict::even);

@@ -102,6 +102,20 @@ TEST(Search, GoesNoFurtherWhereNothingDependsOnIt) {
   EXPECT_EQ(flat.tried.size(), 2u);
 }
 
+// As above, but only beyond a first step: what is nearer is still looked at.
+TEST(Search, LooksBetweenItsStartAndWhereNothingDependsOnIt) {
+  const axis along{"x", powers_of_two(16)};
+  std::set<std::int64_t> tried;
+  const found got =
+      climb({along}, {{"x", 1}}, [&](const setting& candidate, const setting&, const std::string&) {
+        const std::int64_t x = candidate.at("x");
+        tried.insert(x);
+        return x == 4 ? verdict::better : x > 16 ? verdict::same : verdict::even;
+      });
+  EXPECT_EQ(got.best.at("x"), 4);
+  EXPECT_FALSE(tried.contains(4096)) << "beyond two that are the same";
+}
+
 // Something better may lie behind what looks alike.
 TEST(Search, LooksBehindWhatIsEven) {
   const axis along{"x", powers_of_two(16)};
