@@ -25,7 +25,6 @@ namespace lockflight::cli {
 namespace {
 
 constexpr unsigned usual_turns = 5;
-constexpr unsigned usual_seeds = 3;
 constexpr double usual_budget_s = 60;
 constexpr std::uint64_t usual_simulated_runs = 1'000;
 constexpr double usual_run_s = 0.1;
@@ -117,7 +116,7 @@ std::vector<tune::request> searches_of(const arguments& given) {
   tune::request all{.run = run,
                     .parameters = wishes_of(given),
                     .aim = objective_of(given),
-                    .turns = simulated ? usual_seeds : usual_turns,
+                    .turns = usual_turns,
                     .most = budget_of(given, simulated)};
   if (const auto turns = given.one("--turns"))
     all.turns = static_cast<unsigned>(whole_number("--turns", *turns, 1, most_turns));
@@ -376,8 +375,8 @@ std::vector<option> tune_options() {
                  .known = objective_names()});
   all.push_back({.name = "--turns",
                  .value = "N",
-                 .what = "how often a candidate and the best are measured, in turn (default: 5; "
-                         "sim: with so many seeds, 3)"});
+                 .what = "how often a candidate and the best are measured, in turn; sim: with how "
+                         "many seeds (default: 5)"});
   all.push_back({.name = "--budget",
                  .value = "SECONDS",
                  .what = "how long the search for each lock may take (default: 60)"});

@@ -55,6 +55,10 @@ std::optional<verdict> contest::hold(const setting& candidate, const setting& be
               .candidate = {},
               .best = {},
               .is = verdict::even};
+  // Where a run is exact the best has all of its values from the beginning.
+  if (how_.exact)
+    for (unsigned turn = 0; turn < how_.turns; ++turn)
+      now.best.values.push_back(measured(best, turn));
   const auto loses_all = [&] {
     const auto [least_of_best, most_of_best] =
         std::minmax_element(now.best.values.begin(), now.best.values.end());
@@ -62,12 +66,11 @@ std::optional<verdict> contest::hold(const setting& candidate, const setting& be
         std::minmax_element(now.candidate.values.begin(), now.candidate.values.end());
     return how_.less_is_better ? *least > *most_of_best : *most < *least_of_best;
   };
-  // Whoever has lost twice without a doubt is not worth more: it would not be kept.
-  constexpr unsigned twice = 2;
+  // Who has been behind in more than half of the turns, without a doubt, would not be kept.
   for (unsigned turn = 0; turn < how_.turns; ++turn) {
     now.candidate.values.push_back(measured(candidate, turn));
-    now.best.values.push_back(measured(best, turn));
-    if (turn + 1 == twice && how_.turns > twice && loses_all()) break;
+    if (!how_.exact) now.best.values.push_back(measured(best, turn));
+    if (turn + 1 == how_.turns / 2 + 1 && loses_all()) break;
   }
   const bool given_up = now.candidate.values.size() < how_.turns;
   now.is = given_up ? verdict::worse : judge(now.candidate, now.best, how_.less_is_better);

@@ -1,9 +1,11 @@
 """Tuning from one end to the other: search on a simulated machine, profile, and its use."""
 
 import json
+import os
+import re
 import unittest
 
-from support import ProgramTest
+from support import SOURCES, ProgramTest
 
 MACHINE = ["--fabric", "sim", "--machine", "piz-daint", "--levels", "2x4", "--ops", "800",
            "--writers", "1"]
@@ -111,6 +113,15 @@ class Tune(ProgramTest):
         (tuned,) = json.loads(out)["tuned"]
         self.assertEqual((tuned["fabric"], tuned["procs"]), ("shm", 2))
         self.assertLessEqual(tuned["runs"], 12)
+
+    # A simulated machine, so it is the same everywhere. If a lock or the simulator has changed, what
+    # the page shows is to be taken from the program again.
+    def test_the_example_of_the_page(self):
+        with open(os.path.join(SOURCES, "docs", "tuning.md"), encoding="utf-8") as file:
+            page = file.read()
+        command, shown = re.search(r"```\n\$ lockflight (.*)\n([^`]*)```", page).groups()
+        self.assertEqual(self.run_well(*command.split()), shown)
+        self.assertEqual(self.read("profile.toml"), re.search(r"```toml\n([^`]*)```", page)[1])
 
     def test_a_profile_that_cannot_be_used(self):
         for text, words in [

@@ -61,15 +61,20 @@ TEST(Contest, BothAreMeasuredInTurn) {
   EXPECT_EQ(held.runs(), 6u);
 }
 
-TEST(Contest, WhoHasLostTwiceIsNotMeasuredAgain) {
+TEST(Contest, WhoIsBehindInMostTurnsIsNotMeasuredAgain) {
   made_up machine{itself};
   contest held = machine.in({.turns = 5});
   EXPECT_EQ(held.hold(at(3), at(4), "x"), verdict::worse);
-  EXPECT_EQ(machine.order, (std::vector<std::int64_t>{3, 4, 3, 4}));
+  EXPECT_EQ(machine.order, (std::vector<std::int64_t>{3, 4, 3, 4, 3, 4}));
   made_up less{itself};
   contest slower = less.in({.turns = 5, .less_is_better = true});
   EXPECT_EQ(slower.hold(at(5), at(4), "x"), verdict::worse);
-  EXPECT_EQ(less.order.size(), 4u);
+  EXPECT_EQ(less.order.size(), 6u);
+  made_up first_two{
+      [](std::int64_t x, unsigned turn) { return static_cast<double>(turn < 2 ? x : 10 - x); }};
+  contest turning = first_two.in({.turns = 5});
+  EXPECT_EQ(turning.hold(at(3), at(4), "x"), verdict::even);
+  EXPECT_EQ(first_two.order.size(), 10u);
 }
 
 // What gets slower all the time does so for both.
