@@ -379,7 +379,7 @@ std::vector<option> tune_options() {
                          "many seeds (default: 5)"});
   all.push_back({.name = "--budget",
                  .value = "SECONDS",
-                 .what = "how long the search for each lock may take (default: 60)"});
+                 .what = "how long the search for each lock may take (default: 60, but on sim)"});
   all.push_back({.name = "--runs",
                  .value = "N",
                  .what = "how many runs it may take, instead (default on sim: 1000)"});
