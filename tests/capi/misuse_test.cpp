@@ -108,6 +108,10 @@ TEST(CapiMisuse, AMutexIsUnlockedByWhoHoldsIt) {
     fine(lockflight_mutex_lock(m), "lock");
     refused(lockflight_mutex_lock(m), LOCKFLIGHT_HELD, "lock of flight");
     refused(lockflight_mutex_try_lock(m), LOCKFLIGHT_HELD, "try_lock of flight");
+    refused(lockflight_mutex_try_lock_for(m, 1), LOCKFLIGHT_HELD, "try_lock_for of flight");
+    refused(lockflight_mutex_try_lock_until(m, nullptr), LOCKFLIGHT_INVALID, "moment NULL");
+    const timespec odd{.tv_sec = 0, .tv_nsec = 1'000'000'000};
+    refused(lockflight_mutex_try_lock_until(m, &odd), LOCKFLIGHT_INVALID, "tv_nsec 1000000000");
     refused(lockflight_mutex_destroy(m), LOCKFLIGHT_HELD, "destroy of flight");
     fine(lockflight_mutex_unlock(m), "unlock");
     refused(lockflight_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "does not hold");
@@ -148,6 +152,19 @@ TEST(CapiMisuse, AMutexIsNotShared) {
     refused(lockflight_shared_mutex_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
     refused(lockflight_shared_mutex_try_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
     refused(lockflight_shared_mutex_unlock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
+  });
+}
+
+TEST(CapiMisuse, WaitersOfOtherLocksCannotLeave) {
+  alone([](lockflight_participant* me) {
+    lockflight_shared_mutex* m = nullptr;
+    const lockflight_lock_options rw{.name = "rma-rw"};
+    fine(lockflight_shared_mutex_create(me, &rw, &m), "create");
+    refused(lockflight_shared_mutex_try_lock_for(m, 1), LOCKFLIGHT_WRONG_KIND, "lock 'rma-rw'");
+    refused(lockflight_shared_mutex_try_lock_shared_for(m, 1), LOCKFLIGHT_WRONG_KIND,
+            "accepted for that: flight, flight-rw");
+    fine(lockflight_shared_mutex_lock(m), "is free");
+    fine(lockflight_shared_mutex_unlock(m), "unlock");
   });
 }
 

@@ -1,6 +1,7 @@
 // The locks under std's names: its guards work with every one, and concepts say what each offers.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <mutex>
 #include <shared_mutex>
 #include <type_traits>
@@ -298,6 +299,34 @@ TEST(std_names, create_makes_every_lock) {
     const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m);
     static_assert(std::is_base_of_v<lock::rma_rw<port>, decltype(g)>);
   });
+}
+
+// What std calls TimedLockable and SharedTimedLockable.
+TEST(std_names, timed_guards_give_up_in_time) {
+  using namespace std::chrono_literals;
+  EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {
+    rma::barrier all(me);
+    mutex m(me);
+    shared_mutex s(me);
+    if (me.rank() == 0) m.lock(), s.lock();
+    all.arrive_and_wait();
+    if (me.rank() != 0) {
+      const std::unique_lock brief(m, 100us);
+      require(!brief.owns_lock(), "somebody has it");
+      const std::unique_lock past(m, std::chrono::steady_clock::now() - 1h);
+      require(!past.owns_lock(), "somebody has it");
+      const std::shared_lock reader(s, 100us);
+      require(!reader.owns_lock(), "a writer is in");
+      const std::unique_lock writer(s, std::chrono::system_clock::now() + 100us);
+      require(!writer.owns_lock(), "another writer is in");
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 0) m.unlock(), s.unlock();
+    const std::unique_lock patient(m, std::chrono::hours::max());
+    require(patient.owns_lock(), "it is free in time");
+    const std::shared_lock reader(s, 1h);
+    require(reader.owns_lock(), "no writer is there");
+  }));
 }
 
 }  // namespace

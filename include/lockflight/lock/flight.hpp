@@ -109,7 +109,7 @@ class flight : public timed_names<flight<Port>> {
       .source = "lockflight: a lock of each node, a queue of nodes, Peterson with the home's",
       .bytes_home = 32,
       .bytes_per_node = 32,
-      .bytes_per_participant = 16,
+      .bytes_per_participant = 24,
       .node_at_home = true,
   };
   using parameters = flight_parameters;
@@ -169,9 +169,10 @@ class flight : public timed_names<flight<Port>> {
 
   void unlock() {
     has_.note = 0;
-    if (pass_inside()) return;
+    const bool waited_for = node_.somebody_waits();
+    if (waited_for && pass_inside()) return;
     if (side_ == side::remote) static_cast<void>(leave_queue(ours::let_go));
-    give_word_away();
+    give_word_away(waited_for);
   }
 
   // ---- for a lock that is made of this one ----
@@ -180,7 +181,7 @@ class flight : public timed_names<flight<Port>> {
   [[nodiscard]] bool lock_until(Until until) {
     if (!node_.lock(until, has_)) return false;
     if (side_ == side::only || has_.with_top || climb(until)) return true;
-    give_word_away();
+    give_word_away(node_.somebody_waits());
     return false;
   }
 
@@ -191,9 +192,10 @@ class flight : public timed_names<flight<Port>> {
   /// and the lock is still ours, if nobody waits whom it would go to.
   [[nodiscard]] bool pass(std::uint16_t note) {
     has_.note = note;
-    if (pass_inside()) return true;
+    const bool waited_for = node_.somebody_waits();
+    if (waited_for && pass_inside()) return true;
     if (side_ != side::remote || has_.left <= 1 || !leave_queue(ours::keep)) return false;
-    give_word_away();
+    give_word_away(waited_for);
     return true;
   }
 
@@ -215,9 +217,9 @@ class flight : public timed_names<flight<Port>> {
     return side_ == side::only || has_.in_a_row + 1 < local_budget_;
   }
 
-  // To somebody of our node, while our node may keep the lock.
+  // To somebody of our node that waits, while our node may keep the lock.
   [[nodiscard]] bool pass_inside() {
-    if (!stays_here() || !node_.somebody_waits()) return false;
+    if (!stays_here()) return false;
     if (side_ == side::only) return node_.pass_to_somebody({.note = has_.note});
     node_word kept = has_;
     kept.with_top = true;
@@ -226,7 +228,7 @@ class flight : public timed_names<flight<Port>> {
   }
 
   // The word of our node, without the lock above.
-  void give_word_away() { node_.somebody_waits() ? node_.pass({}) : node_.let_go(); }
+  void give_word_away(bool waited_for) { waited_for ? node_.pass({}) : node_.let_go(); }
 
   // Fetches the lock above for our node.
   template <class Until>

@@ -11,8 +11,8 @@
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
 // atomic, and enters without another look when the gate has moved on to e + 1. A writer that
 // closes the gates for e waits until nobody is active and nobody is left of those who parked at
-// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again, and
-// who has parked starts anew.
+// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e + 1 too,
+// unless some who parked at e - 1 are still in; then for e again, and who sees that starts anew.
 //
 // Where only writers come the gates stay closed: after two closings in a row that found no reader
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
@@ -85,7 +85,7 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
       .source = "lockflight: gates and counters on each node, flight among the writers",
       .bytes_home = 48,
       .bytes_per_node = 48,
-      .bytes_per_participant = 16,
+      .bytes_per_participant = 24,
       .node_at_home = true,
   };
   using parameters = flight_rw_parameters;
@@ -231,10 +231,23 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
 
   static constexpr rma::word most_quiet = 1;  // closings that find no reader before gates get idle
 
+  template <class Until>
+  static constexpr bool is_patient = std::same_as<Until, rma::forever>;
+
   // ---- readers that find the gate closed ----
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
+    // Who gives up and comes again must not look, each time that a writer looks, like a reader that
+    // is in.
+    if constexpr (!is_patient<Until>)
+      if (const gate found = gates_.look(); found.what() == state::closed) {
+        gate now;
+        const auto moved_on = [=](gate g) {
+          return g.epoch() != found.epoch() || g.what() != state::closed;
+        };
+        if (!gates_.await(moved_on, until, now)) return false;
+      }
     held_ = reader_count::active;
     gates_.count(held_);
     const gate found = gates_.look();  // after it was counted: a writer that missed us closed it
@@ -245,25 +258,28 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
 
   template <class Until>
   [[nodiscard]] bool park(rma::word epoch, Until until) {
-    constexpr bool is_patient = std::same_as<Until, rma::forever>;
     while (true) {
       const rma::word active = held_;
-      held_ = reader_count::parked(epoch) + (is_patient ? reader_count::patient(epoch) : 0);
+      held_ = reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
       const rma::word before = gates_.count(held_ - active);
       // The first patient one of a phase at its cell looks after the others, should the gate be
       // idle.
       const bool looks_after =
-          !is_patient || reader_count::of(reader_count::patient(epoch), before) == 0;
-      gate now;
-      const bool in_time = gates_.await(
-          [=](gate g) {
-            return g.epoch() != epoch || g.what() == state::open ||
-                   (looks_after && g.what() == state::idle);
-          },
-          until, now);
-      if (now.epoch() != epoch) return true;
-      if (!in_time || now.what() == state::idle) break;
-      // Open again, for the writer that closed it has given up: we come anew.
+          !is_patient<Until> || reader_count::of(reader_count::patient(epoch), before) == 0;
+      gate now = gates_.look();
+      bool in_time = true;
+      if (now.epoch() == epoch) {
+        const auto moved_on = [=](gate g) {
+          return g.epoch() != epoch || g.what() == state::open ||
+                 (looks_after && g.what() == state::idle);
+        };
+        in_time = gates_.await(moved_on, until, now);
+        // Parked while the gate was at e, and so seen by whoever moves it on from e + 1.
+        if (now.epoch() != epoch) return true;
+        if (!in_time || now.what() == state::idle) break;
+      }
+      // A writer has given up. Either the gate is open again, or it went on before we were counted
+      // as parked: we come anew.
       gates_.count(reader_count::active - held_);
       held_ = reader_count::active;
       if (const gate again = gates_.look(); again.what() == state::open)
@@ -321,8 +337,10 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
       turn_.quiet = !gates_.seen_any();
       return true;
     }
-    // For the same epoch: those who parked before it may not have left, and two are told apart.
-    gates_.set({state::open, gates_.look().epoch(), 0});
+    // Those who have parked have their turn. If some who parked before that are still in, no third
+    // phase can be told apart: then for the same epoch, and whoever sees that comes anew.
+    const gate now = gates_.look();
+    gates_.set({state::open, now.epoch() + (gates_.former_readers_are_gone() ? 1 : 0), 0});
     return false;
   }
 

@@ -88,12 +88,6 @@ class node_queue {
         tail_(where.tail),
         barge_(static_cast<int>(barge)) {}
 
-  node_queue(const node_queue&) = delete;
-  node_queue& operator=(const node_queue&) = delete;
-  ~node_queue() {
-    if (left_) me_.abandon(*left_);
-  }
-
   /// Takes the word; `kept` is what the last holder has kept in it. 1 CPU compare-swap if it is
   /// free and nobody waits. False if time was over first.
   template <class Until>
@@ -136,6 +130,7 @@ class node_queue {
 
   // The words of a participant's line. A free line is all zero (C25).
   static constexpr std::uint32_t next = 0;  // the line behind ours, or null_ref
+  static constexpr std::uint32_t stands_in = 2;  // whose owner has left: the queue's tail
   [[nodiscard]] static rma::cpu_cell state_of(rma::line line) {
     const rma::plain_cell state = line[rma::participant<Port>::in_queue];
     return {state.home, state.index};
@@ -144,7 +139,7 @@ class node_queue {
   static constexpr rma::word waiting = 0;
   static constexpr rma::word head = 1;  // our predecessor has left the queue
   static constexpr rma::word left = 2;  // its owner has given up
-  static constexpr rma::word out = 3;   // and somebody is taking it out
+  static constexpr rma::word out = 3;   // and somebody takes it out
 
   // Takes the word past the queue; `found` is what it was.
   [[nodiscard]] bool take(rma::word& found) {
@@ -186,23 +181,33 @@ class node_queue {
       port_.store(rma::line{rma::from_word<rma::plain_cell>(pred)}[next], own);
     }
     rma::word now = 0;
-    if (!rma::await(port_, state_of(line), rma::equals(head), until, now) &&
-        port_.cpu_compare_swap(state_of(line), waiting, left) == waiting) {
-      left_ = line;
+    if (!rma::await(port_, state_of(line), rma::equals(head), until, now) && leave(line))
       return std::nullopt;
-    }
     port_.store(state_of(line), waiting);
     return line;
   }
 
+  // False if we have come to the head meanwhile.
+  [[nodiscard]] bool leave(rma::line line) {
+    port_.store(line[stands_in], rma::to_word(tail_));
+    if (port_.cpu_compare_swap(state_of(line), waiting, left) == waiting) {
+      me_.abandon(line);
+      left_ = line;
+      return true;
+    }
+    port_.store(line[stands_in], 0);
+    return false;
+  }
+
   // A free line, or the one that we have left in the queue and that still stands there: second.
   [[nodiscard]] std::pair<rma::line, bool> line_to_stand_in() {
-    if (!left_) return {me_.take_line(), false};
-    const rma::line line = *left_;
-    left_.reset();
-    const rma::word was = port_.cpu_compare_swap(state_of(line), left, waiting);
-    if (was == out) port_.await(state_of(line), rma::equals(waiting));
-    return {line, was == left};
+    const std::optional<rma::line> mine = std::exchange(left_, std::nullopt);
+    if (!mine || port_.load((*mine)[stands_in]) != rma::to_word(tail_) || !me_.reclaim(*mine))
+      return {me_.take_line(), false};
+    const rma::word was = port_.cpu_compare_swap(state_of(*mine), left, waiting);
+    if (was == left) port_.store((*mine)[stands_in], 0);
+    if (was == out) port_.await(state_of(*mine), rma::equals(waiting));
+    return {*mine, was == left};
   }
 
   // The queue's head. It looks now and then instead of awaiting: a look takes the word's line away
@@ -226,6 +231,7 @@ class node_queue {
       if (port_.cpu_compare_swap(state_of(there), waiting, head) == waiting) return true;
       if (port_.cpu_compare_swap(state_of(there), left, out) != left) continue;  // it is back
       succ = take_out(there);
+      port_.store(there[stands_in], 0);
       port_.store(state_of(there), waiting);  // the owner's again, and all zero
     }
     return false;
@@ -255,9 +261,9 @@ class node_queue {
   rma::cpu_cell word_;  // a node_word
   rma::cpu_cell tail_;  // the line of the last in the queue, or null_ref
   int barge_;
-  node_word found_;                // when we took the word
-  bool barged_ = false;            // past the queue
-  std::optional<rma::line> left_;  // in the queue, when we gave up
+  node_word found_;      // when we took the word
+  bool barged_ = false;  // past the queue
+  std::optional<rma::line> left_;  // in the queue, when we gave up; the participant has it
 };
 
 }  // namespace lockflight::lock

@@ -170,6 +170,22 @@ class reader_gates {
     return all;
   }
 
+  /// Whether those are gone who parked for the epoch before the one that we have closed the gates
+  /// for; none come any more. 1 round trip, 1 get for each cell on another node.
+  [[nodiscard]] bool former_readers_are_gone() {
+    const auto gone = [this](rma::word counts) {
+      return reader_count::of(reader_count::parked(epoch_ - 1), counts) == 0;
+    };
+    for (remote& r : elsewhere_) port_.get(r.at.counts, r.counts);
+    if (!elsewhere_.empty()) port_.flush();
+    bool all = std::all_of(elsewhere_.begin(), elsewhere_.end(),
+                           [&](const remote& r) { return gone(r.counts); });
+    for_each([&](const station& s, bool here) {
+      all = all && (!here || gone(port_.load(s.counts)));
+    });
+    return all;
+  }
+
   /// Whether a look since start_looking has found a reader, on its way out or waiting.
   [[nodiscard]] bool seen_any() const { return seen_any_; }
 
