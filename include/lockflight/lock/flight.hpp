@@ -165,7 +165,8 @@ class flight {
     rma::word pred = 0;
     rma::word home = 0;
     port_.swap(tail_, rma::to_word(entry_), pred);
-    if constexpr (Port::capabilities.ordered_posts) port_.get(home_word_, home);  // after the swap
+    const bool in_order = rma::orders_posts(port_);
+    if (in_order) port_.get(home_word_, home);  // after the swap
     port_.flush(tail_.home);
     if (pred != rma::null_ref) {
       const rma::word what = wait_behind(pred);
@@ -174,7 +175,7 @@ class flight {
       if (has_.left > 0) return;
       has_ = {.left = remote_budget_};
       home = rma::get_now(port_, home_word_);
-    } else if constexpr (!Port::capabilities.ordered_posts) {
+    } else if (!in_order) {
       home = rma::get_now(port_, home_word_);
     }
     if (node_word::interested(home)) agree_from_elsewhere();

@@ -18,7 +18,7 @@ namespace lockflight::rma {
 /// `if constexpr (Port::capabilities.x)`, never assume it (C30).
 struct capability_set {
   bool uniform_rmw = false;    ///< cpu and nic RMWs are atomic with each other
-  bool ordered_posts = false;  ///< what is posted next to the same rank takes effect after it
+  bool ordered_posts = false;  ///< orders_posts() is true, on every machine
   bool messages = false;       ///< send, receive, try_receive and serve_with exist
   bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
   std::string_view fabric = "";
@@ -31,6 +31,16 @@ struct message {
 
   friend constexpr bool operator==(const message&, const message&) = default;
 };
+
+/// Whether what is posted next to the same rank takes effect after what was posted before (C30). A
+/// fabric whose machines differ in that says so at run time: its port has a member of this name.
+template <class Port>
+[[nodiscard]] constexpr bool orders_posts(const Port& p) {
+  if constexpr (requires { p.orders_posts(); })
+    return p.orders_posts();
+  else
+    return Port::capabilities.ordered_posts;
+}
 
 /// Stands in a concept for "any predicate on a word".
 struct any_predicate {
