@@ -25,6 +25,7 @@ namespace {
 using reproduce::grid_outcome;
 
 constexpr int most_ranks = 65'536;
+constexpr int most_locks = 10'000;
 
 reproduce::grid_choice choice(const arguments& given) {
   reproduce::grid_choice which{.quick = given.has("--quick")};
@@ -37,6 +38,8 @@ reproduce::grid_choice choice(const arguments& given) {
   }
   if (const auto procs = given.one("--procs"))
     which.procs = whole_numbers("--procs", *procs, 1, most_ranks);
+  if (const auto locks = given.one("--locks"))
+    which.locks = whole_numbers("--locks", *locks, 1, most_locks);
   return which;
 }
 
@@ -170,23 +173,24 @@ command grid_command() {
            "Cells that fall short are printed, then for each machine and share of writers how many "
            "do not. The exit code is 1 if any does. A lock whose run takes more than " +
                reproduce::most_of_a_point() + " has no result: it is no rival there."},
-      .options = {{.name = "--quick",
-                   .what = "16 and 256 ranks, 1 and 100 locks, and few operations"},
-                  {.name = "--machine",
-                   .value = "NAME,...",
-                   .what = "only these machines (default: all)",
-                   .completes = list_of_words,
-                   .known = sim::names_of_machines()},
-                  {.name = "--procs",
-                   .value = "N,...",
-                   .what = "so many ranks, where the machine has them (default: 16,64,256,1024)"},
-                  {.name = "--jobs",
-                   .value = "N",
-                   .what = "so many runs at a time (default: one for each processor)"},
-                  {.name = "--json",
-                   .value = "FILE|-",
-                   .what = "write all cells as JSON; - prints that alone, instead of the tables",
-                   .completes = files}},
+      .options =
+          {{.name = "--quick", .what = "16 and 256 ranks, 1 and 100 locks, and few operations"},
+           {.name = "--machine",
+            .value = "NAME,...",
+            .what = "only these machines (default: all)",
+            .completes = list_of_words,
+            .known = sim::names_of_machines()},
+           {.name = "--procs",
+            .value = "N,...",
+            .what = "so many ranks, where the machine has them (default: 16,64,256,1024)"},
+           {.name = "--locks", .value = "N,...", .what = "so many locks (default: 1,100,1000)"},
+           {.name = "--jobs",
+            .value = "N",
+            .what = "so many runs at a time (default: one for each processor)"},
+           {.name = "--json",
+            .value = "FILE|-",
+            .what = "write all cells as JSON; - prints that alone, instead of the tables",
+            .completes = files}},
       .examples = {{"lockflight grid --quick", "a part of it, in a few minutes"},
                    {"lockflight grid --machine piz-daint --procs 64",
                     "one machine with one number of ranks"},

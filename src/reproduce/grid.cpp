@@ -88,7 +88,7 @@ std::vector<contest> contests_of_grid(const grid_choice& which) {
     for (const int procs : which.procs.empty() ? all.procs : which.procs) {
       if (static_cast<std::uint64_t>(procs) > profile.ranks()) continue;
       const bool one_node = procs <= static_cast<int>(profile.cores);
-      for (const int locks : all.locks)
+      for (const int locks : which.locks.empty() ? all.locks : which.locks)
         for (const double locality : locks == 1 || one_node ? std::vector{1.0} : all.localities)
           for (const double writers : all.writers)
             add_contests(contests, {machine, procs, writers, locks, locality});
@@ -98,10 +98,10 @@ std::vector<contest> contests_of_grid(const grid_choice& which) {
 }
 
 run run_in(const grid_cell& in, const std::string& lock, bool quick) {
-  // Some forty operations write where one in five hundred does; each lock is taken a hundred times,
-  // so that what its first takers found counts for little.
-  const int least_ops = quick ? 2'000 : std::max(20'000, 100 * in.locks);
-  const int least_each = quick ? 4 : 20;
+  // Some forty operations write where one in five hundred does; each lock is taken fifty times, so
+  // that what its first takers found counts for less.
+  const int least_ops = quick ? 10'000 : std::max(20'000, 50 * in.locks);
+  constexpr int least_each = 20;
   run made{{"machine", in.machine},
            {"lock", lock},
            {"procs", in.procs},

@@ -41,6 +41,7 @@ struct grid_choice {
   bool quick = false;  ///< fewer numbers of ranks and locks, and few operations
   std::vector<std::string> machines{};
   std::vector<int> procs{};
+  std::vector<int> locks{};
 };
 
 /// How many ranks the cells have, those that a machine has not left out.

@@ -138,6 +138,7 @@ OTHERS = [
     (["grid", "--machine", "piz-dain"], ["--machine", "'piz-dain'", "nearest: piz-daint"]),
     (["grid", "--procs", "0"], ["--procs", "'0'", "1 to"]),
     (["grid", "--machine", "scc", "--procs", "49"], ["--procs", "'49'", "has"]),
+    (["grid", "--locks", "0"], ["--locks", "'0'", "1 to"]),
     (["grid", "--jobs", "x"], ["--jobs", "'x'", "1 to"]),
     (["grid", "--json", "/nonexistent/g.json"], ["--json", "'/nonexistent/g.json'"]),
     (["completion"], ["SHELL", "''", "bash, zsh, fish"]),

@@ -59,6 +59,8 @@ TEST(Grid, ChoicesLeaveTheOthersOut) {
                        {"scc", 48}, {"piz-daint", 48}, {"piz-daint", 64}}));
   EXPECT_LT(contests_of_grid({.quick = true}).size(), contests_of_grid({}).size() / 5);
   EXPECT_TRUE(contests_of_grid({.procs = {1'000'000'000}}).empty());
+  for (const contest& c : contests_of_grid({.locks = {1, 7}}))
+    EXPECT_TRUE(c.in.locks == 1 || c.in.locks == 7) << c.in.locks;
 }
 
 // What the benchmark would refuse must not be found after an hour.

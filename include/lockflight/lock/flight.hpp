@@ -34,7 +34,7 @@ namespace lockflight::lock {
 struct flight_parameters {
   std::int64_t barge = 64;
   std::int64_t local_budget = 64;
-  std::int64_t remote_budget = 32;
+  std::int64_t remote_budget = 64;
 
   [[nodiscard]] static constexpr auto all() {
     return std::array{

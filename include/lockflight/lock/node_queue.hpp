@@ -152,7 +152,7 @@ class node_queue {
   // The queue's head. It looks now and then instead of awaiting: a look takes the word's line away
   // from those who pass by, and they are bounded by their number.
   [[nodiscard]] rma::word compete() {
-    for (rma::backoff b(50, 1'000);; port_.pause(b.next())) {
+    for (rma::backoff b(100, 1'000);; port_.pause(b.next())) {
       const rma::word found = port_.load(word_);
       if (!node_word::from(found).held && port_.cpu_compare_swap(word_, found, held) == found)
         return found;
