@@ -105,8 +105,8 @@ int lockflight_barrier(lockflight_participant* me);
 
 /* Which lock. Zeroes, and NULL for the whole, are the defaults. */
 struct lockflight_lock_options {
-  const char* name;       /* as `lockflight locks` lists them; NULL: "rma-mcs" for a mutex, "rma-rw"
-                             for a shared mutex. A mutex may be any lock */
+  const char* name;       /* as `lockflight locks` lists them; NULL: "flight" for a mutex,
+                             "flight-rw" for a shared mutex. A mutex may be any lock */
   const char* parameters; /* of that lock, such as "T_R=100,T_L2=8"; NULL: its defaults */
   int home;               /* the rank whose memory holds the lock's own word */
 };

@@ -55,7 +55,7 @@ Handle& create(lockflight_participant& me, std::deque<Handle>& all,
                const lockflight_lock_options* options, bool shares) {
   const lockflight_lock_options what = options != nullptr ? *options : lockflight_lock_options{};
   const lock_request request{
-      .name = what.name != nullptr ? what.name : (shares ? "rma-rw" : "rma-mcs"),
+      .name = what.name != nullptr ? what.name : (shares ? "flight-rw" : "flight"),
       .set = parse_settings(what.parameters != nullptr ? what.parameters : ""),
       .home = what.home,
       .shares = shares};

@@ -230,7 +230,7 @@ TEST(std_names, mutex_guards_among_ranks) {
   EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {
     rma::barrier all(me);
     mutex one(me);
-    mutex two(me, lock::rma_mcs_parameters{.t_l = {0, 1, 1, 1}}, /*home=*/3);
+    mutex two(me, lock::flight_parameters{.local_budget = 1}, /*home=*/3);
     const auto sum = me.cells().template take<rma::plain_cell>(1);
     for (int i = 0; i < 50; ++i) {
       const std::scoped_lock both(one, two);
@@ -244,7 +244,7 @@ TEST(std_names, mutex_guards_among_ranks) {
 TEST(std_names, shared_mutex_guards_among_ranks) {
   EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {
     rma::barrier all(me);
-    shared_mutex data(me, lock::rma_rw_parameters{.t_r = 2});
+    shared_mutex data(me, lock::flight_rw_parameters{.t_w = 2});
     const auto sum = me.cells().template take<rma::plain_cell>(1);
     for (int i = 0; i < 50; ++i) {
       if (i % 2 == 0) {

@@ -42,6 +42,15 @@ template <class Port>
     return Port::capabilities.ordered_posts;
 }
 
+/// A moment on the clock of the port that made it, after which its participant waits no longer
+/// (C38).
+struct deadline {
+  std::uint64_t at = 0;
+};
+
+/// In place of a deadline, for who waits until it has what it waits for.
+struct forever {};
+
 /// Stands in a concept for "any predicate on a word".
 struct any_predicate {
   constexpr bool operator()(word) const { return true; }
@@ -52,41 +61,49 @@ struct any_predicate {
 /// ones reach only cells of the own node. Costs are in network operations: a posted operation is
 /// one, whatever its target; an immediate one is none.
 template <class P>
-concept port = requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value,
-                        word& result, rank_t rank, backoff back_off, std::uint64_t nanoseconds) {
-  { P::capabilities } -> std::convertible_to<capability_set>;
-  { cp.rank() } -> std::same_as<rank_t>;
-  { cp.machine() } -> std::same_as<const topology&>;
+concept port =
+    requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value, word& result,
+             rank_t rank, backoff back_off, std::uint64_t nanoseconds, deadline until) {
+      { P::capabilities } -> std::convertible_to<capability_set>;
+      { cp.rank() } -> std::same_as<rank_t>;
+      { cp.machine() } -> std::same_as<const topology&>;
 
-  // Posted: complete at flush (C5 to C9).
-  p.put(cc, value), p.put(nc, value), p.put(pc, value);
-  p.get(cc, result), p.get(nc, result), p.get(pc, result);
-  p.add(nc, value);
-  p.fetch_add(nc, value, result);
-  p.swap(nc, value, result);
-  p.compare_swap(nc, value, value, result);  // (cell, expected, desired, before)
-  p.flush(rank);
-  p.flush();
+      // Posted: complete at flush (C5 to C9).
+      p.put(cc, value), p.put(nc, value), p.put(pc, value);
+      p.get(cc, result), p.get(nc, result), p.get(pc, result);
+      p.add(nc, value);
+      p.fetch_add(nc, value, result);
+      p.swap(nc, value, result);
+      p.compare_swap(nc, value, value, result);  // (cell, expected, desired, before)
+      p.flush(rank);
+      p.flush();
 
-  // Immediate: cells of the own node (C10 to C15). There is no store on a nic cell: a NIC's
-  // read-modify-write could swallow it.
-  { p.load(cc) } -> std::same_as<word>;
-  { p.load(nc) } -> std::same_as<word>;
-  { p.load(pc) } -> std::same_as<word>;
-  p.store(cc, value), p.store(pc, value);
-  { p.cpu_fetch_add(cc, value) } -> std::same_as<word>;
-  { p.cpu_swap(cc, value) } -> std::same_as<word>;
-  { p.cpu_compare_swap(cc, value, value) } -> std::same_as<word>;  // (cell, expected, desired)
-  p.fence();
+      // Immediate: cells of the own node (C10 to C15). There is no store on a nic cell: a NIC's
+      // read-modify-write could swallow it.
+      { p.load(cc) } -> std::same_as<word>;
+      { p.load(nc) } -> std::same_as<word>;
+      { p.load(pc) } -> std::same_as<word>;
+      p.store(cc, value), p.store(pc, value);
+      { p.cpu_fetch_add(cc, value) } -> std::same_as<word>;
+      { p.cpu_swap(cc, value) } -> std::same_as<word>;
+      { p.cpu_compare_swap(cc, value, value) } -> std::same_as<word>;  // (cell, expected, desired)
+      p.fence();
 
-  // Waiting (C16 to C19).
-  { p.await(cc, any_predicate{}) } -> std::same_as<word>;
-  { p.await(nc, any_predicate{}) } -> std::same_as<word>;
-  { p.await(pc, any_predicate{}) } -> std::same_as<word>;
-  { p.poll(nc, any_predicate{}, back_off) } -> std::same_as<word>;
-  { p.poll(pc, any_predicate{}, back_off) } -> std::same_as<word>;
-  p.pause(nanoseconds);
-};
+      // Waiting (C16 to C19).
+      { p.await(cc, any_predicate{}) } -> std::same_as<word>;
+      { p.await(nc, any_predicate{}) } -> std::same_as<word>;
+      { p.await(pc, any_predicate{}) } -> std::same_as<word>;
+      { p.poll(nc, any_predicate{}, back_off) } -> std::same_as<word>;
+      { p.poll(pc, any_predicate{}, back_off) } -> std::same_as<word>;
+      p.pause(nanoseconds);
+
+      // Waiting no longer than one is willing to (C38).
+      { p.deadline_in(nanoseconds) } -> std::same_as<deadline>;
+      { p.is_over(until) } -> std::same_as<bool>;
+      { p.await_until(cc, any_predicate{}, until) } -> std::same_as<word>;
+      { p.await_until(nc, any_predicate{}, until) } -> std::same_as<word>;
+      { p.await_until(pc, any_predicate{}, until) } -> std::same_as<word>;
+    };
 
 /// Serves messages that arrive while their receiver waits for something else (C37).
 class message_handler {
@@ -174,6 +191,32 @@ word poll_by_get(Port& p, Cell from, Predicate done, backoff back_off) {
     if (done(now)) return now;
     p.pause(back_off.next());
   }
+}
+
+/// `await_until` for fabrics that have no better way: look, stay away, again.
+template <class Port, class Cell, class Predicate>
+word await_by_looking(Port& p, Cell on, Predicate done, deadline until) {
+  for (backoff b(50, 2'000);; p.pause(b.next())) {
+    const word now = p.load(on);
+    if (done(now) || p.is_over(until)) return now;
+  }
+}
+
+// For what is written once for those who wait for ever and those who do not.
+
+[[nodiscard]] constexpr bool is_over(auto&, forever) { return false; }
+[[nodiscard]] bool is_over(auto& port, deadline until) { return port.is_over(until); }
+
+/// Whether it came; `seen` is what the cell held then, or when time was over.
+template <port Port, class Cell, class Predicate>
+bool await(Port& p, Cell on, Predicate done, forever, word& seen) {
+  seen = p.await(on, done);
+  return true;
+}
+template <port Port, class Cell, class Predicate>
+bool await(Port& p, Cell on, Predicate done, deadline until, word& seen) {
+  seen = p.await_until(on, done, until);
+  return done(seen);
 }
 
 }  // namespace lockflight::rma
