@@ -92,6 +92,7 @@ struct exit_status {
 [[nodiscard]] command tune_command();
 [[nodiscard]] command check_command();
 [[nodiscard]] command reproduce_command();
+[[nodiscard]] command grid_command();
 [[nodiscard]] command report_command();
 [[nodiscard]] command doctor_command();
 [[nodiscard]] command completion_command();

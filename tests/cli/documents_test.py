@@ -21,6 +21,7 @@ OPTIONS = {
               "--starvation", "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],
     "reproduce": ["PAPER", "--quick", "--list", "--jobs", "--json", "--html"],
+    "grid": ["--quick", "--machine", "--procs", "--locks", "--jobs", "--json"],
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--json"],
     "report": ["-o", "--output", "FILE.json"],
