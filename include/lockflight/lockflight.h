@@ -17,6 +17,7 @@
 #define LOCKFLIGHT_LOCKFLIGHT_H
 
 #include <stdint.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -105,8 +106,8 @@ int lockflight_barrier(lockflight_participant* me);
 
 /* Which lock. Zeroes, and NULL for the whole, are the defaults. */
 struct lockflight_lock_options {
-  const char* name;       /* as `lockflight locks` lists them; NULL: "rma-mcs" for a mutex, "rma-rw"
-                             for a shared mutex. A mutex may be any lock */
+  const char* name;       /* as `lockflight locks` lists them; NULL: "flight" for a mutex,
+                             "flight-rw" for a shared mutex. A mutex may be any lock */
   const char* parameters; /* of that lock, such as "T_R=100,T_L2=8"; NULL: its defaults */
   int home;               /* the rank whose memory holds the lock's own word */
 };
@@ -143,6 +144,15 @@ int lockflight_shared_mutex_lock(lockflight_shared_mutex* mutex);
 int lockflight_mutex_try_lock(lockflight_mutex* mutex);
 int lockflight_shared_mutex_try_lock(lockflight_shared_mutex* mutex);
 
+/* Waits no longer than so many nanoseconds, or until a moment of TIME_UTC, as mtx_timedlock does:
+ * LOCKFLIGHT_BUSY if the lock is not this participant's by then, which leaves the queue. Of "flight"
+ * and "flight-rw", the default locks: LOCKFLIGHT_WRONG_KIND for others. */
+int lockflight_mutex_try_lock_for(lockflight_mutex* mutex, uint64_t nanoseconds);
+int lockflight_mutex_try_lock_until(lockflight_mutex* mutex, const struct timespec* moment);
+int lockflight_shared_mutex_try_lock_for(lockflight_shared_mutex* mutex, uint64_t nanoseconds);
+int lockflight_shared_mutex_try_lock_until(lockflight_shared_mutex* mutex,
+                                           const struct timespec* moment);
+
 /* Releases. The next holder sees what this participant wrote and flushed (lockflight_flush) before;
  * what is posted and not flushed is not waited for. LOCKFLIGHT_NOT_HELD. */
 int lockflight_mutex_unlock(lockflight_mutex* mutex);
@@ -151,6 +161,10 @@ int lockflight_shared_mutex_unlock(lockflight_shared_mutex* mutex);
 /* The same for readers. */
 int lockflight_shared_mutex_lock_shared(lockflight_shared_mutex* mutex);
 int lockflight_shared_mutex_try_lock_shared(lockflight_shared_mutex* mutex);
+int lockflight_shared_mutex_try_lock_shared_for(lockflight_shared_mutex* mutex,
+                                                uint64_t nanoseconds);
+int lockflight_shared_mutex_try_lock_shared_until(lockflight_shared_mutex* mutex,
+                                                  const struct timespec* moment);
 int lockflight_shared_mutex_unlock_shared(lockflight_shared_mutex* mutex);
 
 /* ---- words: memory that participants reach, for what locks guard ---- */

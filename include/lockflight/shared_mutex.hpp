@@ -2,17 +2,17 @@
 #pragma once
 
 #include "lockflight/lock/create.hpp"
-#include "lockflight/lock/rma_rw.hpp"
+#include "lockflight/lock/flight_rw.hpp"
 
 namespace lockflight {
 
-/// A reader-writer lock whose readers do not disturb each other: rma-rw. Works with
-/// std::shared_lock beside the guards of a mutex. Not recursive; a handle belongs to one
-/// participant.
+/// A reader-writer lock whose readers never leave their node, while readers and writers take turns:
+/// flight-rw. Works with std::shared_lock beside the guards of a mutex. Not recursive; a handle
+/// belongs to one participant.
 template <rma::port Port>
-class shared_mutex : public lock::created<lock::rma_rw<Port>, Port> {
+class shared_mutex : public lock::created<lock::flight_rw<Port>, Port> {
  public:
-  using lock::created<lock::rma_rw<Port>, Port>::created;
+  using lock::created<lock::flight_rw<Port>, Port>::created;
 };
 
 template <rma::port Port, class... More>

@@ -74,6 +74,12 @@ class any_port {
   virtual rma::word poll(rma::plain_cell from, word_test done, rma::backoff back_off) = 0;
   virtual void pause(std::uint64_t nanoseconds) = 0;
 
+  [[nodiscard]] virtual rma::deadline deadline_in(std::uint64_t nanoseconds) = 0;
+  [[nodiscard]] virtual bool is_over(rma::deadline until) = 0;
+  virtual rma::word await_until(rma::cpu_cell on, word_test done, rma::deadline until) = 0;
+  virtual rma::word await_until(rma::nic_cell on, word_test done, rma::deadline until) = 0;
+  virtual rma::word await_until(rma::plain_cell on, word_test done, rma::deadline until) = 0;
+
   virtual void send(rma::rank_t to, std::array<rma::word, 3> body) = 0;
   [[nodiscard]] virtual rma::message receive() = 0;
   [[nodiscard]] virtual bool try_receive(rma::message& got) = 0;
@@ -186,6 +192,20 @@ class any_port_on final
     return port_.poll(from, done, back_off);
   }
   void pause(std::uint64_t nanoseconds) override { port_.pause(nanoseconds); }
+
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t nanoseconds) override {
+    return port_.deadline_in(nanoseconds);
+  }
+  [[nodiscard]] bool is_over(rma::deadline until) override { return port_.is_over(until); }
+  word await_until(rma::cpu_cell on, word_test done, rma::deadline until) override {
+    return port_.await_until(on, done, until);
+  }
+  word await_until(rma::nic_cell on, word_test done, rma::deadline until) override {
+    return port_.await_until(on, done, until);
+  }
+  word await_until(rma::plain_cell on, word_test done, rma::deadline until) override {
+    return port_.await_until(on, done, until);
+  }
 
   void send(rma::rank_t to, std::array<word, 3> body) override { port_.send(to, body); }
   [[nodiscard]] rma::message receive() override { return port_.receive(); }

@@ -1,5 +1,9 @@
 // The functions of lockflight.h that are the same on every fabric.
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <ctime>
+#include <string>
 #include <utility>
 
 #include "capi/participant.hpp"
@@ -55,7 +59,7 @@ Handle& create(lockflight_participant& me, std::deque<Handle>& all,
                const lockflight_lock_options* options, bool shares) {
   const lockflight_lock_options what = options != nullptr ? *options : lockflight_lock_options{};
   const lock_request request{
-      .name = what.name != nullptr ? what.name : (shares ? "rma-rw" : "rma-mcs"),
+      .name = what.name != nullptr ? what.name : (shares ? "flight-rw" : "flight"),
       .set = parse_settings(what.parameters != nullptr ? what.parameters : ""),
       .home = what.home,
       .shares = shares};
@@ -81,11 +85,13 @@ struct way {
   void (any_lock::*lock)();
   bool (any_lock::*try_lock)();
   void (any_lock::*unlock)();
+  bool (any_lock::*try_lock_for)(std::uint64_t);
 };
 constexpr way exclusively{hold::exclusive, live, &any_lock::lock, &any_lock::try_lock,
-                          &any_lock::unlock};
+                          &any_lock::unlock, &any_lock::try_lock_for};
 constexpr way with_readers{hold::shared, live_shared, &any_lock::lock_shared,
-                           &any_lock::try_lock_shared, &any_lock::unlock_shared};
+                           &any_lock::try_lock_shared, &any_lock::unlock_shared,
+                           &any_lock::try_lock_shared_for};
 
 int lock(handle* given, const way& w) {
   return guarded([&] {
@@ -105,6 +111,40 @@ int try_lock(handle* given, const way& w) {
     it.held = w.how;
     return LOCKFLIGHT_OK;
   });
+}
+
+int try_lock_for(handle* given, const way& w, std::uint64_t nanoseconds) {
+  return guarded([&] {
+    handle& it = w.of(given);
+    require_free(it, "try_lock_for");
+    if (!((*it.lock).*w.try_lock_for)(nanoseconds)) return LOCKFLIGHT_BUSY;
+    it.held = w.how;
+    return LOCKFLIGHT_OK;
+  });
+}
+
+/// From now until then; none if it has been.
+std::uint64_t nanoseconds_until(const timespec& moment) {
+  constexpr std::int64_t second = 1'000'000'000;
+  timespec now{};
+  timespec_get(&now, TIME_UTC);
+  if (moment.tv_nsec < 0 || moment.tv_nsec >= second)
+    throw std::invalid_argument("moment: tv_nsec " + std::to_string(moment.tv_nsec) +
+                                " (accepted: 0 to 999999999)");
+  const std::int64_t seconds = moment.tv_sec - now.tv_sec;
+  if (seconds < 0) return 0;
+  if (seconds > INT64_MAX / second - 2) return INT64_MAX;
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, seconds * second + moment.tv_nsec - now.tv_nsec));
+}
+
+int try_lock_until(handle* given, const way& w, const timespec* moment) {
+  std::uint64_t patience = 0;
+  const int code = guarded([&] {
+    patience = nanoseconds_until(need(moment, "moment", "of TIME_UTC"));
+    return LOCKFLIGHT_OK;
+  });
+  return code == LOCKFLIGHT_OK ? try_lock_for(given, w, patience) : code;
 }
 
 int unlock(handle* given, const way& w) {
@@ -190,6 +230,12 @@ int lockflight_mutex_lock(lockflight_mutex* mutex) { return capi::lock(mutex, ca
 int lockflight_mutex_try_lock(lockflight_mutex* mutex) {
   return capi::try_lock(mutex, capi::exclusively);
 }
+int lockflight_mutex_try_lock_for(lockflight_mutex* mutex, uint64_t nanoseconds) {
+  return capi::try_lock_for(mutex, capi::exclusively, nanoseconds);
+}
+int lockflight_mutex_try_lock_until(lockflight_mutex* mutex, const struct timespec* moment) {
+  return capi::try_lock_until(mutex, capi::exclusively, moment);
+}
 int lockflight_mutex_unlock(lockflight_mutex* mutex) {
   return capi::unlock(mutex, capi::exclusively);
 }
@@ -200,6 +246,12 @@ int lockflight_shared_mutex_lock(lockflight_shared_mutex* mutex) {
 int lockflight_shared_mutex_try_lock(lockflight_shared_mutex* mutex) {
   return capi::try_lock(mutex, capi::exclusively);
 }
+int lockflight_shared_mutex_try_lock_for(lockflight_shared_mutex* mutex, uint64_t nanoseconds) {
+  return capi::try_lock_for(mutex, capi::exclusively, nanoseconds);
+}
+int lockflight_shared_mutex_try_lock_until(lockflight_shared_mutex* mutex, const struct timespec* moment) {
+  return capi::try_lock_until(mutex, capi::exclusively, moment);
+}
 int lockflight_shared_mutex_unlock(lockflight_shared_mutex* mutex) {
   return capi::unlock(mutex, capi::exclusively);
 }
@@ -209,6 +261,14 @@ int lockflight_shared_mutex_lock_shared(lockflight_shared_mutex* mutex) {
 }
 int lockflight_shared_mutex_try_lock_shared(lockflight_shared_mutex* mutex) {
   return capi::try_lock(mutex, capi::with_readers);
+}
+int lockflight_shared_mutex_try_lock_shared_for(lockflight_shared_mutex* mutex,
+                                                uint64_t nanoseconds) {
+  return capi::try_lock_for(mutex, capi::with_readers, nanoseconds);
+}
+int lockflight_shared_mutex_try_lock_shared_until(lockflight_shared_mutex* mutex,
+                                                  const struct timespec* moment) {
+  return capi::try_lock_until(mutex, capi::with_readers, moment);
 }
 int lockflight_shared_mutex_unlock_shared(lockflight_shared_mutex* mutex) {
   return capi::unlock(mutex, capi::with_readers);

@@ -24,6 +24,9 @@ class any_lock {
   virtual void lock() = 0;
   [[nodiscard]] virtual bool try_lock() = 0;
   virtual void unlock() = 0;
+  /// Throws refusal if the lock's waiters cannot leave.
+  [[nodiscard]] virtual bool try_lock_for(std::uint64_t nanoseconds) = 0;
+  [[nodiscard]] virtual bool try_lock_shared_for(std::uint64_t nanoseconds) = 0;
   // Of reader-writer locks only: whoever calls has looked at the kind.
   virtual void lock_shared() = 0;
   [[nodiscard]] virtual bool try_lock_shared() = 0;
@@ -47,6 +50,15 @@ class lock_on final : public any_lock {
   void lock() override { lock_.lock(); }
   bool try_lock() override { return lock_.try_lock(); }
   void unlock() override { lock_.unlock(); }
+  bool try_lock_for(std::uint64_t nanoseconds) override {
+    if constexpr (lock::can_time<Lock<Port>>) return lock_.try_lock_within(nanoseconds);
+    cannot_time();
+  }
+  bool try_lock_shared_for(std::uint64_t nanoseconds) override {
+    if constexpr (lock::can_time_shared<Lock<Port>>)
+      return lock_.try_lock_shared_within(nanoseconds);
+    cannot_time();
+  }
   void lock_shared() override {
     if constexpr (shares) lock_.lock_shared();
   }
@@ -60,6 +72,12 @@ class lock_on final : public any_lock {
 
  private:
   static constexpr bool shares = lock::can_try_shared<Lock<Port>>;
+
+  [[noreturn]] static void cannot_time() {
+    throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + std::string(Lock<Port>::about.name) +
+                                             "': who waits for it cannot leave (accepted for that: "
+                                             "flight, flight-rw)");
+  }
 
   lock::created<Lock<Port>, Port> lock_;
 };

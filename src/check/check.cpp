@@ -12,7 +12,9 @@ namespace lockflight::check {
 namespace {
 
 [[nodiscard]] int participants(const request& r) {
-  return r.writers + r.readers + r.try_writers + r.try_readers;
+  int all = 0;
+  for (const part_row& row : part_rows) all += r.*row.count;
+  return all;
 }
 
 void require_count(const char* argument, int value, int least, int most) {
@@ -23,16 +25,13 @@ void require_count(const char* argument, int value, int least, int most) {
 
 /// Parts are dealt out in turn, so that every node has some of each.
 [[nodiscard]] std::vector<part> deal(const request& r) {
-  std::array<std::pair<part, int>, 4> left{{{part::writer, r.writers},
-                                            {part::reader, r.readers},
-                                            {part::try_writer, r.try_writers},
-                                            {part::try_reader, r.try_readers}}};
+  request left = r;
   std::vector<part> parts;
   while (static_cast<int>(parts.size()) < participants(r))
-    for (auto& [what, count] : left)
-      if (count > 0) {
-        parts.push_back(what);
-        --count;
+    for (const part_row& row : part_rows)
+      if (left.*row.count > 0) {
+        parts.push_back(row.what);
+        --(left.*row.count);
       }
   return parts;
 }
@@ -48,7 +47,8 @@ void require_count(const char* argument, int value, int least, int most) {
     case watched::all:
       return of == part::writer || of == part::reader;
     case watched::tries:
-      return of == part::try_writer || of == part::try_reader;
+      return of == part::try_writer || of == part::try_reader || of == part::timed_writer ||
+             of == part::timed_reader;
     case watched::leaving:
       return true;
   }
@@ -77,10 +77,7 @@ void validate_starvation(const subject& lock, const request& r) {
 }
 
 void validate(const subject& lock, const request& r) {
-  require_count("--writers", r.writers, 0, most_fibers);
-  require_count("--readers", r.readers, 0, most_fibers);
-  require_count("--try-writers", r.try_writers, 0, most_fibers);
-  require_count("--try-readers", r.try_readers, 0, most_fibers);
+  for (const part_row& row : part_rows) require_count(row.option, r.*row.count, 0, most_fibers);
   require_count("--rounds", r.rounds, 1, 1000);
   require_count("--retries", r.how.retries, 1, 100);
   if (participants(r) < 1 || participants(r) > most_fibers)
@@ -89,12 +86,10 @@ void validate(const subject& lock, const request& r) {
   if (r.readers + r.try_readers > 0 && !lock.shared)
     throw bad_request("--readers " + std::to_string(r.readers + r.try_readers) + ": " +
                       std::string(lock.about.name) + " is a mutex (accepted: 0)");
-  if (r.try_writers > 0 && !lock.tries)
-    throw bad_request("--try-writers " + std::to_string(r.try_writers) + ": " +
-                      std::string(lock.about.name) + " has no try_lock (accepted: 0)");
-  if (r.try_readers > 0 && !lock.tries_shared)
-    throw bad_request("--try-readers " + std::to_string(r.try_readers) + ": " +
-                      std::string(lock.about.name) + " has no try_lock_shared (accepted: 0)");
+  for (const part_row& row : part_rows)
+    if (const char* const lacks = lock.lacks(row.what); r.*row.count > 0 && lacks != nullptr)
+      throw bad_request(std::string(row.option) + " " + std::to_string(r.*row.count) + ": " +
+                        std::string(lock.about.name) + " has no " + lacks + " (accepted: 0)");
   if (r.starvation != watched::nobody) validate_starvation(lock, r);
 }
 

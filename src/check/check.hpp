@@ -27,6 +27,10 @@ struct request {
   int readers = 0;
   int try_writers = 0;
   int try_readers = 0;
+  int timed_writers = 0;
+  int timed_readers = 0;
+  int upgraders = 0;
+  int upgrading_readers = 0;
   /// Not nobody: each comes as often as it likes, and `rounds` does not matter.
   watched starvation = watched::nobody;
   int rounds = 1;
@@ -38,6 +42,36 @@ struct request {
   limits until;
   bool random = false;  ///< random schedules instead of all
   random_limits random_until;
+};
+
+/// How a request counts those of a part, and what they are called.
+struct part_row {
+  part what;
+  int request::* count;
+  const char* option;  ///< of the command line
+  const char* key;     ///< of replays and mutants
+  const char* one;
+  const char* many;
+  const char* does;
+};
+inline constexpr std::array part_rows{
+    part_row{part::writer, &request::writers, "--writers", "writers", "writer", "writers",
+             "writer"},
+    part_row{part::reader, &request::readers, "--readers", "readers", "reader", "readers",
+             "reader"},
+    part_row{part::try_writer, &request::try_writers, "--try-writers", "try_writers",
+             "trying writer", "trying writers", "tries to write"},
+    part_row{part::try_reader, &request::try_readers, "--try-readers", "try_readers",
+             "trying reader", "trying readers", "tries to read"},
+    part_row{part::timed_writer, &request::timed_writers, "--timed-writers", "timed_writers",
+             "timed writer", "timed writers", "writes if it gets it in time"},
+    part_row{part::timed_reader, &request::timed_readers, "--timed-readers", "timed_readers",
+             "timed reader", "timed readers", "reads if it gets it in time"},
+    part_row{part::upgrader, &request::upgraders, "--upgraders", "upgraders", "upgrader",
+             "upgraders", "upgrades and downgrades"},
+    part_row{part::upgrading_reader, &request::upgrading_readers, "--upgrading-readers",
+             "upgrading_readers", "upgrading reader", "upgrading readers",
+             "reads and tries to upgrade"},
 };
 
 /// A step of a counterexample, for tables and JSON.

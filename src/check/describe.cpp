@@ -45,7 +45,10 @@ namespace {
     case action::fence:
       return "fence";
     case action::await:
+    case action::await_until:
       return "await";
+    case action::is_over:
+      return "look at the clock";
     case action::poll:
       return "poll";
     case action::pause:
@@ -128,6 +131,8 @@ cell_id engine::written_by(step s) const {
       return f.post[s.index].kind == posted_kind::message ? no_cell : f.post[s.index].cell;
     case step::kind::run:
       return f.cell;
+    case step::kind::expire:
+      break;
   }
   return no_cell;
 }
@@ -165,6 +170,11 @@ std::string engine::describe(step s) const {
     return text + (p.half ? ", writes" : ", was " + value_name(now));
   }
   std::string text = name_of(f.next);
+  if (f.next == action::is_over)
+    return s.what == step::kind::expire ? "time is over" : "time is not over";
+  if (s.what == step::kind::expire)
+    return text + " " + cell_name(f.cell) + " = " + value_name(visible(f, f.cell)) +
+           ", time is over";
   const std::vector<word>& inbox = queues_[world_.memory[inbox_of(s.fiber)]];
   const bool receives = f.next == action::receive || f.next == action::try_receive;
   if (!inbox.empty() && (receives || !goes_on(s.fiber)))
@@ -177,6 +187,7 @@ std::string engine::describe(step s) const {
   switch (f.next) {
     case action::load:
     case action::await:
+    case action::await_until:
     case action::poll:
       return text + " = " + value_name(visible(f, f.cell));
     case action::store:

@@ -8,7 +8,7 @@ namespace lockflight::check {
 namespace {
 
 [[nodiscard]] bool is_wait(action a) {
-  return a == action::await || a == action::poll || a == action::pause || a == action::receive;
+  return a == action::await || a == action::await_until || a == action::poll || a == action::pause || a == action::receive;
 }
 
 [[nodiscard]] std::uint64_t cell_key(cell_id cell, word value, std::uint8_t rmw_class) {
@@ -154,21 +154,25 @@ void engine::deliver(fiber_state& s) {
   s.posts = static_cast<std::uint8_t>(kept);
 }
 
-void engine::run(rank_t f) {
+void engine::run(rank_t f, bool time_is_over) {
   fiber_state& s = state(f);
   const auto i = static_cast<std::size_t>(f);
   const word now = s.cell != no_cell ? world_.memory[s.cell] : 0;
   s.answer = 0;
   s.got = 0;
-  if (!goes_on(f)) {  // a wait, which a message ends for now
+  if (!time_is_over && !goes_on(f)) {  // a wait, which a message ends for now
     take_message(f);
     if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
     s.history = mix(s.history, mix(s.got, static_cast<word>(s.next)));
     return resume(f);
   }
   switch (s.next) {
+    case action::is_over:
+      s.answer = time_is_over ? 1 : 0;
+      break;
     case action::load:
     case action::await:
+    case action::await_until:
       s.answer = visible(s, s.cell);
       break;
     case action::poll:
@@ -242,6 +246,8 @@ void engine::take(step s) {
   switch (s.what) {
     case step::kind::run:
       return run(s.fiber);
+    case step::kind::expire:
+      return run(s.fiber, true);
     case step::kind::drain:
       drain(s.fiber);
       break;
@@ -259,7 +265,7 @@ void engine::take(step s) {
 
 // Whether taking `s` lets its fiber run, so that its stack changes.
 bool engine::resumes(step s) const {
-  if (s.what == step::kind::run) return true;
+  if (s.what == step::kind::run || s.what == step::kind::expire) return true;
   const fiber_state& f = state(s.fiber);
   if (s.what == step::kind::drain) return f.next == action::fence || f.next == action::make_room;
   return waits_for(f, f.post[s.index]);

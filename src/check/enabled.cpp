@@ -68,7 +68,8 @@ word engine::visible(const fiber_state& s, cell_id cell) const {
 
 bool engine::can_run(rank_t f) const {
   const action next = state(f).next;
-  const bool waits = next == action::await || next == action::poll || next == action::rendezvous ||
+  const bool waits = next == action::await || next == action::await_until ||
+                     next == action::poll || next == action::rendezvous ||
                      next == action::idle;
   return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
 }
@@ -81,6 +82,7 @@ bool engine::goes_on(rank_t f) const {
     case action::finished:
       return false;
     case action::await:
+    case action::await_until:
       return s.test(visible(s, s.cell));
     case action::poll:
       return s.stores == 0 && s.test(world_.memory[s.cell]);
@@ -110,6 +112,13 @@ bool engine::goes_on(rank_t f) const {
   }
 }
 
+// Any time is over sooner or later, for all that the others can tell; who has what it waits for has
+// it all the same.
+bool engine::can_expire(rank_t f) const {
+  const action next = state(f).next;
+  return next == action::is_over || (next == action::await_until && !goes_on(f));
+}
+
 void engine::enabled(std::vector<step>& steps) const {
   for (std::uint8_t f = 0; f < fibers_; ++f) {
     const fiber_state& s = state(f);
@@ -117,6 +126,7 @@ void engine::enabled(std::vector<step>& steps) const {
     for (std::uint8_t i = 0; i < s.posts; ++i)
       if (can_take_effect(s, s.post[i])) steps.push_back({step::kind::effect, f, i});
     if (s.stores > 0) steps.push_back({step::kind::drain, f, 0});
+    if (can_expire(f)) steps.push_back({step::kind::expire, f, 0});
   }
 }
 
@@ -130,6 +140,8 @@ bool engine::is_enabled(step s) const {
       return s.index < f.posts && can_take_effect(f, f.post[s.index]);
     case step::kind::drain:
       return f.stores > 0;
+    case step::kind::expire:
+      return can_expire(s.fiber);
   }
   return false;
 }
@@ -178,6 +190,8 @@ std::uint64_t engine::duty(step s) const {
   switch (s.what) {
     case step::kind::run:
       return is_idle(s.fiber) && goes_on(s.fiber) ? 0 : first;
+    case step::kind::expire:
+      return first;
     case step::kind::drain:
       return first << 1;
     case step::kind::effect: {

@@ -47,6 +47,7 @@ struct step {
     run,     ///< a participant goes on
     effect,  ///< its posted operation number `index` takes effect
     drain,   ///< its oldest buffered store becomes visible
+    expire,  ///< its time is over, and it goes on without what it waits for
   };
   kind what = kind::run;
   std::uint8_t fiber = 0;
@@ -218,7 +219,8 @@ class engine {
   [[nodiscard]] word number_of_message(const rma::message& m);
   [[nodiscard]] word number_of_queue(const std::vector<word>& queue);
   void begin(rank_t me);
-  void run(rank_t f);
+  [[nodiscard]] bool can_expire(rank_t f) const;
+  void run(rank_t f, bool time_is_over = false);
   void resume(rank_t f);
   void take_effect(rank_t f, int index);
   void drain(rank_t f);

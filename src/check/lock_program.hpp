@@ -15,7 +15,16 @@
 namespace lockflight::check {
 
 /// What one participant does in each round.
-enum class part : std::uint8_t { writer, reader, try_writer, try_reader };
+enum class part : std::uint8_t {
+  writer,
+  reader,
+  try_writer,
+  try_reader,
+  timed_writer,  ///< waits, but may give up at any moment
+  timed_reader,
+  upgrader,  ///< takes the upgrade lock, becomes a writer, then a reader, then leaves
+  upgrading_reader,  ///< reads, tries to become a writer, and leaves as what it is then
+};
 
 /// What is checked.
 struct scenario {
@@ -104,12 +113,16 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
  private:
   // A frame of its own, so that nothing of a round is left on the stack when it is over.
   [[gnu::noinline]] static void play(engine& e, rank_t rank, Lock& lock, part what) {
-    const bool exclusive = what == part::writer || what == part::try_writer;
+    const bool exclusive =
+        what == part::writer || what == part::try_writer || what == part::timed_writer;
+    if (what == part::upgrader || what == part::upgrading_reader) {
+      if constexpr (lock::can_upgrade<Lock>)
+        what == part::upgrader ? upgrade(e, rank, lock) : try_to_upgrade(e, rank, lock);
+      return;
+    }
     e.begin_acquire(rank);
     if (!acquire(lock, what)) return e.give_up_acquire(rank);
-    e.enter(rank, exclusive);
-    e.act(rank, action::critical);
-    e.leave(rank, exclusive);
+    stay(e, rank, exclusive);
     if constexpr (lock::shared<Lock>) {
       exclusive ? lock.unlock() : lock.unlock_shared();
     } else {
@@ -118,11 +131,50 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
     e.released(rank);
   }
 
+  static void stay(engine& e, rank_t rank, bool exclusive) {
+    e.enter(rank, exclusive);
+    e.act(rank, action::critical);
+    e.leave(rank, exclusive);
+  }
+
+  static void upgrade(engine& e, rank_t rank, Lock& lock) {
+    e.begin_acquire(rank);
+    lock.lock_upgrade();
+    stay(e, rank, false);
+    e.begin_acquire(rank);
+    lock.unlock_upgrade_and_lock();
+    stay(e, rank, true);
+    lock.unlock_and_lock_upgrade();
+    stay(e, rank, false);
+    lock.unlock_upgrade_and_lock_shared();
+    stay(e, rank, false);
+    lock.unlock_shared();
+    e.released(rank);
+  }
+
+  static void try_to_upgrade(engine& e, rank_t rank, Lock& lock) {
+    e.begin_acquire(rank);
+    lock.lock_shared();
+    stay(e, rank, false);
+    if (lock.try_unlock_shared_and_lock()) {
+      stay(e, rank, true);
+      lock.unlock_and_lock_shared();
+    }
+    stay(e, rank, false);
+    lock.unlock_shared();
+    e.released(rank);
+  }
+
   [[nodiscard]] static bool acquire(Lock& lock, part what) {
     if constexpr (lock::can_try<Lock>)
       if (what == part::try_writer) return lock.try_lock();
     if constexpr (lock::can_try_shared<Lock>)
       if (what == part::try_reader) return lock.try_lock_shared();
+    constexpr std::uint64_t some_time = 1;  // the checker says when it is over
+    if constexpr (lock::can_time<Lock>)
+      if (what == part::timed_writer) return lock.try_lock_within(some_time);
+    if constexpr (lock::can_time_shared<Lock>)
+      if (what == part::timed_reader) return lock.try_lock_shared_within(some_time);
     if constexpr (lock::shared<Lock>)
       if (what == part::reader) {
         lock.lock_shared();

@@ -9,9 +9,9 @@
 namespace lockflight::check {
 namespace {
 
-// Each participant counts three times in the order of priorities: it, its operations under way, and
-// its buffered stores, so that any of them can lag behind the others.
-constexpr std::size_t agents_each = 3;
+// Each participant counts four times in the order of priorities: it, its operations under way, its
+// buffered stores and its clock, so that any of them can lag behind the others.
+constexpr std::size_t agents_each = 4;
 constexpr std::size_t most_agents = most_fibers * agents_each;
 
 [[nodiscard]] std::size_t agent_of(step s) {

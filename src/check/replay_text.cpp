@@ -16,6 +16,9 @@ namespace {
       case step::kind::run:
         text += static_cast<char>('a' + s.fiber);
         break;
+      case step::kind::expire:
+        text += static_cast<char>('q' + s.fiber);
+        break;
       case step::kind::drain:
         text += static_cast<char>('0' + s.fiber);
         break;
@@ -40,6 +43,8 @@ namespace {
     const char c = text[i];
     if (c >= 'a' && c < 'a' + most_fibers) {
       schedule.push_back({step::kind::run, static_cast<std::uint8_t>(c - 'a'), 0});
+    } else if (c >= 'q' && c < 'q' + most_fibers) {
+      schedule.push_back({step::kind::expire, static_cast<std::uint8_t>(c - 'q'), 0});
     } else if (c >= '0' && c < '0' + most_fibers) {
       schedule.push_back({step::kind::drain, static_cast<std::uint8_t>(c - '0'), 0});
     } else if (c >= 'A' && c < 'A' + most_fibers && i + 1 < text.size() && text[i + 1] >= 'a' &&
@@ -102,10 +107,12 @@ std::string to_replay_text(const report& of) {
       r.starvation == watched::nobody
           ? ""
           : fmt::format("starvation={};repeats={};", name_of(r.starvation), of.found.repeats);
+  std::string parts;
+  for (const part_row& row : part_rows)
+    if (r.*row.count > 0) parts += fmt::format("{}={};", row.key, r.*row.count);
   return fmt::format(
-      "lock={};writers={};readers={};try_writers={};try_readers={};rounds={};levels={};"
-      "node_level={};retries={};off={};set={};{}steps={}",
-      r.lock, r.writers, r.readers, r.try_writers, r.try_readers,
+      "lock={};{}rounds={};levels={};node_level={};retries={};off={};set={};{}steps={}", r.lock,
+      parts,
       r.rounds_of.empty() ? std::to_string(r.rounds)
                           : fmt::format("{}", fmt::join(r.rounds_of, ",")),
       of.levels, r.node_level, r.how.retries, switches, fmt::join(set, ","), endless,
@@ -130,10 +137,8 @@ replayed from_replay_text(const std::string& text) {
     return found->second;
   };
   r.lock = part("lock");
-  r.writers = small_number_in(part("writers"));
-  r.readers = small_number_in(part("readers"));
-  r.try_writers = small_number_in(part("try_writers"));
-  r.try_readers = small_number_in(part("try_readers"));
+  for (const part_row& row : part_rows)
+    r.*row.count = parts.contains(row.key) ? small_number_in(parts[row.key]) : 0;
   for (const std::string& one : split(part("rounds"), ','))
     r.rounds_of.push_back(small_number_in(one));
   r.rounds = std::max(1, *std::max_element(r.rounds_of.begin(), r.rounds_of.end()));

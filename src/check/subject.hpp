@@ -27,8 +27,8 @@ using settings = std::map<std::string, std::int64_t>;
 struct subject {
   lock::facts about;
   bool shared = false;  ///< has readers
-  bool tries = false;   ///< has try_lock
-  bool tries_shared = false;
+  /// What the lock would need to play that part, and lacks; null if nothing.
+  const char* (*lacks)(part);
   /// Throws bad_request for a parameter that the lock does not have or a value out of range.
   std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
 };
@@ -73,12 +73,32 @@ template <class Lock>
 using program_of = std::conditional_t<lock::defers<Lock>, epoch_program<Lock>, lock_program<Lock>>;
 
 template <class Lock>
+[[nodiscard]] const char* what_lacks(part what) {
+  switch (what) {
+    case part::writer:
+    case part::reader:
+      break;
+    case part::try_writer:
+      return lock::can_try<Lock> ? nullptr : "try_lock";
+    case part::try_reader:
+      return lock::can_try_shared<Lock> ? nullptr : "try_lock_shared";
+    case part::timed_writer:
+      return lock::can_time<Lock> ? nullptr : "try_lock_for";
+    case part::timed_reader:
+      return lock::can_time_shared<Lock> ? nullptr : "try_lock_shared_for";
+    case part::upgrader:
+    case part::upgrading_reader:
+      return lock::can_upgrade<Lock> ? nullptr : "lock_upgrade";
+  }
+  return nullptr;
+}
+
+template <class Lock>
 [[nodiscard]] subject make_subject() {
   return {
       .about = Lock::about,
       .shared = lock::shared<Lock>,
-      .tries = lock::can_try<Lock>,
-      .tries_shared = lock::can_try_shared<Lock>,
+      .lacks = what_lacks<Lock>,
       .make =
           [](const scenario& what, const settings& set, model how) {
             const auto chosen = small_thresholds<typename Lock::parameters>(set);

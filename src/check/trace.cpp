@@ -26,17 +26,9 @@ namespace {
 }
 
 [[nodiscard]] const char* name_of(part p) {
-  switch (p) {
-    case part::writer:
-      return "writer";
-    case part::reader:
-      return "reader";
-    case part::try_writer:
-      return "tries to write";
-    case part::try_reader:
-      return "tries to read";
-  }
-  return "";
+  return std::find_if(part_rows.begin(), part_rows.end(),
+                      [p](const part_row& row) { return row.what == p; })
+      ->does;
 }
 
 [[nodiscard]] const char* name_of(verdict v) {
@@ -119,10 +111,7 @@ std::string describe_parts(const report& of) {
     if (count == 0) return;
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + (count == 1 ? one : many);
   };
-  add(r.writers, "writer", "writers");
-  add(r.readers, "reader", "readers");
-  add(r.try_writers, "trying writer", "trying writers");
-  add(r.try_readers, "trying reader", "trying readers");
+  for (const part_row& row : part_rows) add(r.*row.count, row.one, row.many);
   if (r.starvation != watched::nobody) return text + ", any number of rounds";
   add(r.rounds, "round", "rounds");
   return text;

@@ -59,6 +59,8 @@ enum class action : std::uint8_t {
   cpu_compare_swap,
   fence,
   await,
+  await_until,
+  is_over,  ///< looks at the clock: time may be over or not
   poll,
   pause,
   receive,

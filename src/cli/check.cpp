@@ -80,10 +80,10 @@ check::request request_from(const arguments& given) {
   asked.lock = *given.one("--lock");
   const check::subject& lock = subject_named(asked.lock);
   const int most = check::most_fibers;
-  asked.readers = count(given, "--readers", lock.shared ? 1 : 0, 0, most);
-  asked.writers = count(given, "--writers", lock.shared ? 1 : 2, 0, most);
-  asked.try_writers = count(given, "--try-writers", 0, 0, most);
-  asked.try_readers = count(given, "--try-readers", 0, 0, most);
+  asked.readers = lock.shared ? 1 : 0;
+  asked.writers = lock.shared ? 1 : 2;
+  for (const check::part_row& row : check::part_rows)
+    asked.*row.count = count(given, row.option, asked.*row.count, 0, most);
   asked.rounds = count(given, "--rounds", 1, 1, 1000);
   if (const auto who = given.one("--starvation")) {
     asked.starvation = check::watched_named(*who);
@@ -201,6 +201,18 @@ std::vector<option> who_options() {
       {.name = "--readers", .value = "N", .what = "participants that take it shared"},
       {.name = "--try-writers", .value = "N", .what = "participants that only try, exclusively"},
       {.name = "--try-readers", .value = "N", .what = "participants that only try, shared"},
+      {.name = "--timed-writers",
+       .value = "N",
+       .what = "participants that give up at any moment, or not, exclusively"},
+      {.name = "--timed-readers",
+       .value = "N",
+       .what = "participants that give up at any moment, or not, shared"},
+      {.name = "--upgraders",
+       .value = "N",
+       .what = "participants that take it for upgrade, write, and read before they leave"},
+      {.name = "--upgrading-readers",
+       .value = "N",
+       .what = "participants that take it shared and try to write before they leave"},
       {.name = "--rounds", .value = "K", .what = "how often each comes (default 1)"},
       {.name = "--starvation",
        .value = "WHO",

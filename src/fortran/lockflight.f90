@@ -9,7 +9,7 @@
 module lockflight
   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_f_procpointer, c_funloc, c_funptr, &
     c_int, c_int32_t, c_int64_t, c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
-  use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
+  use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64
   implicit none
   private
 
@@ -75,6 +75,8 @@ module lockflight
   public :: lockflight_create, lockflight_destroy
   public :: lockflight_lock, lockflight_try_lock, lockflight_unlock
   public :: lockflight_lock_shared, lockflight_try_lock_shared, lockflight_unlock_shared
+  public :: lockflight_try_lock_for, lockflight_try_lock_until
+  public :: lockflight_try_lock_shared_for, lockflight_try_lock_shared_until
   public :: lockflight_put, lockflight_get
 
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
@@ -97,6 +99,17 @@ module lockflight
   !> lockflight_try_lock(mutex, got [, stat]): takes the lock if nobody has it.
   interface lockflight_try_lock
     module procedure try_lock_mutex, try_lock_shared_mutex
+  end interface
+
+  !> lockflight_try_lock_for(mutex, seconds, got [, stat]): waits no longer than that.
+  interface lockflight_try_lock_for
+    module procedure try_lock_mutex_for, try_lock_shared_mutex_for
+  end interface
+
+  !> lockflight_try_lock_until(mutex, count, got [, stat]): waits until system_clock, asked for a
+  !> count of int64, says that count. There is lockflight_try_lock_shared_until as well.
+  interface lockflight_try_lock_until
+    module procedure try_lock_mutex_until, try_lock_shared_mutex_until
   end interface
 
   !> lockflight_unlock(mutex [, stat]): the next holder sees what was put and flushed before.
@@ -265,6 +278,21 @@ module lockflight
       integer(c_int) :: code
     end function
   end interface
+
+  abstract interface
+    function c_timed_call(handle, nanoseconds) bind(C) result(code)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: handle
+      integer(c_int64_t), value :: nanoseconds
+      integer(c_int) :: code
+    end function
+  end interface
+
+  procedure(c_timed_call), bind(C, name="lockflight_mutex_try_lock_for") :: c_mutex_try_lock_for
+  procedure(c_timed_call), bind(C, name="lockflight_shared_mutex_try_lock_for") :: &
+    c_shared_mutex_try_lock_for
+  procedure(c_timed_call), bind(C, name="lockflight_shared_mutex_try_lock_shared_for") :: &
+    c_shared_mutex_try_lock_shared_for
 
   procedure(c_call), bind(C, name="lockflight_mutex_destroy") :: c_mutex_destroy
   procedure(c_call), bind(C, name="lockflight_mutex_lock") :: c_mutex_lock
@@ -497,6 +525,71 @@ contains
     integer, intent(out), optional :: stat
     call conclude_try(c_shared_mutex_try_lock(mutex%handle), got, stat)
   end subroutine
+
+  subroutine try_lock_mutex_for(mutex, seconds, got, stat)
+    type(lockflight_mutex), intent(in) :: mutex
+    real(real64), intent(in) :: seconds
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_mutex_try_lock_for(mutex%handle, nanoseconds(seconds)), got, stat)
+  end subroutine
+
+  subroutine try_lock_mutex_until(mutex, count, got, stat)
+    type(lockflight_mutex), intent(in) :: mutex
+    integer(int64), intent(in) :: count
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call try_lock_mutex_for(mutex, seconds_until(count), got, stat)
+  end subroutine
+
+  subroutine try_lock_shared_mutex_for(mutex, seconds, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    real(real64), intent(in) :: seconds
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_shared_mutex_try_lock_for(mutex%handle, nanoseconds(seconds)), got, stat)
+  end subroutine
+
+  subroutine try_lock_shared_mutex_until(mutex, count, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer(int64), intent(in) :: count
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call try_lock_shared_mutex_for(mutex, seconds_until(count), got, stat)
+  end subroutine
+
+  !> lockflight_try_lock_shared_for(mutex, seconds, got [, stat]): the same for readers.
+  subroutine lockflight_try_lock_shared_for(mutex, seconds, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    real(real64), intent(in) :: seconds
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_shared_mutex_try_lock_shared_for(mutex%handle, nanoseconds(seconds)), got, stat)
+  end subroutine
+
+  subroutine lockflight_try_lock_shared_until(mutex, count, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer(int64), intent(in) :: count
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call lockflight_try_lock_shared_for(mutex, seconds_until(count), got, stat)
+  end subroutine
+
+  !> None below zero; as many as there are, if there are fewer.
+  function nanoseconds(seconds) result(count)
+    real(real64), intent(in) :: seconds
+    integer(int64) :: count
+    real(real64), parameter :: most = 9.0e18_real64
+    count = int(min(max(seconds, 0.0_real64) * 1.0e9_real64, most), int64)
+  end function
+
+  function seconds_until(count) result(seconds)
+    integer(int64), intent(in) :: count
+    real(real64) :: seconds
+    integer(int64) :: now, rate
+    call system_clock(now, rate)
+    seconds = real(count - now, real64) / real(rate, real64)
+  end function
 
   subroutine conclude_try(code, got, stat)
     integer(c_int), intent(in) :: code

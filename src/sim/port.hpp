@@ -2,6 +2,7 @@
 // decorator need be compiled.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "lockflight/fabric/counting.hpp"
@@ -126,6 +127,20 @@ class port {
     if (handler_ != nullptr) serve_mail();
   }
 
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t ns) {
+    const std::uint64_t at = now_ns();
+    return {at + std::min(ns, UINT64_MAX - at)};
+  }
+  [[nodiscard]] bool is_over(rma::deadline until) const { return now_ns() >= until.at; }
+  // Whoever waits only so long looks now and then: the queue of events knows nothing of deadlines.
+  template <class Cell, class Predicate>
+  word await_until(Cell on, Predicate done, rma::deadline until) {
+    record(fabric::trace_kind::await, on);
+    const word found = rma::await_by_looking(*this, on, done, until);
+    record(fabric::trace_kind::awaited, on);
+    return found;
+  }
+
   // ---- messages ----
 
   void send(rank_t to, std::array<word, 3> body) {
@@ -145,9 +160,12 @@ class port {
   }
 
  private:
-  void record(fabric::trace_kind kind, word cell, std::uint32_t lock) {
+  [[nodiscard]] std::uint64_t now_ns() const {
     constexpr time_ps ps_a_ns = 1000;
-    if (trace_ != nullptr) trace_->record_at(now() / ps_a_ns, kind, cell, lock);
+    return static_cast<std::uint64_t>(now() / ps_a_ns);
+  }
+  void record(fabric::trace_kind kind, word cell, std::uint32_t lock) {
+    if (trace_ != nullptr) trace_->record_at(now_ns(), kind, cell, lock);
   }
   template <class Cell>
   void record(fabric::trace_kind kind, Cell on) {

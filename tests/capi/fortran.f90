@@ -1,7 +1,7 @@
 !> Module lockflight: every generic name, every way of failing. Prints "all holds", or says what
 !> does not.
 module checks
-  use, intrinsic :: iso_fortran_env, only: error_unit, int64
+  use, intrinsic :: iso_fortran_env, only: error_unit, int64, real64
   use lockflight
   implicit none
 
@@ -61,7 +61,7 @@ contains
     call lockflight_lock(mutex, stat)
     call refused(stat, lockflight_invalid, "destroyed")
 
-    call lockflight_create(me, shared, parameters="T_R=7")
+    call lockflight_create(me, shared, parameters="T_W=7")
     call lockflight_try_lock_shared(shared, got)
     call require(got, "a free lock is busy")
     call lockflight_unlock(shared, stat)
@@ -89,7 +89,7 @@ contains
     type(lockflight_mutex) :: mutex
     type(lockflight_shared_mutex) :: shared
     type(lockflight_words) :: pair
-    integer(int64) :: seen(2), strided(4)
+    integer(int64) :: seen(2), strided(4), moment
     integer :: i
     logical :: got
     call require(lockflight_ranks(me) == 4, "another number of ranks")
@@ -125,6 +125,16 @@ contains
     if (lockflight_rank(me) /= 0) then
       call lockflight_try_lock(mutex, got)
       call require(.not. got, "a held mutex is free")
+      call lockflight_try_lock_for(mutex, 1.0e-4_real64, got)
+      call require(.not. got, "a held mutex is free in time")
+      call lockflight_try_lock_for(mutex, -1.0_real64, got)
+      call require(.not. got, "a held mutex is free at once")
+      call system_clock(moment)
+      call lockflight_try_lock_until(mutex, moment, got)
+      call require(.not. got, "a held mutex was free")
+      call lockflight_try_lock_shared_for(shared, 10.0_real64, got)
+      call require(got, "readers do not share")
+      call lockflight_unlock_shared(shared)
     end if
     call lockflight_barrier(me)
     if (lockflight_rank(me) == 0) call lockflight_unlock(mutex)

@@ -104,11 +104,15 @@ TEST(CapiMisuse, AMutexIsUnlockedByWhoHoldsIt) {
   alone([](lockflight_participant* me) {
     lockflight_mutex* m = nullptr;
     fine(lockflight_mutex_create(me, nullptr, &m), "create");
-    refused(lockflight_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "unlock of rma-mcs");
+    refused(lockflight_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "unlock of flight");
     fine(lockflight_mutex_lock(m), "lock");
-    refused(lockflight_mutex_lock(m), LOCKFLIGHT_HELD, "lock of rma-mcs");
-    refused(lockflight_mutex_try_lock(m), LOCKFLIGHT_HELD, "try_lock of rma-mcs");
-    refused(lockflight_mutex_destroy(m), LOCKFLIGHT_HELD, "destroy of rma-mcs");
+    refused(lockflight_mutex_lock(m), LOCKFLIGHT_HELD, "lock of flight");
+    refused(lockflight_mutex_try_lock(m), LOCKFLIGHT_HELD, "try_lock of flight");
+    refused(lockflight_mutex_try_lock_for(m, 1), LOCKFLIGHT_HELD, "try_lock_for of flight");
+    refused(lockflight_mutex_try_lock_until(m, nullptr), LOCKFLIGHT_INVALID, "moment NULL");
+    const timespec odd{.tv_sec = 0, .tv_nsec = 1'000'000'000};
+    refused(lockflight_mutex_try_lock_until(m, &odd), LOCKFLIGHT_INVALID, "tv_nsec 1000000000");
+    refused(lockflight_mutex_destroy(m), LOCKFLIGHT_HELD, "destroy of flight");
     fine(lockflight_mutex_unlock(m), "unlock");
     refused(lockflight_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "does not hold");
     fine(lockflight_mutex_destroy(m), "destroy");
@@ -123,9 +127,9 @@ TEST(CapiMisuse, ASharedMutexIsUnlockedTheWayItWasLocked) {
     fine(lockflight_shared_mutex_create(me, nullptr, &m), "create");
     fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
     refused(lockflight_shared_mutex_unlock(m), LOCKFLIGHT_NOT_HELD, "with other readers");
-    refused(lockflight_shared_mutex_lock_shared(m), LOCKFLIGHT_HELD, "rma-rw");
-    refused(lockflight_shared_mutex_lock(m), LOCKFLIGHT_HELD, "rma-rw");
-    refused(lockflight_shared_mutex_destroy(m), LOCKFLIGHT_HELD, "rma-rw");
+    refused(lockflight_shared_mutex_lock_shared(m), LOCKFLIGHT_HELD, "flight-rw");
+    refused(lockflight_shared_mutex_lock(m), LOCKFLIGHT_HELD, "flight-rw");
+    refused(lockflight_shared_mutex_destroy(m), LOCKFLIGHT_HELD, "flight-rw");
     fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
     fine(lockflight_shared_mutex_lock(m), "lock");
     refused(lockflight_shared_mutex_unlock_shared(m), LOCKFLIGHT_NOT_HELD, "exclusively");
@@ -148,6 +152,19 @@ TEST(CapiMisuse, AMutexIsNotShared) {
     refused(lockflight_shared_mutex_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
     refused(lockflight_shared_mutex_try_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
     refused(lockflight_shared_mutex_unlock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
+  });
+}
+
+TEST(CapiMisuse, WaitersOfOtherLocksCannotLeave) {
+  alone([](lockflight_participant* me) {
+    lockflight_shared_mutex* m = nullptr;
+    const lockflight_lock_options rw{.name = "rma-rw"};
+    fine(lockflight_shared_mutex_create(me, &rw, &m), "create");
+    refused(lockflight_shared_mutex_try_lock_for(m, 1), LOCKFLIGHT_WRONG_KIND, "lock 'rma-rw'");
+    refused(lockflight_shared_mutex_try_lock_shared_for(m, 1), LOCKFLIGHT_WRONG_KIND,
+            "accepted for that: flight, flight-rw");
+    fine(lockflight_shared_mutex_lock(m), "is free");
+    fine(lockflight_shared_mutex_unlock(m), "unlock");
   });
 }
 
@@ -174,7 +191,7 @@ TEST(CapiMisuse, NamesAndParametersMustExist) {
     refused(create(nullptr, nullptr, -1), LOCKFLIGHT_INVALID, "home -1");
     require(m == nullptr, "a handle came of it");
     fine(create("rma-mcs", ""), "no parameters");
-    fine(create(nullptr, "T_L2=3,T_L3=0"), "two parameters");
+    fine(create(nullptr, "barge=3,local_budget=8"), "two parameters");
   });
 }
 
@@ -203,8 +220,10 @@ TEST(CapiMisuse, WhatIsFullStaysAsItWas) {
 
 TEST(CapiMisuse, ThirtyTwoQueuesAtATime) {
   alone([](lockflight_participant* me) {
+    // rma-mcs keeps its place in the queue while it is held; the default lock does not.
+    const lockflight_lock_options rma_mcs{.name = "rma-mcs"};
     std::array<lockflight_mutex*, 33> all{};
-    for (auto& m : all) fine(lockflight_mutex_create(me, nullptr, &m), "create");
+    for (auto& m : all) fine(lockflight_mutex_create(me, &rma_mcs, &m), "create");
     for (std::size_t i = 0; i < 32; ++i) fine(lockflight_mutex_lock(all[i]), "lock");
     refused(lockflight_mutex_lock(all[32]), LOCKFLIGHT_FULL, "32 locks");
     refused(lockflight_mutex_try_lock(all[32]), LOCKFLIGHT_FULL, "32 locks");

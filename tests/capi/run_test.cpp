@@ -132,6 +132,22 @@ TEST_P(OnThreadsAndProcesses, WhoTriesFindsALockBusy) {
     if (lockflight_rank(me) != 0) {
       require(lockflight_mutex_try_lock(mutex) == LOCKFLIGHT_BUSY, "a held mutex was free");
       require(lockflight_shared_mutex_try_lock(shared) == LOCKFLIGHT_BUSY, "readers were not seen");
+      constexpr std::uint64_t soon = 100'000;
+      require(lockflight_mutex_try_lock_for(mutex, soon) == LOCKFLIGHT_BUSY, "it was free in time");
+      require(lockflight_mutex_try_lock_for(mutex, 0) == LOCKFLIGHT_BUSY, "it was free at once");
+      timespec now{};
+      timespec_get(&now, TIME_UTC);
+      require(lockflight_mutex_try_lock_until(mutex, &now) == LOCKFLIGHT_BUSY, "it was free now");
+      require(lockflight_shared_mutex_try_lock_for(shared, soon) == LOCKFLIGHT_BUSY,
+              "the reader left in time");
+      require(lockflight_shared_mutex_try_lock_until(shared, &now) == LOCKFLIGHT_BUSY,
+              "the reader left");
+      constexpr std::uint64_t ages = ~std::uint64_t{0};
+      now.tv_sec += 1'000;
+      fine(lockflight_shared_mutex_try_lock_shared_for(shared, ages), "try_lock_shared_for");
+      fine(lockflight_shared_mutex_unlock_shared(shared), "unlock_shared");
+      fine(lockflight_shared_mutex_try_lock_shared_until(shared, &now), "try_lock_shared_until");
+      fine(lockflight_shared_mutex_unlock_shared(shared), "unlock_shared");
       // Another's refusal is no error: the last error is still none.
       require(std::string(lockflight_last_error()).empty(), "BUSY is no error");
       // Writers that try may be in the way of a reader that tries; of one that waits they are not.
@@ -204,7 +220,7 @@ TEST_P(OnThreadsAndProcesses, WhoReturnsWithALockFailsAndEndsTheOthersWait) {
         const int code = lockflight_mutex_lock(mutex);
         return code == LOCKFLIGHT_ABORTED ? code : 70;  // of processes there is nobody to return
       },
-      "rank 3 failed: its body returned while it held a lock, rma-mcs");
+      "rank 3 failed: its body returned while it held a lock, flight");
 }
 
 TEST(CapiProcesses, OneThatExitsFailsTheRun) {

@@ -218,5 +218,50 @@ TYPED_TEST(contract, C19_await_lets_others_run) {
   });
 }
 
+TYPED_TEST(contract, C38_time_passes) {
+  run_on<TypeParam>(nodes(1, 2), [](auto& me) {
+    auto& port = me.port();
+    const rma::deadline soon = port.deadline_in(1'000'000);
+    const rma::deadline never = port.deadline_in(~std::uint64_t{0});
+    require(port.is_over(port.deadline_in(0)), "no time is over at once");
+    while (!port.is_over(soon)) port.pause(10'000);
+    require(port.is_over(soon), "what is over stays over");
+    require(!port.is_over(never), "the longest time there is does not wrap around");
+  });
+}
+
+TYPED_TEST(contract, C38_await_until_ends_in_time) {
+  run_on<TypeParam>(nodes(1, 2), [](auto& me) {
+    auto& port = me.port();
+    const auto plain = take<plain_cell>(me).at(0);
+    const auto cpu = take<cpu_cell>(me).at(0);
+    const auto nic = take<nic_cell>(me).at(0);
+    const auto in_vain = [&](auto cell) {
+      const rma::deadline until = port.deadline_in(300'000);
+      require(port.await_until(cell, rma::equals(7), until) == 0, "nobody has written");
+      require(port.is_over(until), "it came back before its time");
+    };
+    in_vain(plain), in_vain(cpu), in_vain(nic);
+  });
+}
+
+TYPED_TEST(contract, C38_await_until_returns_what_comes_in_time) {
+  run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+    auto& port = me.port();
+    const auto cell = take<plain_cell>(me);
+    const auto last = static_cast<word>(rounds<TypeParam>(100));
+    const rma::deadline never = port.deadline_in(~std::uint64_t{0});
+    const rank_t other = 1 - me.rank();
+    for (word i = 1; i <= last; ++i) {
+      if (me.rank() == 0) rma::put_now(port, cell.at(other), i);
+      require(port.await_until(cell.at(me.rank()), rma::equals(i), never) == i, "it came");
+      if (me.rank() == 1) rma::put_now(port, cell.at(other), i);
+    }
+    // What holds already is found, however late it is.
+    const word now = port.await_until(cell.at(me.rank()), rma::equals(last), port.deadline_in(0));
+    require(now == last, "it was there");
+  });
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -1,6 +1,7 @@
 // The locks under std's names: its guards work with every one, and concepts say what each offers.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <mutex>
 #include <shared_mutex>
 #include <type_traits>
@@ -230,7 +231,7 @@ TEST(std_names, mutex_guards_among_ranks) {
   EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {
     rma::barrier all(me);
     mutex one(me);
-    mutex two(me, lock::rma_mcs_parameters{.t_l = {0, 1, 1, 1}}, /*home=*/3);
+    mutex two(me, lock::flight_parameters{.local_budget = 1}, /*home=*/3);
     const auto sum = me.cells().template take<rma::plain_cell>(1);
     for (int i = 0; i < 50; ++i) {
       const std::scoped_lock both(one, two);
@@ -244,7 +245,7 @@ TEST(std_names, mutex_guards_among_ranks) {
 TEST(std_names, shared_mutex_guards_among_ranks) {
   EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {
     rma::barrier all(me);
-    shared_mutex data(me, lock::rma_rw_parameters{.t_r = 2});
+    shared_mutex data(me, lock::flight_rw_parameters{.t_w = 2});
     const auto sum = me.cells().template take<rma::plain_cell>(1);
     for (int i = 0; i < 50; ++i) {
       if (i % 2 == 0) {
@@ -298,6 +299,34 @@ TEST(std_names, create_makes_every_lock) {
     const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m);
     static_assert(std::is_base_of_v<lock::rma_rw<port>, decltype(g)>);
   });
+}
+
+// What std calls TimedLockable and SharedTimedLockable.
+TEST(std_names, timed_guards_give_up_in_time) {
+  using namespace std::chrono_literals;
+  EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {
+    rma::barrier all(me);
+    mutex m(me);
+    shared_mutex s(me);
+    if (me.rank() == 0) m.lock(), s.lock();
+    all.arrive_and_wait();
+    if (me.rank() != 0) {
+      const std::unique_lock brief(m, 100us);
+      require(!brief.owns_lock(), "somebody has it");
+      const std::unique_lock past(m, std::chrono::steady_clock::now() - 1h);
+      require(!past.owns_lock(), "somebody has it");
+      const std::shared_lock reader(s, 100us);
+      require(!reader.owns_lock(), "a writer is in");
+      const std::unique_lock writer(s, std::chrono::system_clock::now() + 100us);
+      require(!writer.owns_lock(), "another writer is in");
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 0) m.unlock(), s.unlock();
+    const std::unique_lock patient(m, std::chrono::hours::max());
+    require(patient.owns_lock(), "it is free in time");
+    const std::shared_lock reader(s, 1h);
+    require(reader.owns_lock(), "no writer is there");
+  }));
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ class workload {
   using parameters = typename lock_type::parameters;
   using guarded_type = guarded_lock<Subject>;
   static constexpr bool shares = lock::shared<lock_type>;
+  static constexpr bool can_more = lock::can_time<lock_type> || lock::can_upgrade<lock_type>;
 
  public:
   workload(rma::participant<port>& me, rma::barrier<port>& all, const parameters& set,
@@ -128,7 +129,15 @@ class workload {
  private:
   void step() {
     guarded_type& on = locks_[random_() % 2];
-    switch (random_() % 8) {
+    switch (random_() % (can_more ? 12 : 8)) {
+      case 8:
+        return timed_exclusive(on);
+      case 9:
+        return timed_shared(on);
+      case 10:
+        return up_and_down(on);
+      case 11:
+        return up_from_shared(on);
       case 0:
       case 1:
         return exclusive(on);
@@ -179,6 +188,67 @@ class workload {
     }
   }
 
+  /// Mostly so short that time is over at any point of an acquire.
+  [[nodiscard]] std::uint64_t patience() {
+    return random_() % (random_() % 4 == 0 ? 1'000'000 : 10'000);
+  }
+  void timed_exclusive(guarded_type& on) {
+    if constexpr (lock::can_time<lock_type>) {
+      if (!on.lock.try_lock_within(patience())) return;
+      write(on);
+      on.lock.unlock();
+    }
+  }
+  void timed_shared(guarded_type& on) {
+    if constexpr (lock::can_time_shared<lock_type>) {
+      if (!on.lock.try_lock_shared_within(patience())) return;
+      look(on);
+      on.lock.unlock_shared();
+    } else {
+      timed_exclusive(on);
+    }
+  }
+
+  /// What was seen before does not change on the way, unless by ourselves.
+  void up_and_down(guarded_type& on) {
+    if constexpr (lock::can_upgrade<lock_type>) {
+      if (random_() % 2 == 0)
+        on.lock.lock_upgrade();
+      else if (!on.lock.try_lock_upgrade())
+        return;
+      const rma::word before = look(on);
+      if (random_() % 2 == 0) {
+        on.lock.unlock_upgrade_and_lock();
+        require(look(on) == before, "somebody wrote while the lock was upgraded");
+        write(on);
+        if (random_() % 2 == 0) return on.lock.unlock();
+        on.lock.unlock_and_lock_upgrade();
+        require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
+      }
+      if (random_() % 2 == 0) return on.lock.unlock_upgrade();
+      const rma::word last = look(on);
+      on.lock.unlock_upgrade_and_lock_shared();
+      require(look(on) == last, "somebody wrote while the lock was downgraded");
+      on.lock.unlock_shared();
+    } else {
+      exclusive(on);
+    }
+  }
+  void up_from_shared(guarded_type& on) {
+    if constexpr (lock::can_upgrade<lock_type>) {
+      on.lock.lock_shared();
+      const rma::word before = look(on);
+      if (!on.lock.try_unlock_shared_and_lock()) return on.lock.unlock_shared();
+      require(look(on) == before, "somebody wrote while the lock was upgraded");
+      write(on);
+      on.lock.unlock_and_lock_shared();
+      require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
+      on.lock.unlock_shared();
+    } else {
+      timed_shared(on);
+    }
+  }
+
   /// By two ranks at most: std::scoped_lock tries, backs off and tries the other way round, and
   /// many that do so at two fair locks hand them to each other for seconds before one gets both.
   /// Now and then, since even two take long at it when another program takes their processors; and
@@ -204,7 +274,7 @@ class workload {
       is_shared[i] = shares && random_() % 2 == 0;
       acquire(locks_[i], is_shared[i]);
     }
-    for (std::size_t i = 0; i < 2; ++i) is_shared[i] ? look(locks_[i]) : write(locks_[i]);
+    for (std::size_t i = 0; i < 2; ++i) is_shared[i] ? static_cast<void>(look(locks_[i])) : write(locks_[i]);
     const std::size_t first = random_() % 2;
     for (const std::size_t i : {first, 1 - first}) release(locks_[i], is_shared[i]);
   }
@@ -223,8 +293,8 @@ class workload {
     on.data.write([this] { widen(); });
     ++on.writes;
   }
-  void look(guarded_type& on) {
-    on.data.look([this] { widen(); });
+  rma::word look(guarded_type& on) {
+    return on.data.look([this] { widen(); });
   }
   void widen() {
     if (widening_ && random_() % 2 == 0) me_.port().pause(random_() % 2'000);

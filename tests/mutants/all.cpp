@@ -38,10 +38,9 @@ void set_off(check::request& asked, const std::string& text) {
 }
 
 void set_one(check::request& asked, const std::string& key, const std::string& value) {
-  const std::map<std::string, int*> counts{
-      {"writers", &asked.writers},         {"readers", &asked.readers},
-      {"try_writers", &asked.try_writers}, {"try_readers", &asked.try_readers},
-      {"node_level", &asked.node_level},   {"retries", &asked.how.retries}};
+  std::map<std::string, int*> counts{{"node_level", &asked.node_level},
+                                     {"retries", &asked.how.retries}};
+  for (const check::part_row& row : check::part_rows) counts[row.key] = &(asked.*row.count);
   const auto count = counts.find(key);
   if (count != counts.end())
     *count->second = number_in(value);

@@ -114,6 +114,11 @@ class counting : public decorator<Inner> {
     ++counts_.load;
     return base::await(on, done);
   }
+  template <class Cell, class Predicate>
+  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
+    ++counts_.load;
+    return base::await_until(on, done, until);
+  }
   // Through our own get and flush, so that every look over the network counts.
   template <class Cell, class Predicate>
   rma::word poll(Cell from, Predicate done, rma::backoff back_off) {

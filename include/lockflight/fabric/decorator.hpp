@@ -78,6 +78,15 @@ class decorator {
   }
   void pause(std::uint64_t nanoseconds) { inner_.pause(nanoseconds); }
 
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t nanoseconds) {
+    return inner_.deadline_in(nanoseconds);
+  }
+  [[nodiscard]] bool is_over(rma::deadline until) { return inner_.is_over(until); }
+  template <class Cell, class Predicate>
+  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
+    return inner_.await_until(on, done, until);
+  }
+
   void send(rma::rank_t to, std::array<rma::word, 3> body)
     requires rma::messaging_port<Inner>
   {

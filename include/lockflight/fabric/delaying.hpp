@@ -98,6 +98,11 @@ class delaying : public decorator<Inner> {
     return base::await(on, done);
   }
   template <class Cell, class Predicate>
+  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
+    perhaps_linger();
+    return base::await_until(on, done, until);
+  }
+  template <class Cell, class Predicate>
   rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
     return rma::poll_by_get(*this, from, done, back_off);
   }

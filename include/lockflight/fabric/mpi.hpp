@@ -182,6 +182,13 @@ class port {
       if (done(now)) return now;
     }
   }
+  template <class Cell, class Predicate>
+  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
+    for (waiter w(*this, on.home, until);; serve(), w.step()) {
+      const rma::word now = at(on).load(std::memory_order_acquire);
+      if (done(now) || is_over(until)) return now;
+    }
+  }
 
   template <class Cell, class Predicate>
   rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
@@ -191,6 +198,10 @@ class port {
   /// Stays away for about that long and serves other nodes meanwhile; with more ranks than cores it
   /// lets others run.
   void pause(std::uint64_t nanoseconds);
+
+  /// On the monotone clock of the system.
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t nanoseconds);
+  [[nodiscard]] bool is_over(rma::deadline until);
 
   // ---- messages: two-sided MPI, on every machine ----
 
@@ -204,7 +215,8 @@ class port {
   // and falling asleep there is one more look, so that no wake-up is lost.
   class waiter {
    public:
-    waiter(port& p, rma::rank_t home) : port_(p), home_(home) {}
+    waiter(port& p, rma::rank_t home, rma::deadline until = {UINT64_MAX})
+        : port_(p), home_(home), until_(until) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
     void step();
@@ -212,6 +224,7 @@ class port {
    private:
     port& port_;
     rma::rank_t home_;
+    rma::deadline until_;
     std::uint32_t steps_ = 0;
     shm::detail::sleeper sleeper_;
   };

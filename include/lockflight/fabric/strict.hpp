@@ -91,6 +91,12 @@ class strict : public decorator<Inner> {
     return base::await(on, done);
   }
   template <class Cell, class Predicate>
+  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
+    must_be_here(on.home, "await_until");
+    must_be_flushed("await_until");
+    return base::await_until(on, done, until);
+  }
+  template <class Cell, class Predicate>
   rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
     must_be_flushed("poll");
     return rma::poll_by_get(*this, from, done, back_off);

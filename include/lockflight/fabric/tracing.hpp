@@ -123,6 +123,13 @@ class tracing : public decorator<Inner> {
     return found;
   }
   template <class Cell, class Predicate>
+  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
+    record(trace_kind::await, on);
+    const rma::word found = base::await_until(on, done, until);
+    record(trace_kind::awaited, on);
+    return found;
+  }
+  template <class Cell, class Predicate>
   rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
     record(trace_kind::poll, from);
     const rma::word found = base::poll(from, done, back_off);

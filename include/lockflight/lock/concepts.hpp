@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 
 #include "lockflight/lock/about.hpp"
@@ -32,6 +33,31 @@ concept can_try = exclusive<L> && requires(L l) {
 template <class L>
 concept can_try_shared = shared<L> && requires(L l) {
   { l.try_lock_shared() } -> std::same_as<bool>;
+};
+
+/// Can wait for so many nanoseconds and then leave; with timed_names that is std's TimedLockable.
+template <class L>
+concept can_time = can_try<L> && requires(L l, std::uint64_t nanoseconds) {
+  { l.try_lock_within(nanoseconds) } -> std::same_as<bool>;
+};
+
+template <class L>
+concept can_time_shared = can_try_shared<L> && requires(L l, std::uint64_t nanoseconds) {
+  { l.try_lock_shared_within(nanoseconds) } -> std::same_as<bool>;
+};
+
+/// Has a third way to be held: beside readers, but not beside another one, and it can become
+/// exclusive. The names are those of Boost's UpgradeLockable.
+template <class L>
+concept can_upgrade = shared<L> && requires(L l) {
+  l.lock_upgrade();
+  l.unlock_upgrade();
+  l.unlock_upgrade_and_lock();
+  l.unlock_upgrade_and_lock_shared();
+  l.unlock_and_lock_upgrade();
+  l.unlock_and_lock_shared();
+  { l.try_lock_upgrade() } -> std::same_as<bool>;
+  { l.try_unlock_shared_and_lock() } -> std::same_as<bool>;
 };
 
 /// Guards what its holder does through it, at the release, and excludes nobody before: no Lockable

@@ -11,11 +11,21 @@
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
 // atomic, and enters without another look when the gate has moved on to e + 1. A writer that
 // closes the gates for e waits until nobody is active and nobody is left of those who parked at
-// e - 1. So writers and readers take turns.
+// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e + 1 too,
+// unless some who parked at e - 1 are still in; then for e again, and who sees that starts anew.
 //
 // Where only writers come the gates stay closed: after two closings in a row that found no reader
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
-// parks at an idle gate takes flight itself and opens them all.
+// parks at an idle gate takes flight itself and opens them all; the others of its cell wait for it.
+// Who may give up does not count as the first, and looks after itself.
+//
+// Who holds flight while the gates are open keeps writers out, and readers in: that is the lock for
+// upgrade. From there the way to write and back is that of a writer, and the way to read is that of
+// a reader who opens idle gates.
+//
+// `preference` says whom a turn waits for. fair: as above. readers: a writer closes the gates when
+// it has seen nobody read, and each writer opens them again. writers: the gates stay closed as long
+// as flight is passed on.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
 // passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
@@ -23,9 +33,11 @@
 // other nodes: readers none, whatever their node; the one that opens idle gates flight's and C
 // puts. Writers flight's, and, unless the gates were closed, C puts and C gets in 2 round trips to
 // enter, C gets for each further look, and C puts when the readers have their turn.
+// With preference for readers C gets more for each look before that.
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
@@ -37,6 +49,7 @@ namespace lockflight::lock {
 struct flight_rw_parameters {
   std::int64_t reader_level = 0;
   std::int64_t t_w = 64;
+  std::int64_t preference = 0;
   flight_parameters writers{};
 
   [[nodiscard]] static constexpr auto all() {
@@ -47,6 +60,8 @@ struct flight_rw_parameters {
                      "level each rank; 0: each node, or each rank if there is one node"},
         parameter<p>{"T_W", [](auto& s) -> std::int64_t& { return s.t_w; }, 1, 4'000,
                      "writers in a row while readers wait"},
+        parameter<p>{"preference", [](auto& s) -> std::int64_t& { return s.preference; }, 0, 2,
+                     "0 fair, 1 readers: writers may starve, 2 writers: readers may"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{"local_budget",
@@ -60,7 +75,7 @@ struct flight_rw_parameters {
 };
 
 template <rma::port Port>
-class flight_rw {
+class flight_rw : public shared_timed_names<flight_rw<Port>> {
   using state = gate::state;
 
  public:
@@ -69,8 +84,8 @@ class flight_rw {
       .what = kind::rw,
       .source = "lockflight: gates and counters on each node, flight among the writers",
       .bytes_home = 48,
-      .bytes_per_node = 40,
-      .bytes_per_participant = 16,
+      .bytes_per_node = 48,
+      .bytes_per_participant = 24,
       .node_at_home = true,
   };
   using parameters = flight_rw_parameters;
@@ -89,16 +104,20 @@ class flight_rw {
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
       : writers_(me, where.writers, set.writers),
         gates_(me, where.readers, set.reader_level),
-        t_w_(static_cast<std::uint16_t>(set.t_w)) {}
+        port_(me.port()),
+        t_w_(static_cast<std::uint16_t>(set.preference == prefer_readers   ? 1
+                                        : set.preference == prefer_writers ? turn::most
+                                                                           : set.t_w)),
+        after_readers_(set.preference == prefer_readers) {}
 
   // ---- readers ----
 
-  void lock_shared() {
-    held_ = reader_count::active;
-    gates_.count(held_);
-    const gate found = gates_.look();  // after the atomic (C14): a writer that missed us closed it
-    if (found.what() != state::open) [[unlikely]]
-      park(found.epoch());
+  void lock_shared() { static_cast<void>(lock_shared_until(rma::forever{})); }
+
+  /// Enters, unless that takes longer than so many nanoseconds.
+  [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds) {
+    if (nanoseconds == 0) return try_lock_shared();
+    return lock_shared_until(port_.deadline_in(nanoseconds));
   }
 
   /// Enters unless a writer has closed the gates. At idle gates it tries to take flight, and opens
@@ -119,16 +138,16 @@ class flight_rw {
     return false;
   }
 
-  void unlock_shared() { gates_.count(0 - held_); }
+  void unlock_shared() { gates_.uncount(held_); }
 
   // ---- writers ----
 
-  void lock() {
-    writers_.lock();
-    if (!begin_turn()) return;
-    gates_.start_looking();
-    gates_.await_readers();
-    turn_.quiet = !gates_.seen_any();
+  void lock() { static_cast<void>(lock_until(rma::forever{})); }
+
+  /// Takes the lock, unless that takes longer than so many nanoseconds.
+  [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
+    if (nanoseconds == 0) return try_lock();
+    return lock_until(port_.deadline_in(nanoseconds));
   }
 
   /// Takes the lock if no writer has it or waits and no reader is in. While the gates are open, C
@@ -151,20 +170,53 @@ class flight_rw {
     const gate now = gates_.look();
     if (now.what() == state::closed) {
       // The readers' turn comes after T_W writers, or when no writer is there to follow.
-      if (turn_.writers + 1 < t_w_ && writers_.will_pass()) {
-        ++turn_.writers;
-        return writers_.unlock(turn_.bits());
-      }
+      if (turn_.writers + 1 < t_w_ && writers_.pass(turn_.next().bits())) return;
       end_turn(now);
     }
     writers_.unlock();
   }
 
+  // ---- up and down ----
+
+  /// Holds the lock beside readers, but beside nobody else. What lock costs, without waiting for
+  /// readers; C puts if the gates are not open.
+  void lock_upgrade() {
+    writers_.lock();
+    let_readers_in();
+  }
+  [[nodiscard]] bool try_lock_upgrade() {
+    if (!writers_.try_lock()) return false;
+    let_readers_in();
+    return true;
+  }
+  void unlock_upgrade() { writers_.unlock(); }
+  /// Nobody else writes in between. Waits for the readers.
+  void unlock_upgrade_and_lock() { static_cast<void>(shut_out_readers(rma::forever{})); }
+  void unlock_upgrade_and_lock_shared() { open_and_enter(); }
+  void unlock_and_lock_upgrade() { let_readers_in(); }
+  void unlock_and_lock_shared() { open_and_enter(); }
+  /// From shared to exclusive, if nobody writes or waits to: two who read and waited for each other
+  /// to leave would do so for ever. Waits for the other readers. False: still shared.
+  [[nodiscard]] bool try_unlock_shared_and_lock() {
+    if (!writers_.try_lock()) return false;
+    // Gates are open: a writer that closes them has flight until we have left.
+    static_cast<void>(begin_turn());
+    gates_.uncount(held_);
+    gates_.start_looking();
+    static_cast<void>(gates_.await_readers(rma::forever{}));
+    return true;
+  }
+
  private:
+  static constexpr std::int64_t prefer_readers = 1;
+  static constexpr std::int64_t prefer_writers = 2;
+
   /// What writers tell each other while the gates stay closed: flight's note.
   struct turn {
     std::uint16_t writers = 0;  // that have had the lock since the gates were closed
     bool quiet = false;         // no reader was there when they were
+
+    static constexpr std::uint16_t most = (1u << (node_word::note_bits - 1)) - 1;
 
     [[nodiscard]] static constexpr turn from(std::uint16_t note) {
       return {static_cast<std::uint16_t>(note >> 1), (note & 1) != 0};
@@ -172,30 +224,80 @@ class flight_rw {
     [[nodiscard]] constexpr std::uint16_t bits() const {
       return static_cast<std::uint16_t>(writers << 1 | (quiet ? 1 : 0));
     }
+    [[nodiscard]] constexpr turn next() const {
+      return {static_cast<std::uint16_t>(writers + 1), quiet};
+    }
   };
 
   static constexpr rma::word most_quiet = 1;  // closings that find no reader before gates get idle
 
+  template <class Until>
+  static constexpr bool is_patient = std::same_as<Until, rma::forever>;
+
   // ---- readers that find the gate closed ----
 
-  void park(rma::word epoch) {
-    held_ = reader_count::parked(epoch);
-    const rma::word before = gates_.count(held_ - reader_count::active);
-    // The first of a phase at its cell looks after the others, should the gate be idle.
-    const bool first = reader_count::of(held_, before) == 0;
-    const gate now = gates_.await(
-        [=](gate g) { return g.epoch() != epoch || (first && g.what() == state::idle); });
-    if (now.epoch() != epoch) return;
-    // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
-    // and a writer close them again, that would wait for us.
-    gates_.count(0 - held_);
-    writers_.lock();
-    open_and_enter();
+  template <class Until>
+  [[nodiscard]] bool lock_shared_until(Until until) {
+    // Who gives up and comes again must not look, each time that a writer looks, like a reader that
+    // is in.
+    if constexpr (!is_patient<Until>)
+      if (const gate found = gates_.look(); found.what() == state::closed) {
+        gate now;
+        const auto moved_on = [=](gate g) {
+          return g.epoch() != found.epoch() || g.what() != state::closed;
+        };
+        if (!gates_.await(moved_on, until, now)) return false;
+      }
+    held_ = reader_count::active;
+    gates_.count(held_);
+    const gate found = gates_.look();  // after it was counted: a writer that missed us closed it
+    if (found.what() == state::open) [[likely]]
+      return true;
+    return park(found.epoch(), until);
   }
 
-  // For a reader that has flight: nobody closes the gates until it is counted.
+  template <class Until>
+  [[nodiscard]] bool park(rma::word epoch, Until until) {
+    while (true) {
+      const rma::word active = held_;
+      held_ = reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
+      const rma::word before = gates_.count(held_ - active);
+      // The first patient one of a phase at its cell looks after the others, should the gate be
+      // idle.
+      const bool looks_after =
+          !is_patient<Until> || reader_count::of(reader_count::patient(epoch), before) == 0;
+      gate now = gates_.look();
+      bool in_time = true;
+      if (now.epoch() == epoch) {
+        const auto moved_on = [=](gate g) {
+          return g.epoch() != epoch || g.what() == state::open ||
+                 (looks_after && g.what() == state::idle);
+        };
+        in_time = gates_.await(moved_on, until, now);
+        // Parked while the gate was at e, and so seen by whoever moves it on from e + 1.
+        if (now.epoch() != epoch) return true;
+        if (!in_time || now.what() == state::idle) break;
+      }
+      // A writer has given up. Either the gate is open again, or it went on before we were counted
+      // as parked: we come anew.
+      gates_.count(reader_count::active - held_);
+      held_ = reader_count::active;
+      if (const gate again = gates_.look(); again.what() == state::open)
+        return true;
+      else
+        epoch = again.epoch();
+    }
+    // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
+    // and a writer close them again, that would wait for us.
+    gates_.uncount(held_);
+    if (rma::is_over(port_, until) || !writers_.lock_until(until)) return false;
+    open_and_enter();
+    return true;
+  }
+
+  // For who has flight: nobody closes the gates until it is counted.
   void open_and_enter() {
-    if (const gate now = gates_.look(); now.what() != state::open) open(now, 0);
+    let_readers_in();
     held_ = reader_count::active;
     gates_.count(held_);
     writers_.unlock();
@@ -208,6 +310,38 @@ class flight_rw {
     const bool gone = gates_.readers_are_gone();
     turn_.quiet = !gates_.seen_any();
     return gone;
+  }
+
+  void let_readers_in() {
+    if (const gate now = gates_.look(); now.what() != state::open) open(now, 0);
+  }
+
+  template <class Until>
+  [[nodiscard]] bool lock_until(Until until) {
+    if (!writers_.lock_until(until)) return false;
+    if (shut_out_readers(until)) return true;
+    writers_.unlock();
+    return false;
+  }
+
+  // False, and readers may come, if time was over before those who read had left.
+  template <class Until>
+  [[nodiscard]] bool shut_out_readers(Until until) {
+    if (after_readers_)
+      for (rma::backoff b(200, 20'000); gates_.look().what() == state::open && !nobody_reads();
+           port_.pause(b.next()))
+        if (rma::is_over(port_, until)) return false;
+    if (!begin_turn()) return true;
+    gates_.start_looking();
+    if (gates_.await_readers(until)) {
+      turn_.quiet = !gates_.seen_any();
+      return true;
+    }
+    // Those who have parked have their turn. If some who parked before that are still in, no third
+    // phase can be told apart: then for the same epoch, and whoever sees that comes anew.
+    const gate now = gates_.look();
+    gates_.set({state::open, now.epoch() + (gates_.former_readers_are_gone() ? 1 : 0), 0});
+    return false;
   }
 
   // Closes the gates if they are open. Returns whether the readers must be waited for.
@@ -230,7 +364,9 @@ class flight_rw {
 
   flight<Port> writers_;
   reader_gates<Port> gates_;
+  Port& port_;
   std::uint16_t t_w_;
+  bool after_readers_;
   turn turn_;           // while we write
   rma::word held_ = 0;  // as what we are counted, while we read
 };

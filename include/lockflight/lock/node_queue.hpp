@@ -12,12 +12,20 @@
 // the word may say that the node has the lock above it (`with_top`): whoever takes it then need not
 // fetch that.
 //
+// Who gives up leaves its line in the queue, marked, for whoever finds it there to take out, as in
+// the abortable queue locks of Scott and Scherer ("Scalable Queue-Based Spin Locks with Timeout",
+// PPoPP 2001) and of Chabbi and others ("Efficient Abortable-locking Protocol for Multi-level NUMA
+// Systems", PPoPP 2017); if it comes again before, it has its old place. The head has nobody before
+// it who could take it out: it makes the next one the head.
+//
 // Order: first come, first served in the queue; its head is passed by at most `barge` others.
 // Network operations: none.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "lockflight/rma/participant.hpp"
 
@@ -80,13 +88,15 @@ class node_queue {
         tail_(where.tail),
         barge_(static_cast<int>(barge)) {}
 
-  /// Takes the word; returns what the last holder has kept in it. 1 CPU compare-swap if it is free
-  /// and nobody waits.
-  [[nodiscard]] node_word lock() {
+  /// Takes the word; `kept` is what the last holder has kept in it. 1 CPU compare-swap if it is
+  /// free and nobody waits. False if time was over first.
+  template <class Until>
+  [[nodiscard]] bool lock(Until until, node_word& kept) {
     rma::word found = 0;
     barged_ = take(found);
-    found_ = node_word::from(barged_ ? found : queue());
-    return found_;
+    if (!barged_ && !queue(until, found)) return false;
+    kept = found_ = node_word::from(found);
+    return true;
   }
 
   /// The same, if the word is free for all.
@@ -97,7 +107,7 @@ class node_queue {
     return barged_;
   }
 
-  /// For the holder: whether somebody stands in the queue. That stays so until the word is free.
+  /// For the holder: whether somebody stands in the queue, and has not given up yet.
   [[nodiscard]] bool somebody_waits() { return port_.load(tail_) != rma::null_ref; }
 
   /// Lets the word go while nobody waits, or after an attempt that failed. 1 store.
@@ -105,11 +115,14 @@ class node_queue {
 
   /// Lets the word go while somebody waits, for anybody to take, or, if too many have passed the
   /// queue's head by, for the head alone. 1 store.
-  void pass(node_word kept) {
-    kept.passed_by =
-        barged_ ? static_cast<std::uint16_t>(std::min(found_.passed_by + 1, barge_)) : 0;
-    kept.reserved = kept.passed_by >= barge_;
-    port_.store(word_, kept.bits());
+  void pass(node_word kept) { static_cast<void>(put_down(kept)); }
+
+  /// The same for what must not be left to nobody, as when all give up before they see it: then the
+  /// word is ours again, and this false. 1 store and a fence.
+  [[nodiscard]] bool pass_to_somebody(node_word kept) {
+    const rma::word passed = put_down(kept);
+    port_.fence();  // who leaves the queue empty looks at the word after that (C13)
+    return somebody_waits() || port_.cpu_compare_swap(word_, passed, held) != passed;
   }
 
  private:
@@ -117,46 +130,130 @@ class node_queue {
 
   // The words of a participant's line. A free line is all zero (C25).
   static constexpr std::uint32_t next = 0;  // the line behind ours, or null_ref
-  static constexpr std::uint32_t head = 1;  // 1: our predecessor has left the queue
+  static constexpr std::uint32_t stands_in = 2;  // whose owner has left: the queue's tail
+  [[nodiscard]] static rma::cpu_cell state_of(rma::line line) {
+    const rma::plain_cell state = line[rma::participant<Port>::in_queue];
+    return {state.home, state.index};
+  }
+  // What the state of a line says.
+  static constexpr rma::word waiting = 0;
+  static constexpr rma::word head = 1;  // our predecessor has left the queue
+  static constexpr rma::word left = 2;  // its owner has given up
+  static constexpr rma::word out = 3;   // and somebody takes it out
 
   // Takes the word past the queue; `found` is what it was.
   [[nodiscard]] bool take(rma::word& found) {
     found = port_.cpu_compare_swap(word_, 0, held);
     if (found == 0) return true;
     const node_word w = node_word::from(found);
-    return !w.held && !w.reserved && port_.cpu_compare_swap(word_, found, held) == found;
+    // What is kept for the head of a queue that nobody is left in is for anybody.
+    return !w.held && (!w.reserved || !somebody_waits()) &&
+           port_.cpu_compare_swap(word_, found, held) == found;
   }
 
-  [[nodiscard]] rma::word queue() {
-    const rma::line line = me_.take_line();
-    const rma::word own = rma::to_word(line.first);
-    const rma::word pred = port_.cpu_swap(tail_, own);
-    if (pred != rma::null_ref) {
-      port_.store(rma::line{rma::from_word<rma::plain_cell>(pred)}[next], own);
-      port_.await(line[head], rma::equals(1));
-      port_.store(line[head], 0);
-    }
-    const rma::word found = compete();
+  rma::word put_down(node_word kept) {
+    kept.passed_by =
+        barged_ ? static_cast<std::uint16_t>(std::min(found_.passed_by + 1, barge_)) : 0;
+    kept.reserved = kept.passed_by >= barge_;
+    port_.store(word_, kept.bits());
+    return kept.bits();
+  }
+
+  template <class Until>
+  [[nodiscard]] bool queue(Until until, rma::word& found) {
+    const std::optional<rma::line> line = become_head(until);
+    if (!line) return false;
+    bool got = compete(until, found);
     // Out of the queue at once: its next head may compete, and the tail says whether one is there.
-    rma::word succ = port_.load(line[next]);
-    if (succ == rma::null_ref && port_.cpu_compare_swap(tail_, own, rma::null_ref) != own)
-      succ = port_.await(line[next], rma::differs_from(rma::null_ref));
-    if (succ != rma::null_ref) {
-      port_.store(line[next], rma::null_ref);
-      port_.store(rma::line{rma::from_word<rma::plain_cell>(succ)}[head], 1);
+    if (!make_next_head(*line) && !got) got = take_what_is_left(found);
+    me_.give_back(*line);
+    return got;
+  }
+
+  // Stands in the queue until it has come to its head. Nothing if time was over first.
+  template <class Until>
+  [[nodiscard]] std::optional<rma::line> become_head(Until until) {
+    const auto [line, stands] = line_to_stand_in();
+    const rma::word own = rma::to_word(line.first);
+    if (!stands) {
+      const rma::word pred = port_.cpu_swap(tail_, own);
+      if (pred == rma::null_ref) return line;
+      port_.store(rma::line{rma::from_word<rma::plain_cell>(pred)}[next], own);
     }
-    me_.give_back(line);
-    return found;
+    rma::word now = 0;
+    if (!rma::await(port_, state_of(line), rma::equals(head), until, now) && leave(line))
+      return std::nullopt;
+    port_.store(state_of(line), waiting);
+    return line;
+  }
+
+  // False if we have come to the head meanwhile.
+  [[nodiscard]] bool leave(rma::line line) {
+    port_.store(line[stands_in], rma::to_word(tail_));
+    if (port_.cpu_compare_swap(state_of(line), waiting, left) == waiting) {
+      me_.abandon(line);
+      left_ = line;
+      return true;
+    }
+    port_.store(line[stands_in], 0);
+    return false;
+  }
+
+  // A free line, or the one that we have left in the queue and that still stands there: second.
+  [[nodiscard]] std::pair<rma::line, bool> line_to_stand_in() {
+    const std::optional<rma::line> mine = std::exchange(left_, std::nullopt);
+    if (!mine || port_.load((*mine)[stands_in]) != rma::to_word(tail_) || !me_.reclaim(*mine))
+      return {me_.take_line(), false};
+    const rma::word was = port_.cpu_compare_swap(state_of(*mine), left, waiting);
+    if (was == left) port_.store((*mine)[stands_in], 0);
+    if (was == out) port_.await(state_of(*mine), rma::equals(waiting));
+    return {*mine, was == left};
   }
 
   // The queue's head. It looks now and then instead of awaiting: a look takes the word's line away
   // from those who pass by, and they are bounded by their number.
-  [[nodiscard]] rma::word compete() {
+  template <class Until>
+  [[nodiscard]] bool compete(Until until, rma::word& found) {
     for (rma::backoff b(50, 1'000);; port_.pause(b.next())) {
-      const rma::word found = port_.load(word_);
+      found = port_.load(word_);
       if (!node_word::from(found).held && port_.cpu_compare_swap(word_, found, held) == found)
-        return found;
+        return true;
+      if (rma::is_over(port_, until)) return false;
     }
+  }
+
+  // For the head, which leaves the queue: makes the next one the head who has not given up. False
+  // if the queue is empty.
+  [[nodiscard]] bool make_next_head(rma::line line) {
+    rma::word succ = take_out(line);
+    while (succ != rma::null_ref) {
+      const rma::line there{rma::from_word<rma::plain_cell>(succ)};
+      if (port_.cpu_compare_swap(state_of(there), waiting, head) == waiting) return true;
+      if (port_.cpu_compare_swap(state_of(there), left, out) != left) continue;  // it is back
+      succ = take_out(there);
+      port_.store(there[stands_in], 0);
+      port_.store(state_of(there), waiting);  // the owner's again, and all zero
+    }
+    return false;
+  }
+
+  // The queue's first line: returns the one behind it, or null_ref, and its link is zero again.
+  [[nodiscard]] rma::word take_out(rma::line line) {
+    const rma::word own = rma::to_word(line.first);
+    rma::word succ = port_.load(line[next]);
+    if (succ == rma::null_ref) {
+      if (port_.cpu_compare_swap(tail_, own, rma::null_ref) == own) return rma::null_ref;
+      succ = port_.await(line[next], rma::differs_from(rma::null_ref));
+    }
+    port_.store(line[next], rma::null_ref);
+    return succ;
+  }
+
+  // Who gives up last must not leave a free word with something in it behind (pass_to_somebody).
+  [[nodiscard]] bool take_what_is_left(rma::word& found) {
+    found = port_.load(word_);  // after the tail was changed (C14)
+    return found != 0 && !node_word::from(found).held &&
+           port_.cpu_compare_swap(word_, found, held) == found;
   }
 
   rma::participant<Port>& me_;
@@ -166,6 +263,7 @@ class node_queue {
   int barge_;
   node_word found_;      // when we took the word
   bool barged_ = false;  // past the queue
+  std::optional<rma::line> left_;  // in the queue, when we gave up; the participant has it
 };
 
 }  // namespace lockflight::lock

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory_resource>
+#include <stdexcept>
 #include <vector>
 
 #include "lockflight/lock/node_queue.hpp"
@@ -42,14 +43,17 @@ class gate {
   rma::word bits_ = 0;  // 2 of the state, 2 of closings in a row without a reader, 2 of the epoch
 };
 
-/// The readers of a cell, in one word: how many are active, and how many are left of those who
-/// parked in the even and in the odd phases; 21 bits each.
+/// The readers of a cell, in one word: how many are active, how many are left of those who parked
+/// in the even and in the odd phases, and how many of these wait until they get in; 12 bits each.
 namespace reader_count {
-constexpr int bits = 21;
+constexpr int bits = 12;
 constexpr rma::word most = (rma::word{1} << bits) - 1;
 constexpr rma::word active = 1;
 [[nodiscard]] constexpr rma::word parked(rma::word epoch) {
   return rma::word{1} << (epoch % 2 == 0 ? bits : 2 * bits);
+}
+[[nodiscard]] constexpr rma::word patient(rma::word epoch) {
+  return rma::word{1} << (epoch % 2 == 0 ? 3 * bits : 4 * bits);
 }
 [[nodiscard]] constexpr rma::word of(rma::word one, rma::word counts) {
   return counts / one & most;
@@ -78,20 +82,42 @@ class reader_gates {
       : me_(me),
         port_(me.port()),
         level_(level_of_cells(me.machine(), level)),
+        mine_alone_(each_rank()),
         home_(where.stations.home),
         mine_(station_at(where.stations, host_of(me.rank()))),
-        elsewhere_(me.memory()) {}
+        elsewhere_(me.memory()) {
+    if (most_ranks_of_a_cell() > static_cast<int>(reader_count::most))
+      throw std::invalid_argument("flight-rw counts at most 4095 ranks in a cell (reader_level)");
+  }
 
   // ---- for readers: their own cell ----
 
   [[nodiscard]] gate look() { return gate::from(port_.load(mine_.gate)); }
-  [[nodiscard]] rma::word counts() { return port_.load(mine_.counts); }
-  /// Adds to the counts; returns what they were. 1 CPU fetch-add.
-  rma::word count(rma::word change) { return port_.cpu_fetch_add(mine_.counts, change); }
-  template <class Predicate>
-  [[nodiscard]] gate await(Predicate done) {
-    return gate::from(
-        port_.await(mine_.gate, [=](rma::word bits) { return done(gate::from(bits)); }));
+    /// Adds to the counts, and later loads come after that; returns what they were. 1 CPU fetch-add,
+  /// or, if the cell is ours alone, a load, a store and a fence.
+  rma::word count(rma::word change) {
+    if (!mine_alone_) return port_.cpu_fetch_add(mine_.counts, change);
+    const rma::word before = port_.load(mine_.counts);
+    port_.store(mine_.counts, before + change);
+    port_.fence();  // the look at the gate comes after it (C13)
+    return before;
+  }
+  /// Takes back what `count` has added, after all that was done meanwhile. 1 CPU fetch-add, or a
+  /// load and a store.
+  void uncount(rma::word change) {
+    if (mine_alone_)
+      port_.store(mine_.counts, port_.load(mine_.counts) - change);
+    else
+      static_cast<void>(port_.cpu_fetch_add(mine_.counts, 0 - change));
+  }
+  /// Whether it came; `seen` is the gate then, or when time was over.
+  template <class Predicate, class Until>
+  [[nodiscard]] bool await(Predicate done, Until until, gate& seen) {
+    rma::word bits = 0;
+    const bool came = rma::await(
+        port_, mine_.gate, [=](rma::word now) { return done(gate::from(now)); }, until, bits);
+    seen = gate::from(bits);
+    return came;
   }
 
   // ---- for the writer that holds the lock: all cells ----
@@ -128,13 +154,36 @@ class reader_gates {
     return gone_here() && elsewhere;
   }
 
-  void await_readers() {
-    for (rma::backoff b(200, 20'000); !gone_elsewhere();) port_.pause(b.next());
-    if (gone_here()) return;
+  /// Until no reader is left; false if time was over first.
+  template <class Until>
+  [[nodiscard]] bool await_readers(Until until) {
+    for (rma::backoff b(200, 20'000); !gone_elsewhere(); port_.pause(b.next()))
+      if (rma::is_over(port_, until)) return false;
+    if (gone_here()) return true;
+    bool all = true;
     for_each([&](const station& s, bool here) {
-      if (here)
-        port_.await(s.counts, [e = epoch_](rma::word n) { return reader_count::gone(n, e); });
+      if (!here || !all) return;
+      rma::word counts = 0;
+      const auto gone = [e = epoch_](rma::word n) { return reader_count::gone(n, e); };
+      all = rma::await(port_, s.counts, gone, until, counts);
     });
+    return all;
+  }
+
+  /// Whether those are gone who parked for the epoch before the one that we have closed the gates
+  /// for; none come any more. 1 round trip, 1 get for each cell on another node.
+  [[nodiscard]] bool former_readers_are_gone() {
+    const auto gone = [this](rma::word counts) {
+      return reader_count::of(reader_count::parked(epoch_ - 1), counts) == 0;
+    };
+    for (remote& r : elsewhere_) port_.get(r.at.counts, r.counts);
+    if (!elsewhere_.empty()) port_.flush();
+    bool all = std::all_of(elsewhere_.begin(), elsewhere_.end(),
+                           [&](const remote& r) { return gone(r.counts); });
+    for_each([&](const station& s, bool here) {
+      all = all && (!here || gone(port_.load(s.counts)));
+    });
+    return all;
   }
 
   /// Whether a look since start_looking has found a reader, on its way out or waiting.
@@ -160,6 +209,10 @@ class reader_gates {
     return std::clamp(static_cast<int>(asked), machine.node_level(), ranks);
   }
   [[nodiscard]] bool each_rank() const { return level_ > me_.machine().levels(); }
+  [[nodiscard]] int most_ranks_of_a_cell() const {
+    const rma::topology& machine = me_.machine();
+    return each_rank() ? 1 : machine.ranks() / machine.elements(level_);
+  }
   [[nodiscard]] rma::rank_t host_of(rma::rank_t rank) const {
     const rma::topology& machine = me_.machine();
     if (each_rank()) return rank;
@@ -209,6 +262,7 @@ class reader_gates {
   rma::participant<Port>& me_;
   Port& port_;
   int level_;  // whose elements share a cell; beyond the last level each rank has its own
+  bool mine_alone_;
   rma::rank_t home_;
   station mine_;
   rma::word epoch_ = 0;  // that we have closed the gates for

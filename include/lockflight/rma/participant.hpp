@@ -62,26 +62,55 @@ class participant {
   /// A queue node that is in no queue, all of its words 0 (C25). Throws std::length_error past
   /// `most_nested`.
   [[nodiscard]] line take_line() {
+    if (abandoned_ != 0) collect();
     if (free_ == 0) throw std::length_error("more than 32 locks held at once by one participant");
     const int slot = std::countr_zero(free_);
     free_ &= free_ - 1;
-    return {lines_.at(rank()) + static_cast<std::uint32_t>(slot) * line_words};
+    return line_of(slot);
   }
 
   /// Gives back a line that no queue and no other participant refers to any more, with all of its
   /// words 0 again (C25).
   void give_back(line l) {
-    const std::uint32_t slot = (l.first.index - lines_.index) / line_words;
-    assert((free_ & (1u << slot)) == 0 && "a line is given back once");
-    free_ |= 1u << slot;
+    assert((free_ & bit_of(l)) == 0 && "a line is given back once");
+    free_ |= bit_of(l);
+  }
+
+  /// The word of a line that is not 0 while the line is in a queue that its owner has left.
+  static constexpr std::uint32_t in_queue = 1;
+
+  /// Gives back a line that is still in a queue: it is free when whoever takes it out there has made
+  /// all of its words 0, that one last.
+  void abandon(line l) { abandoned_ |= bit_of(l); }
+  /// Takes back a line that was abandoned. False if it is not, and may have come to other use.
+  [[nodiscard]] bool reclaim(line l) {
+    const bool is_there = (abandoned_ & bit_of(l)) != 0;
+    abandoned_ &= ~bit_of(l);
+    return is_there;
   }
 
  private:
+  [[nodiscard]] std::uint32_t bit_of(line l) const {
+    return 1u << (l.first.index - lines_.index) / line_words;
+  }
+  [[nodiscard]] line line_of(int slot) const {
+    return {lines_.at(rank()) + static_cast<std::uint32_t>(slot) * line_words};
+  }
+  void collect() {
+    for (std::uint32_t left = abandoned_; left != 0; left &= left - 1) {
+      const line l = line_of(std::countr_zero(left));
+      if (port_.load(l[in_queue]) != 0) continue;
+      abandoned_ &= ~bit_of(l);
+      free_ |= bit_of(l);
+    }
+  }
+
   Port& port_;
   layout layout_;
   plain_cell lines_;
   std::pmr::memory_resource* memory_;
   std::uint32_t free_ = ~0u;
+  std::uint32_t abandoned_ = 0;
   // A port without messages has no mail.
   struct no_mail {
     no_mail(Port&, std::pmr::memory_resource*) {}

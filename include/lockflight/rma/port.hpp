@@ -32,6 +32,15 @@ struct message {
   friend constexpr bool operator==(const message&, const message&) = default;
 };
 
+/// A moment on the clock of the port that made it, after which its participant waits no longer
+/// (C38).
+struct deadline {
+  std::uint64_t at = 0;
+};
+
+/// In place of a deadline, for who waits until it has what it waits for.
+struct forever {};
+
 /// Stands in a concept for "any predicate on a word".
 struct any_predicate {
   constexpr bool operator()(word) const { return true; }
@@ -43,7 +52,8 @@ struct any_predicate {
 /// one, whatever its target; an immediate one is none.
 template <class P>
 concept port = requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value,
-                        word& result, rank_t rank, backoff back_off, std::uint64_t nanoseconds) {
+                        word& result, rank_t rank, backoff back_off, std::uint64_t nanoseconds,
+                        deadline until) {
   { P::capabilities } -> std::convertible_to<capability_set>;
   { cp.rank() } -> std::same_as<rank_t>;
   { cp.machine() } -> std::same_as<const topology&>;
@@ -76,6 +86,13 @@ concept port = requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell 
   { p.poll(nc, any_predicate{}, back_off) } -> std::same_as<word>;
   { p.poll(pc, any_predicate{}, back_off) } -> std::same_as<word>;
   p.pause(nanoseconds);
+
+  // Waiting no longer than one is willing to (C38).
+  { p.deadline_in(nanoseconds) } -> std::same_as<deadline>;
+  { p.is_over(until) } -> std::same_as<bool>;
+  { p.await_until(cc, any_predicate{}, until) } -> std::same_as<word>;
+  { p.await_until(nc, any_predicate{}, until) } -> std::same_as<word>;
+  { p.await_until(pc, any_predicate{}, until) } -> std::same_as<word>;
 };
 
 /// Serves messages that arrive while their receiver waits for something else (C37).
@@ -164,6 +181,32 @@ word poll_by_get(Port& p, Cell from, Predicate done, backoff back_off) {
     if (done(now)) return now;
     p.pause(back_off.next());
   }
+}
+
+/// `await_until` for fabrics that have no better way: look, stay away, again.
+template <class Port, class Cell, class Predicate>
+word await_by_looking(Port& p, Cell on, Predicate done, deadline until) {
+  for (backoff b(50, 2'000);; p.pause(b.next())) {
+    const word now = p.load(on);
+    if (done(now) || p.is_over(until)) return now;
+  }
+}
+
+// For what is written once for those who wait for ever and those who do not.
+
+[[nodiscard]] constexpr bool is_over(auto&, forever) { return false; }
+[[nodiscard]] bool is_over(auto& port, deadline until) { return port.is_over(until); }
+
+/// Whether it came; `seen` is what the cell held then, or when time was over.
+template <port Port, class Cell, class Predicate>
+bool await(Port& p, Cell on, Predicate done, forever, word& seen) {
+  seen = p.await(on, done);
+  return true;
+}
+template <port Port, class Cell, class Predicate>
+bool await(Port& p, Cell on, Predicate done, deadline until, word& seen) {
+  seen = p.await_until(on, done, until);
+  return done(seen);
 }
 
 }  // namespace lockflight::rma

@@ -14,7 +14,7 @@ using shm::detail::now_ns;
 using shm::detail::relax;
 
 // Whoever sleeps looks up as often, to serve others.
-constexpr timespec longest_sleep{0, 2'000'000};
+constexpr std::uint64_t longest_sleep_ns = 2'000'000;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void port::make_progress() {
 
 void port::waiter::step() {
   if (sleeper_.armed()) {
-    sleeper_.sleep(longest_sleep);
+    sleeper_.sleep(shm::detail::until_or(until_.at, longest_sleep_ns));
     port_.make_progress();
   }
   const wait_policy& policy = port_.waiting_;
@@ -42,6 +42,12 @@ void port::waiter::step() {
   if (step < std::uint64_t{policy.spins} + policy.yields && port_.yields_.yield()) return;
   sleeper_.arm(port_.bell_of(home_));
 }
+
+rma::deadline port::deadline_in(std::uint64_t nanoseconds) {
+  return {shm::detail::ns_from_now(nanoseconds)};
+}
+
+bool port::is_over(rma::deadline until) { return now_ns() >= until.at; }
 
 void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;

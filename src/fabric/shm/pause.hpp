@@ -1,6 +1,7 @@
 // The smallest wait, and what longer ones are measured with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <ctime>
 
@@ -27,6 +28,18 @@ inline void sleep_for_ns(std::uint64_t nanoseconds) {
   const timespec t{static_cast<time_t>(nanoseconds / 1'000'000'000),
                    static_cast<long>(nanoseconds % 1'000'000'000)};
   nanosleep(&t, nullptr);
+}
+
+/// So far from now, or as far as the clock goes.
+[[nodiscard]] inline std::uint64_t ns_from_now(std::uint64_t nanoseconds) {
+  const std::uint64_t now = now_ns();
+  return now + std::min(nanoseconds, UINT64_MAX - now);
+}
+
+/// What is left until then, at most `most_ns`, which is less than a second.
+[[nodiscard]] inline timespec until_or(std::uint64_t then, std::uint64_t most_ns) {
+  const std::uint64_t now = now_ns();
+  return {0, static_cast<long>(then > now ? std::min(then - now, most_ns) : 0)};
 }
 
 }  // namespace lockflight::shm::detail

@@ -16,7 +16,7 @@ namespace lockflight::shm {
 namespace {
 
 // A sleeper looks up this often whether the run was aborted; nothing else depends on it.
-constexpr timespec abort_check{0, 100'000'000};
+constexpr std::uint64_t abort_check_ns = 100'000'000;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ wait_policy wait_policy::parse(const std::string& name, int ranks, int cores) {
 }
 
 void port::waiter::step() {
-  if (sleeper_.armed()) sleeper_.sleep(abort_check);
+  if (sleeper_.armed()) sleeper_.sleep(detail::until_or(until_.at, abort_check_ns));
   const wait_policy& policy = port_.waiting_;
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
@@ -70,6 +70,12 @@ void port::waiter::step() {
   // before our mark with its store still unseen: the barrier runs on every processor instead.
   if (!port_.fenced_stores_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
+
+rma::deadline port::deadline_in(std::uint64_t nanoseconds) {
+  return {detail::ns_from_now(nanoseconds)};
+}
+
+bool port::is_over(rma::deadline until) { return detail::now_ns() >= until.at; }
 
 void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;

@@ -1,0 +1,50 @@
+// std's names for acquires that end in time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace lockflight::lock {
+
+/// A duration in whole nanoseconds, rounded up, and none below zero; as many as a word can say if
+/// it is longer.
+template <class Rep, class Period>
+[[nodiscard]] constexpr std::uint64_t nanoseconds_of(std::chrono::duration<Rep, Period> d) {
+  using std::chrono::duration;
+  if (d <= d.zero()) return 0;
+  const duration<double, std::nano> about = d;
+  constexpr double most = 9e18;  // of what std::chrono::nanoseconds can hold
+  if (about.count() >= most) return UINT64_MAX;
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::nanoseconds>(d).count());
+}
+
+/// For a lock that has try_lock_within: makes it a TimedLockable of std. A duration is measured on
+/// the clock of the port (C38); a moment of another clock is turned into one when it is given.
+template <class Lock>
+class timed_names {
+ public:
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
+    return static_cast<Lock&>(*this).try_lock_within(nanoseconds_of(patience));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& then) {
+    return try_lock_for(then - Clock::now());
+  }
+};
+
+/// The shared half: a SharedTimedLockable.
+template <class Lock>
+class shared_timed_names : public timed_names<Lock> {
+ public:
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& patience) {
+    return static_cast<Lock&>(*this).try_lock_shared_within(nanoseconds_of(patience));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& then) {
+    return try_lock_shared_for(then - Clock::now());
+  }
+};
+
+}  // namespace lockflight::lock
