@@ -5,7 +5,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
-const bool modes = run_in(contract_modes);
+const bool modes_of_cells = run_in(contract_modes);
 
 constexpr int half = 32;
 

@@ -5,7 +5,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
-const bool modes = run_in(contract_modes);
+const bool modes_of_immediate = run_in(contract_modes);
 
 TYPED_TEST(contract, C10_immediate_operations_reach_the_whole_node) {
   run_on<TypeParam>(nodes(2, 2), [](auto& me) {

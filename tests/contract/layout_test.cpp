@@ -9,7 +9,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
-const bool modes = run_in(contract_modes);
+const bool modes_of_layout = run_in(contract_modes);
 
 TYPED_TEST(contract, C20_the_same_requests_get_the_same_cells_everywhere) {
   run_on<TypeParam>(nodes(2, 2), [](auto& me) {

@@ -8,7 +8,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, capability_fabrics, fabric_names);
-const bool modes = run_in(contract_modes);
+const bool modes_of_messages = run_in(contract_modes);
 
 using body = std::array<word, 3>;
 

@@ -5,7 +5,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
-const bool modes = run_in(contract_modes);
+const bool modes_of_posted = run_in(contract_modes);
 
 TYPED_TEST(contract, C05_takes_effect_between_call_and_flush) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {

@@ -7,7 +7,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
-const bool modes = run_in(contract_modes) && run_in(waiting_modes);
+const bool modes_of_run = run_in(contract_modes) && run_in(waiting_modes);
 
 TYPED_TEST(contract, C31_every_rank_runs_once_and_knows_who_it_is) {
   run_on<TypeParam>(nodes(3, 2), [](auto& me) {

@@ -5,7 +5,7 @@ namespace lockflight::test {
 namespace {
 
 TYPED_TEST_SUITE(contract, contract_fabrics, fabric_names);
-const bool modes = run_in(contract_modes) && run_in(waiting_modes);
+const bool modes_of_waiting = run_in(contract_modes) && run_in(waiting_modes);
 
 TYPED_TEST(contract, C16_await_returns_the_value_that_it_awaited) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
