@@ -2,6 +2,7 @@
 # programs, and how to find them all.
 #
 #   lib/liblockflight.so, lib/liblockflight_MPI.so      for C: shared memory, and each MPI beside it
+#   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
@@ -26,6 +27,9 @@ function(lockflight_install export)
 endfunction()
 
 set(core lockflight lockflight_shm)
+if(TARGET lockflight_profile)
+  list(APPEND core lockflight_profile)
+endif()
 if(LOCKFLIGHT_C)
   list(APPEND core lockflight_c)
 endif()
@@ -80,6 +84,9 @@ if(TARGET lockflight_fortran)
   string(APPEND lockflight_pc_cflags " -I\${includedir}/lockflight/fortran")
   string(APPEND lockflight_pc_libs " -llockflight_fortran")
   string(APPEND lockflight_pc_mpi_libs " -llockflight_fortran_mpi")
+endif()
+if(TARGET lockflight_profile)
+  string(APPEND lockflight_pc_libs " -llockflight_profile")
 endif()
 # Programs in C++ use nothing of the libraries for C, and should not need them when they start. The
 # two say so in different words, because pkg-config drops what it has said before.

@@ -108,9 +108,15 @@ int lockflight_barrier(lockflight_participant* me);
 struct lockflight_lock_options {
   const char* name;       /* as `lockflight locks` lists them; NULL: "flight" for a mutex,
                              "flight-rw" for a shared mutex. A mutex may be any lock */
-  const char* parameters; /* of that lock, such as "T_R=100,T_L2=8"; NULL: its defaults */
+  const char* parameters; /* of that lock, such as "T_R=100,T_L2=8"; what is not named has the value
+                             that a profile gives it (below), else its default */
   int home;               /* the rank whose memory holds the lock's own word */
 };
+
+/* The environment variable LOCKFLIGHT_PROFILE names a file that `lockflight tune --out` has
+ * written, with parameters of locks for one workload and machine. It is read when lockflight_run
+ * begins, and on the first rank when a communicator joins. A file that cannot be used is warned of
+ * on standard error, and locks have their defaults. */
 
 /* One at a time. */
 typedef struct lockflight_mutex lockflight_mutex;

@@ -41,6 +41,7 @@ class any_port {
 
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
+  [[nodiscard]] bool orders_posts() const { return orders_posts_; }
 
   virtual void put(rma::cpu_cell to, rma::word value) = 0;
   virtual void put(rma::nic_cell to, rma::word value) = 0;
@@ -94,8 +95,8 @@ class any_port {
   }
 
  protected:
-  any_port(rma::rank_t rank, const rma::topology& machine, bool is_traced)
-      : machine_(machine), rank_(rank), is_traced_(is_traced) {}
+  any_port(rma::rank_t rank, const rma::topology& machine, bool orders_posts, bool is_traced)
+      : machine_(machine), rank_(rank), orders_posts_(orders_posts), is_traced_(is_traced) {}
   ~any_port() = default;
 
   /// Null where cells are no memory of this process.
@@ -106,6 +107,7 @@ class any_port {
 
   const rma::topology& machine_;
   rma::rank_t rank_;
+  bool orders_posts_;
   bool is_traced_;
 };
 
@@ -147,7 +149,7 @@ class any_port_on final
 
  public:
   explicit any_port_on(Port& port)
-      : base(port.rank(), port.machine(), is_traced<Port>), port_(port) {}
+      : base(port.rank(), port.machine(), rma::orders_posts(port), is_traced<Port>), port_(port) {}
 
   void put(rma::cpu_cell to, word value) override { port_.put(to, value); }
   void put(rma::nic_cell to, word value) override { port_.put(to, value); }

@@ -51,6 +51,8 @@ struct request {
   std::uint64_t seed = 1;
   std::map<std::string, std::int64_t>
       set;  ///< lock parameters; each must exist in a lock asked for
+  /// By lock: the parameters that a profile gives. What `set` or `sweep` gives goes before them.
+  std::map<std::string, std::map<std::string, std::int64_t>> tuned;
   /// A parameter of locks, or one of sweepable_settings(), that is given each of `sweep_values` in
   /// turn; empty: none.
   std::string sweep;

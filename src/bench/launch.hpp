@@ -26,6 +26,8 @@ class launch {
   [[nodiscard]] virtual int ranks() const = 0;
   /// Whether it holds on all ranks.
   [[nodiscard]] virtual bool all(bool holds) = 0;
+  /// Rank 0's value, on all ranks.
+  [[nodiscard]] virtual double first(double mine) = 0;
   /// The levels of the first `procs` ranks.
   [[nodiscard]] virtual rma::topology machine(int procs) = 0;
 

@@ -328,6 +328,15 @@ std::uint32_t locks_for(const request& what, workload load, int procs) {
   }
 }
 
+/// The parameters that are set for a lock, else what its profile says.
+std::map<std::string, std::int64_t> set_for(const request& what, const lock_entry& lock) {
+  std::map<std::string, std::int64_t> all = what.set;
+  if (const auto tuned = what.tuned.find(std::string(lock.row.about.name));
+      tuned != what.tuned.end())
+    all.insert(tuned->second.begin(), tuned->second.end());
+  return all;
+}
+
 /// The parameters of each run of a lock: as they are set, or once for each value of the sweep that
 /// it takes part in.
 std::vector<std::map<std::string, std::int64_t>> settings_for(const request& what,
@@ -335,10 +344,10 @@ std::vector<std::map<std::string, std::int64_t>> settings_for(const request& wha
   const auto& rows = lock.row.parameters;
   const bool swept = std::any_of(rows.begin(), rows.end(),
                                  [&](const parameter_row& row) { return row.name == what.sweep; });
-  if (!swept) return {what.set};
+  if (!swept) return {set_for(what, lock)};
   std::vector<std::map<std::string, std::int64_t>> all;
   for (const double value : what.sweep_values) {
-    all.push_back(what.set);
+    all.push_back(set_for(what, lock));
     all.back()[what.sweep] = static_cast<std::int64_t>(value);
   }
   return all;
@@ -412,7 +421,7 @@ void check_parameters(const request& what, const std::vector<const lock_entry*>&
 void check_ranks_of_locks(const request& what, const std::vector<const lock_entry*>& locks) {
   for (const lock_entry* lock : locks)
     for (const int procs : what.procs)
-      if (const std::int64_t most = lock->most_ranks(what.set); procs > most)
+      if (const std::int64_t most = lock->most_ranks(set_for(what, *lock)); procs > most)
         throw refuse(
             "--procs", std::to_string(procs),
             fmt::format("1 to {} for {} with these parameters", most, lock->row.about.name));

@@ -58,11 +58,11 @@ template <class Handle>
 Handle& create(lockflight_participant& me, std::deque<Handle>& all,
                const lockflight_lock_options* options, bool shares) {
   const lockflight_lock_options what = options != nullptr ? *options : lockflight_lock_options{};
-  const lock_request request{
-      .name = what.name != nullptr ? what.name : (shares ? "flight-rw" : "flight"),
-      .set = parse_settings(what.parameters != nullptr ? what.parameters : ""),
-      .home = what.home,
-      .shares = shares};
+  lock_request request{.name = what.name != nullptr ? what.name : (shares ? "flight-rw" : "flight"),
+                       .set = parse_settings(what.parameters != nullptr ? what.parameters : ""),
+                       .home = what.home,
+                       .shares = shares};
+  lay_over(me.tuned.values_of(request.name), request.set);
   std::unique_ptr<any_lock> made = me.make_lock(request);
   return all.emplace_back(Handle{{&me, request.name, std::move(made), shares}});
 }

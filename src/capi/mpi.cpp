@@ -2,6 +2,7 @@
 #include "lockflight/fabric/mpi.hpp"
 #include "capi/config.hpp"
 #include "capi/participant.hpp"
+#include "capi/tuned.hpp"
 
 namespace lockflight::capi {
 namespace {
@@ -12,10 +13,18 @@ struct place {
   explicit place(const mpi::config& what) : members(what) {}
 };
 
+/// That of the first rank: some parameters say where a lock's words lie.
+[[nodiscard]] profile agreed_profile(mpi::membership& members, const mpi::config& what) {
+  const bool first = members.access().rank() == 0;
+  const std::string mine = first ? profile_or_warning().text() : "";
+  return profile::parse(mpi::first_rank_says(mine, *what.communicator), "LOCKFLIGHT_PROFILE");
+}
+
 class joined final : place, public participant_on<mpi::port> {
  public:
   explicit joined(const mpi::config& what)
-      : place(what), participant_on(members.access(), what.words_per_rank) {}
+      : place(what),
+        participant_on(members.access(), what.words_per_rank, agreed_profile(members, what)) {}
 
   [[nodiscard]] bool leaves() const override { return true; }
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "capi/lock.hpp"
+#include "lockflight/profile.hpp"
 #include "lockflight/rma/barrier.hpp"
 
 namespace lockflight::capi {
@@ -54,6 +55,9 @@ struct lockflight_participant {
   virtual void flush() = 0;
   virtual void flush(int rank) = 0;
 
+  /// The parameters of locks whose creator names none; the same on all ranks.
+  lockflight::profile tuned;
+
   /// The first lock that it holds; null if none.
   [[nodiscard]] const lockflight::capi::handle* held() const {
     for (const auto& m : mutexes)
@@ -75,7 +79,10 @@ namespace lockflight::capi {
 template <rma::port Port>
 class participant_on : public lockflight_participant {
  public:
-  participant_on(Port& port, std::uint32_t words_per_rank) : me_(port, words_per_rank), all_(me_) {}
+  participant_on(Port& port, std::uint32_t words_per_rank, profile with)
+      : me_(port, words_per_rank), all_(me_) {
+    tuned = std::move(with);
+  }
 
   [[nodiscard]] int rank() const override { return me_.rank(); }
   [[nodiscard]] int ranks() const override { return me_.machine().ranks(); }

@@ -1,6 +1,7 @@
 // Participants on shared memory.
 #include "capi/config.hpp"
 #include "capi/participant.hpp"
+#include "capi/tuned.hpp"
 #include "lockflight/fabric/shm.hpp"
 
 namespace lockflight::capi {
@@ -35,8 +36,9 @@ void check_ranks(int ranks) {
 }
 
 /// One rank. What it throws is what lockflight_run says of it.
-void run_rank(shm::port& port, std::uint32_t words, lockflight_body* body, void* argument) {
-  participant_on<shm::port> me(port, words);
+void run_rank(shm::port& port, std::uint32_t words, const profile& tuned, lockflight_body* body,
+              void* argument) {
+  participant_on<shm::port> me(port, words, tuned);
   lockflight_detail_fail(LOCKFLIGHT_OK, "");  // a forked rank has its parent's last error
   const int code = body(&me, argument);
   if (code != LOCKFLIGHT_OK) {
@@ -56,8 +58,10 @@ int lockflight_run(const lockflight_config* config, lockflight_body* body, void*
   return capi::guarded([&] {
     capi::need(body, "body", "a function that each rank runs");
     const lockflight::shm::config what = capi::config_of(capi::or_defaults(config));
+    // Before there are ranks: all have the same.
+    const lockflight::profile tuned = capi::profile_or_warning();
     lockflight::shm::run_ports(what, [&](lockflight::shm::port& port) {
-      capi::run_rank(port, what.words_per_rank, body, argument);
+      capi::run_rank(port, what.words_per_rank, tuned, body, argument);
     });
     return LOCKFLIGHT_OK;
   });

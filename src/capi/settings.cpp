@@ -1,5 +1,6 @@
 #include "capi/settings.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace lockflight::capi {
@@ -30,6 +31,12 @@ std::vector<setting> parse_settings(std::string_view text) {
     if (text.empty()) found.push_back(parse_one(text));  // a comma with nothing behind it
   }
   return found;
+}
+
+void lay_over(const std::map<std::string, std::int64_t>& values, std::vector<setting>& set) {
+  for (const auto& [name, value] : values)
+    if (std::none_of(set.begin(), set.end(), [&](const setting& s) { return s.name == name; }))
+      set.push_back({name, value});
 }
 
 }  // namespace lockflight::capi

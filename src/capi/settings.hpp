@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct setting {
 
 /// Reads parameters as a caller writes them; empty text has none. Throws std::invalid_argument.
 [[nodiscard]] std::vector<setting> parse_settings(std::string_view text);
+
+/// Adds those values that nobody has set.
+void lay_over(const std::map<std::string, std::int64_t>& values, std::vector<setting>& set);
 
 /// The defaults of `lock`, and what is set of them. Throws refusal on a name that it does not have,
 /// std::invalid_argument on a value out of range.

@@ -47,7 +47,7 @@ struct request {
 /// How a request counts those of a part, and what they are called.
 struct part_row {
   part what;
-  int request::* count;
+  int request::*count;
   const char* option;  ///< of the command line
   const char* key;     ///< of replays and mutants
   const char* one;

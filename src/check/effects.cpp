@@ -8,7 +8,8 @@ namespace lockflight::check {
 namespace {
 
 [[nodiscard]] bool is_wait(action a) {
-  return a == action::await || a == action::await_until || a == action::poll || a == action::pause || a == action::receive;
+  return a == action::await || a == action::await_until || a == action::poll ||
+         a == action::pause || a == action::receive;
 }
 
 [[nodiscard]] std::uint64_t cell_key(cell_id cell, word value, std::uint8_t rmw_class) {

@@ -68,9 +68,8 @@ word engine::visible(const fiber_state& s, cell_id cell) const {
 
 bool engine::can_run(rank_t f) const {
   const action next = state(f).next;
-  const bool waits = next == action::await || next == action::await_until ||
-                     next == action::poll || next == action::rendezvous ||
-                     next == action::idle;
+  const bool waits = next == action::await || next == action::await_until || next == action::poll ||
+                     next == action::rendezvous || next == action::idle;
   return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
 }
 

@@ -22,7 +22,7 @@ enum class part : std::uint8_t {
   try_reader,
   timed_writer,  ///< waits, but may give up at any moment
   timed_reader,
-  upgrader,  ///< takes the upgrade lock, becomes a writer, then a reader, then leaves
+  upgrader,          ///< takes the upgrade lock, becomes a writer, then a reader, then leaves
   upgrading_reader,  ///< reads, tries to become a writer, and leaves as what it is then
 };
 

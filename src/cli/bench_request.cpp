@@ -11,6 +11,7 @@
 #include "cli/usage.hpp"
 #include "cli/values.hpp"
 #include "lockflight/fabric/shm.hpp"
+#include "lockflight/profile.hpp"
 #include "lockflight/rma/topology.hpp"
 #include "sim/machine.hpp"
 
@@ -140,6 +141,22 @@ void read_parameters(const arguments& given, bench::request& to) {
     if (!to.set.emplace(name, value).second)
       throw refuse("--set", text, fmt::format("each parameter once; {} is set already", name));
   }
+}
+
+/// In a launch every process reads it, and all go on or none.
+void read_profile(const arguments& given, bench::request& to) {
+  const auto path = given.one("--profile");
+  if (!path) return;
+  bench::launch* const launched = bench::launch_of(to.fabric);
+  try {
+    const profile found = profile::read(*path);
+    for (const auto& [lock, of] : found.locks()) to.tuned[lock] = of.parameters;
+  } catch (const bad_profile& e) {
+    if (launched != nullptr) static_cast<void>(launched->all(false));
+    throw usage_error(fmt::format("--profile {}", e.what()));
+  }
+  if (launched != nullptr && !launched->all(true))
+    throw refuse("--profile", *path, "a profile that every rank can read");
 }
 
 std::optional<bench::setting_row> setting_of(const std::string& name) {
@@ -272,6 +289,10 @@ std::vector<option> how_to_run() {
        .completes = words,
        .known = parameter_offers(),
        .repeats = true},
+      {.name = "--profile",
+       .value = "FILE",
+       .what = "parameters that 'lockflight tune' has found; --set and --sweep go before them",
+       .completes = files},
       {.name = "--sweep",
        .value = "NAME=V,V,...",
        .what = "each of these values in turn of a parameter, for the locks that have it, or of "
@@ -335,6 +356,7 @@ bench::request bench_request(const arguments& given) {
   if (const auto seed = given.one("--seed"))
     request.seed = whole_number("--seed", *seed, 0, std::numeric_limits<std::uint64_t>::max());
   read_parameters(given, request);
+  read_profile(given, request);
   read_sweep(given, request);
   read_extras(given, request);
   request.threads = given.has("--threads");

@@ -89,8 +89,10 @@ struct exit_status {
 [[nodiscard]] command locks_command();
 [[nodiscard]] command topo_command();
 [[nodiscard]] command bench_command();
+[[nodiscard]] command tune_command();
 [[nodiscard]] command check_command();
 [[nodiscard]] command reproduce_command();
+[[nodiscard]] command grid_command();
 [[nodiscard]] command report_command();
 [[nodiscard]] command doctor_command();
 [[nodiscard]] command completion_command();

@@ -75,6 +75,9 @@ std::string page() {
   out += section("ENVIRONMENT");
   out += tagged("NO_COLOR", "If it is set to anything, output has no colours.");
   out += tagged("COLUMNS", "The width of the terminal, if it is not what the system says.");
+  out += tagged("LOCKFLIGHT_PROFILE",
+                "A profile that 'lockflight tune' has made, for programs that use the library for "
+                "C or run under the drop-in for MPI; this program has bench --profile.");
   return out;
 }
 

@@ -25,17 +25,18 @@ class scheme_of final : public scheme {
     typename door::cells window;
     std::vector<typename target_lock::cells> target;
 
-    static cells place(rma::layout& in, const rma::topology& machine) {
+    static cells place(rma::layout& in, const rma::topology& machine, const parameters& set) {
       cells c{door::cells::place(in, machine, 0), {}};
       for (rma::rank_t t = 0; t < machine.ranks(); ++t)
-        c.target.push_back(target_lock::cells::place(in, machine, parameters{}, t));
+        c.target.push_back(target_lock::cells::place(in, machine, set, t));
       return c;
     }
   };
 
-  explicit scheme_of(participant& me)
+  scheme_of(participant& me, const parameters& set)
       : me_(me),
-        cells_(cells::place(me.cells(), me.machine())),
+        set_(set),
+        cells_(cells::place(me.cells(), me.machine(), set)),
         door_(me, cells_.window),
         handles_(cells_.target.size()) {}
 
@@ -51,33 +52,47 @@ class scheme_of final : public scheme {
   // has a table of its counters.
   [[nodiscard]] handle& on(int target) {
     const auto t = static_cast<std::size_t>(target);
-    if (!handles_[t])
-      handles_[t] = std::make_unique<handle>(me_, door_, cells_.target[t], parameters{});
+    if (!handles_[t]) handles_[t] = std::make_unique<handle>(me_, door_, cells_.target[t], set_);
     return *handles_[t];
   }
 
   participant& me_;
+  parameters set_;
   cells cells_;
   door door_;
   std::vector<std::unique_ptr<handle>> handles_;
 };
 
+using values = std::map<std::string, std::int64_t>;
+
+template <class Parameters>
+[[nodiscard]] Parameters parameters_from(const values& set) {
+  Parameters chosen;
+  for (const auto& parameter : Parameters::all())
+    if (const auto at = set.find(std::string(parameter.name)); at != set.end())
+      parameter.of(chosen) = at->second;
+  return chosen;
+}
+
 struct row {
   scheme_name name;
-  std::unique_ptr<scheme> (*make)(participant&);
-  std::uint32_t (*words)(const rma::topology&);
+  std::unique_ptr<scheme> (*make)(participant&, const values&);
+  std::uint32_t (*words)(const rma::topology&, const values&);
 };
 
 template <template <class> class Target, template <class> class Way>
 [[nodiscard]] row row_of() {
   using made = scheme_of<Target, Way>;
+  using parameters = typename Target<mpi::port>::parameters;
   return {{std::string(Target<mpi::port>::about.name), Way<mpi::port>::name},
-          [](participant& me) -> std::unique_ptr<scheme> { return std::make_unique<made>(me); },
-          [](const rma::topology& machine) {
+          [](participant& me, const values& set) -> std::unique_ptr<scheme> {
+            return std::make_unique<made>(me, parameters_from<parameters>(set));
+          },
+          [](const rma::topology& machine, const values& set) {
             constexpr std::uint32_t as_large_as_it_gets = 1u << 30;
             rma::layout in(as_large_as_it_gets);
             static_cast<void>(in.take<rma::plain_cell>(participant::most_nested * rma::line_words));
-            static_cast<void>(made::cells::place(in, machine));
+            static_cast<void>(made::cells::place(in, machine, parameters_from<parameters>(set)));
             return in.used();
           }};
 }
@@ -131,12 +146,19 @@ bool is_way(const std::string& name) { return is_among(names(&scheme_name::lock_
 std::string all_locks() { return joined(names(&scheme_name::lock)); }
 std::string all_ways() { return joined(names(&scheme_name::lock_all)); }
 
+std::string said_of_parameters(const scheme_name& name) {
+  std::string text;
+  for (const auto& [parameter, value] : name.parameters)
+    text += (text.empty() ? "" : " ") + parameter + "=" + std::to_string(value);
+  return text;
+}
+
 std::uint32_t words_of(const scheme_name& name, const rma::topology& machine) {
-  return row_named(name).words(machine);
+  return row_named(name).words(machine, name.parameters);
 }
 
 std::unique_ptr<scheme> make_scheme(const scheme_name& name, participant& me) {
-  return row_named(name).make(me);
+  return row_named(name).make(me, name.parameters);
 }
 
 }  // namespace lockflight::mpi_preload

@@ -2,6 +2,8 @@
 // locked at once.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -17,6 +19,8 @@ constexpr const char* default_lock_all = "rooms";
 struct scheme_name {
   std::string lock;      ///< on each target
   std::string lock_all;  ///< how locking all and exclusive locks exclude each other
+  /// Of the lock on each target; the others have their defaults.
+  std::map<std::string, std::int64_t> parameters = {};
 };
 
 /// This process's locks on one window. Not thread-safe.
@@ -39,6 +43,9 @@ class scheme {
 [[nodiscard]] bool is_way(const std::string& name);
 /// "rooms, global".
 [[nodiscard]] std::string all_ways();
+
+/// "T_R=100 T_L2=8", for messages; empty: all have their defaults.
+[[nodiscard]] std::string said_of_parameters(const scheme_name& name);
 
 /// How many words each rank's segment needs for a window on this machine.
 [[nodiscard]] std::uint32_t words_of(const scheme_name& name, const rma::topology& machine);

@@ -41,6 +41,15 @@ void warn(const std::string& argument, const std::string& text) {
   return 0;
 }
 
+[[nodiscard]] profile tuned_by_environment() {
+  try {
+    return profile::from_environment();
+  } catch (const bad_profile& e) {
+    warn("LOCKFLIGHT_PROFILE", std::string("is ignored: ") + e.what());
+    return {};
+  }
+}
+
 /// The SCC paper's modes (section 4.1), each by the lock that is made for it.
 constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
     {"full-support", default_lock},
@@ -91,6 +100,7 @@ const settings& environment() {
       .hang_seconds = seconds_in("LOCKFLIGHT_MPI_HANG"),
       .lock = variable("LOCKFLIGHT_MPI_LOCK"),
       .lock_all = variable("LOCKFLIGHT_MPI_LOCK_ALL"),
+      .tuned = tuned_by_environment(),
   };
   return read;
 }
@@ -103,8 +113,9 @@ scheme_name scheme_of(MPI_Info info) {
   const auto all =
       known_lock_all(value_in(info, "lockflight_lock_all"), "info key lockflight_lock_all");
   const auto usual_all = known_lock_all(environment().lock_all, "LOCKFLIGHT_MPI_LOCK_ALL");
-  return {named.value_or(mode.value_or(usual.value_or(default_lock))),
-          all.value_or(usual_all.value_or(default_lock_all))};
+  const std::string lock = named.value_or(mode.value_or(usual.value_or(default_lock)));
+  return {lock, all.value_or(usual_all.value_or(default_lock_all)),
+          environment().tuned.values_of(lock)};
 }
 
 const char* sync_mode_of(const std::string& lock) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "lockflight/profile.hpp"
 #include "mpi_preload/scheme.hpp"
 
 namespace lockflight::mpi_preload {
@@ -16,14 +17,15 @@ struct settings {
   double hang_seconds = 0;  ///< LOCKFLIGHT_MPI_HANG: tell who waits longer; 0: never
   std::string lock;         ///< LOCKFLIGHT_MPI_LOCK: for windows whose info names none
   std::string lock_all;     ///< LOCKFLIGHT_MPI_LOCK_ALL: the same
+  profile tuned;            ///< LOCKFLIGHT_PROFILE: parameters of the locks
 };
 
 [[nodiscard]] const settings& environment();
 
 /// The scheme for a window. The lock: its info key lockflight_lock, its info key passive_sync_mode,
 /// the environment, else the default; lock_all: its info key lockflight_lock_all, the environment,
-/// else the default. A name that is not known is warned of once for each of these, on rank 0 of
-/// MPI_COMM_WORLD, and the next one is taken.
+/// else the default; the lock's parameters: the environment's profile. A name that is not known is
+/// warned of once for each of these, on rank 0 of MPI_COMM_WORLD, and the next one is taken.
 [[nodiscard]] scheme_name scheme_of(MPI_Info info);
 
 /// The SCC paper's word for what a lock does, for MPI_Win_get_info.

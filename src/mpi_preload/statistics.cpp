@@ -53,8 +53,10 @@ std::string tell(const window_statistics& mine, const std::string& window,
   PMPI_Bcast(&whom, 1, MPI_INT, of_all.rank, group);
   if (rank != 0) return "";
 
-  std::string text = fmt::format("lockflight: window {}, {} ranks, lock {}, lock_all {}\n", window,
-                                 ranks, scheme.lock, scheme.lock_all);
+  const std::string set = said_of_parameters(scheme);
+  std::string text =
+      fmt::format("lockflight: window {}, {} ranks, lock {}{}, lock_all {}\n", window, ranks,
+                  scheme.lock, set.empty() ? "" : " with " + set, scheme.lock_all);
   text += fmt::format("  {:<10} {:>12} {:>14} {:>14}\n", "lock", "times", "waited s", "mean us");
   for (int k = 0; k < lock_kinds; ++k) {
     const auto i = static_cast<std::size_t>(k);

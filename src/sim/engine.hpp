@@ -75,6 +75,7 @@ class engine {
   void run(const std::function<void(rank_t)>& body, const std::function<void()>& watch);
 
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
+  [[nodiscard]] bool orders_posts() const { return profile_.nic.ordered_posts; }
 
   // ---- what ports call; `me` is the rank whose fiber runs ----
 
@@ -113,16 +114,18 @@ class engine {
   /// A posted operation or a message on its way, in one cache line.
   struct alignas(64) operation {
     posted_kind kind{};
-    bool done = false;
-    bool loops_back = false;
-    bool is_under_way = false;  // where links fill up
+    bool done : 1 = false;
+    bool loops_back : 1 = false;
+    bool is_under_way : 1 = false;  // where links fill up
+    bool follows : 1 = false;       // posts are ordered, and `next` went to the same rank
     rank_t origin = -1;
     rank_t home = -1;
     std::uint32_t index = 0;
     std::uint32_t next = none;  // of the same origin, of a mailbox, or of the free ones
     std::uint32_t before = none;
     time_ps way = 0;       // one way, as it came; the answer takes as long
-    time_ps complete = 0;  // when the origin sees it; of a message its third word
+    time_ps complete = 0;  // when the origin sees it; before, when it will take effect;
+                           // of a message its third word
     word value = 0;
     word desired = 0;
     word* result = nullptr;
@@ -136,7 +139,7 @@ class engine {
     fiber::fiber fiber;
     time_ps now = 0;
     time_ps resumed = 0;           // when the queue was last up to it
-    std::uint32_t pending = none;  // its posted operations that are not flushed
+    std::uint32_t pending = none;  // its posted operations that are not flushed, the last first
     std::uint32_t first_mail = none;
     std::uint32_t last_mail = none;
     rank_t next_waiter = -1;   // of those who wait for cells of one home
@@ -147,6 +150,7 @@ class engine {
     waiting for_what = waiting::nothing;
     bool serves = false;
     bool ended = false;
+    time_ps left = 0;  // when the last one that it posted did; where posts are ordered
     // waiting::flush
     rank_t flush_target = -1;
     std::uint32_t flushing = 0;  // so many to come

@@ -101,6 +101,13 @@ class reader {
     return from_ns(number(key, least, most_ns));
   }
 
+  bool flag(const std::string& key) {
+    const toml::node& found = needed(key);
+    if (!found.is_boolean())
+      fail(found, fmt::format("{} {} (accepted: true or false)", full(key), shown(found)));
+    return *found.value<bool>();
+  }
+
   /// Whether there is a key that need not be.
   [[nodiscard]] bool offers(const std::string& key) {
     known_.insert(key);
@@ -202,6 +209,7 @@ void read_nic(reader& in, nic_profile& to) {
   to.loopback_congested = in.ns("loopback_congested_ns");
   to.connections = in.count("connections", 0, many);
   to.connection_miss = in.ns("connection_miss_ns");
+  if (in.offers("ordered_posts")) to.ordered_posts = in.flag("ordered_posts");
 }
 
 void read_network(reader& in, network_profile& to, std::uint32_t nodes) {

@@ -63,6 +63,7 @@ struct nic_profile {
   time_ps loopback_congested = 0;    ///< what each one beyond them adds
   std::uint32_t connections = 0;     ///< contexts that are kept on the card; 0: all
   time_ps connection_miss = 0;       ///< what it takes to fetch one
+  bool ordered_posts = false;        ///< what is posted next to the same rank takes effect after it
 };
 
 /// The processors of a node and its caches, a line at a time.

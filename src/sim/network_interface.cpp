@@ -56,6 +56,7 @@ void engine::post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index,
   o.desired = desired;
   o.result = result;
   o.next = r.pending;
+  o.follows = orders_posts() && r.pending != none && at(r.pending).home == home;
   if (r.pending != none) at(r.pending).before = number;
   r.pending = number;
   inject(r, number);
@@ -67,9 +68,14 @@ void engine::inject(rank_state& r, std::uint32_t number) {
   const rank_state& target = state(o.home);
   time_ps& free_from = first_free(card.injection);
   const time_ps begun = std::max(r.now, free_from);
-  const time_ps left = begun + connection_miss(card, o.origin, target.node);
-  free_from = left + profile_.nic.gap;
+  time_ps left = begun + connection_miss(card, o.origin, target.node);
   o.way = way(r, target, o);
+  if (o.follows) {
+    left = std::max(left, r.left);
+    o.way = std::max(o.way, at(o.next).way);
+  }
+  r.left = left;
+  free_from = left + profile_.nic.gap;
   // Links are taken in the order of leaving, and not on a rank's stack, which stays small so.
   const bool leaves_first = !links_.empty() && !o.loops_back;
   queue_.push(leaves_first ? left : left + o.way, happening::arrive, number);
@@ -163,6 +169,8 @@ void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
   card.reception = received + cost.receive_gap;
   card.entry = card.reception;
   time_ps effect = received + cost.memory;
+  // It came after the one that it follows, and is served after it.
+  if (o.follows && !at(o.next).done) effect = std::max(effect, at(o.next).complete);
   if (o.kind != posted_kind::put && o.kind != posted_kind::get && o.kind != posted_kind::message) {
     cache_line& line = memory_.line(o.home, o.index);
     time_ps& unit = first_free(card.atomics);
@@ -173,7 +181,10 @@ void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
     // The next one may come in so that it stands before the unit when this one goes in.
     card.entry = std::max(card.entry, begun - cost.memory);
   }
-  if (effect <= queue_.next()) return take_effect(number, effect);
+  if (orders_posts() && o.kind != posted_kind::message) o.complete = effect;
+  // At one moment those in the queue go first.
+  if (o.follows ? effect < queue_.next() : effect <= queue_.next())
+    return take_effect(number, effect);
   queue_.push(effect, happening::effect, number);
 }
 
@@ -232,6 +243,7 @@ void engine::complete(std::uint32_t number) {
 
 void engine::unlink(rank_state& r, std::uint32_t number) {
   const operation& o = at(number);
+  if (o.before != none) at(o.before).follows = false;  // it took effect long ago
   (o.before == none ? r.pending : at(o.before).next) = o.next;
   if (o.next != none) at(o.next).before = o.before;
   release_operation(number);

@@ -1,8 +1,12 @@
 // Locks and words through the C interface, on shared memory: threads and processes.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -248,6 +252,70 @@ TEST(CapiRun, DefaultsAreARankForEachProcessor) {
     return lockflight_ranks(me) == *static_cast<int*>(expected) ? LOCKFLIGHT_OK : 1;
   };
   EXPECT_EQ(lockflight_run(nullptr, body, &processors), LOCKFLIGHT_OK) << lockflight_last_error();
+}
+
+// ---- LOCKFLIGHT_PROFILE ----
+
+/// A profile in a file, named by the environment as long as it lives.
+class profile_file {
+ public:
+  explicit profile_file(const std::string& text)
+      : path_(testing::TempDir() + "lockflight_capi_" + std::to_string(getpid()) + ".toml") {
+    std::ofstream(path_) << text;
+    setenv("LOCKFLIGHT_PROFILE", path_.c_str(), 1);
+  }
+  ~profile_file() {
+    unsetenv("LOCKFLIGHT_PROFILE");
+    std::remove(path_.c_str());
+  }
+  profile_file(const profile_file&) = delete;
+  profile_file& operator=(const profile_file&) = delete;
+
+ private:
+  std::string path_;
+};
+
+// dq-fair says what it was made with when there are more ranks than its tokens can name: with 3
+// bits 8, by default more than a run can have.
+constexpr lockflight_config nine{.ranks = 9, .threads = 1, .unpinned = 1};
+constexpr const char* three_bits = "format = 1\n[dq-fair.parameters]\ncounter_bits = 3\n";
+
+TEST(CapiProfile, GivesLocksTheirParameters) {
+  const profile_file file(three_bits);
+  run(nine, [](lockflight_participant* me) {
+    lockflight_mutex* mutex = nullptr;
+    const lockflight_lock_options tuned{.name = "dq-fair"};
+    refused(lockflight_mutex_create(me, &tuned, &mutex), LOCKFLIGHT_INVALID, "counter_bits=3: 9");
+    const lockflight_lock_options another{.name = "rma-mcs", .parameters = "T_L2=3"};
+    fine(lockflight_mutex_create(me, &another, &mutex), "create");
+  });
+}
+
+TEST(CapiProfile, WhatTheProgramSaysGoesBeforeIt) {
+  const profile_file file(three_bits);
+  run(nine, [](lockflight_participant* me) {
+    lockflight_mutex* mutex = nullptr;
+    const lockflight_lock_options own{.name = "dq-fair", .parameters = "counter_bits=16"};
+    fine(lockflight_mutex_create(me, &own, &mutex), "create");
+  });
+}
+
+TEST(CapiProfile, OneThatCannotBeUsedIsWarnedOfOnce) {
+  const profile_file file("format = 1\n[dq-fair.parameters]\ncounter_bits = 2\n");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i)
+    run(nine, [](lockflight_participant* me) {
+      lockflight_mutex* mutex = nullptr;
+      const lockflight_lock_options usual{.name = "dq-fair"};
+      fine(lockflight_mutex_create(me, &usual, &mutex), "create");
+    });
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("lockflight: LOCKFLIGHT_PROFILE is ignored: "), std::string::npos) << said;
+  EXPECT_NE(
+      said.find(":3: dq-fair.parameters.counter_bits '2' (accepted: a whole number, 3 to 32)"),
+      std::string::npos)
+      << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
 }  // namespace

@@ -9,13 +9,19 @@ from support import COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
 
 OPTIONS = {
     "bench": ["--lock", "--workload", "--fabric", "--machine", "--procs", "--levels", "--node-level",
-              "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--sweep",
+              "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--profile", "--sweep",
               "--locks", "--locality", "--hold", "--server-busy", "--server-load", "--bytes",
               "--operation", "--machine-set", "--nodes", "--threads", "--waiting", "--no-pin", "--trace", "--json", "--html"],
+    "tune": ["--lock", "--workload", "--fabric", "--machine", "--machine-set", "--nodes", "--procs",
+             "--levels", "--node-level", "--writers", "--role", "--ops", "--seconds", "--seed", "--set",
+             "--locks", "--locality", "--hold", "--server-busy", "--server-load", "--bytes",
+             "--threads", "--waiting", "--no-pin", "--parameter", "--objective", "--turns",
+             "--budget", "--runs", "--out", "--json"],
     "check": ["--lock", "--writers", "--readers", "--try-writers", "--try-readers", "--rounds",
               "--starvation", "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],
     "reproduce": ["PAPER", "--quick", "--list", "--jobs", "--json", "--html"],
+    "grid": ["--quick", "--machine", "--procs", "--locks", "--jobs", "--json"],
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--json"],
     "report": ["-o", "--output", "FILE.json"],
@@ -89,7 +95,7 @@ class Manual(ProgramTest):
                                  env=environment)
         self.assertEqual((code, err), (0, ""))
         out = re.sub(r".\x08", "", out)
-        for word in ["NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "NO_COLOR"]:
+        for word in ["NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "NO_COLOR", "LOCKFLIGHT_PROFILE"]:
             self.assertIn(word, out)
         for command, options in OPTIONS.items():
             section = out.split(f"   lockflight {command}")[1].split("\n   lockflight ")[0]

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 from support import ProgramTest, checked
@@ -20,7 +21,8 @@ class Examples(ProgramTest):
     def test_all_are_tested(self):
         fortran = {"example_counter_fortran"} & set(EXAMPLES)  # where there is a compiler
         self.assertEqual(set(EXAMPLES), {"example_counter", "example_first", "example_levels",
-                                         "example_readers", "example_shared_table"} | fortran)
+                                         "example_readers", "example_shared_table",
+                                         "example_tuned"} | fortran)
 
     def test_counters(self):
         for name in {"example_first", "example_counter", "example_counter_fortran"} & set(EXAMPLES):
@@ -41,6 +43,16 @@ class Examples(ProgramTest):
             return int(found[1])
 
         self.assertLess(moves("2x4", "1000"), moves("2x4", "1"))
+
+    def test_tuned(self):
+        self.assertEqual(self.output_of("example_tuned"), "barge 64: 4000\n")
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write("format = 1\n[flight.parameters]\nbarge = 3\n")
+            file.flush()
+            self.assertEqual(self.output_of("example_tuned", file.name), "barge 3: 4000\n")
+        code, out, err = checked([EXAMPLES["example_tuned"], "/nowhere.toml"], cwd=self.folder)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("tuned: '/nowhere.toml' (accepted: a profile that can be read: ", err)
 
     def test_levels_refuses(self):
         for arguments in [["2x"], ["2x2", "x"], ["2x2", "-1"]]:

@@ -10,7 +10,7 @@ import unittest
 PROGRAM = os.environ["LOCKFLIGHT_PROGRAM"]
 SOURCES = os.environ["LOCKFLIGHT_SOURCE_DIR"]
 
-COMMANDS = ["bench", "check", "reproduce", "locks", "topo", "report", "doctor", "completion", "man"]
+COMMANDS = ["bench", "tune", "check", "reproduce", "grid", "locks", "topo", "report", "doctor", "completion", "man"]
 
 
 def everything_in(folder):

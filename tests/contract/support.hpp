@@ -73,6 +73,7 @@ template <rma::port Inner>
 class minimal : public fabric::decorator<Inner> {
  public:
   static constexpr rma::capability_set capabilities{.fabric = "minimal"};
+  [[nodiscard]] static constexpr bool orders_posts() { return capabilities.ordered_posts; }
   using fabric::decorator<Inner>::decorator;
 };
 

@@ -73,7 +73,7 @@ class Installed(unittest.TestCase):
         here = f"-DCMAKE_PREFIX_PATH={self.prefix}"
         build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}")
         self.checked(["cmake", "--build", build])
-        for name in ["first", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
+        for name in ["first", "tuned", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
             self.prints_4000(os.path.join(build, name))
         for mpi in LAUNCHERS:
             for name in ["mpi_first", "mpi_counter"]:
@@ -110,6 +110,7 @@ class Installed(unittest.TestCase):
     def test_pkg_config(self):
         # What is in C++ needs nothing of lockflight when it starts; the others find it like this.
         self.prints_4000(self.compiled(["g++", "-std=c++20"], "first.cpp", "lockflight", "cpp"))
+        self.prints_4000(self.compiled(["g++", "-std=c++20"], "tuned.cpp", "lockflight", "tuned"))
         there = {"LD_LIBRARY_PATH": self.libraries}
         self.prints_4000(self.compiled(["gcc"], "counter.c", "lockflight", "c"), **there)
         if HAS_FORTRAN:

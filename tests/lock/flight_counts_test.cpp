@@ -39,7 +39,7 @@ TEST(flight_counts, uncontended) {
       const bool home = turn < 2;
       const operation_counts acquire =
           home ? operation_counts{.load = 1, .rmw = 1}
-               : operation_counts{.get = 1, .swap = 1, .flush = 1, .rmw = 1};
+               : operation_counts{.get = 1, .swap = 1, .flush = 1, .load = 1, .rmw = 1};
       const operation_counts release =
           home ? operation_counts{.load = 1, .store = 1}
                : operation_counts{.cas = 1, .flush = 1, .load = 2, .store = 1};
@@ -64,10 +64,57 @@ TEST(flight_counts, handoff_between_nodes_is_one_put) {
     } else if (me.rank() == 2) {
       hooks(me).before_await = [&] { rma::put_now(uncounted(me), waits, 1); };
       costs(me, "lock behind a node",
-            {.put = 1, .get = 1, .swap = 1, .flush = 2, .load = 1, .store = 1, .rmw = 1},
+            {.put = 1, .get = 1, .swap = 1, .flush = 2, .load = 2, .rmw = 1},
             [&] { l.lock.lock(); });
       l.lock.unlock();
     }
+  });
+}
+
+// Rank 2 gives up behind rank 1, both of other nodes than the home's; its place is in the queue
+// still when it comes again, and not any more when rank 1 has taken it out.
+TEST(flight_counts, giving_up_and_coming_back_between_nodes) {
+  on_every_rank(topology::balanced({3, 1}), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight l(me);
+    const auto in_vain = [&] { require(!l.lock.try_lock_within(100'000), "rank 1 has it"); };
+    if (me.rank() == 1) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() == 2) {
+      costs(me, "to give up",
+            {.put = 1, .get = 1, .swap = 1, .cas = 1, .flush = 3, .loopback = 1, .load = 3,
+             .store = 1, .rmw = 1},
+            in_vain);
+      costs(me, "to come back and give up again",
+            {.cas = 2, .flush = 2, .loopback = 2, .load = 3, .store = 1, .rmw = 1}, in_vain);
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 1)
+      costs(me, "unlock with an entry behind that was left",
+            {.put = 1, .get = 2, .cas = 3, .flush = 6, .load = 3, .store = 2},
+            [&] { l.lock.unlock(); });
+    all.arrive_and_wait();
+    if (me.rank() == 2)
+      costs(me, "lock", {.get = 1, .swap = 1, .flush = 1, .load = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+  });
+}
+
+TEST(flight_counts, giving_up_inside_a_node_is_local) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight l(me);
+    if (me.rank() == 2) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() == 3) {
+      me.port().reset_counts();
+      for (int i = 0; i < 50; ++i) require(!l.lock.try_lock_within(10'000), "rank 2 has it");
+      require(me.port().counts().network() == 0, "no network operation");
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 2) l.lock.unlock();
+    all.arrive_and_wait();
+    if (me.rank() == 3) require(l.lock.try_lock(), "free");
   });
 }
 
@@ -136,7 +183,7 @@ TEST(flight_rw_counts, a_reader_that_waits_does_not_use_the_network) {
       l.lock.unlock();
     } else if (me.rank() == 3) {
       hooks(me).before_await = [&] { rma::put_now(uncounted(me), waits, 1); };
-      costs(me, "lock_shared at a closed gate", {.load = 2, .rmw = 2},
+      costs(me, "lock_shared at a closed gate", {.load = 3, .rmw = 2},
             [&] { l.lock.lock_shared(); });
       l.lock.unlock_shared();
     }
@@ -152,12 +199,12 @@ TEST(flight_rw_counts, writers_alone_pay_for_flight) {
     flight_rw l(me);
     if (me.rank() == 2) {
       costs(me, "the first lock closes the gates",
-            {.put = 1, .get = 2, .swap = 1, .flush = 3, .load = 3, .store = 1, .rmw = 1},
+            {.put = 1, .get = 2, .swap = 1, .flush = 3, .load = 4, .store = 1, .rmw = 1},
             [&] { l.lock.lock(); });
       l.lock.unlock();
       l.lock.lock();
       l.lock.unlock();
-      costs(me, "the third lock", {.get = 1, .swap = 1, .flush = 1, .load = 1, .rmw = 1},
+      costs(me, "the third lock", {.get = 1, .swap = 1, .flush = 1, .load = 2, .rmw = 1},
             [&] { l.lock.lock(); });
       costs(me, "the third unlock", {.cas = 1, .flush = 1, .load = 3, .store = 1},
             [&] { l.lock.unlock(); });

@@ -45,6 +45,20 @@ class Bench(unittest.TestCase):
                               "0.05", "--json", "-"], capture_output=True, text=True, check=True)
         self.assertEqual(set(on_mpi), set(json.loads(out.stdout)["runs"][0]))
 
+    def test_tuning_goes_in_lock_step(self):
+        code, out, said = launch(2, PROGRAM, "tune", "--fabric", "mpi", "--lock", "flight",
+                                 "--levels", "2x1", "--writers", "1", "--ops", "200", "--turns", "2",
+                                 "--runs", "16", "--json", "-", OMPI_MCA_osc="sm,pt2pt")
+        self.assertEqual((code, said), (0, []), out)
+        (tuned,) = json.loads(out)["tuned"]
+        self.assertEqual((tuned["fabric"], tuned["procs"]), ("mpi", 2))
+        self.assertLessEqual(tuned["runs"], 16)
+        self.assertGreater(len(tuned["tried"]), 0)
+        code, out, said = launch(2, PROGRAM, "tune", "--fabric", "mpi", "--lock", "flight",
+                                 "--budget", "1", "--ops", "200")
+        self.assertEqual((code, said), (0, []), out)
+        self.assertRegex(out, "(?m)^(Gained|Nothing gained)")
+
     def test_fewer_ranks_than_the_launch(self):
         runs = self.runs(4, "--lock", "d-mcs,rma-rw", "--procs", "1,2,4")
         self.assertEqual([run["procs"] for run in runs], [1, 2, 4, 1, 2, 4])

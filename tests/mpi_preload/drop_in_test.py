@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 DROP_IN, WINDOW_LOCKS, HANG, *LAUNCHER = sys.argv[1:]
@@ -103,6 +104,52 @@ class Observed(unittest.TestCase):
     def test_who_does_not_wait_is_quiet(self):
         code, out, said = launch(2, HANG)
         self.assertEqual((code, out, said), (0, "", ""))
+
+
+class Profile(unittest.TestCase):
+    """LOCKFLIGHT_PROFILE: parameters of the locks that serve."""
+
+    PROFILE = "format = 1\n[rma-rw.parameters]\nT_DC = 1\nT_R = 64\n"
+
+    def launch(self, text, program, *arguments, **environment):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(text)
+            file.flush()
+            code, _, said = launch(2, program, *arguments, LOCKFLIGHT_PROFILE=file.name,
+                                   LOCKFLIGHT_MPI_STATS=1, **environment)
+        self.assertEqual(code, 0, said)
+        return said
+
+    # T_DC says how many words a lock has, and where they lie.
+    def test_the_lock_has_its_parameters(self):
+        said = self.launch(self.PROFILE, WINDOW_LOCKS, "rma-rw")
+        self.assertIn("2 ranks, lock rma-rw with T_DC=1 T_R=64, lock_all rooms\n", said)
+        self.assertNotIn("ignored", said)
+
+    def test_on_several_nodes(self):
+        said = self.launch(self.PROFILE, WINDOW_LOCKS, "rma-rw", "", "global",
+                           LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
+        self.assertIn("lock rma-rw with T_DC=1 T_R=64, lock_all global\n", said)
+
+    def test_other_locks_have_their_defaults(self):
+        said = self.launch(self.PROFILE, HANG, LOCKFLIGHT_MPI_LOCK="d-mcs")
+        self.assertIn("lock d-mcs, lock_all rooms\n", said)
+
+    def test_one_that_cannot_be_used_is_warned_of_once(self):
+        for text, reason in [
+                ("format = 1\n[rma-rw.parameters]\nT_R = 0\n",
+                 r":3: rma-rw\.parameters\.T_R '0' \(accepted: a whole number, 1 to \d+\)\n"),
+                ("formation", r":1: .+\n")]:
+            said = self.launch(text, HANG, LOCKFLIGHT_MPI_LOCK="rma-rw")
+            self.assertRegex(said, r"lockflight: LOCKFLIGHT_PROFILE is ignored: .*" + reason)
+            self.assertEqual(said.count("ignored"), 1, said)
+            self.assertIn("lock rma-rw, lock_all rooms\n", said)
+
+    def test_one_that_is_not_there(self):
+        code, out, said = launch(2, HANG, LOCKFLIGHT_PROFILE="/nowhere.toml")
+        self.assertEqual((code, out), (0, ""))
+        self.assertEqual(said.count("LOCKFLIGHT_PROFILE is ignored: '/nowhere.toml' (accepted: a "
+                                    "profile that can be read: No such file or directory)"), 1, said)
 
 
 class BadInput(unittest.TestCase):

@@ -89,6 +89,7 @@ TEST(machine, what_need_not_be_there_is_nothing) {
   const machine_profile m = parse_machine(good, "m.toml");
   EXPECT_TRUE(m.memory.controllers.empty());
   EXPECT_EQ(m.cpu.slice, 0);
+  EXPECT_FALSE(m.nic.ordered_posts);
   EXPECT_EQ(m.network.link_gap, 0);
   EXPECT_EQ(m.network.arbiter, arbitration::arrival);
 }
@@ -109,6 +110,12 @@ TEST(machine, what_need_not_be_there_is_read) {
       "m.toml");
   EXPECT_EQ(full.network.link_gap, 7'000);
   EXPECT_EQ(full.network.arbiter, arbitration::turns);
+  const std::string last = "connection_miss_ns = 700\n";
+  const machine_profile ordered =
+      parse_machine(with(last, last + "ordered_posts = true\n"), "m.toml");
+  EXPECT_TRUE(ordered.nic.ordered_posts);
+  EXPECT_EQ(complaint(with(last, last + "ordered_posts = 1\n")),
+            "m.toml:31: nic.ordered_posts '1' (accepted: true or false)");
 }
 
 TEST(machine, controllers_that_cannot_be_are_refused) {

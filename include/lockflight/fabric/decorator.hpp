@@ -26,6 +26,7 @@ class decorator {
   [[nodiscard]] Inner& inner() { return inner_; }
   [[nodiscard]] rma::rank_t rank() const { return inner_.rank(); }
   [[nodiscard]] const rma::topology& machine() const { return inner_.machine(); }
+  [[nodiscard]] bool orders_posts() const { return rma::orders_posts(inner_); }
 
   template <class Cell>
   void put(Cell to, rma::word value) {

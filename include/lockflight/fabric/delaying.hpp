@@ -39,6 +39,8 @@ class delaying : public decorator<Inner> {
         how_(how),
         random_(how.seed * 1'000'003 + static_cast<unsigned>(inner.rank())) {}
 
+  [[nodiscard]] static constexpr bool orders_posts() { return capabilities.ordered_posts; }
+
   template <class Cell>
   void put(Cell to, rma::word value) {
     post(put_op<Cell>{to, value});

@@ -329,6 +329,8 @@ class environment {
   [[nodiscard]] int size() const;
   /// Whether it holds on every rank of the launch. Collective.
   [[nodiscard]] bool all(bool holds) const;
+  /// Rank 0's value, on every rank of the launch. Collective.
+  [[nodiscard]] double first(double mine) const;
 
  private:
   bool ours_ = false;
@@ -396,6 +398,10 @@ class membership {
 /// ranks into k nodes, for tests. Collective. Throws `unavailable` when MPI is not initialised or
 /// is finalised, std::invalid_argument on MPI_COMM_NULL.
 [[nodiscard]] rma::topology nodes_of(int communicator);
+
+/// The first rank's text, on every rank of a communicator as MPI_Comm_c2f gives it. Collective.
+/// Throws as nodes_of does.
+[[nodiscard]] std::string first_rank_says(std::string mine, int communicator);
 
 /// Says what failed, on standard error, and ends the launch with exit code 3. For what only one
 /// rank sees.

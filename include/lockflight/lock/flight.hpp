@@ -45,7 +45,7 @@ namespace lockflight::lock {
 struct flight_parameters {
   std::int64_t barge = 64;
   std::int64_t local_budget = 64;
-  std::int64_t remote_budget = 32;
+  std::int64_t remote_budget = 64;
 
   [[nodiscard]] static constexpr auto all() {
     return std::array{
@@ -64,11 +64,11 @@ struct flight_parameters {
 /// Where a node waits for its turn in the queue of nodes: what its predecessor tells it. Zeroed
 /// memory is of a node that stands in no queue.
 struct turn_word {
-  bool wait = false;       ///< the parity of the last wait that has ended, or was given up
-  bool left = false;       ///< given up: the node's entry is still in the queue
-  bool out = false;        ///< and somebody is taking it out
-  std::uint16_t nodes = 0; ///< that the lock may still be passed to; 0: agree with the home's node
-  std::uint16_t note = 0;  ///< the user's
+  bool wait = false;        ///< the parity of the last wait that has ended, or was given up
+  bool left = false;        ///< given up: the node's entry is still in the queue
+  bool out = false;         ///< and somebody is taking it out
+  std::uint16_t nodes = 0;  ///< that the lock may still be passed to; 0: agree with the home's node
+  std::uint16_t note = 0;   ///< the user's
 
   [[nodiscard]] static constexpr turn_word from(rma::word w) {
     return {(w & 1) != 0, (w & 2) != 0, (w & 4) != 0, static_cast<std::uint16_t>(w >> 16),
@@ -83,7 +83,7 @@ struct turn_word {
 /// What an entry of the queue of nodes holds: the one behind it, and how that one waits.
 struct entry_link {
   rma::plain_cell entry;
-  bool wait = false;         ///< the parity of its wait
+  bool wait = false;  ///< the parity of its wait
   bool may_give_up = false;
 
   static constexpr rma::word wait_bit = rma::word{1} << 62;  // ranks leave these two free
@@ -240,7 +240,8 @@ class flight : public timed_names<flight<Port>> {
     rma::word pred = 0;
     rma::word home = 0;
     port_.swap(tail_, rma::to_word(entry_), pred);
-    if constexpr (Port::capabilities.ordered_posts) port_.get(home_word_, home);  // after the swap
+    const bool in_order = rma::orders_posts(port_);
+    if (in_order) port_.get(home_word_, home);  // after the swap
     port_.flush(tail_.home);
     if (pred != rma::null_ref) {
       const entry_link link{.entry = entry_,
@@ -249,7 +250,7 @@ class flight : public timed_names<flight<Port>> {
       rma::put_now(port_, rma::from_word<rma::plain_cell>(pred), link.bits());
       return wait_for_turn(before, until) && agree_if_told(until);
     }
-    if constexpr (!Port::capabilities.ordered_posts) home = rma::get_now(port_, home_word_);
+    if (!in_order) home = rma::get_now(port_, home_word_);
     return !node_word::interested(home) || agree_from_elsewhere(until);
   }
 
@@ -418,8 +419,8 @@ class flight : public timed_names<flight<Port>> {
   rma::nic_cell tail_;
   rma::plain_cell victim_;
   rma::cpu_cell home_word_;  // the home's node's: its flag
-  rma::plain_cell entry_;  // our node's in the queue: an entry_link, or null_ref
-  rma::nic_cell turn_;     // our node's: a turn_word
+  rma::plain_cell entry_;    // our node's in the queue: an entry_link, or null_ref
+  rma::nic_cell turn_;       // our node's: a turn_word
   queue node_;
   side side_;
   int local_budget_;

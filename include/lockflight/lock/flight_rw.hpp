@@ -48,7 +48,7 @@ namespace lockflight::lock {
 
 struct flight_rw_parameters {
   std::int64_t reader_level = 0;
-  std::int64_t t_w = 64;
+  std::int64_t t_w = 256;
   std::int64_t preference = 0;
   flight_parameters writers{};
 

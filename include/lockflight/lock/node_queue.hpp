@@ -214,7 +214,7 @@ class node_queue {
   // from those who pass by, and they are bounded by their number.
   template <class Until>
   [[nodiscard]] bool compete(Until until, rma::word& found) {
-    for (rma::backoff b(50, 1'000);; port_.pause(b.next())) {
+    for (rma::backoff b(100, 1'000);; port_.pause(b.next())) {
       found = port_.load(word_);
       if (!node_word::from(found).held && port_.cpu_compare_swap(word_, found, held) == found)
         return true;
@@ -261,8 +261,8 @@ class node_queue {
   rma::cpu_cell word_;  // a node_word
   rma::cpu_cell tail_;  // the line of the last in the queue, or null_ref
   int barge_;
-  node_word found_;      // when we took the word
-  bool barged_ = false;  // past the queue
+  node_word found_;                // when we took the word
+  bool barged_ = false;            // past the queue
   std::optional<rma::line> left_;  // in the queue, when we gave up; the participant has it
 };
 

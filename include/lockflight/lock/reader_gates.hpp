@@ -93,7 +93,7 @@ class reader_gates {
   // ---- for readers: their own cell ----
 
   [[nodiscard]] gate look() { return gate::from(port_.load(mine_.gate)); }
-    /// Adds to the counts, and later loads come after that; returns what they were. 1 CPU fetch-add,
+  /// Adds to the counts, and later loads come after that; returns what they were. 1 CPU fetch-add,
   /// or, if the cell is ours alone, a load, a store and a fence.
   rma::word count(rma::word change) {
     if (!mine_alone_) return port_.cpu_fetch_add(mine_.counts, change);

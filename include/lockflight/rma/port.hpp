@@ -18,7 +18,7 @@ namespace lockflight::rma {
 /// `if constexpr (Port::capabilities.x)`, never assume it (C30).
 struct capability_set {
   bool uniform_rmw = false;    ///< cpu and nic RMWs are atomic with each other
-  bool ordered_posts = false;  ///< what is posted next to the same rank takes effect after it
+  bool ordered_posts = false;  ///< orders_posts() is true, on every machine
   bool messages = false;       ///< send, receive, try_receive and serve_with exist
   bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
   std::string_view fabric = "";
@@ -31,6 +31,16 @@ struct message {
 
   friend constexpr bool operator==(const message&, const message&) = default;
 };
+
+/// Whether what is posted next to the same rank takes effect after what was posted before (C30). A
+/// fabric whose machines differ in that says so at run time: its port has a member of this name.
+template <class Port>
+[[nodiscard]] constexpr bool orders_posts(const Port& p) {
+  if constexpr (requires { p.orders_posts(); })
+    return p.orders_posts();
+  else
+    return Port::capabilities.ordered_posts;
+}
 
 /// A moment on the clock of the port that made it, after which its participant waits no longer
 /// (C38).
@@ -51,49 +61,49 @@ struct any_predicate {
 /// ones reach only cells of the own node. Costs are in network operations: a posted operation is
 /// one, whatever its target; an immediate one is none.
 template <class P>
-concept port = requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value,
-                        word& result, rank_t rank, backoff back_off, std::uint64_t nanoseconds,
-                        deadline until) {
-  { P::capabilities } -> std::convertible_to<capability_set>;
-  { cp.rank() } -> std::same_as<rank_t>;
-  { cp.machine() } -> std::same_as<const topology&>;
+concept port =
+    requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value, word& result,
+             rank_t rank, backoff back_off, std::uint64_t nanoseconds, deadline until) {
+      { P::capabilities } -> std::convertible_to<capability_set>;
+      { cp.rank() } -> std::same_as<rank_t>;
+      { cp.machine() } -> std::same_as<const topology&>;
 
-  // Posted: complete at flush (C5 to C9).
-  p.put(cc, value), p.put(nc, value), p.put(pc, value);
-  p.get(cc, result), p.get(nc, result), p.get(pc, result);
-  p.add(nc, value);
-  p.fetch_add(nc, value, result);
-  p.swap(nc, value, result);
-  p.compare_swap(nc, value, value, result);  // (cell, expected, desired, before)
-  p.flush(rank);
-  p.flush();
+      // Posted: complete at flush (C5 to C9).
+      p.put(cc, value), p.put(nc, value), p.put(pc, value);
+      p.get(cc, result), p.get(nc, result), p.get(pc, result);
+      p.add(nc, value);
+      p.fetch_add(nc, value, result);
+      p.swap(nc, value, result);
+      p.compare_swap(nc, value, value, result);  // (cell, expected, desired, before)
+      p.flush(rank);
+      p.flush();
 
-  // Immediate: cells of the own node (C10 to C15). There is no store on a nic cell: a NIC's
-  // read-modify-write could swallow it.
-  { p.load(cc) } -> std::same_as<word>;
-  { p.load(nc) } -> std::same_as<word>;
-  { p.load(pc) } -> std::same_as<word>;
-  p.store(cc, value), p.store(pc, value);
-  { p.cpu_fetch_add(cc, value) } -> std::same_as<word>;
-  { p.cpu_swap(cc, value) } -> std::same_as<word>;
-  { p.cpu_compare_swap(cc, value, value) } -> std::same_as<word>;  // (cell, expected, desired)
-  p.fence();
+      // Immediate: cells of the own node (C10 to C15). There is no store on a nic cell: a NIC's
+      // read-modify-write could swallow it.
+      { p.load(cc) } -> std::same_as<word>;
+      { p.load(nc) } -> std::same_as<word>;
+      { p.load(pc) } -> std::same_as<word>;
+      p.store(cc, value), p.store(pc, value);
+      { p.cpu_fetch_add(cc, value) } -> std::same_as<word>;
+      { p.cpu_swap(cc, value) } -> std::same_as<word>;
+      { p.cpu_compare_swap(cc, value, value) } -> std::same_as<word>;  // (cell, expected, desired)
+      p.fence();
 
-  // Waiting (C16 to C19).
-  { p.await(cc, any_predicate{}) } -> std::same_as<word>;
-  { p.await(nc, any_predicate{}) } -> std::same_as<word>;
-  { p.await(pc, any_predicate{}) } -> std::same_as<word>;
-  { p.poll(nc, any_predicate{}, back_off) } -> std::same_as<word>;
-  { p.poll(pc, any_predicate{}, back_off) } -> std::same_as<word>;
-  p.pause(nanoseconds);
+      // Waiting (C16 to C19).
+      { p.await(cc, any_predicate{}) } -> std::same_as<word>;
+      { p.await(nc, any_predicate{}) } -> std::same_as<word>;
+      { p.await(pc, any_predicate{}) } -> std::same_as<word>;
+      { p.poll(nc, any_predicate{}, back_off) } -> std::same_as<word>;
+      { p.poll(pc, any_predicate{}, back_off) } -> std::same_as<word>;
+      p.pause(nanoseconds);
 
-  // Waiting no longer than one is willing to (C38).
-  { p.deadline_in(nanoseconds) } -> std::same_as<deadline>;
-  { p.is_over(until) } -> std::same_as<bool>;
-  { p.await_until(cc, any_predicate{}, until) } -> std::same_as<word>;
-  { p.await_until(nc, any_predicate{}, until) } -> std::same_as<word>;
-  { p.await_until(pc, any_predicate{}, until) } -> std::same_as<word>;
-};
+      // Waiting no longer than one is willing to (C38).
+      { p.deadline_in(nanoseconds) } -> std::same_as<deadline>;
+      { p.is_over(until) } -> std::same_as<bool>;
+      { p.await_until(cc, any_predicate{}, until) } -> std::same_as<word>;
+      { p.await_until(nc, any_predicate{}, until) } -> std::same_as<word>;
+      { p.await_until(pc, any_predicate{}, until) } -> std::same_as<word>;
+    };
 
 /// Serves messages that arrive while their receiver waits for something else (C37).
 class message_handler {

@@ -16,6 +16,7 @@ class mpi_launch : public launch {
   [[nodiscard]] int rank() const override { return world_ ? world_->rank() : 0; }
   [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
   [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
+  [[nodiscard]] double first(double mine) override { return world_->first(mine); }
   [[nodiscard]] rma::topology machine(int procs) override { return mpi::discover(procs).machine; }
   [[nodiscard]] std::shared_ptr<const run_results> results(const run_plan& plan) override;
   void run(const anywhere& lock, const run_plan& plan, const run_results& results) override;

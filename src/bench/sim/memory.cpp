@@ -18,6 +18,7 @@ double bytes_needed(const job& what) {
   constexpr double each_hash_table = 20 << 10;  // which keys a rank inserted
   constexpr double each_handle = 384;
   constexpr double each_counter = 48;
+  constexpr double each_gate = 40;
   const auto& parameters = what.lock->row.parameters;
   const auto has = [&](std::string_view name) {
     return std::any_of(parameters.begin(), parameters.end(),
@@ -28,9 +29,12 @@ double bytes_needed(const job& what) {
   if (has("T_L")) rank += each_place_in_tree;
   if (plan.profile->network.arbiter == sim::arbitration::turns) rank += each_in_turn;
   if (plan.what == workload::dht) rank += each_hash_table;
-  if (has_many_locks(plan.what)) rank += each_handle * plan.locks;
-  // A handle remembers what it saw of each counter; without T_DC there is one on each node.
-  if (has("T_DC")) rank += each_counter * plan.machine.nodes();
+  const double handles = has_many_locks(plan.what) ? plan.locks : 1;
+  if (handles > 1) rank += each_handle * handles;
+  // A handle remembers what it saw of each counter; without T_DC there is one on each node. One
+  // that writes also of each gate.
+  if (has("T_DC")) rank += each_counter * plan.machine.nodes() * handles;
+  if (has("reader_level") && plan.writers > 0) rank += each_gate * plan.machine.nodes() * handles;
   return rank * plan.machine.ranks();
 }
 

@@ -65,6 +65,11 @@ bool environment::all(bool holds) const {
   return detail::holds_on_all(detail::communicator::duplicate(MPI_COMM_WORLD), holds);
 }
 
+double environment::first(double mine) const {
+  detail::tell(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE);
+  return mine;
+}
+
 // The launcher ends the other ranks when one goes without MPI_Finalize, so this works from a thread
 // that may not call MPI as well, and while the main thread is inside a call.
 void abandon(const std::string& why) {

@@ -90,12 +90,29 @@ hardware discover(int ranks) {
   return {rma::topology(std::move(levels), has_nodes != 0 ? 2 : 1), std::move(names)};
 }
 
-rma::topology nodes_of(int communicator_handle) {
+namespace {
+
+[[nodiscard]] communicator duplicate_of(int communicator_handle) {
   detail::require_mpi();
   const MPI_Comm of = MPI_Comm_f2c(communicator_handle);
   if (of == MPI_COMM_NULL)
     throw std::invalid_argument("MPI_COMM_NULL (accepted: a communicator that this rank is in)");
-  const communicator whole = communicator::duplicate(of);
+  return communicator::duplicate(of);
+}
+
+}  // namespace
+
+std::string first_rank_says(std::string mine, int communicator_handle) {
+  const communicator whole = duplicate_of(communicator_handle);
+  std::uint64_t length = mine.size();
+  detail::tell(whole, &length, 1, MPI_UINT64_T);
+  mine.resize(length);
+  detail::tell(whole, mine.data(), static_cast<int>(length), MPI_CHAR);
+  return mine;
+}
+
+rma::topology nodes_of(int communicator_handle) {
+  const communicator whole = duplicate_of(communicator_handle);
   const communicator machine = communicator::of_machine(whole.get());
   const int part = machine.rank() * synthetic_nodes() / machine.size();
   const communicator node = communicator::split(machine.get(), part);

@@ -1,0 +1,79 @@
+// Profiles: the parameters of locks, found by `lockflight tune` for a workload on a machine.
+// docs/tuning.md has the format. What uses this header links lockflight::profile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace lockflight {
+
+/// A profile that cannot be used: one line with the file, the line in it, the key, its value and
+/// what is accepted.
+struct bad_profile : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// The parameters of some locks, and where each lock's were found.
+///
+/// Every rank must have the same: some parameters say where a lock's words lie. Read it before the
+/// ranks start, or on one of them and tell the others its text().
+class profile {
+ public:
+  /// What the values were found with. Words that a file leaves out are empty, numbers 0.
+  struct origin {
+    std::string fabric = {};
+    std::string machine = {};  ///< the simulated one
+    std::string levels = {};
+    std::string workload = {};
+    std::string objective = {};
+    int procs = 0;
+    double writers = 0;
+    double gain = 0;  ///< how many times as good as the defaults
+  };
+
+  struct entry {
+    origin found;
+    std::map<std::string, std::int64_t> parameters;  ///< the others have their defaults
+  };
+
+  /// No lock: all have their defaults.
+  profile() = default;
+  explicit profile(std::map<std::string, entry> locks) : locks_(std::move(locks)) {}
+
+  /// Reads a file. Throws bad_profile.
+  [[nodiscard]] static profile read(const std::string& path);
+  /// The same from text; `path` is for errors.
+  [[nodiscard]] static profile parse(std::string_view text, const std::string& path);
+  /// The file that the environment variable LOCKFLIGHT_PROFILE names; no lock, if it names none.
+  /// Throws bad_profile.
+  [[nodiscard]] static profile from_environment();
+
+  /// By the locks' names.
+  [[nodiscard]] const std::map<std::string, entry>& locks() const { return locks_; }
+
+  /// What it says of a lock; nothing, if it does not name it.
+  [[nodiscard]] const std::map<std::string, std::int64_t>& values_of(std::string_view lock) const;
+
+  /// The parameters of a lock: what the profile says, else the defaults.
+  /// `lockflight::shared_mutex mine(me, tuned.parameters_of<lockflight::shared_mutex<Port>>());`
+  template <class Lock>
+  [[nodiscard]] typename Lock::parameters parameters_of() const {
+    typename Lock::parameters chosen;
+    const auto& values = values_of(Lock::about.name);
+    for (const auto& parameter : Lock::parameters::all())
+      if (const auto at = values.find(std::string(parameter.name)); at != values.end())
+        parameter.of(chosen) = at->second;
+    return chosen;
+  }
+
+  /// As the text of a file.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::map<std::string, entry> locks_;
+};
+
+}  // namespace lockflight

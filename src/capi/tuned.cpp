@@ -1,0 +1,19 @@
+#include "capi/tuned.hpp"
+
+#include <atomic>
+#include <cstdio>
+
+namespace lockflight::capi {
+
+profile profile_or_warning() {
+  static std::atomic<bool> warned{false};
+  try {
+    return profile::from_environment();
+  } catch (const bad_profile& e) {
+    if (!warned.exchange(true))
+      std::fprintf(stderr, "lockflight: LOCKFLIGHT_PROFILE is ignored: %s\n", e.what());
+    return {};
+  }
+}
+
+}  // namespace lockflight::capi

@@ -1,0 +1,196 @@
+#include "reproduce/grid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "bench/bench.hpp"
+#include "reproduce/beyond.hpp"
+#include "reproduce/pool.hpp"
+#include "sim/machine.hpp"
+
+namespace lockflight::reproduce {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* our_mutex = "flight";
+constexpr const char* our_rw = "flight-rw";
+
+constexpr double at_least_beside = 0.95;
+// Where nearly everybody reads, and many do.
+constexpr double at_least_ahead = 5;
+constexpr int many_ranks = 1024;
+
+// A lock that takes more, a hundred for each operation and beyond, is nobody's rival; and waiting
+// for it would take most of the time.
+constexpr std::uint64_t most_events_of_a_cell = 5'000'000;
+
+std::vector<std::string> locks_of(lock::kind what) {
+  std::vector<std::string> names;
+  for (const bench::lock_row& row : bench::lock_table())
+    if (row.about.what == what && !row.about.defers &&
+        std::find(row.fabrics.begin(), row.fabrics.end(), "sim") != row.fabrics.end())
+      names.emplace_back(row.about.name);
+  return names;
+}
+
+std::vector<std::string> without(std::vector<std::string> names, std::string_view which) {
+  std::erase(names, which);
+  return names;
+}
+
+// Where all operations write, a reader-writer lock is beside mutexes, ours too.
+void add_contests(std::vector<contest>& to, const grid_cell& in) {
+  static const std::vector<std::string> mutexes = locks_of(lock::kind::mutex);
+  static const std::vector<std::string> rw = locks_of(lock::kind::rw);
+  if (in.writers == 1) {
+    to.push_back({in, our_mutex, without(mutexes, our_mutex), at_least_beside});
+    to.push_back({in, our_rw, mutexes, at_least_beside});
+  } else {
+    const bool ahead = in.writers == few_writers && in.procs == many_ranks;
+    to.push_back({in, our_rw, without(rw, our_rw), ahead ? at_least_ahead : at_least_beside});
+  }
+}
+
+struct extent {
+  std::vector<int> procs;
+  std::vector<double> writers;
+  std::vector<int> locks;
+  std::vector<double> localities;
+};
+
+extent extent_of(bool quick) {
+  if (quick) return {{16, 256}, {few_writers, 1}, {1, 100}, {0.9}};
+  return {ranks_of_grid(), {0, few_writers, 0.02, 0.05, 0.3, 1}, {1, 100, 1000}, {0.5, 0.9, 1}};
+}
+
+bool chosen(const auto& wanted, const auto& one) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), one) != wanted.end();
+}
+
+/// What a run says against itself, or nothing.
+std::string wrong_with(const result& r) {
+  if (!r.failed.empty()) return r.failed;
+  return r.run.at("violations") != 0 ? "broke mutual exclusion" : "";
+}
+
+}  // namespace
+
+const std::vector<int>& ranks_of_grid() {
+  static const std::vector<int> all{16, 64, 256, many_ranks};
+  return all;
+}
+
+std::vector<contest> contests_of_grid(const grid_choice& which) {
+  const extent all = extent_of(which.quick);
+  std::vector<contest> contests;
+  for (const std::string& machine : sim::names_of_machines()) {
+    if (!chosen(which.machines, machine)) continue;
+    const sim::machine_profile profile = sim::find_machine(machine);
+    for (const int procs : which.procs.empty() ? all.procs : which.procs) {
+      if (static_cast<std::uint64_t>(procs) > profile.ranks()) continue;
+      const bool one_node = procs <= static_cast<int>(profile.cores);
+      for (const int locks : which.locks.empty() ? all.locks : which.locks)
+        for (const double locality : locks == 1 || one_node ? std::vector{1.0} : all.localities)
+          for (const double writers : all.writers)
+            add_contests(contests, {machine, procs, writers, locks, locality});
+    }
+  }
+  return contests;
+}
+
+run run_in(const grid_cell& in, const std::string& lock, bool quick) {
+  // Some forty operations write where one in five hundred does; each lock is taken fifty times, so
+  // that what its first takers found counts for less.
+  const int least_ops = quick ? 10'000 : std::max(20'000, 50 * in.locks);
+  constexpr int least_each = 20;
+  run made{{"machine", in.machine},
+           {"lock", lock},
+           {"procs", in.procs},
+           {"writers", in.writers},
+           {"ops", std::max(least_each, (least_ops + in.procs - 1) / in.procs) * in.procs},
+           {"warm_up", false},
+           {"most_events", most_events_of_a_cell},
+           {"most_bytes", most_bytes_of_a_point}};
+  if (in.locks == 1) {
+    made["workload"] = "ecsb";
+  } else {
+    made["workload"] = "table";
+    made["locks"] = in.locks;
+    made["locality"] = in.locality;
+  }
+  return made;
+}
+
+std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests, bool quick,
+                                         const how& way) {
+  std::vector<series> wanted;
+  std::set<std::pair<grid_cell, std::string>> seen;
+  const auto want = [&](const grid_cell& in, const std::string& lock) {
+    if (!seen.emplace(in, lock).second) return;
+    wanted.push_back(
+        {fmt::format("{} on {}, {} ranks", lock, in.machine, in.procs), {run_in(in, lock, quick)}});
+  };
+  for (const contest& c : contests) {
+    want(c.in, c.lock);
+    for (const std::string& rival : c.rivals) want(c.in, rival);
+  }
+  const std::map<std::string, result> results = carry_out_runs({}, wanted, way);
+
+  std::vector<grid_outcome> all;
+  for (const contest& c : contests) {
+    const auto result_of = [&](const std::string& lock) -> const result& {
+      return results.at(key_of(run_in(c.in, lock, quick)));
+    };
+    const auto throughput = [](const result& r) {
+      return r.run.at("throughput_ops_s").get<double>();
+    };
+    grid_outcome out{.of = c, .ops_s = std::nullopt, .best = "", .why = ""};
+    const result& ours = result_of(c.lock);
+    out.why = wrong_with(ours);
+    if (out.why.empty()) out.ops_s = throughput(ours);
+    for (const std::string& rival : c.rivals) {
+      const result& got = result_of(rival);
+      if (std::string fault = wrong_with(got); !fault.empty()) {
+        out.unfinished.emplace(rival, std::move(fault));
+      } else if (throughput(got) > out.best_ops_s) {
+        out.best = rival;
+        out.best_ops_s = throughput(got);
+      }
+    }
+    all.push_back(std::move(out));
+  }
+  return all;
+}
+
+std::string said_of_locks(const grid_cell& in) {
+  if (in.locks == 1) return "1 lock";
+  return fmt::format("{} locks, {:g} % local", in.locks, 100 * in.locality);
+}
+
+json to_json(const std::vector<grid_outcome>& all) {
+  json rows = json::array();
+  for (const grid_outcome& o : all) {
+    const grid_cell& in = o.of.in;
+    json row{{"machine", in.machine},
+             {"procs", in.procs},
+             {"writers", in.writers},
+             {"locks", in.locks},
+             {"locality", in.locks == 1 ? json(nullptr) : json(in.locality)},
+             {"lock", o.of.lock},
+             {"throughput_ops_s", o.ops_s ? json(*o.ops_s) : json(nullptr)},
+             {"best_other", o.best.empty() ? json(nullptr) : json(o.best)},
+             {"best_other_ops_s", o.best.empty() ? json(nullptr) : json(o.best_ops_s)},
+             {"ratio", o.ops_s && !o.best.empty() ? json(o.ratio()) : json(nullptr)},
+             {"bound", o.of.bound},
+             {"falls_short", o.falls_short()},
+             {"unfinished", o.unfinished}};
+    if (!o.why.empty()) row["why"] = o.why;
+    rows.push_back(std::move(row));
+  }
+  return {{"grid", std::move(rows)}};
+}
+
+}  // namespace lockflight::reproduce

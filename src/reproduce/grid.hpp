@@ -1,0 +1,80 @@
+// The grid: flight and flight-rw beside all other locks, on every machine, with few ranks and many,
+// few writers and many, one lock and many. Where one of them falls short of the fastest other lock
+// is a finding, and says where to look.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reproduce/claims.hpp"
+
+namespace lockflight::reproduce {
+
+struct how;
+
+/// One mix on one machine.
+struct grid_cell {
+  std::string machine;
+  int procs = 1;
+  double writers = 1;   ///< part of the operations that exclude everybody
+  int locks = 1;        ///< of which each operation chooses
+  double locality = 1;  ///< part of the operations whose lock is on the own node; of one lock none
+
+  friend auto operator<=>(const grid_cell&, const grid_cell&) = default;
+};
+
+/// One of our locks in a cell. It falls short if it has less than `bound` times the throughput of
+/// the fastest rival.
+struct contest {
+  grid_cell in;
+  std::string lock;
+  std::vector<std::string> rivals;
+  double bound = 1;
+};
+
+/// Which cells; empty: all of them.
+struct grid_choice {
+  bool quick = false;  ///< fewer numbers of ranks and locks, and few operations
+  std::vector<std::string> machines{};
+  std::vector<int> procs{};
+  std::vector<int> locks{};
+};
+
+/// How many ranks the cells have, those that a machine has not left out.
+[[nodiscard]] const std::vector<int>& ranks_of_grid();
+
+[[nodiscard]] std::vector<contest> contests_of_grid(const grid_choice& which);
+
+/// The run of a lock in a cell.
+[[nodiscard]] run run_in(const grid_cell& in, const std::string& lock, bool quick);
+
+/// What came of a contest.
+struct grid_outcome {
+  contest of;
+  std::optional<double> ops_s;
+  std::string best;  ///< the fastest rival; empty: none has a result
+  double best_ops_s = 0;
+  std::string why;  ///< why there is nothing to compare, or what is wrong
+  std::map<std::string, std::string> unfinished{};  ///< rivals without a result, and why
+
+  [[nodiscard]] double ratio() const { return ops_s && best_ops_s > 0 ? *ops_s / best_ops_s : 0; }
+  [[nodiscard]] bool falls_short() const {
+    return !why.empty() || (!best.empty() && ratio() < of.bound);
+  }
+};
+
+/// Runs each lock once in each cell.
+[[nodiscard]] std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests,
+                                                       bool quick, const how& way);
+
+/// "1 lock", "100 locks, 90 % local".
+[[nodiscard]] std::string said_of_locks(const grid_cell& in);
+
+/// A row for each contest.
+[[nodiscard]] nlohmann::json to_json(const std::vector<grid_outcome>& all);
+
+}  // namespace lockflight::reproduce

@@ -1,0 +1,93 @@
+// Two settings held against each other by measuring both, within a budget.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tune/search.hpp"
+
+namespace lockflight::tune {
+
+/// Several measurements of one setting.
+struct sample {
+  std::vector<double> values;
+
+  [[nodiscard]] double median() const;
+  /// From the least to the largest value; of four and more without the two at the ends, since one
+  /// measurement that something else came across says nothing of the others.
+  [[nodiscard]] double spread() const;
+};
+
+/// Whether a is better than b: by more than the spread of either.
+[[nodiscard]] verdict judge(const sample& a, const sample& b, bool less_is_better);
+
+/// What measuring may take in all; 0: any amount.
+struct budget {
+  std::uint64_t runs = 0;
+  double seconds = 0;
+};
+
+/// How settings are measured.
+struct way {
+  /// Each setting so many times: two are measured in turn, so that what changes on the machine
+  /// meanwhile meets both.
+  unsigned turns = 5;
+  /// A setting's measurement of a turn is the same each time, and need not be made twice.
+  bool exact = false;
+  bool less_is_better = false;
+  budget most{};
+};
+
+/// One candidate that was tried.
+struct attempt {
+  std::string moved;  ///< the parameter that differs
+  std::int64_t value = 0;
+  sample candidate;
+  sample best;
+  verdict is = verdict::even;
+};
+
+class contest {
+ public:
+  /// Measures a setting once. Turns count from 0; on an exact fabric each has a seed of its own.
+  using measure = std::function<double(const setting& what, unsigned turn)>;
+  /// Seconds since the contest began.
+  using clock = std::function<double()>;
+
+  contest(way how, measure once, clock now)
+      : how_(how), once_(std::move(once)), now_(std::move(now)) {}
+
+  /// As tune::compare. The budget keeps what the last measurement needs.
+  [[nodiscard]] std::optional<verdict> hold(const setting& candidate, const setting& best,
+                                            const std::string& moved);
+
+  /// The start and what was found, measured once more, on an exact fabric with seeds that nobody
+  /// has searched with: what was chosen for being the best of many has been lucky, too.
+  struct last {
+    sample start;
+    sample found;
+    bool gained = false;
+  };
+  [[nodiscard]] last decide(const setting& start, const setting& found);
+
+  [[nodiscard]] const std::vector<attempt>& attempts() const { return attempts_; }
+  [[nodiscard]] std::uint64_t runs() const { return runs_; }
+
+ private:
+  [[nodiscard]] double measured(const setting& what, unsigned turn);
+  /// Whether it measures exactly as the best does, or as what was tried before.
+  [[nodiscard]] bool is_certainly_no_other(const attempt& now) const;
+  [[nodiscard]] bool affords(std::uint64_t runs) const;
+
+  way how_;
+  measure once_;
+  clock now_;
+  std::uint64_t runs_ = 0;
+  std::vector<attempt> attempts_;
+  std::map<std::pair<setting, unsigned>, double> known_;  // if they are exact
+};
+
+}  // namespace lockflight::tune

@@ -1,0 +1,58 @@
+// The search: one parameter after the other is moved along a ladder of values, and a step is kept
+// if what it leads to is better. What "better" means, and when there has been enough of it, others
+// say.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockflight::tune {
+
+/// Parameters by name.
+using setting = std::map<std::string, std::int64_t>;
+
+/// One parameter, and the values that it may take, in ascending order.
+struct axis {
+  std::string name;
+  std::vector<std::int64_t> rungs;
+};
+
+/// The ends of a range, and between them `from` doubled and halved again and again, or, where that
+/// is 0, the powers of 2.
+[[nodiscard]] std::vector<std::int64_t> ladder(std::int64_t least, std::int64_t most,
+                                               std::int64_t from);
+
+enum class verdict : std::uint8_t {
+  better,  ///< by more than chance
+  even,    ///< nobody can tell
+  same,    ///< for certain as good as the best, or as the candidate before
+  worse,   ///< by more than chance, or impossible
+};
+
+[[nodiscard]] const char* to_string(verdict is);
+
+/// Holds a candidate against the best so far, from which it differs in one parameter. None: the
+/// budget is spent, and the search ends with what it has.
+using compare = std::function<std::optional<verdict>(const setting& candidate, const setting& best,
+                                                     const std::string& moved)>;
+
+struct found {
+  setting best;
+  bool finished = true;  ///< false: the budget was spent before no step was left
+};
+
+/// Coordinate descent. Each parameter is moved by long steps along its ladder as long as they gain,
+/// and on over values that are even; then by shorter ones, down to a rung. Where a step changes
+/// nothing at all, that way is not gone any further. All of them again, until a round has gained
+/// nothing. No setting is tried twice: one that has lost against some best loses
+/// against later ones, which are better.
+///
+/// It finds the best rung of a parameter that gets better towards one point from both sides. Of
+/// several that depend on each other it finds settings that no single step betters.
+[[nodiscard]] found climb(const std::vector<axis>& axes, const setting& start, const compare& hold);
+
+}  // namespace lockflight::tune

@@ -1,0 +1,87 @@
+// Finding a lock's parameters for a workload by running it: what the program asks, and gets.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/bench.hpp"
+#include "lockflight/profile.hpp"
+#include "tune/contest.hpp"
+
+namespace lockflight::tune {
+
+/// What is to get better.
+struct objective {
+  std::string name;
+  std::string what;
+  std::string unit;
+  bool less_is_better;
+  double (*of)(const nlohmann::json& run);  ///< NaN where a run has none
+};
+[[nodiscard]] const std::vector<objective>& objectives();
+
+/// A parameter to tune, and the values to choose among; none: a ladder over its range.
+struct wish {
+  std::string name;
+  std::vector<std::int64_t> values;
+};
+
+struct request {
+  /// One lock, one number of ranks. What it sets is held fixed.
+  bench::request run;
+  std::vector<wish> parameters;  ///< empty: all of the lock that this machine has a use for
+  objective aim;
+  unsigned turns = 5;
+  budget most;
+};
+
+/// A run broke mutual exclusion.
+struct broken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct outcome {
+  request asked;
+  std::vector<axis> axes;
+  setting start;  ///< the defaults, and what was held fixed
+  setting best;
+  bool finished = true;  ///< false: the budget was spent before the search was over
+  std::vector<attempt> attempts;
+  contest::last last;
+  std::uint64_t runs = 0;
+  /// The last run of each setting that was measured at the end.
+  std::map<setting, nlohmann::json> last_runs;
+
+  [[nodiscard]] const nlohmann::json& run_of(const setting& set) const { return last_runs.at(set); }
+
+  /// How many times as good as the defaults what was found is; 1 if nothing was.
+  [[nodiscard]] double gain() const;
+  /// What the lock's parameters should be: what was found, or the start if nothing was gained.
+  [[nodiscard]] const setting& chosen() const { return last.gained ? best : start; }
+};
+
+/// Where a search stands.
+struct progress {
+  std::uint64_t runs = 0;  ///< so many are over
+  std::string trying;      ///< "T_R=2000"; empty: the last measurement
+  double fraction = 0;     ///< of this run
+};
+
+/// Throws bench::bad_request unless `what` could be tuned.
+void validate(const request& what);
+
+/// Throws bench::bad_request, broken, or what bench::run throws. In a launch all processes search
+/// in lock step, by what rank 0 has measured, and only its outcome has runs.
+[[nodiscard]] outcome tune(const request& what,
+                           const std::function<void(const progress&)>& watch = nullptr);
+
+/// One of "tuned" of the program's JSON.
+[[nodiscard]] nlohmann::json to_json(const outcome& of);
+
+/// The lock's part of a profile.
+[[nodiscard]] profile::entry entry_of(const outcome& of);
+
+}  // namespace lockflight::tune
