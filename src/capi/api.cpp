@@ -87,10 +87,14 @@ struct way {
   void (any_lock::*unlock)();
   bool (any_lock::*try_lock_for)(std::uint64_t);
 };
-constexpr way exclusively{hold::exclusive, live, &any_lock::lock, &any_lock::try_lock,
+constexpr way exclusively{hold::exclusive,   live,
+                          &any_lock::lock,   &any_lock::try_lock,
                           &any_lock::unlock, &any_lock::try_lock_for};
-constexpr way with_readers{hold::shared, live_shared, &any_lock::lock_shared,
-                           &any_lock::try_lock_shared, &any_lock::unlock_shared,
+constexpr way with_readers{hold::shared,
+                           live_shared,
+                           &any_lock::lock_shared,
+                           &any_lock::try_lock_shared,
+                           &any_lock::unlock_shared,
                            &any_lock::try_lock_shared_for};
 
 int lock(handle* given, const way& w) {
@@ -249,7 +253,8 @@ int lockflight_shared_mutex_try_lock(lockflight_shared_mutex* mutex) {
 int lockflight_shared_mutex_try_lock_for(lockflight_shared_mutex* mutex, uint64_t nanoseconds) {
   return capi::try_lock_for(mutex, capi::exclusively, nanoseconds);
 }
-int lockflight_shared_mutex_try_lock_until(lockflight_shared_mutex* mutex, const struct timespec* moment) {
+int lockflight_shared_mutex_try_lock_until(lockflight_shared_mutex* mutex,
+                                           const struct timespec* moment) {
   return capi::try_lock_until(mutex, capi::exclusively, moment);
 }
 int lockflight_shared_mutex_unlock(lockflight_shared_mutex* mutex) {

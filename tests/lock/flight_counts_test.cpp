@@ -82,8 +82,15 @@ TEST(flight_counts, giving_up_and_coming_back_between_nodes) {
     all.arrive_and_wait();
     if (me.rank() == 2) {
       costs(me, "to give up",
-            {.put = 1, .get = 1, .swap = 1, .cas = 1, .flush = 3, .loopback = 1, .load = 3,
-             .store = 1, .rmw = 1},
+            {.put = 1,
+             .get = 1,
+             .swap = 1,
+             .cas = 1,
+             .flush = 3,
+             .loopback = 1,
+             .load = 3,
+             .store = 1,
+             .rmw = 1},
             in_vain);
       costs(me, "to come back and give up again",
             {.cas = 2, .flush = 2, .loopback = 2, .load = 3, .store = 1, .rmw = 1}, in_vain);

@@ -274,7 +274,8 @@ class workload {
       is_shared[i] = shares && random_() % 2 == 0;
       acquire(locks_[i], is_shared[i]);
     }
-    for (std::size_t i = 0; i < 2; ++i) is_shared[i] ? static_cast<void>(look(locks_[i])) : write(locks_[i]);
+    for (std::size_t i = 0; i < 2; ++i)
+      is_shared[i] ? static_cast<void>(look(locks_[i])) : write(locks_[i]);
     const std::size_t first = random_() % 2;
     for (const std::size_t i : {first, 1 - first}) release(locks_[i], is_shared[i]);
   }

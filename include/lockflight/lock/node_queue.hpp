@@ -129,7 +129,7 @@ class node_queue {
   static constexpr rma::word held = node_word{.held = true}.bits();
 
   // The words of a participant's line. A free line is all zero (C25).
-  static constexpr std::uint32_t next = 0;  // the line behind ours, or null_ref
+  static constexpr std::uint32_t next = 0;       // the line behind ours, or null_ref
   static constexpr std::uint32_t stands_in = 2;  // whose owner has left: the queue's tail
   [[nodiscard]] static rma::cpu_cell state_of(rma::line line) {
     const rma::plain_cell state = line[rma::participant<Port>::in_queue];

@@ -180,9 +180,8 @@ class reader_gates {
     if (!elsewhere_.empty()) port_.flush();
     bool all = std::all_of(elsewhere_.begin(), elsewhere_.end(),
                            [&](const remote& r) { return gone(r.counts); });
-    for_each([&](const station& s, bool here) {
-      all = all && (!here || gone(port_.load(s.counts)));
-    });
+    for_each(
+        [&](const station& s, bool here) { all = all && (!here || gone(port_.load(s.counts))); });
     return all;
   }
 

@@ -79,8 +79,8 @@ class participant {
   /// The word of a line that is not 0 while the line is in a queue that its owner has left.
   static constexpr std::uint32_t in_queue = 1;
 
-  /// Gives back a line that is still in a queue: it is free when whoever takes it out there has made
-  /// all of its words 0, that one last.
+  /// Gives back a line that is still in a queue: it is free when whoever takes it out there has
+  /// made all of its words 0, that one last.
   void abandon(line l) { abandoned_ |= bit_of(l); }
   /// Takes back a line that was abandoned. False if it is not, and may have come to other use.
   [[nodiscard]] bool reclaim(line l) {
