@@ -214,7 +214,7 @@ class node_queue {
   // from those who pass by, and they are bounded by their number.
   template <class Until>
   [[nodiscard]] bool compete(Until until, rma::word& found) {
-    for (rma::backoff b(100, 1'000);; port_.pause(b.next())) {
+    for (rma::backoff b(300, 1'200);; port_.pause(b.next())) {
       found = port_.load(word_);
       if (!node_word::from(found).held && port_.cpu_compare_swap(word_, found, held) == found)
         return true;
