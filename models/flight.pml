@@ -28,8 +28,8 @@
  *                     own
  *   COMPETES=0        whoever came behind an attempt takes it for the holder of the lock
  *   GIVES_WAY=0       an attempt that withdraws does not become the victim before
- *   ATTEMPTS_COUNT=1  an attempt that failed counts like an acquire to the head that it has passed;
- *                     flight does not do so
+ *   ATTEMPTS_COUNT=0  an attempt that fails frees the word for all, and the head that it has passed
+ *                     is not told
  *   LOOKS_AT_TAIL=0   an attempt at home takes the word without a look at the tail
  * Of all: shared.pml.
  */
@@ -86,7 +86,7 @@
 #define GIVES_WAY 1
 #endif
 #ifndef ATTEMPTS_COUNT
-#define ATTEMPTS_COUNT 0
+#define ATTEMPTS_COUNT 1
 #endif
 #ifndef LOOKS_AT_TAIL
 #define LOOKS_AT_TAIL 1

@@ -13,16 +13,15 @@
 //
 // Order: first come, first served among nodes and inside them, but for those who come past a
 // node's queue, and for a node that keeps the lock for a while.
-// Fairness bound: who stands in its node's queue is passed by at most `barge` others for each that
-// stands before it and for itself; a node serves at most `local_budget` in a row while another one
-// waits, if somebody of its own does; and the queue of nodes is passed on at most
-// `remote_budget` times before the home's node has its turn. Who gives up at the head of the queue
-// of nodes, while the home's node has the lock, gives its node's place away.
-// Network operations: on the home's node none. From elsewhere, with nobody on the node before us,
-// 1 swap + 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to
-// release; behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may
-// give up. Inside a node none. Against the home's node 1 put and 2 gets for each look, with
-// back-off.
+// Fairness bound: who stands in its node's queue is passed by at most `barge` others, and by one at
+// least, for each that stands before it and for itself; a node serves at most `local_budget` in a
+// row while another one waits, if somebody of its own does; and the queue of nodes is passed on at
+// most `remote_budget` times before the home's node has its turn. Who gives up at the head of the
+// queue of nodes, while the home's node has the lock, gives its node's place away. Network
+// operations: on the home's node none. From elsewhere, with nobody on the node before us, 1 swap +
+// 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to release;
+// behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may give up.
+// Inside a node none. Against the home's node 1 put and 2 gets for each look, with back-off.
 #pragma once
 
 #include <array>

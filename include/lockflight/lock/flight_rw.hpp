@@ -11,9 +11,9 @@
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
 // atomic, and enters without another look when the gate has moved on to e + 1. A writer that
 // closes the gates for e waits until nobody is active and nobody is left of those who parked at
-// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e + 1 too,
-// unless some who parked at e - 1 are still in; then for e again, and who sees that starts anew. So
-// nobody starves, unless others give up again and again just when it comes.
+// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again, and
+// who sees that comes anew; who misses it waits for the next one, as long as readers are in that
+// outlast the writers' patience.
 //
 // Where only writers come the gates stay closed: after two closings in a row that found no reader
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
@@ -262,10 +262,8 @@ class flight_rw {
       turn_.quiet = !gates_.seen_any();
       return true;
     }
-    // Those who have parked have their turn. If some who parked before that are still in, no third
-    // phase can be told apart: then for the same epoch, and whoever sees that comes anew.
-    const gate now = gates_.look();
-    gates_.set({state::open, now.epoch() + (gates_.former_readers_are_gone() ? 1 : 0), 0});
+    // For the same epoch: those who parked before it may not have left, and two are told apart.
+    gates_.set({state::open, gates_.look().epoch(), 0});
     return false;
   }
 

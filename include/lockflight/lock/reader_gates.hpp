@@ -148,21 +148,6 @@ class reader_gates {
     return all;
   }
 
-  /// Whether those are gone who parked for the epoch before the one that we have closed the gates
-  /// for; none come any more. 1 round trip, 1 get for each cell on another node.
-  [[nodiscard]] bool former_readers_are_gone() {
-    const auto gone = [this](rma::word counts) {
-      return reader_count::of(reader_count::parked(epoch_ - 1), counts) == 0;
-    };
-    for (remote& r : elsewhere_) port_.get(r.at.counts, r.counts);
-    if (!elsewhere_.empty()) port_.flush();
-    bool all = std::all_of(elsewhere_.begin(), elsewhere_.end(),
-                           [&](const remote& r) { return gone(r.counts); });
-    for_each(
-        [&](const station& s, bool here) { all = all && (!here || gone(port_.load(s.counts))); });
-    return all;
-  }
-
   /// Whether a look since start_looking has found a reader, on its way out or waiting.
   [[nodiscard]] bool seen_any() const { return seen_any_; }
 
@@ -182,22 +167,18 @@ class reader_gates {
       // idle.
       const bool looks_after =
           !is_patient<Until> || reader_count::of(reader_count::patient(epoch), before) == 0;
-      gate now = look();
-      if (now.epoch() == epoch) {
-        const auto moved_on = [=](gate g) {
-          return g.epoch() != epoch || g.what() == gate::state::open ||
-                 (looks_after && g.what() == gate::state::idle);
-        };
-        const bool in_time = await(moved_on, until, now);
-        // Parked while the gate was at e, and so seen by whoever moves it on from e + 1.
-        if (now.epoch() != epoch) return arrival::in;
-        if (!in_time || now.what() == gate::state::idle) {
-          uncount(held);
-          return in_time ? arrival::must_open : arrival::gave_up;
-        }
+      const auto moved_on = [=](gate g) {
+        return g.epoch() != epoch || g.what() == gate::state::open ||
+               (looks_after && g.what() == gate::state::idle);
+      };
+      gate now;
+      const bool in_time = await(moved_on, until, now);
+      if (now.epoch() != epoch) return arrival::in;
+      if (!in_time || now.what() == gate::state::idle) {
+        uncount(held);
+        return in_time ? arrival::must_open : arrival::gave_up;
       }
-      // A writer has given up. Either the gate is open again, or it went on before we were counted
-      // as parked: we come anew.
+      // Open for the same epoch, since a writer has given up: we come anew.
       count(reader_count::active - held);
       held = reader_count::active;
       now = look();
