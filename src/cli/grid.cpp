@@ -171,8 +171,8 @@ command grid_command() {
            "times with 0.2 % writers and 1024 ranks, and where all write 0.95 times that of the "
            "fastest mutex; flight 0.95 times that of the fastest other mutex.",
            "Cells that fall short are printed, then for each machine and share of writers how many "
-           "do not. The exit code is 1 if any does. A lock whose run takes more than "
-           "5 million events of the simulator or 4 GiB has no result: it is no rival there."},
+           "do not. The exit code is 1 if any does. A lock whose run takes more than " +
+               reproduce::most_of_a_point() + " has no result: it is no rival there."},
       .options =
           {{.name = "--quick", .what = "16 and 256 ranks, 1 and 100 locks, and few operations"},
            {.name = "--machine",

@@ -23,10 +23,6 @@ constexpr double at_least_beside = 0.95;
 constexpr double at_least_ahead = 5;
 constexpr int many_ranks = 1024;
 
-// A lock that takes more, a hundred for each operation and beyond, is nobody's rival; and waiting
-// for it would take most of the time.
-constexpr std::uint64_t most_events_of_a_cell = 5'000'000;
-
 std::vector<std::string> locks_of(lock::kind what) {
   std::vector<std::string> names;
   for (const bench::lock_row& row : bench::lock_table())
@@ -112,7 +108,7 @@ run run_in(const grid_cell& in, const std::string& lock, bool quick) {
            {"writers", in.writers},
            {"ops", std::max(least_each, (least_ops + in.procs - 1) / in.procs) * in.procs},
            {"warm_up", false},
-           {"most_events", most_events_of_a_cell},
+           {"most_events", most_events_of_a_point},
            {"most_bytes", most_bytes_of_a_point}};
   if (in.locks == 1) {
     made["workload"] = "ecsb";
