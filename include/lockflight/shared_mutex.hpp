@@ -3,6 +3,7 @@
 
 #include "lockflight/lock/create.hpp"
 #include "lockflight/lock/flight_rw.hpp"
+#include "lockflight/timed_names.hpp"
 
 namespace lockflight {
 
@@ -10,7 +11,8 @@ namespace lockflight {
 /// flight-rw. Works with std::shared_lock beside the guards of a mutex. Not recursive; a handle
 /// belongs to one participant.
 template <rma::port Port>
-class shared_mutex : public lock::created<lock::flight_rw<Port>, Port> {
+class shared_mutex : public lock::created<lock::flight_rw<Port>, Port>,
+                     public shared_timed_names<shared_mutex<Port>> {
  public:
   using lock::created<lock::flight_rw<Port>, Port>::created;
 };

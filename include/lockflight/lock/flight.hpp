@@ -7,38 +7,29 @@
 // ("High-Performance Distributed RMA Locks", section 3), the agreement with the home's node follows
 // alock ("ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4).
 //
-// An entry of the queue stands for a node: whoever holds its lock there may not be the one who
-// entered it, since the lock was passed on inside the node meanwhile. Where the node waits for its
-// turn is a cell of its own line (turn_cell), so that waiting is always local.
-//
-// Who gives up while it waits for its node's turn leaves the node's entry in the queue, marked in
-// that cell. The next one of the node takes the place up again; if the turn comes before, whoever
-// has it takes the entry out. That needs a compare-swap where a put does for those who stay, so the
-// link to an entry says whether somebody may give up there. The places inside a node are the node
-// queue's affair.
+// An entry of the queue stands for a node (queue_of_nodes.hpp): whoever holds its lock there may
+// not be the one who entered it, since the lock was passed on inside the node meanwhile. Who gives
+// up keeps the node's place in the queue for the next one of the node.
 //
 // Order: first come, first served among nodes and inside them, but for those who come past a
 // node's queue, and for a node that keeps the lock for a while.
-// Fairness bound: who stands in its node's queue is passed by at most `barge` others for each that
-// stands before it and for itself; a node serves at most `local_budget` in a row while another one
-// waits, if somebody of its own does; and the queue of nodes is passed on at most
-// `remote_budget` times before the home's node has its turn. Who gives up at the head of the queue
-// of nodes, while the home's node has the lock, gives its node's place away.
-// Network operations: on the home's node none. From elsewhere, with nobody on the node before us,
-// 1 swap + 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to
-// release; behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may
-// give up. Inside a node none. Against the home's node 1 put and 2 gets for each look, with
-// back-off. To give up or to take a node's place up again 1 compare-swap; to take an entry out
-// 2 gets, 1 compare-swap, 2 puts.
+// Fairness bound: who stands in its node's queue is passed by at most `barge` others, and by one at
+// least, for each that stands before it and for itself; a node serves at most `local_budget` in a
+// row while another one waits, if somebody of its own does; and the queue of nodes is passed on at
+// most `remote_budget` times before the home's node has its turn. Who gives up at the head of the
+// queue of nodes, while the home's node has the lock, gives its node's place away. Network
+// operations: on the home's node none. From elsewhere, with nobody on the node before us, 1 swap +
+// 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to release;
+// behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may give up.
+// Inside a node none. Against the home's node 1 put and 2 gets for each look, with back-off.
 #pragma once
 
 #include <array>
-#include <concepts>
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/node_queue.hpp"
-#include "lockflight/lock/timed.hpp"
+#include "lockflight/lock/queue_of_nodes.hpp"
 
 namespace lockflight::lock {
 
@@ -61,46 +52,11 @@ struct flight_parameters {
   }
 };
 
-/// Where a node waits for its turn in the queue of nodes: what its predecessor tells it. Zeroed
-/// memory is of a node that stands in no queue.
-struct turn_word {
-  bool wait = false;        ///< the parity of the last wait that has ended, or was given up
-  bool left = false;        ///< given up: the node's entry is still in the queue
-  bool out = false;         ///< and somebody is taking it out
-  std::uint16_t nodes = 0;  ///< that the lock may still be passed to; 0: agree with the home's node
-  std::uint16_t note = 0;   ///< the user's
-
-  [[nodiscard]] static constexpr turn_word from(rma::word w) {
-    return {(w & 1) != 0, (w & 2) != 0, (w & 4) != 0, static_cast<std::uint16_t>(w >> 16),
-            static_cast<std::uint16_t>(w >> 32)};
-  }
-  [[nodiscard]] constexpr rma::word bits() const {
-    return rma::word{wait} | rma::word{left} << 1 | rma::word{out} << 2 | rma::word{nodes} << 16 |
-           rma::word{note} << 32;
-  }
-};
-
-/// What an entry of the queue of nodes holds: the one behind it, and how that one waits.
-struct entry_link {
-  rma::plain_cell entry;
-  bool wait = false;  ///< the parity of its wait
-  bool may_give_up = false;
-
-  static constexpr rma::word wait_bit = rma::word{1} << 62;  // ranks leave these two free
-  static constexpr rma::word may_give_up_bit = rma::word{1} << 63;
-
-  [[nodiscard]] static constexpr entry_link from(rma::word w) {
-    return {rma::from_word<rma::plain_cell>(w & ~(wait_bit | may_give_up_bit)), (w & wait_bit) != 0,
-            (w & may_give_up_bit) != 0};
-  }
-  [[nodiscard]] constexpr rma::word bits() const {
-    return rma::to_word(entry) | (wait ? wait_bit : 0) | (may_give_up ? may_give_up_bit : 0);
-  }
-};
-
 template <rma::port Port>
-class flight : public timed_names<flight<Port>> {
+class flight {
   using queue = node_queue<Port>;
+  using nodes = queue_of_nodes<Port>;
+  using ours = typename nodes::ours;
 
  public:
   static constexpr facts about{
@@ -133,13 +89,10 @@ class flight : public timed_names<flight<Port>> {
   };
 
   flight(rma::participant<Port>& me, const cells& where, const parameters& set = {})
-      : me_(me),
-        port_(me.port()),
-        tail_(where.tail),
+      : port_(me.port()),
         victim_(where.victim),
         home_word_(typename queue::cells(where.lines).word),
-        entry_(where.line_of(me.machine(), me.rank()) + 2),
-        turn_(turn_of(entry_)),
+        nodes_(me.port(), where.tail, where.line_of(me.machine(), me.rank()) + 2),
         node_(me, typename queue::cells(where.line_of(me.machine(), me.rank())), set.barge),
         side_(me.machine().nodes() == 1                            ? side::only
               : me.machine().same_node(where.tail.home, me.rank()) ? side::home
@@ -160,10 +113,10 @@ class flight : public timed_names<flight<Port>> {
   /// 1 put and what unlock costs.
   [[nodiscard]] bool try_lock() {
     // Who keeps trying must not look, each time that the other side looks, like one that is in.
-    if (side_ == side::home && port_.load(tail_) != rma::null_ref) return false;
+    if (side_ == side::home && !nodes_.is_empty()) return false;
     if (!node_.try_lock(has_)) return false;
     if (side_ == side::only || has_.with_top || try_climb()) return true;
-    node_.let_go();
+    give_word_away(node_.somebody_waits());  // and tell the queue's head that it was passed by
     return false;
   }
 
@@ -171,7 +124,7 @@ class flight : public timed_names<flight<Port>> {
     has_.note = 0;
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return;
-    if (side_ == side::remote) static_cast<void>(leave_queue(ours::let_go));
+    if (side_ == side::remote) leave_queue();
     give_word_away(waited_for);
   }
 
@@ -194,7 +147,9 @@ class flight : public timed_names<flight<Port>> {
     has_.note = note;
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return true;
-    if (side_ != side::remote || has_.left <= 1 || !leave_queue(ours::keep)) return false;
+    if (side_ != side::remote || has_.left <= 1 ||
+        !nodes_.leave(ours::keep, nodes_left(), has_.note))
+      return false;
     give_word_away(waited_for);
     return true;
   }
@@ -205,13 +160,6 @@ class flight : public timed_names<flight<Port>> {
   // Values of `victim`. Zeroed memory names nobody.
   static constexpr rma::word local_side = 1;
   static constexpr rma::word remote_side = 2;
-
-  // What becomes of the lock if no node is behind ours.
-  enum class ours : std::uint8_t { keep, let_go };
-
-  [[nodiscard]] static rma::nic_cell turn_of(rma::plain_cell entry) {
-    return {entry.home, entry.index + 1};
-  }
 
   [[nodiscard]] bool stays_here() const {
     return side_ == side::only || has_.in_a_row + 1 < local_budget_;
@@ -230,81 +178,45 @@ class flight : public timed_names<flight<Port>> {
   // The word of our node, without the lock above.
   void give_word_away(bool waited_for) { waited_for ? node_.pass({}) : node_.let_go(); }
 
+  // What the next node is told: how many it may still be passed to.
+  [[nodiscard]] std::uint16_t nodes_left() const {
+    return static_cast<std::uint16_t>(has_.left - 1u);
+  }
+  // Out of the queue of nodes, which is also the release to the home's node.
+  void leave_queue() { static_cast<void>(nodes_.leave(ours::let_go, nodes_left(), has_.note)); }
+
   // Fetches the lock above for our node.
   template <class Until>
   [[nodiscard]] bool climb(Until until) {
     has_ = {.left = remote_budget_};
     if (side_ == side::home) return agree_at_home(until);
-    rma::word before = port_.load(turn_);
-    if (stands_in_queue(before)) return wait_for_turn(before, until) && agree_if_told(until);
-    rma::word pred = 0;
     rma::word home = 0;
-    port_.swap(tail_, rma::to_word(entry_), pred);
     const bool in_order = rma::orders_posts(port_);
-    if (in_order) port_.get(home_word_, home);  // after the swap
-    port_.flush(tail_.home);
-    if (pred != rma::null_ref) {
-      const entry_link link{.entry = entry_,
-                            .wait = !turn_word::from(before).wait,
-                            .may_give_up = !std::same_as<Until, rma::forever>};
-      rma::put_now(port_, rma::from_word<rma::plain_cell>(pred), link.bits());
-      return wait_for_turn(before, until) && agree_if_told(until);
+    const auto look = [&] {
+      if (in_order) port_.get(home_word_, home);  // after the swap
+    };
+    turn_word turn;
+    switch (nodes_.enter(until, look, turn)) {
+      case nodes::arrival::gave_up:
+        return false;
+      case nodes::arrival::told:
+        if (turn.nodes > 0) {
+          has_ = {.note = turn.note, .left = turn.nodes};
+          return true;
+        }
+        home = rma::get_now(port_, home_word_);
+        break;
+      case nodes::arrival::first:
+        if (!in_order) home = rma::get_now(port_, home_word_);
+        break;
     }
-    if (!in_order) home = rma::get_now(port_, home_word_);
     return !node_word::interested(home) || agree_from_elsewhere(until);
-  }
-
-  // ---- our node's turn ----
-
-  // Whether our node's entry is in the queue, left there by one of us who gave up: then its place
-  // is ours. `now` is what the cell of our turn holds.
-  [[nodiscard]] bool stands_in_queue(rma::word& now) {
-    turn_word turn = turn_word::from(now);
-    if (!turn.left) return false;
-    if (!turn.out) {
-      turn.left = false;
-      turn.wait = !turn.wait;  // that wait goes on
-      const rma::word found = rma::compare_swap_now(port_, turn_, now, turn.bits());
-      if (found == now) {
-        now = turn.bits();
-        return true;
-      }
-    }
-    now = port_.await(turn_, [](rma::word there) { return !turn_word::from(there).left; });
-    return false;
-  }
-
-  // `before` is what the cell held before anybody could tell us: the turn may have come already.
-  template <class Until>
-  [[nodiscard]] bool wait_for_turn(rma::word before, Until until) {
-    const bool wait = !turn_word::from(before).wait;
-    const auto ended = [=](rma::word now) { return turn_word::from(now).wait == wait; };
-    rma::word now = 0;
-    if (!rma::await(port_, turn_, ended, until, now)) {
-      const rma::word given_up = turn_word{.wait = wait, .left = true}.bits();
-      now = rma::compare_swap_now(port_, turn_, before, given_up);
-      if (now == before) return false;
-    }
-    const turn_word turn = turn_word::from(now);
-    has_.left = turn.nodes;
-    has_.note = turn.note;
-    return true;
-  }
-
-  // After our turn has come: whether it is ours at once, or from the home's node.
-  template <class Until>
-  [[nodiscard]] bool agree_if_told(Until until) {
-    if (has_.left > 0) return true;
-    has_ = {.left = remote_budget_};
-    return !node_word::interested(rma::get_now(port_, home_word_)) || agree_from_elsewhere(until);
   }
 
   [[nodiscard]] bool try_climb() {
     has_ = {.left = remote_budget_};
-    if (side_ == side::home) return port_.load(tail_) == rma::null_ref;
-    if (turn_word::from(port_.load(turn_)).left) return false;  // behind a node that has the lock
-    const rma::word entry = rma::to_word(entry_);
-    if (rma::compare_swap_now(port_, tail_, rma::null_ref, entry) != rma::null_ref) return false;
+    if (side_ == side::home) return nodes_.is_empty();
+    if (!nodes_.try_enter()) return false;
     if (!node_word::interested(rma::get_now(port_, home_word_))) return true;
     rma::put_now(port_, victim_, remote_side);  // not a rival any more, whatever the tail says
     leave_without_the_lock();
@@ -317,7 +229,7 @@ class flight : public timed_names<flight<Port>> {
 
   template <class Until>
   [[nodiscard]] bool agree_at_home(Until until) {
-    if (port_.load(tail_) == rma::null_ref) return true;  // after the RMW on the word (C14)
+    if (nodes_.is_empty()) return true;  // after the RMW on the word (C14)
     port_.store(victim_, local_side);
     port_.fence();  // the looks come after it (C13)
     for (rma::backoff b = rma::backoff::none(); !home_may_enter(); port_.pause(b.next()))
@@ -326,7 +238,7 @@ class flight : public timed_names<flight<Port>> {
   }
   // Each alone is reason enough, so it does not matter in which order the two are read.
   [[nodiscard]] bool home_may_enter() {
-    return port_.load(tail_) == rma::null_ref || port_.load(victim_) != local_side;
+    return nodes_.is_empty() || port_.load(victim_) != local_side;
   }
 
   template <class Until>
@@ -337,7 +249,7 @@ class flight : public timed_names<flight<Port>> {
       rma::word victim = 0;
       port_.get(home_word_, home);
       port_.get(victim_, victim);
-      port_.flush(tail_.home);
+      port_.flush(victim_.home);
       if (!node_word::interested(home) || victim != remote_side) return true;
       if (rma::is_over(port_, until)) break;
     }
@@ -345,82 +257,17 @@ class flight : public timed_names<flight<Port>> {
     return false;
   }
 
-  // ---- out of the queue of nodes ----
-
-  // At its head, but the home's node has the lock: whoever is behind us must agree for itself.
+  // At the head of the queue, but the home's node has the lock: whoever is behind us must agree for
+  // itself.
   void leave_without_the_lock() {
     has_ = {.left = 1};
-    static_cast<void>(leave_queue(ours::let_go));
+    leave_queue();
   }
 
-  // Our node leaves the queue of nodes: to the next one that has not given up, or, which is also
-  // the release to the home's node, to nobody. False if there is no next one; to keep the lock then
-  // means to stay in the queue.
-  [[nodiscard]] bool leave_queue(ours then) {
-    const rma::word entry = rma::to_word(entry_);
-    while (true) {
-      rma::word succ = port_.load(entry_);
-      if (succ == rma::null_ref) {
-        if (then == ours::keep) return false;
-        if (rma::compare_swap_now(port_, tail_, entry, rma::null_ref) == entry) return false;
-        // A node swapped itself in behind ours and is about to write its link.
-        succ = port_.await(entry_, rma::differs_from(rma::null_ref));
-      }
-      port_.store(entry_, rma::null_ref);
-      const entry_link next = entry_link::from(succ);
-      const turn_word turn{.wait = next.wait,
-                           .nodes = static_cast<std::uint16_t>(has_.left - 1u),
-                           .note = has_.note};
-      if (!next.may_give_up) {
-        // Handoff: one put. Flushed, else the successor may wait for as long as we flush nothing.
-        rma::put_now(port_, turn_of(next.entry), turn.bits());
-        return true;
-      }
-      if (tell(next, turn)) return true;
-      take_out(next);
-    }
-  }
-
-  // False if the node has given up; then its entry is ours to take out.
-  [[nodiscard]] bool tell(const entry_link& next, const turn_word& turn) {
-    const rma::nic_cell at = turn_of(next.entry);
-    rma::word found = rma::get_now(port_, at);
-    while (true) {
-      turn_word there = turn_word::from(found);
-      const bool given_up = there.left;
-      there.out = true;
-      const rma::word wanted = given_up ? there.bits() : turn.bits();
-      const rma::word before = rma::compare_swap_now(port_, at, found, wanted);
-      if (before == found) return !given_up;
-      found = before;  // it gave up, or came back
-      port_.pause(0);
-    }
-  }
-
-  // An entry behind ours that its node has left. What is behind that comes behind ours.
-  void take_out(const entry_link& gone) {
-    rma::word behind = rma::get_now(port_, gone.entry);
-    if (behind == rma::null_ref) {
-      const rma::word last = rma::to_word(gone.entry);
-      // We are the last again; our own link is null, and was before anybody can write it (C12).
-      if (rma::compare_swap_now(port_, tail_, last, rma::to_word(entry_)) != last)
-        behind = port_.poll(gone.entry, rma::differs_from(rma::null_ref), rma::backoff(500, 8'000));
-    }
-    if (behind != rma::null_ref) {
-      rma::put_now(port_, gone.entry, rma::null_ref);
-      port_.store(entry_, behind);
-    }
-    // The node's own again, once its entry is.
-    rma::put_now(port_, turn_of(gone.entry), turn_word{.wait = gone.wait}.bits());
-  }
-
-  rma::participant<Port>& me_;
   Port& port_;
-  rma::nic_cell tail_;
   rma::plain_cell victim_;
   rma::cpu_cell home_word_;  // the home's node's: its flag
-  rma::plain_cell entry_;    // our node's in the queue: an entry_link, or null_ref
-  rma::nic_cell turn_;       // our node's: a turn_word
+  nodes nodes_;
   queue node_;
   side side_;
   int local_budget_;

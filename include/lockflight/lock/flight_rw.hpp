@@ -11,8 +11,9 @@
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
 // atomic, and enters without another look when the gate has moved on to e + 1. A writer that
 // closes the gates for e waits until nobody is active and nobody is left of those who parked at
-// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e + 1 too,
-// unless some who parked at e - 1 are still in; then for e again, and who sees that starts anew.
+// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again, and
+// who sees that comes anew; who misses it waits for the next one, as long as readers are in that
+// outlast the writers' patience.
 //
 // Where only writers come the gates stay closed: after two closings in a row that found no reader
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
@@ -23,9 +24,8 @@
 // upgrade. From there the way to write and back is that of a writer, and the way to read is that of
 // a reader who opens idle gates.
 //
-// `preference` says whom a turn waits for. fair: as above. readers: a writer closes the gates when
-// it has seen nobody read, and each writer opens them again. writers: the gates stay closed as long
-// as flight is passed on.
+// With preference for readers a writer closes the gates when it has seen nobody read, and each
+// writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
 // passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
@@ -37,7 +37,6 @@
 #pragma once
 
 #include <array>
-#include <concepts>
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
@@ -75,7 +74,7 @@ struct flight_rw_parameters {
 };
 
 template <rma::port Port>
-class flight_rw : public shared_timed_names<flight_rw<Port>> {
+class flight_rw {
   using state = gate::state;
 
  public:
@@ -114,7 +113,6 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
 
   void lock_shared() { static_cast<void>(lock_shared_until(rma::forever{})); }
 
-  /// Enters, unless that takes longer than so many nanoseconds.
   [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds) {
     if (nanoseconds == 0) return try_lock_shared();
     return lock_shared_until(port_.deadline_in(nanoseconds));
@@ -154,8 +152,7 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
   /// gets more than lock costs; they are closed only if that look found nobody.
   [[nodiscard]] bool try_lock() {
     if (!writers_.try_lock()) return false;
-    // Epochs go on only past a writer that has seen those who parked before the last one leave:
-    // the cells tell no more than two epochs apart.
+    // Epochs go on only past a writer that has seen those leave who parked before the last one.
     if (gates_.look().what() == state::open && !nobody_reads()) {
       writers_.unlock();
       return false;
@@ -178,8 +175,7 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
 
   // ---- up and down ----
 
-  /// Holds the lock beside readers, but beside nobody else. What lock costs, without waiting for
-  /// readers; C puts if the gates are not open.
+  /// Holds the lock beside readers, and nobody else. flight's cost; C puts if the gates are closed.
   void lock_upgrade() {
     writers_.lock();
     let_readers_in();
@@ -195,8 +191,7 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
   void unlock_upgrade_and_lock_shared() { open_and_enter(); }
   void unlock_and_lock_upgrade() { let_readers_in(); }
   void unlock_and_lock_shared() { open_and_enter(); }
-  /// From shared to exclusive, if nobody writes or waits to: two who read and waited for each other
-  /// to leave would do so for ever. Waits for the other readers. False: still shared.
+  /// From shared to exclusive, if nobody writes or waits to. Waits for the other readers.
   [[nodiscard]] bool try_unlock_shared_and_lock() {
     if (!writers_.try_lock()) return false;
     // Gates are open: a writer that closes them has flight until we have left.
@@ -211,86 +206,18 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
   static constexpr std::int64_t prefer_readers = 1;
   static constexpr std::int64_t prefer_writers = 2;
 
-  /// What writers tell each other while the gates stay closed: flight's note.
-  struct turn {
-    std::uint16_t writers = 0;  // that have had the lock since the gates were closed
-    bool quiet = false;         // no reader was there when they were
-
-    static constexpr std::uint16_t most = (1u << (node_word::note_bits - 1)) - 1;
-
-    [[nodiscard]] static constexpr turn from(std::uint16_t note) {
-      return {static_cast<std::uint16_t>(note >> 1), (note & 1) != 0};
-    }
-    [[nodiscard]] constexpr std::uint16_t bits() const {
-      return static_cast<std::uint16_t>(writers << 1 | (quiet ? 1 : 0));
-    }
-    [[nodiscard]] constexpr turn next() const {
-      return {static_cast<std::uint16_t>(writers + 1), quiet};
-    }
-  };
+  using turn = writers_turn;
 
   static constexpr rma::word most_quiet = 1;  // closings that find no reader before gates get idle
 
   template <class Until>
-  static constexpr bool is_patient = std::same_as<Until, rma::forever>;
-
-  // ---- readers that find the gate closed ----
-
-  template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
-    // Who gives up and comes again must not look, each time that a writer looks, like a reader that
-    // is in.
-    if constexpr (!is_patient<Until>)
-      if (const gate found = gates_.look(); found.what() == state::closed) {
-        gate now;
-        const auto moved_on = [=](gate g) {
-          return g.epoch() != found.epoch() || g.what() != state::closed;
-        };
-        if (!gates_.await(moved_on, until, now)) return false;
-      }
-    held_ = reader_count::active;
-    gates_.count(held_);
-    const gate found = gates_.look();  // after it was counted: a writer that missed us closed it
-    if (found.what() == state::open) [[likely]]
-      return true;
-    return park(found.epoch(), until);
-  }
-
-  template <class Until>
-  [[nodiscard]] bool park(rma::word epoch, Until until) {
-    while (true) {
-      const rma::word active = held_;
-      held_ = reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
-      const rma::word before = gates_.count(held_ - active);
-      // The first patient one of a phase at its cell looks after the others, should the gate be
-      // idle.
-      const bool looks_after =
-          !is_patient<Until> || reader_count::of(reader_count::patient(epoch), before) == 0;
-      gate now = gates_.look();
-      bool in_time = true;
-      if (now.epoch() == epoch) {
-        const auto moved_on = [=](gate g) {
-          return g.epoch() != epoch || g.what() == state::open ||
-                 (looks_after && g.what() == state::idle);
-        };
-        in_time = gates_.await(moved_on, until, now);
-        // Parked while the gate was at e, and so seen by whoever moves it on from e + 1.
-        if (now.epoch() != epoch) return true;
-        if (!in_time || now.what() == state::idle) break;
-      }
-      // A writer has given up. Either the gate is open again, or it went on before we were counted
-      // as parked: we come anew.
-      gates_.count(reader_count::active - held_);
-      held_ = reader_count::active;
-      if (const gate again = gates_.look(); again.what() == state::open)
-        return true;
-      else
-        epoch = again.epoch();
-    }
+    const auto how = gates_.enter(until, held_);
+    if (how != reader_gates<Port>::arrival::must_open) [[likely]]
+      return how == reader_gates<Port>::arrival::in;
     // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
     // and a writer close them again, that would wait for us.
-    gates_.uncount(held_);
-    if (rma::is_over(port_, until) || !writers_.lock_until(until)) return false;
+    if (!writers_.lock_until(until)) return false;
     open_and_enter();
     return true;
   }
@@ -302,8 +229,6 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
     gates_.count(held_);
     writers_.unlock();
   }
-
-  // ---- turns; flight is ours ----
 
   [[nodiscard]] bool nobody_reads() {
     gates_.start_looking();
@@ -337,10 +262,8 @@ class flight_rw : public shared_timed_names<flight_rw<Port>> {
       turn_.quiet = !gates_.seen_any();
       return true;
     }
-    // Those who have parked have their turn. If some who parked before that are still in, no third
-    // phase can be told apart: then for the same epoch, and whoever sees that comes anew.
-    const gate now = gates_.look();
-    gates_.set({state::open, now.epoch() + (gates_.former_readers_are_gone() ? 1 : 0), 0});
+    // For the same epoch: those who parked before it may not have left, and two are told apart.
+    gates_.set({state::open, gates_.look().epoch(), 0});
     return false;
   }
 

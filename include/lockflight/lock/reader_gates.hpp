@@ -1,68 +1,22 @@
 // What the readers of flight-rw touch, and how writers keep them out: a gate and a counter for
-// those who share a cell, on their own node. flight_rw.hpp says what the values mean.
+// those who share a cell, on their own node. gate.hpp has the values, flight_rw.hpp the protocol.
 //
 // Readers use their CPU's atomics and loads; writers of other nodes put gates and get counts, all
 // of them at once.
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <memory_resource>
 #include <stdexcept>
 #include <vector>
 
+#include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/node_queue.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
-
-/// What a gate says. Zeroed memory is open. Epochs are told apart modulo 4: nobody who has parked
-/// at e waits longer than until e + 1 is closed, since its writer waits for who has.
-class gate {
- public:
-  enum class state : std::uint8_t {
-    open = 0,
-    closed = 1,  // a writer is in or coming, and will open it
-    idle = 2,    // no writer need be there: who wants it open must do it
-  };
-
-  constexpr gate() = default;
-  constexpr gate(state s, rma::word epoch, rma::word quiet)
-      : bits_((epoch & 3) << 4 | quiet << 2 | static_cast<rma::word>(s)) {}
-  [[nodiscard]] static constexpr gate from(rma::word bits) {
-    gate g;
-    g.bits_ = bits;
-    return g;
-  }
-  [[nodiscard]] constexpr rma::word bits() const { return bits_; }
-  [[nodiscard]] constexpr state what() const { return static_cast<state>(bits_ & 3); }
-  [[nodiscard]] constexpr rma::word quiet() const { return bits_ >> 2 & 3; }
-  [[nodiscard]] constexpr rma::word epoch() const { return bits_ >> 4; }
-
- private:
-  rma::word bits_ = 0;  // 2 of the state, 2 of closings in a row without a reader, 2 of the epoch
-};
-
-/// The readers of a cell, in one word: how many are active, how many are left of those who parked
-/// in the even and in the odd phases, and how many of these wait until they get in; 12 bits each.
-namespace reader_count {
-constexpr int bits = 12;
-constexpr rma::word most = (rma::word{1} << bits) - 1;
-constexpr rma::word active = 1;
-[[nodiscard]] constexpr rma::word parked(rma::word epoch) {
-  return rma::word{1} << (epoch % 2 == 0 ? bits : 2 * bits);
-}
-[[nodiscard]] constexpr rma::word patient(rma::word epoch) {
-  return rma::word{1} << (epoch % 2 == 0 ? 3 * bits : 4 * bits);
-}
-[[nodiscard]] constexpr rma::word of(rma::word one, rma::word counts) {
-  return counts / one & most;
-}
-/// Whether the writer that has closed the gates for `epoch` may enter.
-[[nodiscard]] constexpr bool gone(rma::word counts, rma::word epoch) {
-  return of(active, counts) == 0 && of(parked(epoch - 1), counts) == 0;
-}
-}  // namespace reader_count
 
 template <rma::port Port>
 class reader_gates {
@@ -120,6 +74,30 @@ class reader_gates {
     return came;
   }
 
+  enum class arrival : std::uint8_t { in, gave_up, must_open };
+
+  /// As flight_rw.hpp has it; `held` is what the reader is then counted as. Must open: the gates
+  /// are idle, the reader is not counted, and others of its cell rely on it.
+  template <class Until>
+  [[nodiscard]] arrival enter(Until until, rma::word& held) {
+    // Who gives up and comes again must not look, each time that a writer looks, like a reader that
+    // is in.
+    if constexpr (!is_patient<Until>)
+      if (const gate found = look(); found.what() == gate::state::closed) {
+        gate now;
+        const auto moved_on = [=](gate g) {
+          return g.epoch() != found.epoch() || g.what() != gate::state::closed;
+        };
+        if (!await(moved_on, until, now)) return arrival::gave_up;
+      }
+    held = reader_count::active;
+    count(held);
+    const gate found = look();  // after it was counted: a writer that missed us closed it
+    if (found.what() == gate::state::open) [[likely]]
+      return arrival::in;
+    return park(found.epoch(), until, held);
+  }
+
   // ---- for the writer that holds the lock: all cells ----
 
   /// 1 round trip, 1 put a cell on another node. Complete at the return, since nobody waits for
@@ -170,25 +148,45 @@ class reader_gates {
     return all;
   }
 
-  /// Whether those are gone who parked for the epoch before the one that we have closed the gates
-  /// for; none come any more. 1 round trip, 1 get for each cell on another node.
-  [[nodiscard]] bool former_readers_are_gone() {
-    const auto gone = [this](rma::word counts) {
-      return reader_count::of(reader_count::parked(epoch_ - 1), counts) == 0;
-    };
-    for (remote& r : elsewhere_) port_.get(r.at.counts, r.counts);
-    if (!elsewhere_.empty()) port_.flush();
-    bool all = std::all_of(elsewhere_.begin(), elsewhere_.end(),
-                           [&](const remote& r) { return gone(r.counts); });
-    for_each(
-        [&](const station& s, bool here) { all = all && (!here || gone(port_.load(s.counts))); });
-    return all;
-  }
-
   /// Whether a look since start_looking has found a reader, on its way out or waiting.
   [[nodiscard]] bool seen_any() const { return seen_any_; }
 
  private:
+  template <class Until>
+  static constexpr bool is_patient = std::same_as<Until, rma::forever>;
+
+  // A reader that is counted as active, and has found its gate not open.
+  template <class Until>
+  [[nodiscard]] arrival park(rma::word epoch, Until until, rma::word& held) {
+    while (true) {
+      const rma::word parked =
+          reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
+      const rma::word before = count(parked - held);
+      held = parked;
+      // The first patient one of a phase at its cell looks after the others, should the gate be
+      // idle.
+      const bool looks_after =
+          !is_patient<Until> || reader_count::of(reader_count::patient(epoch), before) == 0;
+      const auto moved_on = [=](gate g) {
+        return g.epoch() != epoch || g.what() == gate::state::open ||
+               (looks_after && g.what() == gate::state::idle);
+      };
+      gate now;
+      const bool in_time = await(moved_on, until, now);
+      if (now.epoch() != epoch) return arrival::in;
+      if (!in_time || now.what() == gate::state::idle) {
+        uncount(held);
+        return in_time ? arrival::must_open : arrival::gave_up;
+      }
+      // Open for the same epoch, since a writer has given up: we come anew.
+      count(reader_count::active - held);
+      held = reader_count::active;
+      now = look();
+      if (now.what() == gate::state::open) return arrival::in;
+      epoch = now.epoch();
+    }
+  }
+
   /// Gate and counts of those readers who share them.
   struct station {
     rma::plain_cell gate;

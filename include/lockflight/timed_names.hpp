@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace lockflight::lock {
+namespace lockflight {
 
 /// A duration in whole nanoseconds, rounded up, and none below zero; as many as a word can say if
 /// it is longer.
@@ -47,4 +47,4 @@ class shared_timed_names : public timed_names<Lock> {
   }
 };
 
-}  // namespace lockflight::lock
+}  // namespace lockflight
