@@ -175,7 +175,7 @@ static void every_lock(const struct lockflight_config* config, int rounds) {
   waiting_serves_mpi(me);
   FINE(lockflight_mutex_create(me, NULL, &held));
   FINE(lockflight_mutex_lock(held));
-  REFUSED(lockflight_leave(me), LOCKFLIGHT_HELD, "rma-mcs");
+  REFUSED(lockflight_leave(me), LOCKFLIGHT_HELD, "flight");
   FINE(lockflight_mutex_unlock(held));
   FINE(lockflight_leave(me));
 }

@@ -75,7 +75,7 @@ TEST(replay, refuses_what_it_cannot_read_and_says_which_part) {
   };
   expect("", "cannot read ''");
   expect("nonsense", "'nonsense'");
-  expect("lock=d-mcs", "no writers= in it");
+  expect("lock=d-mcs", "no rounds= in it");
   expect(with("writers=1", "writers=one"), "'one'");
   expect(with("lock=rma-rw-listing", "lock=nobody"), "--lock nobody");
   expect(with("levels=2", "levels=3"), "--levels 3 has 3 ranks");
