@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank;
 
@@ -33,13 +34,13 @@ static void create(int is_tuned) {
 }
 
 int main(int argc, char** argv) {
-  char path[] = "/tmp/lockflight-profile-XXXXXX";
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/lockflight-profile-%ld", (long)getpid());
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   create(0);
   if (rank == 0) {
-    const int fd = mkstemp(path);
-    FILE* const file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    FILE* const file = fopen(path, "wx");
     require(file != NULL, "no file");
     fputs("format = 1\n[dq-fair.parameters]\ncounter_bits = 3\n", file);
     fclose(file);
