@@ -1,0 +1,191 @@
+// What memory costs on a many-core without coherent caches, in virtual time. Nodes 0 to 2 of a row
+// are 0 to 2 hops from controller 0.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "costs.hpp"
+
+namespace lockflight::test {
+namespace {
+
+constexpr double controller = 20, read_time = 150;
+constexpr double way_of(int hops) { return 700 + hops * 110.0; }
+constexpr double reading(int hops) { return 2 * way_of(hops) + read_time; }
+constexpr double writing(int hops) { return 2 * way_of(hops) + controller; }
+const rma::topology three_cores = rma::topology::balanced({3, 1});
+
+TEST(many_core, a_read_waits_for_memory_and_a_write_only_for_the_controller) {
+  const auto profile = made_up_many_core();
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = p.load(plain_cell{0, 8});
+                       },
+                       profile),
+                   hit + reading(0));
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         p.store(plain_cell{0, 8}, 1);
+                       },
+                       profile),
+                   hit + writing(0));
+  // Twice, since a word takes two accesses, and again no cache holds it.
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::get_now(p, plain_cell{2, 8});
+                       },
+                       profile),
+                   post + 2 * reading(0) + complete);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         for (int i = 0; i < 5; ++i) p.put(plain_cell{2, 8}, 1);
+                         p.flush();
+                         p.flush();
+                       },
+                       profile),
+                   5 * (post + 2 * writing(0)) + complete);
+}
+
+// The controller is the one nearest to the home, however far the core is from it.
+TEST(many_core, the_way_is_to_the_controller_of_the_home) {
+  auto profile = made_up_many_core();
+  profile.memory.controllers = {1, 2};
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::get_now(p, plain_cell{0, 8});
+                       },
+                       profile),
+                   post + 2 * reading(1) + complete);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::get_now(p, plain_cell{2, 8});
+                       },
+                       profile),
+                   post + 2 * reading(2) + complete);
+}
+
+TEST(many_core, an_atomic_is_a_read_and_a_write_between_two_ways_to_the_register) {
+  const auto profile = made_up_many_core();
+  const double expected = 2 * way_of(2) + reading(0) + writing(0) + 2 * way_of(2);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = rma::fetch_add_now(p, nic_cell{2, 16}, 1);
+                       },
+                       profile),
+                   post + expected + complete);
+  EXPECT_DOUBLE_EQ(duration(
+                       three_cores,
+                       [](sim::port& p) {
+                         std::ignore = p.cpu_swap(cpu_cell{0, 24}, 1);
+                       },
+                       profile),
+                   rmw + 2 * way_of(0) + reading(0) + writing(0) + 2 * way_of(0));
+}
+
+// Cores 1 and 2 want the register of core 0 while core 0 has it, and ask again and again: whoever
+// asks first after the reset has it, core 1 here, and core 2 after that.
+TEST(many_core, whoever_asks_first_after_a_reset_has_the_register) {
+  std::map<int, double> done;
+  port_list parts;
+  for (int r = 0; r < 3; ++r)
+    parts[r] = [&done, r](sim::port& p) {
+      p.pause(static_cast<std::uint64_t>(1 + r));
+      std::ignore = rma::fetch_add_now(p, nic_cell{0, 16}, 1);
+      done[r] = ns(p.now());
+    };
+  play(three_cores, parts, made_up_many_core());
+  const auto held = [](int hops) { return 2 * way_of(hops) + reading(hops) + writing(hops); };
+  const auto asked_after = [](double first, double period, double reset) {
+    return first + std::ceil((reset - first) / period) * period;
+  };
+  const double reset_0 = 1 + post + way_of(0) + held(0);
+  EXPECT_DOUBLE_EQ(done[0], reset_0 + way_of(0) + complete);
+  const double got_1 = asked_after(2 + post + way_of(1), 2 * way_of(1), reset_0);
+  EXPECT_LT(got_1, asked_after(3 + post + way_of(2), 2 * way_of(2), reset_0));
+  const double reset_1 = got_1 + held(1);
+  EXPECT_DOUBLE_EQ(done[1], reset_1 + way_of(1) + complete);
+  const double got_2 = asked_after(3 + post + way_of(2), 2 * way_of(2), reset_1);
+  EXPECT_DOUBLE_EQ(done[2], got_2 + held(2) + way_of(2) + complete);
+}
+
+TEST(many_core, accesses_queue_at_their_controller) {
+  port_list parts;
+  double last = 0;
+  for (int r = 0; r < 10; ++r)
+    parts[r] = [&](sim::port& p) {
+      std::ignore = p.load(plain_cell{p.rank(), 8});
+      last = std::max(last, ns(p.now()));
+    };
+  auto profile = made_up_many_core();
+  profile.network.hop = 0;
+  play(rma::topology::balanced({10, 1}), parts, profile);
+  EXPECT_DOUBLE_EQ(last, hit + 2 * 700 + 9 * controller + read_time);
+}
+
+// n cores that wait look at the controller all the time. They fill it if n times `controller` is
+// longer than one's round, and then everybody's access waits for theirs.
+double a_write_beside(int n) {
+  auto profile = made_up_many_core();
+  profile.network.hop = 0;
+  profile.memory.controller = 200'000;
+  constexpr int writes = 100;
+  double took = 0;
+  port_list parts;
+  for (int r = 1; r <= n; ++r)
+    parts[r] = [](sim::port& p) {
+      std::ignore = p.await(plain_cell{p.rank(), 32}, rma::equals(1));
+    };
+  parts[0] = [&](sim::port& p) {
+    p.pause(1'000'000);
+    const sim::time_ps begun = p.now();
+    for (int i = 0; i < writes; ++i) p.store(plain_cell{0, 8}, 1);
+    took = ns(p.now() - begun) / writes;
+    for (int r = 1; r <= n; ++r) rma::put_now(p, plain_cell{r, 32}, 1);
+  };
+  play(rma::topology::balanced({n + 1, 1}), parts, profile);
+  return took;
+}
+
+TEST(many_core, those_who_wait_load_their_controller) {
+  constexpr double alone = hit + 2 * 700 + 200;
+  EXPECT_DOUBLE_EQ(a_write_beside(0), alone);
+  EXPECT_LT(a_write_beside(2), alone + 400);
+  // In a full queue each has one turn a round.
+  EXPECT_NEAR(a_write_beside(19), 20 * 200, 20);
+  EXPECT_NEAR(a_write_beside(39), 40 * 200, 20);
+}
+
+TEST(many_core, whoever_waits_sees_a_write_with_the_next_of_its_reads) {
+  auto profile = made_up_many_core();
+  const plain_cell flag{1, 32};
+  double written = 0;
+  double seen = 0;
+  play(three_cores,
+       {{1,
+         [&](sim::port& p) {
+           std::ignore = p.await(flag, rma::equals(1));
+           seen = ns(p.now());
+         }},
+        {0,
+         [&](sim::port& p) {
+           p.pause(20'000);
+           rma::put_now(p, flag, 1);
+           written = ns(p.now()) - complete - controller - way_of(0);
+         }}},
+       profile);
+  EXPECT_GE(seen, written + read_time + way_of(1));
+  EXPECT_LE(seen, written + hit + 2 * reading(1));
+}
+
+}  // namespace
+}  // namespace lockflight::test
