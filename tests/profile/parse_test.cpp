@@ -11,6 +11,7 @@
 #include "lockflight/lock/all.hpp"
 #include "lockflight/mutex.hpp"
 #include "lockflight/profile.hpp"
+#include "support/damaged.hpp"
 
 namespace lockflight {
 namespace {
@@ -199,21 +200,7 @@ TEST(Profile, NothingElseComesOutOfBrokenFiles) {
   std::minstd_rand random(1);
   int refused = 0;
   for (int i = 0; i < 5'000; ++i) {
-    std::string text = good;
-    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
-      const std::size_t at = random() % text.size();
-      switch (random() % 3) {
-        case 0:
-          text[at] = static_cast<char>(random() % 256);
-          break;
-        case 1:
-          text.erase(at, random() % 8);
-          break;
-        default:
-          text.insert(at, text.substr(random() % text.size(), random() % 12));
-      }
-    }
-    refused += complaint(text) != "none" ? 1 : 0;
+    refused += complaint(test::damaged(good, random)) != "none" ? 1 : 0;
   }
   EXPECT_GT(refused, 2'000);
 }

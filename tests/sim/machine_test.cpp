@@ -7,6 +7,8 @@
 #include <random>
 #include <string>
 
+#include "support/damaged.hpp"
+
 namespace lockflight::sim {
 namespace {
 
@@ -186,21 +188,7 @@ TEST(machine, nothing_else_comes_out_of_broken_files) {
   std::minstd_rand random(1);
   int refused = 0;
   for (int i = 0; i < 3'000; ++i) {
-    std::string text = good;
-    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
-      const std::size_t at = random() % text.size();
-      switch (random() % 3) {
-        case 0:
-          text[at] = static_cast<char>(random() % 256);
-          break;
-        case 1:
-          text.erase(at, random() % 8);
-          break;
-        default:
-          text.insert(at, text.substr(random() % text.size(), random() % 12));
-      }
-    }
-    refused += complaint(text) != "none" ? 1 : 0;
+    refused += complaint(test::damaged(good, random)) != "none" ? 1 : 0;
   }
   EXPECT_GT(refused, 1'000);
 }
