@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -42,16 +41,6 @@ struct outputs {
  private:
   static void open(std::optional<output_file>& file, const arguments& given, const char* name) {
     if (const auto path = given.one(name)) file.emplace(name, *path);
-  }
-
-  static void refuse_same(const std::optional<output_file>& a, const char* name_of_a,
-                          const std::optional<output_file>& b, const char* name_of_b) {
-    namespace fs = std::filesystem;
-    if (!a || !b) return;
-    if (fs::absolute(a->target()).lexically_normal() !=
-        fs::absolute(b->target()).lexically_normal())
-      return;
-    throw refuse(name_of_b, b->path(), fmt::format("another file than that of {}", name_of_a));
   }
 };
 

@@ -85,4 +85,12 @@ void output_file::commit() {
   guard_.reset();
 }
 
+void refuse_same(const std::optional<output_file>& a, const char* name_of_a,
+                 const std::optional<output_file>& b, const char* name_of_b) {
+  if (!a || !b) return;
+  if (fs::absolute(a->target()).lexically_normal() != fs::absolute(b->target()).lexically_normal())
+    return;
+  throw refuse(name_of_b, b->path(), fmt::format("another file than that of {}", name_of_a));
+}
+
 }  // namespace lockflight::cli

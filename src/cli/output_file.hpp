@@ -42,4 +42,8 @@ class output_file {
   std::optional<removed_when_interrupted> guard_;
 };
 
+/// Throws usage_error if both are given and are the same file; it names the second.
+void refuse_same(const std::optional<output_file>& a, const char* name_of_a,
+                 const std::optional<output_file>& b, const char* name_of_b);
+
 }  // namespace lockflight::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -195,11 +194,7 @@ struct claim_files {
     json_on_standard_output = to == "-";
     if (to && !json_on_standard_output) json.emplace("--json", *to);
     if (const auto page = given.one("--html")) html.emplace("--html", *page);
-    namespace fs = std::filesystem;
-    if (json && html &&
-        fs::absolute(json->target()).lexically_normal() ==
-            fs::absolute(html->target()).lexically_normal())
-      throw refuse("--html", html->path(), "another file than that of --json");
+    refuse_same(json, "--json", html, "--html");
   }
 };
 

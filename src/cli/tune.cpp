@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -258,11 +257,7 @@ struct tuning_files {
     json_on_standard_output = to == "-";
     if (to && !json_on_standard_output) json.emplace("--json", *to);
     if (const auto out = given.one("--out")) profile.emplace("--out", *out);
-    namespace fs = std::filesystem;
-    if (json && profile &&
-        fs::absolute(json->target()).lexically_normal() ==
-            fs::absolute(profile->target()).lexically_normal())
-      throw refuse("--json", json->path(), "another file than that of --out");
+    refuse_same(profile, "--out", json, "--json");
   }
 };
 
