@@ -152,7 +152,8 @@ int lockflight_shared_mutex_try_lock(lockflight_shared_mutex* mutex);
 
 /* Waits no longer than so many nanoseconds, or until a moment of TIME_UTC, as mtx_timedlock does:
  * LOCKFLIGHT_BUSY if the lock is not this participant's by then, which leaves the queue. Of
- * "flight" and "flight-rw", the default locks: LOCKFLIGHT_WRONG_KIND for others. */
+ * "flight" and "flight-rw", the default locks, and "dlm-server"; LOCKFLIGHT_WRONG_KIND for
+ * others. */
 int lockflight_mutex_try_lock_for(lockflight_mutex* mutex, uint64_t nanoseconds);
 int lockflight_mutex_try_lock_until(lockflight_mutex* mutex, const struct timespec* moment);
 int lockflight_shared_mutex_try_lock_for(lockflight_shared_mutex* mutex, uint64_t nanoseconds);

@@ -28,7 +28,7 @@ class server_guest {
   void lock() { guest_.emplace(me_, where_).lock(); }
   void unlock() { guest_.reset(); }
   [[nodiscard]] bool try_lock() {
-    if (guest_.emplace(me_, where_).try_lock_for(1, rma::backoff::none())) return true;
+    if (guest_.emplace(me_, where_).try_lock_within(1)) return true;
     guest_.reset();
     return false;
   }
@@ -45,7 +45,7 @@ template <rma::messaging_port Port>
 class impatient : public dlm_server<Port> {
  public:
   using dlm_server<Port>::dlm_server;
-  [[nodiscard]] bool try_lock() { return this->try_lock_for(1, rma::backoff::none()); }
+  [[nodiscard]] bool try_lock() { return this->try_lock_within(1); }
 };
 
 }  // namespace lockflight::lock

@@ -24,7 +24,7 @@ TEST(dlm_server, clients_join_and_leave) {
       lock::dlm_server<counted_port> client(me, first.cells);
       if (i % 3 != 0)
         client.lock();
-      else if (!client.try_lock_for(i % 4, rma::backoff(200, 2'000)))
+      else if (!client.try_lock_within(static_cast<std::uint64_t>(i % 4) * 1'000))
         continue;
       data.write([] {});
       ++got_it;
@@ -45,7 +45,7 @@ TEST(dlm_server, who_gives_up_is_off_the_queue) {
     both.arrive_and_wait();
     if (me.rank() == 1)
       for (int i = 0; i < 3; ++i)
-        require(!l.lock.try_lock_for(i, rma::backoff::none()), "rank 0 has it");
+        require(!l.lock.try_lock_within(static_cast<std::uint64_t>(i) * 1'000), "rank 0 has it");
     both.arrive_and_wait();  // where rank 0 serves
     if (me.rank() == 0) {
       l.lock.unlock();

@@ -5,13 +5,13 @@
 // the role of server and client" (section 5.5); client_server.hpp says when it serves.
 //
 // A client joins by making a handle and leaves by dropping it. Dropped while it holds, the lock is
-// released; a client that waits and will not any more leaves the queue (try_lock_for). A client
+// released; a client that waits and will not any more leaves the queue (try_lock_within). A client
 // that dies ends the run (C36), whether it waited or held: docs/architecture.md says why.
 //
 // Order: first come, first served, by the order in which requests reach the server.
 // Network operations: none. Messages: acquire 2, the request and the grant; release 2, the
 // release and its acknowledgement (Table 3); an attempt 2; handoff 2, the release and the grant.
-// The home sends itself the same. try_lock_for in vain 2 more than an attempt and a request, for
+// The home sends itself the same. try_lock_within in vain 2 more than an attempt and a request, for
 // leaving the queue.
 #pragma once
 
@@ -76,14 +76,16 @@ class dlm_server {
     return held_;
   }
 
-  /// Waits in the queue, but looks no more than so often whether its turn has come, with pauses
-  /// between, and leaves the queue then.
-  [[nodiscard]] bool try_lock_for(int looks, rma::backoff between) {
+  /// Takes the lock, unless that takes longer than so many nanoseconds; leaves the queue then.
+  [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
     // When the attempt is answered, nothing of ours is under way: there is room for the request and
     // for its withdrawal (C28).
     if (try_lock()) return true;
+    if (nanoseconds == 0) return false;
+    const rma::deadline until = port_.deadline_in(nanoseconds);
     server_.tell(request::lock);
-    for (; looks > 0 && !server_.is_answered(); --looks) port_.pause(between.next());
+    for (rma::backoff b(200, 20'000); !server_.is_answered() && !port_.is_over(until);)
+      port_.pause(b.next());
     const bool in_time = server_.is_answered();
     if (!in_time) server_.tell(request::withdraw);
     held_ = server_.answer() == reply::granted;
