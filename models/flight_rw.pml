@@ -1,6 +1,7 @@
 /* flight-rw: gates and counters of readers at each cell, and a mutex among the writers.
  *
- * include/lockflight/lock/reader_gates.hpp and flight_rw.hpp, with the names that they have there.
+ * include/lockflight/lock/reader_gates.hpp, gate_keeper.hpp and flight_rw.hpp, with the names that
+ * they have there, without `adaptive`, and with a gate for each cell.
  * Nobody gives up in time, upgrades or downgrades.
  * flight is not told again (flight.pml): here it is a lock that is first come, first served, and
  * whether it will be passed on while somebody waits is its own choice, as flight's depends on its

@@ -48,6 +48,7 @@ template <class Parameters>
     p.t_w = 2;
   }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
+  if constexpr (requires { p.adaptive; }) p.worth = p.reads = p.against = 1;
   for (const auto& [name, value] : set) {
     bool known = false;
     for (const auto& one : Parameters::all()) {

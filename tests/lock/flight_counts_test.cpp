@@ -231,5 +231,74 @@ TEST(flight_rw_counts, writers_alone_pay_for_flight) {
   });
 }
 
+// On one node each rank has a cell that it alone writes, and no atomics.
+TEST(flight_rw_counts, on_one_node_readers_share_nothing) {
+  on_every_rank(topology::flat(2), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    costs(me, "lock_shared", {.load = 2, .store = 1}, [&] { l.lock.lock_shared(); });
+    costs(me, "unlock_shared", {.load = 1, .store = 1}, [&] { l.lock.unlock_shared(); });
+    all.arrive_and_wait();
+    if (me.rank() == 1) {
+      costs(me, "lock looks at both cells", {.load = 4, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      l.lock.unlock();
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// A node has one gate, however many cells.
+TEST(flight_rw_counts, a_cell_more_is_a_get_more) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.ranks_per_cell = 1});
+    costs(me, "lock_shared", {.load = 2, .store = 1}, [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
+    all.arrive_and_wait();
+    if (me.rank() == 2) {
+      costs(me, "lock closes the gates",
+            {.put = 1, .get = 3, .swap = 1, .flush = 3, .load = 5, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      costs(me, "unlock opens them", {.put = 1, .cas = 1, .flush = 2, .load = 5, .store = 2},
+            [&] { l.lock.unlock(); });
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// Nobody waits to read when a turn ends: readers are counted together, for who writes has then less
+// to look at. Once, after that, it looks at all cells.
+TEST(flight_rw_counts, adaptive_cells_are_one_a_node_while_few_read) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.ranks_per_cell = 1, .adaptive = 1, .against = 1});
+    const auto write = [&](const char* which, std::uint64_t gets) {
+      me.port().reset_counts();
+      l.lock.lock();
+      require(me.port().counts().get == gets,
+              std::string(which) + ": " + std::to_string(me.port().counts().get) + " gets");
+      l.lock.unlock();
+    };
+    if (me.rank() == 2) write("the first lock looks at two cells elsewhere", 3);
+    all.arrive_and_wait();
+    if (me.rank() == 3) {
+      costs(me, "lock_shared finds the cells changed", {.load = 4, .store = 2, .rmw = 1},
+            [&] { l.lock.lock_shared(); });
+      costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
+      costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+      l.lock.unlock_shared();
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 2) {
+      write("the second lock looks at all three", 4);
+      l.lock.lock_shared();  // else the gates stay closed
+      l.lock.unlock_shared();
+      write("the third lock looks at one", 2);
+    }
+    all.arrive_and_wait();
+  });
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -243,23 +243,27 @@ TEST(std_names, mutex_guards_among_ranks) {
 }
 
 TEST(std_names, shared_mutex_guards_among_ranks) {
-  EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {
-    rma::barrier all(me);
-    shared_mutex data(me, lock::flight_rw_parameters{.t_w = 2});
-    const auto sum = me.cells().template take<rma::plain_cell>(1);
-    for (int i = 0; i < 50; ++i) {
-      if (i % 2 == 0) {
-        const std::lock_guard writer(data);
-        rma::put_now(me.port(), sum, rma::get_now(me.port(), sum) + 1);
-      } else {
-        const std::shared_lock reader(data);
-        const rma::word before = rma::get_now(me.port(), sum);
-        require(rma::get_now(me.port(), sum) == before, "no writer beside a reader");
+  const lock::flight_rw_parameters few_in_a_row{.t_w = 2};
+  const lock::flight_rw_parameters adaptive{
+      .ranks_per_cell = 1, .adaptive = 1, .worth = 1, .against = 1};
+  for (const lock::flight_rw_parameters& set : {few_in_a_row, adaptive})
+    EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [&](auto& me) {
+      rma::barrier all(me);
+      shared_mutex data(me, set);
+      const auto sum = me.cells().template take<rma::plain_cell>(1);
+      for (int i = 0; i < 50; ++i) {
+        if (i % 2 == 0) {
+          const std::lock_guard writer(data);
+          rma::put_now(me.port(), sum, rma::get_now(me.port(), sum) + 1);
+        } else {
+          const std::shared_lock reader(data);
+          const rma::word before = rma::get_now(me.port(), sum);
+          require(rma::get_now(me.port(), sum) == before, "no writer beside a reader");
+        }
       }
-    }
-    all.arrive_and_wait();
-    require(rma::get_now(me.port(), sum) == 100, "no increment is lost");
-  }));
+      all.arrive_and_wait();
+      require(rma::get_now(me.port(), sum) == 100, "no increment is lost");
+    }));
 }
 
 // One holder keeps it until the other has seen that an attempt fails.

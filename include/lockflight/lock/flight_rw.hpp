@@ -15,7 +15,7 @@
 // who sees that comes anew; who misses it waits for the next one, as long as readers are in that
 // outlast the writers' patience.
 //
-// Where only writers come the gates stay closed: after two closings in a row that found no reader
+// Where only writers come the gates stay closed: after two turns in a row that no reader came to
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
 // parks at an idle gate takes flight itself and opens them all; the others of its cell wait for it.
 // Who may give up does not count as the first, and looks after itself.
@@ -24,54 +24,33 @@
 // upgrade. From there the way to write and back is that of a writer, and the way to read is that of
 // a reader who opens idle gates.
 //
+// Where a node has cells of two kinds, as with `adaptive`, gates say in which of them readers count
+// themselves (turn_policy.hpp says when): a reader that has counted itself looks whether the gate
+// still says so. It changes when gates open for the next epoch, since nobody is active then;
+// those who parked stay where they are, and the next writer to close the gates looks at all cells.
+//
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
 // passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
-// for the readers that were in or parked when it closed the gates. Network operations, C cells on
-// other nodes: readers none, whatever their node; the one that opens idle gates flight's and C
-// puts. Writers flight's, and, unless the gates were closed, C puts and C gets in 2 round trips to
-// enter, C gets for each further look, and C puts when the readers have their turn.
-// With preference for readers C gets more for each look before that.
+// for the readers that were in or parked when it closed the gates. Network operations, with K other
+// nodes and C cells of readers there: readers none, whatever their node; the one that opens idle
+// gates flight's and K puts. Writers flight's, and, unless the gates were closed, K puts and C gets
+// in 2 round trips to enter, C gets for each further look, K puts when the readers have their turn,
+// and before gates are left idle C gets. With preference for readers C gets more for each look.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/flight.hpp"
+#include "lockflight/lock/flight_rw_parameters.hpp"
+#include "lockflight/lock/gate_keeper.hpp"
 #include "lockflight/lock/reader_gates.hpp"
+#include "lockflight/lock/turn_policy.hpp"
 
 namespace lockflight::lock {
-
-struct flight_rw_parameters {
-  std::int64_t reader_level = 0;
-  std::int64_t t_w = 256;
-  std::int64_t preference = 0;
-  flight_parameters writers{};
-
-  [[nodiscard]] static constexpr auto all() {
-    using p = flight_rw_parameters;
-    return std::array{
-        parameter<p>{"reader_level", [](auto& s) -> std::int64_t& { return s.reader_level; }, 0, 64,
-                     "each element of this level has a cell for its readers, and beyond the last "
-                     "level each rank; 0: each node, or each rank if there is one node"},
-        parameter<p>{"T_W", [](auto& s) -> std::int64_t& { return s.t_w; }, 1, 4'000,
-                     "writers in a row while readers wait"},
-        parameter<p>{"preference", [](auto& s) -> std::int64_t& { return s.preference; }, 0, 2,
-                     "0 fair, 1 readers: writers may starve, 2 writers: readers may"},
-        parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
-                     "writers that come past the head of a node's queue"},
-        parameter<p>{"local_budget",
-                     [](auto& s) -> std::int64_t& { return s.writers.local_budget; }, 1, 60'000,
-                     "writers in a row on a node while another one waits"},
-        parameter<p>{"remote_budget",
-                     [](auto& s) -> std::int64_t& { return s.writers.remote_budget; }, 1, 60'000,
-                     "nodes in a row before the home's node is let in"},
-    };
-  }
-};
 
 template <rma::port Port>
 class flight_rw {
@@ -91,23 +70,23 @@ class flight_rw {
 
   struct cells {
     typename flight<Port>::cells writers;
-    typename reader_gates<Port>::cells readers;
+    reader_cells readers;
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
       const auto writers = flight<Port>::cells::place(in, machine, set.writers, home);
-      return {writers, reader_gates<Port>::cells::place(in, home)};
+      return {writers,
+              reader_cells::place(in, machine, set.ranks_per_cell, set.adaptive != 0, home)};
     }
   };
 
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
       : writers_(me, where.writers, set.writers),
-        gates_(me, where.readers, set.reader_level),
+        gates_(me, where.readers),
+        keeper_(me, where.readers),
         port_(me.port()),
-        t_w_(static_cast<std::uint16_t>(set.preference == prefer_readers   ? 1
-                                        : set.preference == prefer_writers ? turn::most
-                                                                           : set.t_w)),
-        after_readers_(set.preference == prefer_readers) {}
+        policy_(turn_policy::of(set, where.readers, me.machine().nodes())),
+        after_readers_(set.preference == parameters::readers) {}
 
   // ---- readers ----
 
@@ -131,7 +110,7 @@ class flight_rw {
     }
     held_ = reader_count::active;
     gates_.count(held_);
-    if (gates_.look().what() == state::open) return true;
+    if (gates_.look_when_counted().what() == state::open) return true;
     unlock_shared();
     return false;
   }
@@ -158,7 +137,7 @@ class flight_rw {
       return false;
     }
     if (!begin_turn() || nobody_reads()) return true;
-    open(gates_.look(), 0);
+    open(gates_.look());
     writers_.unlock();
     return false;
   }
@@ -167,7 +146,8 @@ class flight_rw {
     const gate now = gates_.look();
     if (now.what() == state::closed) {
       // The readers' turn comes after T_W writers, or when no writer is there to follow.
-      if (turn_.writers + 1 < t_w_ && writers_.pass(turn_.next().bits())) return;
+      if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
+        return;
       end_turn(now);
     }
     writers_.unlock();
@@ -197,18 +177,15 @@ class flight_rw {
     // Gates are open: a writer that closes them has flight until we have left.
     static_cast<void>(begin_turn());
     gates_.uncount(held_);
-    gates_.start_looking();
-    static_cast<void>(gates_.await_readers(rma::forever{}));
+    keeper_.start_looking();
+    static_cast<void>(keeper_.await_readers(rma::forever{}));
     return true;
   }
 
  private:
-  static constexpr std::int64_t prefer_readers = 1;
-  static constexpr std::int64_t prefer_writers = 2;
-
   using turn = writers_turn;
 
-  static constexpr rma::word most_quiet = 1;  // closings that find no reader before gates get idle
+  static constexpr rma::word most_quiet = 1;  // turns without a reader before the last of them
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
@@ -225,20 +202,19 @@ class flight_rw {
   // For who has flight: nobody closes the gates until it is counted.
   void open_and_enter() {
     let_readers_in();
-    held_ = reader_count::active;
-    gates_.count(held_);
+    gates_.count_at_open_gates(held_);
     writers_.unlock();
   }
 
   [[nodiscard]] bool nobody_reads() {
-    gates_.start_looking();
-    const bool gone = gates_.readers_are_gone();
-    turn_.quiet = !gates_.seen_any();
+    keeper_.start_looking();
+    const bool gone = keeper_.readers_are_gone();
+    turn_.quiet = !keeper_.seen_any();
     return gone;
   }
 
   void let_readers_in() {
-    if (const gate now = gates_.look(); now.what() != state::open) open(now, 0);
+    if (const gate now = gates_.look(); now.what() != state::open) open(now);
   }
 
   template <class Until>
@@ -257,13 +233,13 @@ class flight_rw {
            port_.pause(b.next()))
         if (rma::is_over(port_, until)) return false;
     if (!begin_turn()) return true;
-    gates_.start_looking();
-    if (gates_.await_readers(until)) {
-      turn_.quiet = !gates_.seen_any();
+    keeper_.start_looking();
+    if (keeper_.await_readers(until)) {
+      turn_.quiet = !keeper_.seen_any();
       return true;
     }
     // For the same epoch: those who parked before it may not have left, and two are told apart.
-    gates_.set({state::open, gates_.look().epoch(), 0});
+    keeper_.set(gates_.look().as(state::open).with_quiet(0));
     return false;
   }
 
@@ -272,23 +248,29 @@ class flight_rw {
     const gate now = gates_.look();
     turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
     if (now.what() != state::open) return false;
-    gates_.set({state::closed, now.epoch(), now.quiet()});
+    keeper_.set(now.as(state::closed));
     return true;
   }
 
   void end_turn(gate now) {
-    if (turn_.quiet && now.quiet() >= most_quiet)
-      gates_.set({state::idle, now.epoch(), now.quiet()});
-    else
-      open(now, turn_.quiet ? now.quiet() + 1 : 0);
+    // Who has written since the gates were closed may wait to read by now. At idle gates readers of
+    // each cell would take flight, and end the turns of the writers among whom they queue.
+    if (turn_.quiet && (turn_.writers > 0 || now.quiet() >= most_quiet))
+      turn_.quiet = keeper_.nobody_is_there();
+    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.set(now.as(state::idle));
+    const gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
+    const bool adapts = policy_.adapts_t_w || policy_.adapts_cells;
+    keeper_.set(adapts ? policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_))
+                       : next);
   }
 
-  void open(gate now, rma::word quiet) { gates_.set({state::open, now.epoch() + 1, quiet}); }
+  void open(gate now) { keeper_.set(now.next_phase().with_quiet(0)); }
 
   flight<Port> writers_;
   reader_gates<Port> gates_;
+  gate_keeper<Port> keeper_;
   Port& port_;
-  std::uint16_t t_w_;
+  turn_policy policy_;
   bool after_readers_;
   turn turn_;           // while we write
   rma::word held_ = 0;  // as what we are counted, while we read

@@ -20,20 +20,62 @@ class gate {
   };
 
   constexpr gate() = default;
-  constexpr gate(state s, rma::word epoch, rma::word quiet)
-      : bits_((epoch & 3) << 4 | quiet << 2 | static_cast<rma::word>(s)) {}
   [[nodiscard]] static constexpr gate from(rma::word bits) {
     gate g;
     g.bits_ = bits;
     return g;
   }
   [[nodiscard]] constexpr rma::word bits() const { return bits_; }
-  [[nodiscard]] constexpr state what() const { return static_cast<state>(bits_ & 3); }
-  [[nodiscard]] constexpr rma::word quiet() const { return bits_ >> 2 & 3; }
-  [[nodiscard]] constexpr rma::word epoch() const { return bits_ >> 4; }
+  [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
+  /// Turns in a row that no reader came to.
+  [[nodiscard]] constexpr rma::word quiet() const { return get(of_quiet); }
+  [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
+  /// Whether readers count themselves in the cells that more of them share.
+  [[nodiscard]] constexpr bool gathered() const { return get(of_gathered) != 0; }
+  /// Whether those who parked in the phase before are counted in the other cells.
+  [[nodiscard]] constexpr bool moved() const { return get(of_moved) != 0; }
+  /// How often T_W is halved.
+  [[nodiscard]] constexpr rma::word halved() const { return get(of_halved); }
+  /// Turns in a row after which readers would better have been counted in the other cells.
+  [[nodiscard]] constexpr rma::word against() const { return get(of_against); }
+
+  // The same gate, but for what is said.
+  [[nodiscard]] constexpr gate as(state s) const {
+    return with(of_state, static_cast<rma::word>(s));
+  }
+  [[nodiscard]] constexpr gate with_quiet(rma::word turns) const { return with(of_quiet, turns); }
+  [[nodiscard]] constexpr gate with_halved(rma::word n) const { return with(of_halved, n); }
+  [[nodiscard]] constexpr gate with_against(rma::word n) const { return with(of_against, n); }
+  /// Open for the phase after this one.
+  [[nodiscard]] constexpr gate next_phase() const {
+    return as(state::open).with(of_epoch, epoch() + 1).with(of_moved, 0);
+  }
+  /// The next phase, in which readers count themselves in the other cells: for an epoch's first
+  /// gate only, and after a writer has seen all readers of the phase before leave or park.
+  [[nodiscard]] constexpr gate in_the_other_cells() const {
+    return with(of_gathered, gathered() ? 0 : 1).with(of_moved, 1).with_against(0);
+  }
 
  private:
-  rma::word bits_ = 0;  // 2 of the state, 2 of closings in a row without a reader, 2 of the epoch
+  struct field {
+    int at;
+    int bits;
+  };
+  static constexpr field of_state{0, 2};
+  static constexpr field of_quiet{2, 2};
+  static constexpr field of_epoch{4, 2};
+  static constexpr field of_gathered{6, 1};
+  static constexpr field of_moved{7, 1};
+  static constexpr field of_halved{8, 4};
+  static constexpr field of_against{12, 2};
+
+  [[nodiscard]] static constexpr rma::word mask(field f) { return (rma::word{1} << f.bits) - 1; }
+  [[nodiscard]] constexpr rma::word get(field f) const { return bits_ >> f.at & mask(f); }
+  [[nodiscard]] constexpr gate with(field f, rma::word value) const {
+    return from((bits_ & ~(mask(f) << f.at)) | (value & mask(f)) << f.at);
+  }
+
+  rma::word bits_ = 0;
 };
 
 /// The readers of a cell, in one word: how many are active, how many are left of those who parked
@@ -50,6 +92,10 @@ constexpr rma::word active = 1;
 }
 [[nodiscard]] constexpr rma::word of(rma::word one, rma::word counts) {
   return counts / one & most;
+}
+/// All of them.
+[[nodiscard]] constexpr rma::word sum(rma::word counts) {
+  return of(active, counts) + of(parked(0), counts) + of(parked(1), counts);
 }
 /// Whether the writer that has closed the gates for `epoch` may enter.
 [[nodiscard]] constexpr bool gone(rma::word counts, rma::word epoch) {

@@ -1,0 +1,54 @@
+// The parameters of flight-rw.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lockflight/lock/about.hpp"
+#include "lockflight/lock/flight.hpp"
+
+namespace lockflight::lock {
+
+struct flight_rw_parameters {
+  // What `preference` may be.
+  static constexpr std::int64_t fair = 0;
+  static constexpr std::int64_t readers = 1;
+  static constexpr std::int64_t writers_first = 2;
+
+  std::int64_t ranks_per_cell = 0;
+  std::int64_t t_w = 256;
+  std::int64_t preference = 0;
+  std::int64_t adaptive = 0;
+  flight_parameters writers{};
+  // Of turn_policy.hpp, not for users; the checker wants less evidence.
+  std::int64_t worth = 8;
+  std::int64_t reads = 0;  // 0: as seems good
+  std::int64_t against = 3;
+
+  [[nodiscard]] static constexpr auto all() {
+    using p = flight_rw_parameters;
+    return std::array{
+        parameter<p>{
+            "ranks_per_cell", [](auto& s) -> std::int64_t& { return s.ranks_per_cell; }, 0, 4'095,
+            "readers of a node that count themselves in one cell; 0: each has its own on one "
+            "node, else as many cells as ranks share one, or fewer, 64 on all nodes"},
+        parameter<p>{"T_W", [](auto& s) -> std::int64_t& { return s.t_w; }, 1, 4'000,
+                     "writers in a row while readers wait"},
+        parameter<p>{"preference", [](auto& s) -> std::int64_t& { return s.preference; }, 0, 2,
+                     "0 fair, 1 readers: writers may starve, 2 writers: readers may"},
+        parameter<p>{"adaptive", [](auto& s) -> std::int64_t& { return s.adaptive; }, 0, 1,
+                     "1: turns of less than T_W writers, and one cell a node, where that seems "
+                     "better while it runs"},
+        parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
+                     "writers that come past the head of a node's queue"},
+        parameter<p>{"local_budget",
+                     [](auto& s) -> std::int64_t& { return s.writers.local_budget; }, 1, 60'000,
+                     "writers in a row on a node while another one waits"},
+        parameter<p>{"remote_budget",
+                     [](auto& s) -> std::int64_t& { return s.writers.remote_budget; }, 1, 60'000,
+                     "nodes in a row before the home's node is let in"},
+    };
+  }
+};
+
+}  // namespace lockflight::lock

@@ -1,0 +1,103 @@
+// Where the words of flight-rw's readers lie. Each node has a gate, and beside it a cell in which
+// all of its readers count themselves. Where many share a node there are cells for so many of them
+// each instead, so that what a reader writes is not the line that all others write; and if that may
+// change while the lock is in use, there are two kinds of them: for few ranks each, and for more.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "lockflight/lock/node_queue.hpp"
+#include "lockflight/rma/layout.hpp"
+#include "lockflight/rma/topology.hpp"
+
+namespace lockflight::lock {
+
+struct reader_cells {
+  rma::plain_cell gates;    // of nodes, at the lock's home; the word behind one counts all there
+  rma::cpu_cell counts;     // of those who share a cell, on a line of the first of them
+  int ranks_of_a_cell = 0;  // 0: a node has one, beside its gate
+  int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
+
+  /// One line on every rank, used on those that host a gate, and if a node has several cells
+  /// another one, used on those that host a cell. `asked` ranks share a cell; 0: as many as seems
+  /// good. `moves`: there are two kinds.
+  static reader_cells place(rma::layout& in, const rma::topology& machine, std::int64_t asked,
+                            bool moves, rma::rank_t home) {
+    const auto gates = in.take<rma::plain_cell>(2).at(home);
+    const int all = ranks_of_a_node(machine);
+    const int ranks = asked != 0 ? static_cast<int>(asked)
+                      : moves    ? fewest(machine)
+                                 : some(machine);
+    if (ranks >= all) return {gates, {}, 0, 0};
+    const int more = asked != 0 && some(machine) <= asked ? all : std::min(some(machine), all);
+    return {gates, in.take<rma::cpu_cell>(2), ranks, moves && more > ranks ? more : 0};
+  }
+
+  [[nodiscard]] bool several() const { return ranks_of_a_cell > 0; }
+  [[nodiscard]] bool two_kinds() const { return ranks_together > 0; }
+
+  [[nodiscard]] rma::plain_cell gate_of(const rma::topology& machine, rma::rank_t rank) const {
+    return gates.at(node_host(machine, rank, gates.home));
+  }
+  /// A cell at its host; of those who share it with more, or not.
+  [[nodiscard]] rma::cpu_cell at(rma::rank_t host, bool together) const {
+    return several() ? counts.at(host) + (together ? 1 : 0) : rma::cpu_cell{host, gates.index + 1};
+  }
+  /// The one for a rank.
+  [[nodiscard]] rma::cpu_cell of_rank(const rma::topology& machine, rma::rank_t rank,
+                                      bool together) const {
+    if (!several()) return at(gate_of(machine, rank).home, false);
+    const int share = together ? ranks_together : ranks_of_a_cell;
+    rma::rank_t host = rank;
+    int before = 0;
+    if (share > 1)
+      for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r <= rank; ++r)
+        if (machine.same_node(r, rank) && before++ % share == 0) host = r;
+    return at(host, together);
+  }
+
+  template <class Visit>
+  void for_each_gate(const rma::topology& machine, Visit visit) const {
+    for (int i = 0; i < machine.nodes(); ++i)
+      visit(gate_of(machine, machine.leader(machine.node_level(), i)));
+  }
+  /// The ranks that host cells, of both kinds.
+  template <class Visit>
+  void for_each_host(const rma::topology& machine, std::pmr::memory_resource* memory,
+                     Visit visit) const {
+    if (!several())
+      return for_each_gate(machine, [&](rma::plain_cell of) { visit(of.home, false); });
+    std::pmr::vector<int> met(static_cast<std::size_t>(machine.nodes()), 0, memory);
+    for (rma::rank_t r = 0; r < machine.ranks(); ++r) {
+      const int before = met[static_cast<std::size_t>(machine.node_of(r))]++;
+      if (before % ranks_of_a_cell == 0) visit(r, false);
+      if (two_kinds() && before % ranks_together == 0) visit(r, true);
+    }
+  }
+
+  [[nodiscard]] static int ranks_of_a_node(const rma::topology& machine) {
+    return (machine.ranks() + machine.nodes() - 1) / machine.nodes();
+  }
+
+ private:
+  // On one node readers share nothing at all. Else a cell more costs a writer a get each time that
+  // it closes the gates: not too many on all nodes together.
+  [[nodiscard]] static int fewest(const rma::topology& machine) {
+    constexpr int most_cells = 64;
+    return machine.nodes() == 1 ? 1 : (machine.ranks() + most_cells - 1) / most_cells;
+  }
+  // And as many cells as ranks share one, of which there are a few.
+  [[nodiscard]] static int some(const rma::topology& machine) {
+    constexpr int least = 4;
+    int ranks = fewest(machine);
+    if (machine.nodes() == 1) return ranks;
+    for (ranks = std::max(ranks, least); ranks * ranks < ranks_of_a_node(machine);) ++ranks;
+    return ranks;
+  }
+};
+
+}  // namespace lockflight::lock

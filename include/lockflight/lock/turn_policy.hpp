@@ -1,0 +1,81 @@
+// What flight-rw decides when a turn of writers ends: how many writers the next one may have, and
+// in which cells readers count themselves. The gates carry both, so that it costs nothing to say
+// so.
+//
+// A closing of the gates costs a look at each cell. A turn that is long beside that is halved, so
+// that readers wait less, and one that is cut short by its own T_W is doubled again, never beyond
+// the parameter. And as long as few readers wait when turns end, for each writer that they had,
+// more of them share a cell: writers then have fewer to look at.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/lock/flight_rw_parameters.hpp"
+#include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/reader_cells.hpp"
+
+namespace lockflight::lock {
+
+/// What the last writer of a turn knows of it.
+struct ended_turn {
+  rma::word writers = 0;  ///< that have had the lock
+  rma::word waiting = 0;  ///< readers that wait
+  rma::word cells = 0;    ///< that a closing looks at
+};
+
+struct turn_policy {
+  rma::word t_w = 0;
+  bool adapts_t_w = false;
+  bool adapts_cells = false;
+  rma::word worth = 0;    // writers of a turn that are worth the look at a cell
+  rma::word reads = 0;    // readers that wait for each writer of a turn, if many read
+  rma::word against = 0;  // turns in a row that must speak against the cells in use
+
+  [[nodiscard]] static turn_policy of(const flight_rw_parameters& set, const reader_cells& cells,
+                                      int nodes) {
+    using p = flight_rw_parameters;
+    constexpr std::int64_t many_reads = 8;
+    const std::int64_t t_w = set.preference == p::readers         ? 1
+                             : set.preference == p::writers_first ? writers_turn::most
+                                                                  : set.t_w;
+    // On one node a cell more is a load more, and hardly worth a word.
+    const std::int64_t reads = set.reads != 0 ? set.reads : nodes == 1 ? 0 : many_reads;
+    return {.t_w = static_cast<rma::word>(t_w),
+            .adapts_t_w = set.adaptive != 0 && set.preference == p::fair,
+            .adapts_cells = cells.two_kinds() && reads != 0,
+            .worth = static_cast<rma::word>(set.worth),
+            .reads = static_cast<rma::word>(reads),
+            .against = static_cast<rma::word>(set.against)};
+  }
+
+  /// T_W in force.
+  [[nodiscard]] constexpr rma::word most_writers(gate now) const { return t_w >> now.halved(); }
+
+  /// Whether it matters for `adapted` how many readers wait.
+  [[nodiscard]] constexpr bool asks_who_waits(gate now, const ended_turn& seen) const {
+    return adapts_cells || now.halved() > 0 || seen.writers >= worth * seen.cells;
+  }
+  /// The gate for the readers' turn, when it has been opened as `next`.
+  [[nodiscard]] constexpr gate adapted(gate next, const ended_turn& seen) const {
+    if (adapts_t_w) next = next.with_halved(halved(next, seen));
+    return adapts_cells ? placed(next, seen) : next;
+  }
+
+ private:
+  [[nodiscard]] constexpr rma::word halved(gate now, const ended_turn& seen) const {
+    const rma::word enough = worth * seen.cells;
+    const bool too_short = seen.writers >= most_writers(now) && 4 * seen.writers <= enough;
+    if (seen.waiting == 0 || too_short) return now.halved() - (now.halved() > 0 ? 1 : 0);
+    return now.halved() + (seen.writers >= enough && most_writers(now) > 1 ? 1 : 0);
+  }
+
+  [[nodiscard]] constexpr gate placed(gate next, const ended_turn& seen) const {
+    const bool speaks_against = next.gathered() ? seen.waiting >= (2 * reads - 1) * seen.writers
+                                                : seen.waiting < reads * seen.writers;
+    if (!speaks_against) return next.with_against(0);
+    if (next.against() + 1 < against) return next.with_against(next.against() + 1);
+    return next.in_the_other_cells();
+  }
+};
+
+}  // namespace lockflight::lock
