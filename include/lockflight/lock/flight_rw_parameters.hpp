@@ -31,7 +31,7 @@ struct flight_rw_parameters {
         parameter<p>{
             "ranks_per_cell", [](auto& s) -> std::int64_t& { return s.ranks_per_cell; }, 0, 4'095,
             "readers of a node that count themselves in one cell; 0: each has its own on one "
-            "node, else as many cells as ranks share one, or fewer, 64 on all nodes"},
+            "node, else 16 share one, or so many that all nodes together have 64, or one each"},
         parameter<p>{"T_W", [](auto& s) -> std::int64_t& { return s.t_w; }, 1, 4'000,
                      "writers in a row while readers wait"},
         parameter<p>{"preference", [](auto& s) -> std::int64_t& { return s.preference; }, 0, 2,

@@ -90,13 +90,10 @@ struct reader_cells {
     constexpr int most_cells = 64;
     return machine.nodes() == 1 ? 1 : (machine.ranks() + most_cells - 1) / most_cells;
   }
-  // And as many cells as ranks share one, of which there are a few.
+  // And so few that a writer that seldom meets a reader does not look at many in vain.
   [[nodiscard]] static int some(const rma::topology& machine) {
-    constexpr int least = 4;
-    int ranks = fewest(machine);
-    if (machine.nodes() == 1) return ranks;
-    for (ranks = std::max(ranks, least); ranks * ranks < ranks_of_a_node(machine);) ++ranks;
-    return ranks;
+    constexpr int least = 16;
+    return machine.nodes() == 1 ? 1 : std::max(fewest(machine), least);
   }
 };
 
