@@ -36,9 +36,10 @@ struct flight_rw_parameters {
                      "writers in a row while readers wait"},
         parameter<p>{"preference", [](auto& s) -> std::int64_t& { return s.preference; }, 0, 2,
                      "0 fair, 1 readers: writers may starve, 2 writers: readers may"},
-        parameter<p>{"adaptive", [](auto& s) -> std::int64_t& { return s.adaptive; }, 0, 1,
-                     "1: turns of less than T_W writers, and one cell a node, where that seems "
-                     "better while it runs"},
+        parameter<p>{
+            "adaptive", [](auto& s) -> std::int64_t& { return s.adaptive; }, 0, 1,
+            "1: turns of less than T_W writers, and more or fewer that share a cell, as seems "
+            "better while it runs"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{"local_budget",
