@@ -8,7 +8,6 @@
  *   shared-data     the same; who shares gets the counter, the others add 1 to it
  *   readers         all locks of rank 0 are shared
  *   lock_all        MPI_Win_lock_all, MPI_Win_unlock_all
- *   never           no lock: each puts 8 KiB into the next rank and fences, as halos are exchanged
  *
  * Prints one number, and fails if an addition was lost.
  */
@@ -21,8 +20,6 @@
 static uint64_t* counter;
 static MPI_Win win;
 static uint64_t additions = 0;
-static int next = 0;
-enum { halo_words = 1024 };
 
 static void lock_and_unlock(int type) {
   MPI_Win_lock(type, 0, 0, win);
@@ -67,12 +64,6 @@ static void lock_all(void) {
   MPI_Win_unlock_all(win);
 }
 
-static void never(void) {
-  static const uint64_t halo[halo_words];
-  MPI_Put(halo, halo_words, MPI_UINT64_T, next, halo_words, halo_words, MPI_UINT64_T, win);
-  MPI_Win_fence(0, win);
-}
-
 static const struct {
   const char* name;
   void (*once)(void);
@@ -80,7 +71,6 @@ static const struct {
     {"exclusive", exclusive}, {"exclusive-data", exclusive_data},
     {"shared", shared},       {"shared-data", shared_data},
     {"readers", readers},     {"lock_all", lock_all},
-    {"never", never},
 };
 
 int main(int argc, char** argv) {
@@ -99,26 +89,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   int rank = 0;
-  int ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  next = (rank + 1) % ranks;
-  MPI_Win_allocate(2 * halo_words * sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL,
-                   MPI_COMM_WORLD, &counter, &win);
+  MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
+                   &win);
   counter[0] = 0;
   MPI_Win_fence(0, win);
   uint64_t times = 0;
   const double begun = MPI_Wtime();
-  if (once == never) {
-    /* Fences are collective: rank 0 says when it is over. */
-    for (int go = 1; go;) {
-      for (int i = 0; i < 100; ++i, ++times) never();
-      go = MPI_Wtime() - begun < seconds;
-      MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    }
-  } else {
-    for (; MPI_Wtime() - begun < seconds; ++times) once();
-  }
+  for (; MPI_Wtime() - begun < seconds; ++times) once();
   const double took = MPI_Wtime() - begun;
   MPI_Barrier(MPI_COMM_WORLD);
 

@@ -4,6 +4,11 @@
 #                 [PROCESSORS N])
 #   A GoogleTest binary and one ctest entry that runs all of it.
 #
+# lockflight_tests_together(BINARY PREFIX PREFIX BATCH N SOURCES FILE... [as lockflight_test])
+#   One binary of several files, N of them compiled at a time, since they instantiate much the same;
+#   PREFIX_FILE is a ctest entry that runs the tests of that file, in its modes. The files that are
+#   compiled at a time share one unnamed namespace.
+#
 # lockflight_command_test(NAME COMMAND WORD... [LABELS LABEL...] [TIMEOUT SECONDS]
 #                         [PROCESSORS N])
 #   A ctest entry that passes when the command exits with 0.
@@ -67,33 +72,71 @@ function(lockflight_test_properties name labels timeout processors)
     ENVIRONMENT "${environment}")
 endfunction()
 
+# Whether this build leaves tests with such labels out.
+function(lockflight_left_out labels out)
+  set(left_out FALSE)
+  if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST labels)
+    set(left_out TRUE)
+  endif()
+  # The checker has one thread: AddressSanitizer is enough for it.
+  if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND "check" IN_LIST labels)
+    set(left_out TRUE)
+  endif()
+  set(${out} ${left_out} PARENT_SCOPE)
+endfunction()
+
+function(lockflight_test_binary name sources libs)
+  add_executable(${name} ${sources})
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${name} PRIVATE lockflight::lockflight ${libs} lockflight_test_main)
+  lockflight_compile_as(${name} test)
+  add_dependencies(lockflight_tests ${name})
+endfunction()
+
+# A ctest entry that runs a binary; the rest of the arguments go to the binary.
+function(lockflight_test_entry name binary labels timeout processors)
+  add_test(NAME ${name} COMMAND ${lockflight_test_launcher} $<TARGET_FILE:${binary}> ${ARGN})
+  lockflight_test_properties(${name} "${labels}" "${timeout}" "${processors}")
+  # A search of the checker makes fibers by the hundred thousand: a fake stack for each takes
+  # AddressSanitizer a thousand times as long as the search itself.
+  if(LOCKFLIGHT_SANITIZE MATCHES "address" AND "check" IN_LIST labels)
+    set_property(TEST ${name} APPEND PROPERTY
+      ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1")
+  endif()
+endfunction()
+
 function(lockflight_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "SOURCES;LABELS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "lockflight_test(${name}): needs SOURCES; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
   endif()
-  if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST arg_LABELS)
+  lockflight_left_out("${arg_LABELS}" left_out)
+  if(left_out)
     return()
   endif()
-  # The checker has one thread: AddressSanitizer is enough for it.
-  if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND "check" IN_LIST arg_LABELS)
+  lockflight_test_binary(${name} "${arg_SOURCES}" "${arg_LIBS}")
+  lockflight_test_entry(${name} ${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
+endfunction()
+
+function(lockflight_tests_together binary)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;BATCH;TIMEOUT;PROCESSORS" "SOURCES;LABELS;LIBS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_PREFIX OR NOT arg_BATCH)
+    message(FATAL_ERROR "lockflight_tests_together(${binary}): needs PREFIX, BATCH and SOURCES; "
+      "unknown: '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  lockflight_left_out("${arg_LABELS}" left_out)
+  if(left_out)
     return()
   endif()
-  add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE
-    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(${name} PRIVATE lockflight::lockflight ${arg_LIBS} lockflight_test_main)
-  lockflight_compile_as(${name} test)
-  add_dependencies(lockflight_tests ${name})
-  add_test(NAME ${name} COMMAND ${lockflight_test_launcher} $<TARGET_FILE:${name}>)
-  lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
-  # A search of the checker makes fibers by the hundred thousand: a fake stack for each takes
-  # AddressSanitizer a thousand times as long as the search itself.
-  if(LOCKFLIGHT_SANITIZE MATCHES "address" AND "check" IN_LIST arg_LABELS)
-    set_property(TEST ${name} APPEND PROPERTY
-      ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1")
-  endif()
+  lockflight_test_binary(${binary} "${arg_SOURCES}" "${arg_LIBS}")
+  lockflight_compile_in_batches(${binary} ${arg_BATCH})
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(GET source STEM stem)
+    lockflight_test_entry(${arg_PREFIX}_${stem} ${binary} "${arg_LABELS}" "${arg_TIMEOUT}"
+      "${arg_PROCESSORS}" --of=${stem})
+  endforeach()
 endfunction()
 
 function(lockflight_command_test name)
@@ -102,7 +145,8 @@ function(lockflight_command_test name)
     message(FATAL_ERROR "lockflight_command_test(${name}): needs COMMAND; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
   endif()
-  if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST arg_LABELS)
+  lockflight_left_out("${arg_LABELS}" left_out)
+  if(left_out)
     return()
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})

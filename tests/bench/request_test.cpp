@@ -10,6 +10,7 @@
 #include "lockflight/baseline/pthread.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/all.hpp"
+#include "refusals.hpp"
 
 namespace lockflight::bench {
 namespace {
@@ -22,36 +23,19 @@ request good() {
   return r;
 }
 
-/// Why it is refused; empty if it is not.
-std::string refusal(const request& r) {
-  try {
-    validate(r);
-  } catch (const bad_request& e) {
-    return e.what();
-  }
-  return "";
-}
-
-template <class Change>
-std::string refusal_after(Change change) {
-  request r = good();
-  change(r);
-  return refusal(r);
-}
-
 TEST(Request, GoodOnesPass) {
   EXPECT_EQ(refusal(good()), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.set = {{"T_DC", 2}, {"T_L2", 0}}; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.writers = 1, r.by = role::process; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.levels = "", r.procs = {1, 2, 8}; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"all"}, r.workload = "dht"; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"fompi-a"}, r.workload = "dht"; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.ops = 1, r.seconds = 0; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.set = {{"T_DC", 2}, {"T_L2", 0}}; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.writers = 1, r.by = role::process; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.levels = "", r.procs = {1, 2, 8}; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.locks = {"all"}, r.workload = "dht"; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.locks = {"fompi-a"}, r.workload = "dht"; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.ops = 1, r.seconds = 0; }), "");
 }
 
 TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   const auto with = [](const char* workload, auto change) {
-    return refusal_after([&](request& r) {
+    return refusal(good(), [&](request& r) {
       r.workload = workload;
       change(r);
     });
@@ -87,21 +71,22 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
 
 TEST(Request, SweepsTakeValuesThatTheLockTakes) {
   const auto sweep = [](const char* name, std::vector<double> values) {
-    return refusal_after([&](request& r) { r.sweep = name, r.sweep_values = std::move(values); });
+    return refusal(good(), [&](request& r) { r.sweep = name, r.sweep_values = std::move(values); });
   };
   EXPECT_EQ(sweep("T_R", {1, 10, 100}), "");
   EXPECT_EQ(sweep("T_R", {10, 0}).find("--sweep 'T_R=0' (accepted: "), 0u);
   EXPECT_EQ(sweep("T_Q", {1}).find("--sweep 'T_Q' (nearest: T_R; accepted: writers, locks, "), 0u);
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.set = {{"T_R", 5}};
-              r.sweep = "T_R", r.sweep_values = {7};
-            }),
+  EXPECT_EQ(refusal(good(),
+                    [](request& r) {
+                      r.set = {{"T_R", 5}};
+                      r.sweep = "T_R", r.sweep_values = {7};
+                    }),
             "--sweep 'T_R' (accepted: a parameter that --set does not give)");
 }
 
 TEST(Request, SettingsAreSweptWhereTheWorkloadHasThem) {
   const auto sweep = [](const char* workload, const char* name, std::vector<double> values) {
-    return refusal_after([&](request& r) {
+    return refusal(good(), [&](request& r) {
       r.workload = workload, r.sweep = name, r.sweep_values = std::move(values);
     });
   };
@@ -113,87 +98,97 @@ TEST(Request, SettingsAreSweptWhereTheWorkloadHasThem) {
 }
 
 TEST(Request, UnknownNamesComeWithTheNearest) {
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.locks = {"rma-wr"};
-            }).find("--lock 'rma-wr' (nearest: rma-rw; accepted: spin, "),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.locks = {"rma-wr"}; })
+                .find("--lock 'rma-wr' (nearest: rma-rw; accepted: spin, "),
             0u);
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.locks = {"d-mcs", "zzzzzzz"};
-            }).find("--lock 'zzzzzzz' (accepted: "),
+  EXPECT_EQ(refusal(good(),
+                    [](request& r) {
+                      r.locks = {"d-mcs", "zzzzzzz"};
+                    })
+                .find("--lock 'zzzzzzz' (accepted: "),
             0u);
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.workload = "ecbs";
-            }).find("--workload 'ecbs' (nearest: ecsb; accepted: lb, "),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.workload = "ecbs"; })
+                .find("--workload 'ecbs' (nearest: ecsb; accepted: lb, "),
             0u);
-  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "mpi"; }),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.fabric = "mpi"; }),
             "--fabric 'mpi' (accepted: in this build shm, sim; build/openmpi/lockflight and "
             "build/mpich/lockflight have mpi)");
-  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "smi"; }),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.fabric = "smi"; }),
             "--fabric 'smi' (accepted: in this build shm, sim)");
-  EXPECT_EQ(refusal_after([](request& r) { r.waiting = "sleep"; }),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.waiting = "sleep"; }),
             "--waiting 'sleep' (accepted: auto, spin, yield, park)");
 }
 
 TEST(Request, NoLockIsForTheHashTableOnly) {
-  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"fompi-a"}; }),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.locks = {"fompi-a"}; }),
             "--lock 'fompi-a' (accepted: with --workload dht only, since it is no lock)");
 }
 
 TEST(Request, WhatADeferringLockCannotDo) {
-  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"msg-deferred"}, r.workload = "sob"; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.locks = {"msg-deferred"}, r.workload = "sob"; }),
+            "");
   EXPECT_EQ(
-      refusal_after([](request& r) { r.locks = {"msg-deferred"}, r.workload = "wcsb"; }),
+      refusal(good(), [](request& r) { r.locks = {"msg-deferred"}, r.workload = "wcsb"; }),
       "--lock 'msg-deferred' (accepted: with --workload lb, ecsb, sob, warb, table, mix: what "
       "is done under it is done at the release)");
 }
 
 TEST(Request, NumbersOutOfRange) {
-  EXPECT_EQ(refusal_after([](request& r) { r.procs = {0}; }), "--procs '0' (accepted: 1 to 4096)");
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.procs = {2, 4097};
-            }),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.procs = {0}; }),
+            "--procs '0' (accepted: 1 to 4096)");
+  EXPECT_EQ(refusal(good(),
+                    [](request& r) {
+                      r.procs = {2, 4097};
+                    }),
             "--procs '4097' (accepted: 1 to 4096)");
-  EXPECT_NE(refusal_after([](request& r) { r.procs = {}; }), "");
-  EXPECT_NE(refusal_after([](request& r) { r.locks = {}; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.writers = 1.5; }),
+  EXPECT_NE(refusal(good(), [](request& r) { r.procs = {}; }), "");
+  EXPECT_NE(refusal(good(), [](request& r) { r.locks = {}; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.writers = 1.5; }),
             "--writers '1.5' (accepted: 0 to 1)");
-  EXPECT_NE(refusal_after([](request& r) { r.writers = -0.1; }), "");
-  EXPECT_NE(refusal_after([](request& r) { r.writers = std::nan(""); }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.seconds = 0; }).find("--seconds '0' (accepted: "), 0u);
-  EXPECT_NE(refusal_after([](request& r) { r.seconds = -1; }), "");
-  EXPECT_NE(refusal_after([](request& r) { r.seconds = std::nan(""); }), "");
+  EXPECT_NE(refusal(good(), [](request& r) { r.writers = -0.1; }), "");
+  EXPECT_NE(refusal(good(), [](request& r) { r.writers = std::nan(""); }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.seconds = 0; }).find("--seconds '0' (accepted: "),
+            0u);
+  EXPECT_NE(refusal(good(), [](request& r) { r.seconds = -1; }), "");
+  EXPECT_NE(refusal(good(), [](request& r) { r.seconds = std::nan(""); }), "");
 }
 
 TEST(Request, LevelsMustFit) {
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.procs = {4, 8};
-            }),
+  EXPECT_EQ(refusal(good(),
+                    [](request& r) {
+                      r.procs = {4, 8};
+                    }),
             "--levels '2x2' (accepted: levels that multiply to --procs 8; these make 4)");
-  EXPECT_EQ(refusal_after([](request& r) { r.levels = "2xtwo"; }),
+  EXPECT_EQ(refusal(good(), [](request& r) { r.levels = "2xtwo"; }),
             "--levels '2xtwo' (accepted: positive numbers joined by x, such as 2x4)");
-  EXPECT_NE(refusal_after([](request& r) { r.levels = "1x1x1x2x2"; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.node_level = 3; }),
+  EXPECT_NE(refusal(good(), [](request& r) { r.levels = "1x1x1x2x2"; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.node_level = 3; }),
             "--node-level '3' (accepted: 1 to 2, the machine's levels)");
 }
 
 TEST(Request, ParametersMustExistAndBeInRange) {
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.set = {{"T_R", 0}};
-            }),
+  EXPECT_EQ(refusal(good(),
+                    [](request& r) {
+                      r.set = {{"T_R", 0}};
+                    }),
             "--set 'T_R=0' (accepted: 1 to 1099511627776 for rma-rw)");
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.set = {{"T_CD", 1}};
-            }).find("--set 'T_CD' (nearest: T_DC; accepted: T_DC, T_R, "),
+  EXPECT_EQ(refusal(good(),
+                    [](request& r) {
+                      r.set = {{"T_CD", 1}};
+                    })
+                .find("--set 'T_CD' (nearest: T_DC; accepted: T_DC, T_R, "),
             0u);
   EXPECT_EQ(
-      refusal_after([](request& r) {
-        r.set = {{"T_L3", 4}};
-      }),
+      refusal(good(),
+              [](request& r) {
+                r.set = {{"T_L3", 4}};
+              }),
       "--set 'T_L3=4' (accepted: a level from 1 to 2, the machine with 4 ranks has no other)");
-  EXPECT_NE(refusal_after([](request& r) { r.locks = {"d-mcs"}, r.set = {{"T_R", 4}}; }), "");
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.locks = {"d-mcs", "rma-rw"}, r.set = {{"T_R", 4}};
-            }),
+  EXPECT_NE(refusal(good(), [](request& r) { r.locks = {"d-mcs"}, r.set = {{"T_R", 4}}; }), "");
+  EXPECT_EQ(refusal(good(),
+                    [](request& r) {
+                      r.locks = {"d-mcs", "rma-rw"}, r.set = {{"T_R", 4}};
+                    }),
             "");
 }
 
@@ -204,14 +199,14 @@ TEST(Request, NoMoreRanksThanALockCanTellApart) {
       r.levels = "", r.procs = {procs};
     };
   };
-  EXPECT_EQ(refusal_after(crowd(8)), "");
-  EXPECT_EQ(refusal_after(crowd(9)),
+  EXPECT_EQ(refusal(good(), crowd(8)), "");
+  EXPECT_EQ(refusal(good(), crowd(9)),
             "--procs '9' (accepted: 1 to 8 for dq-fair with these parameters)");
 }
 
 TEST(Request, ATraceIsOfOneRun) {
-  EXPECT_NE(refusal_after([](request& r) { r.trace = "t.json", r.locks = {"all"}; }), "");
-  EXPECT_EQ(refusal_after([](request& r) { r.trace = "t.json"; }), "");
+  EXPECT_NE(refusal(good(), [](request& r) { r.trace = "t.json", r.locks = {"all"}; }), "");
+  EXPECT_EQ(refusal(good(), [](request& r) { r.trace = "t.json"; }), "");
 }
 
 TEST(Request, BecomesEveryLockAtEveryNumberOfRanks) {

@@ -127,7 +127,7 @@ TEST(Run, TableTellsItsNodeFromTheOthers) {
 }
 
 // On a machine whose costs are known, since it is simulated.
-request simulated(std::vector<std::string> locks, std::string workload, std::string levels) {
+request on_osc_2005(std::vector<std::string> locks, std::string workload, std::string levels) {
   request r = short_run(std::move(locks), std::move(workload));
   r.fabric = "sim";
   r.profile = "osc-2005";
@@ -149,7 +149,7 @@ TEST(Run, LocksOfATableAreSpreadOverTheNodesFirst) {
 }
 
 TEST(Run, PrimitivesTakeWhatTheMachineSays) {
-  request r = simulated({"all"}, "primitive", "2x1");
+  request r = on_osc_2005({"all"}, "primitive", "2x1");
   r.procs = {2};
   r.ops = 100;
   r.machine_set["jitter"] = 0;
@@ -168,7 +168,7 @@ TEST(Run, PrimitivesTakeWhatTheMachineSays) {
 }
 
 TEST(Run, AcquireAndReleaseAreTimedApart) {
-  request r = simulated({"dq-fair"}, "contention", "2x1");
+  request r = on_osc_2005({"dq-fair"}, "contention", "2x1");
   r.procs = {2};
   r.ops = 100;
   json one = run_simulated(r);
@@ -181,14 +181,14 @@ TEST(Run, AcquireAndReleaseAreTimedApart) {
 }
 
 TEST(Run, WhatAServerSendsCountsToo) {
-  request r = simulated({"dlm-server"}, "contention", "2x1");
+  request r = on_osc_2005({"dlm-server"}, "contention", "2x1");
   r.procs = {2};
   r.ops = 90;
   EXPECT_EQ(run_simulated(r)["fabric_ops"]["messages"], 4 * 90);
 }
 
 TEST(Run, EachRanksTimeIsOfItsOwnOperations) {
-  request r = simulated({"d-mcs"}, "ecsb", "4x1");
+  request r = on_osc_2005({"d-mcs"}, "ecsb", "4x1");
   r.procs = {4};
   r.ops = 400;
   const json one = run_simulated(r);
@@ -204,7 +204,7 @@ TEST(Run, EachRanksTimeIsOfItsOwnOperations) {
 }
 
 TEST(Run, SimulatedRunsAreOneOnSim) {
-  request r = simulated({"d-mcs", "spin"}, "ecsb", "2x1");
+  request r = on_osc_2005({"d-mcs", "spin"}, "ecsb", "2x1");
   r.procs = {2};
   EXPECT_THROW(static_cast<void>(run_simulated(r)), bad_request);
   EXPECT_THROW(static_cast<void>(run_simulated(short_run({"d-mcs"}))), bad_request);
@@ -213,7 +213,7 @@ TEST(Run, SimulatedRunsAreOneOnSim) {
 // GBH's global counter is one for a window, at rank 0: with 32 ranks that lock exclusively it is in
 // everybody's way, shared locks leave it alone.
 TEST(Run, TheLocksOfAWindowShareWhatServesAllOfThem) {
-  request r = simulated({"fompi-rw"}, "mix", "32x1");
+  request r = on_osc_2005({"fompi-rw"}, "mix", "32x1");
   r.procs = {32};
   r.ops = 3'200;
   const auto median = [&] { return run_simulated(r)["latency_us"]["p50"].get<double>(); };

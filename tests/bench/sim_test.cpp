@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "bench/bench.hpp"
+#include "refusals.hpp"
 #include "report/report.hpp"
 #include "sim/engine.hpp"
 
@@ -202,45 +203,31 @@ TEST(Simulated, MoreRanksThanAnyMachineHere) {
   EXPECT_EQ(one["ops"], 4096);
 }
 
-std::string refusal(const request& r) {
-  try {
-    validate(r);
-  } catch (const bad_request& e) {
-    return e.what();
-  }
-  return "";
-}
-
-template <class Change>
-std::string refusal_after(Change change) {
-  request r = simulated({"d-mcs"});
-  change(r);
-  return refusal(r);
-}
-
 TEST(Simulated, Refusals) {
   const std::string known =
       "cloudlab-cx3, fx10, fx100, ndr-infiniband, osc-2005, piz-daint, scc, slingshot";
   EXPECT_EQ(refusal(simulated({"d-mcs"})), "");
   EXPECT_EQ(
-      refusal_after([](request& r) { r.profile = ""; }),
+      refusal(simulated({"d-mcs"}), [](request& r) { r.profile = ""; }),
       "--machine '' (accepted: a machine file, since --fabric sim needs one, or " + known + ")");
-  EXPECT_EQ(refusal_after([](request& r) { r.profile = "/no/such"; }),
+  EXPECT_EQ(refusal(simulated({"d-mcs"}), [](request& r) { r.profile = "/no/such"; }),
             "--machine '/no/such' (accepted: a machine file that can be read: No such file or "
             "directory; or " +
                 known + ")");
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.fabric = "shm";
-              r.profile = "m.toml";
-            }),
+  EXPECT_EQ(refusal(simulated({"d-mcs"}),
+                    [](request& r) {
+                      r.fabric = "shm";
+                      r.profile = "m.toml";
+                    }),
             "--machine 'm.toml' (accepted: with --fabric sim only, not with shm)");
-  EXPECT_EQ(refusal_after([](request& r) { r.threads = true; }),
+  EXPECT_EQ(refusal(simulated({"d-mcs"}), [](request& r) { r.threads = true; }),
             "--threads '' (accepted: on shm; simulated ranks are neither)");
-  EXPECT_EQ(refusal_after([](request& r) { r.locks = {"pthread-mutex"}; }),
+  EXPECT_EQ(refusal(simulated({"d-mcs"}), [](request& r) { r.locks = {"pthread-mutex"}; }),
             "--lock 'pthread-mutex' (accepted: on shm only, not on sim)");
-  EXPECT_EQ(refusal_after([](request& r) { r.profile = profile("scc"), r.procs = {49}; }),
-            "--procs '49' (accepted: 1 to 48)");
-  EXPECT_EQ(refusal_after([](request& r) { r.procs = {34}, r.levels = "2x17"; }),
+  EXPECT_EQ(
+      refusal(simulated({"d-mcs"}), [](request& r) { r.profile = profile("scc"), r.procs = {49}; }),
+      "--procs '49' (accepted: 1 to 48)");
+  EXPECT_EQ(refusal(simulated({"d-mcs"}), [](request& r) { r.procs = {34}, r.levels = "2x17"; }),
             "--levels '2x17' (accepted: at most 16 ranks on each of at most 5272 nodes: piz-daint "
             "has no more; these are 17 on 2)");
 }
@@ -265,7 +252,7 @@ TEST(Simulated, NodesAreThoseThatAreAskedFor) {
 
 TEST(Simulated, RefusalsOfNodes) {
   const auto with = [](const char* nodes) {
-    return refusal_after([&](request& r) {
+    return refusal(simulated({"d-mcs"}), [&](request& r) {
       r.profile = profile("scc");
       r.procs = {4};
       r.levels = "4x1";
@@ -285,7 +272,8 @@ TEST(Simulated, RefusalsOfNodes) {
   EXPECT_EQ(with("0,,1,2"), refused("0,,1,2", "these are no numbers"));
   EXPECT_EQ(with("0,1,2,"), refused("0,1,2,", "these are no numbers"));
   EXPECT_EQ(with("0-1x"), refused("0-1x", "these are no numbers"));
-  EXPECT_EQ(refusal_after([](request& r) { r.fabric = "shm", r.profile = "", r.nodes = "0,1"; }),
+  EXPECT_EQ(refusal(simulated({"d-mcs"}),
+                    [](request& r) { r.fabric = "shm", r.profile = "", r.nodes = "0,1"; }),
             "--nodes '0,1' (accepted: with --fabric sim only, not with shm)");
 }
 
@@ -312,7 +300,7 @@ TEST(Simulated, ALoadedServerFallsBehind) {
 
 TEST(Simulated, RefusalsOfAServersLoad) {
   const auto with = [](const char* machine, const char* workload, std::uint64_t load) {
-    return refusal_after([&](request& r) {
+    return refusal(simulated({"d-mcs"}), [&](request& r) {
       r.profile = profile(machine);
       r.workload = workload;
       r.levels = "4x2";
@@ -326,15 +314,17 @@ TEST(Simulated, RefusalsOfAServersLoad) {
   EXPECT_EQ(
       with("piz-daint", "contention", 1),
       "--server-load '1' (accepted: on a machine with cpu.slice_ns, which piz-daint has not)");
-  EXPECT_EQ(refusal_after([](request& r) {
-              r.fabric = "shm", r.profile = "", r.workload = "contention", r.server_load = 1;
-            }),
+  EXPECT_EQ(refusal(simulated({"d-mcs"}),
+                    [](request& r) {
+                      r.fabric = "shm", r.profile = "", r.workload = "contention",
+                      r.server_load = 1;
+                    }),
             "--server-load '1' (accepted: with --fabric sim only, not with shm)");
 }
 
 // A million ranks, each with a handle of 100,000 locks.
 TEST(Simulated, MemoryThatIsNotThereIsForeseen) {
-  const std::string why = refusal_after([](request& r) {
+  const std::string why = refusal(simulated({"d-mcs"}), [](request& r) {
     r.profile = profile("fx100");
     r.procs = {1 << 20};
     r.levels = "";
@@ -349,7 +339,7 @@ TEST(Simulated, MemoryThatIsNotThereIsForeseen) {
 TEST(Simulated, ABrokenMachineFileIsRefusedWithItsLine) {
   const std::string path = testing::TempDir() + "broken.toml";
   std::ofstream(path) << "name = \"broken\"\nwhat = \"nothing\"\njitter = 0\n[node]\ncores = -4\n";
-  EXPECT_EQ(refusal_after([&](request& r) { r.profile = path; }),
+  EXPECT_EQ(refusal(simulated({"d-mcs"}), [&](request& r) { r.profile = path; }),
             "--machine " + path + ":5: node.cores '-4' (accepted: a whole number, 1 to 1000)");
   std::remove(path.c_str());
 }

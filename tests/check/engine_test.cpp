@@ -15,12 +15,10 @@
 #include "check/search.hpp"
 #include "check/subject.hpp"
 #include "lockflight/lock/rma_rw.hpp"
+#include "two_cells.hpp"
 
 namespace lockflight::check {
 namespace {
-
-constexpr std::uint32_t x = 8;
-constexpr std::uint32_t y = 16;
 
 using body = std::function<void(port&, engine&)>;
 

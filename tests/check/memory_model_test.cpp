@@ -6,12 +6,10 @@
 
 #include "check/port.hpp"
 #include "check/search.hpp"
+#include "two_cells.hpp"
 
 namespace lockflight::check {
 namespace {
-
-constexpr std::uint32_t x = 8;  // cells of rank 0 and rank 1, on lines of their own
-constexpr std::uint32_t y = 16;
 
 /// Runs two participants in every order and returns what rank 1 (and 0) reported with `see`.
 class litmus {

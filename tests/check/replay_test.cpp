@@ -11,7 +11,7 @@
 namespace lockflight::check {
 namespace {
 
-request listing() {
+request listing_to_replay() {
   request r;
   r.lock = "rma-rw-listing";
   r.writers = r.readers = 1;
@@ -21,7 +21,7 @@ request listing() {
 }
 
 TEST(replay, repeats_the_counterexample_exactly) {
-  const report made = run(listing());
+  const report made = run(listing_to_replay());
   ASSERT_EQ(made.found.what, verdict::violation);
   const report again = replay(made.replay);
   EXPECT_EQ(again.found.what, verdict::violation);
@@ -30,7 +30,7 @@ TEST(replay, repeats_the_counterexample_exactly) {
 
 TEST(replay, repeats_one_with_settings_and_switches) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "finding it needs states to go back to";
-  request r = listing();
+  request r = listing_to_replay();
   r.set = {{"mend_1", 1}, {"mend_3", 1}, {"T_R", 2}};
   r.rounds = 3;
   r.how.store_buffering = false;
@@ -40,7 +40,7 @@ TEST(replay, repeats_one_with_settings_and_switches) {
 }
 
 TEST(replay, says_what_changed_when_the_string_is_stale) {
-  const std::string good = run(listing()).replay;
+  const std::string good = run(listing_to_replay()).replay;
   const std::string mended = good + "bbbbbbbb";
   // Another lock in the same schedule: sooner or later a step cannot happen.
   std::string other = good;
@@ -64,7 +64,7 @@ std::string refusal_of(const std::string& text) {
 }
 
 TEST(replay, refuses_what_it_cannot_read_and_says_which_part) {
-  const std::string good = run(listing()).replay;
+  const std::string good = run(listing_to_replay()).replay;
   const auto with = [&](const std::string& part, const std::string& instead) {
     std::string bad = good;
     return bad.replace(bad.find(part), part.size(), instead);
@@ -99,7 +99,7 @@ TEST(replay, repeats_one_in_which_nobody_plays) {
 
 // Whatever the damage: a trace or one line, never a crash or a hang.
 TEST(replay, survives_damaged_strings) {
-  const std::string good = run(listing()).replay;
+  const std::string good = run(listing_to_replay()).replay;
   std::minstd_rand random(1);
   int refused = 0;
   const int times = engine::can_copy_stacks() ? 5000 : 500;

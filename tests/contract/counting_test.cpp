@@ -7,17 +7,6 @@ namespace {
 using counted_port = fabric::counting<shm::port>;
 using fabric::operation_counts;
 
-/// Runs `body(port, me)` on rank 0 of 2 nodes with 2 ranks each.
-template <class Body>
-void on_rank_0(Body body) {
-  shm::run_ports({.machine = nodes(2, 2), .threads = true}, [&](shm::port& bare) {
-    if (bare.rank() != 0) return;
-    counted_port port(bare);
-    rma::participant<counted_port> me(port, 4096);
-    body(port, me);
-  });
-}
-
 template <class Call>
 void counts_as(counted_port& port, const operation_counts& expected, Call call,
                const std::string& what) {
@@ -27,7 +16,7 @@ void counts_as(counted_port& port, const operation_counts& expected, Call call,
 }
 
 TEST(counting, C32_each_posted_operation_is_one) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<counted_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);
     word result = 0;
     for (const rank_t to : {0, 1, 2, 3}) {
@@ -60,7 +49,7 @@ TEST(counting, C32_each_posted_operation_is_one) {
 }
 
 TEST(counting, C32_immediate_operations_cost_no_network) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<counted_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me).at(1);
     const auto discard = [](word) {};
     counts_as(
@@ -97,7 +86,7 @@ TEST(counting, C32_a_long_await_counts_once) {
 }
 
 TEST(counting, C19_each_look_of_a_poll_counts) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<counted_port>([](auto& port, auto& me) {
     const auto far = take<nic_cell>(me).at(2);
     int looks = 0;
     const auto third = [&looks](word) { return ++looks == 3; };
@@ -107,7 +96,7 @@ TEST(counting, C19_each_look_of_a_poll_counts) {
 }
 
 TEST(counting, the_helpers_cost_one_round_trip) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<counted_port>([](auto& port, auto& me) {
     const auto far = take<nic_cell>(me).at(3);
     const auto discard = [](word) {};
     using c = operation_counts;
@@ -129,7 +118,7 @@ TEST(counting, the_helpers_cost_one_round_trip) {
 }
 
 TEST(counting, messages_count_when_sent) {
-  on_rank_0([](auto& port, auto&) {
+  on_rank_0_of_two_nodes<counted_port>([](auto& port, auto&) {
     port.send(0, {1, 2, 3});
     port.send(0, {4, 5, 6});
     static_cast<void>(port.receive());

@@ -7,7 +7,10 @@
 namespace lockflight::test {
 namespace {
 
-TYPED_TEST_SUITE(contract, capability_fabrics, fabric_names);
+/// A fabric need not have these.
+template <class Fabric>
+class contract_of_messages : public contract<Fabric> {};
+TYPED_TEST_SUITE(contract_of_messages, capability_fabrics, fabric_names);
 const bool modes_of_messages = run_in(contract_modes);
 
 using body = std::array<word, 3>;
@@ -18,7 +21,7 @@ constexpr bool has_messages = rma::messaging_port<typename Fabric::port_type>;
 #define SKIP_WITHOUT_MESSAGES(clause) \
   GTEST_SKIP() << clause << ": the fabric " << TypeParam::name << " declares no messages"
 
-TYPED_TEST(contract, C27_a_message_arrives_whole) {
+TYPED_TEST(contract_of_messages, C27_a_message_arrives_whole) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C27");
   } else {
@@ -45,7 +48,7 @@ TYPED_TEST(contract, C27_a_message_arrives_whole) {
   }
 }
 
-TYPED_TEST(contract, C27_try_receive_takes_what_is_there) {
+TYPED_TEST(contract_of_messages, C27_try_receive_takes_what_is_there) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C27");
   } else {
@@ -66,7 +69,7 @@ TYPED_TEST(contract, C27_try_receive_takes_what_is_there) {
 
 // Everybody sends all it may before anybody receives: a send that waits for its receiver would
 // stop all of them.
-TYPED_TEST(contract, C28_a_send_completes_without_its_receiver) {
+TYPED_TEST(contract_of_messages, C28_a_send_completes_without_its_receiver) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C28");
   } else {
@@ -87,7 +90,7 @@ TYPED_TEST(contract, C28_a_send_completes_without_its_receiver) {
 }
 
 // A server and its clients: 8 senders, each with at most two unanswered messages.
-TYPED_TEST(contract, C29_a_flood_is_received_in_order) {
+TYPED_TEST(contract_of_messages, C29_a_flood_is_received_in_order) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C29");
   } else {
@@ -120,7 +123,7 @@ TYPED_TEST(contract, C29_a_flood_is_received_in_order) {
   }
 }
 
-TYPED_TEST(contract, C29_what_preceded_a_message_is_visible) {
+TYPED_TEST(contract_of_messages, C29_what_preceded_a_message_is_visible) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C29");
   } else {
@@ -192,7 +195,7 @@ void serves_in(const rma::topology& machine, Wait wait) {
   });
 }
 
-TYPED_TEST(contract, C37_await_serves) {
+TYPED_TEST(contract_of_messages, C37_await_serves) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C37");
   } else {
@@ -207,7 +210,7 @@ TYPED_TEST(contract, C37_await_serves) {
   }
 }
 
-TYPED_TEST(contract, C37_poll_and_pause_serve) {
+TYPED_TEST(contract_of_messages, C37_poll_and_pause_serve) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C37");
   } else {
@@ -220,7 +223,7 @@ TYPED_TEST(contract, C37_poll_and_pause_serve) {
   }
 }
 
-TYPED_TEST(contract, C30_what_is_declared_is_there) {
+TYPED_TEST(contract_of_messages, C30_what_is_declared_is_there) {
   using port = typename TypeParam::port_type;
   static_assert(rma::port<port>);
   EXPECT_FALSE(port::capabilities.fabric.empty());
@@ -231,7 +234,7 @@ TYPED_TEST(contract, C30_what_is_declared_is_there) {
 
 // The class of a cell is what it was taken as; only where both kinds are atomic with each other may
 // a lock look at a word as both.
-TYPED_TEST(contract, C30_uniform_rmws_are_atomic_with_each_other) {
+TYPED_TEST(contract_of_messages, C30_uniform_rmws_are_atomic_with_each_other) {
   if constexpr (!TypeParam::port_type::capabilities.uniform_rmw) {
     GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no uniform_rmw";
   } else {
@@ -267,7 +270,7 @@ bool orders_posts() {
 
 // Each swaps its own word in and looks at the other's, with one flush: whoever comes second sees
 // the first. (A load that came before the swap would let both miss each other.)
-TYPED_TEST(contract, C30_ordered_posts_take_effect_in_order) {
+TYPED_TEST(contract_of_messages, C30_ordered_posts_take_effect_in_order) {
   if (!orders_posts<TypeParam>()) {
     GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no ordered_posts";
   } else {
@@ -296,7 +299,7 @@ TYPED_TEST(contract, C30_ordered_posts_take_effect_in_order) {
   }
 }
 
-TYPED_TEST(contract, C30_native_memory_is_the_cells) {
+TYPED_TEST(contract_of_messages, C30_native_memory_is_the_cells) {
   if constexpr (!rma::native_port<typename TypeParam::port_type>) {
     GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no native_memory";
   } else {

@@ -7,17 +7,6 @@ namespace {
 
 using strict_port = fabric::strict<shm::port>;
 
-/// Runs `body(strict, me)` on rank 0 of 2 nodes with 2 ranks each; the others only exist.
-template <class Body>
-void on_rank_0(Body body) {
-  shm::run_ports({.machine = nodes(2, 2), .threads = true}, [&](shm::port& bare) {
-    if (bare.rank() != 0) return;
-    strict_port port(bare);
-    rma::participant<strict_port> me(port, 4096);
-    body(port, me);
-  });
-}
-
 /// What strict says of the call; empty if it lets it pass.
 template <class Call>
 std::string refusal(Call call) {
@@ -44,7 +33,7 @@ void allows(Call call) {
 constexpr auto anything = rma::any_predicate{};
 
 TEST(strict, C10_refuses_immediate_operations_on_another_node) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     const one_of_each far = one_of_each::take_from(me).at(2);
     const auto why = [](const std::string& operation) {
       return operation + " by rank 0 on a cell of rank 2, which is on another node";
@@ -64,7 +53,7 @@ TEST(strict, C10_refuses_immediate_operations_on_another_node) {
 }
 
 TEST(strict, C10_allows_them_on_the_own_node) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     for (const rank_t near : {0, 1}) {
       const one_of_each cells = one_of_each::take_from(me).at(near);
       for (const writing how : all_writings)
@@ -76,7 +65,7 @@ TEST(strict, C10_allows_them_on_the_own_node) {
 }
 
 TEST(strict, C16_refuses_to_await_another_nodes_cell) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);
     for (const rank_t far : {2, 3})
       refuses([&] { port.await(cells.plain.at(far), anything); },
@@ -104,7 +93,7 @@ void each_posted(Port& port, const one_of_each& cells, Use use) {
 }
 
 TEST(strict, C09_refuses_to_wait_with_something_pending) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);
     const std::string pending = " by rank 0 while an operation is not flushed";
     each_posted(port, cells.at(2), [&](auto post) {
@@ -120,7 +109,7 @@ TEST(strict, C09_refuses_to_wait_with_something_pending) {
 }
 
 TEST(strict, C09_knows_which_targets_are_pending) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);
     const auto waits = [&] { port.await(cells.plain, anything); };
     const std::string why = "await by rank 0 while an operation is not flushed";
@@ -145,7 +134,7 @@ TEST(strict, C09_knows_which_targets_are_pending) {
 }
 
 TEST(strict, C09_allows_what_is_no_wait) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);
     port.put(cells.plain.at(2), 1);
     allows([&] { static_cast<void>(port.load(cells.plain)); });
@@ -161,7 +150,7 @@ TEST(strict, C09_allows_what_is_no_wait) {
 }
 
 TEST(strict, refuses_cells_of_no_rank) {
-  on_rank_0([](auto& port, auto& me) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);
     for (const rank_t nobody : {-1, 4, 1000}) {
       const std::string why = "an operation on rank " + std::to_string(nobody) + " of 4";
@@ -183,7 +172,7 @@ TEST(strict, refuses_cells_of_no_rank) {
 
 // A default cell is no cell: a lock that forgets to set one is told so.
 TEST(strict, refuses_a_cell_that_was_never_set) {
-  on_rank_0([](auto& port, auto&) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto&) {
     refuses([&] { port.put(plain_cell{}, 1); }, "an operation on rank -1 of 4");
   });
 }

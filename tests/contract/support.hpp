@@ -248,4 +248,15 @@ void increment(Port& p, writing how, const one_of_each& cells, word before) {
   require(found == before, "a read-modify-write returns what the cell held");
 }
 
+/// Runs `body(port, me)` on rank 0 of 2 nodes with 2 ranks each; the others only exist.
+template <rma::port Port, class Body>
+void on_rank_0_of_two_nodes(Body body) {
+  shm::run_ports({.machine = nodes(2, 2), .threads = true}, [&](shm::port& bare) {
+    if (bare.rank() != 0) return;
+    Port port(bare);
+    rma::participant<Port> me(port, 4096);
+    body(port, me);
+  });
+}
+
 }  // namespace lockflight::test

@@ -77,7 +77,7 @@ TEST(topology, a_look_up_works_for_every_pair) {
 }
 
 /// What the constructor says of these levels; empty if it takes them.
-std::string refusal(levels of, int node_level = 1) {
+std::string complaint(levels of, int node_level = 1) {
   try {
     const topology t(std::move(of), node_level);
     return "";
@@ -87,20 +87,21 @@ std::string refusal(levels of, int node_level = 1) {
 }
 
 TEST(topology, refuses_what_is_no_tree) {
-  EXPECT_EQ(refusal({{0, 0}, {0, 1}}, 2), "");
-  EXPECT_NE(refusal({}), "");
-  EXPECT_NE(refusal({{}}), "");
-  EXPECT_EQ(refusal({{0, 1}}), "level 1 must be one element");
-  EXPECT_EQ(refusal({{0, 0}, {0}}), "level 2 has another number of ranks");
-  EXPECT_EQ(refusal({{0, 0}, {0, -1}}), "negative element number");
-  EXPECT_NE(refusal({{-1, -1}}), "");
-  EXPECT_EQ(refusal({{0, 0}, {0, 2}}), "level 2 has an empty element");
-  EXPECT_EQ(refusal({{0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 1, 2}}), "level 3 does not refine level 2");
+  EXPECT_EQ(complaint({{0, 0}, {0, 1}}, 2), "");
+  EXPECT_NE(complaint({}), "");
+  EXPECT_NE(complaint({{}}), "");
+  EXPECT_EQ(complaint({{0, 1}}), "level 1 must be one element");
+  EXPECT_EQ(complaint({{0, 0}, {0}}), "level 2 has another number of ranks");
+  EXPECT_EQ(complaint({{0, 0}, {0, -1}}), "negative element number");
+  EXPECT_NE(complaint({{-1, -1}}), "");
+  EXPECT_EQ(complaint({{0, 0}, {0, 2}}), "level 2 has an empty element");
+  EXPECT_EQ(complaint({{0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 1, 2}}),
+            "level 3 does not refine level 2");
 }
 
 TEST(topology, refuses_a_node_level_that_is_none) {
   for (const int level : {-1, 0, 3})
-    EXPECT_EQ(refusal({{0, 0}, {0, 1}}, level),
+    EXPECT_EQ(complaint({{0, 0}, {0, 1}}, level),
               "node level " + std::to_string(level) + " is not in 1..2");
   EXPECT_THROW(topology::balanced({2, 2}, 3), std::invalid_argument);
   EXPECT_THROW(topology::balanced({2, 2}, -1), std::invalid_argument);

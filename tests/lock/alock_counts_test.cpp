@@ -14,8 +14,6 @@ namespace {
 using rma::topology;
 using alock = placed<lock::alock>;
 
-const topology two_nodes = topology::balanced({2, 2});  // the home is rank 0: 0 and 1 are local
-
 TEST(alock_counts, uncontended) {
   on_every_rank(two_nodes, [](counted_participant& me) {
     rma::barrier all(me);

@@ -17,6 +17,8 @@ namespace lockflight::test {
 
 using fabric::operation_counts;
 
+inline const rma::topology two_nodes = rma::topology::balanced({2, 2});  // rank 0's has 0 and 1
+
 /// A decorator that calls back before a put and before a wait, so that a test can hold a rank back
 /// at exactly these points.
 template <rma::port Inner>

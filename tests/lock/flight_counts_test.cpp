@@ -13,8 +13,6 @@ using rma::topology;
 using flight = placed<lock::flight>;
 using flight_rw = placed<lock::flight_rw>;
 
-const topology two_nodes = topology::balanced({2, 2});  // the home is rank 0: 0 and 1 are local
-
 TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
   on_every_rank(topology::flat(2), [](counted_participant& me) {
     rma::barrier all(me);

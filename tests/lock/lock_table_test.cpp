@@ -14,15 +14,15 @@ namespace lockflight {
 namespace {
 
 constexpr std::uint32_t words = 1u << 14;
-using participant = rma::participant<shm::port>;
+using shm_participant = rma::participant<shm::port>;
 
-void on_four_ranks(const std::function<void(participant&)>& body) {
+void on_four_ranks(const std::function<void(shm_participant&)>& body) {
   shm::run({.machine = rma::topology::balanced({2, 2}), .threads = true, .words_per_rank = words},
            body);
 }
 
 TEST(LockTable, SpreadsItsLocksEvenly) {
-  on_four_ranks([](participant& me) {
+  on_four_ranks([](shm_participant& me) {
     const lock_table<lock::d_mcs, shm::port> table(me, 10);
     ASSERT_EQ(table.size(), 10u);
     std::vector<int> of_rank(4);
@@ -34,7 +34,7 @@ TEST(LockTable, SpreadsItsLocksEvenly) {
 
 // What one rank writes into a cell, another finds the same lock by.
 TEST(LockTable, AReferenceTravels) {
-  on_four_ranks([](participant& me) {
+  on_four_ranks([](shm_participant& me) {
     lock_table<lock::rma_rw, shm::port> table(me, 7);
     const auto cell = me.cells().take<rma::plain_cell>(1).at(0);
     rma::barrier all(me);
@@ -47,7 +47,7 @@ TEST(LockTable, AReferenceTravels) {
 }
 
 TEST(LockTable, NoTwoReferencesAreTheSameAndNoneIsNull) {
-  on_four_ranks([](participant& me) {
+  on_four_ranks([](shm_participant& me) {
     const lock_table<lock::rma_rw, shm::port> table(me, 50);
     std::set<rma::word> seen{lock_reference().word()};
     for (std::uint32_t i = 0; i < table.size(); ++i)
@@ -56,7 +56,7 @@ TEST(LockTable, NoTwoReferencesAreTheSameAndNoneIsNull) {
 }
 
 TEST(LockTable, RefusesWhatItDoesNotHave) {
-  on_four_ranks([](participant& me) {
+  on_four_ranks([](shm_participant& me) {
     lock_table<lock::d_mcs, shm::port> table(me, 4);
     const lock_reference third = table.reference(2);
     const lock_reference elsewhere(third.home() + 1, third.offset());
@@ -70,7 +70,7 @@ TEST(LockTable, RefusesWhatItDoesNotHave) {
 }
 
 TEST(LockTable, SaysHowManyWordsItTakes) {
-  on_four_ranks([](participant& me) {
+  on_four_ranks([](shm_participant& me) {
     const std::uint32_t before = me.cells().used();
     const lock_table<lock::rma_rw, shm::port> table(me, 20);
     const std::uint32_t took = me.cells().used() - before;
@@ -82,7 +82,7 @@ TEST(LockTable, SaysHowManyWordsItTakes) {
 
 // Every lock guards a counter of its own; increments are not atomic.
 TEST(LockTable, EachLockExcludesByItself) {
-  on_four_ranks([](participant& me) {
+  on_four_ranks([](shm_participant& me) {
     constexpr std::uint32_t locks = 5;
     constexpr std::uint32_t rounds = 400;
     lock_table<lock::d_mcs, shm::port> table(me, locks);

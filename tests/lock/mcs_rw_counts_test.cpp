@@ -12,12 +12,12 @@ namespace {
 
 using rma::topology;
 
-const topology two_nodes = topology::balanced({2, 1});  // the home is rank 0's node
+const topology far_apart = topology::balanced({2, 1});  // the home is rank 0's node
 
 /// One rank of another node, alone.
 template <template <class> class Lock>
 void alone(void (*body)(counted_participant&, placed<Lock>&)) {
-  on_every_rank(two_nodes, [&](counted_participant& me) {
+  on_every_rank(far_apart, [&](counted_participant& me) {
     placed<Lock> l(me);
     if (me.rank() == 1) body(me, l);
   });
@@ -84,7 +84,7 @@ struct turn {
   operation_counts wait, pass;  // rank 1's, rank 0's
 
   void check() const {
-    on_every_rank(two_nodes, [this](counted_participant& me) {
+    on_every_rank(far_apart, [this](counted_participant& me) {
       rma::barrier both(me);
       placed<Lock> l(me);
       const auto waits = me.cells().take<rma::plain_cell>(1);
@@ -196,7 +196,7 @@ TEST(mcs_rw_counts, fair_writer_to_reader) {
 
 // The second reader counts both; each subtracts itself when it leaves.
 TEST(mcs_rw_counts, fair_reader_beside_a_reader) {
-  on_every_rank(two_nodes, [](counted_participant& me) {
+  on_every_rank(far_apart, [](counted_participant& me) {
     rma::barrier both(me);
     placed<lock::mcs_rw_fair> l(me);
     if (me.rank() == 0) l.lock.lock_shared();

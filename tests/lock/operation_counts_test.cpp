@@ -62,13 +62,13 @@ void uncontended(const topology& machine, Expected expected,
 
 template <template <class> class Lock>
 void spin_costs() {
-  const topology two_nodes = topology::balanced({2, 1});
-  uncontended<Lock>(two_nodes, [](rma::rank_t rank) -> both_costs {
+  const topology far_apart = topology::balanced({2, 1});
+  uncontended<Lock>(far_apart, [](rma::rank_t rank) -> both_costs {
     const std::uint64_t loopback = rank == 0 ? 1 : 0;
     return {{.cas = 1, .flush = 1, .loopback = loopback},
             {.put = 1, .flush = 1, .loopback = loopback}};
   });
-  on_every_rank(two_nodes, [](counted_participant& me) {
+  on_every_rank(far_apart, [](counted_participant& me) {
     rma::barrier both(me);
     placed<Lock> l(me);
     if (me.rank() == 0) l.lock.lock();
@@ -253,13 +253,13 @@ TEST(operation_counts, msg_is_two_messages_and_two_messages) {
 
 template <template <class> class Lock>
 void fompi_costs() {
-  const topology two_nodes = topology::balanced({2, 1});
-  uncontended<Lock>(two_nodes, [](rma::rank_t rank) -> both_costs {
+  const topology far_apart = topology::balanced({2, 1});
+  uncontended<Lock>(far_apart, [](rma::rank_t rank) -> both_costs {
     const std::uint64_t loopback = rank == 0 ? 2 : 0;
     return {{.fetch_add = 1, .cas = 1, .flush = 2, .loopback = loopback},
             {.add = 2, .flush = 1, .loopback = loopback}};
   });
-  on_every_rank(two_nodes, [](counted_participant& me) {
+  on_every_rank(far_apart, [](counted_participant& me) {
     if (me.rank() == 0) return;
     placed<Lock> l(me);
     const operation_counts acquire{.fetch_add = 1, .flush = 1};

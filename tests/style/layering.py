@@ -39,7 +39,8 @@ NETWORK_HEADERS = {
     # of users include mpi.h, or a header that does.
     r"mpi(-ext|x)?\.h": (
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
-        "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/d_mcs_on_mpi.c"),
+        "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/mpi_never_locks.c",
+        "bench/d_mcs_on_mpi.c"),
     # Else what includes it would be of one MPI through the back door.
     r"lockflight/lockflight_mpi\.h": (
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),

@@ -3,8 +3,8 @@
 // machines. They differ at run time only, so that what is compiled for one is there for all.
 #pragma once
 
-#include <algorithm>
 #include <limits>
+#include <source_location>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -24,30 +24,35 @@ struct mode {
 };
 
 namespace detail {
-[[nodiscard]] inline std::vector<mode>& offered() {
-  static std::vector<mode> all;
+/// A mode, and the file whose tests want it.
+struct offer {
+  mode what;
+  std::string_view file;
+};
+[[nodiscard]] inline std::vector<offer>& offered() {
+  static std::vector<offer> all;
   return all;
 }
 inline mode in_force{.name = "as each test says"};
 }  // namespace detail
 
-/// Adds modes to those of this binary, where they are missing. For the initializer of a constant at
+/// Adds modes for the tests of the file that says it. For the initializer of a constant at
 /// namespace scope: `const bool modes = run_in(these);`.
-inline bool run_in(std::span<const mode> modes) {
-  std::vector<mode>& all = detail::offered();
-  for (const mode& each : modes) {
-    const auto is_it = [&](const mode& m) { return std::string_view(m.name) == each.name; };
-    if (std::none_of(all.begin(), all.end(), is_it)) all.push_back(each);
-  }
+inline bool run_in(std::span<const mode> modes,
+                   std::source_location where = std::source_location::current()) {
+  for (const mode& each : modes) detail::offered().push_back({each, where.file_name()});
   return true;
 }
 
 /// The mode that tests run in now.
 [[nodiscard]] inline const mode& mode_now() { return detail::in_force; }
 
-/// Instead of RUN_ALL_TESTS(): runs them in each mode of the binary, or in the one that
-/// LOCKFLIGHT_TEST_MODE names, and says which one it is if `says`. A binary without modes runs its
-/// tests once.
+/// Instead of RUN_ALL_TESTS(): runs the tests in each mode that was added, or in the one that
+/// LOCKFLIGHT_TEST_MODE names, and says which one it is if `says`. Without modes they run once.
 [[nodiscard]] int run_all_tests_in_all_modes(bool says = true);
+
+/// The same for the tests of one file, in the modes of that file: several files may be one binary.
+/// `file` is its name without folders and extension. 2 if it has no tests here.
+[[nodiscard]] int run_tests_of(std::string_view file);
 
 }  // namespace lockflight::test

@@ -1,0 +1,27 @@
+// What the benchmark says to requests that it does not take.
+#pragma once
+
+#include <string>
+
+#include "bench/bench.hpp"
+
+namespace lockflight::bench {
+
+/// Empty if it takes it.
+inline std::string refusal(const request& r) {
+  try {
+    validate(r);
+  } catch (const bad_request& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// The same of a request that was good before the change.
+template <class Change>
+[[nodiscard]] std::string refusal(request r, Change change) {
+  change(r);
+  return refusal(r);
+}
+
+}  // namespace lockflight::bench

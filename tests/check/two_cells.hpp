@@ -1,0 +1,11 @@
+// Two cells of a rank, on lines of their own.
+#pragma once
+
+#include <cstdint>
+
+namespace lockflight::check {
+
+inline constexpr std::uint32_t x = 8;
+inline constexpr std::uint32_t y = 16;
+
+}  // namespace lockflight::check
