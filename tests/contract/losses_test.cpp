@@ -11,7 +11,10 @@
 namespace lockflight::test {
 namespace {
 
-TYPED_TEST_SUITE(contract, capability_fabrics, fabric_names);
+/// A fabric need not have them.
+template <class Fabric>
+class contract_of_losses : public contract<Fabric> {};
+TYPED_TEST_SUITE(contract_of_losses, capability_fabrics, fabric_names);
 const bool modes_of_losses = run_in(contract_modes) && run_in(waiting_modes);
 
 using body = std::array<word, 3>;
@@ -44,7 +47,7 @@ void await_loss(auto& port, rank_t rank) {
   while (!rma::is_lost(port, rank)) port.pause(0);
 }
 
-TYPED_TEST(contract, C39_who_is_killed_is_lost) {
+TYPED_TEST(contract_of_losses, C39_who_is_killed_is_lost) {
   SKIP_WITHOUT_LOSSES;
   loses<TypeParam>({1}, nodes(2, 1), [](auto& me) {
     require(rma::may_lose(me.port()), "the run says so");
@@ -55,13 +58,13 @@ TYPED_TEST(contract, C39_who_is_killed_is_lost) {
   });
 }
 
-TYPED_TEST(contract, C39_only_where_the_run_says_so) {
+TYPED_TEST(contract_of_losses, C39_only_where_the_run_says_so) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
     require(!rma::may_lose(me.port()) && !rma::is_lost(me.port(), 1), "this run loses nobody");
   });
 }
 
-TYPED_TEST(contract, C39_what_the_lost_rank_did_is_there) {
+TYPED_TEST(contract_of_losses, C39_what_the_lost_rank_did_is_there) {
   SKIP_WITHOUT_LOSSES;
   loses<TypeParam>({1}, nodes(2, 1), [](auto& me) {
     auto& port = me.port();
@@ -119,13 +122,13 @@ void is_told_in(const rma::topology& machine, Wait wait) {
   });
 }
 
-TYPED_TEST(contract, C39_await_tells_of_a_loss) {
+TYPED_TEST(contract_of_losses, C39_await_tells_of_a_loss) {
   SKIP_WITHOUT_LOSSES;
   is_told_in<TypeParam>(
       nodes(2, 1), [](auto& port, plain_cell told, auto&) { port.await(told, rma::equals(1)); });
 }
 
-TYPED_TEST(contract, C39_poll_and_pause_tell_of_a_loss) {
+TYPED_TEST(contract_of_losses, C39_poll_and_pause_tell_of_a_loss) {
   SKIP_WITHOUT_LOSSES;
   is_told_in<TypeParam>(nodes(2, 1), [](auto& port, plain_cell told, auto&) {
     port.poll(told, rma::equals(1), rma::backoff(100, 10'000));
@@ -136,7 +139,7 @@ TYPED_TEST(contract, C39_poll_and_pause_tell_of_a_loss) {
 }
 
 // It takes messages itself, and is told of losses all the same.
-TYPED_TEST(contract, C39_receive_tells_of_a_loss) {
+TYPED_TEST(contract_of_losses, C39_receive_tells_of_a_loss) {
   SKIP_WITHOUT_LOSSES;
   is_told_in<TypeParam>(nodes(2, 1), [](auto& port, plain_cell, auto& handler) {
     for (word what = 0; what != 9;) {
@@ -147,7 +150,7 @@ TYPED_TEST(contract, C39_receive_tells_of_a_loss) {
   });
 }
 
-TYPED_TEST(contract, C39_what_a_lost_rank_has_not_received_is_known) {
+TYPED_TEST(contract_of_losses, C39_what_a_lost_rank_has_not_received_is_known) {
   SKIP_WITHOUT_LOSSES;
   loses<TypeParam>({1}, nodes(3, 1), [](auto& me) {
     auto& port = me.port();
@@ -181,7 +184,7 @@ TYPED_TEST(contract, C39_what_a_lost_rank_has_not_received_is_known) {
 }
 
 // As C34: everybody leaves a mark before the barrier. Three ranks die, each in another episode.
-TYPED_TEST(contract, C39_a_barrier_leaves_out_the_lost) {
+TYPED_TEST(contract_of_losses, C39_a_barrier_leaves_out_the_lost) {
   SKIP_WITHOUT_LOSSES;
   loses<TypeParam>({2, 5, 7}, nodes(4, 2), [](auto& me) {
     auto& port = me.port();
