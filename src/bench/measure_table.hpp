@@ -3,7 +3,6 @@
 // is done in between counts.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -117,11 +116,15 @@ class table_run {
   // What a server's processor has to do besides, until the last client is done: it looks up ten
   // thousand times a second.
   void compute() {
-    const auto done = [](const rank_result& r) {
-      return r.progress.load(std::memory_order_relaxed) == rank_result::all_done;
+    const auto done = [this](rma::rank_t r) {
+      const auto progress = results_.of(r).progress.load(std::memory_order_relaxed);
+      return progress == rank_result::all_done || rma::is_lost(port_, r);
     };
-    const auto clients = results_.ranks().subspan(1);
-    while (!std::all_of(clients.begin(), clients.end(), done)) {
+    for (rma::rank_t client = 1; client < plan_.machine.ranks();) {
+      if (done(client)) {
+        ++client;
+        continue;
+      }
       clock_.busy_until(clock_.now() + clock_.ticks(1e-4));
       port_.pause(0);  // serves whoever sent messages meanwhile (C37)
     }

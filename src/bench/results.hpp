@@ -36,6 +36,8 @@ struct alignas(128) rank_result {
 
   std::uint64_t trace_used = 0;
 
+  bool lost = false;  ///< its process was killed: what it measured is not whole; the starter's
+
   std::atomic<std::uint32_t> beats{0};     ///< grows while the rank gets on
   std::atomic<std::uint32_t> progress{0};  ///< how much is done, of `all_done`
   static constexpr std::uint32_t all_done = 1'000'000;

@@ -35,7 +35,7 @@ struct totals {
   void add(const rank_result& r) {
     violations += r.violations;
     served += r.served;
-    if (r.ops() == 0) return;
+    if (r.ops() == 0 || r.lost) return;
     read += r.read;
     write += r.write;
     local += r.local;
@@ -161,11 +161,11 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
   // All begin together, but for what the warm-up of some has taken longer: then that is theirs too.
   std::uint64_t begun = ~std::uint64_t{0};
   for (const rank_result& r : ranks)
-    if (r.ops() > 0) begun = std::min(begun, r.begun);
+    if (r.ops() > 0 && !r.lost) begun = std::min(begun, r.begun);
   double sum = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const rank_result& r = ranks[i];
-    if (r.ops() == 0) continue;
+    if (r.ops() == 0 || r.lost) continue;
     const std::uint32_t hops = knows_hops ? sim::hops(plan.profile->network, place_of(0),
                                                       place_of(static_cast<rma::rank_t>(i)))
                                           : 0;
@@ -230,8 +230,8 @@ std::optional<double> fairness(const run_plan& plan, std::span<const rank_result
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const auto rank = static_cast<rma::rank_t>(i);
       const bool in_role = plan.by == role::process ? who.is_writer(rank) == writers : !writers;
-      if (!who.is_active(rank) || !in_role) continue;
       const rank_result& r = ranks[i];
+      if (!who.is_active(rank) || !in_role || r.lost) continue;
       const auto ticks = static_cast<double>(r.ended - r.begun);
       rates.push_back(r.ended > r.begun ? static_cast<double>(r.ops()) / ticks : 0);
     }
@@ -295,6 +295,8 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   const auto longest = static_cast<double>(sum->longest_wait);
   out["max_wait_us"] = timed && ops > 0 ? json(to.us(longest)) : json();
   out["violations"] = sum->violations;
+  for (std::size_t i = 0; i < results.ranks().size(); ++i)
+    if (results.ranks()[i].lost) out["lost_ranks"].push_back(i);
   return out;
 }
 

@@ -146,7 +146,10 @@ command bench_command() {
            "how often the lock was handed on at each level of the machine, Jain's index of "
            "fairness (1 is even), the longest wait, and violations of mutual exclusion.",
            "Without options it compares all locks under ecsb with 1, 2, 4, ... ranks up to the "
-           "number of cores, one second each, and 0.2 % writers."},
+           "number of cores, one second each, and 0.2 % writers.",
+           "A rank that is killed ends the comparison. With dlm-server on shm, without --trace, "
+           "the "
+           "others go on if it neither held the lock nor serves one, and the results name it."},
       .options = bench_options(),
       .glossaries = {workload_glossary()},
       .examples =

@@ -9,6 +9,7 @@
 
 #include "cli/table.hpp"
 #include "cli/text.hpp"
+#include "report/report.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -202,6 +203,7 @@ void print_bench(console& out, const json& bench) {
   }
   const std::vector<std::string> left_out = t.print(out);
   out.line();
+  for (const std::string& loss : report::losses_in(bench)) out.line(out.paint(style::bad, loss));
   out.line("Latency is one acquire plus one release; net/op counts its network operations.");
   if (!left_out.empty())
     out.line(

@@ -101,6 +101,12 @@ std::string verdict(const json& runs) {
                             counted(runs.size(), "run", "runs"), listed(culprits)));
 }
 
+std::string losses(const json& bench) {
+  std::string all;
+  for (const std::string& each : losses_in(bench)) all += (all.empty() ? "" : " ") + each;
+  return all.empty() ? "" : banner("none", "!", "Ranks were lost.", all);
+}
+
 std::string fact(std::string label, const std::string& value) {
   for (char& c : label) {
     if (c == '_') c = ' ';
@@ -131,6 +137,24 @@ std::string host_facts(const json& bench) {
 
 }  // namespace
 
+std::vector<std::string> losses_in(const json& bench) {
+  std::vector<std::string> all;
+  for (const json& run : bench.at("runs")) {
+    const auto lost = run.find("lost_ranks");
+    if (lost == run.end() || lost->empty()) continue;
+    std::vector<std::string> ranks;
+    for (const json& rank : *lost) ranks.push_back(plain(rank));
+    const bool one = ranks.size() == 1;
+    all.push_back(fmt::format(
+        "{} with {} ranks: {} lost, and the others went on: {} operations are not counted.",
+        plain(run.at("lock")), plain(run.at("procs")),
+        one ? fmt::format("rank {} was", ranks.front())
+            : fmt::format("{} ranks ({}) were", ranks.size(), listed(ranks)),
+        one ? "its" : "their"));
+  }
+  return all;
+}
+
 std::string render_html(const json& bench) {
   validate(bench);
   const json& runs = bench.at("runs");
@@ -139,7 +163,7 @@ std::string render_html(const json& bench) {
   values["title"] = escape_html("lockflight: " + what);
   values["version"] = escape_html(plain(bench.at("lockflight")));
   values["summary"] = escape_html(what);
-  values["verdict"] = verdict(runs);
+  values["verdict"] = verdict(runs) + losses(bench);
   values["facts"] = host_facts(bench);
   values["table_head"] = table_head();
   values["table_body"] = table_body(runs);

@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace lockflight::report {
 
@@ -25,6 +26,9 @@ nlohmann::json parse_file(const std::string& path);
 /// Throws bad_input unless `bench` follows the bench JSON: every named field of a run is there
 /// and has the right type. Fields that nobody named are allowed.
 void validate(const nlohmann::json& bench);
+
+/// For each run that went on without ranks, a sentence that says which.
+std::vector<std::string> losses_in(const nlohmann::json& bench);
 
 /// The page for a bench document. Validates it first, so it throws what validate() throws.
 std::string render_html(const nlohmann::json& bench);

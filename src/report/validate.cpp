@@ -2,6 +2,7 @@
 // says in words what is accepted, and tests it. The words end up in the message as they are.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -200,6 +201,9 @@ void check_run(const json& run, const std::string& path) {
     if (is_count(handoffs[i])) continue;
     fail(fmt::format("{}.handoffs[{}]", path, i), "found " + shown(handoffs[i]), count);
   }
+  if (const auto lost = run.find("lost_ranks"); lost != run.end())
+    if (!lost->is_array() || !std::all_of(lost->begin(), lost->end(), is_count))
+      fail(join(path, "lost_ranks"), "found " + shown(*lost), "an array of ranks");
   check_cdf(run, path);
   // With many locks: those of the own node and the others.
   for (const std::string_view side : {"local", "remote"}) {

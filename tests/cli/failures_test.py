@@ -1,5 +1,6 @@
 """The environment fails, or somebody interrupts: the right exit code, at once, and nothing left."""
 
+import json
 import os
 import resource
 import signal
@@ -7,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from support import PROGRAM, ProgramTest, everything_in, shared_memory
+from support import PROGRAM, ProgramTest, everything_in, shared_memory, skip_visibly
 
 LONG = ["bench", "--lock", "rma-rw", "--procs", "3", "--seconds", "60",
         "--json", "runs.json", "--html", "page.html"]
@@ -24,6 +25,29 @@ def lives(pid):
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+# The number of the system call in which a rank sleeps until somebody writes.
+FUTEX = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine)
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+def stopped_asleep(pid):
+    """Stops a rank that sleeps until somebody writes, and no other: that one runs on."""
+    if state_of(pid) != "S":
+        return False
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: state_of(pid) == "T", 10)
+    with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+        call = file.read().split()
+    if call[0] == FUTEX and int(call[2], 16) == 0:  # FUTEX_WAIT
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
 
 
 def wait_until(holds, seconds):
@@ -70,6 +94,35 @@ class Failures(ProgramTest):
                 self.assertEqual(process.returncode, 3)
                 self.assertIn(f"rank {victim} ", err.decode())
                 self.assert_all_gone(ranks)
+
+    # A holder computes and a client with --waiting park sleeps: one that was stopped asleep waits.
+    def test_a_rank_that_is_killed_in_the_queue_is_passed_over(self):
+        if FUTEX is None or not os.access(f"/proc/{os.getpid()}/syscall", os.R_OK):
+            skip_visibly(self, "where a process sleeps cannot be seen here")
+        process, ranks = self.start_long_run(
+            ["bench", "--lock", "dlm-server", "--workload", "contention", "--locks", "1",
+             "--procs", "4", "--hold", "200000", "--ops", "12", "--waiting", "park",
+             "--json", "runs.json", "--html", "page.html"], 4)
+        victims = []
+
+        def found():
+            victims.extend([rank for rank in [1, 2, 3] if stopped_asleep(ranks[rank])][:1])
+            return victims
+
+        self.assertTrue(wait_until(found, 10), "no client ever waits")
+        os.kill(ranks[victims[0]], signal.SIGKILL)
+        for rank in ranks:
+            if rank != ranks[victims[0]]:
+                os.kill(rank, signal.SIGCONT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, b""))
+        said = f"rank {victims[0]} was lost, and the others went on: its operations are not counted."
+        self.assertIn(said, out.decode())
+        self.assertIn(said, self.read("page.html"))
+        run = json.loads(self.read("runs.json"))["runs"][0]
+        self.assertEqual((run["lost_ranks"], run["ops"], run["violations"]), (victims, 8, 0))
+        self.assertTrue(wait_until(lambda: not any(lives(rank) for rank in ranks), 3), "ranks live")
+        self.assertEqual(shared_memory() - self.shared, set())
 
     def interrupted(self, number, code):
         process, ranks = self.start_long_run(LONG)

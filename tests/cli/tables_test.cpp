@@ -103,6 +103,23 @@ TEST(bench_table, stands_runs_without_operations) {
   EXPECT_EQ(printed(bench_of({})), "no runs\n");
 }
 
+TEST(bench_table, says_which_ranks_were_lost) {
+  json one = run_of("dlm-server", 4);
+  one["lost_ranks"] = {3};
+  json two = run_of("dlm-server", 8);
+  two["lost_ranks"] = {1, 5};
+  const std::string out = printed(bench_of({run_of("d-mcs", 4), one, two}));
+  EXPECT_NE(out.find("dlm-server with 4 ranks: rank 3 was lost, and the others went on: its "
+                     "operations are not counted.\n"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("dlm-server with 8 ranks: 2 ranks (1 and 5) were lost, and the others went "
+                     "on: their operations are not counted.\n"),
+            std::string::npos)
+      << out;
+  EXPECT_EQ(printed(bench_of({run_of("d-mcs", 4)})).find("lost"), std::string::npos);
+}
+
 TEST(bench_table, names_the_locks_that_were_broken) {
   json broken = run_of("spin", 4);
   broken["violations"] = 3;

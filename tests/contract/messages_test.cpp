@@ -229,6 +229,7 @@ TYPED_TEST(contract_of_messages, C30_what_is_declared_is_there) {
   EXPECT_FALSE(port::capabilities.fabric.empty());
   EXPECT_EQ(port::capabilities.messages, rma::messaging_port<port>);
   EXPECT_EQ(port::capabilities.native_memory, rma::native_port<port>);
+  EXPECT_EQ(port::capabilities.losses, rma::losing_port<port>);
 }
 
 // The class of a cell is what it was taken as; only where both kinds are atomic with each other may

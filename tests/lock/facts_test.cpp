@@ -77,6 +77,7 @@ TEST(facts, say_where_a_lock_comes_from_and_what_it_needs) {
     EXPECT_FALSE(about.source.empty());
     EXPECT_EQ(about.needs_native_memory, about.name.starts_with("pthread-"));
     EXPECT_EQ(about.needs_messages, about.name.starts_with("msg") || about.name == "dlm-server");
+    EXPECT_EQ(about.bears_lost_waiters, about.name == "dlm-server");
     EXPECT_GE(about.bytes_home, 0);
     EXPECT_GE(about.bytes_per_node, 0);
     EXPECT_GE(about.bytes_per_participant, 0);

@@ -102,6 +102,16 @@ TEST(Render, TheVerdictIsRedAndNamesTheLocks) {
   EXPECT_EQ(occurrences(page, "<tr class=\"broken\">"), 2U);
 }
 
+TEST(Render, RanksThatWereLostAreNamed) {
+  EXPECT_FALSE(has(render_html(sample()), "Ranks were lost."));
+  json bench = sample();
+  bench["runs"][3]["lost_ranks"] = {2};
+  const std::string page = render_html(bench);
+  EXPECT_TRUE(has(page, "<strong>Ranks were lost.</strong>"));
+  EXPECT_TRUE(
+      has(page, "rank 2 was lost, and the others went on: its operations are not counted."));
+}
+
 TEST(Render, ADocumentWithoutRunsSaysSo) {
   json bench = sample();
   bench["runs"] = json::array();

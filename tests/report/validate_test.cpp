@@ -140,6 +140,16 @@ TEST(Validate, ChecksTheDistribution) {
   }
 }
 
+TEST(Validate, ChecksTheRanksThatWereLost) {
+  json bench = small_sample();
+  bench["runs"][0]["lost_ranks"] = {1, 3};
+  EXPECT_NO_THROW(validate(bench));
+  for (const json& bad : {json(1), json::parse("[-1]"), json::parse("[\"one\"]")}) {
+    const std::string what = complaint_about(with("/runs/0/lost_ranks", bad));
+    EXPECT_NE(what.find("runs[0].lost_ranks: found"), std::string::npos) << what;
+  }
+}
+
 TEST(Validate, RefusesWhatIsNoObject) {
   EXPECT_NE(complaint_about(json::array()).find("the document: found an array of 0"),
             std::string::npos);

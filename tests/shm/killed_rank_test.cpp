@@ -10,7 +10,6 @@
 #include <random>
 #include <string>
 
-#include "lockflight/fabric/decorator.hpp"
 #include "lockflight/lock/create.hpp"
 #include "lockflight/lock/d_mcs.hpp"
 #include "lockflight/lock/dlm_server.hpp"
@@ -19,6 +18,7 @@
 #include "lockflight/lock/rma_rw.hpp"
 #include "lockflight/lock/spin.hpp"
 #include "lockflight/rma/barrier.hpp"
+#include "mortal.hpp"
 #include "support.hpp"
 
 namespace lockflight::test {
@@ -33,11 +33,6 @@ struct board {
   std::array<std::atomic<pid_t>, most_ranks_here> pid{};
   std::atomic<bool> holding{false};
 };
-
-[[noreturn]] void die() {
-  kill(getpid(), SIGKILL);
-  while (true) pause();
-}
 
 void expect_killed(const failure& f, rma::rank_t rank, int signal) {
   EXPECT_EQ(f.rank, rank) << f.what;
@@ -185,37 +180,6 @@ TEST(killed_rank, while_it_spins) {
 }
 
 // ---- at random points ----
-
-/// A decorator that counts down the operations its holder has left to live.
-class mortal : public fabric::decorator<shm::port> {
-  using base = fabric::decorator<shm::port>;
-
- public:
-  mortal(shm::port& inner, std::int64_t life) : base(inner), life_(life) {}
-
-  void put(auto to, rma::word value) { age(), base::put(to, value); }
-  void get(auto from, rma::word& result) { age(), base::get(from, result); }
-  void add(rma::nic_cell to, rma::word value) { age(), base::add(to, value); }
-  void fetch_add(rma::nic_cell at, rma::word value, rma::word& before) {
-    age(), base::fetch_add(at, value, before);
-  }
-  void swap(rma::nic_cell at, rma::word value, rma::word& before) {
-    age(), base::swap(at, value, before);
-  }
-  void compare_swap(rma::nic_cell at, rma::word expected, rma::word desired, rma::word& before) {
-    age(), base::compare_swap(at, expected, desired, before);
-  }
-  [[nodiscard]] rma::word load(auto from) { return age(), base::load(from); }
-  void store(auto to, rma::word value) { age(), base::store(to, value); }
-  rma::word await(auto on, auto done) { return age(), base::await(on, done); }
-
- private:
-  void age() {
-    if (life_-- == 0) die();
-  }
-
-  std::int64_t life_;
-};
 
 template <template <class> class Lock>
 void die_at_random_points(int times) {

@@ -14,6 +14,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "lockflight/fabric/shm.hpp"
 #include "support/fabrics.hpp"
@@ -95,14 +96,19 @@ struct failure {
   std::string what;
 };
 
-/// Runs, expects the run to throw rank_failed promptly and to leave nothing behind.
+/// How a run ended.
+struct outcome {
+  failure failed;
+  std::vector<rma::rank_t> lost;
+};
+
+/// Runs, and expects the run to leave nothing behind.
 template <class Body>
-failure failure_of(const shm::config& what, Body body, const shm::monitor& watch = nullptr) {
+outcome outcome_of(const shm::config& what, Body body, const shm::monitor& watch = nullptr) {
   const traces before = traces::now();
-  const auto start = clock::now();
-  failure seen;
+  outcome seen;
   try {
-    shm::run_ports(
+    seen.lost = shm::run_ports(
         what,
         [&](shm::port& p) {
           rma::participant<shm::port> me(p, what.words_per_rank);
@@ -110,16 +116,30 @@ failure failure_of(const shm::config& what, Body body, const shm::monitor& watch
         },
         watch);
   } catch (const shm::rank_failed& e) {
-    seen = {e.rank, e.what()};
+    seen.failed = {e.rank, e.what()};
   }
-  EXPECT_NE(seen.rank, -1) << "the run did not fail";
-  EXPECT_LT(clock::now() - start, promptly);
   const traces after = traces::now();
   EXPECT_EQ(after.file_descriptors, before.file_descriptors);
   EXPECT_EQ(after.mappings, 0) << "a segment is still mapped";
   EXPECT_EQ(after.named_files, before.named_files) << "a file is left in /dev/shm";
   EXPECT_FALSE(after.children) << "a rank lives on";
   return seen;
+}
+
+/// Runs, expects the run to throw rank_failed promptly and to leave nothing behind.
+template <class Body>
+failure failure_of(const shm::config& what, Body body, const shm::monitor& watch = nullptr) {
+  const auto start = clock::now();
+  failure seen = outcome_of(what, body, watch).failed;
+  EXPECT_NE(seen.rank, -1) << "the run did not fail";
+  EXPECT_LT(clock::now() - start, promptly);
+  return seen;
+}
+
+/// How a rank's process ends from outside.
+[[noreturn]] inline void die() {
+  kill(getpid(), SIGKILL);
+  while (true) pause();
 }
 
 /// What never ends by itself: waits for a cell that nobody writes.

@@ -7,9 +7,12 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/delaying.hpp"
@@ -77,10 +80,21 @@ struct shm_fabric {
     run_in_mode(mode_now(), machine, body);
   }
 
+  /// Goes on without ranks that are killed. Returns them.
   template <class Body>
-  static void run_in_mode(const mode& how, const rma::topology& machine, Body body) {
-    const shm::config what{.machine = machine, .threads = how.threads, .waiting = how.waiting};
-    shm::run_ports(what, [&](shm::port& bare) {
+  static std::vector<rma::rank_t> run_bearing_losses(const rma::topology& machine, Body body) {
+    return run_in_mode(mode_now(), machine, body, [](rma::rank_t) { return true; });
+  }
+
+  template <class Body>
+  static std::vector<rma::rank_t> run_in_mode(
+      const mode& how, const rma::topology& machine, Body body,
+      std::function<bool(rma::rank_t)> bears_loss_of = nullptr) {
+    const shm::config what{.machine = machine,
+                           .threads = how.threads,
+                           .waiting = how.waiting,
+                           .bears_loss_of = std::move(bears_loss_of)};
+    return shm::run_ports(what, [&](shm::port& bare) {
       const auto on = [&](basis& port) {
         fabric::strict<basis> strict(port);
         port_type p(strict);

@@ -109,6 +109,22 @@ class decorator {
     inner_.serve_with(handler);
   }
 
+  [[nodiscard]] bool may_lose() const
+    requires rma::losing_port<Inner>
+  {
+    return inner_.may_lose();
+  }
+  [[nodiscard]] bool is_lost(rma::rank_t rank)
+    requires rma::losing_port<Inner>
+  {
+    return inner_.is_lost(rank);
+  }
+  [[nodiscard]] bool never_received(rma::rank_t rank, const std::array<rma::word, 3>& body) const
+    requires rma::losing_port<Inner>
+  {
+    return inner_.never_received(rank, body);
+  }
+
   template <class Cell>
   [[nodiscard]] void* native_address(Cell c)
     requires rma::native_port<Inner>

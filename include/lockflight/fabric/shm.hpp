@@ -47,6 +47,9 @@ struct alignas(64) message_slot {
 struct alignas(128) mailbox_ends {
   std::atomic<std::uint64_t> tail{0};
   alignas(64) std::uint64_t head = 0;  ///< the receiver's alone
+  /// Its owner's, as a sender: 1 + the rank in whose mailbox it is about to fill a slot; 0: in
+  /// none.
+  std::atomic<std::uint32_t> fills_at{0};
 };
 
 struct control;
@@ -81,6 +84,7 @@ class port {
       .ordered_posts = true,  // each takes effect at its call
       .messages = true,
       .native_memory = true,
+      .losses = true,  // where the run's config says so
       .fabric = "shm"};
 
   port(rma::rank_t rank, const rma::topology& machine, const detail::segment_view& segment,
@@ -203,6 +207,12 @@ class port {
   [[nodiscard]] bool try_receive(rma::message& got);
   void serve_with(rma::message_handler* handler) { handler_ = handler; }
 
+  // ---- losses (C39) ----
+
+  [[nodiscard]] bool may_lose() const;
+  [[nodiscard]] bool is_lost(rma::rank_t rank);
+  [[nodiscard]] bool never_received(rma::rank_t rank, const std::array<rma::word, 3>& body) const;
+
   // ---- native memory ----
 
   template <class Cell>
@@ -217,6 +227,13 @@ class port {
       serve_all();
   }
   void serve_all();
+
+  [[nodiscard]] detail::message_slot& slot(rma::rank_t of, std::uint64_t n) const {
+    return segment_
+        .slots[static_cast<std::uint64_t>(of) * segment_.slots_each + n % segment_.slots_each];
+  }
+  [[nodiscard]] bool is_abandoned(std::uint64_t n) const;
+  void hear_of_losses();
 
   // Goes through the phases of the wait policy, one step at each failed look. Between the last look
   // and falling asleep there is one more look, so that no wake-up is lost.
@@ -282,6 +299,9 @@ class port {
   bool unordered_writes_ = false;
   std::uint32_t pauses_ = 0;
   rma::message_handler* handler_ = nullptr;
+  std::uint32_t losses_heard_ = 0;   // of the run's; the handler has been told of them
+  std::uint32_t losses_seen_ = 0;    // there are so many,
+  std::uint64_t messages_then_ = 0;  // and no message from them is behind so many
   detail::short_yields yields_;
 };
 
@@ -293,6 +313,10 @@ struct config {
   std::string waiting = "auto";
   std::uint32_t words_per_rank = 1u << 17;  ///< rounded up to a power of two; committed lazily
   int processors = 0;                       ///< cores to count on; 0: as many as there are
+  /// Whether the run goes on without this rank when its process is killed (SIGKILL); null: without
+  /// none. Never without rank 0, nor where ranks are threads. Whoever says so of a rank must not
+  /// wait for it: docs/contract.md, C39.
+  std::function<bool(rma::rank_t)> bears_loss_of = nullptr;
 };
 
 /// A rank died or threw. `what()` names it and says how.
@@ -314,14 +338,17 @@ using monitor = std::function<void()>;
 /// here, so that they see what the caller has prepared; what they change stays theirs, but for
 /// mappings that are shared. The segment has no name: nothing is left behind, whatever dies.
 ///
-/// Throws rank_failed within a second of a rank's death, after ending the others; std::system_error
-/// when the system refuses memory or processes; std::invalid_argument on a bad config.
-void run_ports(const config& what, const std::function<void(port&)>& body,
-               const monitor& watch = nullptr);
+/// Returns the ranks that were lost, in that order: none, unless `bears_loss_of` allows it.
+/// Throws rank_failed within a second of any other rank's death, after ending the others;
+/// std::system_error when the system refuses memory or processes; std::invalid_argument on a bad
+/// config.
+std::vector<rma::rank_t> run_ports(const config& what, const std::function<void(port&)>& body,
+                                   const monitor& watch = nullptr);
 
 /// The same with a participant for each rank: what a program that locks wants.
-inline void run(const config& what, const std::function<void(rma::participant<port>&)>& body) {
-  run_ports(what, [&](port& p) {
+inline std::vector<rma::rank_t> run(const config& what,
+                                    const std::function<void(rma::participant<port>&)>& body) {
+  return run_ports(what, [&](port& p) {
     rma::participant<port> me(p, what.words_per_rank);
     body(me);
   });

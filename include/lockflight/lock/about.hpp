@@ -26,6 +26,7 @@ struct facts {
   bool node_at_home = false;  ///< the home's node has its words at the home: in bytes_home
   bool needs_native_memory = false;  ///< runs on shm only
   bool needs_messages = false;
+  bool bears_lost_waiters = false;  ///< goes on without who is lost (C39) and does not hold it
   bool defers = false;  ///< guards only what goes through it, at the release: lock::defers
 };
 

@@ -5,6 +5,7 @@
 // dedicated server. The home's first handle of a lock is its server and is the last to go.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory_resource>
 #include <utility>
@@ -92,12 +93,23 @@ class server : public rma::request_handler {
 
   /// One message.
   void answer(rma::rank_t client, reply what, rma::word value = 0) {
-    port_.send(client, {rma::null_ref, static_cast<rma::word>(what), value});
+    port_.send(client, body_of(what, value));
+  }
+  /// Of a client that is lost: whether it has not received this answer (C39).
+  [[nodiscard]] bool never_received(rma::rank_t client, reply what, rma::word value) const {
+    if constexpr (rma::losing_port<Port>)
+      return port_.never_received(client, body_of(what, value));
+    else
+      return false;
   }
 
   [[nodiscard]] Port& port() { return port_; }
 
  private:
+  [[nodiscard]] static std::array<rma::word, 3> body_of(reply what, rma::word value) {
+    return {rma::null_ref, static_cast<rma::word>(what), value};
+  }
+
   Port& port_;
   rma::mailroom<Port>& mail_;
 };

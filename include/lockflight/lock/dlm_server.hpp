@@ -5,8 +5,11 @@
 // the role of server and client" (section 5.5); client_server.hpp says when it serves.
 //
 // A client joins by making a handle and leaves by dropping it. Dropped while it holds, the lock is
-// released; a client that waits and will not any more leaves the queue (try_lock_within). A client
-// that dies ends the run (C36), whether it waited or held: docs/architecture.md says why.
+// released; a client that waits and will not any more leaves the queue (try_lock_within).
+//
+// Where the fabric can lose a rank (C39), a client that is lost while it waits is passed over when
+// its turn comes, and so is one that was granted the lock and has not received the grant. One that
+// is lost while it holds the lock ends the run: nobody knows in what state it left what is guarded.
 //
 // Order: first come, first served, by the order in which requests reach the server.
 // Network operations: none. Messages: acquire 2, the request and the grant; release 2, the
@@ -48,6 +51,7 @@ class dlm_server {
       .bytes_per_node = 0,
       .bytes_per_participant = 0,
       .needs_messages = true,
+      .bears_lost_waiters = true,
   };
   using parameters = dlm_server_parameters;
   using cells = served_cells;
@@ -104,15 +108,17 @@ class dlm_server {
   class queue final : public server<Port> {
    public:
     queue(rma::participant<Port>& me, const cells& where)
-        : server<Port>(me, where), waiting_(me.machine().ranks(), me.memory()) {}
+        : server<Port>(me, where),
+          name_(rma::to_word(where.name)),
+          waiting_(me.machine().ranks(), me.memory()) {}
 
     void serve(const rma::message& m) override {
       switch (this->template request_of<request>(m)) {
         case request::lock:
-          held_ ? waiting_.push(m.from) : grant(m.from);
+          is_held() ? waiting_.push(m.from) : grant(m.from);
           break;
         case request::attempt:
-          held_ ? this->answer(m.from, reply::refused) : grant(m.from);
+          is_held() ? this->answer(m.from, reply::refused) : grant(m.from);
           break;
         case request::withdraw:
           this->answer(m.from, waiting_.remove(m.from) ? reply::refused : reply::done);
@@ -127,18 +133,31 @@ class dlm_server {
       }
     }
 
+    void lost(rma::rank_t client) override {
+      if (client != holder_) return;
+      if (!this->never_received(client, reply::granted, name_))
+        throw rma::rank_needed(client, "was lost while it held the lock dlm-server");
+      release();
+    }
+
    private:
+    [[nodiscard]] bool is_held() const { return holder_ != nobody; }
+
+    // Says which lock: a client's last grant may be of another one.
     void grant(rma::rank_t client) {
-      held_ = true;
-      this->answer(client, reply::granted);
+      if (rma::is_lost(this->port(), client)) return;
+      holder_ = client;
+      this->answer(client, reply::granted, name_);
     }
 
     void release() {
-      held_ = false;
-      if (!waiting_.empty()) grant(waiting_.pop());
+      holder_ = nobody;
+      while (!is_held() && !waiting_.empty()) grant(waiting_.pop());
     }
 
-    bool held_ = false;
+    static constexpr rma::rank_t nobody = -1;
+    rma::word name_;
+    rma::rank_t holder_ = nobody;
     waiting_line<rma::rank_t> waiting_;
   };
 

@@ -1,5 +1,6 @@
 // A barrier over the contract, for benchmarks and tests: on every fabric, in ceil(log2 P) rounds,
-// or twice as many of far fewer puts for so many participants as only a simulator has.
+// or twice as many of far fewer puts for so many participants as only a simulator has. Where ranks
+// can be lost (C39) all meet at rank 0, which leaves out those that are.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,18 @@ namespace lockflight::rma {
 
 /// Dissemination barrier (Hensgen, Finkel and Manber 1988): in round k everybody tells the rank 2^k
 /// further on and hears from the one 2^k before. Network operations: 1 put each round. With more
-/// than `most_in_rounds` participants, up a binary tree and down again: 2 puts for each. All
-/// participants construct it at the same point of their layout.
+/// than `most_in_rounds` participants, up a binary tree and down again: 2 puts for each. At rank 0:
+/// the same. All participants construct it at the same point of their layout.
 template <port Port>
 class barrier {
  public:
   explicit barrier(participant<Port>& me)
-      : port_(me.port()), heard_(me.cells().template take<plain_cell>(most_rounds)) {}
+      : port_(me.port()), heard_(me.cells().template take<plain_cell>(most_rounds)) {
+    if (may_lose(port_))
+      arrived_ = me.cells()
+                     .template take<plain_cell>(static_cast<std::uint32_t>(me.machine().ranks()))
+                     .at(never_lost);
+  }
 
   /// Returns when all participants have arrived; completes all that this one has posted.
   void arrive_and_wait() {
@@ -25,6 +31,7 @@ class barrier {
     ++episode_;
     const rank_t ranks = port_.machine().ranks();
     const rank_t me = port_.rank();
+    if (may_lose(port_)) return me == never_lost ? gather_and_let_go(ranks) : be_gathered(me);
     if (ranks > most_in_rounds) return climb_and_descend(ranks, me);
     std::uint32_t round = 0;
     for (rank_t step = 1; step < ranks; step *= 2, ++round) {
@@ -37,6 +44,19 @@ class barrier {
 
  private:
   static constexpr rank_t most_in_rounds = 4096;
+  static constexpr rank_t never_lost = 0;
+
+  void gather_and_let_go(rank_t ranks) {
+    const auto has_arrived = [this](word episode) { return episode >= episode_; };
+    for (rank_t r = 1; r < ranks; ++r)
+      await_unless_lost(port_, arrived_ + static_cast<std::uint32_t>(r), has_arrived, r);
+    for (rank_t r = 1; r < ranks; ++r) port_.put(heard_.at(r), episode_);
+    port_.flush();
+  }
+  void be_gathered(rank_t me) {
+    put_now(port_, arrived_ + static_cast<std::uint32_t>(me), episode_);
+    await_word(0);
+  }
 
   // Word 0 and 1: that the subtree of the first or second child has arrived; 2: that all have.
   void climb_and_descend(rank_t ranks, rank_t me) {
@@ -63,6 +83,7 @@ class barrier {
 
   Port& port_;
   plain_cell heard_;
+  plain_cell arrived_{};  // [rank], where ranks can be lost
   word episode_ = 0;
 };
 

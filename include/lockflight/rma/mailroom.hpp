@@ -19,6 +19,8 @@ class request_handler {
   virtual ~request_handler() = default;
 
   virtual void serve(const message& request) = 0;
+  /// A rank is lost; all its requests have been served (C39).
+  virtual void lost(rank_t) {}
 
  private:
   template <messaging_port Port>
@@ -79,6 +81,9 @@ class mailroom final : private message_handler {
       reply_ = m;
     else
       serve(m);
+  }
+  void lost(rank_t rank) override {
+    for (request_handler* h = first_; h != nullptr; h = h->next_) h->lost(rank);
   }
   void serve(const message& request) {
     for (request_handler* h = first_; h != nullptr; h = h->next_)

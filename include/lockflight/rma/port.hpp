@@ -6,7 +6,10 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "lockflight/rma/backoff.hpp"
 #include "lockflight/rma/cell.hpp"
@@ -21,6 +24,7 @@ struct capability_set {
   bool ordered_posts = false;  ///< orders_posts() is true, on every machine
   bool messages = false;       ///< send, receive, try_receive and serve_with exist
   bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
+  bool losses = false;         ///< may_lose, is_lost and never_received exist
   std::string_view fabric = "";
 };
 
@@ -110,6 +114,8 @@ class message_handler {
  public:
   /// Called on the receiver's thread. It may call every operation of the port that does not wait.
   virtual void handle(const message&) = 0;
+  /// The same when a rank is lost, after all messages from it (C39).
+  virtual void lost(rank_t) {}
 
  protected:
   ~message_handler() = default;
@@ -125,6 +131,21 @@ concept messaging_port =
       { p.try_receive(got) } -> std::same_as<bool>;
       p.serve_with(handler);
     };
+
+/// A port whose run may go on without a rank that is lost (C39).
+template <class P>
+concept losing_port = messaging_port<P> && P::capabilities.losses &&
+                      requires(P& p, const P& cp, rank_t rank, const std::array<word, 3>& body) {
+                        { cp.may_lose() } -> std::same_as<bool>;
+                        { p.is_lost(rank) } -> std::same_as<bool>;
+                        { cp.never_received(rank, body) } -> std::same_as<bool>;
+                      };
+
+/// Thrown by who cannot go on without a rank that is lost: ends the run in that rank's name.
+struct rank_needed : std::runtime_error {
+  rank_needed(rank_t r, const std::string& how) : std::runtime_error(how), rank(r) {}
+  rank_t rank;
+};
 
 /// A port whose cells are ordinary memory of this process (only the baselines use it).
 template <class P>
@@ -199,6 +220,32 @@ word await_by_looking(Port& p, Cell on, Predicate done, deadline until) {
   for (backoff b(50, 2'000);; p.pause(b.next())) {
     const word now = p.load(on);
     if (done(now) || p.is_over(until)) return now;
+  }
+}
+
+// For what is written once for runs that may lose a rank and those that may not.
+
+[[nodiscard]] constexpr bool may_lose(const auto& port) {
+  if constexpr (losing_port<std::remove_cvref_t<decltype(port)>>)
+    return port.may_lose();
+  else
+    return false;
+}
+[[nodiscard]] constexpr bool is_lost(auto& port, rank_t rank) {
+  if constexpr (losing_port<std::remove_cvref_t<decltype(port)>>)
+    return port.is_lost(rank);
+  else
+    return false;
+}
+
+/// `await` for what `rank` does: returns, too, when that rank is lost.
+template <port Port, class Cell, class Predicate>
+word await_unless_lost(Port& p, Cell on, Predicate done, rank_t rank) {
+  // A wait that is over looks who is lost and goes on; how soon matters to nobody.
+  constexpr std::uint64_t between_looks_ns = 20'000'000;
+  while (true) {
+    const word now = p.await_until(on, done, p.deadline_in(between_looks_ns));
+    if (done(now) || is_lost(p, rank)) return now;
   }
 }
 

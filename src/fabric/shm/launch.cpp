@@ -1,4 +1,5 @@
-// Starting ranks, watching over them, and ending them all when one dies.
+// Starting ranks, watching over them, and ending them all when one dies that they cannot do
+// without.
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -42,19 +43,6 @@ void bind_to(int processor) {
   static_cast<void>(sched_setaffinity(0, sizeof set, &set));
 }
 
-/// The first to fail says why; the others were only told to stop.
-void report(detail::control& shared, rma::rank_t rank, const char* message) {
-  if (shared.reporting.exchange(1) != 0) {
-    // Whoever fails at the same time stays until the first has finished speaking, else the parent
-    // could find it gone and nothing said yet.
-    while (shared.aborted.load() == 0) sched_yield();
-    return;
-  }
-  shared.failed_rank = rank;
-  std::snprintf(shared.failure.data(), shared.failure.size(), "failed: %s", message);
-  shared.aborted.store(1);
-}
-
 /// Runs the body of one rank. True if it returned normally.
 bool run_rank(const start& s, rma::rank_t rank, const std::function<void(port&)>& body) {
   detail::control& shared = *s.segment.view().shared;
@@ -65,10 +53,12 @@ bool run_rank(const start& s, rma::rank_t rank, const std::function<void(port&)>
     return true;
   } catch (const run_aborted&) {
     return false;
+  } catch (const rma::rank_needed& e) {
+    shared.report(e.rank, e.what());
   } catch (const std::exception& e) {
-    report(shared, rank, e.what());
+    shared.report(rank, std::string("failed: ") + e.what());
   } catch (...) {
-    report(shared, rank, "an exception of unknown type");
+    shared.report(rank, "failed: an exception of unknown type");
   }
   return false;
 }
@@ -103,6 +93,13 @@ void run_threads(const start& s, const std::function<void(port&)>& body, const m
   throw_if_reported(shared);
 }
 
+/// Whether the others go on when this rank's process has ended so. Only where somebody else has
+/// ended it: one that crashes may have written anywhere before.
+bool is_borne(const config& what, rma::rank_t rank, int status) {
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && rank != 0 && what.bears_loss_of &&
+         what.bears_loss_of(rank);
+}
+
 /// The processes of a run. Whatever way it is left, none of them lives on.
 class children {
  public:
@@ -133,15 +130,15 @@ class children {
     fds_.push_back({.fd = fd, .events = POLLIN, .revents = 0});
   }
 
-  /// Returns when all have exited normally; throws as soon as one has not.
-  void wait_for_all(detail::control& shared, const monitor& watch) {
+  /// Returns when all have exited normally or are lost; throws as soon as one has ended otherwise.
+  void wait_for_all(const start& s, const monitor& watch) {
     while (!all_.empty()) {
       const int ready = poll(fds_.data(), fds_.size(), watch_period_ms);
       if (ready < 0 && errno != EINTR)
         throw std::system_error(errno, std::generic_category(), "poll");
       if (watch) watch();
       for (std::size_t i = all_.size(); i-- > 0;)
-        if (fds_[i].revents != 0) reap(i, shared);
+        if (fds_[i].revents != 0) reap(i, s);
     }
   }
 
@@ -151,13 +148,17 @@ class children {
     rma::rank_t rank;
   };
 
-  void reap(std::size_t i, const detail::control& shared) {
+  void reap(std::size_t i, const start& s) {
     const child gone = all_[i];
     int status = 0;
     waitpid(gone.pid, &status, 0);
     forget(i);
     if (WIFEXITED(status) && WEXITSTATUS(status) == exit_finished) return;
+    const detail::control& shared = *s.segment.view().shared;
     throw_if_reported(shared);
+    // One that dies while it reports leaves others that fail waiting for the end of its report.
+    if (shared.reporting.load() == 0 && is_borne(s.what, gone.rank, status))
+      return s.segment.lose(gone.rank);
     const std::string who = "(pid " + std::to_string(gone.pid) + ") ";
     if (WIFSIGNALED(status))
       throw rank_failed(gone.rank, who + "was killed by signal " +
@@ -187,12 +188,13 @@ class children {
 void run_processes(const start& s, const std::function<void(port&)>& body, const monitor& watch) {
   children ranks;
   for (rma::rank_t r = 0; r < s.what.machine.ranks(); ++r) ranks.spawn(s, r, body);
-  ranks.wait_for_all(*s.segment.view().shared, watch);
+  ranks.wait_for_all(s, watch);
 }
 
 }  // namespace
 
-void run_ports(const config& what, const std::function<void(port&)>& body, const monitor& watch) {
+std::vector<rma::rank_t> run_ports(const config& what, const std::function<void(port&)>& body,
+                                   const monitor& watch) {
   const int ranks = what.machine.ranks();
   if (ranks > most_ranks)
     throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
@@ -207,12 +209,15 @@ void run_ports(const config& what, const std::function<void(port&)>& body, const
   // With more ranks than cores sleeping is common, and a fence in each store is cheaper than a
   // barrier on every processor each time; otherwise sleeping is rare and stores are what counts.
   const bool fenced_stores = ranks > cores || !detail::register_membarrier();
+  detail::control& shared = *segment.view().shared;
+  shared.may_lose = what.bears_loss_of && !what.threads;
   const start s{what, segment, wait_policy::parse(what.waiting, ranks, cores), fenced_stores,
                 std::move(found.processor_of_rank)};
   if (what.threads)
     run_threads(s, body, watch);
   else
     run_processes(s, body, watch);
+  return {shared.lost.begin(), shared.lost.begin() + shared.losses.load()};
 }
 
 }  // namespace lockflight::shm

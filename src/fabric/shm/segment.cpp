@@ -1,5 +1,6 @@
 #include "segment.hpp"
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -41,7 +42,19 @@ std::uint32_t rounded_words(std::uint32_t words) {
   return std::bit_ceil(std::max(words, static_cast<std::uint32_t>(page / sizeof(rma::word))));
 }
 
-segment::segment(int ranks, std::uint32_t words_per_rank) {
+void control::report(rma::rank_t rank, const std::string& how) {
+  if (reporting.exchange(1) != 0) {
+    // Whoever fails at the same time stays until the first has finished speaking, else the parent
+    // could find it gone and nothing said yet.
+    while (aborted.load() == 0) sched_yield();
+    return;
+  }
+  failed_rank = rank;
+  failure[how.copy(failure.data(), failure.size() - 1)] = '\0';
+  aborted.store(1);
+}
+
+segment::segment(int ranks, std::uint32_t words_per_rank) : ranks_(ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   const std::size_t stride = std::size_t{rounded_words(words_per_rank)} * sizeof(rma::word);
   // Each client of a server may have two messages under way (C28); 64 is for small runs' bursts.
@@ -67,6 +80,17 @@ segment::segment(int ranks, std::uint32_t words_per_rank) {
   view_.stride_shift = std::countr_zero(stride);
   // The kernel's zeroes are what bells, mailboxes and cells start with (C22). A slot's turn would
   // be its number; it is kept as an offset from it, so that these pages stay uncommitted as well.
+}
+
+void segment::lose(rma::rank_t rank) const {
+  control& shared = *view_.shared;
+  const std::uint32_t before = shared.losses.load(std::memory_order_relaxed);  // ours alone
+  shared.lost[before] = rank;
+  // Release: who sees the loss sees all that the rank wrote, since we have seen its end.
+  shared.losses.store(before + 1, std::memory_order_release);
+  // Before the looks at `parked`: who marks itself after them looks at the losses once more.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int r = 0; r < ranks_; ++r) view_.bells[r].ring();
 }
 
 segment::~segment() { munmap(base_, bytes_); }

@@ -1,10 +1,12 @@
 // The mapping that all ranks of a run share.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "lockflight/fabric/shm.hpp"
 
@@ -16,6 +18,19 @@ struct control {
   std::atomic<std::uint32_t> reporting{0};  ///< taken by the first rank that has something to say
   rma::rank_t failed_rank = -1;
   std::array<char, 1024> failure{};  ///< what it said
+
+  /// The first to fail says why; the others were only told to stop.
+  void report(rma::rank_t rank, const std::string& how);
+
+  bool may_lose = false;  ///< a rank that is killed is lost, and the others go on (C39)
+  std::atomic<std::uint32_t> losses{0};
+  std::array<rma::rank_t, most_ranks> lost{};  ///< the first `losses` of them
+
+  /// Whether a rank is among the first so many. Who has read `losses` may ask for all of them.
+  [[nodiscard]] bool is_lost(rma::rank_t rank, std::uint32_t of_first) const {
+    const auto* const end = lost.begin() + of_first;
+    return std::find(lost.begin(), end, rank) != end;
+  }
 };
 
 /// Owns the mapping. It has no name in the file system (memfd), so that it ends with the last
@@ -29,7 +44,11 @@ class segment {
 
   [[nodiscard]] const segment_view& view() const { return view_; }
 
+  /// Tells the others that a rank's process has ended. Of one thread, the launcher's.
+  void lose(rma::rank_t rank) const;
+
  private:
+  int ranks_;
   void* base_ = nullptr;
   std::size_t bytes_ = 0;
   segment_view view_;

@@ -93,45 +93,121 @@ void port::pause(std::uint64_t nanoseconds) {
 }
 
 // ---- messages ----
-// A slot is free for the n-th message when its turn is 2 × lap, and full when it is 2 × lap + 1.
+// A slot is free for the n-th message when its turn is 2 × lap, and full when it is 2 × lap + 1. A
+// sender that is killed between taking it and filling it leaves it taken (is_abandoned).
 
 void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
-  detail::mailbox_ends& ends = segment_.mailboxes[to];
-  const std::uint64_t n = ends.tail.fetch_add(1, std::memory_order_seq_cst);
-  detail::message_slot& slot =
-      segment_
-          .slots[static_cast<std::uint64_t>(to) * segment_.slots_each + n % segment_.slots_each];
+  std::atomic<std::uint32_t>& fills_at = segment_.mailboxes[rank_].fills_at;
+  // Relaxed: what makes it visible is the increment that takes the slot.
+  fills_at.store(static_cast<std::uint32_t>(to) + 1, std::memory_order_relaxed);
+  const std::uint64_t n = segment_.mailboxes[to].tail.fetch_add(1, std::memory_order_seq_cst);
+  detail::message_slot& taken = slot(to, n);
   const std::uint64_t lap = n / segment_.slots_each;
-  while (slot.turn.load(std::memory_order_acquire) != 2 * lap)
+  while (taken.turn.load(std::memory_order_acquire) != 2 * lap)
     pause(0);  // full: the receiver is slow
-  slot.content = {rank_, body};
-  slot.turn.store(2 * lap + 1, std::memory_order_release);
+  taken.content = {rank_, body};
+  taken.turn.store(2 * lap + 1, std::memory_order_release);
+  // Release: who sees that we fill no slot any more sees that this one is full.
+  fills_at.store(0, std::memory_order_release);
   fence();  // before the look at `parked`
   ring(to);
 }
 
 bool port::try_receive(rma::message& got) {
-  detail::mailbox_ends& ends = segment_.mailboxes[rank_];
-  const std::uint64_t n = ends.head;
-  detail::message_slot& slot =
-      segment_
-          .slots[static_cast<std::uint64_t>(rank_) * segment_.slots_each + n % segment_.slots_each];
-  const std::uint64_t lap = n / segment_.slots_each;
-  if (slot.turn.load(std::memory_order_acquire) != 2 * lap + 1) return false;
-  got = slot.content;
-  slot.turn.store(2 * (lap + 1), std::memory_order_release);
-  ++ends.head;
+  std::uint64_t& head = segment_.mailboxes[rank_].head;
+  bool is_there = false;
+  while (!is_there) {
+    detail::message_slot& next = slot(rank_, head);
+    const std::uint64_t lap = head / segment_.slots_each;
+    is_there = next.turn.load(std::memory_order_acquire) == 2 * lap + 1;
+    if (is_there)
+      got = next.content;
+    else if (!is_abandoned(head))
+      return false;
+    next.turn.store(2 * (lap + 1), std::memory_order_release);
+    ++head;
+  }
   return true;
 }
 
 void port::serve_all() {
   for (rma::message got; try_receive(got);) handler_->handle(got);
+  hear_of_losses();
 }
 
 rma::message port::receive() {
   rma::message got;
-  for (waiter w(*this, rank_); !try_receive(got);) w.step();
+  for (waiter w(*this, rank_); !try_receive(got); w.step())
+    if (handler_ != nullptr) hear_of_losses();
   return got;
+}
+
+// ---- losses ----
+
+bool port::may_lose() const { return segment_.shared->may_lose; }
+
+// Nobody says whose the n-th message is before it is there. But who takes a slot has said before
+// where it fills one: if no living rank says so of our mailbox, only a lost one can have taken it.
+// One that sends again and again could keep us from seeing that; but it waits for us before its
+// third message (C28).
+bool port::is_abandoned(std::uint64_t n) const {
+  const detail::control& shared = *segment_.shared;
+  // Acquire, here and below: with the loss we see all that the lost rank did.
+  const std::uint32_t losses = shared.losses.load(std::memory_order_acquire);
+  if (losses == 0) [[likely]]
+    return false;
+  // Acquire: whoever has made it larger than n, we see what it said before.
+  if (segment_.mailboxes[rank_].tail.load(std::memory_order_acquire) <= n) return false;
+  const std::uint32_t ours = static_cast<std::uint32_t>(rank_) + 1;
+  for (rma::rank_t r = 0; r < machine_.ranks(); ++r)
+    // Acquire: one that no longer says so has filled its slot, as we see below.
+    if (segment_.mailboxes[r].fills_at.load(std::memory_order_acquire) == ours &&
+        !shared.is_lost(r, losses))
+      return false;
+  return slot(rank_, n).turn.load(std::memory_order_acquire) == 2 * (n / segment_.slots_each);
+}
+
+// The handler is told when all that came before has been served: what the lost rank sent among it.
+void port::hear_of_losses() {
+  detail::control& shared = *segment_.shared;
+  const std::uint32_t losses = shared.losses.load(std::memory_order_acquire);
+  if (losses == losses_heard_) [[likely]]
+    return;
+  const detail::mailbox_ends& ends = segment_.mailboxes[rank_];
+  if (losses != losses_seen_) {
+    losses_seen_ = losses;
+    // Relaxed: what the lost rank added to it came before the loss, which we have acquired.
+    messages_then_ = ends.tail.load(std::memory_order_relaxed);
+  }
+  if (ends.head < messages_then_) return;
+  try {
+    while (losses_heard_ < losses_seen_) handler_->lost(shared.lost[losses_heard_++]);
+  } catch (const rma::rank_needed& e) {
+    // Here already: we may be in an unlock, and that in a destructor, which nothing leaves.
+    shared.report(e.rank, e.what());
+    throw run_aborted();
+  }
+}
+
+bool port::is_lost(rma::rank_t rank) {
+  const detail::control& shared = *segment_.shared;
+  // Without a handler nobody is to hear of it first.
+  if (handler_ == nullptr) losses_heard_ = shared.losses.load(std::memory_order_acquire);
+  return shared.is_lost(rank, losses_heard_);
+}
+
+// A slot that its receiver has emptied is not full any more, and a lost rank empties no other.
+bool port::never_received(rma::rank_t rank, const std::array<rma::word, 3>& body) const {
+  const detail::mailbox_ends& ends = segment_.mailboxes[rank];
+  const std::uint64_t tail = ends.tail.load(std::memory_order_relaxed);  // ours are in it
+  for (std::uint64_t n = ends.head; n < tail; ++n) {
+    const detail::message_slot& s = slot(rank, n);
+    // Acquire: the content of a slot that is full is there, whoever filled it.
+    if (s.turn.load(std::memory_order_acquire) == 2 * (n / segment_.slots_each) + 1 &&
+        s.content == rma::message{rank_, body})
+      return true;
+  }
+  return false;
 }
 
 }  // namespace lockflight::shm
