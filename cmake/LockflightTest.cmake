@@ -1,13 +1,10 @@
 # How tests are declared.
 #
 # lockflight_test(NAME SOURCES FILE... [LABELS LABEL...] [LIBS LIBRARY...] [TIMEOUT SECONDS]
-#                 [PROCESSORS N])
-#   A GoogleTest binary and one ctest entry that runs all of it.
-#
-# lockflight_tests_together(BINARY PREFIX PREFIX BATCH N SOURCES FILE... [as lockflight_test])
-#   One binary of several files, N of them compiled at a time, since they instantiate much the same;
-#   PREFIX_FILE is a ctest entry that runs the tests of that file, in its modes. The files that are
-#   compiled at a time share one unnamed namespace.
+#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX])
+#   A GoogleTest binary and one ctest entry that runs all of it. With PREFIX there is an entry for
+#   each file, PREFIX_FILE, that runs the tests of that file, in its modes. With BATCH so many files
+#   are compiled at a time, since they instantiate much the same; these share one unnamed namespace.
 #
 # lockflight_command_test(NAME COMMAND WORD... [LABELS LABEL...] [TIMEOUT SECONDS]
 #                         [PROCESSORS N])
@@ -107,7 +104,7 @@ function(lockflight_test_entry name binary labels timeout processors)
 endfunction()
 
 function(lockflight_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "SOURCES;LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS;PREFIX;BATCH" "SOURCES;LABELS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "lockflight_test(${name}): needs SOURCES; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -117,24 +114,16 @@ function(lockflight_test name)
     return()
   endif()
   lockflight_test_binary(${name} "${arg_SOURCES}" "${arg_LIBS}")
-  lockflight_test_entry(${name} ${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
-endfunction()
-
-function(lockflight_tests_together binary)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;BATCH;TIMEOUT;PROCESSORS" "SOURCES;LABELS;LIBS")
-  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_PREFIX OR NOT arg_BATCH)
-    message(FATAL_ERROR "lockflight_tests_together(${binary}): needs PREFIX, BATCH and SOURCES; "
-      "unknown: '${arg_UNPARSED_ARGUMENTS}'")
+  if(arg_BATCH)
+    lockflight_compile_in_batches(${name} ${arg_BATCH})
   endif()
-  lockflight_left_out("${arg_LABELS}" left_out)
-  if(left_out)
+  if(NOT arg_PREFIX)
+    lockflight_test_entry(${name} ${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
     return()
   endif()
-  lockflight_test_binary(${binary} "${arg_SOURCES}" "${arg_LIBS}")
-  lockflight_compile_in_batches(${binary} ${arg_BATCH})
   foreach(source IN LISTS arg_SOURCES)
     cmake_path(GET source STEM stem)
-    lockflight_test_entry(${arg_PREFIX}_${stem} ${binary} "${arg_LABELS}" "${arg_TIMEOUT}"
+    lockflight_test_entry(${arg_PREFIX}_${stem} ${name} "${arg_LABELS}" "${arg_TIMEOUT}"
       "${arg_PROCESSORS}" --of=${stem})
   endforeach()
 endfunction()

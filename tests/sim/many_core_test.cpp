@@ -18,6 +18,16 @@ constexpr double reading(int hops) { return 2 * way_of(hops) + read_time; }
 constexpr double writing(int hops) { return 2 * way_of(hops) + controller; }
 const rma::topology three_cores = rma::topology::balanced({3, 1});
 
+/// How long core 0 takes to get a word of a core.
+double get_from(rma::rank_t home, const machine_profile& profile) {
+  return duration(
+      three_cores,
+      [home](sim::port& p) {
+        std::ignore = rma::get_now(p, plain_cell{home, 8});
+      },
+      profile);
+}
+
 TEST(many_core, a_read_waits_for_memory_and_a_write_only_for_the_controller) {
   const auto profile = made_up_many_core();
   EXPECT_DOUBLE_EQ(duration(
@@ -35,13 +45,7 @@ TEST(many_core, a_read_waits_for_memory_and_a_write_only_for_the_controller) {
                        profile),
                    hit + writing(0));
   // Twice, since a word takes two accesses, and again no cache holds it.
-  EXPECT_DOUBLE_EQ(duration(
-                       three_cores,
-                       [](sim::port& p) {
-                         std::ignore = rma::get_now(p, plain_cell{2, 8});
-                       },
-                       profile),
-                   post + 2 * reading(0) + complete);
+  EXPECT_DOUBLE_EQ(get_from(2, profile), post + 2 * reading(0) + complete);
   EXPECT_DOUBLE_EQ(duration(
                        three_cores,
                        [](sim::port& p) {
@@ -57,20 +61,8 @@ TEST(many_core, a_read_waits_for_memory_and_a_write_only_for_the_controller) {
 TEST(many_core, the_way_is_to_the_controller_of_the_home) {
   auto profile = made_up_many_core();
   profile.memory.controllers = {1, 2};
-  EXPECT_DOUBLE_EQ(duration(
-                       three_cores,
-                       [](sim::port& p) {
-                         std::ignore = rma::get_now(p, plain_cell{0, 8});
-                       },
-                       profile),
-                   post + 2 * reading(1) + complete);
-  EXPECT_DOUBLE_EQ(duration(
-                       three_cores,
-                       [](sim::port& p) {
-                         std::ignore = rma::get_now(p, plain_cell{2, 8});
-                       },
-                       profile),
-                   post + 2 * reading(2) + complete);
+  EXPECT_DOUBLE_EQ(get_from(0, profile), post + 2 * reading(1) + complete);
+  EXPECT_DOUBLE_EQ(get_from(2, profile), post + 2 * reading(2) + complete);
 }
 
 TEST(many_core, an_atomic_is_a_read_and_a_write_between_two_ways_to_the_register) {
