@@ -112,7 +112,7 @@ byte flight_waiters = 0;
 #define IDLE 2
 #define GATE(state, e, q) (((e) & 3) << 4 | (q) << 2 | (state))
 #define STATE(gate) ((gate) & 3)
-#define QUIET(gate) ((gate) >> 2 & 3)
+#define QUIET_WANTED(gate) ((gate) >> 2 & 3)
 #define EPOCH(gate) ((gate) >> 4)
 #define MOST_QUIET 1
 
@@ -179,7 +179,7 @@ byte writers_in_a_row = 0;
 inline open_and_enter() {
   if
   :: STATE(gates[MINE]) == OPEN
-  :: STATE(gates[MINE]) != OPEN -> atomic { BATCH_ENDS }; OPEN_GATES(0)
+  :: STATE(gates[MINE]) != OPEN -> atomic { BATCH_ENDS }; OPEN_GATES(MOST_QUIET)
   fi;
   atomic { held = ACTIVE; counts[MINE] = counts[MINE] + held }
   FLIGHT_UNLOCK(0)
@@ -306,7 +306,7 @@ inline begin_turn() {
   if
   :: must_wait ->
     atomic { BATCH_ENDS }
-    SET_GATES(GATE(CLOSED, EPOCH(gates[MINE]), QUIET(gates[MINE])))
+    SET_GATES(GATE(CLOSED, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])))
   :: else
   fi
 }
@@ -354,7 +354,7 @@ proctype writer(byte me) {
       :: must_wait ->
         readers_are_gone();
         if
-        :: !gone -> OPEN_GATES(0); FLIGHT_UNLOCK(0); goto next_round
+        :: !gone -> OPEN_GATES(MOST_QUIET); FLIGHT_UNLOCK(0); goto next_round
         :: else
         fi
       :: else
@@ -374,9 +374,9 @@ proctype writer(byte me) {
         goto next_round
       :: true -> /* end_turn */
         if
-        :: quiet && QUIET(gates[MINE]) >= MOST_QUIET ->
-          SET_GATES(GATE(IDLE, EPOCH(gates[MINE]), QUIET(gates[MINE])))
-        :: else -> OPEN_GATES((quiet -> QUIET(gates[MINE]) + 1 : 0))
+        :: quiet && QUIET_WANTED(gates[MINE]) == 0 ->
+          SET_GATES(GATE(IDLE, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])))
+        :: else -> OPEN_GATES((quiet -> QUIET_WANTED(gates[MINE]) - 1 : MOST_QUIET))
         fi
       fi
     :: STATE(gates[MINE]) != CLOSED

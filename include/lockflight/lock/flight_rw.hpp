@@ -15,10 +15,11 @@
 // who sees that comes anew; who misses it waits for the next one, as long as readers are in that
 // outlast the writers' patience.
 //
-// Where only writers come the gates stay closed: after two turns in a row that no reader came to
-// they become idle, which promises nothing, and writers pay for flight alone. The first reader that
-// parks at an idle gate takes flight itself and opens them all; the others of its cell wait for it.
-// Who may give up does not count as the first, and looks after itself.
+// Where only writers come the gates stay closed: after two turns in a row that no reader came to,
+// or after the lock's first one, they become idle, which promises nothing, and writers pay for
+// flight alone. The first reader that parks at an idle gate takes flight itself and opens them all;
+// the others of its cell wait for it. Who may give up does not count as the first, and looks after
+// itself.
 //
 // Who holds flight while the gates are open keeps writers out, and readers in: that is the lock for
 // upgrade. From there the way to write and back is that of a writer, and the way to read is that of
@@ -29,16 +30,21 @@
 // still says so. It changes when gates open for the next epoch, since nobody is active then;
 // those who parked stay where they are, and the next writer to close the gates looks at all cells.
 //
+// Who writes when the readers' turn has just begun, because it stood in the queue or has waited at
+// the gate itself, lets readers come for a while before it closes the gates (`readers_turn`): else
+// few more have come to write by then, and a turn of few is not worth its closing.
+//
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
 // passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
-// for the readers that were in or parked when it closed the gates. Network operations, with K other
-// nodes and C cells of readers there: readers none, whatever their node; the one that opens idle
-// gates flight's and K puts. Writers flight's, and, unless the gates were closed, K puts and C gets
-// in 2 round trips to enter, C gets for each further look, K puts when the readers have their turn,
-// and before gates are left idle C gets. With preference for readers C gets more for each look.
+// for the readers that were in or parked when it closed the gates, which it does when
+// `readers_turn` is over at the latest. Network operations, with K other nodes and C cells of
+// readers there: readers none, whatever their node; the one that opens idle gates flight's and K
+// puts. Writers flight's, and, unless the gates were closed, K puts and C gets in 2 round trips to
+// enter, C gets for each further look, K puts when the readers have their turn, and before gates
+// are left idle C gets. With preference for readers C gets more for each look.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +91,7 @@ class flight_rw {
         gates_(me, where.readers),
         keeper_(me, where.readers),
         port_(me.port()),
-        policy_(turn_policy::of(set, where.readers, me.machine().nodes())),
+        policy_(turn_policy::of(set, where.readers, me.machine())),
         after_readers_(set.preference == parameters::readers) {}
 
   // ---- readers ----
@@ -149,6 +155,7 @@ class flight_rw {
       if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
         return;
       end_turn(now);
+      return writers_.unlock_with(turn::is_over);
     }
     writers_.unlock();
   }
@@ -185,7 +192,8 @@ class flight_rw {
  private:
   using turn = writers_turn;
 
-  static constexpr rma::word most_quiet = 1;  // turns without a reader before the last of them
+  // Once a reader has come: turns without one, before the last of them.
+  static constexpr rma::word most_quiet = 1;
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
@@ -232,6 +240,7 @@ class flight_rw {
       for (rma::backoff b(200, 20'000); gates_.look().what() == state::open && !nobody_reads();
            port_.pause(b.next()))
         if (rma::is_over(port_, until)) return false;
+    if (gates_.has_waited() || writers_.note() == turn::is_over) let_readers_come(until);
     if (!begin_turn()) return true;
     keeper_.start_looking();
     if (keeper_.await_readers(until)) {
@@ -239,8 +248,17 @@ class flight_rw {
       return true;
     }
     // For the same epoch: those who parked before it may not have left, and two are told apart.
-    keeper_.set(gates_.look().as(state::open).with_quiet(0));
+    keeper_.set(gates_.look().as(state::open).with_quiet_wanted(most_quiet));
     return false;
+  }
+
+  template <class Until>
+  void let_readers_come(Until until) {
+    for (rma::word looks = policy_.looks;
+         looks > 0 && gates_.look().what() == state::open && keeper_.somebody_reads_here() &&
+         !rma::is_over(port_, until);
+         --looks)
+      port_.pause(policy_.between_looks);
   }
 
   // Closes the gates if they are open. Returns whether the readers must be waited for.
@@ -255,16 +273,16 @@ class flight_rw {
   void end_turn(gate now) {
     // Who has written since the gates were closed may wait to read by now. At idle gates readers of
     // each cell would take flight, and end the turns of the writers among whom they queue.
-    if (turn_.quiet && (turn_.writers > 0 || now.quiet() >= most_quiet))
-      turn_.quiet = keeper_.nobody_is_there();
-    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.set(now.as(state::idle));
-    const gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
+    const rma::word wanted = now.quiet_wanted();
+    if (turn_.quiet && (turn_.writers > 0 || wanted == 0)) turn_.quiet = keeper_.nobody_is_there();
+    if (turn_.quiet && wanted == 0) return keeper_.set(now.as(state::idle));
+    const gate next = now.next_phase().with_quiet_wanted(turn_.quiet ? wanted - 1 : most_quiet);
     const bool adapts = policy_.adapts_t_w || policy_.adapts_cells;
     keeper_.set(adapts ? policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_))
                        : next);
   }
 
-  void open(gate now) { keeper_.set(now.next_phase().with_quiet(0)); }
+  void open(gate now) { keeper_.set(now.next_phase().with_quiet_wanted(most_quiet)); }
 
   flight<Port> writers_;
   reader_gates<Port> gates_;

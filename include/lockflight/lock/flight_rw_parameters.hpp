@@ -19,6 +19,7 @@ struct flight_rw_parameters {
   std::int64_t t_w = 256;
   std::int64_t preference = 0;
   std::int64_t adaptive = 0;
+  std::int64_t readers_turn = 0;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
@@ -40,6 +41,10 @@ struct flight_rw_parameters {
             "adaptive", [](auto& s) -> std::int64_t& { return s.adaptive; }, 0, 1,
             "1: turns of less than T_W writers, and more or fewer that share a cell, as seems "
             "better while it runs"},
+        parameter<p>{"readers_turn", [](auto& s) -> std::int64_t& { return s.readers_turn; }, 0,
+                     1'000'000'000,
+                     "nanoseconds that gates stay open at least, while readers come and writers "
+                     "queue; 0: about what it takes to close and to open them; 1: none"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{"local_budget",
