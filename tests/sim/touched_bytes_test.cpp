@@ -1,5 +1,5 @@
-// The bytes that a lock says it takes are those of the cells that it touches. In virtual time, since
-// who waits behind whom decides what is touched: here it is drawn once for all.
+// The bytes that a lock says it takes are those of the cells that it touches. In virtual time,
+// since who waits behind whom decides what is touched: here it is drawn once for all.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,9 +22,7 @@ namespace {
 /// The cells that were touched, by all ranks.
 class touched_cells {
  public:
-  void note(rma::rank_t home, std::uint32_t index) {
-    touched_[home].insert(index);
-  }
+  void note(rma::rank_t home, std::uint32_t index) { touched_[home].insert(index); }
   /// How many bytes of `rank`'s segment were touched among [from, to).
   [[nodiscard]] int bytes(rma::rank_t rank, std::uint32_t from, std::uint32_t to) const {
     const auto at = touched_.find(rank);
