@@ -36,11 +36,11 @@ double time_of(std::int64_t readers_turn, const std::function<void(flight_rw&, s
 constexpr std::int64_t as_seems_good = 0;
 constexpr std::int64_t none = 1;
 
-// One in fifty operations writes. The gates are closed for a write each if nobody waits.
+// One in 250 operations writes. The gates are closed for a write each if nobody waits.
 TEST(flight_rw, writers_that_let_readers_come_first_close_the_gates_for_more_of_them) {
   const auto mostly_reads = [](flight_rw& l, sim::port& port) {
-    for (int i = 0; i < 500; ++i) {
-      const bool writes = (i + 17 * port.rank()) % 50 == 49;
+    for (int i = 0; i < 2'000; ++i) {
+      const bool writes = (i + 17 * port.rank()) % 250 == 249;
       writes ? l.lock() : l.lock_shared();
       writes ? l.unlock() : l.unlock_shared();
     }

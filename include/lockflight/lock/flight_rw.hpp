@@ -11,40 +11,41 @@
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
 // atomic, and enters without another look when the gate has moved on to e + 1. A writer that
 // closes the gates for e waits until nobody is active and nobody is left of those who parked at
-// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again, and
-// who sees that comes anew; who misses it waits for the next one, as long as readers are in that
-// outlast the writers' patience.
+// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again: who
+// sees that comes anew, who misses it waits for the next one.
 //
 // Where only writers come the gates stay closed: after two turns in a row that no reader came to,
-// or after the lock's first one, they become idle, which promises nothing, and writers pay for
-// flight alone. The first reader that parks at an idle gate takes flight itself and opens them all;
-// the others of its cell wait for it. Who may give up does not count as the first, and looks after
-// itself.
+// or the lock's first, they become idle, which promises nothing, and writers pay for flight alone.
+// The first reader that parks at an idle gate takes flight itself and opens them all; the others of
+// its cell wait for it. Who may give up does not count as the first, and looks after itself.
 //
-// Who holds flight while the gates are open keeps writers out, and readers in: that is the lock for
-// upgrade. From there the way to write and back is that of a writer, and the way to read is that of
-// a reader who opens idle gates.
+// Who holds flight while the gates are open keeps writers out, and readers in: the lock for
+// upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
 //
 // Where a node has cells of two kinds, as with `adaptive`, gates say in which of them readers count
 // themselves (turn_policy.hpp says when): a reader that has counted itself looks whether the gate
 // still says so. It changes when gates open for the next epoch, since nobody is active then;
 // those who parked stay where they are, and the next writer to close the gates looks at all cells.
 //
-// Who writes when the readers' turn has just begun, because it stood in the queue or has waited at
-// the gate itself, lets readers come for a while before it closes the gates (`readers_turn`): else
-// few more have come to write by then, and a turn of few is not worth its closing.
+// Who writes when the readers' turn has just begun, since it stood in the queue or has waited
+// itself, lets readers come for a while (`readers_turn`): a turn of few writers is not worth its
+// closing.
+//
+// On one node the gates may be biased (reader_gates.hpp): a reader that has read often past the
+// same open gates, with no writer between, takes flight if that is free and says so at the gates.
+// They are no more when the next writer has closed them.
 //
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
 // passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
-// for the readers that were in or parked when it closed the gates, which it does when
-// `readers_turn` is over at the latest. Network operations, with K other nodes and C cells of
-// readers there: readers none, whatever their node; the one that opens idle gates flight's and K
-// puts. Writers flight's, and, unless the gates were closed, K puts and C gets in 2 round trips to
-// enter, C gets for each further look, K puts when the readers have their turn, and before gates
-// are left idle C gets. With preference for readers C gets more for each look.
+// for the readers that were in or parked when it closed the gates, at the end of `readers_turn`.
+// Network operations, with K other nodes and C cells of readers there: readers none, whatever their
+// node; the one that opens idle gates flight's and K puts. Writers flight's, and, unless the gates
+// were closed, K puts and C gets in 2 round trips to enter, C gets for each further look, K puts
+// when the readers have their turn, and before gates are left idle C gets. With preference for
+// readers C gets more for each look.
 #pragma once
 
 #include <cstdint>
@@ -88,7 +89,7 @@ class flight_rw {
 
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
       : writers_(me, where.writers, set.writers),
-        gates_(me, where.readers),
+        gates_(me, where.readers, set.bias),
         keeper_(me, where.readers),
         port_(me.port()),
         policy_(turn_policy::of(set, where.readers, me.machine())),
@@ -103,8 +104,7 @@ class flight_rw {
     return lock_shared_until(port_.deadline_in(nanoseconds));
   }
 
-  /// Enters unless a writer has closed the gates. At idle gates it tries to take flight, and opens
-  /// them.
+  /// Enters unless a writer has closed the gates. Tries to take flight if they are idle.
   [[nodiscard]] bool try_lock_shared() {
     const gate found = gates_.look();
     // Who keeps trying must not look, each time that a writer looks, like a reader that is in.
@@ -115,8 +115,7 @@ class flight_rw {
       return true;
     }
     held_ = reader_count::active;
-    gates_.count(held_);
-    if (gates_.look_when_counted().what() == state::open) return true;
+    if (gates_.come().what() == state::open) return true;
     unlock_shared();
     return false;
   }
@@ -127,7 +126,6 @@ class flight_rw {
 
   void lock() { static_cast<void>(lock_until(rma::forever{})); }
 
-  /// Takes the lock, unless that takes longer than so many nanoseconds.
   [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
     if (nanoseconds == 0) return try_lock();
     return lock_until(port_.deadline_in(nanoseconds));
@@ -149,15 +147,13 @@ class flight_rw {
   }
 
   void unlock() {
+    if (idle_) return writers_.unlock();
     const gate now = gates_.look();
-    if (now.what() == state::closed) {
-      // The readers' turn comes after T_W writers, or when no writer is there to follow.
-      if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
-        return;
-      end_turn(now);
-      return writers_.unlock_with(turn::is_over);
-    }
-    writers_.unlock();
+    // The readers' turn comes after T_W writers, or when no writer is there to follow.
+    if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
+      return;
+    end_turn(now);
+    writers_.unlock_with(turn::is_over);
   }
 
   // ---- up and down ----
@@ -192,19 +188,32 @@ class flight_rw {
  private:
   using turn = writers_turn;
 
-  // Once a reader has come: turns without one, before the last of them.
-  static constexpr rma::word most_quiet = 1;
+  static constexpr rma::word most_quiet = 1;  // turns that no reader came to, before the last one
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
     const auto how = gates_.enter(until, held_);
-    if (how != reader_gates<Port>::arrival::must_open) [[likely]]
-      return how == reader_gates<Port>::arrival::in;
-    // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
-    // and a writer close them again, that would wait for us.
+    if (how == reader_gates<Port>::arrival::must_open) [[unlikely]]
+      return open_when_idle(until);
+    const bool is_in = how == reader_gates<Port>::arrival::in;
+    if (is_in && gates_.wants_bias()) bias();
+    return is_in;
+  }
+
+  // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
+  // and a writer close them again, that would wait for us.
+  template <class Until>
+  [[nodiscard, gnu::noinline]] bool open_when_idle(Until until) {
     if (!writers_.lock_until(until)) return false;
     open_and_enter();
     return true;
+  }
+
+  // For a reader that is in: a writer that closes the gates has flight until we have left.
+  [[gnu::noinline]] void bias() {
+    if (!writers_.try_lock()) return;
+    keeper_.set(gates_.look().with_bias());
+    writers_.unlock();
   }
 
   // For who has flight: nobody closes the gates until it is counted.
@@ -233,14 +242,15 @@ class flight_rw {
     return false;
   }
 
-  // False, and readers may come, if time was over before those who read had left.
+  // False, and readers may come, if time was over first.
   template <class Until>
   [[nodiscard]] bool shut_out_readers(Until until) {
     if (after_readers_)
       for (rma::backoff b(200, 20'000); gates_.look().what() == state::open && !nobody_reads();
            port_.pause(b.next()))
         if (rma::is_over(port_, until)) return false;
-    if (gates_.has_waited() || writers_.note() == turn::is_over) let_readers_come(until);
+    if (gates_.has_waited() || writers_.note() == turn::is_over)
+      keeper_.let_readers_come(until, policy_);
     if (!begin_turn()) return true;
     keeper_.start_looking();
     if (keeper_.await_readers(until)) {
@@ -252,19 +262,11 @@ class flight_rw {
     return false;
   }
 
-  template <class Until>
-  void let_readers_come(Until until) {
-    for (rma::word looks = policy_.looks;
-         looks > 0 && gates_.look().what() == state::open && keeper_.somebody_reads_here() &&
-         !rma::is_over(port_, until);
-         --looks)
-      port_.pause(policy_.between_looks);
-  }
-
   // Closes the gates if they are open. Returns whether the readers must be waited for.
   [[nodiscard]] bool begin_turn() {
     const gate now = gates_.look();
     turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
+    idle_ = now.what() == state::idle;
     if (now.what() != state::open) return false;
     keeper_.set(now.as(state::closed));
     return true;
@@ -277,9 +279,8 @@ class flight_rw {
     if (turn_.quiet && (turn_.writers > 0 || wanted == 0)) turn_.quiet = keeper_.nobody_is_there();
     if (turn_.quiet && wanted == 0) return keeper_.set(now.as(state::idle));
     const gate next = now.next_phase().with_quiet_wanted(turn_.quiet ? wanted - 1 : most_quiet);
-    const bool adapts = policy_.adapts_t_w || policy_.adapts_cells;
-    keeper_.set(adapts ? policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_))
-                       : next);
+    if (!policy_.adapts_t_w && !policy_.adapts_cells) return keeper_.set(next);
+    keeper_.set(policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_)));
   }
 
   void open(gate now) { keeper_.set(now.next_phase().with_quiet_wanted(most_quiet)); }
@@ -291,6 +292,7 @@ class flight_rw {
   turn_policy policy_;
   bool after_readers_;
   turn turn_;           // while we write
+  bool idle_ = false;   // the gates, all that time
   rma::word held_ = 0;  // as what we are counted, while we read
 };
 

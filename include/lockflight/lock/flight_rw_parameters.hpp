@@ -20,6 +20,7 @@ struct flight_rw_parameters {
   std::int64_t preference = 0;
   std::int64_t adaptive = 0;
   std::int64_t readers_turn = 0;
+  std::int64_t bias = 1'000;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
@@ -45,6 +46,9 @@ struct flight_rw_parameters {
                      1'000'000'000,
                      "nanoseconds that gates stay open at least, while readers come and writers "
                      "queue; 0: about what it takes to close and to open them; 1: none"},
+        parameter<p>{"bias", [](auto& s) -> std::int64_t& { return s.bias; }, 0, 1'000'000,
+                     "reads of a rank, with no writer between, after which readers of one node do "
+                     "without a fence; 0: never"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{"local_budget",

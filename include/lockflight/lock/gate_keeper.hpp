@@ -46,8 +46,13 @@ class gate_keeper {
 
   /// The looks at the counts begin.
   void start_looking() {
-    port_.fence();  // a reader that the counts do not show has yet to see the gate closed (C13)
     const gate now = look();
+    // A reader that the counts do not show has yet to see the gate closed: by our fence and its own
+    // (C13), or, if it does without, by the one that we bring it to (C40).
+    if (now.biased() && now.what() == gate::state::closed)
+      rma::fence_node(port_);
+    else
+      port_.fence();
     epoch_ = now.epoch();
     seen_any_ = false;
     list_all();
@@ -101,14 +106,12 @@ class gate_keeper {
     return seen;
   }
 
-  /// Whether somebody reads, as far as up to 4 cells of the own node tell.
-  [[nodiscard]] bool somebody_reads_here() {
-    list_all();
-    rma::word active = 0;
-    for_some_here(look(), [&](rma::word counts) {
-      active += reader_count::of(reader_count::active, counts);
-    });
-    return active > 0;
+  /// Stays away while the gates are open and somebody reads here, but not for longer than that.
+  template <class Until>
+  void let_readers_come(Until until, const turn_policy& by) {
+    for (rma::word looks = by.looks;
+         looks > 0 && somebody_reads_here() && !rma::is_over(port_, until); --looks)
+      port_.pause(by.between_looks);
   }
 
  private:
@@ -129,6 +132,16 @@ class gate_keeper {
     return c.together == now.gathered();
   }
 
+  // At open gates, as far as up to 4 cells of the own node tell.
+  [[nodiscard]] bool somebody_reads_here() {
+    const gate now = look();
+    if (now.what() != gate::state::open) return false;
+    list_all();
+    rma::word active = 0;
+    for_some_here(
+        now, [&](rma::word counts) { active += reader_count::of(reader_count::active, counts); });
+    return active > 0;
+  }
   [[nodiscard]] rma::word used_cells(gate now, bool of_here) const {
     rma::word cells = 0;
     for (const looked_at& c : all_)

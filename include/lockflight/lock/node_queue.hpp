@@ -127,8 +127,8 @@ class node_queue {
 
  private:
   static constexpr rma::word held = node_word{.held = true}.bits();
-  static constexpr int often = 4;                   // passed by
-  static constexpr std::uint8_t while_polite = 16;  // times as the head, after that
+  static constexpr int often = 4;          // passed by
+  static constexpr int while_polite = 16;  // times as the head, after that
 
   // The words of a participant's line. A free line is all zero (C25).
   static constexpr std::uint32_t next = 0;       // the line behind ours, or null_ref
@@ -161,13 +161,14 @@ class node_queue {
     return kept.bits();
   }
 
+  // Not inlined: who finds the word free goes by in a few instructions.
   template <class Until>
-  [[nodiscard]] bool queue(Until until, rma::word& found) {
+  [[nodiscard, gnu::noinline]] bool queue(Until until, rma::word& found) {
     const std::optional<rma::line> line = become_head(until);
     if (!line) return false;
     bool got = compete(until, found);
     if (node_word::from(found).passed_by >= std::clamp(barge_, 1, often))
-      politely_ = while_polite;
+      politely_ = static_cast<std::uint8_t>(std::min(barge_, while_polite));
     else if (politely_ > 0)
       --politely_;
     // Out of the queue at once: its next head may compete, and the tail says whether one is there.
@@ -220,16 +221,15 @@ class node_queue {
   // look takes the word's line away from those who pass by, and they are bounded by their number.
   template <class Until>
   [[nodiscard]] bool compete(Until until, rma::word& found) {
-    if (politely_ == 0)
+    bool has_looked = politely_ == 0;
+    if (has_looked)
       rma::await(
           port_, word_, [](rma::word w) { return !node_word::from(w).held; }, until, found);
-    else
-      found = port_.load(word_);
-    for (auto b = rma::backoff::gentle(300, 8'000);; found = port_.load(word_)) {
+    for (auto b = rma::backoff::gentle(300, 8'000);; port_.pause(b.next())) {
+      if (!std::exchange(has_looked, false)) found = port_.load(word_);
       if (!node_word::from(found).held && port_.cpu_compare_swap(word_, found, held) == found)
         return true;
       if (rma::is_over(port_, until)) return false;
-      port_.pause(b.next());
     }
   }
 
