@@ -1,5 +1,5 @@
-/* Rank 0 keeps target 0 locked for so many seconds as the first argument says, while the others lock
- * the target that the second says, else that one. For LOCKFLIGHT_MPI_HANG; with 0 seconds the
+/* Rank 0 keeps target 0 locked for so many seconds as the first argument says, while the others
+ * lock the target that the second says, else that one. For LOCKFLIGHT_MPI_HANG; with 0 seconds the
  * shortest program that locks. */
 #include <mpi.h>
 #include <stdint.h>
