@@ -19,7 +19,7 @@ struct flight_rw_parameters {
   std::int64_t t_w = 256;
   std::int64_t preference = 0;
   std::int64_t adaptive = 0;
-  std::int64_t bias = 1'000;
+  std::int64_t bias = 20'000;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
