@@ -86,7 +86,7 @@ class any_port {
   [[nodiscard]] virtual bool try_receive(rma::message& got) = 0;
   virtual void serve_with(rma::message_handler* handler) = 0;
 
-  [[nodiscard]] virtual const fabric::operation_counts& counts() = 0;
+  [[nodiscard]] virtual fabric::operation_counts counts() = 0;
   virtual void reset_counts() = 0;
 
   /// A lock's own event, if the run is traced.
@@ -214,9 +214,7 @@ class any_port_on final
   [[nodiscard]] bool try_receive(rma::message& got) override { return port_.try_receive(got); }
   void serve_with(rma::message_handler* handler) override { port_.serve_with(handler); }
 
-  [[nodiscard]] const fabric::operation_counts& counts() override {
-    return counter_of(port_).counts();
-  }
+  [[nodiscard]] fabric::operation_counts counts() override { return counter_of(port_).counts(); }
   void reset_counts() override { counter_of(port_).reset_counts(); }
 
  private:

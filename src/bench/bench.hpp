@@ -58,6 +58,7 @@ struct request {
   std::string sweep;
   std::vector<double> sweep_values;
   // For some workloads only:
+  std::optional<std::uint64_t> sample;       ///< ecsb, sob: one operation in so many is timed
   std::optional<std::uint64_t> table_size;   ///< table, contention: of so many operations choose
   std::optional<double> locality;            ///< table: how much is done with locks of the own node
   std::optional<double> hold_us;             ///< contention: how long a lock is held

@@ -32,15 +32,15 @@ class histogram {
   /// Writes only where something is: a page that nobody touched stays away.
   void clear() {
     if (empty()) return;
-    for (std::uint64_t& count : counts_)
-      if (count != 0) count = 0;
+    for (std::size_t i = 0; i < used(); ++i)
+      if (counts_[i] != 0) counts_[i] = 0;
     sum_ = 0;
     max_ = 0;
   }
 
   histogram& operator+=(const histogram& other) {
     if (other.empty()) return *this;
-    for (std::size_t i = 0; i < buckets; ++i) counts_[i] += other.counts_[i];
+    for (std::size_t i = 0; i < other.used(); ++i) counts_[i] += other.counts_[i];
     sum_ += other.sum_;
     max_ = std::max(max_, other.max_);
     return *this;
@@ -50,7 +50,7 @@ class histogram {
   [[nodiscard]] std::uint64_t count() const {
     if (empty()) return 0;
     std::uint64_t all = 0;
-    for (const std::uint64_t c : counts_) all += c;
+    for (std::size_t i = 0; i < used(); ++i) all += counts_[i];
     return all;
   }
   /// Exact, as is the mean. 0 when nothing was recorded.
@@ -104,6 +104,9 @@ class histogram {
   }
 
  private:
+  // So many of the first buckets hold all there is: of the others no page is touched.
+  [[nodiscard]] std::size_t used() const { return bucket_of(max_) + 1; }
+
   // The middle of a bucket, but nothing larger than what was recorded.
   [[nodiscard]] double value_of(std::size_t bucket) const {
     const std::uint64_t width =

@@ -4,8 +4,10 @@
 // the clock 7. So operations whose critical section is empty, or one access, are timed from release
 // to release, with one reading each; what is compared is the throughput, and the latency includes
 // the choice of a role, the check and the bookkeeping, some 5 ns, and sob's access; the longest
-// wait is the longest of these. `lb` is there for latencies: it brackets acquire and release with
-// ordered readings. wcsb and dht, whose critical sections are long, bracket them with plain ones.
+// wait is the longest of these. Where even a reading is too much, one operation in so many is timed
+// (--sample), for itself, and the others are only counted. `lb` is there for latencies: it brackets
+// acquire and release with ordered readings. wcsb and dht, whose critical sections are long,
+// bracket them with plain ones.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +57,7 @@ class rank_run {
         lock_(check_, results.seen(0), me, set, home),
         data_(me.cells().template take<rma::plain_cell>(1).at(home)),
         random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
+        until_timed_(plan.sample),
         write_below_(static_cast<std::uint64_t>(roles_.writes(me.rank()) * (1ull << 53))) {
     if (plan.what == workload::dht) {
       table_.emplace(me, dht_shape);
@@ -104,10 +107,15 @@ class rank_run {
     std::uint64_t last = clock_.now();
     for (bool more = phases_.begin(last); more; more = phases_.next(last)) {
       const bool write = (random_.next() >> 11) < write_below_;
-      if (times_both_halves(what) && excludes<Lock>)
+      const auto body = [&] { critical_section(what, write); };
+      if (times_both_halves(what) && excludes<Lock>) {
         last = timed_by_halves(what, write);
-      else
-        last = timed_from(last, write, [&] { critical_section(what, write); });
+      } else if (--until_timed_ == 0) {
+        until_timed_ = plan_.sample;
+        last = timed_from(until_timed_ == 1 ? last : clock_.now(), write, body);
+      } else {
+        untimed(write, body);
+      }
       if (what == workload::warb) last = clock_.busy_until(last + one_to_four_us());
     }
     phases_.end(last);
@@ -123,6 +131,14 @@ class rank_run {
     const std::uint64_t now = clock_.now();
     mine_.record(write, now - last, now - last);
     return now;
+  }
+
+  template <class Body>
+  [[gnu::always_inline]] void untimed(bool write, Body body) {
+    const witness::entry at = lock_.acquire(write);
+    body();
+    lock_.release(write, at);
+    ++(write ? mine_.untimed_writes : mine_.untimed_reads);
   }
 
   template <class What>
@@ -203,6 +219,7 @@ class rank_run {
   measured_lock<lock::created<Lock, Port>, Port> lock_;
   rma::plain_cell data_;  // sob: the word that is accessed; wcsb: the shared counter
   random random_;
+  std::uint64_t until_timed_;  // operations until one is, that one included
   std::uint64_t write_below_;  // of 2^53
   std::optional<hash_table<Port>> table_;
   std::vector<bool> inserted_;  // dht: the keys that this rank inserted

@@ -61,6 +61,7 @@ struct run_plan {
   bool trace = false;
   bool warm_up = true;            ///< false: all of the run is measured
   std::uint64_t most_events = 0;  ///< of the simulator: then it ends the run; 0: any number
+  std::uint64_t sample = 1;       ///< one operation in so many is timed
   std::uint32_t locks = 1;        ///< of them operations choose
   double locality = 1;            ///< table: how much of what a rank does is with locks of its node
   double hold_us = 0;             ///< contention: how long a lock is held

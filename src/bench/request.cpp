@@ -269,6 +269,7 @@ void check_server_load(const request& what, workload load, const sim::machine_pr
 
 /// What only some workloads understand.
 void check_extras(const request& what, workload load) {
+  constexpr std::uint64_t most_untimed = 1'000;  // a run looks at the clock when it times
   constexpr std::uint64_t most_locks = 100'000;
   constexpr double most_hold_us = 1e6;
   const auto only = [&](bool given, std::string_view argument, const std::string& value, bool here,
@@ -277,6 +278,8 @@ void check_extras(const request& what, workload load) {
       throw refuse(argument, value,
                    fmt::format("with --workload {} only, not with {}", where, what.workload));
   };
+  only(what.sample.has_value(), "--sample", std::to_string(what.sample.value_or(0)),
+       load == workload::ecsb || load == workload::sob, "ecsb or sob");
   only(what.table_size.has_value(), "--locks", std::to_string(what.table_size.value_or(0)),
        load == workload::table || load == workload::contention, "table or contention");
   only(what.locality.has_value(), "--locality", fmt::format("{}", what.locality.value_or(0)),
@@ -291,6 +294,8 @@ void check_extras(const request& what, workload load) {
   if (const auto& known = operations();
       what.operation && std::find(known.begin(), known.end(), *what.operation) == known.end())
     throw unknown("--operation", *what.operation, known);
+  if (what.sample && (*what.sample < 1 || *what.sample > most_untimed))
+    throw refuse("--sample", std::to_string(*what.sample), fmt::format("1 to {}", most_untimed));
   if (what.table_size && (*what.table_size < 1 || *what.table_size > most_locks))
     throw refuse("--locks", std::to_string(*what.table_size), fmt::format("1 to {}", most_locks));
   if (what.locality && !(*what.locality >= 0 && *what.locality <= 1))
@@ -514,6 +519,7 @@ std::vector<job> jobs_of_one(const request& what) {
                 .trace = !what.trace.empty(),
                 .warm_up = what.warm_up,
                 .most_events = what.most_events,
+                .sample = what.sample.value_or(1),
                 .locks = locks_for(what, load, procs),
                 .locality = what.locality.value_or(1),
                 .hold_us = what.hold_us.value_or(0),

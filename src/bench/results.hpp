@@ -30,6 +30,8 @@ struct alignas(128) rank_result {
   std::uint64_t ended = 0;
   fabric::operation_counts operations;
   std::array<std::uint64_t, lock::most_levels> handoffs{};
+  std::uint64_t untimed_reads = 0;
+  std::uint64_t untimed_writes = 0;
   std::uint64_t violations = 0;  ///< of the whole run, warm-up included
   std::uint64_t increments = 0;  ///< of the shared counter, in the whole run
   std::uint64_t served = 0;      ///< messages of a rank that only serves, in the whole run
@@ -48,7 +50,9 @@ struct alignas(128) rank_result {
   histogram local;   ///< those of the own node
   histogram remote;  ///< the others
 
-  [[nodiscard]] std::uint64_t ops() const { return read.count() + write.count(); }
+  [[nodiscard]] std::uint64_t reads() const { return read.count() + untimed_reads; }
+  [[nodiscard]] std::uint64_t writes() const { return write.count() + untimed_writes; }
+  [[nodiscard]] std::uint64_t ops() const { return reads() + writes(); }
 
   [[gnu::always_inline]] void record(bool writes, std::uint64_t latency, std::uint64_t wait) {
     (writes ? write : read).record(latency);
@@ -64,6 +68,8 @@ struct alignas(128) rank_result {
     remote.clear();
     longest_wait = 0;
     waited = 0;
+    untimed_reads = 0;
+    untimed_writes = 0;
     handoffs = {};
     trace_used = 0;
   }

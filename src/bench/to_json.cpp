@@ -22,6 +22,8 @@ struct totals {
   histogram write;
   histogram local;
   histogram remote;
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
   fabric::operation_counts operations;
   std::array<std::uint64_t, lock::most_levels> handoffs{};
   std::uint64_t longest_wait = 0;
@@ -40,6 +42,8 @@ struct totals {
     write += r.write;
     local += r.local;
     remote += r.remote;
+    reads += r.reads();
+    writes += r.writes();
     operations += r.operations;
     for (std::size_t i = 0; i < handoffs.size(); ++i) handoffs[i] += r.handoffs[i];
     longest_wait = std::max(longest_wait, r.longest_wait);
@@ -246,7 +250,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   for (const rank_result& r : results.ranks()) sum->add(r);
   const auto all = std::make_unique<histogram>(sum->read);
   *all += sum->write;
-  const std::uint64_t ops = all->count();
+  const std::uint64_t ops = sum->reads + sum->writes;
   const double elapsed_s =
       ops == 0 ? 0 : clock.us(static_cast<double>(sum->ended - sum->begun)) * 1e-6;
   const converter to(clock, what.plan.what);
@@ -269,9 +273,9 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["release_us"] = nullptr;
   }
   out["rank_elapsed_s"] = rank_elapsed_json(what.plan, results.ranks(), clock);
-  if (timed && ops > 0) out["latency_cdf"] = cdf_json(*all, to);
-  out["read"] = {{"ops", sum->read.count()}, {"latency_us", latency_json(sum->read, to, timed)}};
-  out["write"] = {{"ops", sum->write.count()}, {"latency_us", latency_json(sum->write, to, timed)}};
+  if (timed && all->count() > 0) out["latency_cdf"] = cdf_json(*all, to);
+  out["read"] = {{"ops", sum->reads}, {"latency_us", latency_json(sum->read, to, timed)}};
+  out["write"] = {{"ops", sum->writes}, {"latency_us", latency_json(sum->write, to, timed)}};
   if (has_many_locks(what.plan.what)) {
     out["locks"] = what.plan.locks;
     out["local"] = class_json(sum->local, to);
@@ -283,6 +287,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["server_busy"] = what.plan.server_busy;
     if (what.plan.server_load > 0) out["server_load"] = what.plan.server_load;
   }
+  if (what.plan.sample > 1) out["sample"] = what.plan.sample;
   if (!what.plan.nodes.empty()) out["nodes"] = what.plan.nodes;
   if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;
   sum->operations.messages += messages_of_servers(what.plan, *sum);
@@ -293,7 +298,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   const auto even = fairness(what.plan, results.ranks());
   out["fairness_jain"] = even ? json(*even) : json();
   const auto longest = static_cast<double>(sum->longest_wait);
-  out["max_wait_us"] = timed && ops > 0 ? json(to.us(longest)) : json();
+  out["max_wait_us"] = timed && all->count() > 0 ? json(to.us(longest)) : json();
   out["violations"] = sum->violations;
   for (std::size_t i = 0; i < results.ranks().size(); ++i)
     if (results.ranks()[i].lost) out["lost_ranks"].push_back(i);

@@ -52,18 +52,41 @@ void engine::store(rank_t me, cell_id cell, word value) {
 // When everything has taken effect already, what is left is invisible to the others: no step.
 void engine::flush(rank_t me, rank_t target) {
   fiber_state& s = state(me);
-  const bool pending = std::any_of(s.post.begin(), s.post.begin() + s.posts, [&](const posted& p) {
-    return p.kind != posted_kind::message && (target < 0 || p.target == target);
-  });
-  if (!pending) return;
-  if (!flush_is_complete(s, target)) {
+  s.next = action::flush;
+  s.target = target;
+  if (std::none_of(s.post.begin(), s.post.begin() + s.posts,
+                   [&](const posted& p) { return waits_for(s, p); }))
+    return;
+  if (!has_what_it_waits_for(s)) {
     act(me, action::flush, no_cell, 0, 0, {}, target);
     return;
   }
-  s.next = action::flush;
-  s.target = target;
   deliver(s);
   s.history = mix(s.history, static_cast<word>(action::flush));
+}
+
+// A fence for each of the node, whose moments come in any order (C40). Without buffered stores all
+// are at one already.
+void engine::fence_node(rank_t me) {
+  act(me, action::fence);
+  if (!how_.store_buffering) return;
+  fiber_state& s = state(me);
+  for (rank_t other = 0; other < fibers_; ++other) {
+    if (other == me || !machine().same_node(other, me)) continue;
+    if (s.posts == most_posted)
+      throw std::length_error("too many posted operations for the checker");
+    s.post[s.posts++] = {.kind = posted_kind::fence,
+                         .took_effect = false,
+                         .half = false,
+                         .after = 0,
+                         .cell = no_cell,
+                         .target = other,
+                         .a = 0,
+                         .b = 0,
+                         .read = 0,
+                         .result = nullptr};
+  }
+  act(me, action::fence_node);
 }
 
 // C28: a third message to somebody who has not even taken the first may have to wait for room.

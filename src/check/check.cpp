@@ -111,8 +111,8 @@ void validate(const subject& lock, const request& r) {
   std::vector<int> rounds = r.rounds_of;
   if (rounds.empty()) rounds.assign(static_cast<std::size_t>(ranks), r.rounds);
   if (static_cast<int>(rounds.size()) != ranks)
-    throw bad_request("--replay: rounds of " + std::to_string(rounds.size()) +
-                      " participants (accepted: " + std::to_string(ranks) + ")");
+    throw bad_request("--rounds of " + std::to_string(rounds.size()) +
+                      " participants (accepted: one for all, or " + std::to_string(ranks) + ")");
   return {rma::topology::balanced(fanouts, r.node_level), deal(r), std::move(rounds),
           r.starvation != watched::nobody};
 }
@@ -154,7 +154,7 @@ void lower_rounds(const subject& lock, report& made) {
   constexpr double most_seconds = 10;
   request smaller = made.asked;
   smaller.until.seconds = most_seconds / static_cast<double>(made.parts.size() * 2);
-  smaller.rounds_of.assign(made.parts.size(), made.asked.rounds);
+  if (smaller.rounds_of.empty()) smaller.rounds_of.assign(made.parts.size(), smaller.rounds);
   for (int& rounds : smaller.rounds_of) {
     const int given = rounds;
     for (rounds = 0; rounds < given; ++rounds) {

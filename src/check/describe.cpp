@@ -24,6 +24,8 @@ namespace {
       return "compare-swap";
     case posted_kind::message:
       return "message";
+    case posted_kind::fence:
+      return "fence";
   }
   return "";
 }
@@ -44,6 +46,8 @@ namespace {
       return "cpu compare-swap";
     case action::fence:
       return "fence";
+    case action::fence_node:
+      return "fence of the node";
     case action::await:
     case action::await_until:
       return "await";
@@ -146,6 +150,8 @@ std::string engine::describe(step s) const {
     const posted& p = f.post[posts_at_once ? f.posts - 1u : s.index];
     if (p.kind == posted_kind::message)
       return "message" + text_of(p.a) + " arrives at rank " + std::to_string(p.target);
+    if (p.kind == posted_kind::fence)
+      return "rank " + std::to_string(p.target) + " is brought to a fence";
     std::string text = std::string(name_of(p.kind)) + " " + cell_name(p.cell);
     const word now = p.half ? p.read : world_.memory[p.cell];
     switch (p.kind) {
@@ -162,6 +168,7 @@ std::string engine::describe(step s) const {
         text += " := " + value_name(p.a);
         break;
       case posted_kind::message:
+      case posted_kind::fence:
         break;
       case posted_kind::compare_swap:
         text += " " + value_name(p.a) + " -> " + value_name(p.b);

@@ -77,6 +77,10 @@ void engine::drain(rank_t f) {
 void engine::take_effect(rank_t f, int index) {
   posted& p = state(f).post[static_cast<std::size_t>(index)];
   if (p.kind == posted_kind::message) return arrive(f, index);
+  if (p.kind == posted_kind::fence) {
+    p.took_effect = true;
+    return;
+  }
   const word now = world_.memory[p.cell];
   const bool is_rmw = p.kind != posted_kind::put && p.kind != posted_kind::get;
   if (is_rmw && !p.half) note_rmw(p.cell, nic_rmw);
@@ -88,6 +92,7 @@ void engine::take_effect(rank_t f, int index) {
   switch (p.kind) {
     case posted_kind::get:
     case posted_kind::message:
+    case posted_kind::fence:
       break;
     case posted_kind::put:
     case posted_kind::swap:
@@ -203,6 +208,7 @@ void engine::run(rank_t f, bool time_is_over) {
       world_.all.changed[i] = false;
       break;
     case action::flush:
+    case action::fence_node:
       deliver(s);
       break;
     case action::post: {
@@ -258,7 +264,8 @@ void engine::take(step s) {
   }
   // What follows is invisible to the others: it need not be a step of its own.
   const fiber_state& f = state(s.fiber);
-  const bool flushed = f.next == action::flush && s.what == step::kind::effect;
+  const bool flushed =
+      (f.next == action::flush || f.next == action::fence_node) && s.what == step::kind::effect;
   const bool drained =
       (f.next == action::fence || f.next == action::make_room) && s.what == step::kind::drain;
   if ((flushed || drained) && can_run(s.fiber)) run(s.fiber);

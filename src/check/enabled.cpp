@@ -11,22 +11,26 @@ constexpr std::uint8_t most_quiet = 2;  // retries that saw nothing new, before 
 
 }  // namespace
 
-bool engine::flush_is_complete(const fiber_state& s, rank_t target) const {
-  for (int i = 0; i < s.posts; ++i) {
-    const posted& p = s.post[static_cast<std::size_t>(i)];
-    if (p.kind != posted_kind::message && !p.took_effect && (target < 0 || p.target == target))
-      return false;
-  }
-  return true;
+bool engine::has_what_it_waits_for(const fiber_state& s) const {
+  return std::all_of(s.post.begin(), s.post.begin() + s.posts,
+                     [&](const posted& p) { return p.took_effect || !waits_for(s, p); });
 }
 
 bool engine::waits_for(const fiber_state& s, const posted& p) const {
-  return p.kind != posted_kind::message && s.next == action::flush &&
-         (s.target < 0 || s.target == p.target);
+  switch (p.kind) {
+    case posted_kind::message:
+      return false;
+    case posted_kind::fence:
+      return s.next == action::fence_node;
+    default:
+      return s.next == action::flush && (s.target < 0 || s.target == p.target);
+  }
 }
 
 // A posted operation comes after the stores that its participant issued before (C12).
 bool engine::can_take_effect(const fiber_state& s, const posted& p) const {
+  // Whenever it happens that all that the other one has stored is visible (C40).
+  if (p.kind == posted_kind::fence) return !p.took_effect && state(p.target).stores == 0;
   return how_.delayed_effects && !p.took_effect &&
          static_cast<std::int8_t>(s.stores_drained - p.after) >= 0 && nic_is_free(p) &&
          is_next_to(s, p);
@@ -44,7 +48,7 @@ bool engine::is_next_to(const fiber_state& s, const posted& p) const {
 
 bool engine::in_two_steps(const posted& p) const {
   return !how_.report_mixed && p.kind != posted_kind::put && p.kind != posted_kind::get &&
-         p.kind != posted_kind::message;
+         p.kind != posted_kind::message && p.kind != posted_kind::fence;
 }
 
 // A RMW that takes two steps is still atomic with all that goes through the fabric.
@@ -89,7 +93,8 @@ bool engine::goes_on(rank_t f) const {
       return how_.endless || (world_.all.retries[i] <= how_.retries &&
                               (world_.all.changed[i] || world_.all.quiet[i] < most_quiet));
     case action::flush:
-      return flush_is_complete(s, s.target);
+    case action::fence_node:
+      return has_what_it_waits_for(s);
     case action::post:
       return s.stores == 0 && nic_is_free(s.post[s.posts - 1u]);
     case action::fence:

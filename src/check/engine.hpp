@@ -163,6 +163,7 @@ class engine {
   void post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b, word* result);
   void store(rank_t me, cell_id cell, word value);
   void flush(rank_t me, rank_t target);
+  void fence_node(rank_t me);
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
   /// From here on the participant's waits end also when a message is there.
   void serve(rank_t me, bool on) { state(me).serves = on; }
@@ -201,7 +202,7 @@ class engine {
   [[nodiscard]] bool can_take_effect(const fiber_state& s, const posted& p) const;
   [[nodiscard]] bool in_two_steps(const posted& p) const;
   [[nodiscard]] bool nic_is_free(const posted& p) const;
-  [[nodiscard]] bool flush_is_complete(const fiber_state& s, rank_t target) const;
+  [[nodiscard]] bool has_what_it_waits_for(const fiber_state& s) const;
   [[nodiscard]] bool waits_for(const fiber_state& s, const posted& p) const;
   [[nodiscard]] word visible(const fiber_state& s, cell_id cell) const;
   void write(rank_t by, cell_id cell, word value);

@@ -10,7 +10,8 @@ namespace lockflight::check {
 
 class port {
  public:
-  static constexpr rma::capability_set capabilities{.messages = true, .fabric = "check"};
+  static constexpr rma::capability_set capabilities{
+      .messages = true, .node_fence = true, .fabric = "check"};
 
   port(engine& e, rank_t rank) : engine_(e), rank_(rank) {}
   port(const port&) = delete;
@@ -65,6 +66,7 @@ class port {
     return engine_.act(rank_, action::cpu_compare_swap, here(at), expected, desired);
   }
   void fence() { engine_.act(rank_, action::fence); }
+  void fence_node() { engine_.fence_node(rank_); }
 
   // ---- waiting ----
 

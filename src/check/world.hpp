@@ -26,10 +26,20 @@ constexpr int most_buffered = 8;  ///< stores of one participant that others do 
 using cell_id = std::uint16_t;
 constexpr cell_id no_cell = UINT16_MAX;
 
-enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap, message };
+enum class posted_kind : std::uint8_t {
+  put,
+  get,
+  add,
+  fetch_add,
+  swap,
+  compare_swap,
+  message,
+  fence
+};
 
 /// A posted operation between its call and the flush that completes it; or a message, its number in
-/// `a`, between its being sent and its arrival in the inbox `cell`, for which no flush waits.
+/// `a`, between its being sent and its arrival in the inbox `cell`, for which no flush waits; or a
+/// fence that another participant is to come to, for which fence_node alone waits.
 struct posted {
   posted_kind kind;
   bool took_effect;
@@ -58,6 +68,7 @@ enum class action : std::uint8_t {
   cpu_swap,
   cpu_compare_swap,
   fence,
+  fence_node,
   await,
   await_until,
   is_over,  ///< looks at the clock: time may be over or not

@@ -206,6 +206,8 @@ void read_sweep(const arguments& given, bench::request& to) {
 void read_extras(const arguments& given, bench::request& to) {
   constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
   constexpr double most = 1e9;
+  if (const auto sample = given.one("--sample"))
+    to.sample = whole_number("--sample", *sample, 0, any);
   if (const auto locks = given.one("--locks"))
     to.table_size = whole_number("--locks", *locks, 0, any);
   if (const auto locality = given.one("--locality"))
@@ -299,6 +301,9 @@ std::vector<option> how_to_run() {
                "writers, locks, locality, hold or bytes",
        .completes = words,
        .known = sweep_offers()},
+      {.name = "--sample",
+       .value = "N",
+       .what = "ecsb, sob: one operation in N is timed, so that the clock costs less (default: 1)"},
       {.name = "--locks",
        .value = "N",
        .what = "table: so many locks, spread over the nodes (default: 100); contention: on rank 0 "

@@ -96,6 +96,7 @@ const setting settings[] = {
     {"procs", true, 0, [](const json& r) { return text(r.at("procs")); }, ", procs {}"},
     {"levels", true, 0, levels, ", levels {}"},
     {"F_W", true, 0, [](const json& r) { return percent(r.at("writers")); }, ", F_W {}"},
+    {"timed", true, 0, [](const json& r) { return optional(r, "sample"); }, ", one in {} timed"},
     {"locality", true, 0, [](const json& r) { return percent(r.at("locality")); }, ", locality {}"},
     {"locks", true, 0, [](const json& r) { return optional(r, "locks"); }, ", locks {}"},
     {"hold µs", true, 0, [](const json& r) { return optional(r, "hold_us"); }, ", hold {} µs"},

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
@@ -72,6 +75,19 @@ void read_limits(const arguments& given, check::request& asked) {
       throw refuse(name, *given.one(name), "only together with --random");
 }
 
+void read_rounds(const arguments& given, check::request& asked) {
+  const auto text = given.one("--rounds");
+  if (!text) return;
+  std::size_t from = 0;
+  for (std::size_t comma = 0; comma != std::string::npos; from = comma + 1) {
+    comma = text->find(',', from);
+    asked.rounds_of.push_back(
+        static_cast<int>(whole_number("--rounds", text->substr(from, comma - from), 1, 1000)));
+  }
+  asked.rounds = *std::max_element(asked.rounds_of.begin(), asked.rounds_of.end());
+  if (asked.rounds_of.size() == 1) asked.rounds_of.clear();
+}
+
 check::request request_from(const arguments& given) {
   check::request asked;
   if (!given.has("--lock"))
@@ -84,7 +100,7 @@ check::request request_from(const arguments& given) {
   asked.writers = lock.shared ? 1 : 2;
   for (const check::part_row& row : check::part_rows)
     asked.*row.count = count(given, row.option, asked.*row.count, 0, most);
-  asked.rounds = count(given, "--rounds", 1, 1, 1000);
+  read_rounds(given, asked);
   if (const auto who = given.one("--starvation")) {
     asked.starvation = check::watched_named(*who);
     for (const char* const name : {"--rounds", "--retries"})
@@ -213,7 +229,9 @@ std::vector<option> who_options() {
       {.name = "--upgrading-readers",
        .value = "N",
        .what = "participants that take it shared and try to write before they leave"},
-      {.name = "--rounds", .value = "K", .what = "how often each comes (default 1)"},
+      {.name = "--rounds",
+       .value = "K[,K...]",
+       .what = "how often each comes, or each by itself, in the order above (default 1)"},
       {.name = "--starvation",
        .value = "WHO",
        .what =

@@ -334,7 +334,9 @@ int run_tune(const arguments& given, console& out) {
 std::vector<option> options_of_the_run() {
   std::vector<option> all;
   for (option& o : bench_request_options()) {
-    if (o.name == "--sweep" || o.name == "--profile" || o.name == "--operation") continue;
+    if (o.name == "--sweep" || o.name == "--profile" || o.name == "--operation" ||
+        o.name == "--sample")
+      continue;
     if (o.name == "--lock") {
       o.value = "A[,B]";
       o.what = "the lock to tune, or several, one after the other";

@@ -43,6 +43,10 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   EXPECT_EQ(with("table", [](request& r) { r.table_size = 100'000, r.locality = 0; }), "");
   EXPECT_EQ(with("contention", [](request& r) { r.table_size = 3, r.hold_us = 270; }), "");
   EXPECT_EQ(with("dht-writer", [](request& r) { r.bytes = 1; }), "");
+  EXPECT_EQ(with("sob", [](request& r) { r.sample = 64; }), "");
+  EXPECT_EQ(with("lb", [](request& r) { r.sample = 64; }),
+            "--sample '64' (accepted: with --workload ecsb or sob only, not with lb)");
+  EXPECT_EQ(with("ecsb", [](request& r) { r.sample = 0; }), "--sample '0' (accepted: 1 to 1000)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.table_size = 3; }),
             "--locks '3' (accepted: with --workload table or contention only, not with ecsb)");
   EXPECT_EQ(with("mix", [](request& r) { r.locality = 1; }),

@@ -69,6 +69,33 @@ TEST(memory_model, a_fence_keeps_a_load_behind_a_store) {
   EXPECT_FALSE(litmus(one_node, side(x, y), side(y, x)).seen());
 }
 
+TEST(memory_model, a_fence_of_the_node_keeps_the_load_of_another_behind_its_store) {
+  const auto side = [](std::uint32_t mine, std::uint32_t other, auto fence) {
+    return [=](port& p, litmus& l) {
+      p.store(rma::plain_cell{0, mine}, 1);
+      fence(p);
+      const word saw = p.load(rma::plain_cell{0, other});
+      p.store(rma::plain_cell{1, mine}, saw + 1);
+      p.fence();
+      if (p.load(rma::plain_cell{1, x}) == 1 && p.load(rma::plain_cell{1, y}) == 1) l.see("0 0");
+    };
+  };
+  const auto nothing = side(x, y, [](port&) {});
+  const auto own = [](port& p) { p.fence(); };
+  const auto of_node = [](port& p) { p.fence_node(); };
+  EXPECT_TRUE(litmus(one_node, nothing, side(y, x, own)).seen());
+  EXPECT_FALSE(litmus(one_node, nothing, side(y, x, of_node)).seen());
+  EXPECT_FALSE(litmus(one_node, nothing, side(y, x, of_node), {.delayed_effects = false}).seen());
+  // It does not complete what is posted (C7), and stops at the node.
+  const auto posts = [](port& p, litmus& l) {
+    p.put(rma::plain_cell{0, x}, 1);
+    p.fence_node();
+    if (p.load(rma::plain_cell{0, x}) == 0) l.see("not yet");
+    p.flush();
+  };
+  EXPECT_TRUE(litmus(one_node, posts, [](port&, litmus&) {}).seen());
+}
+
 TEST(memory_model, posted_puts_are_unordered_until_a_flush) {
   const auto reader = [](port& p, litmus& l) {
     p.await(rma::plain_cell{1, y}, rma::equals(1));

@@ -10,7 +10,7 @@ from support import COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
 OPTIONS = {
     "bench": ["--lock", "--workload", "--fabric", "--machine", "--procs", "--levels", "--node-level",
               "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--profile", "--sweep",
-              "--locks", "--locality", "--hold", "--server-busy", "--server-load", "--bytes",
+              "--sample", "--locks", "--locality", "--hold", "--server-busy", "--server-load", "--bytes",
               "--operation", "--machine-set", "--nodes", "--threads", "--waiting", "--no-pin", "--trace", "--json", "--html"],
     "tune": ["--lock", "--workload", "--fabric", "--machine", "--machine-set", "--nodes", "--procs",
              "--levels", "--node-level", "--writers", "--role", "--ops", "--seconds", "--seed", "--set",

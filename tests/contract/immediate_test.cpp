@@ -189,6 +189,18 @@ TYPED_TEST(contract, C13_a_fence_keeps_loads_behind_stores) {
   });
 }
 
+TYPED_TEST(contract, C40_a_fence_of_the_node_keeps_loads_of_others_behind_their_stores) {
+  if constexpr (!TypeParam::port_type::capabilities.node_fence) {
+    GTEST_SKIP() << "C40: the fabric " << TypeParam::name << " declares no node_fence";
+  } else {
+    store_buffering<TypeParam, plain_cell>(one_node(2), [](auto& port, auto mine, auto theirs) {
+      port.store(mine, 1);
+      if (port.rank() == 0) port.fence_node();
+      return port.load(theirs);
+    });
+  }
+}
+
 TYPED_TEST(contract, C14_a_cpu_fetch_add_keeps_loads_behind_it) {
   store_buffering<TypeParam, cpu_cell>(one_node(2), [](auto& port, auto mine, auto theirs) {
     static_cast<void>(port.cpu_fetch_add(mine, 1));

@@ -230,6 +230,7 @@ TYPED_TEST(contract_of_messages, C30_what_is_declared_is_there) {
   EXPECT_EQ(port::capabilities.messages, rma::messaging_port<port>);
   EXPECT_EQ(port::capabilities.native_memory, rma::native_port<port>);
   EXPECT_EQ(port::capabilities.losses, rma::losing_port<port>);
+  EXPECT_EQ(port::capabilities.node_fence, rma::node_fencing_port<port>);
 }
 
 // The class of a cell is what it was taken as; only where both kinds are atomic with each other may

@@ -50,24 +50,30 @@ class decorator {
   void flush() { inner_.flush(); }
 
   template <class Cell>
-  [[nodiscard]] rma::word load(Cell from) {
+  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
     return inner_.load(from);
   }
   template <class Cell>
-  void store(Cell to, rma::word value) {
+  [[gnu::always_inline]] void store(Cell to, rma::word value) {
     inner_.store(to, value);
   }
-  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) {
+  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) {
     return inner_.cpu_fetch_add(at, value);
   }
   [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at, rma::word value) {
     return inner_.cpu_swap(at, value);
   }
-  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at, rma::word expected,
-                                           rma::word desired) {
+  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(rma::cpu_cell at, rma::word expected,
+                                                               rma::word desired) {
     return inner_.cpu_compare_swap(at, expected, desired);
   }
   void fence() { inner_.fence(); }
+
+  void fence_node()
+    requires rma::node_fencing_port<Inner>
+  {
+    inner_.fence_node();
+  }
 
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {

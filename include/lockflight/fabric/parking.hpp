@@ -15,7 +15,7 @@ struct alignas(128) bell {
 
   /// Wakes all who sleep. The caller's write to a cell comes before this look at `parked`: either a
   /// fence or an RMW lies between, or the sleeper makes it so after arming.
-  void ring() {
+  [[gnu::always_inline]] void ring() {
     if (parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake();
   }

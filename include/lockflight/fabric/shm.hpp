@@ -84,6 +84,7 @@ class port {
       .ordered_posts = true,  // each takes effect at its call
       .messages = true,
       .native_memory = true,
+      .node_fence = true,
       .losses = true,  // where the run's config says so
       .fabric = "shm"};
 
@@ -139,18 +140,20 @@ class port {
   void flush() { order_after_writes(); }
 
   // ---- immediate ----
+  // Always inlined, since an uncontended lock is little more than one or two of them, and compilers
+  // stop to inline where a lock grows large.
 
   template <class Cell>
-  [[nodiscard]] rma::word load(Cell from) {
+  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
     return at(from).load(std::memory_order_acquire);
   }
   template <class Cell>
-  void store(Cell to, rma::word value) {
+  [[gnu::always_inline]] void store(Cell to, rma::word value) {
     static_assert(Cell::class_of != rma::cell_class::nic,
                   "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
     write(to, value);
   }
-  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell to, rma::word value) {
+  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(rma::cpu_cell to, rma::word value) {
     const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
     after_rmw(to.home);
     return before;
@@ -160,8 +163,9 @@ class port {
     after_rmw(at_cell.home);
     return before;
   }
-  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at_cell, rma::word expected,
-                                           rma::word desired) {
+  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(rma::cpu_cell at_cell,
+                                                               rma::word expected,
+                                                               rma::word desired) {
     at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
     after_rmw(at_cell.home);
     return expected;
@@ -170,6 +174,10 @@ class port {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     unordered_writes_ = false;
   }
+
+  /// C40. A system call that interrupts each processor on which a rank runs: some
+  /// microseconds, more in a virtual machine.
+  void fence_node();
 
   // ---- waiting ----
 
@@ -254,7 +262,7 @@ class port {
   };
 
   template <class Cell>
-  [[nodiscard]] std::atomic<rma::word>& at(Cell c) const {
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(Cell c) const {
     std::byte* const address = segment_.cells +
                                (static_cast<std::size_t>(c.home) << segment_.stride_shift) +
                                std::size_t{c.index} * sizeof(rma::word);
@@ -262,7 +270,7 @@ class port {
   }
 
   template <class Cell>
-  void write(Cell to, rma::word value) {
+  [[gnu::always_inline]] void write(Cell to, rma::word value) {
     at(to).store(value, std::memory_order_release);
     unordered_writes_ = true;
     if (fenced_stores_) order_after_writes();
@@ -270,13 +278,13 @@ class port {
   }
 
   // Our later reads come after our earlier writes.
-  void order_after_writes() {
+  [[gnu::always_inline]] void order_after_writes() {
     if (!unordered_writes_) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     unordered_writes_ = false;
   }
 
-  void after_rmw(rma::rank_t home) {
+  [[gnu::always_inline]] void after_rmw(rma::rank_t home) {
     if constexpr (detail::rmw_is_fence)
       unordered_writes_ = false;
     else
@@ -286,7 +294,7 @@ class port {
 
   // Wakes who sleeps on a cell of `home`. The look at `parked` must come after the write: it does
   // when a fence lies between (fenced_stores_, RMWs), else the sleeper makes it so (waiter::step).
-  void ring(rma::rank_t home) {
+  [[gnu::always_inline]] void ring(rma::rank_t home) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     segment_.bells[home].ring();
   }

@@ -166,7 +166,7 @@ class flight {
   }
 
   // To somebody of our node that waits, while our node may keep the lock.
-  [[nodiscard]] bool pass_inside() {
+  [[nodiscard, gnu::noinline]] bool pass_inside() {
     if (!stays_here()) return false;
     if (side_ == side::only) return node_.pass_to_somebody({.note = has_.note});
     node_word kept = has_;
@@ -187,7 +187,7 @@ class flight {
 
   // Fetches the lock above for our node.
   template <class Until>
-  [[nodiscard]] bool climb(Until until) {
+  [[nodiscard, gnu::noinline]] bool climb(Until until) {
     has_ = {.left = remote_budget_};
     if (side_ == side::home) return agree_at_home(until);
     rma::word home = 0;

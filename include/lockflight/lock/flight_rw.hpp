@@ -29,6 +29,10 @@
 // still says so. It changes when gates open for the next epoch, since nobody is active then;
 // those who parked stay where they are, and the next writer to close the gates looks at all cells.
 //
+// On one node the gates may be biased (reader_gates.hpp): a reader that has read often past the
+// same open gates, with no writer between, takes flight if that is free and says so at the gates.
+// They are no more when the next writer has closed them.
+//
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
@@ -82,7 +86,7 @@ class flight_rw {
 
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
       : writers_(me, where.writers, set.writers),
-        gates_(me, where.readers),
+        gates_(me, where.readers, set.bias),
         keeper_(me, where.readers),
         port_(me.port()),
         policy_(turn_policy::of(set, where.readers, me.machine().nodes())),
@@ -109,8 +113,7 @@ class flight_rw {
       return true;
     }
     held_ = reader_count::active;
-    gates_.count(held_);
-    if (gates_.look_when_counted().what() == state::open) return true;
+    if (gates_.come().what() == state::open) return true;
     unlock_shared();
     return false;
   }
@@ -190,13 +193,28 @@ class flight_rw {
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
     const auto how = gates_.enter(until, held_);
-    if (how != reader_gates<Port>::arrival::must_open) [[likely]]
-      return how == reader_gates<Port>::arrival::in;
-    // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
-    // and a writer close them again, that would wait for us.
+    if (how != reader_gates<Port>::arrival::must_open) [[likely]] {
+      const bool is_in = how == reader_gates<Port>::arrival::in;
+      if (is_in && gates_.wants_bias()) bias();
+      return is_in;
+    }
+    return open_when_idle(until);
+  }
+
+  // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
+  // and a writer close them again, that would wait for us.
+  template <class Until>
+  [[nodiscard, gnu::noinline]] bool open_when_idle(Until until) {
     if (!writers_.lock_until(until)) return false;
     open_and_enter();
     return true;
+  }
+
+  // For a reader that is in: a writer that closes the gates has flight until we have left.
+  [[gnu::noinline]] void bias() {
+    if (!writers_.try_lock()) return;
+    keeper_.set(gates_.look().with_bias());
+    writers_.unlock();
   }
 
   // For who has flight: nobody closes the gates until it is counted.

@@ -19,6 +19,7 @@ struct flight_rw_parameters {
   std::int64_t t_w = 256;
   std::int64_t preference = 0;
   std::int64_t adaptive = 0;
+  std::int64_t bias = 20'000;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
@@ -40,6 +41,9 @@ struct flight_rw_parameters {
             "adaptive", [](auto& s) -> std::int64_t& { return s.adaptive; }, 0, 1,
             "1: turns of less than T_W writers, and more or fewer that share a cell, as seems "
             "better while it runs"},
+        parameter<p>{"bias", [](auto& s) -> std::int64_t& { return s.bias; }, 0, 1'000'000,
+                     "reads of a rank, with no writer between, after which readers of one node do "
+                     "without a fence; 0: never"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{"local_budget",

@@ -34,6 +34,12 @@ class gate {
   [[nodiscard]] constexpr bool gathered() const { return get(of_gathered) != 0; }
   /// Whether those who parked in the phase before are counted in the other cells.
   [[nodiscard]] constexpr bool moved() const { return get(of_moved) != 0; }
+  /// Whether readers do without a fence between their count and their look at the gate.
+  [[nodiscard]] constexpr bool biased() const { return get(of_bias) != 0; }
+  [[nodiscard]] constexpr bool open_and_biased() const {
+    return (bits_ & (mask(of_state) << of_state.at | mask(of_bias) << of_bias.at)) ==
+           mask(of_bias) << of_bias.at;
+  }
   /// How often T_W is halved.
   [[nodiscard]] constexpr rma::word halved() const { return get(of_halved); }
   /// Turns in a row after which readers would better have been counted in the other cells.
@@ -46,9 +52,10 @@ class gate {
   [[nodiscard]] constexpr gate with_quiet(rma::word turns) const { return with(of_quiet, turns); }
   [[nodiscard]] constexpr gate with_halved(rma::word n) const { return with(of_halved, n); }
   [[nodiscard]] constexpr gate with_against(rma::word n) const { return with(of_against, n); }
+  [[nodiscard]] constexpr gate with_bias() const { return with(of_bias, 1); }
   /// Open for the phase after this one.
   [[nodiscard]] constexpr gate next_phase() const {
-    return as(state::open).with(of_epoch, epoch() + 1).with(of_moved, 0);
+    return as(state::open).with(of_epoch, epoch() + 1).with(of_moved, 0).with(of_bias, 0);
   }
   /// The next phase, in which readers count themselves in the other cells: for an epoch's first
   /// gate only, and after a writer has seen all readers of the phase before leave or park.
@@ -68,6 +75,7 @@ class gate {
   static constexpr field of_moved{7, 1};
   static constexpr field of_halved{8, 4};
   static constexpr field of_against{12, 2};
+  static constexpr field of_bias{14, 1};
 
   [[nodiscard]] static constexpr rma::word mask(field f) { return (rma::word{1} << f.bits) - 1; }
   [[nodiscard]] constexpr rma::word get(field f) const { return bits_ >> f.at & mask(f); }

@@ -46,8 +46,13 @@ class gate_keeper {
 
   /// The looks at the counts begin.
   void start_looking() {
-    port_.fence();  // a reader that the counts do not show has yet to see the gate closed (C13)
     const gate now = look();
+    // A reader that the counts do not show has yet to see the gate closed: by our fence and its own
+    // (C13), or, if it does without, by the one that we bring it to (C40).
+    if (now.biased() && now.what() == gate::state::closed)
+      rma::fence_node(port_);
+    else
+      port_.fence();
     epoch_ = now.epoch();
     seen_any_ = false;
     list_all();

@@ -1,10 +1,17 @@
 // What the readers of flight-rw do: they count themselves, look at the gate of their node, and wait
 // there, by their CPU's atomics and loads alone. gate.hpp has the values, reader_cells.hpp says
 // where they lie, flight_rw.hpp has the protocol.
+//
+// A reader whose cell is its own needs no atomic, but a fence between its count and its look. Where
+// all share a node and read again and again, the gate says that they do without (`biased`), and the
+// writer that closes it makes all of them come to a fence instead: a store and a load to read.
+// Source: "BRAVO: Biased Locking for Reader-Writer Locks" (Dice and Kogan, USENIX ATC 2019), with
+// reads counted where that looks at the clock, and for the fence the asymmetric ones of liburcu.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 
 #include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/reader_cells.hpp"
@@ -15,16 +22,18 @@ namespace lockflight::lock {
 template <rma::port Port>
 class reader_gates {
  public:
-  reader_gates(rma::participant<Port>& me, const reader_cells& where)
+  /// Wants the gate biased after so many reads; 0: never.
+  reader_gates(rma::participant<Port>& me, const reader_cells& where, std::int64_t bias)
       : port_(me.port()),
         gate_(where.gate_of(me.machine(), me.rank())),
         few_(where.of_rank(me.machine(), me.rank(), false)),
         more_(where.two_kinds() ? where.of_rank(me.machine(), me.rank(), true) : few_),
         mine_(few_),
         alone_(where.ranks_of_a_cell == 1 || me.machine().ranks() == 1),
-        mine_alone_(alone_) {}
+        mine_alone_(alone_),
+        reads_for_bias_(bias > 0 && alone_ && me.machine().nodes() == 1 ? bias : never) {}
 
-  [[nodiscard]] gate look() { return gate::from(port_.load(gate_)); }
+  [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_)); }
   /// Adds to the counts, and later loads come after that; returns what they were. 1 CPU fetch-add,
   /// or, if the cell is ours alone, a load, a store and a fence.
   rma::word count(rma::word change) {
@@ -36,7 +45,7 @@ class reader_gates {
   }
   /// Takes back what `count` has added, after all that was done meanwhile. 1 CPU fetch-add, or a
   /// load and a store.
-  void uncount(rma::word change) {
+  [[gnu::always_inline]] void uncount(rma::word change) {
     if (mine_alone_)
       port_.store(mine_, port_.load(mine_) - change);
     else
@@ -62,6 +71,31 @@ class reader_gates {
     uncount(reader_count::active);
     move_to(now.gathered());
     return now;
+  }
+  /// Counts us as active, and looks at the gate. 1 CPU fetch-add and a load; if the cell is ours
+  /// alone, 2 loads, a store and, unless the gate is biased, a fence.
+  [[nodiscard]] gate come() {
+    if (can_be_biased && biased_) {
+      port_.store(mine_, port_.load(mine_) + reader_count::active);
+      if (const gate seen = look(); seen.open_and_biased()) [[likely]]
+        return seen;
+      // A writer has closed it. The next one brings nobody to a fence, and must not miss us,
+      // whether we come in or park.
+      port_.fence();
+    } else {
+      count(reader_count::active);
+    }
+    const gate seen = look_when_counted();
+    if (can_be_biased) note(seen);
+    return seen;
+  }
+  /// Whether we have read so often past the same gate that it had better be biased.
+  [[nodiscard]] bool wants_bias() {
+    if constexpr (!can_be_biased) return false;
+    if (reads_ < reads_for_bias_) [[likely]]
+      return false;
+    reads_ = 0;
+    return true;
   }
   /// Whether it came; `seen` is the gate then, or when time was over.
   template <class Predicate, class Until>
@@ -90,20 +124,30 @@ class reader_gates {
         if (!await(moved_on, until, now)) return arrival::gave_up;
       }
     held = reader_count::active;
-    count(held);
-    const gate found = look_when_counted();
+    const gate found = come();
     if (found.what() == gate::state::open) [[likely]]
       return arrival::in;
     return park(found.epoch(), until, held);
   }
 
  private:
+  static constexpr bool can_be_biased = Port::capabilities.node_fence;
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  void note(gate seen) {
+    if (reads_for_bias_ == never) return;
+    biased_ = seen.biased();
+    reads_ = seen.bits() == last_.bits() && !biased_ ? reads_ + 1 : 0;
+    last_ = seen;
+  }
+
   template <class Until>
   static constexpr bool is_patient = std::same_as<Until, rma::forever>;
 
-  // A reader that is counted as active, and has found its gate not open.
+  // A reader that is counted as active, and has found its gate not open. Not inlined: who finds it
+  // open goes by in a few instructions.
   template <class Until>
-  [[nodiscard]] arrival park(rma::word epoch, Until until, rma::word& held) {
+  [[nodiscard, gnu::noinline]] arrival park(rma::word epoch, Until until, rma::word& held) {
     while (true) {
       const rma::word parked =
           reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
@@ -146,7 +190,11 @@ class reader_gates {
   rma::cpu_cell mine_;    // that we are counted in, or were last
   bool alone_;
   bool mine_alone_;
-  bool gathered_ = false;  // mine_ is more_
+  bool gathered_ = false;   // mine_ is more_
+  bool biased_ = false;     // the gate, when we looked last
+  gate last_;               // that we looked at, before it was biased
+  std::int64_t reads_ = 0;  // past this one
+  std::int64_t reads_for_bias_;
 };
 
 }  // namespace lockflight::lock

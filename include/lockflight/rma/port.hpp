@@ -24,6 +24,7 @@ struct capability_set {
   bool ordered_posts = false;  ///< orders_posts() is true, on every machine
   bool messages = false;       ///< send, receive, try_receive and serve_with exist
   bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
+  bool node_fence = false;     ///< fence_node exists
   bool losses = false;         ///< may_lose, is_lost and never_received exist
   std::string_view fabric = "";
 };
@@ -141,6 +142,11 @@ concept losing_port = messaging_port<P> && P::capabilities.losses &&
                         { cp.never_received(rank, body) } -> std::same_as<bool>;
                       };
 
+/// A port whose participant can make all of its node come to a fence (C40).
+template <class P>
+concept node_fencing_port =
+    port<P> && P::capabilities.node_fence && requires(P& p) { p.fence_node(); };
+
 /// Thrown by who cannot go on without a rank that is lost: ends the run in that rank's name.
 struct rank_needed : std::runtime_error {
   rank_needed(rank_t r, const std::string& how) : std::runtime_error(how), rank(r) {}
@@ -247,6 +253,11 @@ word await_unless_lost(Port& p, Cell on, Predicate done, rank_t rank) {
     const word now = p.await_until(on, done, p.deadline_in(between_looks_ns));
     if (done(now) || is_lost(p, rank)) return now;
   }
+}
+
+/// For ports whose `capabilities.node_fence` is known by what led here.
+void fence_node(auto& port) {
+  if constexpr (node_fencing_port<std::remove_cvref_t<decltype(port)>>) port.fence_node();
 }
 
 // For what is written once for those who wait for ever and those who do not.

@@ -26,6 +26,8 @@ bool register_membarrier() {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
+void membarrier() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+
 }  // namespace detail
 
 wait_policy wait_policy::choose(int ranks, int cores) {
@@ -68,7 +70,13 @@ void port::waiter::step() {
   sleeper_.arm(port_.segment_.bells[home_]);
   // A writer whose store and look at `parked` have no fence between them must not have looked
   // before our mark with its store still unseen: the barrier runs on every processor instead.
-  if (!port_.fenced_stores_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  if (!port_.fenced_stores_) detail::membarrier();
+}
+
+// Ranks whose stores are fenced one by one need no other's help, whoever runs.
+void port::fence_node() {
+  fence();
+  if (!fenced_stores_) detail::membarrier();
 }
 
 rma::deadline port::deadline_in(std::uint64_t nanoseconds) {
