@@ -8,7 +8,10 @@
 #     library   what users link and what must be fast: optimized as the preset says
 #     program   what runs once in a run of the program: little optimized, since that is not worth
 #               the time that it takes to compile; with JSON
-#     test      the same for tests; with GoogleTest
+#     test      tests, not optimized, since most of them take longer to compile than to run; with
+#               GoogleTest and JSON
+#     hot_test  tests that are about what an optimizer makes of the locks, and searches: little
+#               optimized; with GoogleTest
 #
 # lockflight_compile_in_batches(TARGET N)
 #   Compiles N files of the target at a time.
@@ -24,18 +27,27 @@ set(lockflight_precompiled_standard
   <thread> <type_traits> <utility> <vector>)
 set(lockflight_precompiled_library ${lockflight_precompiled_standard})
 set(lockflight_precompiled_program ${lockflight_precompiled_standard} <nlohmann/json.hpp>)
-set(lockflight_precompiled_test ${lockflight_precompiled_standard} <gtest/gtest.h>)
+set(lockflight_precompiled_hot_test ${lockflight_precompiled_standard} <gtest/gtest.h>)
+set(lockflight_precompiled_test ${lockflight_precompiled_hot_test} <nlohmann/json.hpp>)
 
 # Declares how a kind is compiled; what a target of it links is its own business.
 function(lockflight_options_of_kind target kind)
   if(kind STREQUAL "library")
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${target} PRIVATE -O1)
+    if(kind STREQUAL "test")
+      target_compile_options(${target} PRIVATE -O0 -g0)
+    else()
+      target_compile_options(${target} PRIVATE -O1)
+    endif()
   endif()
 endfunction()
 
 function(lockflight_compile_as target kind)
+  # Elsewhere all tests are compiled alike.
+  if(kind STREQUAL "hot_test" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    set(kind test)
+  endif()
   lockflight_options_of_kind(${target} ${kind})
   if(NOT LOCKFLIGHT_QUICK_BUILD)
     return()
@@ -47,10 +59,11 @@ function(lockflight_compile_as target kind)
     add_library(${host} OBJECT "${empty}")
     target_precompile_headers(${host} PRIVATE ${lockflight_precompiled_${kind}})
     lockflight_options_of_kind(${host} ${kind})
-    if(kind STREQUAL "program")
+    if(kind MATCHES "program|^test")
       find_package(nlohmann_json REQUIRED)
       target_link_libraries(${host} PRIVATE nlohmann_json::nlohmann_json)
-    elseif(kind STREQUAL "test")
+    endif()
+    if(kind MATCHES "test")
       target_link_libraries(${host} PRIVATE GTest::gtest)
     endif()
   endif()

@@ -1,24 +1,28 @@
 # How tests are declared.
 #
 # lockflight_test(NAME SOURCES FILE... [LABELS LABEL...] [LIBS LIBRARY...] [TIMEOUT SECONDS]
-#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX])
+#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX] [HOT])
 #   A GoogleTest binary and one ctest entry that runs all of it. With PREFIX there is an entry for
 #   each file, PREFIX_FILE, that runs the tests of that file, in its modes. With BATCH so many files
 #   are compiled at a time, since they instantiate much the same; these share one unnamed namespace.
+#   HOT compiles it as hot_test (LockflightQuickBuild.cmake).
 #
 # lockflight_command_test(NAME COMMAND WORD... [LABELS LABEL...] [TIMEOUT SECONDS]
 #                         [PROCESSORS N])
 #   A ctest entry that passes when the command exits with 0.
 #
 # lockflight_compile_fail_test(NAME FILE REGEX [LABELS LABEL...])
-#   Passes when FILE does not compile and the compiler's output matches REGEX. A second entry,
-#   NAME.positive_control, passes when FILE does compile with -DPOSITIVE_CONTROL, so that a
-#   misspelt include cannot pass for the error that was meant.
+#   Passes when FILE does not compile and the compiler's output matches REGEX. The build compiles
+#   FILE with -DPOSITIVE_CONTROL, so that a misspelt include cannot pass for the error that was
+#   meant.
 #
 # lockflight_mpi_tests(NAME SOURCES FILE... [LABELS LABEL...] [TIMEOUT SECONDS])
 #   GoogleTest binaries with a main() of their own, compiled once with LOCKFLIGHT_TEST_ON_MPI and
 #   linked with the fabric of each MPI; NAME_MPI_N is a ctest entry, labelled mpi too, that starts
 #   N = 2, 4 and 8 ranks of it.
+#
+# Tests on MPI have the machine to themselves: their ranks wait for each other all the time, MPICH's
+# without ever yielding, and beside another test for a slice of the kernel's at each handoff.
 #
 # Labels in use: unit, contract, lock, mpi, capi, cli, browser, style, sanitize. A sanitizer build has only
 # the binaries labelled sanitize; the target lockflight_tests builds all the binaries there are.
@@ -28,7 +32,8 @@
 
 set(lockflight_test_timeout 120)
 # The presets run as many jobs at a time: what has so many processors has the machine to itself, what
-# has 2 may have one of those beside it that keep one processor busy.
+# has 2 may have one of those beside it that keep one processor busy. (The higher the cost, the
+# earlier: a test of several processors would wait until no test of one is left.)
 set(lockflight_alone 3)
 add_custom_target(lockflight_tests)
 
@@ -40,6 +45,9 @@ target_include_directories(lockflight_test_modes PUBLIC "${PROJECT_SOURCE_DIR}/t
 target_link_libraries(lockflight_test_modes PUBLIC GTest::gtest)
 add_library(lockflight_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
 target_link_libraries(lockflight_test_main PUBLIC lockflight_test_modes)
+foreach(part IN ITEMS lockflight_test_modes lockflight_test_main)
+  lockflight_compile_as(${part} test)
+endforeach()
 
 # ThreadSanitizer's fixed memory layout does not survive much address randomization.
 set(lockflight_test_launcher)
@@ -58,6 +66,7 @@ function(lockflight_test_properties name labels timeout processors)
   if(NOT processors)
     set(processors 1)
   endif()
+  math(EXPR cost "100 * (${processors} - 1)")
   set(environment "LOCKFLIGHT_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
   if(TARGET lockflight_program)
     list(APPEND environment "LOCKFLIGHT_PROGRAM=$<TARGET_FILE:lockflight_program>")
@@ -66,6 +75,7 @@ function(lockflight_test_properties name labels timeout processors)
     LABELS "${labels}"
     TIMEOUT ${timeout}
     PROCESSORS ${processors}
+    COST ${cost}
     ENVIRONMENT "${environment}")
 endfunction()
 
@@ -75,19 +85,20 @@ function(lockflight_left_out labels out)
   if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST labels)
     set(left_out TRUE)
   endif()
-  # The checker has one thread: AddressSanitizer is enough for it.
-  if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND "check" IN_LIST labels)
+  # The checker and the simulator have one thread, and what counts operations meets no race that
+  # the stress tests do not: AddressSanitizer is enough for them.
+  if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND labels MATCHES "check|sim|counts")
     set(left_out TRUE)
   endif()
   set(${out} ${left_out} PARENT_SCOPE)
 endfunction()
 
-function(lockflight_test_binary name sources libs)
+function(lockflight_test_binary name kind sources libs)
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE lockflight::lockflight ${libs} lockflight_test_main)
-  lockflight_compile_as(${name} test)
+  lockflight_compile_as(${name} ${kind})
   add_dependencies(lockflight_tests ${name})
 endfunction()
 
@@ -104,7 +115,8 @@ function(lockflight_test_entry name binary labels timeout processors)
 endfunction()
 
 function(lockflight_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS;PREFIX;BATCH" "SOURCES;LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HOT" "TIMEOUT;PROCESSORS;PREFIX;BATCH"
+    "SOURCES;LABELS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "lockflight_test(${name}): needs SOURCES; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -113,7 +125,11 @@ function(lockflight_test name)
   if(left_out)
     return()
   endif()
-  lockflight_test_binary(${name} "${arg_SOURCES}" "${arg_LIBS}")
+  set(kind test)
+  if(arg_HOT)
+    set(kind hot_test)
+  endif()
+  lockflight_test_binary(${name} ${kind} "${arg_SOURCES}" "${arg_LIBS}")
   if(arg_BATCH)
     lockflight_compile_in_batches(${name} ${arg_BATCH})
   endif()
@@ -162,8 +178,8 @@ function(lockflight_mpi_tests name)
     foreach(ranks IN ITEMS 2 4 8)
       add_test(NAME ${name}_${mpi}_${ranks}
         COMMAND ${lockflight_mpi_launch_${mpi}} ${ranks} $<TARGET_FILE:${name}_${mpi}>)
-      # They wait for each other all the time: beside other tests they would wait much longer.
-      lockflight_test_properties(${name}_${mpi}_${ranks} "mpi;${arg_LABELS}" "${arg_TIMEOUT}" 2)
+      lockflight_test_properties(${name}_${mpi}_${ranks} "mpi;${arg_LABELS}" "${arg_TIMEOUT}"
+        ${lockflight_alone})
     endforeach()
   endforeach()
 endfunction()
@@ -178,11 +194,14 @@ function(lockflight_compile_fail_test name file regex)
     return()
   endif()
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-  set(compile "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
-    "-DINCLUDE=${PROJECT_SOURCE_DIR}/include" "-DFILE=${file}")
-  set(script -P "${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake")
-  add_test(NAME ${name} COMMAND ${compile} "-DREGEX=${regex}" ${script})
-  add_test(NAME ${name}.positive_control COMMAND ${compile} -DPOSITIVE_CONTROL=ON ${script})
+  add_test(NAME ${name}
+    COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
+            "-DINCLUDE=${PROJECT_SOURCE_DIR}/include" "-DFILE=${file}" "-DREGEX=${regex}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake")
   lockflight_test_properties(${name} "${arg_LABELS}" "" "")
-  lockflight_test_properties(${name}.positive_control "${arg_LABELS}" "" "")
+  add_library(${name}_positive_control OBJECT "${file}")
+  target_compile_definitions(${name}_positive_control PRIVATE POSITIVE_CONTROL)
+  target_link_libraries(${name}_positive_control PRIVATE lockflight::lockflight GTest::gtest)
+  lockflight_compile_as(${name}_positive_control test)
+  add_dependencies(lockflight_tests ${name}_positive_control)
 endfunction()

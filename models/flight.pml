@@ -1,9 +1,9 @@
 /* flight: a lock of each node, a queue of the nodes, and Peterson's algorithm between the head of
  * that queue and the home's node.
  *
- * include/lockflight/lock/node_queue.hpp and flight.hpp, with the names that they have there. Node
- * 0 is the home. Nobody gives up in time, so what a node is told is told to whoever waits for it.
- * Of notes nothing is here.
+ * include/lockflight/lock/node_queue.hpp, queue_of_nodes.hpp and flight.hpp, with the names that
+ * they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
+ * whoever waits for it. Of notes nothing is here.
  *
  * Stores may be seen late; here each is seen at once. That they are where it matters, by fences and
  * atomics, is the checker's to say.
@@ -12,6 +12,8 @@
  *   OF_0, OF_1, OF_2  participants of each node; numbered from the home's on
  *   BARGE, LOCAL_BUDGET, REMOTE_BUDGET   parameters, at most 7
  *   TRIERS            participants that only try: the sum of 2^p
+ *   TIMED             participants whose time may be over whenever they wait: the sum of 2^p. Each of
+ *                     their acquires is such a one or a lock, as they like
  *   PASSED_BY         asserts that no more others than that come past the head of a node's queue
  *   HOME_BATCH        asserts that the home's node enters no more often than that once the head of the
  *                     queue of nodes has become the victim
@@ -31,6 +33,11 @@
  *   ATTEMPTS_COUNT=0  an attempt that fails frees the word for all, and the head that it has passed
  *                     is not told
  *   LOOKS_AT_TAIL=0   an attempt at home takes the word without a look at the tail
+ *   LOOKS_AGAIN=0     a node passes what it has inside, and does not look whether somebody is left
+ *   TAKES_WHAT_IS_LEFT=0  the last one that gives up does not look whether the word was left to it
+ *   TELLS=0           a node tells the next one by a put, though that may have given up
+ *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
+ *   TAKES_OUT=0       who gives up goes away, and who finds its line in the queue makes it the head
  * Of all: shared.pml.
  */
 
@@ -91,6 +98,24 @@
 #ifndef LOOKS_AT_TAIL
 #define LOOKS_AT_TAIL 1
 #endif
+#ifndef TIMED
+#define TIMED 0
+#endif
+#ifndef LOOKS_AGAIN
+#define LOOKS_AGAIN 1
+#endif
+#ifndef TAKES_WHAT_IS_LEFT
+#define TAKES_WHAT_IS_LEFT 1
+#endif
+#ifndef TELLS
+#define TELLS 1
+#endif
+#ifndef KEEPS_PLACE
+#define KEEPS_PLACE 1
+#endif
+#ifndef TAKES_OUT
+#define TAKES_OUT 1
+#endif
 
 #include "shared.pml"
 
@@ -99,6 +124,7 @@
 #define ONLY_NODE (OF_1 + OF_2 == 0)
 #define NODE_OF(p) ((p) < OF_0 -> 0 : ((p) < OF_0 + OF_1 -> 1 : 2))
 #define ONLY_TRIES(p) (((TRIERS) >> (p)) & 1)
+#define MAY_GIVE_UP(p) (((TIMED) >> (p)) & 1)
 
 /* ---- the word of a node ---- */
 
@@ -114,18 +140,32 @@
 
 short WORD[NODES];       /* 0: free */
 byte NODE_TAIL[NODES];   /* the last in the node's queue */
-byte NEXT[P];            /* who stands behind p in its node's queue */
-bool HEAD[P];            /* p's predecessor has left that queue */
 byte TAIL = NIL;         /* the last in the queue of nodes */
-byte TOLD[P];            /* what p was told: nodes that the lock may still be passed to, + 1 */
 byte victim = 0;         /* the side that lets the other one go first */
 #if ENTRY_IS_P
 byte ENTRY[P];
 #define OWN_ENTRY me
 #else
-byte ENTRY[NODES];       /* who waits behind the node */
+byte ENTRY[NODES];       /* who waits behind the node; of a node that may give up, how */
 #define OWN_ENTRY node
 #endif
+
+/* A participant's lines. Each of the others may be about to give one back that it has taken out. */
+#if TIMED
+#define LINES P
+#define WAITING 0
+#define HEAD 1
+#define LEFT 2
+#define OUT 3
+byte STATE[P * LINES];
+bool STANDS_IN[P * LINES]; /* its owner has left */
+short TURN[NODES];         /* where a node waits: the parity, LEFT, OUT, nodes, as turn_word */
+#else
+#define LINES 1
+bool IS_HEAD[P];         /* p's predecessor has left the queue */
+byte TOLD[P];            /* what p was told: nodes that the lock may still be passed to, + 1 */
+#endif
+byte NEXT[P * LINES];    /* who stands behind a line in its node's queue */
 
 #define LOCAL_SIDE 1
 #define REMOTE_SIDE 2
@@ -188,6 +228,13 @@ inline batch_goes_on() {
 
 /* ---- node_queue ---- */
 
+/* What is kept for the head of a queue that nobody is left in is for anybody. */
+#if TIMED
+#define NOBODY_STANDS (NODE_TAIL[node] == NIL)
+#else
+#define NOBODY_STANDS false
+#endif
+
 /* Takes the word past the queue: `barged` says whether, `found` what it was. */
 inline take() {
   atomic {
@@ -198,7 +245,7 @@ inline take() {
     fi
   }
   if
-  :: !barged && (found & (HELD | RESERVED)) == 0 ->
+  :: !barged && (found & HELD) == 0 && ((found & RESERVED) == 0 || NOBODY_STANDS) ->
     atomic {
       if
       :: WORD[node] == found -> WORD[node] = HELD; barged = true; GOES_PAST(node)
@@ -208,6 +255,157 @@ inline take() {
   :: else
   fi
 }
+
+#if TIMED
+#define GIVES_UP timed
+#define GAVE_UP gave_up
+#define STATE_OF(ref) STATE[AT(ref)]
+
+/* Who leaves a queue looks for somebody behind who has not given up. That has no end if each time
+ * somebody gives up, or comes back, between two of its looks. */
+#ifdef OBSERVE
+byte leaving = 0; /* the sum of 2^p of those who are at it */
+#define LEAVES leaving = leaving | (1 << me)
+#define HAS_LEFT leaving = leaving & ~(1 << me)
+#else
+#define LEAVES skip
+#define HAS_LEFT skip
+#endif
+
+/* A free line, or the one that we have left in the queue and that still stands there. */
+inline line_to_stand_in() {
+  stands = false;
+  if
+  :: left_line != NIL && STANDS_IN[AT(left_line)] ->
+    atomic { line = AT(left_line); left_line = NIL }
+    atomic {
+      if
+      :: STATE[line] == LEFT -> STATE[line] = WAITING; STANDS_IN[line] = false; stands = true
+      :: else
+      fi
+    }
+    if
+    :: stands
+    :: !stands && STATE[line] == WAITING
+    fi
+  :: else ->
+    atomic {
+      left_line = NIL;
+      line = me * LINES;
+      do
+      :: STATE[line] != WAITING -> line++; assert(line < (me + 1) * LINES)
+      :: else -> break
+      od;
+      assert(!STANDS_IN[line] && NEXT[line] == NIL)
+    }
+  fi
+}
+
+inline take_out(l) {
+  if
+  :: NEXT[l] != NIL -> atomic { ref = NEXT[l]; NEXT[l] = NIL }
+  :: NEXT[l] == NIL ->
+    if
+    :: atomic { NODE_TAIL[node] == REF(l) -> NODE_TAIL[node] = NIL; ref = NIL }
+    :: atomic { NODE_TAIL[node] != REF(l) && NEXT[l] != NIL -> ref = NEXT[l]; NEXT[l] = NIL }
+    fi
+  fi
+}
+
+/* The next one that has not given up is the head. */
+inline make_next_head() {
+  take_out(line);
+  do
+  :: ref == NIL -> break
+  :: ref != NIL ->
+    if
+    :: atomic {
+        STATE_OF(ref) == WAITING -> STATE_OF(ref) = HEAD; HEADS(node)
+      } break
+#if TAKES_OUT
+    :: STATE_OF(ref) != WAITING ->
+      if
+      :: atomic { STATE_OF(ref) == LEFT -> STATE_OF(ref) = OUT; there = AT(ref) }
+        take_out(there);
+        STANDS_IN[there] = false;
+        atomic { STATE[there] = WAITING; there = 0 }
+      :: STATE_OF(ref) != LEFT /* it is back */
+      fi
+#else
+    :: atomic { STATE_OF(ref) != WAITING -> STATE_OF(ref) = HEAD; HEADS(node) } break
+#endif
+    fi
+  od
+}
+
+inline queue() {
+  line_to_stand_in();
+  if
+  :: stands -> is_behind = true
+  :: !stands ->
+    atomic {
+      ref = NODE_TAIL[node];
+      NODE_TAIL[node] = REF(line);
+      is_behind = ref != NIL;
+      if
+      :: ref == NIL -> HEADS(node)
+      :: else
+      fi
+    }
+    if
+    :: ref != NIL -> atomic { NEXT[AT(ref)] = REF(line); ref = NIL }
+    :: ref == NIL
+    fi
+  fi;
+  if
+  :: is_behind ->
+    if
+    :: atomic { STATE[line] == HEAD -> STATE[line] = WAITING }
+    :: atomic {
+        GIVES_UP && STATE[line] == WAITING ->
+        STATE[line] = LEFT; STANDS_IN[line] = true; left_line = REF(line); gave_up = true
+      }
+    fi
+  :: !is_behind
+  fi;
+  if
+  :: gave_up
+  :: !gave_up ->
+    /* compete */
+    do
+    :: atomic { (WORD[node] & HELD) == 0 -> found = WORD[node] }
+      if
+      :: atomic { WORD[node] == found -> WORD[node] = HELD; HEADS_NO_MORE(node) } break
+      :: WORD[node] != found
+      :: GIVES_UP && WORD[node] != found -> gave_up = true; break
+      fi
+    :: GIVES_UP && (WORD[node] & HELD) -> gave_up = true; break
+    od;
+    atomic { found = (gave_up -> 0 : found); HEADS_NO_MORE(node); LEAVES }
+    make_next_head();
+#if TAKES_WHAT_IS_LEFT
+    if
+    :: ref == NIL && gave_up ->
+      found = WORD[node];
+      if
+      :: found != 0 && (found & HELD) == 0 ->
+        atomic {
+          if
+          :: WORD[node] == found -> WORD[node] = HELD; gave_up = false
+          :: else
+          fi
+        }
+      :: else
+      fi
+    :: else
+    fi;
+#endif
+  fi;
+  atomic { ref = NIL; stands = false; is_behind = false; line = 0; HAS_LEFT }
+}
+
+#else
+#define GAVE_UP false
 
 inline queue() {
   atomic {
@@ -221,7 +419,7 @@ inline queue() {
   if
   :: ref != NIL ->
     atomic { NEXT[AT(ref)] = REF(me); ref = NIL }
-    atomic { HEAD[me] -> HEAD[me] = false }
+    atomic { IS_HEAD[me] -> IS_HEAD[me] = false }
   :: else
   fi;
   /* compete: looks until the word is free, and takes it if it has not changed since. */
@@ -243,10 +441,11 @@ inline queue() {
   :: else
   fi;
   if
-  :: ref != NIL -> atomic { NEXT[me] = NIL; HEAD[AT(ref)] = true; HEADS(node); ref = NIL }
+  :: ref != NIL -> atomic { NEXT[me] = NIL; IS_HEAD[AT(ref)] = true; HEADS(node); ref = NIL }
   :: else
   fi
 }
+#endif
 
 /* What the last holder has kept in the word. */
 inline keep_found() {
@@ -269,16 +468,24 @@ inline keep_found() {
 
 /* ---- Peterson: our side is seen to be interested, by its word or by the tail ---- */
 
+#if TIMED
+#define OR_GIVES_UP :: timed -> gave_up = true
+#else
+#define OR_GIVES_UP
+#endif
+
 #define HOME_MAY_ENTER \
   if                             \
   :: TAIL == NIL                 \
   :: VICTIM && victim != LOCAL_SIDE \
+  OR_GIVES_UP                    \
   fi
 
 #define REMOTE_MAY_ENTER \
   if                             \
   :: !INTERESTED(WORD[0])        \
   :: VICTIM && victim != REMOTE_SIDE \
+  OR_GIVES_UP                    \
   fi
 
 inline agree_at_home() {
@@ -311,33 +518,142 @@ inline agree_from_elsewhere() {
 
 /* ---- the queue of nodes ---- */
 
+#if TIMED
+#define PARITY 1 /* of the last wait that has ended, or was given up */
+#define GIVEN_UP 2
+#define BEING_TAKEN_OUT 4
+#define NODES_TOLD(turn) ((turn) >> 3)
+#define LINK(ref, parity, may_give_up) ((ref) | (parity) << 2 | (may_give_up) << 3)
+#define ENTRY_OF(link) (AT((link) & 3))
+#define PARITY_OF(link) ((link) >> 2 & 1)
+#define MAY_HAVE_LEFT(link) ((link) >> 3)
+
+/* Whether our node's entry is in the queue, left there by one of us who gave up: its place is ours. */
+inline has_a_place() {
+  atomic { turn = TURN[node]; has_place = false }
+#if KEEPS_PLACE
+  if
+  :: (turn & (GIVEN_UP | BEING_TAKEN_OUT)) == GIVEN_UP ->
+    atomic {
+      if
+      :: TURN[node] == turn ->
+        TURN[node] = (turn & ~GIVEN_UP) ^ PARITY; turn = TURN[node]; has_place = true
+      :: else
+      fi
+    }
+  :: else
+  fi;
+  if
+  :: !has_place && (turn & GIVEN_UP) -> atomic { (TURN[node] & GIVEN_UP) == 0 -> turn = TURN[node] }
+  :: else
+  fi
+#endif
+}
+
+inline wait_for_turn() {
+  if
+  :: atomic { (TURN[node] & PARITY) != (turn & PARITY) -> left = NODES_TOLD(TURN[node]) }
+  :: atomic {
+      GIVES_UP && TURN[node] == turn ->
+      TURN[node] = ((turn & PARITY) ^ PARITY) | GIVEN_UP; gave_up = true
+    }
+  fi
+}
+
+inline enter() {
+  has_a_place();
+  if
+  :: has_place -> wait_for_turn()
+  :: !has_place ->
+    atomic { ref = TAIL; TAIL = REF(node); left = (ref == NIL -> 0 : REMOTE_BUDGET) }
+    if
+    :: ref != NIL ->
+      atomic { ENTRY[AT(ref)] = LINK(REF(node), (turn & PARITY) ^ PARITY, timed); ref = NIL }
+      wait_for_turn()
+    :: ref == NIL
+    fi
+  fi;
+  atomic { turn = 0; has_place = false }
+}
+
+#else
 inline wait_behind() {
   atomic { ENTRY[AT(ref)] = REF(me); ref = NIL }
   atomic { TOLD[me] != 0 -> left = TOLD[me] - 1; TOLD[me] = 0 }
 }
 
-/* Fetches the lock above for our node. */
-inline climb() {
-  atomic { in_a_row = 0; left = REMOTE_BUDGET }
+inline enter() {
+  atomic {
+    ref = TAIL;
+    TAIL = REF(OWN_ENTRY);
+    left = (ref == NIL -> 0 : REMOTE_BUDGET)
+  }
   if
-  :: node == 0 -> agree_at_home()
-  :: else ->
-    atomic {
-      ref = TAIL;
-      TAIL = REF(OWN_ENTRY);
-      left = (ref == NIL -> 0 : REMOTE_BUDGET)
-    }
-    if
-    :: ref != NIL -> wait_behind()
-    :: else
-    fi;
-    if
-    :: left > 0
-    :: else -> agree_from_elsewhere(); left = REMOTE_BUDGET
-    fi
+  :: ref != NIL -> wait_behind()
+  :: else
   fi
 }
+#endif
 
+#if TIMED
+/* An entry behind ours that its node has left. What is behind that comes behind ours. */
+inline take_out_entry() {
+  if
+  :: ENTRY[AT(ref)] != NIL
+  :: ENTRY[AT(ref)] == NIL ->
+    if
+    :: atomic { TAIL == ref -> TAIL = REF(node) }
+    :: atomic { TAIL != ref && ENTRY[AT(ref)] != NIL }
+    fi
+  fi;
+  if
+  :: ENTRY[AT(ref)] != NIL ->
+    atomic { behind = ENTRY[AT(ref)]; ENTRY[AT(ref)] = NIL }
+    atomic { ENTRY[node] = behind; behind = NIL }
+  :: ENTRY[AT(ref)] == NIL
+  fi;
+  TURN[AT(ref)] = PARITY_OF(succ)
+}
+
+/* To the next node that has not given up. */
+inline leave_queue() {
+  do
+  :: atomic { succ = ENTRY[node]; LEAVES }
+    if
+    :: succ == NIL ->
+      if
+      :: atomic { TAIL == REF(node) -> TAIL = NIL } break
+      :: atomic { TAIL != REF(node) && ENTRY[node] != NIL -> succ = ENTRY[node] }
+      fi
+    :: succ != NIL
+    fi;
+    atomic { ENTRY[node] = NIL; ref = succ & 3 }
+    if
+    :: !MAY_HAVE_LEFT(succ) || !TELLS ->
+      TURN[AT(ref)] = PARITY_OF(succ) | ((left - 1) << 3); break
+    :: else ->
+      /* tell */
+      turn = TURN[AT(ref)];
+      do
+      :: atomic {
+          TURN[AT(ref)] == turn && (turn & GIVEN_UP) == 0 ->
+          TURN[AT(ref)] = PARITY_OF(succ) | ((left - 1) << 3); told = true
+        } break
+      :: atomic {
+          TURN[AT(ref)] == turn && (turn & GIVEN_UP) != 0 ->
+          TURN[AT(ref)] = turn | BEING_TAKEN_OUT
+        } break
+      :: atomic { TURN[AT(ref)] != turn -> turn = TURN[AT(ref)] } /* it gave up, or is back */
+      od;
+      if
+      :: told -> break
+      :: !told -> take_out_entry()
+      fi
+    fi
+  od;
+  atomic { ref = NIL; succ = NIL; turn = 0; told = false; HAS_LEFT }
+}
+#else
 inline leave_queue() {
   ref = ENTRY[OWN_ENTRY];
   if
@@ -359,6 +675,26 @@ inline leave_queue() {
   :: else
   fi
 }
+#endif
+
+/* Fetches the lock above for our node. */
+inline climb() {
+  atomic { in_a_row = 0; left = REMOTE_BUDGET }
+  if
+  :: node == 0 -> agree_at_home()
+  :: else ->
+    enter();
+    if
+    :: left > 0 || GAVE_UP
+    :: else ->
+      agree_from_elsewhere();
+      if
+      :: GAVE_UP -> left = 1; leave_queue() /* whoever is behind us must agree for itself */
+      :: !GAVE_UP -> left = REMOTE_BUDGET
+      fi
+    fi
+  fi
+}
 
 #if LOCAL_BUDGETS
 #define STAYS_HERE (ONLY_NODE || in_a_row + 1 < LOCAL_BUDGET)
@@ -368,13 +704,19 @@ inline leave_queue() {
 #define ONE_MORE_IN_A_ROW 0
 #endif
 
-inline pass() {
-  WORD[node] = MARK_OF_HEAD(NOW_PASSED_BY) |
-               (stays && !ONLY_NODE -> WITH_TOP | (ONE_MORE_IN_A_ROW << 6) | (left << 9)
-                                    : (FORGETS_TOP || ONLY_NODE -> 0 : WITH_TOP | (left << 9)))
-}
+#define KEPT (MARK_OF_HEAD(NOW_PASSED_BY) |                                                   \
+              (stays && !ONLY_NODE -> WITH_TOP | (ONE_MORE_IN_A_ROW << 6) | (left << 9)           \
+                                   : (FORGETS_TOP || ONLY_NODE -> 0 : WITH_TOP | (left << 9))))
+
+inline pass() { WORD[node] = KEPT }
 
 proctype participant(byte me; byte node) {
+#if TIMED
+  byte line = 0, left_line = NIL, there = 0, succ = NIL, behind = NIL;
+  short turn = 0, passed = 0;
+  bool timed = false, gave_up = false, stands = false, is_behind = false, has_place = false,
+       told = false;
+#endif
   short found = 0;
   byte ref = NIL, passed_by = 0, in_a_row = 0, left = 0;
   bool barged = false, with_top = false, waited_for = false, stays = false;
@@ -384,16 +726,36 @@ proctype participant(byte me; byte node) {
   :: NEXT_ROUND ->
     if
     :: !ONLY_TRIES(me) -> /* lock */
+#if TIMED
+      if
+      :: MAY_GIVE_UP(me) -> timed = true
+      :: timed = false; WAITS(writer_waits)
+      fi;
+#else
       WAITS(writer_waits);
+#endif
       take();
       if
       :: barged
       :: else -> queue()
       fi;
+#if TIMED
+      if
+      :: gave_up -> goto next_round
+      :: !gave_up
+      fi;
+#endif
       keep_found();
       if
       :: ONLY_NODE || with_top
-      :: else -> climb()
+      :: else ->
+        climb();
+#if TIMED
+        if
+        :: gave_up -> goto let_go
+        :: !gave_up
+        fi
+#endif
       fi
     :: TRY || ONLY_TRIES(me) -> /* try_lock */
 #if LOOKS_AT_TAIL
@@ -420,7 +782,12 @@ proctype participant(byte me; byte node) {
           fi
         :: else ->
           if
+#if TIMED
+          :: TURN[node] & GIVEN_UP -> goto let_go
+          :: atomic { (TURN[node] & GIVEN_UP) == 0 && TAIL == NIL -> TAIL = REF(OWN_ENTRY) }
+#else
           :: atomic { TAIL == NIL -> TAIL = REF(OWN_ENTRY) }
+#endif
           :: TAIL != NIL -> goto let_go
           fi;
           if
@@ -448,6 +815,27 @@ proctype participant(byte me; byte node) {
     /* unlock */
     waited_for = NODE_TAIL[node] != NIL;
     stays = waited_for && STAYS_HERE;
+#if TIMED
+    if
+    :: stays -> /* pass_to_somebody */
+      atomic { passed = KEPT; WORD[node] = passed }
+#if LOOKS_AGAIN
+      if
+      :: NODE_TAIL[node] != NIL -> goto next_round
+      :: NODE_TAIL[node] == NIL
+      fi;
+      atomic {
+        if
+        :: WORD[node] == passed -> WORD[node] = HELD; stays = false; passed = 0
+        :: else -> goto next_round
+        fi
+      }
+#else
+      goto next_round
+#endif
+    :: !stays
+    fi;
+#endif
 #if !LEAVES_FIRST
     if
     :: waited_for -> pass()
@@ -475,6 +863,9 @@ let_go:
     fi;
 next_round:
     atomic {
+#if TIMED
+      timed = false; gave_up = false; passed = 0;
+#endif
       passed_by = 0; in_a_row = 0; left = 0; barged = false;
       with_top = false; waited_for = false; stays = false
     }
@@ -492,5 +883,14 @@ init {
 }
 
 #ifdef OBSERVE
+#if TIMED
+/* Of three participants, at most. */
+#define LEAVES_FOR_EVER(p) <>[] ((leaving & (1 << p)) != 0)
+ltl no_starvation {
+  []<> !writer_waits || LEAVES_FOR_EVER(0) || LEAVES_FOR_EVER(1) || LEAVES_FOR_EVER(2)
+}
+ltl no_leaving_without_end { []<> !writer_waits }
+#else
 ltl no_starvation { []<> !writer_waits }
+#endif
 #endif

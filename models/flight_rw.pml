@@ -1,8 +1,10 @@
 /* flight-rw: gates and counters of readers at each cell, and a mutex among the writers.
  *
  * include/lockflight/lock/reader_gates.hpp, gate_keeper.hpp and flight_rw.hpp, with the names that
- * they have there, without `adaptive`, and with a gate for each cell.
- * Nobody gives up in time, upgrades or downgrades.
+ * they have there. Nobody gives up in time. There is a gate for each cell, or, with MOVES, one gate
+ * and cells of two kinds, as with `adaptive`: whether readers change to the others when a turn ends
+ * is the writer's choice, whatever turn_policy.hpp would say; T_W stays as it is. A bias of the gates
+ * saves a fence, and here each store is seen at once (flight.pml): the checker has both.
  * flight is not told again (flight.pml): here it is a lock that is first come, first served, and
  * whether it will be passed on while somebody waits is its own choice, as flight's depends on its
  * budgets and on who has made itself visible. With FIFO=0 anybody who waits or comes may be next:
@@ -13,6 +15,8 @@
  *   CELLS             1 or 2; reader r counts at cell r % CELLS, writer w looks at gate w % CELLS
  *   TRY_WRITERS, TRY_READERS   so many of them, the last ones, only try
  *   FIFO              see above (1)
+ *   MOVES             1: each reader has a cell of its own, and all have one together
+ *   UPGRADERS         so many more, which hold the lock for upgrade or share it, go up, and down again
  *   WRITER_BATCH      asserts that no more writers than that enter while the gates stay closed
  * and what each part is for shows without it:
  *   COUNTS_FIRST=0    a reader looks at the gate before it is counted
@@ -23,6 +27,12 @@
  *   TURNS=0           writers pass the lock on as long as one waits
  *   LOOKS=0           a try_lock closes the gates before it looks at the counts
  *   LOOKS_AT_GATE=0   a try_lock_shared counts itself before it looks at the gate
+ *   CELL_CHANGES=0    a reader stays where it was counted last, whatever the gate says
+ *   LOOKS_ANEW=0      a reader that changes its cell does not look at the gate again
+ *   REMEMBERS=0       a writer does not look at the other cells after a change
+ *   FORGETS_ITSELF=0  who goes up waits for itself to stop reading
+ *   ATTEMPTS_UP=0     who shares the lock waits to go up
+ *   COUNTS_AT_ONCE=0  who goes down lets flight go before it is counted
  * Of all: shared.pml.
  */
 
@@ -72,9 +82,34 @@
 #define LOOKS_AT_GATE 1
 #endif
 
+#ifndef MOVES
+#define MOVES 0
+#endif
+#ifndef UPGRADERS
+#define UPGRADERS 0
+#endif
+#ifndef CELL_CHANGES
+#define CELL_CHANGES 1
+#endif
+#ifndef LOOKS_ANEW
+#define LOOKS_ANEW 1
+#endif
+#ifndef REMEMBERS
+#define REMEMBERS 1
+#endif
+#ifndef FORGETS_ITSELF
+#define FORGETS_ITSELF 1
+#endif
+#ifndef ATTEMPTS_UP
+#define ATTEMPTS_UP 1
+#endif
+#ifndef COUNTS_AT_ONCE
+#define COUNTS_AT_ONCE 1
+#endif
+
 #include "shared.pml"
 
-#define P (READERS + WRITERS)
+#define P (READERS + WRITERS + UPGRADERS)
 
 /* ---- flight, abstracted ---- */
 
@@ -113,8 +148,11 @@ byte flight_waiters = 0;
 #define GATE(state, e, q) (((e) & 3) << 4 | (q) << 2 | (state))
 #define STATE(gate) ((gate) & 3)
 #define QUIET_WANTED(gate) ((gate) >> 2 & 3)
-#define EPOCH(gate) ((gate) >> 4)
+#define EPOCH(gate) ((gate) >> 4 & 3)
 #define MOST_QUIET 1
+#define GATHERED 64 /* readers count themselves in the cell that all share */
+#define MOVED 128   /* and those who parked in the phase before in the others, or the other way */
+#define PLACE (gates[MINE] & (GATHERED | MOVED))
 
 byte gates[CELLS] = 0;
 
@@ -133,31 +171,61 @@ byte gates[CELLS] = 0;
 #define GONE(word, e) (OF(ACTIVE, word) == 0)
 #endif
 
-short counts[CELLS] = 0;
-
 #if CELLS == 1
-#define OF_EACH_CELL(x) x(0)
+#define OF_EACH_GATE(x) x(0)
 #define ALL 1
 #elif CELLS == 2
-#define OF_EACH_CELL(x) x(0) x(1)
+#define OF_EACH_GATE(x) x(0) x(1)
 #define ALL 3
 #else
 #error "CELLS is 1 or 2"
 #endif
+
+/* Cells of two kinds: a reader's own, and the last one, of all. */
+#if MOVES
+#if READERS + UPGRADERS == 1
+#define FEW 1
+#define OF_EACH_CELL(x) x(0) x(1)
+#elif READERS + UPGRADERS == 2
+#define FEW 2
+#define OF_EACH_CELL(x) x(0) x(1) x(2)
+#else
+#error "MOVES is for one reader or two"
+#endif
+#define COUNTS (FEW + 1)
+#define ALL_FEW ((1 << FEW) - 1)
+#define USED(gate) (((gate) & GATHERED) != 0 -> 1 << FEW : ALL_FEW)
+#if REMEMBERS
+#define TO_LOOK_AT (((gates[MINE] & MOVED) != 0) -> ALL_FEW | 1 << FEW : USED(gates[MINE]))
+#else
+#define TO_LOOK_AT USED(gates[MINE])
+#endif
+#define CELL (in_all -> FEW : _pid % FEW)
+#else
+#define OF_EACH_CELL OF_EACH_GATE
+#define COUNTS CELLS
+#define TO_LOOK_AT ALL
+#define CELL MINE
+#endif
+
+short counts[COUNTS] = 0;
+
 #define TAKE_EFFECT(c) atomic { (posted & (1 << (c))) -> posted = posted & ~(1 << (c))
 
 /* Puts take effect in any order; stores, to the writer's own node, as well. */
 #define SET(c) :: TAKE_EFFECT(c); gates[c] = to }
 inline flush_gates() {
   do
-  OF_EACH_CELL(SET)
+  OF_EACH_GATE(SET)
   :: atomic { posted == 0 -> to = 0; break }
   od
 }
 #define SET_GATES(word) atomic { posted = ALL; to = word } flush_gates()
 
 #define MINE (me % CELLS)
-#define OPEN_GATES(q) SET_GATES(GATE(OPEN, EPOCH(gates[MINE]) + 1, q))
+#define OPEN_GATES(q) SET_GATES(GATE(OPEN, EPOCH(gates[MINE]) + 1, q) | PLACE & GATHERED)
+#define MOVE_GATES(q) \
+  SET_GATES(GATE(OPEN, EPOCH(gates[MINE]) + 1, q) | (PLACE & GATHERED ^ GATHERED) | MOVED)
 
 /* ---- what bounds speak of ---- */
 
@@ -176,31 +244,69 @@ byte writers_in_a_row = 0;
 
 /* ---- readers ---- */
 
-inline open_and_enter() {
+/* Looks at the gate, for who is counted as active, and changes the cell if the gate says so. */
+inline look_when_counted() {
+  found = gates[MINE];
+#if MOVES && CELL_CHANGES
+  if
+  :: in_all == ((found & GATHERED) != 0)
+  :: else ->
+#if LOOKS_ANEW
+    atomic { in_all = !in_all; counts[CELL] = counts[CELL] + ACTIVE }
+    found = gates[MINE];
+    atomic { in_all = (found & GATHERED) == 0; counts[CELL] = counts[CELL] - ACTIVE; in_all = !in_all }
+#else
+    counts[CELL] = counts[CELL] - ACTIVE;
+    atomic { in_all = !in_all; counts[CELL] = counts[CELL] + ACTIVE }
+#endif
+  fi
+#endif
+}
+
+/* For who has flight, since nobody moves the cells then. */
+inline count_at_open_gates() {
+  atomic {
+#if MOVES
+    in_all = (gates[MINE] & GATHERED) != 0;
+#endif
+    held = ACTIVE; counts[CELL] = counts[CELL] + held
+  }
+}
+
+inline let_readers_in() {
   if
   :: STATE(gates[MINE]) == OPEN
   :: STATE(gates[MINE]) != OPEN -> atomic { BATCH_ENDS }; OPEN_GATES(MOST_QUIET)
-  fi;
-  atomic { held = ACTIVE; counts[MINE] = counts[MINE] + held }
+  fi
+}
+
+inline open_and_enter() {
+  let_readers_in();
+#if COUNTS_AT_ONCE
+  count_at_open_gates();
   FLIGHT_UNLOCK(0)
+#else
+  FLIGHT_UNLOCK(0);
+  count_at_open_gates()
+#endif
 }
 
 inline park() {
   epoch = EPOCH(found);
   atomic {
     held = PARKED(epoch);
-    first = FIRST_OPENS && OF(held, counts[MINE]) == 0;
-    counts[MINE] = counts[MINE] + held - ACTIVE
+    first = FIRST_OPENS && OF(held, counts[CELL]) == 0;
+    counts[CELL] = counts[CELL] + held - ACTIVE
   }
   if
   :: EPOCH(gates[MINE]) != epoch
   :: EPOCH(gates[MINE]) == epoch && first && STATE(gates[MINE]) == IDLE ->
 #if UNCOUNTS
-    counts[MINE] = counts[MINE] - held;
+    counts[CELL] = counts[CELL] - held;
 #endif
     FLIGHT_LOCK
 #if !UNCOUNTS
-    counts[MINE] = counts[MINE] - held;
+    counts[CELL] = counts[CELL] - held;
 #endif
     open_and_enter()
   fi
@@ -212,6 +318,9 @@ proctype reader(byte me) {
   byte found = 0, epoch = 0, posted = 0, to = 0;
   short held = 0;
   bool first = false;
+#if MOVES
+  bool in_all = false;
+#endif
   ROUND_COUNTER
 
   do
@@ -222,9 +331,9 @@ proctype reader(byte me) {
 #if !COUNTS_FIRST
       found = gates[MINE];
 #endif
-      atomic { held = ACTIVE; counts[MINE] = counts[MINE] + held }
+      atomic { held = ACTIVE; counts[CELL] = counts[CELL] + held }
 #if COUNTS_FIRST
-      found = gates[MINE];
+      look_when_counted();
 #endif
       if
       :: STATE(found) == OPEN
@@ -241,17 +350,18 @@ proctype reader(byte me) {
         fi;
         open_and_enter()
       :: else ->
-        atomic { held = ACTIVE; counts[MINE] = counts[MINE] + held }
+        atomic { held = ACTIVE; counts[CELL] = counts[CELL] + held }
+        look_when_counted();
         if
-        :: STATE(gates[MINE]) == OPEN
-        :: STATE(gates[MINE]) != OPEN -> counts[MINE] = counts[MINE] - held; goto next_round
+        :: STATE(found) == OPEN
+        :: else -> counts[CELL] = counts[CELL] - held; goto next_round
         fi
       fi
     fi;
 
     reader_enters();
     reader_leaves();
-    counts[MINE] = counts[MINE] - held;
+    counts[CELL] = counts[CELL] - held;
 next_round:
     atomic { found = 0; epoch = 0; held = 0; first = false }
   :: STOP -> break
@@ -268,7 +378,7 @@ next_round:
      gone = gone && GONE(counts[c], EPOCH(gates[MINE])) }
 
 inline readers_are_gone() {
-  atomic { posted = ALL; gone = true; seen_any = false }
+  atomic { posted = TO_LOOK_AT; gone = true; seen_any = false }
   do
   OF_EACH_CELL(LOOK)
   :: posted == 0 -> break
@@ -286,7 +396,7 @@ inline readers_are_gone() {
      fi }
 
 inline await_readers() {
-  atomic { posted = ALL; seen_any = false }
+  atomic { posted = TO_LOOK_AT; seen_any = false }
   do
   OF_EACH_CELL(AWAIT)
   :: posted == 0 -> break
@@ -306,7 +416,7 @@ inline begin_turn() {
   if
   :: must_wait ->
     atomic { BATCH_ENDS }
-    SET_GATES(GATE(CLOSED, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])))
+    SET_GATES(GATE(CLOSED, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])) | PLACE)
   :: else
   fi
 }
@@ -375,8 +485,13 @@ proctype writer(byte me) {
       :: true -> /* end_turn */
         if
         :: quiet && QUIET_WANTED(gates[MINE]) == 0 ->
-          SET_GATES(GATE(IDLE, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])))
-        :: else -> OPEN_GATES((quiet -> QUIET_WANTED(gates[MINE]) - 1 : MOST_QUIET))
+          SET_GATES(GATE(IDLE, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])) | PLACE)
+        :: !(quiet && QUIET_WANTED(gates[MINE]) == 0) ->
+          OPEN_GATES((quiet -> QUIET_WANTED(gates[MINE]) - 1 : MOST_QUIET))
+#if MOVES
+        :: !(quiet && QUIET_WANTED(gates[MINE]) == 0) ->
+          MOVE_GATES((quiet -> QUIET_WANTED(gates[MINE]) - 1 : MOST_QUIET))
+#endif
         fi
       fi
     :: STATE(gates[MINE]) != CLOSED
@@ -389,11 +504,101 @@ next_round:
   END
 }
 
+/* ---- up and down ---- */
+
+#if UPGRADERS
+proctype upgrader(byte me) {
+  byte posted = 0, to = 0, in_a_row = 0, found = 0, epoch = 0;
+  short held = 0;
+  bool quiet = false, gone = false, seen_any = false, must_wait = false, first = false;
+#if MOVES
+  bool in_all = false;
+#endif
+  ROUND_COUNTER
+
+  do
+  :: NEXT_ROUND ->
+    if
+    :: true -> /* lock_upgrade */
+      WAITS(writer_waits);
+      FLIGHT_LOCK
+      let_readers_in();
+      atomic { assert(writers_in == 0); readers_in++ }
+      if
+      :: true -> /* unlock_upgrade */
+        atomic { readers_in--; SERVED(writer_waits) }
+        FLIGHT_UNLOCK(0);
+        goto next_round
+      :: true -> /* unlock_upgrade_and_lock_shared */
+        atomic { SERVED(writer_waits) }
+        open_and_enter();
+        goto shares
+      :: true -> /* unlock_upgrade_and_lock */
+        begin_turn();
+        if
+        :: must_wait -> await_readers()
+        :: else
+        fi
+      fi
+    :: true -> /* lock_shared, try_unlock_shared_and_lock */
+      atomic { held = ACTIVE; counts[CELL] = counts[CELL] + held }
+      look_when_counted();
+      if
+      :: STATE(found) == OPEN
+      :: else -> park()
+      fi;
+      atomic { assert(writers_in == 0); readers_in++ }
+      if
+#if ATTEMPTS_UP
+      :: atomic { FLIGHT_IS_FREE -> FLIGHT_TAKE }
+      :: goto shares
+#else
+      :: true -> FLIGHT_LOCK
+#endif
+      fi;
+      begin_turn();
+#if FORGETS_ITSELF
+      counts[CELL] = counts[CELL] - held;
+#endif
+      await_readers()
+    fi;
+
+    /* Nobody else has written since we read. */
+    atomic { readers_in--; writer_enters() }
+
+    /* and down */
+    if
+    :: atomic { writers_in--; readers_in++ }
+      open_and_enter(); /* unlock_and_lock_shared */
+      goto shares
+    :: atomic { writers_in--; readers_in++ }
+      let_readers_in(); /* unlock_and_lock_upgrade, unlock_upgrade */
+      readers_in--;
+      FLIGHT_UNLOCK(0);
+      goto next_round
+    fi;
+shares:
+    readers_in--;
+    counts[CELL] = counts[CELL] - held;
+next_round:
+    atomic {
+      found = 0; epoch = 0; held = 0; first = false;
+      in_a_row = 0; quiet = false; gone = false; must_wait = false
+    }
+  :: STOP -> break
+  od;
+  END
+}
+#endif
+
 init {
   byte p;
   atomic {
 #if WRITERS > 0
     for (p : 0 .. WRITERS - 1) { run writer(p) }
+#endif
+#if UPGRADERS > 0
+    for (p : WRITERS .. WRITERS + UPGRADERS - 1) { run upgrader(p) }
 #endif
 #if READERS > 0
     for (p : 0 .. READERS - 1) { run reader(p) }

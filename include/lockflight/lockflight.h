@@ -31,8 +31,9 @@ enum lockflight_code {
   LOCKFLIGHT_BUSY = 1,    /* try_lock: somebody else has the lock; the only one that is no error */
   LOCKFLIGHT_INVALID = 2, /* an argument that is not accepted, NULL and what was destroyed too */
   LOCKFLIGHT_UNKNOWN = 3, /* no lock, or no parameter of this lock, has that name */
-  LOCKFLIGHT_WRONG_KIND = 4,   /* a mutex where readers are to share */
-  LOCKFLIGHT_NOT_HELD = 5,     /* unlock of what this participant does not hold, or not that way */
+  LOCKFLIGHT_WRONG_KIND = 4,   /* not of this lock: sharing, a wait that ends in time, upgrade */
+  LOCKFLIGHT_NOT_HELD = 5,     /* unlock, upgrade, downgrade of what this participant does not hold,
+                                  or not that way */
   LOCKFLIGHT_HELD = 6,         /* lock, destroy, leave: this participant holds the lock */
   LOCKFLIGHT_FULL = 7,         /* no words left for it, or 32 locks held by one participant */
   LOCKFLIGHT_RANK_FAILED = 8,  /* lockflight_run: a rank died or returned a failure */
@@ -173,6 +174,43 @@ int lockflight_shared_mutex_try_lock_shared_for(lockflight_shared_mutex* mutex,
 int lockflight_shared_mutex_try_lock_shared_until(lockflight_shared_mutex* mutex,
                                                   const struct timespec* moment);
 int lockflight_shared_mutex_unlock_shared(lockflight_shared_mutex* mutex);
+
+/* ---- up and down: from reading to writing and back, with nobody writing in between ----
+ *
+ * Of "flight-rw", the default lock; LOCKFLIGHT_WRONG_KIND, and the line names the lock, for others.
+ * Names and meaning are those of Boost's UpgradeLockable. A lock may be held for upgrade: readers
+ * come and go beside that, writers and others for upgrade do not, so that what is read stays as it
+ * is and the way to writing is open. Two readers that each wait for the other to leave would wait
+ * for ever; hence readers cannot wait to become a writer, only try.
+ *
+ * What is held otherwise than a call says is left as it was: LOCKFLIGHT_NOT_HELD. What a writer put
+ * and flushed before a call is seen by whoever the call lets in. In network operations, with K
+ * other nodes, C cells of readers on them, and the lock not contended: */
+
+/* Waits until nobody else writes or holds the lock for upgrade. The turn is that of a writer:
+ * nobody overtakes for ever. What lock of "flight" costs, and if readers are shut out K puts.
+ * Not recursive: LOCKFLIGHT_HELD. */
+int lockflight_shared_mutex_lock_upgrade(lockflight_shared_mutex* mutex);
+/* The same if it is free for that at once, beside readers: else LOCKFLIGHT_BUSY. */
+int lockflight_shared_mutex_try_lock_upgrade(lockflight_shared_mutex* mutex);
+/* What unlock of "flight" costs. */
+int lockflight_shared_mutex_unlock_upgrade(lockflight_shared_mutex* mutex);
+
+/* Upgrade: waits until the readers are gone, and then holds the lock alone. Never fails, since
+ * nobody else can be on the way; readers that come later wait. K puts and C gets, C gets for each
+ * further look. */
+int lockflight_shared_mutex_unlock_upgrade_and_lock(lockflight_shared_mutex* mutex);
+/* From sharing to alone, if nobody writes, waits to write, or holds the lock for upgrade: else
+ * LOCKFLIGHT_BUSY, and the lock is still shared. Two readers that try can both find it busy; they
+ * unlock, since the other one's success may wait for that. If nothing is in the way it waits until
+ * the other readers are gone. What try_lock of "flight" costs, K puts and C gets. */
+int lockflight_shared_mutex_try_unlock_shared_and_lock(lockflight_shared_mutex* mutex);
+
+/* Downgrade: at once, and nobody writes in between. Readers that wait are let in: K puts if they
+ * are shut out. To sharing, the next writer's turn comes as well: what unlock of "flight" costs. */
+int lockflight_shared_mutex_unlock_and_lock_shared(lockflight_shared_mutex* mutex);
+int lockflight_shared_mutex_unlock_and_lock_upgrade(lockflight_shared_mutex* mutex);
+int lockflight_shared_mutex_unlock_upgrade_and_lock_shared(lockflight_shared_mutex* mutex);
 
 /* ---- words: memory that participants reach, for what locks guard ---- */
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <ctime>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "capi/participant.hpp"
@@ -36,6 +37,16 @@ handle& live_shared(handle* given) {
   return found;
 }
 
+/// Where it is to be held for upgrade, or turned from one way of holding into another.
+handle& live_upgradable(handle* given) {
+  handle& found = live_shared(given);
+  if (!found.lock->can_upgrade())
+    throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + found.name +
+                                             "': it has no upgrade and no downgrade (accepted for "
+                                             "that: flight-rw)");
+  return found;
+}
+
 void require_free(const handle& of, const char* call) {
   if (of.held != hold::none)
     throw refusal(LOCKFLIGHT_HELD, std::string(call) + " of " + of.name +
@@ -45,8 +56,8 @@ void require_free(const handle& of, const char* call) {
 
 void require_held(const handle& of, hold how, const char* call) {
   if (of.held == how) return;
-  constexpr std::array<const char*, 3> words{"does not hold", "holds exclusively",
-                                             "holds with other readers"};
+  constexpr std::array<const char*, 4> words{"does not hold", "holds exclusively",
+                                             "holds with other readers", "holds for upgrade"};
   throw refusal(LOCKFLIGHT_NOT_HELD, std::string(call) + " of " + of.name +
                                          ", which this participant " +
                                          words[static_cast<std::size_t>(of.held)]);
@@ -96,6 +107,12 @@ constexpr way with_readers{hold::shared,
                            &any_lock::try_lock_shared,
                            &any_lock::unlock_shared,
                            &any_lock::try_lock_shared_for};
+constexpr way for_upgrade{hold::upgrade,
+                          live_upgradable,
+                          &any_lock::lock_upgrade,
+                          &any_lock::try_lock_upgrade,
+                          &any_lock::unlock_upgrade,
+                          nullptr};
 
 int lock(handle* given, const way& w) {
   return guarded([&] {
@@ -157,6 +174,22 @@ int unlock(handle* given, const way& w) {
     require_held(it, w.how, "unlock");
     it.held = hold::none;
     ((*it.lock).*w.unlock)();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+/// From one way of holding to another. A call that says false has left things as they were.
+template <class Said>
+int turn(handle* given, hold from, hold to, Said (any_lock::*into)(), const char* call) {
+  return guarded([&] {
+    handle& it = live_upgradable(given);
+    require_held(it, from, call);
+    if constexpr (std::is_same_v<Said, bool>) {
+      if (!((*it.lock).*into)()) return LOCKFLIGHT_BUSY;
+    } else {
+      ((*it.lock).*into)();
+    }
+    it.held = to;
     return LOCKFLIGHT_OK;
   });
 }
@@ -277,6 +310,38 @@ int lockflight_shared_mutex_try_lock_shared_until(lockflight_shared_mutex* mutex
 }
 int lockflight_shared_mutex_unlock_shared(lockflight_shared_mutex* mutex) {
   return capi::unlock(mutex, capi::with_readers);
+}
+
+int lockflight_shared_mutex_lock_upgrade(lockflight_shared_mutex* mutex) {
+  return capi::lock(mutex, capi::for_upgrade);
+}
+int lockflight_shared_mutex_try_lock_upgrade(lockflight_shared_mutex* mutex) {
+  return capi::try_lock(mutex, capi::for_upgrade);
+}
+int lockflight_shared_mutex_unlock_upgrade(lockflight_shared_mutex* mutex) {
+  return capi::unlock(mutex, capi::for_upgrade);
+}
+
+int lockflight_shared_mutex_unlock_upgrade_and_lock(lockflight_shared_mutex* mutex) {
+  return capi::turn(mutex, capi::hold::upgrade, capi::hold::exclusive,
+                    &capi::any_lock::unlock_upgrade_and_lock, "unlock_upgrade_and_lock");
+}
+int lockflight_shared_mutex_try_unlock_shared_and_lock(lockflight_shared_mutex* mutex) {
+  return capi::turn(mutex, capi::hold::shared, capi::hold::exclusive,
+                    &capi::any_lock::try_unlock_shared_and_lock, "try_unlock_shared_and_lock");
+}
+int lockflight_shared_mutex_unlock_and_lock_shared(lockflight_shared_mutex* mutex) {
+  return capi::turn(mutex, capi::hold::exclusive, capi::hold::shared,
+                    &capi::any_lock::unlock_and_lock_shared, "unlock_and_lock_shared");
+}
+int lockflight_shared_mutex_unlock_and_lock_upgrade(lockflight_shared_mutex* mutex) {
+  return capi::turn(mutex, capi::hold::exclusive, capi::hold::upgrade,
+                    &capi::any_lock::unlock_and_lock_upgrade, "unlock_and_lock_upgrade");
+}
+int lockflight_shared_mutex_unlock_upgrade_and_lock_shared(lockflight_shared_mutex* mutex) {
+  return capi::turn(mutex, capi::hold::upgrade, capi::hold::shared,
+                    &capi::any_lock::unlock_upgrade_and_lock_shared,
+                    "unlock_upgrade_and_lock_shared");
 }
 
 // ---- words ----

@@ -33,7 +33,7 @@ const char* lockflight_error_text(int code) {
     case LOCKFLIGHT_UNKNOWN:
       return "no lock or parameter of that name";
     case LOCKFLIGHT_WRONG_KIND:
-      return "the lock is a mutex, which readers cannot share";
+      return "the lock is of a kind that does not do that";
     case LOCKFLIGHT_NOT_HELD:
       return "this participant does not hold the lock in that way";
     case LOCKFLIGHT_HELD:

@@ -31,6 +31,17 @@ class any_lock {
   virtual void lock_shared() = 0;
   [[nodiscard]] virtual bool try_lock_shared() = 0;
   virtual void unlock_shared() = 0;
+
+  // Of locks that can be upgraded only: whoever calls has asked.
+  [[nodiscard]] virtual bool can_upgrade() const = 0;
+  virtual void lock_upgrade() = 0;
+  [[nodiscard]] virtual bool try_lock_upgrade() = 0;
+  virtual void unlock_upgrade() = 0;
+  virtual void unlock_upgrade_and_lock() = 0;
+  virtual void unlock_upgrade_and_lock_shared() = 0;
+  virtual void unlock_and_lock_upgrade() = 0;
+  virtual void unlock_and_lock_shared() = 0;
+  [[nodiscard]] virtual bool try_unlock_shared_and_lock() = 0;
 };
 
 /// Which lock, as a caller names it.
@@ -70,8 +81,37 @@ class lock_on final : public any_lock {
     if constexpr (shares) lock_.unlock_shared();
   }
 
+  bool can_upgrade() const override { return upgrades; }
+  void lock_upgrade() override {
+    if constexpr (upgrades) lock_.lock_upgrade();
+  }
+  bool try_lock_upgrade() override {
+    if constexpr (upgrades) return lock_.try_lock_upgrade();
+    return false;
+  }
+  void unlock_upgrade() override {
+    if constexpr (upgrades) lock_.unlock_upgrade();
+  }
+  void unlock_upgrade_and_lock() override {
+    if constexpr (upgrades) lock_.unlock_upgrade_and_lock();
+  }
+  void unlock_upgrade_and_lock_shared() override {
+    if constexpr (upgrades) lock_.unlock_upgrade_and_lock_shared();
+  }
+  void unlock_and_lock_upgrade() override {
+    if constexpr (upgrades) lock_.unlock_and_lock_upgrade();
+  }
+  void unlock_and_lock_shared() override {
+    if constexpr (upgrades) lock_.unlock_and_lock_shared();
+  }
+  bool try_unlock_shared_and_lock() override {
+    if constexpr (upgrades) return lock_.try_unlock_shared_and_lock();
+    return false;
+  }
+
  private:
   static constexpr bool shares = lock::can_try_shared<Lock<Port>>;
+  static constexpr bool upgrades = lock::can_upgrade<Lock<Port>>;
 
   [[noreturn]] static void cannot_time() {
     throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + std::string(Lock<Port>::about.name) +

@@ -18,7 +18,7 @@ struct handle {
   std::string name;
   std::unique_ptr<any_lock> lock;  ///< null once it is destroyed
   bool shares = false;
-  enum class hold : std::uint8_t { none, exclusive, shared } held = hold::none;
+  enum class hold : std::uint8_t { none, exclusive, shared, upgrade } held = hold::none;
 };
 
 }  // namespace lockflight::capi

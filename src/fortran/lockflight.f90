@@ -77,6 +77,10 @@ module lockflight
   public :: lockflight_lock_shared, lockflight_try_lock_shared, lockflight_unlock_shared
   public :: lockflight_try_lock_for, lockflight_try_lock_until
   public :: lockflight_try_lock_shared_for, lockflight_try_lock_shared_until
+  public :: lockflight_lock_upgrade, lockflight_try_lock_upgrade, lockflight_unlock_upgrade
+  public :: lockflight_unlock_upgrade_and_lock, lockflight_try_unlock_shared_and_lock
+  public :: lockflight_unlock_and_lock_shared, lockflight_unlock_and_lock_upgrade
+  public :: lockflight_unlock_upgrade_and_lock_shared
   public :: lockflight_put, lockflight_get
 
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
@@ -308,6 +312,22 @@ module lockflight
     c_shared_mutex_try_lock_shared
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_shared") :: &
     c_shared_mutex_unlock_shared
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_lock_upgrade") :: &
+    c_shared_mutex_lock_upgrade
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_lock_upgrade") :: &
+    c_shared_mutex_try_lock_upgrade
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade") :: &
+    c_shared_mutex_unlock_upgrade
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade_and_lock") :: &
+    c_shared_mutex_unlock_upgrade_and_lock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_try_unlock_shared_and_lock") :: &
+    c_shared_mutex_try_unlock_shared_and_lock
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_and_lock_shared") :: &
+    c_shared_mutex_unlock_and_lock_shared
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_and_lock_upgrade") :: &
+    c_shared_mutex_unlock_and_lock_upgrade
+  procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade_and_lock_shared") :: &
+    c_shared_mutex_unlock_upgrade_and_lock_shared
 
 contains
 
@@ -631,6 +651,69 @@ contains
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_shared_mutex_unlock_shared(mutex%handle), stat)
+  end subroutine
+
+  ! ---- up and down, of "flight-rw" ----
+
+  !> Waits until nobody else writes or holds the lock for upgrade; readers may share it.
+  subroutine lockflight_lock_upgrade(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_lock_upgrade(mutex%handle), stat)
+  end subroutine
+
+  !> Takes the lock for upgrade if nobody writes or holds it so.
+  subroutine lockflight_try_lock_upgrade(mutex, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_shared_mutex_try_lock_upgrade(mutex%handle), got, stat)
+  end subroutine
+
+  !> Releases what lockflight_lock_upgrade has taken.
+  subroutine lockflight_unlock_upgrade(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_unlock_upgrade(mutex%handle), stat)
+  end subroutine
+
+  !> From upgrade to alone: waits until the readers are gone. Nobody writes in between, here and
+  !> below; the C interface says what each costs.
+  subroutine lockflight_unlock_upgrade_and_lock(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_unlock_upgrade_and_lock(mutex%handle), stat)
+  end subroutine
+
+  !> From sharing to alone. Not got, and the lock is still shared, if somebody writes, waits to, or
+  !> holds it for upgrade; then unlock, since that one may wait for it.
+  subroutine lockflight_try_unlock_shared_and_lock(mutex, got, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_shared_mutex_try_unlock_shared_and_lock(mutex%handle), got, stat)
+  end subroutine
+
+  !> From alone to sharing.
+  subroutine lockflight_unlock_and_lock_shared(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_unlock_and_lock_shared(mutex%handle), stat)
+  end subroutine
+
+  !> From alone to upgrade: readers may share.
+  subroutine lockflight_unlock_and_lock_upgrade(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_shared_mutex_unlock_and_lock_upgrade(mutex%handle), stat)
+  end subroutine
+
+  !> From upgrade to sharing.
+  subroutine lockflight_unlock_upgrade_and_lock_shared(mutex, stat)
+    type(lockflight_shared_mutex), intent(in) :: mutex
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude( &
+      c_shared_mutex_unlock_upgrade_and_lock_shared(mutex%handle), stat)
   end subroutine
 
   ! ---- words ----

@@ -70,6 +70,31 @@ contains
     call lockflight_try_lock(shared, got)
     call require(got, "a free lock is busy")
     call lockflight_unlock(shared)
+
+    call lockflight_unlock_upgrade(shared, stat)
+    call refused(stat, lockflight_not_held, "does not hold")
+    call lockflight_unlock_upgrade_and_lock(shared, stat)
+    call refused(stat, lockflight_not_held, "unlock_upgrade_and_lock of flight-rw")
+    call lockflight_unlock_upgrade_and_lock_shared(shared, stat)
+    call refused(stat, lockflight_not_held, "unlock_upgrade_and_lock_shared of flight-rw")
+    call lockflight_unlock_and_lock_upgrade(shared, stat)
+    call refused(stat, lockflight_not_held, "unlock_and_lock_upgrade of flight-rw")
+    call lockflight_unlock_and_lock_shared(shared, stat)
+    call refused(stat, lockflight_not_held, "unlock_and_lock_shared of flight-rw")
+    call lockflight_try_unlock_shared_and_lock(shared, got, stat)
+    call refused(stat, lockflight_not_held, "try_unlock_shared_and_lock of flight-rw")
+    call require(.not. got, "what is refused is not got")
+    call lockflight_try_lock_upgrade(shared, got)
+    call require(got, "a free lock is busy")
+    call lockflight_lock_upgrade(shared, stat)
+    call refused(stat, lockflight_held, "flight-rw")
+    call lockflight_unlock(shared, stat)
+    call refused(stat, lockflight_not_held, "for upgrade")
+    call lockflight_unlock_upgrade(shared)
+    call lockflight_destroy(shared)
+    call lockflight_create(me, shared, name="rma-rw")
+    call lockflight_lock_upgrade(shared, stat)
+    call refused(stat, lockflight_wrong_kind, "lock 'rma-rw'")
     call lockflight_destroy(shared)
 
     call lockflight_create(me, words, 3)
@@ -119,6 +144,8 @@ contains
     call lockflight_barrier(me)
     call lockflight_get(pair, 0, 1, seen(1))
     call require(seen(1) == 4 * rounds, "additions were lost")
+    call lockflight_barrier(me)
+    call up_and_down(me, shared, pair)
 
     if (lockflight_rank(me) == 0) call lockflight_lock(mutex)
     call lockflight_barrier(me)
@@ -138,6 +165,60 @@ contains
     end if
     call lockflight_barrier(me)
     if (lockflight_rank(me) == 0) call lockflight_unlock(mutex)
+  end subroutine
+
+  !> From reading to writing and back, with nobody writing in between.
+  subroutine up_and_down(me, shared, counter)
+    type(lockflight_participant), intent(in) :: me
+    type(lockflight_shared_mutex), intent(in) :: shared
+    type(lockflight_words), intent(in) :: counter
+    type(lockflight_words) :: written
+    integer, parameter :: rounds = 200
+    integer(int64) :: first, before, after, mine, all
+    integer :: i
+    logical :: got
+    call lockflight_create(me, written, 1)
+    call lockflight_get(counter, 0, 0, first)
+    call lockflight_barrier(me)
+    mine = 0
+    do i = 1, rounds
+      if (mod(i + lockflight_rank(me), 2) == 0) then
+        call lockflight_lock_upgrade(shared)
+        call lockflight_get(counter, 0, 0, before)
+        call lockflight_unlock_upgrade_and_lock(shared)
+        got = .true.
+      else
+        call lockflight_lock_shared(shared)
+        call lockflight_get(counter, 0, 0, before)
+        call lockflight_try_unlock_shared_and_lock(shared, got)
+      end if
+      if (got) then
+        call lockflight_get(counter, 0, 0, after)
+        call require(after == before, "somebody wrote during an upgrade")
+        call lockflight_put(counter, 0, 0, before + 1)
+        call lockflight_flush(me)
+        mine = mine + 1
+        before = before + 1
+        if (mod(i, 4) < 2) then
+          call lockflight_unlock_and_lock_upgrade(shared)
+          call lockflight_unlock_upgrade_and_lock_shared(shared)
+        else
+          call lockflight_unlock_and_lock_shared(shared)
+        end if
+      end if
+      call lockflight_get(counter, 0, 0, after)
+      call require(after == before, "somebody wrote beside a reader")
+      call lockflight_unlock_shared(shared)
+    end do
+    call lockflight_put(written, lockflight_rank(me), 0, mine)
+    call lockflight_barrier(me)
+    all = 0
+    do i = 0, lockflight_ranks(me) - 1
+      call lockflight_get(written, i, 0, mine)
+      all = all + mine
+    end do
+    call lockflight_get(counter, 0, 0, after)
+    call require(after == first + all, "additions were lost")
   end subroutine
 
   subroutine stop_here(me)

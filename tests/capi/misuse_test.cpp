@@ -89,6 +89,28 @@ TEST(CapiMisuse, NullIsNowhereToPutAHandle) {
 
 // ---- locks ----
 
+/// What takes a lock for upgrade, or turns one way of holding it into another.
+struct up_or_down {
+  int (*call)(lockflight_shared_mutex*);
+  const char* name;
+  enum { free, exclusive, shared, upgrade } from;
+};
+constexpr std::array<up_or_down, 8> ups_and_downs{{
+    {lockflight_shared_mutex_lock_upgrade, "lock of", up_or_down::free},
+    {lockflight_shared_mutex_try_lock_upgrade, "try_lock of", up_or_down::free},
+    {lockflight_shared_mutex_unlock_upgrade, "unlock of", up_or_down::upgrade},
+    {lockflight_shared_mutex_unlock_upgrade_and_lock, "unlock_upgrade_and_lock of",
+     up_or_down::upgrade},
+    {lockflight_shared_mutex_try_unlock_shared_and_lock, "try_unlock_shared_and_lock of",
+     up_or_down::shared},
+    {lockflight_shared_mutex_unlock_and_lock_shared, "unlock_and_lock_shared of",
+     up_or_down::exclusive},
+    {lockflight_shared_mutex_unlock_and_lock_upgrade, "unlock_and_lock_upgrade of",
+     up_or_down::exclusive},
+    {lockflight_shared_mutex_unlock_upgrade_and_lock_shared, "unlock_upgrade_and_lock_shared of",
+     up_or_down::upgrade},
+}};
+
 TEST(CapiMisuse, NullIsNoLock) {
   for (const auto call : {lockflight_mutex_lock, lockflight_mutex_try_lock, lockflight_mutex_unlock,
                           lockflight_mutex_destroy})
@@ -98,6 +120,7 @@ TEST(CapiMisuse, NullIsNoLock) {
                           lockflight_shared_mutex_try_lock_shared,
                           lockflight_shared_mutex_unlock_shared, lockflight_shared_mutex_destroy})
     EXPECT_EQ(call(nullptr), LOCKFLIGHT_INVALID);
+  for (const up_or_down& c : ups_and_downs) EXPECT_EQ(c.call(nullptr), LOCKFLIGHT_INVALID);
 }
 
 TEST(CapiMisuse, AMutexIsUnlockedByWhoHoldsIt) {
@@ -137,6 +160,63 @@ TEST(CapiMisuse, ASharedMutexIsUnlockedTheWayItWasLocked) {
   });
 }
 
+TEST(CapiMisuse, UpAndDownOnlyFromWhereOneIs) {
+  alone([](lockflight_participant* me) {
+    lockflight_shared_mutex* m = nullptr;
+    fine(lockflight_shared_mutex_create(me, nullptr, &m), "create");
+    const auto refuses_all_others = [&](decltype(up_or_down::from) held, const char* how) {
+      for (const up_or_down& c : ups_and_downs) {
+        if (c.from == held) continue;
+        refused(c.call(m), c.from == up_or_down::free ? LOCKFLIGHT_HELD : LOCKFLIGHT_NOT_HELD,
+                std::string(c.name) + " flight-rw, which this participant " + how);
+      }
+    };
+    refuses_all_others(up_or_down::free, "does not hold");
+    fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
+    refuses_all_others(up_or_down::shared, "holds");
+    fine(lockflight_shared_mutex_try_unlock_shared_and_lock(m), "upgrade");
+    refuses_all_others(up_or_down::exclusive, "holds");
+    refused(lockflight_shared_mutex_unlock_shared(m), LOCKFLIGHT_NOT_HELD, "holds exclusively");
+    fine(lockflight_shared_mutex_unlock_and_lock_upgrade(m), "downgrade");
+    refuses_all_others(up_or_down::upgrade, "holds");
+    for (const auto call : {lockflight_shared_mutex_unlock, lockflight_shared_mutex_unlock_shared})
+      refused(call(m), LOCKFLIGHT_NOT_HELD, "holds for upgrade");
+    for (const auto call : {lockflight_shared_mutex_lock, lockflight_shared_mutex_lock_shared,
+                            lockflight_shared_mutex_destroy})
+      refused(call(m), LOCKFLIGHT_HELD, "holds already");
+    fine(lockflight_shared_mutex_unlock_upgrade_and_lock_shared(m), "downgrade");
+    refuses_all_others(up_or_down::shared, "holds");
+    fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
+    refuses_all_others(up_or_down::free, "does not hold");
+    fine(lockflight_shared_mutex_destroy(m), "destroy");
+    for (const up_or_down& c : ups_and_downs) refused(c.call(m), LOCKFLIGHT_INVALID, "destroyed");
+  });
+}
+
+TEST(CapiMisuse, OtherLocksDoNotGoUpAndDown) {
+  alone([](lockflight_participant* me) {
+    for (const char* name : {"fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp",
+                             "mcs-rw-fair", "msg", "pthread-rwlock"}) {
+      lockflight_shared_mutex* m = nullptr;
+      const lockflight_lock_options options{.name = name};
+      fine(lockflight_shared_mutex_create(me, &options, &m), "create");
+      const auto refuses_all = [&] {
+        for (const up_or_down& c : ups_and_downs)
+          refused(c.call(m), LOCKFLIGHT_WRONG_KIND,
+                  "lock '" + std::string(name) +
+                      "': it has no upgrade and no downgrade (accepted for that: flight-rw)");
+      };
+      refuses_all();
+      fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
+      refuses_all();
+      fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
+      fine(lockflight_shared_mutex_lock(m), "lock");
+      refuses_all();
+      fine(lockflight_shared_mutex_unlock(m), "unlock");
+    }
+  });
+}
+
 TEST(CapiMisuse, AMutexIsNotShared) {
   alone([](lockflight_participant* me) {
     lockflight_shared_mutex* shared = nullptr;
@@ -152,6 +232,8 @@ TEST(CapiMisuse, AMutexIsNotShared) {
     refused(lockflight_shared_mutex_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
     refused(lockflight_shared_mutex_try_lock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
     refused(lockflight_shared_mutex_unlock_shared(shared), LOCKFLIGHT_WRONG_KIND, "rma-rw");
+    for (const up_or_down& c : ups_and_downs)
+      refused(c.call(shared), LOCKFLIGHT_WRONG_KIND, "which readers do not share");
   });
 }
 

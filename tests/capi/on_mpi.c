@@ -130,6 +130,64 @@ static void shared_mutex_excludes(lockflight_participant* me, const char* name, 
   REQUIRE(sum == (uint64_t)(ranks * rounds / 4));
 }
 
+static void does_not_go_up_and_down(lockflight_participant* me, const char* name) {
+  struct lockflight_lock_options options = {.name = name};
+  lockflight_shared_mutex* mutex;
+  FINE(lockflight_shared_mutex_create(me, &options, &mutex));
+  REFUSED(lockflight_shared_mutex_lock_upgrade(mutex), LOCKFLIGHT_WRONG_KIND, name);
+  FINE(lockflight_shared_mutex_lock_shared(mutex));
+  REFUSED(lockflight_shared_mutex_try_unlock_shared_and_lock(mutex), LOCKFLIGHT_WRONG_KIND, name);
+  FINE(lockflight_shared_mutex_unlock_shared(mutex));
+}
+
+/* From reading to writing and back, with nobody writing in between. */
+static void goes_up_and_down(lockflight_participant* me, int rounds) {
+  lockflight_shared_mutex* mutex;
+  lockflight_words* pair;
+  uint64_t before, after, mine = 0, all = 0;
+  FINE(lockflight_shared_mutex_create(me, NULL, &mutex));
+  FINE(lockflight_words_create(me, 3, &pair)); /* the third one: how often its rank has written */
+  REFUSED(lockflight_shared_mutex_unlock_upgrade(mutex), LOCKFLIGHT_NOT_HELD, "does not hold");
+  for (int i = 0; i < rounds; ++i) {
+    if ((i + rank) % 2 == 0) {
+      FINE(lockflight_shared_mutex_lock_upgrade(mutex));
+      FINE(lockflight_get_now(pair, 0, 0, &before));
+      FINE(lockflight_shared_mutex_unlock_upgrade_and_lock(mutex));
+    } else {
+      int code;
+      FINE(lockflight_shared_mutex_lock_shared(mutex));
+      FINE(lockflight_get_now(pair, 0, 0, &before));
+      code = lockflight_shared_mutex_try_unlock_shared_and_lock(mutex);
+      if (code == LOCKFLIGHT_BUSY) {
+        FINE(lockflight_shared_mutex_unlock_shared(mutex));
+        continue;
+      }
+      FINE(code);
+    }
+    FINE(lockflight_get_now(pair, 0, 1, &after));
+    REQUIRE(after == before);
+    add_one(pair, 0);
+    ++mine;
+    if (i % 4 < 2) {
+      FINE(lockflight_shared_mutex_unlock_and_lock_upgrade(mutex));
+      FINE(lockflight_shared_mutex_unlock_upgrade_and_lock_shared(mutex));
+    } else {
+      FINE(lockflight_shared_mutex_unlock_and_lock_shared(mutex));
+    }
+    FINE(lockflight_get_now(pair, 0, 1, &after));
+    REQUIRE(after == before + 1);
+    FINE(lockflight_shared_mutex_unlock_shared(mutex));
+  }
+  FINE(lockflight_put_now(pair, lockflight_rank(me), 2, mine));
+  FINE(lockflight_barrier(me));
+  for (int of = 0; of < ranks; ++of) {
+    FINE(lockflight_get_now(pair, of, 2, &mine));
+    all += mine;
+  }
+  FINE(lockflight_get_now(pair, 0, 1, &after));
+  REQUIRE(after == all);
+}
+
 /* Who waits for a lock helps a holder that uses its memory by MPI's own calls: both MPIs need the
  * target's help, and one that gave none while it waits would keep the holder there for ever. */
 static void waiting_serves_mpi(lockflight_participant* me) {
@@ -172,6 +230,9 @@ static void every_lock(const struct lockflight_config* config, int rounds) {
     mutex_excludes(me, mutexes[i], rounds);
   for (size_t i = 0; i < sizeof shared / sizeof *shared; ++i)
     shared_mutex_excludes(me, shared[i], rounds);
+  for (size_t i = 0; i < sizeof shared / sizeof *shared; ++i)
+    does_not_go_up_and_down(me, shared[i]);
+  goes_up_and_down(me, rounds);
   waiting_serves_mpi(me);
   FINE(lockflight_mutex_create(me, NULL, &held));
   FINE(lockflight_mutex_lock(held));

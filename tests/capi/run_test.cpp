@@ -166,6 +166,107 @@ TEST_P(OnThreadsAndProcesses, WhoTriesFindsALockBusy) {
   });
 }
 
+// Who is let in beside whom, one way of holding after the other.
+TEST_P(OnThreadsAndProcesses, UpAndDownLetInWhoMayBeThere) {
+  run(config("2x2"), [](lockflight_participant* me) {
+    lockflight_shared_mutex* m = nullptr;
+    fine(lockflight_shared_mutex_create(me, nullptr, &m), "create");
+    const bool goes = lockflight_rank(me) == 1;
+    const auto step = [&](int (*call)(lockflight_shared_mutex*), const char* what,
+                          bool readers_may) {
+      if (goes) fine(call(m), what);
+      fine(lockflight_barrier(me), "barrier");
+      if (!goes) {
+        for (const auto attempt :
+             {lockflight_shared_mutex_try_lock, lockflight_shared_mutex_try_lock_upgrade})
+          require(attempt(m) == LOCKFLIGHT_BUSY, std::string("busy for who would write: ") + what);
+        if (readers_may) {
+          fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
+          require(lockflight_shared_mutex_try_unlock_shared_and_lock(m) == LOCKFLIGHT_BUSY,
+                  std::string("two upgrade: ") + what);
+          fine(lockflight_shared_mutex_unlock_shared(m), "BUSY leaves it shared");
+        } else {
+          require(lockflight_shared_mutex_try_lock_shared(m) == LOCKFLIGHT_BUSY,
+                  std::string("a reader beside a writer: ") + what);
+        }
+        require(std::string(lockflight_last_error()).empty(), "BUSY is no error");
+      }
+      fine(lockflight_barrier(me), "barrier");
+    };
+    step(lockflight_shared_mutex_lock_upgrade, "lock_upgrade", true);
+    step(lockflight_shared_mutex_unlock_upgrade_and_lock, "unlock_upgrade_and_lock", false);
+    step(lockflight_shared_mutex_unlock_and_lock_upgrade, "unlock_and_lock_upgrade", true);
+    if (goes) fine(lockflight_shared_mutex_unlock_upgrade(m), "unlock_upgrade");
+    step(lockflight_shared_mutex_try_lock_upgrade, "try_lock_upgrade", true);
+    if (goes) fine(lockflight_shared_mutex_unlock_upgrade_and_lock_shared(m), "to shared");
+    step(lockflight_shared_mutex_try_unlock_shared_and_lock, "try_unlock_shared_and_lock", false);
+    if (goes) {
+      fine(lockflight_shared_mutex_unlock_and_lock_shared(m), "unlock_and_lock_shared");
+      fine(lockflight_barrier(me), "barrier");
+    } else {
+      fine(lockflight_barrier(me), "barrier");
+      fine(lockflight_shared_mutex_lock_shared(m), "readers share");
+      fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
+    }
+    fine(lockflight_barrier(me), "barrier");
+    if (goes) fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
+  });
+}
+
+// On the way from reading to writing, and back, nobody else writes.
+TEST_P(OnThreadsAndProcesses, NobodyWritesOnTheWayUpAndDown) {
+  run(config("2x2"), [](lockflight_participant* me) {
+    lockflight_shared_mutex* m = nullptr;
+    lockflight_words* pair = nullptr;
+    lockflight_words* written = nullptr;
+    fine(lockflight_shared_mutex_create(me, nullptr, &m), "create");
+    fine(lockflight_words_create(me, 2, &pair), "words");
+    fine(lockflight_words_create(me, 1, &written), "words");
+    const auto now = [&] {
+      require_whole(pair);
+      std::uint64_t value = 0;
+      fine(lockflight_get_now(pair, 0, 0, &value), "get");
+      return value;
+    };
+    const int self = lockflight_rank(me);
+    std::uint64_t mine = 0;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      if ((i + static_cast<std::uint64_t>(self)) % 2 == 0) {
+        fine(lockflight_shared_mutex_lock_upgrade(m), "lock_upgrade");
+        const std::uint64_t before = now();
+        fine(lockflight_shared_mutex_unlock_upgrade_and_lock(m), "upgrade");
+        require(now() == before, "somebody wrote during an upgrade");
+        add_one(pair), ++mine;
+        fine(lockflight_shared_mutex_unlock_and_lock_upgrade(m), "downgrade");
+        require(now() == before + 1, "somebody wrote during a downgrade");
+        fine(lockflight_shared_mutex_unlock_upgrade_and_lock_shared(m), "downgrade");
+        require(now() == before + 1, "somebody wrote beside a reader");
+      } else {
+        fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
+        const std::uint64_t before = now();
+        const int code = lockflight_shared_mutex_try_unlock_shared_and_lock(m);
+        if (code != LOCKFLIGHT_BUSY) {
+          fine(code, "try_unlock_shared_and_lock");
+          require(now() == before, "somebody wrote during an upgrade");
+          add_one(pair), ++mine;
+          fine(lockflight_shared_mutex_unlock_and_lock_shared(m), "downgrade");
+          require(now() == before + 1, "somebody wrote during a downgrade");
+        }
+      }
+      fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
+    }
+    fine(lockflight_put_now(written, self, 0, mine), "put");
+    fine(lockflight_barrier(me), "barrier");
+    std::uint64_t sum = 0;
+    for (int of = 0; of < ranks; ++of) {
+      std::uint64_t value = 0;
+      fine(lockflight_get_now(written, of, 0, &value), "get");
+      sum += value;
+    }
+    require(now() == sum, "additions were lost");
+  });
+}
+
 TEST_P(OnThreadsAndProcesses, WordsTravel) {
   run(config(), [](lockflight_participant* me) {
     require(lockflight_ranks(me) == ranks, "another number of ranks");

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"flight",      all,     2, 0, 1, 0, "3x1", {}},
     watched_lock{"flight-rw",   all,     1, 1, 0, 0, "2x1", {}},
     watched_lock{"flight-rw",   all,     1, 1, 0, 0, "2",   {}},
-    watched_lock{"flight-rw",   all,     1, 1, 0, 0, "2",   {{"adaptive", 1}, {"ranks_per_cell", 1}}}));
+    watched_lock{"flight-rw",   all,     1, 1, 0, 0, "2x1", {{"adaptive", 1}, {"ranks_per_cell", 1}}}));
 
 INSTANTIATE_TEST_SUITE_P(as_documented, starves, testing::Values(
     watched_lock{"spin",        writers, 2, 0, 0, 0, "2",   {}},

@@ -20,7 +20,13 @@ request asked(int writers, int readers, int rounds, const std::string& levels) {
   return r;
 }
 
-void expect_ok(const subject& lock, const request& what) {
+/// Under a sanitizer each schedule is run from its beginning: most of the searching is left to the
+/// other builds.
+void expect_ok(const subject& lock, request what) {
+  if (!engine::can_copy_stacks()) {
+    if (what.writers > 1) return;
+    what.rounds = 1;
+  }
   const report made = run(lock, what);
   EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
   EXPECT_GT(made.found.states, 100u);

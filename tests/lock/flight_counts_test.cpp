@@ -250,6 +250,45 @@ void let_a_reader_in(flight_rw& l) {
   l.lock.unlock_shared();
 }
 
+// From elsewhere, with one other node and one cell of readers there; the same from the home's node,
+// but that flight costs nothing.
+TEST(flight_rw_counts, up_and_down) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    const bool home = me.rank() == 0;
+    const auto network = [&](const char* what, operation_counts expected, auto call) {
+      me.port().reset_counts();
+      call();
+      const operation_counts c = me.port().counts();
+      const operation_counts found{.put = c.put, .get = c.get, .swap = c.swap, .cas = c.cas};
+      require(to_text(found) == to_text(expected), std::string(what) + " costs" + to_text(found));
+    };
+    const operation_counts none{};
+    const operation_counts acquires = home ? none : operation_counts{.get = 1, .swap = 1};
+    const operation_counts releases = home ? none : operation_counts{.cas = 1};
+    for (const rma::rank_t turn : {0, 2}) {
+      if (me.rank() == turn) {
+        network("lock_upgrade", acquires, [&] { l.lock.lock_upgrade(); });
+        network("up", {.put = 1, .get = 1}, [&] { l.lock.unlock_upgrade_and_lock(); });
+        network("down", {.put = 1}, [&] { l.lock.unlock_and_lock_upgrade(); });
+        network("unlock_upgrade", releases, [&] { l.lock.unlock_upgrade(); });
+        l.lock.lock_shared();
+        network("up from shared", {.put = 1, .get = home ? 1u : 2u, .cas = home ? 0u : 1u},
+                [&] { require(l.lock.try_unlock_shared_and_lock(), "nobody else is there"); });
+        network("down to shared", {.put = 1, .cas = releases.cas},
+                [&] { l.lock.unlock_and_lock_shared(); });
+        l.lock.unlock_shared();
+        require(l.lock.try_lock_upgrade(), "nobody else is there");
+        network("from upgrade to shared", releases,
+                [&] { l.lock.unlock_upgrade_and_lock_shared(); });
+        network("unlock_shared", none, [&] { l.lock.unlock_shared(); });
+      }
+      all.arrive_and_wait();
+    }
+  });
+}
+
 // On one node each rank has a cell that it alone writes, and no atomics.
 TEST(flight_rw_counts, on_one_node_readers_share_nothing) {
   on_every_rank(topology::flat(2), [](counted_participant& me) {

@@ -52,6 +52,8 @@ static_assert(is_mutex<baseline::pthread_mutex>);
 static_assert(is_rw<baseline::pthread_rwlock>);
 static_assert(is_mutex<mutex>);
 static_assert(is_rw<shared_mutex>);
+static_assert(lock::can_upgrade<lock::flight_rw<port>> && lock::can_upgrade<shared_mutex<port>>);
+static_assert(!lock::can_upgrade<lock::rma_rw<port>>);
 
 static_assert(!lock::shared<lock::d_mcs<port>>);
 static_assert(!lock::can_try_shared<lock::d_mcs<port>>);

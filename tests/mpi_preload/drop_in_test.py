@@ -84,25 +84,25 @@ class Observed(unittest.TestCase):
             self.assertIn(words, first)
 
     def test_who_waits_too_long_says_for_whom(self):
-        code, _, said = launch(2, HANG, LOCKFLIGHT_MPI_HANG=1)
+        code, _, said = launch(2, HANG, "2", LOCKFLIGHT_MPI_HANG=1)
         self.assertEqual(code, 0, said)
         self.assertIn("rank 1 has waited 1 s for an exclusive lock on target 0 of the window "
                       "'the table', for rank 0, which holds it exclusively", said)
         self.assertEqual(said.count("has waited"), 1, said)
 
     def test_who_waits_for_another_target_says_so(self):
-        code, _, said = launch(2, HANG, "1", LOCKFLIGHT_MPI_HANG=1,
+        code, _, said = launch(2, HANG, "2", "1", LOCKFLIGHT_MPI_HANG=1,
                                LOCKFLIGHT_MPI_LOCK_ALL="global")
         self.assertEqual(code, 0, said)
         self.assertIn("rank 1 has waited 1 s for an exclusive lock on target 1 of the window "
                       "'the table', for rank 0, which holds target 0", said)
 
     def test_in_rooms_nobody_waits_for_another_target(self):
-        code, out, said = launch(2, HANG, "1", LOCKFLIGHT_MPI_HANG=1)
+        code, out, said = launch(2, HANG, "2", "1", LOCKFLIGHT_MPI_HANG=1)
         self.assertEqual((code, out, said), (0, "", ""))
 
-    def test_who_does_not_wait_is_quiet(self):
-        code, out, said = launch(2, HANG)
+    def test_nobody_is_told_who_did_not_ask(self):
+        code, out, said = launch(2, HANG, "2")
         self.assertEqual((code, out, said), (0, "", ""))
 
 

@@ -1,5 +1,6 @@
-/* Rank 0 keeps target 0 locked for two seconds while the others lock the target that the argument
- * says, else that one. For LOCKFLIGHT_MPI_HANG. */
+/* Rank 0 keeps target 0 locked for so many seconds as the first argument says, while the others
+ * lock the target that the second says, else that one. For LOCKFLIGHT_MPI_HANG; with 0 seconds the
+ * shortest program that locks. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  const int other = argc > 1 ? atoi(argv[1]) : 0;
+  const unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
+  const int other = argc > 2 ? atoi(argv[2]) : 0;
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   uint64_t* base = NULL;
@@ -17,7 +19,7 @@ int main(int argc, char** argv) {
   if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
-    sleep(2);
+    sleep(seconds);
   } else {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, 0, win);
   }

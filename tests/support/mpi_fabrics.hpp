@@ -28,7 +28,7 @@ struct mpi_fabric {
     constexpr int quick = 4;
     most_ranks = ranks;
     if (ranks > quick)
-      for (detail::offer& each : detail::offered()) each.what.most_rounds /= 10;
+      for (detail::offer& each : detail::offered()) each.what.most_rounds /= 20;
   }
 
   template <class Body>

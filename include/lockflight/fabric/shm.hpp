@@ -175,7 +175,8 @@ class port {
     unordered_writes_ = false;
   }
 
-  /// C40. A system call that interrupts each processor on which a rank runs, about a microsecond.
+  /// C40. A system call that interrupts each processor on which a rank runs: some
+  /// microseconds, more in a virtual machine.
   void fence_node();
 
   // ---- waiting ----

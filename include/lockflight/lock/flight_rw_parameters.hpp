@@ -20,7 +20,7 @@ struct flight_rw_parameters {
   std::int64_t preference = 0;
   std::int64_t adaptive = 0;
   std::int64_t readers_turn = 0;
-  std::int64_t bias = 1'000;
+  std::int64_t bias = 20'000;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
