@@ -52,3 +52,12 @@ function(lockflight_compile_together target n)
     math(EXPR i "${i} + 1")
   endforeach()
 endfunction()
+
+# lockflight_only_look_at(TARGET...)
+#
+# The compiler looks at the files of libraries, for its warnings, and makes nothing of them: a third
+# of the work. Nothing may be linked with such a library.
+function(lockflight_only_look_at)
+  set_target_properties(${ARGN} PROPERTIES
+    CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/look")
+endfunction()

@@ -19,6 +19,7 @@
 #include "lockflight/fabric/decorator.hpp"
 #include "lockflight/rma/barrier.hpp"
 #include "support/fabrics.hpp"
+#include "support/sanitizers.hpp"
 
 namespace lockflight::test {
 
@@ -43,7 +44,6 @@ inline constexpr std::array contract_modes = sim_modes;
 inline constexpr std::span<const mode> waiting_modes{};
 #else
 using contract_fabrics = ::testing::Types<shm_plain, shm_delayed>;
-inline constexpr std::array contract_modes = usual_modes;
 
 // ---- every policy of waiting, for the clauses about waiting ----
 
@@ -58,6 +58,16 @@ constexpr mode spinning(mode of) {
 }
 }  // namespace detail
 
+#if defined(LOCKFLIGHT_TEST_TSAN)
+// It does not see across processes.
+inline constexpr std::array contract_modes{usual_modes[1]};
+inline constexpr std::array waiting_modes{
+    detail::spinning({.name = "threads_spin", .threads = true}),
+    mode{.name = "threads_yield", .threads = true, .waiting = "yield"},
+    mode{.name = "threads_park", .threads = true, .waiting = "park"},
+};
+#else
+inline constexpr std::array contract_modes = usual_modes;
 inline constexpr std::array waiting_modes{
     detail::spinning({.name = "processes_spin"}),
     detail::spinning({.name = "threads_spin", .threads = true}),
@@ -66,6 +76,7 @@ inline constexpr std::array waiting_modes{
     mode{.name = "processes_park", .waiting = "park"},
     mode{.name = "threads_park", .threads = true, .waiting = "park"},
 };
+#endif
 #endif
 
 /// Hides what a fabric has beyond the contract's minimum.

@@ -13,32 +13,9 @@
 #include "lockflight/lock/all.hpp"
 #include "lockflight/lock/concepts.hpp"
 #include "support/fabrics.hpp"
+#include "support/sanitizers.hpp"
 
 namespace lockflight::test {
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define LOCKFLIGHT_TEST_TSAN 1
-#elif __has_feature(address_sanitizer)
-#define LOCKFLIGHT_TEST_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define LOCKFLIGHT_TEST_TSAN 1
-#elif defined(__SANITIZE_ADDRESS__)
-#define LOCKFLIGHT_TEST_ASAN 1
-#endif
-#if defined(LOCKFLIGHT_TEST_TSAN)
-constexpr bool under_tsan = true;
-#else
-constexpr bool under_tsan = false;
-#endif
-#if defined(LOCKFLIGHT_TEST_ASAN)
-constexpr bool under_asan = true;
-#else
-constexpr bool under_asan = false;
-#endif
-constexpr bool under_sanitizer = under_tsan || under_asan;
 
 /// The fabrics that locks are tested on, and their modes.
 template <class... Fabrics>

@@ -26,7 +26,7 @@ def launch(ranks, *command, **environment):
 
 class Bench(unittest.TestCase):
     def runs(self, ranks, *options, **environment):
-        code, out, said = launch(ranks, PROGRAM, "bench", "--fabric", "mpi", "--ops", "400", "--json",
+        code, out, said = launch(ranks, PROGRAM, "bench", "--fabric", "mpi", "--ops", "100", "--json",
                                  "-", *options, **environment)
         self.assertEqual((code, said), (0, []), out)
         return json.loads(out)["runs"]
@@ -37,12 +37,12 @@ class Bench(unittest.TestCase):
         self.assertNotIn("pthread-mutex", [run["lock"] for run in runs])
         for run in runs:
             self.assertEqual((run["fabric"], run["procs"], run["violations"]), ("mpi", 2, 0), run)
-            self.assertEqual(run["ops"], 400, run)
+            self.assertEqual(run["ops"], 100, run)
 
     def test_the_same_fields_as_on_shm(self):
         on_mpi = self.runs(2, "--lock", "d-mcs")[0]
         out = subprocess.run([PROGRAM, "bench", "--lock", "d-mcs", "--procs", "2", "--ops",
-                              "400", "--json", "-"], capture_output=True, text=True, check=True)
+                              "100", "--json", "-"], capture_output=True, text=True, check=True)
         self.assertEqual(set(on_mpi), set(json.loads(out.stdout)["runs"][0]))
 
     def test_tuning_goes_in_lock_step(self):
