@@ -158,7 +158,8 @@ class flight_rw {
 
   // ---- up and down ----
 
-  /// Holds the lock beside readers, and nobody else. flight's cost; 1 put for each other node if the gates are closed.
+  /// Holds the lock beside readers, and nobody else. flight's cost; 1 put for each other node if
+  /// the gates are closed.
   void lock_upgrade() {
     writers_.lock();
     let_readers_in();
