@@ -147,7 +147,7 @@ byte flight_waiters = 0;
 #define IDLE 2
 #define GATE(state, e, q) (((e) & 3) << 4 | (q) << 2 | (state))
 #define STATE(gate) ((gate) & 3)
-#define QUIET_WANTED(gate) ((gate) >> 2 & 3)
+#define QUIET(gate) ((gate) >> 2 & 3)
 #define EPOCH(gate) ((gate) >> 4 & 3)
 #define MOST_QUIET 1
 #define GATHERED 64 /* readers count themselves in the cell that all share */
@@ -276,7 +276,7 @@ inline count_at_open_gates() {
 inline let_readers_in() {
   if
   :: STATE(gates[MINE]) == OPEN
-  :: STATE(gates[MINE]) != OPEN -> atomic { BATCH_ENDS }; OPEN_GATES(MOST_QUIET)
+  :: STATE(gates[MINE]) != OPEN -> atomic { BATCH_ENDS }; OPEN_GATES(0)
   fi
 }
 
@@ -416,7 +416,7 @@ inline begin_turn() {
   if
   :: must_wait ->
     atomic { BATCH_ENDS }
-    SET_GATES(GATE(CLOSED, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])) | PLACE)
+    SET_GATES(GATE(CLOSED, EPOCH(gates[MINE]), QUIET(gates[MINE])) | PLACE)
   :: else
   fi
 }
@@ -464,7 +464,7 @@ proctype writer(byte me) {
       :: must_wait ->
         readers_are_gone();
         if
-        :: !gone -> OPEN_GATES(MOST_QUIET); FLIGHT_UNLOCK(0); goto next_round
+        :: !gone -> OPEN_GATES(0); FLIGHT_UNLOCK(0); goto next_round
         :: else
         fi
       :: else
@@ -484,13 +484,13 @@ proctype writer(byte me) {
         goto next_round
       :: true -> /* end_turn */
         if
-        :: quiet && QUIET_WANTED(gates[MINE]) == 0 ->
-          SET_GATES(GATE(IDLE, EPOCH(gates[MINE]), QUIET_WANTED(gates[MINE])) | PLACE)
-        :: !(quiet && QUIET_WANTED(gates[MINE]) == 0) ->
-          OPEN_GATES((quiet -> QUIET_WANTED(gates[MINE]) - 1 : MOST_QUIET))
+        :: quiet && QUIET(gates[MINE]) >= MOST_QUIET ->
+          SET_GATES(GATE(IDLE, EPOCH(gates[MINE]), QUIET(gates[MINE])) | PLACE)
+        :: !(quiet && QUIET(gates[MINE]) >= MOST_QUIET) ->
+          OPEN_GATES((quiet -> QUIET(gates[MINE]) + 1 : 0))
 #if MOVES
-        :: !(quiet && QUIET_WANTED(gates[MINE]) == 0) ->
-          MOVE_GATES((quiet -> QUIET_WANTED(gates[MINE]) - 1 : MOST_QUIET))
+        :: !(quiet && QUIET(gates[MINE]) >= MOST_QUIET) ->
+          MOVE_GATES((quiet -> QUIET(gates[MINE]) + 1 : 0))
 #endif
         fi
       fi

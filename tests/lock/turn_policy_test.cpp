@@ -78,11 +78,11 @@ TEST(turn_policy, cells_change_after_three_turns_that_speak_against_them) {
 }
 
 TEST(turn_policy, closing_and_opening_again_changes_nothing_else) {
-  const gate now = gate{}.with_halved(5).with_against(2).in_the_other_cells().with_quiet_wanted(1);
+  const gate now = gate{}.with_halved(5).with_against(2).in_the_other_cells().with_quiet(1);
   const gate again = now.as(gate::state::closed).as(gate::state::open);
   EXPECT_EQ(again.bits(), now.bits());
   EXPECT_EQ(now.halved(), 5u);
-  EXPECT_EQ(now.quiet_wanted(), 1u);
+  EXPECT_EQ(now.quiet(), 1u);
   EXPECT_EQ(now.epoch(), 0u);
   EXPECT_EQ(now.next_phase().next_phase().next_phase().next_phase().epoch(), 0u);
 }

@@ -120,18 +120,15 @@ class flight {
     return false;
   }
 
-  void unlock() { unlock_with(0); }
-
-  // ---- for a lock that is made of this one ----
-
-  /// unlock, with a note for whoever is told that the lock is its own.
-  void unlock_with(std::uint16_t note) {
-    has_.note = note;
+  void unlock() {
+    has_.note = 0;
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return;
     if (side_ == side::remote) leave_queue();
     give_word_away(waited_for);
   }
+
+  // ---- for a lock that is made of this one ----
 
   template <class Until>
   [[nodiscard]] bool lock_until(Until until) {
@@ -235,7 +232,7 @@ class flight {
     if (nodes_.is_empty()) return true;  // after the RMW on the word (C14)
     port_.store(victim_, local_side);
     port_.fence();  // the looks come after it (C13)
-    for (auto b = rma::backoff::gentle(50, 2'000); !home_may_enter(); port_.pause(b.next()))
+    for (rma::backoff b = rma::backoff::none(); !home_may_enter(); port_.pause(b.next()))
       if (rma::is_over(port_, until)) return false;
     return true;
   }
@@ -247,7 +244,7 @@ class flight {
   template <class Until>
   [[nodiscard]] bool agree_from_elsewhere(Until until) {
     rma::put_now(port_, victim_, remote_side);  // flushed: the looks come after it
-    for (auto b = rma::backoff::gentle(500, 64'000);; port_.pause(b.next())) {
+    for (rma::backoff b(500, 8'000);; port_.pause(b.next())) {
       rma::word home = 0;
       rma::word victim = 0;
       port_.get(home_word_, home);

@@ -11,25 +11,23 @@
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
 // atomic, and enters without another look when the gate has moved on to e + 1. A writer that
 // closes the gates for e waits until nobody is active and nobody is left of those who parked at
-// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again: who
-// sees that comes anew, who misses it waits for the next one.
+// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again, and
+// who sees that comes anew; who misses it waits for the next one, as long as readers are in that
+// outlast the writers' patience.
 //
-// Where only writers come the gates stay closed: after two turns in a row that no reader came to,
-// or the lock's first, they become idle, which promises nothing, and writers pay for flight alone.
-// The first reader that parks at an idle gate takes flight itself and opens them all; the others of
-// its cell wait for it. Who may give up does not count as the first, and looks after itself.
+// Where only writers come the gates stay closed: after two turns in a row that no reader came to
+// they become idle, which promises nothing, and writers pay for flight alone. The first reader that
+// parks at an idle gate takes flight itself and opens them all; the others of its cell wait for it.
+// Who may give up does not count as the first, and looks after itself.
 //
-// Who holds flight while the gates are open keeps writers out, and readers in: the lock for
-// upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
+// Who holds flight while the gates are open keeps writers out, and readers in: that is the lock for
+// upgrade. From there the way to write and back is that of a writer, and the way to read is that of
+// a reader who opens idle gates.
 //
 // Where a node has cells of two kinds, as with `adaptive`, gates say in which of them readers count
 // themselves (turn_policy.hpp says when): a reader that has counted itself looks whether the gate
 // still says so. It changes when gates open for the next epoch, since nobody is active then;
 // those who parked stay where they are, and the next writer to close the gates looks at all cells.
-//
-// Who writes when the readers' turn has just begun, since it stood in the queue or has waited
-// itself, lets readers come for a while (`readers_turn`): a turn of few writers is not worth its
-// closing.
 //
 // On one node the gates may be biased (reader_gates.hpp): a reader that has read often past the
 // same open gates, with no writer between, takes flight if that is free and says so at the gates.
@@ -40,12 +38,11 @@
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
 // passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
-// for the readers that were in or parked when it closed the gates, at the end of `readers_turn`.
-// Network operations, with K other nodes and C cells of readers there: readers none, whatever their
-// node; the one that opens idle gates flight's and K puts. Writers flight's, and, unless the gates
-// were closed, K puts and C gets in 2 round trips to enter, C gets for each further look, K puts
-// when the readers have their turn, and before gates are left idle C gets. With preference for
-// readers C gets more for each look.
+// for the readers that were in or parked when it closed the gates. Network operations, with K other
+// nodes and C cells of readers there: readers none, whatever their node; the one that opens idle
+// gates flight's and K puts. Writers flight's, and, unless the gates were closed, K puts and C gets
+// in 2 round trips to enter, C gets for each further look, K puts when the readers have their turn,
+// and before gates are left idle C gets. With preference for readers C gets more for each look.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +89,7 @@ class flight_rw {
         gates_(me, where.readers, set.bias),
         keeper_(me, where.readers),
         port_(me.port()),
-        policy_(turn_policy::of(set, where.readers, me.machine())),
+        policy_(turn_policy::of(set, where.readers, me.machine().nodes())),
         after_readers_(set.preference == parameters::readers) {}
 
   // ---- readers ----
@@ -104,7 +101,8 @@ class flight_rw {
     return lock_shared_until(port_.deadline_in(nanoseconds));
   }
 
-  /// Enters unless a writer has closed the gates. Tries to take flight if they are idle.
+  /// Enters unless a writer has closed the gates. At idle gates it tries to take flight, and opens
+  /// them.
   [[nodiscard]] bool try_lock_shared() {
     const gate found = gates_.look();
     // Who keeps trying must not look, each time that a writer looks, like a reader that is in.
@@ -126,6 +124,7 @@ class flight_rw {
 
   void lock() { static_cast<void>(lock_until(rma::forever{})); }
 
+  /// Takes the lock, unless that takes longer than so many nanoseconds.
   [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
     if (nanoseconds == 0) return try_lock();
     return lock_until(port_.deadline_in(nanoseconds));
@@ -147,13 +146,14 @@ class flight_rw {
   }
 
   void unlock() {
-    if (idle_) return writers_.unlock();
     const gate now = gates_.look();
-    // The readers' turn comes after T_W writers, or when no writer is there to follow.
-    if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
-      return;
-    end_turn(now);
-    writers_.unlock_with(turn::is_over);
+    if (now.what() == state::closed) {
+      // The readers' turn comes after T_W writers, or when no writer is there to follow.
+      if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
+        return;
+      end_turn(now);
+    }
+    writers_.unlock();
   }
 
   // ---- up and down ----
@@ -189,16 +189,17 @@ class flight_rw {
  private:
   using turn = writers_turn;
 
-  static constexpr rma::word most_quiet = 1;  // turns that no reader came to, before the last one
+  static constexpr rma::word most_quiet = 1;  // turns without a reader before the last of them
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
     const auto how = gates_.enter(until, held_);
-    if (how == reader_gates<Port>::arrival::must_open) [[unlikely]]
-      return open_when_idle(until);
-    const bool is_in = how == reader_gates<Port>::arrival::in;
-    if (is_in && gates_.wants_bias()) bias();
-    return is_in;
+    if (how != reader_gates<Port>::arrival::must_open) [[likely]] {
+      const bool is_in = how == reader_gates<Port>::arrival::in;
+      if (is_in && gates_.wants_bias()) bias();
+      return is_in;
+    }
+    return open_when_idle(until);
   }
 
   // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
@@ -243,15 +244,13 @@ class flight_rw {
     return false;
   }
 
-  // False, and readers may come, if time was over first.
+  // False, and readers may come, if time was over before those who read had left.
   template <class Until>
   [[nodiscard]] bool shut_out_readers(Until until) {
     if (after_readers_)
       for (rma::backoff b(200, 20'000); gates_.look().what() == state::open && !nobody_reads();
            port_.pause(b.next()))
         if (rma::is_over(port_, until)) return false;
-    if (gates_.has_waited() || writers_.note() == turn::is_over)
-      keeper_.let_readers_come(until, policy_);
     if (!begin_turn()) return true;
     keeper_.start_looking();
     if (keeper_.await_readers(until)) {
@@ -259,7 +258,7 @@ class flight_rw {
       return true;
     }
     // For the same epoch: those who parked before it may not have left, and two are told apart.
-    keeper_.set(gates_.look().as(state::open).with_quiet_wanted(most_quiet));
+    keeper_.set(gates_.look().as(state::open).with_quiet(0));
     return false;
   }
 
@@ -267,7 +266,6 @@ class flight_rw {
   [[nodiscard]] bool begin_turn() {
     const gate now = gates_.look();
     turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
-    idle_ = now.what() == state::idle;
     if (now.what() != state::open) return false;
     keeper_.set(now.as(state::closed));
     return true;
@@ -276,15 +274,16 @@ class flight_rw {
   void end_turn(gate now) {
     // Who has written since the gates were closed may wait to read by now. At idle gates readers of
     // each cell would take flight, and end the turns of the writers among whom they queue.
-    const rma::word wanted = now.quiet_wanted();
-    if (turn_.quiet && (turn_.writers > 0 || wanted == 0)) turn_.quiet = keeper_.nobody_is_there();
-    if (turn_.quiet && wanted == 0) return keeper_.set(now.as(state::idle));
-    const gate next = now.next_phase().with_quiet_wanted(turn_.quiet ? wanted - 1 : most_quiet);
-    if (!policy_.adapts_t_w && !policy_.adapts_cells) return keeper_.set(next);
-    keeper_.set(policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_)));
+    if (turn_.quiet && (turn_.writers > 0 || now.quiet() >= most_quiet))
+      turn_.quiet = keeper_.nobody_is_there();
+    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.set(now.as(state::idle));
+    const gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
+    const bool adapts = policy_.adapts_t_w || policy_.adapts_cells;
+    keeper_.set(adapts ? policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_))
+                       : next);
   }
 
-  void open(gate now) { keeper_.set(now.next_phase().with_quiet_wanted(most_quiet)); }
+  void open(gate now) { keeper_.set(now.next_phase().with_quiet(0)); }
 
   flight<Port> writers_;
   reader_gates<Port> gates_;
@@ -293,7 +292,6 @@ class flight_rw {
   turn_policy policy_;
   bool after_readers_;
   turn turn_;           // while we write
-  bool idle_ = false;   // the gates, all that time
   rma::word held_ = 0;  // as what we are counted, while we read
 };
 

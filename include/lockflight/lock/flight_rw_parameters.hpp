@@ -19,7 +19,6 @@ struct flight_rw_parameters {
   std::int64_t t_w = 256;
   std::int64_t preference = 0;
   std::int64_t adaptive = 0;
-  std::int64_t readers_turn = 0;
   std::int64_t bias = 20'000;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
@@ -42,10 +41,6 @@ struct flight_rw_parameters {
             "adaptive", [](auto& s) -> std::int64_t& { return s.adaptive; }, 0, 1,
             "1: turns of less than T_W writers, and more or fewer that share a cell, as seems "
             "better while it runs"},
-        parameter<p>{"readers_turn", [](auto& s) -> std::int64_t& { return s.readers_turn; }, 0,
-                     1'000'000'000,
-                     "nanoseconds that gates stay open at least, while readers come and writers "
-                     "queue; 0: about what it takes to close and to open them; 1: none"},
         parameter<p>{"bias", [](auto& s) -> std::int64_t& { return s.bias; }, 0, 1'000'000,
                      "reads of a rank, with no writer between, after which readers of one node do "
                      "without a fence; 0: never"},

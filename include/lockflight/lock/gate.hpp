@@ -27,8 +27,8 @@ class gate {
   }
   [[nodiscard]] constexpr rma::word bits() const { return bits_; }
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
-  /// Turns that no reader comes to, before the one at whose end the gates may be left idle.
-  [[nodiscard]] constexpr rma::word quiet_wanted() const { return get(of_quiet_wanted); }
+  /// Turns in a row that no reader came to.
+  [[nodiscard]] constexpr rma::word quiet() const { return get(of_quiet); }
   [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
   /// Whether readers count themselves in the cells that more of them share.
   [[nodiscard]] constexpr bool gathered() const { return get(of_gathered) != 0; }
@@ -49,9 +49,7 @@ class gate {
   [[nodiscard]] constexpr gate as(state s) const {
     return with(of_state, static_cast<rma::word>(s));
   }
-  [[nodiscard]] constexpr gate with_quiet_wanted(rma::word turns) const {
-    return with(of_quiet_wanted, turns);
-  }
+  [[nodiscard]] constexpr gate with_quiet(rma::word turns) const { return with(of_quiet, turns); }
   [[nodiscard]] constexpr gate with_halved(rma::word n) const { return with(of_halved, n); }
   [[nodiscard]] constexpr gate with_against(rma::word n) const { return with(of_against, n); }
   [[nodiscard]] constexpr gate with_bias() const { return with(of_bias, 1); }
@@ -71,7 +69,7 @@ class gate {
     int bits;
   };
   static constexpr field of_state{0, 2};
-  static constexpr field of_quiet_wanted{2, 2};
+  static constexpr field of_quiet{2, 2};
   static constexpr field of_epoch{4, 2};
   static constexpr field of_gathered{6, 1};
   static constexpr field of_moved{7, 1};
@@ -119,8 +117,6 @@ struct writers_turn {
   bool quiet = false;         ///< no reader was there when they were
 
   static constexpr std::uint16_t most = (1u << (node_word::note_bits - 1)) - 1;
-  /// The note at open gates: the readers' turn has just begun.
-  static constexpr std::uint16_t is_over = 1;
 
   [[nodiscard]] static constexpr writers_turn from(std::uint16_t note) {
     return {static_cast<std::uint16_t>(note >> 1), (note & 1) != 0};

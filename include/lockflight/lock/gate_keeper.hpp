@@ -93,25 +93,26 @@ class gate_keeper {
 
   /// Of a turn of so many writers. Who waits is told by up to 4 cells of the own node, if asked.
   [[nodiscard]] ended_turn ended(rma::word writers, const turn_policy& by) {
+    constexpr rma::word most_looks = 4;
     const gate now = look();
     list_all();
-    ended_turn seen{.writers = writers, .cells = used_cells(now, false)};
+    ended_turn seen{.writers = writers};
+    rma::word here = 0;
+    for (const looked_at& c : all_) {
+      if (!is_used(c, now)) continue;
+      ++seen.cells;
+      if (c.here) ++here;
+    }
     if (!by.asks_who_waits(now, seen)) return seen;
+    const rma::word step = (here + most_looks - 1) / most_looks;
     rma::word looks = 0;
-    for_some_here(now, [&](rma::word counts) {
-      seen.waiting += reader_count::sum(counts);
+    for (const looked_at& c : all_) {
+      if (!c.here || !is_used(c, now) || here-- % step != 0) continue;
+      seen.waiting += reader_count::sum(port_.load(cell_of(c)));
       ++looks;
-    });
+    }
     seen.waiting = seen.waiting * seen.cells / looks;
     return seen;
-  }
-
-  /// Stays away while the gates are open and somebody reads here, but not for longer than that.
-  template <class Until>
-  void let_readers_come(Until until, const turn_policy& by) {
-    for (rma::word looks = by.looks;
-         looks > 0 && somebody_reads_here() && !rma::is_over(port_, until); --looks)
-      port_.pause(by.between_looks);
   }
 
  private:
@@ -130,32 +131,6 @@ class gate_keeper {
   }
   [[nodiscard]] bool is_used(const looked_at& c, gate now) const {
     return c.together == now.gathered();
-  }
-
-  // At open gates, as far as up to 4 cells of the own node tell.
-  [[nodiscard]] bool somebody_reads_here() {
-    const gate now = look();
-    if (now.what() != gate::state::open) return false;
-    list_all();
-    rma::word active = 0;
-    for_some_here(
-        now, [&](rma::word counts) { active += reader_count::of(reader_count::active, counts); });
-    return active > 0;
-  }
-  [[nodiscard]] rma::word used_cells(gate now, bool of_here) const {
-    rma::word cells = 0;
-    for (const looked_at& c : all_)
-      if (is_used(c, now) && (c.here || !of_here)) ++cells;
-    return cells;
-  }
-  // What up to 4 cells of the own node hold.
-  template <class Visit>
-  void for_some_here(gate now, Visit visit) {
-    constexpr rma::word most_looks = 4;
-    rma::word here = used_cells(now, true);
-    const rma::word step = (here + most_looks - 1) / most_looks;
-    for (const looked_at& c : all_)
-      if (c.here && is_used(c, now) && here-- % step == 0) visit(port_.load(cell_of(c)));
   }
 
   void list_all() {

@@ -127,8 +127,6 @@ class node_queue {
 
  private:
   static constexpr rma::word held = node_word{.held = true}.bits();
-  static constexpr int often = 4;          // passed by
-  static constexpr int while_polite = 16;  // times as the head, after that
 
   // The words of a participant's line. A free line is all zero (C25).
   static constexpr std::uint32_t next = 0;       // the line behind ours, or null_ref
@@ -167,10 +165,6 @@ class node_queue {
     const std::optional<rma::line> line = become_head(until);
     if (!line) return false;
     bool got = compete(until, found);
-    if (node_word::from(found).passed_by >= std::clamp(barge_, 1, often))
-      politely_ = static_cast<std::uint8_t>(std::min(barge_, while_polite));
-    else if (politely_ > 0)
-      --politely_;
     // Out of the queue at once: its next head may compete, and the tail says whether one is there.
     if (!make_next_head(*line) && !got) got = take_what_is_left(found);
     me_.give_back(*line);
@@ -217,16 +211,12 @@ class node_queue {
     return {*mine, was == left};
   }
 
-  // The queue's head. Where it was passed by often it looks now and then instead of awaiting: a
-  // look takes the word's line away from those who pass by, and they are bounded by their number.
+  // The queue's head. It looks now and then instead of awaiting: a look takes the word's line away
+  // from those who pass by, and they are bounded by their number.
   template <class Until>
   [[nodiscard]] bool compete(Until until, rma::word& found) {
-    bool has_looked = politely_ == 0;
-    if (has_looked)
-      rma::await(
-          port_, word_, [](rma::word w) { return !node_word::from(w).held; }, until, found);
-    for (auto b = rma::backoff::gentle(300, 8'000);; port_.pause(b.next())) {
-      if (!std::exchange(has_looked, false)) found = port_.load(word_);
+    for (rma::backoff b(300, 1'200);; port_.pause(b.next())) {
+      found = port_.load(word_);
       if (!node_word::from(found).held && port_.cpu_compare_swap(word_, found, held) == found)
         return true;
       if (rma::is_over(port_, until)) return false;
@@ -274,7 +264,6 @@ class node_queue {
   int barge_;
   node_word found_;                // when we took the word
   bool barged_ = false;            // past the queue
-  std::uint8_t politely_ = 0;      // so many times more, when we are the head, before we await
   std::optional<rma::line> left_;  // in the queue, when we gave up; the participant has it
 };
 

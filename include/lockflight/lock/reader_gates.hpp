@@ -12,7 +12,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 #include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/reader_cells.hpp"
@@ -108,9 +107,6 @@ class reader_gates {
     return came;
   }
 
-  /// Whether we have waited for writers since this was asked last.
-  [[nodiscard]] bool has_waited() { return std::exchange(has_waited_, false); }
-
   enum class arrival : std::uint8_t { in, gave_up, must_open };
 
   /// As flight_rw.hpp has it; `held` is what the reader is then counted as. Must open: the gates
@@ -167,10 +163,7 @@ class reader_gates {
       };
       gate now;
       const bool in_time = await(moved_on, until, now);
-      if (now.epoch() != epoch) {
-        has_waited_ = true;
-        return arrival::in;
-      }
+      if (now.epoch() != epoch) return arrival::in;
       if (!in_time || now.what() == gate::state::idle) {
         uncount(held);
         return in_time ? arrival::must_open : arrival::gave_up;
@@ -197,7 +190,6 @@ class reader_gates {
   rma::cpu_cell mine_;    // that we are counted in, or were last
   bool alone_;
   bool mine_alone_;
-  bool has_waited_ = false;
   bool gathered_ = false;   // mine_ is more_
   bool biased_ = false;     // the gate, when we looked last
   gate last_;               // that we looked at, before it was biased

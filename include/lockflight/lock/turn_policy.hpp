@@ -30,31 +30,22 @@ struct turn_policy {
   rma::word worth = 0;    // writers of a turn that are worth the look at a cell
   rma::word reads = 0;    // readers that wait for each writer of a turn, if many read
   rma::word against = 0;  // turns in a row that must speak against the cells in use
-  // How often who writes next looks whether readers still come, before it closes the gates again.
-  rma::word looks = 0;
-  std::uint64_t between_looks = 0;  // nanoseconds
 
   [[nodiscard]] static turn_policy of(const flight_rw_parameters& set, const reader_cells& cells,
-                                      const rma::topology& machine) {
+                                      int nodes) {
     using p = flight_rw_parameters;
     constexpr std::int64_t many_reads = 8;
     const std::int64_t t_w = set.preference == p::readers         ? 1
                              : set.preference == p::writers_first ? writers_turn::most
                                                                   : set.t_w;
     // On one node a cell more is a load more, and hardly worth a word.
-    const std::int64_t reads = set.reads != 0 ? set.reads : machine.nodes() == 1 ? 0 : many_reads;
-    constexpr rma::word looks = 8;
-    const std::uint64_t readers_turn = set.readers_turn != 0
-                                           ? static_cast<std::uint64_t>(set.readers_turn)
-                                           : closing_of_gates(cells, machine);
+    const std::int64_t reads = set.reads != 0 ? set.reads : nodes == 1 ? 0 : many_reads;
     return {.t_w = static_cast<rma::word>(t_w),
             .adapts_t_w = set.adaptive != 0 && set.preference == p::fair,
             .adapts_cells = cells.two_kinds() && reads != 0,
             .worth = static_cast<rma::word>(set.worth),
             .reads = static_cast<rma::word>(reads),
-            .against = static_cast<rma::word>(set.against),
-            .looks = readers_turn >= looks ? looks : 0,
-            .between_looks = readers_turn / looks};
+            .against = static_cast<rma::word>(set.against)};
   }
 
   /// T_W in force.
@@ -71,17 +62,6 @@ struct turn_policy {
   }
 
  private:
-  // About a third of the nanoseconds that it takes to close the gates and to open them again: more
-  // of it brings hardly more writers, and they wait.
-  [[nodiscard]] static std::uint64_t closing_of_gates(const reader_cells& cells,
-                                                      const rma::topology& machine) {
-    constexpr int each = 50;
-    constexpr int round_trips = 2'000;
-    const int others = machine.nodes() - 1;
-    const int all = others > 0 ? round_trips + 2 * each * others : 0;
-    return static_cast<std::uint64_t>(all + each * cells.of_all_nodes(machine));
-  }
-
   [[nodiscard]] constexpr rma::word halved(gate now, const ended_turn& seen) const {
     const rma::word enough = worth * seen.cells;
     const bool too_short = seen.writers >= most_writers(now) && 4 * seen.writers <= enough;
