@@ -232,7 +232,7 @@ class flight {
     if (nodes_.is_empty()) return true;  // after the RMW on the word (C14)
     port_.store(victim_, local_side);
     port_.fence();  // the looks come after it (C13)
-    for (rma::backoff b = rma::backoff::none(); !home_may_enter(); port_.pause(b.next()))
+    for (auto b = rma::backoff::gentle(50, 2'000); !home_may_enter(); port_.pause(b.next()))
       if (rma::is_over(port_, until)) return false;
     return true;
   }
@@ -244,7 +244,7 @@ class flight {
   template <class Until>
   [[nodiscard]] bool agree_from_elsewhere(Until until) {
     rma::put_now(port_, victim_, remote_side);  // flushed: the looks come after it
-    for (rma::backoff b(500, 8'000);; port_.pause(b.next())) {
+    for (auto b = rma::backoff::gentle(500, 64'000);; port_.pause(b.next())) {
       rma::word home = 0;
       rma::word victim = 0;
       port_.get(home_word_, home);
