@@ -95,7 +95,7 @@ class node_queue {
     rma::word found = 0;
     barged_ = take(found);
     if (!barged_ && !queue(until, found)) return false;
-    kept = found_ = node_word::from(found);
+    kept = found_ = found == 0 ? node_word{} : node_word::from(found);  // mostly nothing to unpack
     return true;
   }
 
