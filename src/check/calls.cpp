@@ -18,13 +18,10 @@ word engine::act(rank_t me, action what, cell_id cell, word a, word b, predicate
   return state(me).answer;
 }
 
-void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
-                  word* result) {
+void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
+                           word* result) {
   fiber_state& s = state(me);
   if (s.posts == most_posted) throw std::length_error("too many posted operations for the checker");
-  // Until the flush the result is garbage: whoever looks at it goes astray and is found out.
-  constexpr word not_yet = 0xbad0bad0bad0bad0u;
-  if (result != nullptr) *result = not_yet;
   s.post[s.posts++] = {.kind = kind,
                        .took_effect = false,
                        .half = false,
@@ -35,6 +32,14 @@ void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word
                        .b = b,
                        .read = 0,
                        .result = result};
+}
+
+void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
+                  word* result) {
+  // Until the flush the result is garbage: whoever looks at it goes astray and is found out.
+  constexpr word not_yet = 0xbad0bad0bad0bad0u;
+  if (result != nullptr) *result = not_yet;
+  put_under_way(me, kind, cell, target, a, b, result);
   if (!how_.delayed_effects) act(me, action::post, cell);
 }
 
@@ -70,22 +75,9 @@ void engine::flush(rank_t me, rank_t target) {
 void engine::fence_node(rank_t me) {
   act(me, action::fence);
   if (!how_.store_buffering) return;
-  fiber_state& s = state(me);
-  for (rank_t other = 0; other < fibers_; ++other) {
-    if (other == me || !machine().same_node(other, me)) continue;
-    if (s.posts == most_posted)
-      throw std::length_error("too many posted operations for the checker");
-    s.post[s.posts++] = {.kind = posted_kind::fence,
-                         .took_effect = false,
-                         .half = false,
-                         .after = 0,
-                         .cell = no_cell,
-                         .target = other,
-                         .a = 0,
-                         .b = 0,
-                         .read = 0,
-                         .result = nullptr};
-  }
+  for (rank_t other = 0; other < fibers_; ++other)
+    if (other != me && machine().same_node(other, me))
+      put_under_way(me, posted_kind::fence, no_cell, other, 0, 0, nullptr);
   act(me, action::fence_node);
 }
 

@@ -215,6 +215,8 @@ class engine {
   [[nodiscard]] bool goes_on(rank_t f) const;
   [[nodiscard]] bool is_idle(rank_t f) const;
   [[nodiscard]] bool is_next_to(const fiber_state& s, const posted& p) const;
+  void put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
+                     word* result);
   void arrive(rank_t f, int index);
   void take_message(rank_t f);
   [[nodiscard]] word number_of_message(const rma::message& m);

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
@@ -78,12 +76,7 @@ void read_limits(const arguments& given, check::request& asked) {
 void read_rounds(const arguments& given, check::request& asked) {
   const auto text = given.one("--rounds");
   if (!text) return;
-  std::size_t from = 0;
-  for (std::size_t comma = 0; comma != std::string::npos; from = comma + 1) {
-    comma = text->find(',', from);
-    asked.rounds_of.push_back(
-        static_cast<int>(whole_number("--rounds", text->substr(from, comma - from), 1, 1000)));
-  }
+  asked.rounds_of = each_whole_number("--rounds", *text, 1, 1000);
   asked.rounds = *std::max_element(asked.rounds_of.begin(), asked.rounds_of.end());
   if (asked.rounds_of.size() == 1) asked.rounds_of.clear();
 }

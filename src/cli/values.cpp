@@ -51,16 +51,23 @@ double real_number(std::string_view argument, std::string_view text, double min,
   return value;
 }
 
-std::vector<int> whole_numbers(std::string_view argument, const std::string& text, int min,
-                               int max) {
+std::vector<int> each_whole_number(std::string_view argument, const std::string& text, int min,
+                                   int max) {
   std::vector<int> values;
   for (const std::string_view part : split(text, ',')) {
     int value = 0;
     if (!read(part, value) || value < min || value > max)
       throw refuse(argument, text,
                    fmt::format("whole numbers from {} to {}, joined by commas", min, max));
-    add_once(values, value);
+    values.push_back(value);
   }
+  return values;
+}
+
+std::vector<int> whole_numbers(std::string_view argument, const std::string& text, int min,
+                               int max) {
+  std::vector<int> values;
+  for (const int value : each_whole_number(argument, text, min, max)) add_once(values, value);
   return values;
 }
 

@@ -17,7 +17,10 @@ namespace lockflight::cli {
 [[nodiscard]] double real_number(std::string_view argument, std::string_view text, double min,
                                  double max);
 
-/// "1,2,4"; what is repeated counts once.
+/// "1,2,2".
+[[nodiscard]] std::vector<int> each_whole_number(std::string_view argument, const std::string& text,
+                                                 int min, int max);
+/// The same; what is repeated counts once.
 [[nodiscard]] std::vector<int> whole_numbers(std::string_view argument, const std::string& text,
                                              int min, int max);
 
