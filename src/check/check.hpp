@@ -31,7 +31,7 @@ struct request {
   int timed_readers = 0;
   int upgraders = 0;
   int upgrading_readers = 0;
-  /// Not nobody: each comes as often as it likes, and `rounds` does not matter.
+  /// Not nobody: each comes as often as it likes, whatever `rounds` is, unless that is 0.
   watched starvation = watched::nobody;
   int rounds = 1;
   std::vector<int> rounds_of;  ///< of each rank, where they differ; else empty

@@ -31,7 +31,7 @@ struct scenario {
   rma::topology machine = rma::topology::flat(1);
   std::vector<part> parts;  ///< of each rank
   std::vector<int> rounds;  ///< of each rank
-  bool endless = false;     ///< each comes as often as it likes instead
+  bool endless = false;     ///< each of at least one round comes as often as it likes instead
 };
 
 /// What programs have in common: a participant on each fiber, in whose shoes `Program::run(engine,
@@ -98,7 +98,7 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
     const rank_t rank = me.rank();
     while (what_.endless) {
       p.idle();
-      play(e, rank, lock, base::part_of(rank));
+      if (base::rounds(rank) > 0) play(e, rank, lock, base::part_of(rank));
     }
     for (int round = 0; round < base::rounds(rank); ++round)
       play(e, rank, lock, base::part_of(rank));

@@ -76,7 +76,7 @@ void read_limits(const arguments& given, check::request& asked) {
 void read_rounds(const arguments& given, check::request& asked) {
   const auto text = given.one("--rounds");
   if (!text) return;
-  asked.rounds_of = each_whole_number("--rounds", *text, 1, 1000);
+  asked.rounds_of = each_whole_number("--rounds", *text, 0, 1000);
   asked.rounds = *std::max_element(asked.rounds_of.begin(), asked.rounds_of.end());
   if (asked.rounds_of.size() == 1) asked.rounds_of.clear();
 }
@@ -96,10 +96,12 @@ check::request request_from(const arguments& given) {
   read_rounds(given, asked);
   if (const auto who = given.one("--starvation")) {
     asked.starvation = check::watched_named(*who);
-    for (const char* const name : {"--rounds", "--retries"})
-      if (given.has(name))
-        throw refuse(name, *given.one(name),
-                     "not with --starvation, where there is no end to them");
+    if (given.has("--rounds") && (asked.rounds_of.empty() || asked.rounds > 1))
+      throw refuse("--rounds", *given.one("--rounds"),
+                   "with --starvation, not how often: 1 or 0 of each, 0 for who never comes");
+    if (given.has("--retries"))
+      throw refuse("--retries", *given.one("--retries"),
+                   "not with --starvation, where there is no end to them");
   }
   asked.levels = given.one("--levels").value_or("");
   asked.node_level = count(given, "--node-level", 0, 0, 100);
@@ -224,7 +226,8 @@ std::vector<option> who_options() {
        .what = "participants that take it shared and try to write before they leave"},
       {.name = "--rounds",
        .value = "K[,K...]",
-       .what = "how often each comes, or each by itself, in the order above (default 1)"},
+       .what =
+           "how often each comes, or each by itself, 0 for never, in the order above (default 1)"},
       {.name = "--starvation",
        .value = "WHO",
        .what =

@@ -147,6 +147,23 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 427199, 912047}));
 // clang-format on
 
+// Two ranks of one socket and one of another, whose node is the whole machine. The fourth does not
+// come.
+TEST(search, flight_with_levels_inside_a_node) {
+  request r;
+  r.lock = "flight";
+  r.writers = 4;
+  r.rounds_of = {1, 1, 1, 0};
+  r.levels = "2x2";
+  r.node_level = 1;
+  r.how.store_buffering = false;
+  r.set = {{"local_budget", 2}};
+  const report made = run(r);
+  EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
+  EXPECT_EQ(made.found.states, 1'053'815u);
+  EXPECT_EQ(made.found.transitions, 2'321'331u);
+}
+
 TEST(search, going_back_by_copies_and_by_running_again_agree) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "stacks cannot be copied under a sanitizer";
   for (const char* const lock : {"d-mcs", "fompi-rw", "rma-rw"}) {

@@ -2,6 +2,9 @@
 // reader, one round trip each way from elsewhere, one put to hand over to another node.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "counts.hpp"
 #include "lockflight/lock/flight.hpp"
 #include "lockflight/lock/flight_rw.hpp"
@@ -12,6 +15,14 @@ namespace {
 using rma::topology;
 using flight = placed<lock::flight>;
 using flight_rw = placed<lock::flight_rw>;
+
+/// That a lock takes of each rank's segment.
+std::uint32_t words_of_flight(const topology& machine) {
+  rma::layout in(4096);
+  const std::uint32_t before = in.used();
+  static_cast<void>(flight::lock_type::cells::place(in, machine, {}, 0));
+  return in.used() - before;
+}
 
 TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
   on_every_rank(topology::flat(2), [](counted_participant& me) {
@@ -25,6 +36,38 @@ TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
       costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
     }
   });
+}
+
+const topology two_elements = topology::balanced({2, 2}, /*node_level=*/1);  // of one node
+
+// A free lock costs the same with levels inside the node.
+TEST(flight_counts, two_elements_of_a_node_uncontended) {
+  on_every_rank(two_elements, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight l(me);
+    for (rma::rank_t turn = 0; turn < 4; ++turn, all.arrive_and_wait()) {
+      if (turn != me.rank()) continue;
+      costs(me, "lock", {.rmw = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
+      costs(me, "try_lock", {.rmw = 1}, [&] { require(l.lock.try_lock(), "it is free"); });
+      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
+    }
+  });
+}
+
+// Levels that order nothing take no cells and cost nothing: elements of one rank, and one element
+// that is the whole node.
+TEST(flight_counts, levels_that_order_nothing_cost_nothing) {
+  for (const std::vector<int>& fanouts : {std::vector{2, 1}, std::vector{1, 2}}) {
+    const topology machine = topology::balanced(fanouts, 1);
+    EXPECT_EQ(words_of_flight(machine), words_of_flight(topology::flat(2)));
+    on_every_rank(machine, [](counted_participant& me) {
+      flight l(me);
+      if (me.rank() != 0) return;
+      costs(me, "lock", {.rmw = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
+    });
+  }
 }
 
 // A flush is a round trip: the swap and the look at the home's node share one.
@@ -131,6 +174,17 @@ TEST(flight_counts, nobody_uses_the_network_to_reach_its_own_node) {
     require((me.rank() < 2) == (spent.network() == 0), "the home's node needs no network");
     require(spent.rmw > 0, "inside a node CPU atomics decide");
   });
+}
+
+TEST(flight_counts, nobody_uses_the_network_inside_a_node_with_levels) {
+  for (const int node_level : {1, 2})
+    on_every_rank(topology::balanced({2, 2, 2}, node_level), [](counted_participant& me) {
+      flight l(me, {.barge = 1, .local_budget = 2, .remote_budget = 1});
+      const operation_counts spent = everybody_at_once(me, l.lock);
+      require(spent.loopback == 0, "no loopback");
+      require(me.machine().same_node(0, me.rank()) == (spent.network() == 0),
+              "the home's node needs no network");
+    });
 }
 
 // The bound holds from when somebody stands in the queue. Rank 0 takes the lock again and again,

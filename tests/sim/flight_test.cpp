@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "lockflight/rma/participant.hpp"
 #include "sim/run.hpp"
 #include "support/made_up_machine.hpp"
@@ -51,6 +55,64 @@ TEST(flight, from_elsewhere_takes_one_round_trip_where_posts_are_ordered) {
   EXPECT_NEAR(from_elsewhere(false).acquire, swap_now + get_now, looks);
   EXPECT_NEAR(from_elsewhere(true).release, swap_now, looks);
   EXPECT_NEAR(from_elsewhere(false).release, swap_now, looks);
+}
+
+/// Who had the lock one after the other, of ranks that all want it all the time.
+std::vector<rma::rank_t> holders(const rma::topology& machine, const lock::flight_parameters& set) {
+  auto profile = made_up_machine();
+  profile.cores = 8;
+  profile.sockets = 2;
+  std::vector<rma::rank_t> order;
+  sim::run_ports({.profile = profile, .machine = machine, .words_per_rank = 4096},
+                 [&](sim::port& port) {
+                   using flight = lock::flight<sim::port>;
+                   rma::participant<sim::port> me(port, 4096);
+                   flight l(me, flight::cells::place(me.cells(), machine, set, 0), set);
+                   for (int i = 0; i < 300; ++i) {
+                     l.lock();
+                     order.push_back(port.rank());
+                     port.pause(2'000);
+                     l.unlock();
+                     port.pause(500);
+                   }
+                 });
+  return order;
+}
+
+/// How often the lock went from one socket's four ranks to the other's, and the longest that it
+/// stayed, while all come yet.
+struct stays {
+  int acquires = 0;
+  int changes = 0;
+  int longest = 0;
+};
+stays of_sockets(const std::vector<rma::rank_t>& order) {
+  stays seen;
+  int now = 0;
+  for (std::size_t i = 0; i < order.size() / 2; ++i, ++seen.acquires) {
+    const bool changes = i > 0 && order[i] / 4 != order[i - 1] / 4;
+    if (changes) ++seen.changes;
+    now = changes ? 1 : now + 1;
+    seen.longest = std::max(seen.longest, now);
+  }
+  return seen;
+}
+
+// Sockets of one node, as a level of the machine and without.
+TEST(flight, stays_on_a_socket_for_its_budget) {
+  const rma::topology sockets = rma::topology::balanced({2, 4}, 1);
+  constexpr int barge = 2;
+  const stays without = of_sockets(holders(rma::topology::flat(8), {.barge = barge}));
+  for (const int budget : {1, 4, 16}) {
+    SCOPED_TRACE(budget);
+    const stays with = of_sockets(holders(sockets, {.barge = barge, .local_budget = budget}));
+    // An element's turns, each with some that come past, and some that come past the node's queue.
+    EXPECT_LE(with.longest, budget * (barge + 1) + barge);
+    EXPECT_LE(with.changes, with.acquires / budget);
+    if (budget == 16) {
+      EXPECT_LT(with.changes, without.changes / 3);
+    }
+  }
 }
 
 }  // namespace

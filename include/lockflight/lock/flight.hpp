@@ -17,17 +17,21 @@
 // least, for each that stands before it and for itself; a node serves at most `local_budget` in a
 // row while another one waits, if somebody of its own does; and the queue of nodes is passed on at
 // most `remote_budget` times before the home's node has its turn. Who gives up at the head of the
-// queue of nodes, while the home's node has the lock, gives its node's place away. Network
-// operations: on the home's node none. From elsewhere, with nobody on the node before us, 1 swap +
-// 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to release;
-// behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may give up.
-// Inside a node none. Against the home's node 1 put and 2 gets for each look, with back-off.
+// queue of nodes, while the home's node has the lock, gives its node's place away. Where a node has
+// levels inside, its elements have queues of their own (element_queues.hpp), which is then true of
+// each; one that stands in the node's queue waits for at most `local_budget` turns of each before.
+// Network operations: on the home's node none. From elsewhere, with nobody on the node before us, 1
+// swap + 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to
+// release; behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may
+// give up. Inside a node none. Against the home's node 1 put and 2 gets for each look, with
+// back-off. Bytes: as below, and of the i-th level inside nodes 16 + 8 i for each element.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/lock/element_queues.hpp"
 #include "lockflight/lock/node_queue.hpp"
 #include "lockflight/lock/queue_of_nodes.hpp"
 
@@ -42,9 +46,10 @@ struct flight_parameters {
     return std::array{
         parameter<flight_parameters>{"barge", [](auto& p) -> std::int64_t& { return p.barge; }, 0,
                                      60'000, "acquires that come past the head of a node's queue"},
-        parameter<flight_parameters>{"local_budget",
-                                     [](auto& p) -> std::int64_t& { return p.local_budget; }, 1,
-                                     60'000, "acquires in a row on a node while another one waits"},
+        parameter<flight_parameters>{
+            "local_budget", [](auto& p) -> std::int64_t& { return p.local_budget; }, 1, 60'000,
+            "acquires in a row on a node while another one waits; inside "
+            "it turns in a row of an element's queue"},
         parameter<flight_parameters>{"remote_budget",
                                      [](auto& p) -> std::int64_t& { return p.remote_budget; }, 1,
                                      60'000, "nodes in a row before the home's node is let in"},
@@ -54,7 +59,8 @@ struct flight_parameters {
 
 template <rma::port Port>
 class flight {
-  using queue = node_queue<Port>;
+  using queues = element_queues<Port>;
+  using node_cells = typename node_queue<Port>::cells;
   using nodes = queue_of_nodes<Port>;
   using ours = typename nodes::ours;
 
@@ -75,11 +81,16 @@ class flight {
     rma::plain_cell lines;   // a node's word, tail, entry and turn, at its leader; or at home
     rma::nic_cell tail;      // the entry of the last node in the queue, or null_ref
     rma::plain_cell victim;  // the side that lets the other one go first
+    rma::plain_cell inside;  // the lines of the elements inside nodes, at their leaders
 
-    static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
+    static cells place(rma::layout& in, const rma::topology& machine, const parameters&,
+                       rma::rank_t home) {
       const auto lines = in.take<rma::plain_cell>(4).at(home);
       const auto top = in.take<rma::nic_cell>(2).at(home);
-      return {.lines = lines, .tail = top, .victim = {top.home, top.index + 1}};
+      return {.lines = lines,
+              .tail = top,
+              .victim = {top.home, top.index + 1},
+              .inside = queues::place(in, machine)};
     }
 
     /// The line of rank's node.
@@ -91,9 +102,10 @@ class flight {
   flight(rma::participant<Port>& me, const cells& where, const parameters& set = {})
       : port_(me.port()),
         victim_(where.victim),
-        home_word_(typename queue::cells(where.lines).word),
+        home_word_(node_cells(where.lines).word),
         nodes_(me.port(), where.tail, where.line_of(me.machine(), me.rank()) + 2),
-        node_(me, typename queue::cells(where.line_of(me.machine(), me.rank())), set.barge),
+        node_(me, node_cells(where.line_of(me.machine(), me.rank())), where.inside,
+              {set.barge, set.local_budget}),
         side_(me.machine().nodes() == 1                            ? side::only
               : me.machine().same_node(where.tail.home, me.rank()) ? side::home
                                                                    : side::remote),
@@ -268,7 +280,7 @@ class flight {
   rma::plain_cell victim_;
   rma::cpu_cell home_word_;  // the home's node's: its flag
   nodes nodes_;
-  queue node_;
+  queues node_;
   side side_;
   int local_budget_;
   std::uint16_t remote_budget_;

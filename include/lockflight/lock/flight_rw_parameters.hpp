@@ -46,9 +46,11 @@ struct flight_rw_parameters {
                      "without a fence; 0: never"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
-        parameter<p>{"local_budget",
-                     [](auto& s) -> std::int64_t& { return s.writers.local_budget; }, 1, 60'000,
-                     "writers in a row on a node while another one waits"},
+        parameter<p>{
+            "local_budget", [](auto& s) -> std::int64_t& { return s.writers.local_budget; }, 1,
+            60'000,
+            "writers in a row on a node while another one waits; inside it turns in a row of an "
+            "element's queue"},
         parameter<p>{"remote_budget",
                      [](auto& s) -> std::int64_t& { return s.writers.remote_budget; }, 1, 60'000,
                      "nodes in a row before the home's node is let in"},

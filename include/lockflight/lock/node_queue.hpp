@@ -9,8 +9,7 @@
 //
 // What differs: the holder counts how many came past the queue's head, and after `barge` of them
 // keeps the word for the head; so the bound is exact and nobody becomes impatient by the clock. And
-// the word may say that the node has the lock above it (`with_top`): whoever takes it then need not
-// fetch that.
+// the word may say that the lock above comes with it (`with_top`).
 //
 // Who gives up leaves its line in the queue, marked, for whoever finds it there to take out, as in
 // the abortable queue locks of Scott and Scherer ("Scalable Queue-Based Spin Locks with Timeout",
@@ -107,6 +106,35 @@ class node_queue {
     return barged_;
   }
 
+  /// The same, if it has the lock above. 1 load, and 1 CPU compare-swap if so.
+  [[nodiscard]] bool take_with_top(node_word& kept) {
+    const rma::word found = port_.load(word_);
+    barged_ = node_word::from(found).with_top && take_free(found);
+    kept = found_ = node_word::from(found);
+    return barged_;
+  }
+
+  /// What lock does, but past nobody who stands in the queue.
+  template <class Until>
+  [[nodiscard]] bool lock_in_turn(Until until, node_word& kept) {
+    rma::word found = 0;
+    barged_ = false;
+    const bool got = queue(until, found);
+    kept = found_ = node_word::from(found);
+    return got;
+  }
+
+  /// Whether the holder came past the queue, and how many will have when it puts the word down.
+  [[nodiscard]] bool barged() const { return barged_; }
+  [[nodiscard]] std::uint16_t passed_by() const {
+    return barged_ ? static_cast<std::uint16_t>(std::min(found_.passed_by + 1, barge_)) : 0;
+  }
+  /// For whoever puts it down in place of another one.
+  void stand_in(std::uint16_t passed_by) {
+    barged_ = passed_by > 0;
+    found_.passed_by = static_cast<std::uint16_t>(passed_by - (barged_ ? 1 : 0));
+  }
+
   /// For the holder: whether somebody stands in the queue, and has not given up yet.
   [[nodiscard]] bool somebody_waits() { return port_.load(tail_) != rma::null_ref; }
 
@@ -144,7 +172,9 @@ class node_queue {
   // Takes the word past the queue; `found` is what it was.
   [[nodiscard]] bool take(rma::word& found) {
     found = port_.cpu_compare_swap(word_, 0, held);
-    if (found == 0) return true;
+    return found == 0 || take_free(found);
+  }
+  [[nodiscard]] bool take_free(rma::word found) {
     const node_word w = node_word::from(found);
     // What is kept for the head of a queue that nobody is left in is for anybody.
     return !w.held && (!w.reserved || !somebody_waits()) &&
@@ -152,8 +182,7 @@ class node_queue {
   }
 
   rma::word put_down(node_word kept) {
-    kept.passed_by =
-        barged_ ? static_cast<std::uint16_t>(std::min(found_.passed_by + 1, barge_)) : 0;
+    kept.passed_by = passed_by();
     kept.reserved = kept.passed_by >= barge_;
     port_.store(word_, kept.bits());
     return kept.bits();
