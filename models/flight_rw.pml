@@ -17,11 +17,13 @@
  *   FIFO              see above (1)
  *   MOVES             1: each reader has a cell of its own, and all have one together
  *   UPGRADERS         so many more, which hold the lock for upgrade or share it, go up, and down again
+ *   OVERTAKING        so many turns may pass a reader by before it parks
  *   WRITER_BATCH      asserts that no more writers than that enter while the gates stay closed
  * and what each part is for shows without it:
  *   COUNTS_FIRST=0    a reader looks at the gate before it is counted
  *   FIRST_OPENS=0     who parks first does not open idle gates
  *   UNCOUNTS=0        who opens idle gates stays counted while it waits for flight
+ *   PARKS=0           a reader that is passed by comes anew each time
  *   PARITIES=1        those who parked in even and in odd phases are counted together
  *   AWAITS_PARKED=0   a writer does not wait for those who parked in the last phase
  *   TURNS=0           writers pass the lock on as long as one waits
@@ -87,6 +89,12 @@
 #endif
 #ifndef UPGRADERS
 #define UPGRADERS 0
+#endif
+#ifndef OVERTAKING
+#define OVERTAKING 0
+#endif
+#ifndef PARKS
+#define PARKS 1
 #endif
 #ifndef CELL_CHANGES
 #define CELL_CHANGES 1
@@ -291,6 +299,22 @@ inline open_and_enter() {
 #endif
 }
 
+/* A reader that is counted, and has found its gate closed, is not waited for while it waits. */
+inline let_turns_pass() {
+  do
+  :: STATE(found) == CLOSED && turns_passed < OVERTAKING ->
+    counts[CELL] = counts[CELL] - held;
+    (STATE(gates[MINE]) != CLOSED || EPOCH(gates[MINE]) != EPOCH(found));
+    counts[CELL] = counts[CELL] + held;
+    look_when_counted();
+#if PARKS
+    turns_passed++
+#endif
+  :: else -> break
+  od;
+  turns_passed = 0
+}
+
 inline park() {
   epoch = EPOCH(found);
   atomic {
@@ -321,6 +345,9 @@ proctype reader(byte me) {
 #if MOVES
   bool in_all = false;
 #endif
+#if OVERTAKING
+  byte turns_passed = 0;
+#endif
   ROUND_COUNTER
 
   do
@@ -334,6 +361,9 @@ proctype reader(byte me) {
       atomic { held = ACTIVE; counts[CELL] = counts[CELL] + held }
 #if COUNTS_FIRST
       look_when_counted();
+#endif
+#if OVERTAKING
+      let_turns_pass();
 #endif
       if
       :: STATE(found) == OPEN

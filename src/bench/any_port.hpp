@@ -42,6 +42,7 @@ class any_port {
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
   [[nodiscard]] bool orders_posts() const { return orders_posts_; }
+  [[nodiscard]] bool shares_cores() const { return shares_cores_; }
 
   virtual void put(rma::cpu_cell to, rma::word value) = 0;
   virtual void put(rma::nic_cell to, rma::word value) = 0;
@@ -95,8 +96,13 @@ class any_port {
   }
 
  protected:
-  any_port(rma::rank_t rank, const rma::topology& machine, bool orders_posts, bool is_traced)
-      : machine_(machine), rank_(rank), orders_posts_(orders_posts), is_traced_(is_traced) {}
+  template <class Port>
+  any_port(const Port& of, bool is_traced)
+      : machine_(of.machine()),
+        rank_(of.rank()),
+        orders_posts_(rma::orders_posts(of)),
+        shares_cores_(rma::shares_cores(of)),
+        is_traced_(is_traced) {}
   ~any_port() = default;
 
   /// Null where cells are no memory of this process.
@@ -108,6 +114,7 @@ class any_port {
   const rma::topology& machine_;
   rma::rank_t rank_;
   bool orders_posts_;
+  bool shares_cores_;
   bool is_traced_;
 };
 
@@ -148,8 +155,7 @@ class any_port_on final
   using word = rma::word;
 
  public:
-  explicit any_port_on(Port& port)
-      : base(port.rank(), port.machine(), rma::orders_posts(port), is_traced<Port>), port_(port) {}
+  explicit any_port_on(Port& port) : base(port, is_traced<Port>), port_(port) {}
 
   void put(rma::cpu_cell to, word value) override { port_.put(to, value); }
   void put(rma::nic_cell to, word value) override { port_.put(to, value); }

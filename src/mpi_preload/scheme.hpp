@@ -11,8 +11,10 @@
 
 namespace lockflight::mpi_preload {
 
-/// What serves where nobody says otherwise: the quickest that shares.
-constexpr const char* default_lock = "fompi-rw-backoff";
+/// What serves where nobody says otherwise. Where ranks share cores, whoever is next in an order
+/// may not be running, and to wait for it takes longer than to do without.
+constexpr const char* default_lock = "flight-rw";
+constexpr const char* default_lock_on_shared_cores = "fompi-rw-backoff";
 constexpr const char* default_lock_all = "rooms";
 
 /// What a window's locks are made of.

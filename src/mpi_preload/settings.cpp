@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -50,9 +51,14 @@ void warn(const std::string& argument, const std::string& text) {
   }
 }
 
+// In place of a lock's name: the default for the window's ranks.
+constexpr const char* by_default = "";
+const std::string defaults =
+    std::string(default_lock) + ", or " + default_lock_on_shared_cores + " where ranks share cores";
+
 /// The SCC paper's modes (section 4.1), each by the lock that is made for it.
 constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
-    {"full-support", default_lock},
+    {"full-support", by_default},
     {"fair", "mcs-rw-fair"},
     {"reader-precedence", "mcs-rw-rp"},
     {"writer-precedence", "mcs-rw-wp"},
@@ -67,7 +73,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 }
 
 [[nodiscard]] std::optional<std::string> known(const std::string& value, bool is_known,
-                                               const char* from, const char* usual,
+                                               const char* from, const std::string& usual,
                                                const std::string& accepted) {
   if (value.empty()) return std::nullopt;
   if (is_known) return value;
@@ -77,7 +83,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 }
 
 [[nodiscard]] std::optional<std::string> known_lock(const std::string& name, const char* from) {
-  return known(name, is_lock(name), from, default_lock, all_locks());
+  return known(name, is_lock(name), from, defaults, all_locks());
 }
 
 [[nodiscard]] std::optional<std::string> known_lock_all(const std::string& name, const char* from) {
@@ -87,8 +93,36 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 [[nodiscard]] std::optional<std::string> known_mode(const std::string& mode, const char* from) {
   for (const auto& [name, lock] : sync_modes)
     if (mode == name) return lock;
-  return known(mode, false, from, default_lock,
+  return known(mode, false, from, defaults,
                "writer-precedence, reader-precedence, fair, full-support");
+}
+
+[[nodiscard]] std::string agreed(const std::string& mine, MPI_Comm group) {
+  std::array<char, 64> name{};
+  mine.copy(name.data(), name.size() - 1);
+  PMPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, group);
+  return name.data();
+}
+
+// Names and values one after the other. Values may say where a lock's words lie: ranks that did not
+// agree would look for them in different places.
+[[nodiscard]] std::map<std::string, std::int64_t> agreed(
+    const std::map<std::string, std::int64_t>& mine, MPI_Comm group) {
+  auto count = static_cast<std::int64_t>(mine.size());
+  PMPI_Bcast(&count, 1, MPI_INT64_T, 0, group);
+  std::map<std::string, std::int64_t> all;
+  auto at = mine.begin();
+  int rank = 0;
+  PMPI_Comm_rank(group, &rank);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool tells = rank == 0;
+    const std::string name = agreed(tells ? at->first : "", group);
+    std::int64_t value = tells ? at->second : 0;
+    PMPI_Bcast(&value, 1, MPI_INT64_T, 0, group);
+    all.emplace(name, value);
+    if (tells) ++at;
+  }
+  return all;
 }
 
 }  // namespace
@@ -105,7 +139,7 @@ const settings& environment() {
   return read;
 }
 
-scheme_name scheme_of(MPI_Info info) {
+scheme_name scheme_of(MPI_Info info, MPI_Comm group) {
   // Each is looked at, also one that another goes before: a misspelt value is told either way.
   const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
   const auto mode = known_mode(value_in(info, "passive_sync_mode"), "info key passive_sync_mode");
@@ -113,9 +147,11 @@ scheme_name scheme_of(MPI_Info info) {
   const auto all =
       known_lock_all(value_in(info, "lockflight_lock_all"), "info key lockflight_lock_all");
   const auto usual_all = known_lock_all(environment().lock_all, "LOCKFLIGHT_MPI_LOCK_ALL");
-  const std::string lock = named.value_or(mode.value_or(usual.value_or(default_lock)));
-  return {lock, all.value_or(usual_all.value_or(default_lock_all)),
-          environment().tuned.values_of(lock)};
+  std::string lock = agreed(named.value_or(mode.value_or(usual.value_or(by_default))), group);
+  if (lock == by_default)
+    lock = mpi::shares_cores(PMPI_Comm_c2f(group)) ? default_lock_on_shared_cores : default_lock;
+  return {lock, agreed(all.value_or(usual_all.value_or(default_lock_all)), group),
+          agreed(environment().tuned.values_of(lock), group)};
 }
 
 const char* sync_mode_of(const std::string& lock) {

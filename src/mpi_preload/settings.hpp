@@ -23,10 +23,11 @@ struct settings {
 [[nodiscard]] const settings& environment();
 
 /// The scheme for a window. The lock: its info key lockflight_lock, its info key passive_sync_mode,
-/// the environment, else the default; lock_all: its info key lockflight_lock_all, the environment,
-/// else the default; the lock's parameters: the environment's profile. A name that is not known is
-/// warned of once for each of these, on rank 0 of MPI_COMM_WORLD, and the next one is taken.
-[[nodiscard]] scheme_name scheme_of(MPI_Info info);
+/// the environment, else one of the defaults; lock_all: its info key lockflight_lock_all, the
+/// environment, else the default; the lock's parameters: the environment's profile. A name that is
+/// not known is warned of once for each of these, on rank 0 of MPI_COMM_WORLD, and the next one is
+/// taken. All ranks of the group take what its first one was told. Collective over the group.
+[[nodiscard]] scheme_name scheme_of(MPI_Info info, MPI_Comm group);
 
 /// The SCC paper's word for what a lock does, for MPI_Win_get_info.
 [[nodiscard]] const char* sync_mode_of(const std::string& lock);

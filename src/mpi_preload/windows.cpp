@@ -1,7 +1,6 @@
 #include "mpi_preload/windows.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -49,39 +48,6 @@ class work {
   bool before_;
 };
 
-[[nodiscard]] std::string agreed(const std::string& mine, MPI_Comm group) {
-  std::array<char, 64> name{};
-  mine.copy(name.data(), name.size() - 1);
-  PMPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, group);
-  return name.data();
-}
-
-// Names and values one after the other. Values may say where a lock's words lie: ranks that did not
-// agree would look for them in different places.
-[[nodiscard]] std::map<std::string, std::int64_t> agreed(
-    const std::map<std::string, std::int64_t>& mine, MPI_Comm group) {
-  auto count = static_cast<std::int64_t>(mine.size());
-  PMPI_Bcast(&count, 1, MPI_INT64_T, 0, group);
-  std::map<std::string, std::int64_t> all;
-  auto at = mine.begin();
-  int rank = 0;
-  PMPI_Comm_rank(group, &rank);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const bool tells = rank == 0;
-    const std::string name = agreed(tells ? at->first : "", group);
-    std::int64_t value = tells ? at->second : 0;
-    PMPI_Bcast(&value, 1, MPI_INT64_T, 0, group);
-    all.emplace(name, value);
-    if (tells) ++at;
-  }
-  return all;
-}
-
-/// All ranks take what the first one was told.
-[[nodiscard]] scheme_name agreed(const scheme_name& mine, MPI_Comm group) {
-  return {agreed(mine.lock, group), agreed(mine.lock_all, group), agreed(mine.parameters, group)};
-}
-
 }  // namespace
 
 // Every put comes through here: each thread remembers what it found last.
@@ -102,7 +68,7 @@ void adopt(MPI_Win win, MPI_Comm group, MPI_Info info) {
   if (at_work || environment().off) return;
   const work ours;
   try {
-    auto made = std::make_unique<window>(win, group, agreed(scheme_of(info), group));
+    auto made = std::make_unique<window>(win, group, scheme_of(info, group));
     list& those = all();
     const std::unique_lock change(those.guard);
     those.windows.emplace_back(win, std::move(made));

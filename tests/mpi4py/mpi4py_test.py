@@ -15,6 +15,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "mpi_preload"))
+from default_lock import default_lock  # noqa: E402
+
 MPI, FETCHED, DROP_IN, *LAUNCHER = sys.argv[1:]
 ONE_RANK = Path(__file__).parent / "one_rank.py"
 SKIPPED = 77
@@ -84,7 +87,7 @@ class Mpi4py(unittest.TestCase):
         self.assertTrue(expected, "nothing passes without the drop-in: " + without.said)
 
         under = Run(ranks, cases, LD_PRELOAD=DROP_IN, **environment)
-        lock = environment.get("LOCKFLIGHT_MPI_LOCK", "fompi-rw-backoff")
+        lock = environment.get("LOCKFLIGHT_MPI_LOCK", default_lock(ranks))
         self.assertEqual(under.lock, {lock}, under.said)
         lost = sorted(expected - under.passed())
         if lost:

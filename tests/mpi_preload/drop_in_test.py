@@ -10,13 +10,17 @@ import sys
 import tempfile
 import unittest
 
+from default_lock import default_lock
+
 DROP_IN, WINDOW_LOCKS, HANG, *LAUNCHER = sys.argv[1:]
 
 
-def launch(ranks, *command, **environment):
+def launch(ranks, *command, on_one_core=False, **environment):
     """Exit code, standard output, standard error, of a launch under the drop-in."""
+    # Open MPI's mpirun chooses cores for its ranks, whatever it may use itself.
+    core = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))] if on_one_core else []
     done = subprocess.run(
-        [*LAUNCHER, str(ranks), "env", f"LD_PRELOAD={DROP_IN}",
+        [*LAUNCHER, str(ranks), *core, "env", f"LD_PRELOAD={DROP_IN}",
          *(f"{name}={value}" for name, value in environment.items()), *command],
         capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ))
     return done.returncode, done.stdout, done.stderr
@@ -32,19 +36,30 @@ class Standard(unittest.TestCase):
 
     # The window's side is the same for all; tests/lock tries every lock on MPI. One of each sort.
     def test_two_ranks_locks_of_all_sorts(self):
-        for lock in ["spin-backoff", "rma-mcs", "alock", "fompi-rw", "rma-rw", "mcs-rw-fair"]:
+        for lock in ["spin-backoff", "rma-mcs", "alock", "fompi-rw", "rma-rw", "mcs-rw-fair",
+                     "flight", "flight-rw"]:
             with self.subTest(lock):
                 self.holds(2, lock)
 
     def test_more_ranks_than_cores(self):
-        self.holds(4)
+        for lock in ["fompi-rw-backoff", "flight-rw"]:
+            with self.subTest(lock):
+                self.holds(4, lock)
+
+    def test_the_default_goes_by_the_cores(self):
+        said = self.holds(2, LOCKFLIGHT_MPI_STATS=1)
+        self.assertIn(f"lock {default_lock(2)}, lock_all rooms\n", said)
+        said = self.holds(2, on_one_core=True, LOCKFLIGHT_MPI_STATS=1)
+        self.assertIn("lock fompi-rw-backoff, lock_all rooms\n", said)
 
     # Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
     def test_several_nodes(self):
         self.holds(4, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
 
     def test_nodes_of_one_rank(self):
-        self.holds(2, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
+        for lock in ["fompi-rw-backoff", "flight-rw"]:
+            with self.subTest(lock):
+                self.holds(2, lock, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
 
     def test_unequal_nodes(self):
         self.holds(3, "rma-rw", LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
@@ -58,7 +73,7 @@ class Standard(unittest.TestCase):
 
     def test_a_global_lock_and_more_ranks_than_cores(self):
         said = self.holds(4, LOCKFLIGHT_MPI_LOCK_ALL="global", LOCKFLIGHT_MPI_STATS=1)
-        self.assertIn("lock fompi-rw-backoff, lock_all global\n", said)
+        self.assertIn(f"lock {default_lock(4)}, lock_all global\n", said)
 
     def test_a_global_lock_on_several_nodes(self):
         for ranks, lock in [(2, "d-mcs"), (3, "rma-rw")]:

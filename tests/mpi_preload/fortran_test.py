@@ -22,7 +22,7 @@ class Fortran(unittest.TestCase):
         self.assertEqual(launch(), "")
 
     def test_under_it(self):
-        for lock in ["fompi-rw-backoff", "rma-rw"]:
+        for lock in ["fompi-rw-backoff", "flight-rw"]:
             with self.subTest(lock):
                 self.assertEqual(
                     launch(f"LD_PRELOAD={DROP_IN}", f"LOCKFLIGHT_MPI_LOCK={lock}"), lock)

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import unittest
 
+from default_lock import default_lock
+
 KIND, DROP_IN, PROGRAM, *LAUNCHER = sys.argv[1:]
 
 
@@ -44,14 +46,14 @@ class Armci(Program):
 
     def test_two_ranks(self):
         said = self.holds(2, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1)
-        self.serves(said, "fompi-rw-backoff")
+        self.serves(said, default_lock(2))
 
     def test_more_ranks_than_cores(self):
         self.holds(4, LD_PRELOAD=DROP_IN)
 
     def test_a_global_lock(self):
         said = self.holds(4, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1, **GLOBAL)
-        self.serves(said, "fompi-rw-backoff")
+        self.serves(said, default_lock(4))
 
     def test_two_nodes(self):
         said = self.holds(2, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="rma-rw",
@@ -76,14 +78,14 @@ class Threads(Program):
     """MPI_THREAD_MULTIPLE."""
 
     def test_a_mutex_and_both_kinds_of_counters(self):
-        for lock in ["d-mcs", "fompi-rw-backoff", "rma-rw"]:
+        for lock in ["d-mcs", "fompi-rw-backoff", "flight-rw"]:
             with self.subTest(lock):
                 said = self.holds(2, "3", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK=lock,
                                   LOCKFLIGHT_MPI_STATS=1)
                 self.serves(said, lock)
 
     def test_a_global_lock(self):
-        for lock in ["d-mcs", "fompi-rw-backoff"]:
+        for lock in ["d-mcs", "flight-rw"]:
             with self.subTest(lock):
                 self.holds(2, "3", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK=lock, **GLOBAL)
 

@@ -106,6 +106,15 @@ TEST(run, waits_when_told_of_more_processors_than_there_are) {
   }
 }
 
+TEST(run, ports_say_whether_ranks_share_cores) {
+  for (const int processors : {1, 2, 3}) {
+    std::atomic<int> sharing = 0;
+    shm::run_ports({.machine = rma::topology::flat(2), .threads = true, .processors = processors},
+                   [&](shm::port& p) { sharing += rma::shares_cores(p) ? 1 : 0; });
+    EXPECT_EQ(sharing, processors < 2 ? 2 : 0) << processors;
+  }
+}
+
 TEST(run, leaves_nothing_behind) {
   const traces before = traces::now();
   for (const bool threads : {false, true})

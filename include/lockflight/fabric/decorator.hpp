@@ -27,6 +27,7 @@ class decorator {
   [[nodiscard]] rma::rank_t rank() const { return inner_.rank(); }
   [[nodiscard]] const rma::topology& machine() const { return inner_.machine(); }
   [[nodiscard]] bool orders_posts() const { return rma::orders_posts(inner_); }
+  [[nodiscard]] bool shares_cores() const { return rma::shares_cores(inner_); }
 
   template <class Cell>
   void put(Cell to, rma::word value) {

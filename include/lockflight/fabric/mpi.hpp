@@ -195,6 +195,8 @@ class port {
     return rma::poll_by_get(*this, from, done, back_off);
   }
 
+  /// Who waits gives its core away at once.
+  [[nodiscard]] bool shares_cores() const { return waiting_.spins == 0; }
   /// Stays away for about that long and serves other nodes meanwhile; with more ranks than cores it
   /// lets others run.
   void pause(std::uint64_t nanoseconds);
@@ -398,6 +400,10 @@ class membership {
 /// ranks into k nodes, for tests. Collective. Throws `unavailable` when MPI is not initialised or
 /// is finalised, std::invalid_argument on MPI_COMM_NULL.
 [[nodiscard]] rma::topology nodes_of(int communicator);
+
+/// Whether on some machine more ranks of the communicator, as MPI_Comm_c2f gives it, share the
+/// cores that they may use than there are. Collective. Throws as nodes_of does.
+[[nodiscard]] bool shares_cores(int communicator);
 
 /// The first rank's text, on every rank of a communicator as MPI_Comm_c2f gives it. Collective.
 /// Throws as nodes_of does.

@@ -201,6 +201,8 @@ class port {
     return rma::poll_by_get(*this, from, done, back_off);
   }
 
+  /// Who waits gives its core away at once.
+  [[nodiscard]] bool shares_cores() const { return waiting_.spins == 0; }
   /// Stays away for about that long; with more ranks than cores it lets others run.
   void pause(std::uint64_t nanoseconds);
 

@@ -132,15 +132,18 @@ class flight {
     return false;
   }
 
-  void unlock() {
-    has_.note = 0;
+  void unlock() { unlock_with(0); }
+
+  // ---- for a lock that is made of this one ----
+
+  /// unlock, with a note for whoever is told that the lock is its own.
+  void unlock_with(std::uint16_t note) {
+    has_.note = note;
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return;
     if (side_ == side::remote) leave_queue();
     give_word_away(waited_for);
   }
-
-  // ---- for a lock that is made of this one ----
 
   template <class Until>
   [[nodiscard]] bool lock_until(Until until) {

@@ -20,29 +20,31 @@
 // parks at an idle gate takes flight itself and opens them all; the others of its cell wait for it.
 // Who may give up does not count as the first, and looks after itself.
 //
-// Who holds flight while the gates are open keeps writers out, and readers in: that is the lock for
-// upgrade. From there the way to write and back is that of a writer, and the way to read is that of
-// a reader who opens idle gates.
+// Who holds flight while the gates are open keeps writers out, and readers in: the lock for
+// upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
 //
 // Where a node has cells of two kinds, as with `adaptive`, gates say in which of them readers count
 // themselves (turn_policy.hpp says when): a reader that has counted itself looks whether the gate
 // still says so. It changes when gates open for the next epoch, since nobody is active then;
 // those who parked stay where they are, and the next writer to close the gates looks at all cells.
 //
-// On one node the gates may be biased (reader_gates.hpp): a reader that has read often past the
-// same open gates, with no writer between, takes flight if that is free and says so at the gates.
-// They are no more when the next writer has closed them.
+// Who writes when the readers' turn has just begun, since it stood in the queue or has waited to
+// read, lets readers come for a while (`readers_turn`): few writers are not worth a closing.
+//
+// reader_gates.hpp tells of two things more: where ranks share cores a reader comes anew at closed
+// gates, `overtaking` times before it parks, and the gates of a single node may be biased.
 //
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
-// passed by at most T_W writers, or, if it has to open the gates, as flight says; a writer waits
-// for the readers that were in or parked when it closed the gates. Network operations, with K other
-// nodes and C cells of readers there: readers none, whatever their node; the one that opens idle
-// gates flight's and K puts. Writers flight's, and, unless the gates were closed, K puts and C gets
-// in 2 round trips to enter, C gets for each further look, K puts when the readers have their turn,
-// and before gates are left idle C gets. With preference for readers C gets more for each look.
+// passed by at most T_W writers, in each of 1 + `overtaking` turns, or, if it has to open the
+// gates, as flight says; a writer waits for the readers that were in or parked when it closed the
+// gates, at the end of `readers_turn`. Network operations, with K other nodes and C cells of
+// readers there: readers none, whatever their node; the one that opens idle gates flight's and K
+// puts. Writers flight's, and, unless the gates were closed, K puts and C gets in 2 round trips to
+// enter, C gets for each further look, K puts when the readers have their turn, and before gates
+// are left idle C gets. With preference for readers C gets more for each look.
 #pragma once
 
 #include <cstdint>
@@ -86,10 +88,10 @@ class flight_rw {
 
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
       : writers_(me, where.writers, set.writers),
-        gates_(me, where.readers, set.bias),
+        gates_(me, where.readers, set.bias, set.overtaking_on(me.port())),
         keeper_(me, where.readers),
         port_(me.port()),
-        policy_(turn_policy::of(set, where.readers, me.machine().nodes())),
+        policy_(turn_policy::of(set, where.readers, me.machine(), rma::shares_cores(me.port()))),
         after_readers_(set.preference == parameters::readers) {}
 
   // ---- readers ----
@@ -101,8 +103,7 @@ class flight_rw {
     return lock_shared_until(port_.deadline_in(nanoseconds));
   }
 
-  /// Enters unless a writer has closed the gates. At idle gates it tries to take flight, and opens
-  /// them.
+  /// Enters unless a writer has closed the gates. Tries to take flight if they are idle.
   [[nodiscard]] bool try_lock_shared() {
     const gate found = gates_.look();
     // Who keeps trying must not look, each time that a writer looks, like a reader that is in.
@@ -124,7 +125,6 @@ class flight_rw {
 
   void lock() { static_cast<void>(lock_until(rma::forever{})); }
 
-  /// Takes the lock, unless that takes longer than so many nanoseconds.
   [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
     if (nanoseconds == 0) return try_lock();
     return lock_until(port_.deadline_in(nanoseconds));
@@ -146,14 +146,13 @@ class flight_rw {
   }
 
   void unlock() {
+    if (idle_) return writers_.unlock();
     const gate now = gates_.look();
-    if (now.what() == state::closed) {
-      // The readers' turn comes after T_W writers, or when no writer is there to follow.
-      if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
-        return;
-      end_turn(now);
-    }
-    writers_.unlock();
+    // The readers' turn comes after T_W writers, or when no writer is there to follow.
+    if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
+      return;
+    end_turn(now);
+    writers_.unlock_with(turn::is_over);
   }
 
   // ---- up and down ----
@@ -194,12 +193,11 @@ class flight_rw {
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
     const auto how = gates_.enter(until, held_);
-    if (how != reader_gates<Port>::arrival::must_open) [[likely]] {
-      const bool is_in = how == reader_gates<Port>::arrival::in;
-      if (is_in && gates_.wants_bias()) bias();
-      return is_in;
-    }
-    return open_when_idle(until);
+    if (how == reader_gates<Port>::arrival::must_open) [[unlikely]]
+      return open_when_idle(until);
+    const bool is_in = how == reader_gates<Port>::arrival::in;
+    if (is_in && gates_.wants_bias()) bias();
+    return is_in;
   }
 
   // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
@@ -244,13 +242,15 @@ class flight_rw {
     return false;
   }
 
-  // False, and readers may come, if time was over before those who read had left.
+  // False, and readers may come, if time was over first.
   template <class Until>
   [[nodiscard]] bool shut_out_readers(Until until) {
     if (after_readers_)
       for (rma::backoff b(200, 20'000); gates_.look().what() == state::open && !nobody_reads();
            port_.pause(b.next()))
         if (rma::is_over(port_, until)) return false;
+    if (gates_.has_waited() || writers_.note() == turn::is_over)
+      keeper_.let_readers_come(until, policy_.readers_turn);
     if (!begin_turn()) return true;
     keeper_.start_looking();
     if (keeper_.await_readers(until)) {
@@ -266,6 +266,7 @@ class flight_rw {
   [[nodiscard]] bool begin_turn() {
     const gate now = gates_.look();
     turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
+    idle_ = now.what() == state::idle;
     if (now.what() != state::open) return false;
     keeper_.set(now.as(state::closed));
     return true;
@@ -278,9 +279,8 @@ class flight_rw {
       turn_.quiet = keeper_.nobody_is_there();
     if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.set(now.as(state::idle));
     const gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
-    const bool adapts = policy_.adapts_t_w || policy_.adapts_cells;
-    keeper_.set(adapts ? policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_))
-                       : next);
+    if (!policy_.adapts_t_w && !policy_.adapts_cells) return keeper_.set(next);
+    keeper_.set(policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_)));
   }
 
   void open(gate now) { keeper_.set(now.next_phase().with_quiet(0)); }
@@ -292,6 +292,7 @@ class flight_rw {
   turn_policy policy_;
   bool after_readers_;
   turn turn_;           // while we write
+  bool idle_ = false;   // the gates, all that time
   rma::word held_ = 0;  // as what we are counted, while we read
 };
 

@@ -15,16 +15,27 @@ struct flight_rw_parameters {
   static constexpr std::int64_t readers = 1;
   static constexpr std::int64_t writers_first = 2;
 
+  static constexpr std::int64_t no_turn = 1;          // `readers_turn`
+  static constexpr std::int64_t as_cores_allow = -1;  // `overtaking`
+
   std::int64_t ranks_per_cell = 0;
   std::int64_t t_w = 256;
   std::int64_t preference = 0;
   std::int64_t adaptive = 0;
+  std::int64_t readers_turn = 0;
+  std::int64_t overtaking = as_cores_allow;
   std::int64_t bias = 20'000;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
   std::int64_t reads = 0;  // 0: as seems good
   std::int64_t against = 3;
+
+  [[nodiscard]] std::int64_t overtaking_on(const auto& port) const {
+    constexpr std::int64_t while_others_run = 16;
+    if (overtaking != as_cores_allow) return overtaking;
+    return rma::shares_cores(port) ? while_others_run : 0;
+  }
 
   [[nodiscard]] static constexpr auto all() {
     using p = flight_rw_parameters;
@@ -41,6 +52,16 @@ struct flight_rw_parameters {
             "adaptive", [](auto& s) -> std::int64_t& { return s.adaptive; }, 0, 1,
             "1: turns of less than T_W writers, and more or fewer that share a cell, as seems "
             "better while it runs"},
+        parameter<p>{
+            "readers_turn", [](auto& s) -> std::int64_t& { return s.readers_turn; }, 0,
+            1'000'000'000,
+            "nanoseconds that gates stay open at least, while readers come and writers "
+            "queue; 0: about what it takes to close and to open them, none where ranks share "
+            "cores; 1: none"},
+        parameter<p>{"overtaking", [](auto& s) -> std::int64_t& { return s.overtaking; },
+                     as_cores_allow, 1'000,
+                     "turns of writers that pass a waiting reader by before it is waited for; -1: "
+                     "16 where ranks share cores, else none"},
         parameter<p>{"bias", [](auto& s) -> std::int64_t& { return s.bias; }, 0, 1'000'000,
                      "reads of a rank, with no writer between, after which readers of one node do "
                      "without a fence; 0: never"},

@@ -117,6 +117,8 @@ struct writers_turn {
   bool quiet = false;         ///< no reader was there when they were
 
   static constexpr std::uint16_t most = (1u << (node_word::note_bits - 1)) - 1;
+  /// The note at open gates: the readers' turn has just begun.
+  static constexpr std::uint16_t is_over = 1;
 
   [[nodiscard]] static constexpr writers_turn from(std::uint16_t note) {
     return {static_cast<std::uint16_t>(note >> 1), (note & 1) != 0};

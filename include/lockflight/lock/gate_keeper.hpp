@@ -93,29 +93,31 @@ class gate_keeper {
 
   /// Of a turn of so many writers. Who waits is told by up to 4 cells of the own node, if asked.
   [[nodiscard]] ended_turn ended(rma::word writers, const turn_policy& by) {
-    constexpr rma::word most_looks = 4;
     const gate now = look();
     list_all();
-    ended_turn seen{.writers = writers};
-    rma::word here = 0;
-    for (const looked_at& c : all_) {
-      if (!is_used(c, now)) continue;
-      ++seen.cells;
-      if (c.here) ++here;
-    }
+    ended_turn seen{.writers = writers, .cells = used_cells(now, false)};
     if (!by.asks_who_waits(now, seen)) return seen;
-    const rma::word step = (here + most_looks - 1) / most_looks;
     rma::word looks = 0;
-    for (const looked_at& c : all_) {
-      if (!c.here || !is_used(c, now) || here-- % step != 0) continue;
-      seen.waiting += reader_count::sum(port_.load(cell_of(c)));
+    for_some_here(now, [&](rma::word counts) {
+      seen.waiting += reader_count::sum(counts);
       ++looks;
-    }
+    });
     seen.waiting = seen.waiting * seen.cells / looks;
     return seen;
   }
 
+  /// Stays away while the gates are open and somebody reads here, but not for longer than that.
+  template <class Until>
+  void let_readers_come(Until until, std::uint64_t nanoseconds) {
+    if (nanoseconds == 0) return;
+    const auto turn = port_.deadline_in(nanoseconds);
+    while (somebody_reads_here() && !rma::is_over(port_, turn) && !rma::is_over(port_, until))
+      port_.pause(nanoseconds / looks_a_turn);
+  }
+
  private:
+  static constexpr std::uint64_t looks_a_turn = 8;
+
   [[nodiscard]] gate look() { return gate::from(port_.load(gate_)); }
 
   /// A cell on any node, and what a writer has seen there: results of gets land in it.
@@ -131,6 +133,32 @@ class gate_keeper {
   }
   [[nodiscard]] bool is_used(const looked_at& c, gate now) const {
     return c.together == now.gathered();
+  }
+
+  // At open gates, as far as up to 4 cells of the own node tell.
+  [[nodiscard]] bool somebody_reads_here() {
+    const gate now = look();
+    if (now.what() != gate::state::open) return false;
+    list_all();
+    rma::word active = 0;
+    for_some_here(
+        now, [&](rma::word counts) { active += reader_count::of(reader_count::active, counts); });
+    return active > 0;
+  }
+  [[nodiscard]] rma::word used_cells(gate now, bool of_here) const {
+    rma::word cells = 0;
+    for (const looked_at& c : all_)
+      if (is_used(c, now) && (c.here || !of_here)) ++cells;
+    return cells;
+  }
+  // What up to 4 cells of the own node hold.
+  template <class Visit>
+  void for_some_here(gate now, Visit visit) {
+    constexpr rma::word most_looks = 4;
+    rma::word here = used_cells(now, true);
+    const rma::word step = (here + most_looks - 1) / most_looks;
+    for (const looked_at& c : all_)
+      if (c.here && is_used(c, now) && here-- % step == 0) visit(port_.load(cell_of(c)));
   }
 
   void list_all() {

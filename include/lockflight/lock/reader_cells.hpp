@@ -79,6 +79,11 @@ struct reader_cells {
     }
   }
 
+  /// About how many of one kind there are.
+  [[nodiscard]] int of_all_nodes(const rma::topology& machine) const {
+    return several() ? (machine.ranks() + ranks_of_a_cell - 1) / ranks_of_a_cell : machine.nodes();
+  }
+
   [[nodiscard]] static int ranks_of_a_node(const rma::topology& machine) {
     return (machine.ranks() + machine.nodes() - 1) / machine.nodes();
   }

@@ -2,6 +2,10 @@
 // there, by their CPU's atomics and loads alone. gate.hpp has the values, reader_cells.hpp says
 // where they lie, flight_rw.hpp has the protocol.
 //
+// Writers wait for who has parked, whether it runs or not. So where ranks share cores a reader that
+// finds the gate closed takes its count back, awaits the end of that turn and comes anew, and parks
+// only when `overtaking` turns have passed it by.
+//
 // A reader whose cell is its own needs no atomic, but a fence between its count and its look. Where
 // all share a node and read again and again, the gate says that they do without (`biased`), and the
 // writer that closes it makes all of them come to a fence instead: a store and a load to read.
@@ -12,6 +16,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/reader_cells.hpp"
@@ -22,8 +27,10 @@ namespace lockflight::lock {
 template <rma::port Port>
 class reader_gates {
  public:
-  /// Wants the gate biased after so many reads; 0: never.
-  reader_gates(rma::participant<Port>& me, const reader_cells& where, std::int64_t bias)
+  /// Wants the gate biased after so many reads; 0: never. Lets so many turns of writers pass before
+  /// it parks.
+  reader_gates(rma::participant<Port>& me, const reader_cells& where, std::int64_t bias,
+               std::int64_t overtaking)
       : port_(me.port()),
         gate_(where.gate_of(me.machine(), me.rank())),
         few_(where.of_rank(me.machine(), me.rank(), false)),
@@ -31,6 +38,7 @@ class reader_gates {
         mine_(few_),
         alone_(where.ranks_of_a_cell == 1 || me.machine().ranks() == 1),
         mine_alone_(alone_),
+        overtaking_(overtaking),
         reads_for_bias_(bias > 0 && alone_ && me.machine().nodes() == 1 ? bias : never) {}
 
   [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_)); }
@@ -107,6 +115,9 @@ class reader_gates {
     return came;
   }
 
+  /// Whether we have waited for writers since this was asked last.
+  [[nodiscard]] bool has_waited() { return std::exchange(has_waited_, false); }
+
   enum class arrival : std::uint8_t { in, gave_up, must_open };
 
   /// As flight_rw.hpp has it; `held` is what the reader is then counted as. Must open: the gates
@@ -116,18 +127,13 @@ class reader_gates {
     // Who gives up and comes again must not look, each time that a writer looks, like a reader that
     // is in.
     if constexpr (!is_patient<Until>)
-      if (const gate found = look(); found.what() == gate::state::closed) {
-        gate now;
-        const auto moved_on = [=](gate g) {
-          return g.epoch() != found.epoch() || g.what() != gate::state::closed;
-        };
-        if (!await(moved_on, until, now)) return arrival::gave_up;
-      }
+      if (const gate found = look(); found.what() == gate::state::closed)
+        if (!await_end_of(found, until)) return arrival::gave_up;
     held = reader_count::active;
     const gate found = come();
     if (found.what() == gate::state::open) [[likely]]
       return arrival::in;
-    return park(found.epoch(), until, held);
+    return wait(found, until, held);
   }
 
  private:
@@ -144,10 +150,33 @@ class reader_gates {
   template <class Until>
   static constexpr bool is_patient = std::same_as<Until, rma::forever>;
 
+  // Of the writers' turn for which the gate was found closed. False if time was over first.
+  template <class Until>
+  [[nodiscard]] bool await_end_of(gate found, Until until) {
+    gate now;
+    const auto is_over = [=](gate g) {
+      return g.epoch() != found.epoch() || g.what() != gate::state::closed;
+    };
+    return await(is_over, until, now);
+  }
+
   // A reader that is counted as active, and has found its gate not open. Not inlined: who finds it
   // open goes by in a few instructions.
   template <class Until>
-  [[nodiscard, gnu::noinline]] arrival park(rma::word epoch, Until until, rma::word& held) {
+  [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until, rma::word& held) {
+    if constexpr (is_patient<Until>)
+      for (std::int64_t n = 0; n < overtaking_ && found.what() == gate::state::closed; ++n) {
+        uncount(held);
+        static_cast<void>(await_end_of(found, until));
+        has_waited_ = true;
+        found = come();
+        if (found.what() == gate::state::open) return arrival::in;
+      }
+    return park(found.epoch(), until, held);
+  }
+
+  template <class Until>
+  [[nodiscard]] arrival park(rma::word epoch, Until until, rma::word& held) {
     while (true) {
       const rma::word parked =
           reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
@@ -163,7 +192,10 @@ class reader_gates {
       };
       gate now;
       const bool in_time = await(moved_on, until, now);
-      if (now.epoch() != epoch) return arrival::in;
+      if (now.epoch() != epoch) {
+        has_waited_ = true;
+        return arrival::in;
+      }
       if (!in_time || now.what() == gate::state::idle) {
         uncount(held);
         return in_time ? arrival::must_open : arrival::gave_up;
@@ -190,6 +222,8 @@ class reader_gates {
   rma::cpu_cell mine_;    // that we are counted in, or were last
   bool alone_;
   bool mine_alone_;
+  bool has_waited_ = false;
+  std::int64_t overtaking_;
   bool gathered_ = false;   // mine_ is more_
   bool biased_ = false;     // the gate, when we looked last
   gate last_;               // that we looked at, before it was biased

@@ -27,25 +27,27 @@ struct turn_policy {
   rma::word t_w = 0;
   bool adapts_t_w = false;
   bool adapts_cells = false;
-  rma::word worth = 0;    // writers of a turn that are worth the look at a cell
-  rma::word reads = 0;    // readers that wait for each writer of a turn, if many read
-  rma::word against = 0;  // turns in a row that must speak against the cells in use
+  rma::word worth = 0;             // writers of a turn that are worth the look at a cell
+  rma::word reads = 0;             // readers that wait for each writer of a turn, if many read
+  rma::word against = 0;           // turns in a row that must speak against the cells in use
+  std::uint64_t readers_turn = 0;  // nanoseconds, at least, if readers come
 
   [[nodiscard]] static turn_policy of(const flight_rw_parameters& set, const reader_cells& cells,
-                                      int nodes) {
+                                      const rma::topology& machine, bool shares_cores) {
     using p = flight_rw_parameters;
     constexpr std::int64_t many_reads = 8;
     const std::int64_t t_w = set.preference == p::readers         ? 1
                              : set.preference == p::writers_first ? writers_turn::most
                                                                   : set.t_w;
     // On one node a cell more is a load more, and hardly worth a word.
-    const std::int64_t reads = set.reads != 0 ? set.reads : nodes == 1 ? 0 : many_reads;
+    const std::int64_t reads = set.reads != 0 ? set.reads : machine.nodes() == 1 ? 0 : many_reads;
     return {.t_w = static_cast<rma::word>(t_w),
             .adapts_t_w = set.adaptive != 0 && set.preference == p::fair,
             .adapts_cells = cells.two_kinds() && reads != 0,
             .worth = static_cast<rma::word>(set.worth),
             .reads = static_cast<rma::word>(reads),
-            .against = static_cast<rma::word>(set.against)};
+            .against = static_cast<rma::word>(set.against),
+            .readers_turn = length_of_readers_turn(set, cells, machine, shares_cores)};
   }
 
   /// T_W in force.
@@ -62,6 +64,26 @@ struct turn_policy {
   }
 
  private:
+  [[nodiscard]] static std::uint64_t length_of_readers_turn(const flight_rw_parameters& set,
+                                                            const reader_cells& cells,
+                                                            const rma::topology& machine,
+                                                            bool shares_cores) {
+    if (set.readers_turn == flight_rw_parameters::no_turn) return 0;
+    if (set.readers_turn != 0) return static_cast<std::uint64_t>(set.readers_turn);
+    // Who stays away there lets another rank run, and is back much later.
+    return shares_cores ? 0 : closing_of_gates(cells, machine);
+  }
+  // About the nanoseconds that it takes to close the gates and to open them again: a shorter turn
+  // is not worth that, and a longer one brings hardly more writers.
+  [[nodiscard]] static std::uint64_t closing_of_gates(const reader_cells& cells,
+                                                      const rma::topology& machine) {
+    constexpr int each = 50;
+    constexpr int round_trips = 8'000;
+    const int others = machine.nodes() - 1;
+    const int all = others > 0 ? round_trips + 2 * each * others : 0;
+    return static_cast<std::uint64_t>(all + each * cells.of_all_nodes(machine));
+  }
+
   [[nodiscard]] constexpr rma::word halved(gate now, const ended_turn& seen) const {
     const rma::word enough = worth * seen.cells;
     const bool too_short = seen.writers >= most_writers(now) && 4 * seen.writers <= enough;

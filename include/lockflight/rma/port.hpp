@@ -47,6 +47,17 @@ template <class Port>
     return Port::capabilities.ordered_posts;
 }
 
+/// Whether participants of this node share cores, as far as the fabric knows: then whoever is told
+/// to go on, and whoever others wait for, may not be running. What a lock makes of it is how fast
+/// it is, never what it does.
+template <class Port>
+[[nodiscard]] constexpr bool shares_cores(const Port& p) {
+  if constexpr (requires { p.shares_cores(); })
+    return p.shares_cores();
+  else
+    return false;
+}
+
 /// A moment on the clock of the port that made it, after which its participant waits no longer
 /// (C38).
 struct deadline {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fabric/mpi/calls.hpp"
+#include "fabric/mpi/trial.hpp"
 
 namespace lockflight::mpi {
 namespace {
@@ -123,6 +124,14 @@ rma::topology nodes_of(int communicator_handle) {
     return rma::topology::flat(whole.size());
   std::vector<int> root(node_of.size(), 0);
   return rma::topology({std::move(root), std::move(node_of)}, 2);
+}
+
+bool shares_cores(int communicator_handle) {
+  const communicator whole = duplicate_of(communicator_handle);
+  const communicator machine = communicator::of_machine(whole.get());
+  int sharing = machine.size() > detail::processors_of(machine) ? 1 : 0;
+  detail::combine(whole, &sharing, 1, MPI_INT, MPI_MAX);
+  return sharing != 0;
 }
 
 // ---- memory that the ranks of a machine share ----

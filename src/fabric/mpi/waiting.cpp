@@ -52,7 +52,7 @@ bool port::is_over(rma::deadline until) { return now_ns() >= until.at; }
 void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;
   constexpr std::uint32_t looks_between_yields = 64;
-  const bool crowded = waiting_.spins == 0;
+  const bool crowded = shares_cores();
   serve();
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
   const bool serving = looks_between_progress_ < looks_between_yields;
