@@ -113,8 +113,10 @@ class rank_run {
       } else if (--until_timed_ == 0) {
         until_timed_ = plan_.sample;
         last = timed_from(until_timed_ == 1 ? last : clock_.now(), write, body);
+      } else if (write) {
+        untimed(true, body);
       } else {
-        untimed(write, body);
+        untimed(false, body);  // one branch by the role, where the compiler would make three
       }
       if (what == workload::warb) last = clock_.busy_until(last + one_to_four_us());
     }

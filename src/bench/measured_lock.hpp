@@ -35,7 +35,8 @@ class checker {
 
   [[nodiscard, gnu::always_inline]] witness::entry enter(witness& seen, bool shared) {
     const witness::entry at = shared ? seen.enter_shared() : seen.enter_exclusive(port_.rank());
-    mine_.violations += at.violated ? 1 : 0;
+    if (at.violated) [[unlikely]]
+      ++mine_.violations;
     if (at.before >= 0 && at.before != port_.rank()) {
       ++mine_.handoffs[static_cast<std::size_t>(common_level(at.before)) - 1];
     }
@@ -44,7 +45,8 @@ class checker {
 
   [[gnu::always_inline]] void leave(witness& seen, bool shared, const witness::entry& at) {
     const bool violated = shared ? seen.leave_shared(at) : seen.leave_exclusive(port_.rank(), at);
-    mine_.violations += violated ? 1 : 0;
+    if (violated) [[unlikely]]
+      ++mine_.violations;
   }
 
   [[gnu::always_inline]] void mark(fabric::trace_kind kind) {

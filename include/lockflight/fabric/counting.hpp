@@ -104,6 +104,13 @@ class counting : public decorator<Inner> {
     ++counts_.store;
     base::store(to, value);
   }
+  [[gnu::always_inline]] rma::word add_unshared(rma::cpu_cell to, rma::word change)
+    requires requires(Inner& p) { p.add_unshared(to, change); }
+  {
+    ++loads_[static_cast<std::size_t>(rma::cell_class::cpu)];
+    ++counts_.store;
+    return this->inner().add_unshared(to, change);
+  }
   [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) {
     ++counts_.rmw;
     return base::cpu_fetch_add(at, value);

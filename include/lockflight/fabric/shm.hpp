@@ -170,6 +170,14 @@ class port {
     after_rmw(at_cell.home);
     return expected;
   }
+  /// As rma::add_unshared has it. The load needs no order: what it sees is our own.
+  [[gnu::always_inline]] rma::word add_unshared(rma::cpu_cell to, rma::word change) {
+    std::atomic<rma::word>& there = at(to);
+    const rma::word before = there.load(std::memory_order_relaxed);
+    there.store(before + change, std::memory_order_release);
+    after_write(to.home);
+    return before;
+  }
   void fence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     unordered_writes_ = false;
@@ -274,9 +282,12 @@ class port {
   template <class Cell>
   [[gnu::always_inline]] void write(Cell to, rma::word value) {
     at(to).store(value, std::memory_order_release);
+    after_write(to.home);
+  }
+  [[gnu::always_inline]] void after_write(rma::rank_t home) {
     unordered_writes_ = true;
     if (fenced_stores_) order_after_writes();
-    ring(to.home);
+    ring(home);
   }
 
   // Our later reads come after our earlier writes.

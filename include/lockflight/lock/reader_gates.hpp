@@ -46,8 +46,7 @@ class reader_gates {
   /// or, if the cell is ours alone, a load, a store and a fence.
   rma::word count(rma::word change) {
     if (!mine_alone_) return port_.cpu_fetch_add(mine_, change);
-    const rma::word before = port_.load(mine_);
-    port_.store(mine_, before + change);
+    const rma::word before = rma::add_unshared(port_, mine_, change);
     port_.fence();  // the look at the gate comes after it (C13)
     return before;
   }
@@ -55,7 +54,7 @@ class reader_gates {
   /// load and a store.
   [[gnu::always_inline]] void uncount(rma::word change) {
     if (mine_alone_)
-      port_.store(mine_, port_.load(mine_) - change);
+      rma::add_unshared(port_, mine_, 0 - change);
     else
       static_cast<void>(port_.cpu_fetch_add(mine_, 0 - change));
   }
@@ -84,7 +83,7 @@ class reader_gates {
   /// alone, 2 loads, a store and, unless the gate is biased, a fence.
   [[nodiscard]] gate come() {
     if (can_be_biased && biased_) {
-      port_.store(mine_, port_.load(mine_) + reader_count::active);
+      rma::add_unshared(port_, mine_, reader_count::active);
       if (const gate seen = look(); seen.open_and_biased()) [[likely]]
         return seen;
       // A writer has closed it. The next one brings nobody to a fence, and must not miss us,

@@ -205,6 +205,19 @@ template <port Port>
   return before;
 }
 
+/// Adds to a cell that nobody else writes, and returns what it held: a load and a store, which a
+/// port may have as one operation, so as to look for the cell once.
+template <port Port>
+word add_unshared(Port& p, cpu_cell to, word change) {
+  if constexpr (requires { p.add_unshared(to, change); }) {
+    return p.add_unshared(to, change);
+  } else {
+    const word before = p.load(to);
+    p.store(to, before + change);
+    return before;
+  }
+}
+
 template <port Port, class Cell>
 void put_now(Port& p, Cell to, word value) {
   p.put(to, value);
