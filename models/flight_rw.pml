@@ -17,7 +17,7 @@
  *   FIFO              see above (1)
  *   MOVES             1: each reader has a cell of its own, and all have one together
  *   UPGRADERS         so many more, which hold the lock for upgrade or share it, go up, and down again
- *   OVERTAKING        so many turns may pass a reader by before it parks
+ *   OVERTAKING        so often a reader comes anew at a closed gate before it parks
  *   WRITER_BATCH      asserts that no more writers than that enter while the gates stay closed
  * and what each part is for shows without it:
  *   COUNTS_FIRST=0    a reader looks at the gate before it is counted

@@ -37,9 +37,9 @@
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
-// Order: writers as flight; readers none among themselves. Fairness bound: a reader that waits is
-// passed by at most T_W writers, in each of 1 + `overtaking` turns, or, if it has to open the
-// gates, as flight says; a writer waits for the readers that were in or parked when it closed the
+// Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
+// is passed by at most T_W writers, or, if it has to open the gates, as flight says; before it
+// parks, while it is away; a writer waits for the readers that were in or parked when it closed the
 // gates, at the end of `readers_turn`. Network operations, with K other nodes and C cells of
 // readers there: readers none, whatever their node; the one that opens idle gates flight's and K
 // puts. Writers flight's, and, unless the gates were closed, K puts and C gets in 2 round trips to

@@ -58,10 +58,11 @@ struct flight_rw_parameters {
             "nanoseconds that gates stay open at least, while readers come and writers "
             "queue; 0: about what it takes to close and to open them, none where ranks share "
             "cores; 1: none"},
-        parameter<p>{"overtaking", [](auto& s) -> std::int64_t& { return s.overtaking; },
-                     as_cores_allow, 1'000,
-                     "turns of writers that pass a waiting reader by before it is waited for; -1: "
-                     "16 where ranks share cores, else none"},
+        parameter<p>{
+            "overtaking", [](auto& s) -> std::int64_t& { return s.overtaking; }, as_cores_allow,
+            1'000,
+            "times that a waiting reader finds the gates closed again before it is waited for; "
+            "-1: 16 where ranks share cores, else none"},
         parameter<p>{"bias", [](auto& s) -> std::int64_t& { return s.bias; }, 0, 1'000'000,
                      "reads of a rank, with no writer between, after which readers of one node do "
                      "without a fence; 0: never"},

@@ -4,7 +4,7 @@
 //
 // Writers wait for who has parked, whether it runs or not. So where ranks share cores a reader that
 // finds the gate closed takes its count back, awaits the end of that turn and comes anew, and parks
-// only when `overtaking` turns have passed it by.
+// only when it has found the gate closed again `overtaking` times.
 //
 // A reader whose cell is its own needs no atomic, but a fence between its count and its look. Where
 // all share a node and read again and again, the gate says that they do without (`biased`), and the
@@ -27,8 +27,8 @@ namespace lockflight::lock {
 template <rma::port Port>
 class reader_gates {
  public:
-  /// Wants the gate biased after so many reads; 0: never. Lets so many turns of writers pass before
-  /// it parks.
+  /// Wants the gate biased after so many reads; 0: never. Comes anew so many times before it
+  /// parks.
   reader_gates(rma::participant<Port>& me, const reader_cells& where, std::int64_t bias,
                std::int64_t overtaking)
       : port_(me.port()),
