@@ -38,13 +38,13 @@
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
-// is passed by at most T_W writers, or, if it has to open the gates, as flight says; before it
-// parks, while it is away; a writer waits for the readers that were in or parked when it closed the
-// gates, at the end of `readers_turn`. Network operations, with K other nodes and C cells of
-// readers there: readers none, whatever their node; the one that opens idle gates flight's and K
-// puts. Writers flight's, and, unless the gates were closed, K puts and C gets in 2 round trips to
-// enter, C gets for each further look, K puts when the readers have their turn, and before gates
-// are left idle C gets. With preference for readers C gets more for each look.
+// is passed by at most T_W writers, or, if it has to open the gates, as flight says; before that,
+// by those who come between two of its looks. A writer waits for the readers that were in or parked
+// when it closed the gates, at the end of `readers_turn`. Network operations, with K other nodes
+// and C cells of readers there: readers none, whatever their node; the one that opens idle gates
+// flight's and K puts. Writers flight's, and, unless the gates were closed, K puts and C gets in 2
+// round trips to enter, C gets for each further look, K puts when the readers have their turn, and
+// before gates are left idle C gets. With preference for readers C gets more for each look.
 #pragma once
 
 #include <cstdint>
