@@ -78,6 +78,8 @@ void read_rounds(const arguments& given, check::request& asked) {
   if (!text) return;
   asked.rounds_of = each_whole_number("--rounds", *text, 0, 1000);
   asked.rounds = *std::max_element(asked.rounds_of.begin(), asked.rounds_of.end());
+  if (asked.rounds == 0)
+    throw refuse("--rounds", *text, "1 to 1000, or with commas 0 for some of them");
   if (asked.rounds_of.size() == 1) asked.rounds_of.clear();
 }
 

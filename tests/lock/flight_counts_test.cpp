@@ -24,11 +24,11 @@ std::uint32_t words_of_flight(const topology& machine) {
   return in.used() - before;
 }
 
-TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
-  on_every_rank(topology::flat(2), [](counted_participant& me) {
+void is_one_atomic_and_a_store(const topology& machine) {
+  on_every_rank(machine, [](counted_participant& me) {
     rma::barrier all(me);
     flight l(me);
-    for (rma::rank_t turn = 0; turn < 2; ++turn, all.arrive_and_wait()) {
+    for (rma::rank_t turn = 0; turn < me.machine().ranks(); ++turn, all.arrive_and_wait()) {
       if (turn != me.rank()) continue;
       costs(me, "lock", {.rmw = 1}, [&] { l.lock.lock(); });
       costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
@@ -36,24 +36,16 @@ TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
       costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
     }
   });
+}
+
+TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
+  is_one_atomic_and_a_store(topology::flat(2));
 }
 
 const topology two_elements = topology::balanced({2, 2}, /*node_level=*/1);  // of one node
 
 // A free lock costs the same with levels inside the node.
-TEST(flight_counts, two_elements_of_a_node_uncontended) {
-  on_every_rank(two_elements, [](counted_participant& me) {
-    rma::barrier all(me);
-    flight l(me);
-    for (rma::rank_t turn = 0; turn < 4; ++turn, all.arrive_and_wait()) {
-      if (turn != me.rank()) continue;
-      costs(me, "lock", {.rmw = 1}, [&] { l.lock.lock(); });
-      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
-      costs(me, "try_lock", {.rmw = 1}, [&] { require(l.lock.try_lock(), "it is free"); });
-      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
-    }
-  });
-}
+TEST(flight_counts, two_elements_of_a_node_uncontended) { is_one_atomic_and_a_store(two_elements); }
 
 // Levels that order nothing take no cells and cost nothing: elements of one rank, and one element
 // that is the whole node.
