@@ -390,5 +390,47 @@ TEST(flight_rw_counts, adaptive_cells_are_one_a_node_while_few_read) {
   });
 }
 
+// Four nodes in branches of two: a reader that waits on the third node sees to the fourth.
+TEST(flight_rw_counts, a_deputy_puts_the_gates_of_its_branch) {
+  on_every_rank(topology::balanced({4, 1}), [](counted_participant& me) {
+    constexpr std::int64_t until_it_comes = 1'000'000'000;
+    rma::barrier all(me);
+    flight_rw l(me, {.overtaking = 0, .branch = 2, .patience = until_it_comes});
+    if (me.rank() == 0) {
+      me.port().reset_counts();
+      l.lock.lock();
+      require(me.port().counts().put == 2, "closed: the first gates of both branches");
+      me.port().reset_counts();
+      l.lock.unlock();
+      require(me.port().counts().put == 2, "opened: the same");
+    } else if (me.rank() == 2) {
+      me.port().reset_counts();
+      while (me.port().counts().put == 0) {
+        l.lock.lock_shared();
+        l.lock.unlock_shared();
+      }
+      require(me.port().counts().put == 2, "the fourth gate, closed and opened");
+    }
+    all.arrive_and_wait();
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
+    all.arrive_and_wait();
+  });
+}
+
+TEST(flight_rw_counts, a_writer_does_without_a_deputy) {
+  on_every_rank(topology::balanced({4, 1}), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.branch = 2, .patience = 0});
+    if (me.rank() == 0) {
+      costs(me, "lock: 2 puts and 2 gets, a dismissal and a look, 1 put and 2 gets",
+            {.put = 4, .get = 5, .flush = 6, .load = 5, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      l.lock.unlock();
+    }
+    all.arrive_and_wait();
+  });
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -248,8 +248,12 @@ TEST(std_names, shared_mutex_guards_among_ranks) {
   const lock::flight_rw_parameters few_in_a_row{.t_w = 2};
   const lock::flight_rw_parameters adaptive{
       .ranks_per_cell = 1, .adaptive = 1, .worth = 1, .against = 1};
-  for (const lock::flight_rw_parameters& set : {few_in_a_row, adaptive})
-    EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [&](auto& me) {
+  const lock::flight_rw_parameters in_branches{.branch = 2, .patience = 0};
+  const rma::topology two_nodes = rma::topology::balanced({2, 2});
+  const rma::topology four_nodes = rma::topology::balanced({4, 1});
+  for (const auto& [set, machine] :
+       {std::pair(few_in_a_row, two_nodes), {adaptive, two_nodes}, {in_branches, four_nodes}})
+    EXPECT_NO_THROW(shm_processes::run(machine, [&](auto& me) {
       rma::barrier all(me);
       shared_mutex data(me, set);
       const auto sum = me.cells().template take<rma::plain_cell>(1);

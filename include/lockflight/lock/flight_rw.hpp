@@ -9,11 +9,10 @@
 //
 // A gate is open(e), closed(e) or idle(e), with e growing. A reader counts itself as active and
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
-// atomic, and enters without another look when the gate has moved on to e + 1. A writer that
-// closes the gates for e waits until nobody is active and nobody is left of those who parked at
-// e - 1. So writers and readers take turns. A writer that gives up opens the gates for e again, and
-// who sees that comes anew; who misses it waits for the next one, as long as readers are in that
-// outlast the writers' patience.
+// atomic, and enters without another look when the gate has moved on to e + 1. A writer that closes
+// the gates for e waits until nobody is active and nobody is left of those who parked at e - 1. So
+// writers and readers take turns. A writer that gives up opens the gates for e again, and who sees
+// that comes anew; who misses it waits for the next one, while readers are in that outlast them.
 //
 // Where only writers come the gates stay closed: after two turns in a row that no reader came to
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
@@ -25,14 +24,14 @@
 //
 // Where a node has cells of two kinds, as with `adaptive`, gates say in which of them readers count
 // themselves (turn_policy.hpp says when): a reader that has counted itself looks whether the gate
-// still says so. It changes when gates open for the next epoch, since nobody is active then;
-// those who parked stay where they are, and the next writer to close the gates looks at all cells.
+// still says so. It changes when gates open for the next epoch, since nobody is active then; those
+// who parked stay where they are, and the next writer looks at all cells.
 //
 // Who writes when the readers' turn has just begun, since it stood in the queue or has waited to
 // read, lets readers come for a while (`readers_turn`): few writers are not worth a closing.
 //
-// reader_gates.hpp tells of two things more: where ranks share cores a reader comes anew at closed
-// gates, `overtaking` times before it parks, and the gates of a single node may be biased.
+// Where ranks share cores a reader comes anew at closed gates before it parks, and the gates of a
+// single node may be biased (reader_gates.hpp). Those of many nodes are a tree (gate_tree.hpp).
 //
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, the gates stay closed as long as flight is passed on.
@@ -41,10 +40,11 @@
 // is passed by at most T_W writers, or, if it has to open the gates, as flight says; before that,
 // by those who come between two of its looks. A writer waits for the readers that were in or parked
 // when it closed the gates, at the end of `readers_turn`. Network operations, with K other nodes
-// and C cells of readers there: readers none, whatever their node; the one that opens idle gates
-// flight's and K puts. Writers flight's, and, unless the gates were closed, K puts and C gets in 2
-// round trips to enter, C gets for each further look, K puts when the readers have their turn, and
-// before gates are left idle C gets. With preference for readers C gets more for each look.
+// and C cells of readers there: readers none, whatever their node, unless they wait and are a
+// deputy; the one that opens idle gates flight's and K puts. Writers flight's, and, unless the
+// gates were closed, K puts and C gets in 2 round trips to enter, C gets for each further look, K
+// puts when the readers have their turn, and before gates are left idle C gets; with preference for
+// readers C gets more for each look. With a tree K are the branches and the nodes of one.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ class flight_rw {
       .what = kind::rw,
       .source = "lockflight: gates and counters on each node, flight among the writers",
       .bytes_home = 48,
-      .bytes_per_node = 48,
+      .bytes_per_node = 48,  // and with a tree 16 on the first one of a branch
       .bytes_per_participant = 24,
       .node_at_home = true,
   };
@@ -81,15 +81,14 @@ class flight_rw {
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
       const auto writers = flight<Port>::cells::place(in, machine, set.writers, home);
-      return {writers,
-              reader_cells::place(in, machine, set.ranks_per_cell, set.adaptive != 0, home)};
+      return {writers, reader_cells::place(in, machine, set, home)};
     }
   };
 
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
       : writers_(me, where.writers, set.writers),
-        gates_(me, where.readers, set.bias, set.overtaking_on(me.port())),
-        keeper_(me, where.readers),
+        gates_(me, where.readers, set),
+        keeper_(me, where.readers, set),
         port_(me.port()),
         policy_(turn_policy::of(set, where.readers, me.machine(), rma::shares_cores(me.port()))),
         after_readers_(set.preference == parameters::readers) {}
@@ -139,7 +138,8 @@ class flight_rw {
       writers_.unlock();
       return false;
     }
-    if (!begin_turn() || nobody_reads()) return true;
+    // An attempt does not wait for deputies.
+    if (!begin_turn(/*with_deputies=*/false) || nobody_reads()) return true;
     open(gates_.look());
     writers_.unlock();
     return false;
@@ -257,18 +257,17 @@ class flight_rw {
       turn_.quiet = !keeper_.seen_any();
       return true;
     }
-    // For the same epoch: those who parked before it may not have left, and two are told apart.
-    keeper_.set(gates_.look().as(state::open).with_quiet(0));
+    keeper_.reopen();
     return false;
   }
 
   // Closes the gates if they are open. Returns whether the readers must be waited for.
-  [[nodiscard]] bool begin_turn() {
+  [[nodiscard]] bool begin_turn(bool with_deputies = true) {
     const gate now = gates_.look();
     turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
     idle_ = now.what() == state::idle;
     if (now.what() != state::open) return false;
-    keeper_.set(now.as(state::closed));
+    with_deputies ? keeper_.close(now) : keeper_.set(now.as(state::closed));
     return true;
   }
 
@@ -279,11 +278,11 @@ class flight_rw {
       turn_.quiet = keeper_.nobody_is_there();
     if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.set(now.as(state::idle));
     const gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
-    if (!policy_.adapts_t_w && !policy_.adapts_cells) return keeper_.set(next);
-    keeper_.set(policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_)));
+    if (!policy_.adapts_t_w && !policy_.adapts_cells) return keeper_.open(next);
+    keeper_.open(policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_)));
   }
 
-  void open(gate now) { keeper_.set(now.next_phase().with_quiet(0)); }
+  void open(gate now) { keeper_.open(now.next_phase().with_quiet(0)); }
 
   flight<Port> writers_;
   reader_gates<Port> gates_;

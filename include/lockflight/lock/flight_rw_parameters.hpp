@@ -25,11 +25,13 @@ struct flight_rw_parameters {
   std::int64_t readers_turn = 0;
   std::int64_t overtaking = as_cores_allow;
   std::int64_t bias = 20'000;
+  std::int64_t branch = 0;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
   std::int64_t reads = 0;  // 0: as seems good
   std::int64_t against = 3;
+  std::int64_t patience = 1;  // looks for a deputy, of deputies.hpp
 
   [[nodiscard]] std::int64_t overtaking_on(const auto& port) const {
     constexpr std::int64_t while_others_run = 16;
@@ -66,6 +68,9 @@ struct flight_rw_parameters {
         parameter<p>{"bias", [](auto& s) -> std::int64_t& { return s.bias; }, 0, 1'000'000,
                      "reads of a rank, with no writer between, after which readers of one node do "
                      "without a fence; 0: never"},
+        parameter<p>{"branch", [](auto& s) -> std::int64_t& { return s.branch; }, 0, 100'000,
+                     "nodes whose gates a reader that waits on the first of them closes and opens "
+                     "for the writer; 0: the square root of all from 256 nodes on; 1: none"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{

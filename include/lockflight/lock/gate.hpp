@@ -26,6 +26,7 @@ class gate {
     return g;
   }
   [[nodiscard]] constexpr rma::word bits() const { return bits_; }
+  friend constexpr bool operator==(gate, gate) = default;
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
   /// Turns in a row that no reader came to.
   [[nodiscard]] constexpr rma::word quiet() const { return get(of_quiet); }
@@ -40,6 +41,10 @@ class gate {
     return (bits_ & (mask(of_state) << of_state.at | mask(of_bias) << of_bias.at)) ==
            mask(of_bias) << of_bias.at;
   }
+  /// Whether a reader that has parked here shall see to the other gates of the branch, and the
+  /// number of the last wish for that.
+  [[nodiscard]] constexpr bool wants_deputy() const { return get(of_deputy) != 0; }
+  [[nodiscard]] constexpr rma::word wish() const { return get(of_wish); }
   /// How often T_W is halved.
   [[nodiscard]] constexpr rma::word halved() const { return get(of_halved); }
   /// Turns in a row after which readers would better have been counted in the other cells.
@@ -53,6 +58,10 @@ class gate {
   [[nodiscard]] constexpr gate with_halved(rma::word n) const { return with(of_halved, n); }
   [[nodiscard]] constexpr gate with_against(rma::word n) const { return with(of_against, n); }
   [[nodiscard]] constexpr gate with_bias() const { return with(of_bias, 1); }
+  /// With a wish that is new, for all gates but those where a deputy is wanted.
+  [[nodiscard]] constexpr gate with_next_wish() const { return with(of_wish, wish() + 1); }
+  [[nodiscard]] constexpr gate with_deputy() const { return with(of_deputy, 1); }
+  [[nodiscard]] constexpr gate without_deputy() const { return with(of_deputy, 0); }
   /// Open for the phase after this one.
   [[nodiscard]] constexpr gate next_phase() const {
     return as(state::open).with(of_epoch, epoch() + 1).with(of_moved, 0).with(of_bias, 0);
@@ -76,6 +85,8 @@ class gate {
   static constexpr field of_halved{8, 4};
   static constexpr field of_against{12, 2};
   static constexpr field of_bias{14, 1};
+  static constexpr field of_deputy{15, 1};
+  static constexpr field of_wish{16, 48};  // one a microsecond is new for nine years
 
   [[nodiscard]] static constexpr rma::word mask(field f) { return (rma::word{1} << f.bits) - 1; }
   [[nodiscard]] constexpr rma::word get(field f) const { return bits_ >> f.at & mask(f); }

@@ -1,15 +1,18 @@
 // What the writer that holds flight does with flight-rw's gates and its readers' counts, those of
-// all nodes: it puts the gates and gets the counts, all of them at once.
+// all nodes: it puts the gates and gets the counts, all of them at once, or has deputies do that in
+// the branches of a tree (gate_tree.hpp).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <memory_resource>
 #include <stdexcept>
-#include <vector>
 
+#include "lockflight/lock/deputies.hpp"
+#include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/gate_tree.hpp"
 #include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/reader_looks.hpp"
 #include "lockflight/lock/turn_policy.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -18,12 +21,14 @@ namespace lockflight::lock {
 template <rma::port Port>
 class gate_keeper {
  public:
-  gate_keeper(rma::participant<Port>& me, const reader_cells& where)
+  gate_keeper(rma::participant<Port>& me, const reader_cells& where,
+              const flight_rw_parameters& set)
       : me_(me),
         port_(me.port()),
         where_(where),
         gate_(where.gate_of(me.machine(), me.rank())),
-        all_(me.memory()) {
+        looks_(me, where),
+        deputies_(me, where, gate_tree::of(me.machine(), set.branch), set.patience) {
     const int of_node = reader_cells::ranks_of_a_node(me.machine());
     const int most =
         where.several() ? std::max(where.ranks_of_a_cell, where.ranks_together) : of_node;
@@ -34,14 +39,25 @@ class gate_keeper {
   /// 1 round trip, 1 put for each other node. Complete at the return, since nobody waits for what
   /// we have not flushed.
   void set(gate to) {
-    bool posted = false;
-    where_.for_each_gate(me_.machine(), [&](rma::plain_cell of) {
-      if (of == gate_)
-        port_.store(of, to.bits());
-      else
-        port_.put(of, to.bits()), posted = true;
-    });
-    if (posted) port_.flush();
+    if (post_gates(to, 0, me_.machine().nodes())) port_.flush();
+  }
+  /// Begins to close them: start_looking and await_readers do the rest. 1 round trip; as `set`, or
+  /// with a tree 1 put for each other branch, and for each other node of the own one.
+  void close(gate now) { set_by_tree(now.as(gate::state::closed)); }
+  /// The same, and with a tree the round trips until the deputies have opened them.
+  void open(gate next) {
+    set_by_tree(next);
+    for (rma::backoff b = tree().between_looks(); deputies_.post(); port_.pause(b.next())) {
+      port_.flush();
+      static_cast<void>(settle());
+      if (!deputies_.have_some()) return;
+    }
+  }
+  /// Opens gates that are being closed. For the same epoch: those who parked before it may not have
+  /// left, and two are told apart.
+  void reopen() {
+    deputies_.dismiss_all();
+    set(look().as(gate::state::open).with_quiet(0));
   }
 
   /// The looks at the counts begin.
@@ -53,52 +69,48 @@ class gate_keeper {
       rma::fence_node(port_);
     else
       port_.fence();
-    epoch_ = now.epoch();
-    seen_any_ = false;
-    list_all();
-    // After a move those who parked before it are still counted in the other cells.
-    for (looked_at& c : all_) c.gone = !now.moved() && !is_used(c, now);
+    looks_.list(0, me_.machine().nodes());
+    looks_.start(now);
+    deputies_.for_each_left([this](int b, const auto&) {
+      looks_.leave_out(tree().first_node(b), tree().past_nodes(b));
+    });
   }
 
   /// Whether no reader is left. 1 round trip, 1 get for each cell on another node that had readers
-  /// at the last look.
+  /// at the last look, or for each branch that is left to a deputy.
   [[nodiscard]] bool readers_are_gone() {
     const bool elsewhere = gone_elsewhere();
-    return gone_here() && elsewhere;
+    return looks_.gone_here() && elsewhere;
   }
 
   /// Whether nobody reads or waits to: a look at the own node, and if nobody does there 1 round
   /// trip, 1 get for each cell elsewhere.
   [[nodiscard]] bool nobody_is_there() {
     start_looking();
-    static_cast<void>(gone_here());
-    if (!seen_any_) static_cast<void>(gone_elsewhere());
-    return !seen_any_;
+    static_cast<void>(looks_.gone_here());
+    if (!seen_any()) static_cast<void>(gone_elsewhere());
+    return !seen_any();
   }
 
   /// Until no reader is left; false if time was over first.
   template <class Until>
   [[nodiscard]] bool await_readers(Until until) {
-    for (rma::backoff b(200, 20'000); !gone_elsewhere(); port_.pause(b.next()))
+    for (rma::backoff b = tree().between_looks(); !gone_elsewhere(); port_.pause(b.next()))
       if (rma::is_over(port_, until)) return false;
-    if (gone_here()) return true;
-    const auto gone = [e = epoch_](rma::word n) { return reader_count::gone(n, e); };
-    for (looked_at& c : all_)
-      if (!c.gone && !rma::await(port_, cell_of(c), gone, until, c.counts)) return false;
-    return true;
+    return looks_.await_here(until);
   }
 
   /// Whether a look since start_looking has found a reader, on its way out or waiting.
-  [[nodiscard]] bool seen_any() const { return seen_any_; }
+  [[nodiscard]] bool seen_any() const { return looks_.seen_any(); }
 
   /// Of a turn of so many writers. Who waits is told by up to 4 cells of the own node, if asked.
   [[nodiscard]] ended_turn ended(rma::word writers, const turn_policy& by) {
     const gate now = look();
-    list_all();
-    ended_turn seen{.writers = writers, .cells = used_cells(now, false)};
+    looks_.list(0, me_.machine().nodes());
+    ended_turn seen{.writers = writers, .cells = looks_.used_cells(now, false)};
     if (!by.asks_who_waits(now, seen)) return seen;
     rma::word looks = 0;
-    for_some_here(now, [&](rma::word counts) {
+    looks_.for_some_here(now, [&](rma::word counts) {
       seen.waiting += reader_count::sum(counts);
       ++looks;
     });
@@ -120,90 +132,71 @@ class gate_keeper {
 
   [[nodiscard]] gate look() { return gate::from(port_.load(gate_)); }
 
-  /// A cell on any node, and what a writer has seen there: results of gets land in it.
-  struct looked_at {
-    rma::word counts = 0;
-    rma::rank_t host = 0;
-    bool together = false;
-    bool here = false;
-    bool gone = false;
-  };
-  [[nodiscard]] rma::cpu_cell cell_of(const looked_at& c) const {
-    return where_.at(c.host, c.together);
-  }
-  [[nodiscard]] bool is_used(const looked_at& c, gate now) const {
-    return c.together == now.gathered();
-  }
-
   // At open gates, as far as up to 4 cells of the own node tell.
   [[nodiscard]] bool somebody_reads_here() {
     const gate now = look();
     if (now.what() != gate::state::open) return false;
-    list_all();
+    looks_.list(0, me_.machine().nodes());
     rma::word active = 0;
-    for_some_here(
+    looks_.for_some_here(
         now, [&](rma::word counts) { active += reader_count::of(reader_count::active, counts); });
     return active > 0;
   }
-  [[nodiscard]] rma::word used_cells(gate now, bool of_here) const {
-    rma::word cells = 0;
-    for (const looked_at& c : all_)
-      if (is_used(c, now) && (c.here || !of_here)) ++cells;
-    return cells;
-  }
-  // What up to 4 cells of the own node hold.
-  template <class Visit>
-  void for_some_here(gate now, Visit visit) {
-    constexpr rma::word most_looks = 4;
-    rma::word here = used_cells(now, true);
-    const rma::word step = (here + most_looks - 1) / most_looks;
-    for (const looked_at& c : all_)
-      if (c.here && is_used(c, now) && here-- % step == 0) visit(port_.load(cell_of(c)));
-  }
-
-  void list_all() {
-    if (!all_.empty()) return;
-    const rma::topology& machine = me_.machine();
-    where_.for_each_host(machine, me_.memory(), [&](rma::rank_t host, bool together) {
-      all_.push_back(
-          {.host = host, .together = together, .here = machine.same_node(host, me_.rank())});
-    });
-  }
 
   [[nodiscard]] bool gone_elsewhere() {
-    bool posted = false;
-    for (looked_at& c : all_)
-      if (!c.here && !c.gone) port_.get(cell_of(c), c.counts), posted = true;
-    if (posted) port_.flush();
-    bool all = true;
-    for (looked_at& c : all_)
-      if (!c.here && !c.gone) all = is_gone(c) && all;
-    return all;
-  }
-
-  [[nodiscard]] bool gone_here() {
-    bool all = true;
-    for (looked_at& c : all_) {
-      if (!c.here || c.gone) continue;
-      c.counts = port_.load(cell_of(c));
-      all = is_gone(c) && all;
+    while (true) {
+      const bool posted = looks_.post();
+      if (deputies_.post() || posted) port_.flush();
+      // Before branches are taken over, where nobody has looked at the cells yet.
+      const bool gone = looks_.gone_elsewhere();
+      if (!settle()) return gone && !deputies_.have_some();
     }
-    return all;
   }
 
-  [[nodiscard]] bool is_gone(looked_at& c) {
-    seen_any_ = seen_any_ || c.counts != 0;
-    c.gone = reader_count::gone(c.counts, epoch_);
-    return c.gone;
+  [[nodiscard]] const gate_tree& tree() const { return deputies_.tree(); }
+
+  // To be flushed if it says so.
+  [[nodiscard]] bool post_gates(gate to, int first, int past) {
+    const rma::word bits = to.without_deputy().bits();
+    bool posted = false;
+    where_.for_each_gate(me_.machine(), first, past, [&](rma::plain_cell of) {
+      if (of == gate_)
+        port_.store(of, bits);
+      else
+        port_.put(of, bits), posted = true;
+    });
+    return posted;
+  }
+  void set_by_tree(gate to) {
+    if (!tree().grows()) return set(to);
+    const gate next = to.without_deputy().with_next_wish();
+    const int own = deputies_.own_branch();
+    deputies_.wish_for(next);
+    static_cast<void>(post_gates(next, tree().first_node(own), tree().past_nodes(own)));
+    port_.flush();
+  }
+  // After a look at what deputies have done. Whether there is more to look at now.
+  [[nodiscard]] bool settle() {
+    if (!deputies_.have_some()) return false;
+    bool has_taken_over = false;
+    deputies_.settle(
+        [&](int b) {
+          const int past = tree().past_nodes(b);
+          static_cast<void>(post_gates(look(), tree().first_node(b) + 1, past));
+          looks_.take_in(tree().first_node(b), past);
+          has_taken_over = true;
+        },
+        [this] { looks_.has_seen_some(); });
+    if (has_taken_over) port_.flush();
+    return has_taken_over;
   }
 
   rma::participant<Port>& me_;
   Port& port_;
   reader_cells where_;
   rma::plain_cell gate_;  // of our node
-  rma::word epoch_ = 0;   // that the gates are closed for
-  bool seen_any_ = false;
-  std::pmr::vector<looked_at> all_;
+  reader_looks<Port> looks_;
+  deputies<Port> deputies_;
 };
 
 }  // namespace lockflight::lock

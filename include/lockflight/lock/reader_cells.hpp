@@ -10,6 +10,8 @@
 #include <memory_resource>
 #include <vector>
 
+#include "lockflight/lock/flight_rw_parameters.hpp"
+#include "lockflight/lock/gate_tree.hpp"
 #include "lockflight/lock/node_queue.hpp"
 #include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/topology.hpp"
@@ -18,23 +20,28 @@ namespace lockflight::lock {
 
 struct reader_cells {
   rma::plain_cell gates;    // of nodes, at the lock's home; the word behind one counts all there
+  rma::cpu_cell errands;    // of nodes, on a line of their own: readers keep the gate's busy. The
+                            // word behind is the number of the last wish that was taken back
   rma::cpu_cell counts;     // of those who share a cell, on a line of the first of them
   int ranks_of_a_cell = 0;  // 0: a node has one, beside its gate
   int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
 
-  /// One line on every rank, used on those that host a gate, and if a node has several cells
-  /// another one, used on those that host a cell. `asked` ranks share a cell; 0: as many as seems
-  /// good. `moves`: there are two kinds.
-  static reader_cells place(rma::layout& in, const rma::topology& machine, std::int64_t asked,
-                            bool moves, rma::rank_t home) {
+  /// One line on every rank, used on those that host a gate, and with a tree another one; if a node
+  /// has several cells one more, used on those that host a cell.
+  static reader_cells place(rma::layout& in, const rma::topology& machine,
+                            const flight_rw_parameters& set, rma::rank_t home) {
+    const std::int64_t asked = set.ranks_per_cell;
+    const bool moves = set.adaptive != 0;
+    const bool tree = gate_tree::of(machine, set.branch).grows();
     const auto gates = in.take<rma::plain_cell>(2).at(home);
+    const auto errands = tree ? in.take<rma::cpu_cell>(2) : rma::cpu_cell{};
     const int all = ranks_of_a_node(machine);
     const int ranks = asked != 0 ? static_cast<int>(asked)
                       : moves    ? fewest(machine)
                                  : some(machine);
-    if (ranks >= all) return {gates, {}, 0, 0};
+    if (ranks >= all) return {gates, errands, {}, 0, 0};
     const int more = asked != 0 && some(machine) <= asked ? all : std::min(some(machine), all);
-    return {gates, in.take<rma::cpu_cell>(2), ranks, moves && more > ranks ? more : 0};
+    return {gates, errands, in.take<rma::cpu_cell>(2), ranks, moves && more > ranks ? more : 0};
   }
 
   [[nodiscard]] bool several() const { return ranks_of_a_cell > 0; }
@@ -42,6 +49,15 @@ struct reader_cells {
 
   [[nodiscard]] rma::plain_cell gate_of(const rma::topology& machine, rma::rank_t rank) const {
     return gates.at(node_host(machine, rank, gates.home));
+  }
+  /// What the deputy on a node has taken on, an `errand`.
+  [[nodiscard]] rma::cpu_cell errand_of(const rma::topology& machine, int node) const {
+    return errands.at(gate_of(machine, machine.leader(machine.node_level(), node)).home);
+  }
+  /// The number of the last wish for one that the writer has taken back.
+  [[nodiscard]] rma::plain_cell dismissal_of(const rma::topology& machine, int node) const {
+    const auto errand = errand_of(machine, node);
+    return {errand.home, errand.index + 1};
   }
   /// A cell at its host; of those who share it with more, or not.
   [[nodiscard]] rma::cpu_cell at(rma::rank_t host, bool together) const {
@@ -60,20 +76,24 @@ struct reader_cells {
     return at(host, together);
   }
 
+  // Of the nodes from `first` until before `past`.
   template <class Visit>
-  void for_each_gate(const rma::topology& machine, Visit visit) const {
-    for (int i = 0; i < machine.nodes(); ++i)
+  void for_each_gate(const rma::topology& machine, int first, int past, Visit visit) const {
+    for (int i = first; i < past; ++i)
       visit(gate_of(machine, machine.leader(machine.node_level(), i)));
   }
   /// The ranks that host cells, of both kinds.
   template <class Visit>
-  void for_each_host(const rma::topology& machine, std::pmr::memory_resource* memory,
-                     Visit visit) const {
+  void for_each_host(const rma::topology& machine, int first, int past,
+                     std::pmr::memory_resource* memory, Visit visit) const {
     if (!several())
-      return for_each_gate(machine, [&](rma::plain_cell of) { visit(of.home, false); });
-    std::pmr::vector<int> met(static_cast<std::size_t>(machine.nodes()), 0, memory);
+      return for_each_gate(machine, first, past,
+                           [&](rma::plain_cell of) { visit(of.home, false); });
+    std::pmr::vector<int> met(static_cast<std::size_t>(past - first), 0, memory);
     for (rma::rank_t r = 0; r < machine.ranks(); ++r) {
-      const int before = met[static_cast<std::size_t>(machine.node_of(r))]++;
+      const int node = machine.node_of(r);
+      if (node < first || node >= past) continue;
+      const int before = met[static_cast<std::size_t>(node - first)]++;
       if (before % ranks_of_a_cell == 0) visit(r, false);
       if (two_kinds() && before % ranks_together == 0) visit(r, true);
     }

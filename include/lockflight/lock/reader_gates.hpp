@@ -18,7 +18,10 @@
 #include <limits>
 #include <utility>
 
+#include "lockflight/lock/deputy.hpp"
+#include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/gate_tree.hpp"
 #include "lockflight/lock/reader_cells.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -27,10 +30,8 @@ namespace lockflight::lock {
 template <rma::port Port>
 class reader_gates {
  public:
-  /// Wants the gate biased after so many reads; 0: never. Comes anew so many times before it
-  /// parks.
-  reader_gates(rma::participant<Port>& me, const reader_cells& where, std::int64_t bias,
-               std::int64_t overtaking)
+  reader_gates(rma::participant<Port>& me, const reader_cells& where,
+               const flight_rw_parameters& set)
       : port_(me.port()),
         gate_(where.gate_of(me.machine(), me.rank())),
         few_(where.of_rank(me.machine(), me.rank(), false)),
@@ -38,8 +39,9 @@ class reader_gates {
         mine_(few_),
         alone_(where.ranks_of_a_cell == 1 || me.machine().ranks() == 1),
         mine_alone_(alone_),
-        overtaking_(overtaking),
-        reads_for_bias_(bias > 0 && alone_ && me.machine().nodes() == 1 ? bias : never) {}
+        overtaking_(set.overtaking_on(me.port())),
+        reads_for_bias_(set.bias > 0 && alone_ && me.machine().nodes() == 1 ? set.bias : never),
+        deputy_(me, where, gate_tree::of(me.machine(), set.branch)) {}
 
   [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_)); }
   /// Adds to the counts, and later loads come after that; returns what they were. 1 CPU fetch-add,
@@ -190,7 +192,7 @@ class reader_gates {
                (looks_after && g.what() == gate::state::idle);
       };
       gate now;
-      const bool in_time = await(moved_on, until, now);
+      const bool in_time = await_as_deputy(moved_on, epoch, looks_after, until, now);
       if (now.epoch() != epoch) {
         has_waited_ = true;
         return arrival::in;
@@ -205,6 +207,28 @@ class reader_gates {
       now = look_when_counted();
       if (now.what() == gate::state::open) return arrival::in;
       epoch = now.epoch();
+    }
+  }
+
+  // `await` for who has parked at `epoch`: it has time for what a writer wishes (gate_tree.hpp), if
+  // it is the one of its cell that looks after the others.
+  template <class Predicate, class Until>
+  [[nodiscard]] bool await_as_deputy(Predicate moved_on, rma::word epoch, bool looks_after,
+                                     Until until, gate& seen) {
+    if constexpr (!is_patient<Until>) {
+      return await(moved_on, until, seen);
+    } else {
+      for (rma::word seen_to = 0;; seen_to = seen.wish()) {
+        // Not when they are closed for the next epoch: that writer waits for us.
+        const auto is_for_us = [=](gate g) {
+          return looks_after && g.wants_deputy() && g.wish() != seen_to &&
+                 (g.what() == gate::state::open || g.epoch() == epoch);
+        };
+        const auto done = [=](gate g) { return moved_on(g) || is_for_us(g); };
+        static_cast<void>(await(done, until, seen));
+        if (is_for_us(seen)) deputy_.see_to(seen);
+        if (moved_on(seen)) return true;
+      }
     }
   }
 
@@ -228,6 +252,7 @@ class reader_gates {
   gate last_;               // that we looked at, before it was biased
   std::int64_t reads_ = 0;  // past this one
   std::int64_t reads_for_bias_;
+  deputy<Port> deputy_;
 };
 
 }  // namespace lockflight::lock
