@@ -70,7 +70,7 @@ struct flight_rw_parameters {
                      "without a fence; 0: never"},
         parameter<p>{"branch", [](auto& s) -> std::int64_t& { return s.branch; }, 0, 100'000,
                      "nodes whose gates a reader that waits on the first of them closes and opens "
-                     "for the writer; 0: the square root of all from 256 nodes on; 1: none"},
+                     "for the writer; 0: the square root of all from 128 nodes on; 1: none"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{

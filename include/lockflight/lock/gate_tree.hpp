@@ -49,7 +49,7 @@ struct gate_tree {
   /// `asked`: nodes of a branch; 1: no tree; 0: the square root of all, if there are that many that
   /// a tree is worth it.
   [[nodiscard]] static gate_tree of(const rma::topology& machine, std::int64_t asked) {
-    constexpr int least_nodes = 256;
+    constexpr int least_nodes = 128;
     const int nodes = machine.nodes();
     const int good = nodes < least_nodes ? 1 : static_cast<int>(std::sqrt(nodes));
     const auto branch = std::min<std::int64_t>(asked != 0 ? asked : good, nodes);
