@@ -4,6 +4,9 @@
 //
 // Usage: make_mutants PROJECT_DIR TABLE OUTPUT
 //
+// A mutant is a namespace with copies of the files that it changes and of those that include them;
+// the others are the lock's own, read and instantiated once for all mutants.
+//
 // A table is lines of text; leading blanks do not matter, # begins a comment.
 //   lock CLASS FILE...     the lock's class in lockflight::lock and the files that it is made of,
 //   in
@@ -172,7 +175,8 @@ class writer {
       sources_.push_back(
           read_lines(project_dir + (of_tests ? "/tests/" : "/include/lockflight/lock/") + file));
       for (const std::string& line : sources_.back())
-        if (line.starts_with("#include") && !is_own(line)) includes_.insert(line);
+        if (line.starts_with("#include")) includes_.insert(line);
+      includes_.insert(include_of(file));
     }
   }
 
@@ -188,25 +192,40 @@ class writer {
   }
 
  private:
-  [[nodiscard]] bool is_own(const std::string& include) const {
-    return std::any_of(from_.files.begin(), from_.files.end(), [&](const std::string& file) {
-      return include == "#include \"lockflight/lock/" + file + "\"";
+  [[nodiscard]] static std::string include_of(const std::string& file) {
+    const bool of_tests = file.find('/') != std::string::npos;
+    return "#include \"" + (of_tests ? "" : std::string("lockflight/lock/")) + file + "\"";
+  }
+
+  [[nodiscard]] static bool includes_one_of(const lines& source,
+                                            const std::set<std::string>& files) {
+    return std::ranges::any_of(files, [&](const std::string& file) {
+      return std::ranges::find(source, include_of(file)) != source.end();
     });
   }
 
   /// Writes the mutant's source; returns its entry in the list.
   [[nodiscard]] std::string write_mutant(const mutant& m, std::ostream& out) const {
     std::vector<lines> sources = sources_;
+    std::set<std::string> copied;
     std::string stale;
     for (const change& c : m.changes) {
       const auto at = std::find(from_.files.begin(), from_.files.end(), c.file);
       if (at == from_.files.end() ||
           !apply(c, sources[static_cast<std::size_t>(at - from_.files.begin())]))
         stale = c.file + " does not have, or not once: " + c.before.front();
+      copied.insert(c.file);
     }
     const std::string space = "lockflight::lock::mutant_" + m.name;
     if (stale.empty())
-      for (const lines& source : sources) write_source(source, space, out);
+      for (std::size_t i = 0; i < sources.size(); ++i) {
+        // The lock itself always, since it is what the mutant is called by.
+        if (!copied.contains(from_.files[i]) && !includes_one_of(sources_[i], copied) &&
+            i + 1 < sources.size())
+          continue;
+        copied.insert(from_.files[i]);
+        write_source(sources[i], space, out);
+      }
     return "      {.name = " + quoted(m.name) + ", .lock = " + quoted(from_.lock) +
            ", .why = " + quoted(m.why) + ", .base = " + quoted(m.base) +
            ", .bound = " + quoted(m.bound) + ", .expected = " + quoted(m.expected) +

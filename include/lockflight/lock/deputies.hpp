@@ -19,18 +19,15 @@ namespace lockflight::lock {
 template <rma::port Port>
 class deputies {
  public:
-  /// Does without one that has not come after so many looks.
-  deputies(rma::participant<Port>& me, const reader_cells& where, const gate_tree& tree,
-           std::int64_t patience)
+  /// Does without one that has not come after so many looks and another one.
+  deputies(rma::participant<Port>& me, const reader_cells& where, std::int64_t patience)
       : me_(me),
         port_(me.port()),
         where_(where),
-        tree_(tree),
         patience_(patience),
-        own_(tree.branch_of(me.machine().node_of(me.rank()))),
+        own_(where.tree.branch_of(me.machine().node_of(me.rank()))),
         branches_(me.memory()) {}
 
-  [[nodiscard]] const gate_tree& tree() const { return tree_; }
   [[nodiscard]] bool have_some() const {
     return std::ranges::any_of(branches_,
                                [](const branch& b) { return b.left_to != doer::writer; });
@@ -41,7 +38,7 @@ class deputies {
   void wish_for(gate to) {
     wished_ = to;
     looks_ = 0;
-    branches_.assign(static_cast<std::size_t>(tree_.branches()), {.left_to = doer::deputy});
+    branches_.assign(static_cast<std::size_t>(where_.tree.branches()), {.left_to = doer::deputy});
     branches_[static_cast<std::size_t>(own_)].left_to = doer::writer;
     for_each_left([&](int b, branch&) { port_.put(first_gate(b), wished_.with_deputy().bits()); });
   }
@@ -51,7 +48,7 @@ class deputies {
   [[nodiscard]] bool post() {
     bool posted = false;
     for_each_left([&](int b, branch& of) {
-      port_.get(where_.errand_of(me_.machine(), tree_.first_node(b)), of.errand);
+      port_.get(where_.errand_of(me_.machine(), where_.tree.first_node(b)), of.errand);
       posted = true;
     });
     return posted;
@@ -74,7 +71,7 @@ class deputies {
     if (!have_some()) return;
     for_each_left([&](int b, branch& of) { dismiss(b, of); });
     port_.flush();
-    for (rma::backoff b = tree_.between_looks(); post(); port_.pause(b.next())) {
+    for (rma::backoff b = where_.tree.between_looks(); post(); port_.pause(b.next())) {
       port_.flush();
       for_each_left([&](int, branch& of) {
         if (errand::from(of.errand) != errand{wished_.wish(), true}) of.left_to = doer::writer;
@@ -122,18 +119,17 @@ class deputies {
     return dismissed;
   }
   void dismiss(int b, branch& of) {
-    port_.put(where_.dismissal_of(me_.machine(), tree_.first_node(b)), wished_.wish());
+    port_.put(where_.dismissal_of(me_.machine(), where_.tree.first_node(b)), wished_.wish());
     of.left_to = doer::dismissed;
   }
   [[nodiscard]] rma::plain_cell first_gate(int b) const {
     const rma::topology& machine = me_.machine();
-    return where_.gate_of(machine, machine.leader(machine.node_level(), tree_.first_node(b)));
+    return where_.gate_of(machine, machine.leader(machine.node_level(), where_.tree.first_node(b)));
   }
 
   rma::participant<Port>& me_;
   Port& port_;
   reader_cells where_;
-  gate_tree tree_;
   std::int64_t patience_;
   int own_;
   gate wished_;

@@ -15,13 +15,12 @@ namespace lockflight::lock {
 template <rma::port Port>
 class deputy {
  public:
-  deputy(rma::participant<Port>& me, const reader_cells& where, const gate_tree& tree)
+  deputy(rma::participant<Port>& me, const reader_cells& where)
       : me_(me),
         port_(me.port()),
         where_(where),
-        tree_(tree),
         first_(me.machine().node_of(me.rank())),
-        past_(tree.past_nodes(tree.branch_of(first_))),
+        past_(where.tree.past_nodes(where.tree.branch_of(first_))),
         errand_(where.errand_of(me.machine(), first_)),
         dismissal_(where.dismissal_of(me.machine(), first_)),
         looks_(me, where) {}
@@ -54,7 +53,7 @@ class deputy {
     if (wished.what() != gate::state::closed) return true;
     looks_.list(first_, past_);
     looks_.start(wished);
-    for (rma::backoff b = tree_.between_looks();; port_.pause(b.next())) {
+    for (rma::backoff b = where_.tree.between_looks();; port_.pause(b.next())) {
       if (looks_.post()) port_.flush();
       const bool elsewhere = looks_.gone_elsewhere();
       if (looks_.gone_here() && elsewhere) return true;
@@ -65,7 +64,6 @@ class deputy {
   rma::participant<Port>& me_;
   Port& port_;
   reader_cells where_;
-  gate_tree tree_;
   int first_;  // node of the branch, our own
   int past_;
   rma::cpu_cell errand_;

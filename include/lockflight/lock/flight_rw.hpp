@@ -138,7 +138,7 @@ class flight_rw {
       writers_.unlock();
       return false;
     }
-    // An attempt does not wait for deputies.
+    // By itself: an attempt looks once, and deputies take longer.
     if (!begin_turn(/*with_deputies=*/false) || nobody_reads()) return true;
     open(gates_.look());
     writers_.unlock();

@@ -26,7 +26,6 @@ class gate {
     return g;
   }
   [[nodiscard]] constexpr rma::word bits() const { return bits_; }
-  friend constexpr bool operator==(gate, gate) = default;
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
   /// Turns in a row that no reader came to.
   [[nodiscard]] constexpr rma::word quiet() const { return get(of_quiet); }

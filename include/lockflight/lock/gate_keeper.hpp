@@ -28,7 +28,7 @@ class gate_keeper {
         where_(where),
         gate_(where.gate_of(me.machine(), me.rank())),
         looks_(me, where),
-        deputies_(me, where, gate_tree::of(me.machine(), set.branch), set.patience) {
+        deputies_(me, where, set.patience) {
     const int of_node = reader_cells::ranks_of_a_node(me.machine());
     const int most =
         where.several() ? std::max(where.ranks_of_a_cell, where.ranks_together) : of_node;
@@ -153,7 +153,7 @@ class gate_keeper {
     }
   }
 
-  [[nodiscard]] const gate_tree& tree() const { return deputies_.tree(); }
+  [[nodiscard]] const gate_tree& tree() const { return where_.tree; }
 
   // To be flushed if it says so.
   [[nodiscard]] bool post_gates(gate to, int first, int past) {

@@ -25,6 +25,7 @@ struct reader_cells {
   rma::cpu_cell counts;     // of those who share a cell, on a line of the first of them
   int ranks_of_a_cell = 0;  // 0: a node has one, beside its gate
   int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
+  gate_tree tree;
 
   /// One line on every rank, used on those that host a gate, and with a tree another one; if a node
   /// has several cells one more, used on those that host a cell.
@@ -32,16 +33,17 @@ struct reader_cells {
                             const flight_rw_parameters& set, rma::rank_t home) {
     const std::int64_t asked = set.ranks_per_cell;
     const bool moves = set.adaptive != 0;
-    const bool tree = gate_tree::of(machine, set.branch).grows();
+    const auto tree = gate_tree::of(machine, set.branch);
     const auto gates = in.take<rma::plain_cell>(2).at(home);
-    const auto errands = tree ? in.take<rma::cpu_cell>(2) : rma::cpu_cell{};
+    const auto errands = tree.grows() ? in.take<rma::cpu_cell>(2) : rma::cpu_cell{};
     const int all = ranks_of_a_node(machine);
     const int ranks = asked != 0 ? static_cast<int>(asked)
                       : moves    ? fewest(machine)
                                  : some(machine);
-    if (ranks >= all) return {gates, errands, {}, 0, 0};
+    if (ranks >= all) return {gates, errands, {}, 0, 0, tree};
     const int more = asked != 0 && some(machine) <= asked ? all : std::min(some(machine), all);
-    return {gates, errands, in.take<rma::cpu_cell>(2), ranks, moves && more > ranks ? more : 0};
+    const int together = moves && more > ranks ? more : 0;
+    return {gates, errands, in.take<rma::cpu_cell>(2), ranks, together, tree};
   }
 
   [[nodiscard]] bool several() const { return ranks_of_a_cell > 0; }

@@ -21,7 +21,6 @@
 #include "lockflight/lock/deputy.hpp"
 #include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_tree.hpp"
 #include "lockflight/lock/reader_cells.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -41,7 +40,7 @@ class reader_gates {
         mine_alone_(alone_),
         overtaking_(set.overtaking_on(me.port())),
         reads_for_bias_(set.bias > 0 && alone_ && me.machine().nodes() == 1 ? set.bias : never),
-        deputy_(me, where, gate_tree::of(me.machine(), set.branch)) {}
+        deputy_(me, where) {}
 
   [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_)); }
   /// Adds to the counts, and later loads come after that; returns what they were. 1 CPU fetch-add,
