@@ -56,8 +56,6 @@ class rank_run {
         check_(me, mine_),
         lock_(check_, results.seen(0), me, set, home),
         data_(me.cells().template take<rma::plain_cell>(1).at(home)),
-        random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
-        until_timed_(plan.sample),
         write_below_(static_cast<std::uint64_t>(roles_.writes(me.rank()) * (1ull << 53))) {
     if (plan.what == workload::dht) {
       table_.emplace(me, dht_shape);
@@ -104,21 +102,26 @@ class rank_run {
   /// `What` is a workload, or one that is known when this is compiled.
   template <class What>
   [[gnu::noinline]] void loop(What what) {
+    // Here and not members, so that they are in registers: each number is made from the one before,
+    // and by way of memory that would take as long as the shortest operations.
+    random rolls(plan_.seed, static_cast<std::uint64_t>(port_.rank()));
+    std::uint64_t until_timed = plan_.sample;  // operations until one is, that one included
+
     std::uint64_t last = clock_.now();
     for (bool more = phases_.begin(last); more; more = phases_.next(last)) {
-      const bool write = (random_.next() >> 11) < write_below_;
-      const auto body = [&] { critical_section(what, write); };
+      const bool write = (rolls.next() >> 11) < write_below_;
+      const auto body = [&] { critical_section(what, write, rolls); };
       if (times_both_halves(what) && excludes<Lock>) {
-        last = timed_by_halves(what, write);
-      } else if (--until_timed_ == 0) {
-        until_timed_ = plan_.sample;
-        last = timed_from(until_timed_ == 1 ? last : clock_.now(), write, body);
+        last = timed_by_halves(what, write, rolls);
+      } else if (--until_timed == 0) {
+        until_timed = plan_.sample;
+        last = timed_from(until_timed == 1 ? last : clock_.now(), write, body);
       } else if (write) {
         untimed(true, body);
       } else {
         untimed(false, body);  // one branch by the role, where the compiler would make three
       }
-      if (what == workload::warb) last = clock_.busy_until(last + one_to_four_us());
+      if (what == workload::warb) last = clock_.busy_until(last + one_to_four_us(rolls));
     }
     phases_.end(last);
   }
@@ -144,12 +147,12 @@ class rank_run {
   }
 
   template <class What>
-  [[gnu::always_inline]] std::uint64_t timed_by_halves(What what, bool write) {
+  [[gnu::always_inline]] std::uint64_t timed_by_halves(What what, bool write, random& rolls) {
     const std::uint64_t asked = reading(what);
     const bool shared = lock_.take(write);
     const std::uint64_t got = reading(what);
     const witness::entry at = lock_.enter(shared);
-    critical_section(what, write);
+    critical_section(what, write, rolls);
     lock_.leave(shared, at);
     const std::uint64_t gave = reading(what);
     lock_.give(shared);
@@ -166,14 +169,14 @@ class rank_run {
   // ---- the workloads' critical sections ----
 
   template <class What>
-  [[gnu::always_inline]] void critical_section(What what, bool write) {
+  [[gnu::always_inline]] void critical_section(What what, bool write, random& rolls) {
     if (what == workload::sob) {
-      write ? lock_.put(port_, data_, random_.next()) : lock_.get(port_, data_, looked_at_);
+      write ? lock_.put(port_, data_, rolls.next()) : lock_.get(port_, data_, looked_at_);
     } else if (what == workload::wcsb) {
       write ? increment() : look_at_data();
-      clock_.busy_until(clock_.now() + one_to_four_us());
+      clock_.busy_until(clock_.now() + one_to_four_us(rolls));
     } else if (what == workload::dht) {
-      const std::uint64_t key = random_.below(dht_keys);
+      const std::uint64_t key = rolls.below(dht_keys);
       if (write) {
         table_->insert_at(home, key);
         inserted_[key] = true;
@@ -191,8 +194,8 @@ class rank_run {
     ++mine_.increments;
   }
 
-  [[nodiscard]] std::uint64_t one_to_four_us() {
-    return clock_.ticks(1e-6) + random_.below(clock_.ticks(3e-6));
+  [[nodiscard]] std::uint64_t one_to_four_us(random& rolls) const {
+    return clock_.ticks(1e-6) + rolls.below(clock_.ticks(3e-6));
   }
 
   // ---- after the run ----
@@ -219,9 +222,7 @@ class rank_run {
   phases<Port, Clock> phases_;
   checker<Port> check_;
   measured_lock<lock::created<Lock, Port>, Port> lock_;
-  rma::plain_cell data_;  // sob: the word that is accessed; wcsb: the shared counter
-  random random_;
-  std::uint64_t until_timed_;  // operations until one is, that one included
+  rma::plain_cell data_;       // sob: the word that is accessed; wcsb: the shared counter
   std::uint64_t write_below_;  // of 2^53
   std::optional<hash_table<Port>> table_;
   std::vector<bool> inserted_;  // dht: the keys that this rank inserted

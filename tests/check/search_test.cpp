@@ -141,10 +141,10 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "",   {}, 249083, 453140},
     pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {}, 448376, 867589},
     pinned{"flight",            2, 0, 1, 0, 1, "3x1",    0, "",   {}, 223044, 571402},
-    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 309070, 615323},
+    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 246317, 480386},
     pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 161222, 387575},
     pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 15829, 32650},
-    pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 436517, 930779}));
+    pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 388667, 813308}));
 // clang-format on
 
 // Two ranks of one socket and one of another, whose node is the whole machine. The fourth does not

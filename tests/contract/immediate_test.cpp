@@ -189,6 +189,50 @@ TYPED_TEST(contract, C13_a_fence_keeps_loads_behind_stores) {
   });
 }
 
+TYPED_TEST(contract, C41_a_resolved_cell_is_the_cell) {
+  run_on<TypeParam>(one_node(2), [](auto& me) {
+    auto& port = me.port();
+    const one_of_each cells = one_of_each::take_from(me).at(me.rank() ^ 1);
+    const auto plain = rma::resolve(port, cells.plain);
+    const auto cpu = rma::resolve(port, cells.cpu);
+    const auto nic = rma::resolve(port, cells.nic);
+    require(plain_cell{plain} == cells.plain && cpu_cell{cpu} == cells.cpu, "it names the cell");
+
+    port.store(plain, 1);
+    require(port.load(cells.plain) == 1, "a store");
+    port.store(cells.plain, 2);
+    require(port.load(plain) == 2 && rma::get_now(port, plain) == 2, "a load, a get");
+    rma::put_now(port, plain, 3);
+    require(port.await(plain, rma::equals(3)) == 3, "a put, an await");
+
+    require(port.cpu_fetch_add(cpu, 5) == 0 && port.cpu_swap(cpu, 6) == 5, "CPU atomics");
+    require(port.cpu_compare_swap(cpu, 6, 7) == 6, "a compare-swap");
+    require(port.load(cells.cpu) == 7 && port.load(cpu) == 7, "what they did");
+
+    require(rma::fetch_add_now(port, nic, 9) == 0, "the card's atomics take it too");
+    require(port.load(nic) == 9 && port.load(cells.nic) == 9, "what they did");
+  });
+}
+
+// A write to it wakes who waits for the cell, and the other way round.
+TYPED_TEST(contract, C41_writes_to_a_resolved_cell_wake) {
+  run_on<TypeParam>(one_node(2), [](auto& me) {
+    auto& port = me.port();
+    const auto flag = take<cpu_cell>(me);
+    const auto mine = rma::resolve(port, flag.at(me.rank()));
+    const auto theirs = rma::resolve(port, flag.at(1 - me.rank()));
+    for (word i = 1; i <= static_cast<word>(rounds<TypeParam>(100)); ++i) {
+      if (me.rank() == 0) {
+        port.store(theirs, i);
+        port.await(mine, rma::equals(i));
+      } else {
+        port.await(mine, rma::equals(i));
+        i % 2 == 0 ? port.store(theirs, i) : static_cast<void>(port.cpu_fetch_add(theirs, 1));
+      }
+    }
+  });
+}
+
 TYPED_TEST(contract, C40_a_fence_of_the_node_keeps_loads_of_others_behind_their_stores) {
   if constexpr (!TypeParam::port_type::capabilities.node_fence) {
     GTEST_SKIP() << "C40: the fabric " << TypeParam::name << " declares no node_fence";

@@ -73,6 +73,13 @@ constexpr bool rmw_is_fence = true;
 constexpr bool rmw_is_fence = false;
 #endif
 
+/// A cell, and where it lies in this process.
+template <rma::cell_class Class>
+struct resolved_cell : rma::cell<Class> {
+  std::atomic<rma::word>* address = nullptr;
+  detail::bell* bell = nullptr;  ///< of its home
+};
+
 }  // namespace detail
 
 /// A rank's port on shared memory. Posted operations take effect at the call. Not thread-safe: it
@@ -101,6 +108,12 @@ class port {
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
 
+  /// As rma::resolve has it.
+  template <rma::cell_class Class>
+  [[nodiscard]] detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
+    return {c, &at(c), &bell_of(c)};
+  }
+
   // ---- posted ----
 
   // Release: what the participant wrote before the put is visible to whoever reads the put's value.
@@ -118,21 +131,21 @@ class port {
 
   void add(rma::nic_cell to, rma::word value) {
     at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
+    after_rmw(to);
   }
   void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
     before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
+    after_rmw(to);
   }
   void swap(rma::nic_cell at_cell, rma::word value, rma::word& before) {
     before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
+    after_rmw(at_cell);
   }
   void compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
                     rma::word& before) {
     before = expected;
     at(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
+    after_rmw(at_cell);
   }
 
   // Everything has taken effect; what is left is that our later reads come after it (C7).
@@ -153,30 +166,24 @@ class port {
                   "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
     write(to, value);
   }
-  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(rma::cpu_cell to, rma::word value) {
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
     const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
+    after_rmw(to);
     return before;
   }
-  [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at_cell, rma::word value) {
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
     const rma::word before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
+    after_rmw(at_cell);
     return before;
   }
-  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(rma::cpu_cell at_cell,
-                                                               rma::word expected,
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell at_cell, rma::word expected,
                                                                rma::word desired) {
     at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
+    after_rmw(at_cell);
     return expected;
-  }
-  /// As rma::add_unshared has it. The load needs no order: what it sees is our own.
-  [[gnu::always_inline]] rma::word add_unshared(rma::cpu_cell to, rma::word change) {
-    std::atomic<rma::word>& there = at(to);
-    const rma::word before = there.load(std::memory_order_relaxed);
-    there.store(before + change, std::memory_order_release);
-    after_write(to.home);
-    return before;
   }
   void fence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -271,23 +278,39 @@ class port {
     detail::sleeper sleeper_;
   };
 
-  template <class Cell>
-  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(Cell c) const {
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(rma::cell<Class> c) const {
     std::byte* const address = segment_.cells +
                                (static_cast<std::size_t>(c.home) << segment_.stride_shift) +
                                std::size_t{c.index} * sizeof(rma::word);
     return *reinterpret_cast<std::atomic<rma::word>*>(address);
   }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(
+      const detail::resolved_cell<Class>& c) const {
+    return *c.address;
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] detail::bell& bell_of(rma::cell<Class> c) const {
+    return segment_.bells[c.home];
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] detail::bell& bell_of(
+      const detail::resolved_cell<Class>& c) const {
+    return *c.bell;
+  }
 
   template <class Cell>
   [[gnu::always_inline]] void write(Cell to, rma::word value) {
     at(to).store(value, std::memory_order_release);
-    after_write(to.home);
-  }
-  [[gnu::always_inline]] void after_write(rma::rank_t home) {
-    unordered_writes_ = true;
-    if (fenced_stores_) order_after_writes();
-    ring(home);
+    // Mostly that is noted already, and a look costs less than a store.
+    if (!unordered_writes_) {
+      if (fenced_stores_)
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+      else
+        unordered_writes_ = true;
+    }
+    ring(bell_of(to));
   }
 
   // Our later reads come after our earlier writes.
@@ -297,19 +320,21 @@ class port {
     unordered_writes_ = false;
   }
 
-  [[gnu::always_inline]] void after_rmw(rma::rank_t home) {
+  template <class Cell>
+  [[gnu::always_inline]] void after_rmw(const Cell& on) {
     if constexpr (detail::rmw_is_fence)
       unordered_writes_ = false;
     else
       fence();
-    ring(home);
+    ring(bell_of(on));
   }
 
-  // Wakes who sleeps on a cell of `home`. The look at `parked` must come after the write: it does
-  // when a fence lies between (fenced_stores_, RMWs), else the sleeper makes it so (waiter::step).
-  [[gnu::always_inline]] void ring(rma::rank_t home) {
+  // Wakes who sleeps on a cell of the bell's home. The look at `parked` must come after the write:
+  // it does when a fence lies between (fenced_stores_, RMWs), else the sleeper makes it so
+  // (waiter::step).
+  [[gnu::always_inline]] void ring(detail::bell& of_home) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    segment_.bells[home].ring();
+    of_home.ring();
   }
 
   detail::segment_view segment_;

@@ -118,7 +118,7 @@ class flight_rw {
     return false;
   }
 
-  void unlock_shared() { gates_.uncount(held_); }
+  [[gnu::always_inline]] void unlock_shared() { gates_.uncount(held_); }
 
   // ---- writers ----
 

@@ -34,7 +34,7 @@ class gate {
   [[nodiscard]] constexpr bool gathered() const { return get(of_gathered) != 0; }
   /// Whether those who parked in the phase before are counted in the other cells.
   [[nodiscard]] constexpr bool moved() const { return get(of_moved) != 0; }
-  /// Whether readers do without a fence between their count and their look at the gate.
+  /// Whether readers may count themselves by a store, with no fence before their look at the gate.
   [[nodiscard]] constexpr bool biased() const { return get(of_bias) != 0; }
   [[nodiscard]] constexpr bool open_and_biased() const {
     return (bits_ & (mask(of_state) << of_state.at | mask(of_bias) << of_bias.at)) ==

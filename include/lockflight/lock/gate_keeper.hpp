@@ -63,8 +63,8 @@ class gate_keeper {
   /// The looks at the counts begin.
   void start_looking() {
     const gate now = look();
-    // A reader that the counts do not show has yet to see the gate closed: by our fence and its own
-    // (C13), or, if it does without, by the one that we bring it to (C40).
+    // A reader that the counts do not show has yet to see the gate closed: by our fence (C13) and
+    // its atomic (C14), or, if it does without, by the fence that we bring it to (C40).
     if (now.biased() && now.what() == gate::state::closed)
       rma::fence_node(port_);
     else

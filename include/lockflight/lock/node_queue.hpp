@@ -83,8 +83,8 @@ class node_queue {
   node_queue(rma::participant<Port>& me, const cells& where, std::int64_t barge)
       : me_(me),
         port_(me.port()),
-        word_(where.word),
-        tail_(where.tail),
+        word_(rma::resolve(port_, where.word)),
+        tail_(rma::resolve(port_, where.tail)),
         barge_(static_cast<int>(barge)) {}
 
   /// Takes the word; `kept` is what the last holder has kept in it. 1 CPU compare-swap if it is
@@ -288,8 +288,8 @@ class node_queue {
 
   rma::participant<Port>& me_;
   Port& port_;
-  rma::cpu_cell word_;  // a node_word
-  rma::cpu_cell tail_;  // the line of the last in the queue, or null_ref
+  rma::resolved<Port, rma::cpu_cell> word_;  // a node_word
+  rma::resolved<Port, rma::cpu_cell> tail_;  // the line of the last in the queue, or null_ref
   int barge_;
   node_word found_;                // when we took the word
   bool barged_ = false;            // past the queue

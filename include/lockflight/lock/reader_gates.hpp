@@ -6,9 +6,10 @@
 // finds the gate closed takes its count back, awaits the end of that turn and comes anew, and parks
 // only when it has found the gate closed again `overtaking` times.
 //
-// A reader whose cell is its own needs no atomic, but a fence between its count and its look. Where
-// all share a node and read again and again, the gate says that they do without (`biased`), and the
-// writer that closes it makes all of them come to a fence instead: a store and a load to read.
+// A reader whose cell is its own leaves it by a store. Where all share a node and read again and
+// again, it comes by one too: its look at the gate may then be early, as the gate says (`biased`),
+// and the writer that closes it makes all of them come to a fence. A store, a load and a store to
+// read.
 // Source: "BRAVO: Biased Locking for Reader-Writer Locks" (Dice and Kogan, USENIX ATC 2019), with
 // reads counted where that looks at the clock, and for the fence the asymmetric ones of liburcu.
 #pragma once
@@ -32,9 +33,10 @@ class reader_gates {
   reader_gates(rma::participant<Port>& me, const reader_cells& where,
                const flight_rw_parameters& set)
       : port_(me.port()),
-        gate_(where.gate_of(me.machine(), me.rank())),
-        few_(where.of_rank(me.machine(), me.rank(), false)),
-        more_(where.two_kinds() ? where.of_rank(me.machine(), me.rank(), true) : few_),
+        gate_(rma::resolve(port_, where.gate_of(me.machine(), me.rank()))),
+        few_(rma::resolve(port_, where.of_rank(me.machine(), me.rank(), false))),
+        more_(where.two_kinds() ? rma::resolve(port_, where.of_rank(me.machine(), me.rank(), true))
+                                : few_),
         mine_(few_),
         alone_(where.ranks_of_a_cell == 1 || me.machine().ranks() == 1),
         mine_alone_(alone_),
@@ -43,21 +45,16 @@ class reader_gates {
         deputy_(me, where) {}
 
   [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_)); }
-  /// Adds to the counts, and later loads come after that; returns what they were. 1 CPU fetch-add,
-  /// or, if the cell is ours alone, a load, a store and a fence.
-  rma::word count(rma::word change) {
-    if (!mine_alone_) return port_.cpu_fetch_add(mine_, change);
-    const rma::word before = rma::add_unshared(port_, mine_, change);
-    port_.fence();  // the look at the gate comes after it (C13)
-    return before;
-  }
-  /// Takes back what `count` has added, after all that was done meanwhile. 1 CPU fetch-add, or a
-  /// load and a store.
-  [[gnu::always_inline]] void uncount(rma::word change) {
+  /// Adds to the counts, and later loads come after that (C14); returns what they were. 1 CPU
+  /// fetch-add.
+  rma::word count(rma::word change) { return port_.cpu_fetch_add(mine_, change); }
+  /// Takes back what we are counted as, after all that was done meanwhile. 1 CPU fetch-add, or, if
+  /// the cell is ours alone, a store.
+  [[gnu::always_inline]] void uncount(rma::word held) {
     if (mine_alone_)
-      rma::add_unshared(port_, mine_, 0 - change);
+      port_.store(mine_, 0);
     else
-      static_cast<void>(port_.cpu_fetch_add(mine_, 0 - change));
+      static_cast<void>(port_.cpu_fetch_add(mine_, 0 - held));
   }
   /// For who has flight, since nobody moves the cells then.
   void count_at_open_gates(rma::word& held) {
@@ -81,10 +78,10 @@ class reader_gates {
     return now;
   }
   /// Counts us as active, and looks at the gate. 1 CPU fetch-add and a load; if the cell is ours
-  /// alone, 2 loads, a store and, unless the gate is biased, a fence.
+  /// alone, a store, a load and, unless the gate is biased, a fence.
   [[nodiscard]] gate come() {
     if (can_be_biased && biased_) {
-      rma::add_unshared(port_, mine_, reader_count::active);
+      port_.store(mine_, reader_count::active);
       if (const gate seen = look(); seen.open_and_biased()) [[likely]]
         return seen;
       // A writer has closed it. The next one brings nobody to a fence, and must not miss us,
@@ -238,10 +235,11 @@ class reader_gates {
   }
 
   Port& port_;
-  rma::plain_cell gate_;  // of our node
-  rma::cpu_cell few_;     // that we share with few others
-  rma::cpu_cell more_;    // and with more
-  rma::cpu_cell mine_;    // that we are counted in, or were last
+  using counts = rma::resolved<Port, rma::cpu_cell>;
+  rma::resolved<Port, rma::plain_cell> gate_;  // of our node
+  counts few_;                                 // that we share with few others
+  counts more_;                                // and with more
+  counts mine_;                                // that we are counted in, or were last
   bool alone_;
   bool mine_alone_;
   bool has_waited_ = false;

@@ -42,6 +42,10 @@ struct cell {
   friend constexpr auto operator<=>(const cell&, const cell&) = default;
 };
 
+/// A cell of that class, or one that a port has resolved.
+template <class Cell, cell_class Class>
+concept of_class = Cell::class_of == Class;
+
 using cpu_cell = cell<cell_class::cpu>;
 using nic_cell = cell<cell_class::nic>;
 using plain_cell = cell<cell_class::plain>;

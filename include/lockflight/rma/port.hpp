@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "lockflight/rma/backoff.hpp"
 #include "lockflight/rma/cell.hpp"
@@ -205,18 +206,18 @@ template <port Port>
   return before;
 }
 
-/// Adds to a cell that nobody else writes, and returns what it held: a load and a store, which a
-/// port may have as one operation, so as to look for the cell once.
-template <port Port>
-word add_unshared(Port& p, cpu_cell to, word change) {
-  if constexpr (requires { p.add_unshared(to, change); }) {
-    return p.add_unshared(to, change);
-  } else {
-    const word before = p.load(to);
-    p.store(to, before + change);
-    return before;
-  }
+/// A cell that is used again and again, with what the port can look up about it once (C41): as a
+/// cell it is the one that it was made from, but for its type. The cell itself, where a port looks
+/// up nothing.
+template <class Port, class Cell>
+[[nodiscard]] auto resolve(Port& p, Cell c) {
+  if constexpr (requires { p.resolve(c); })
+    return p.resolve(c);
+  else
+    return c;
 }
+template <class Port, class Cell>
+using resolved = decltype(resolve(std::declval<Port&>(), std::declval<Cell>()));
 
 template <port Port, class Cell>
 void put_now(Port& p, Cell to, word value) {

@@ -118,7 +118,7 @@ void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
   // Release: who sees that we fill no slot any more sees that this one is full.
   fills_at.store(0, std::memory_order_release);
   fence();  // before the look at `parked`
-  ring(to);
+  ring(segment_.bells[to]);
 }
 
 bool port::try_receive(rma::message& got) {
