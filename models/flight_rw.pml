@@ -4,7 +4,7 @@
  * they have there. Nobody gives up in time. There is a gate for each cell, or, with MOVES, one gate
  * and cells of two kinds, as with `adaptive`: whether readers change to the others when a turn ends
  * is the writer's choice, whatever turn_policy.hpp would say; T_W stays as it is. A bias of the gates
- * saves a fence, and here each store is seen at once (flight.pml): the checker has both.
+ * saves an atomic, and here each store is seen at once (flight.pml): the checker has both.
  * flight is not told again (flight.pml): here it is a lock that is first come, first served, and
  * whether it will be passed on while somebody waits is its own choice, as flight's depends on its
  * budgets and on who has made itself visible. With FIFO=0 anybody who waits or comes may be next:
