@@ -192,12 +192,13 @@ class flight_rw {
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
-    const auto how = gates_.enter(until, held_);
-    if (how == reader_gates<Port>::arrival::must_open) [[unlikely]]
+    using arrival = typename reader_gates<Port>::arrival;
+    const arrival how = gates_.enter(until, held_);
+    if (how == arrival::must_open) [[unlikely]]
       return open_when_idle(until);
-    const bool is_in = how == reader_gates<Port>::arrival::in;
-    if (is_in && gates_.wants_bias()) bias();
-    return is_in;
+    if (how == arrival::in_often) [[unlikely]]
+      bias();
+    return how != arrival::gave_up;
   }
 
   // Not counted while we wait for flight: somebody else may open the gates before it is our turn,

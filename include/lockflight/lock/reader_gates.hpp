@@ -82,8 +82,8 @@ class reader_gates {
   [[nodiscard]] gate come() {
     if (can_be_biased && biased_) {
       port_.store(mine_, reader_count::active);
-      if (const gate seen = look(); seen.open_and_biased()) [[likely]]
-        return seen;
+      if (look().open_and_biased()) [[likely]]
+        return gate{}.with_bias();
       // A writer has closed it. The next one brings nobody to a fence, and must not miss us,
       // whether we come in or park.
       port_.fence();
@@ -93,14 +93,6 @@ class reader_gates {
     const gate seen = look_when_counted();
     if (can_be_biased) note(seen);
     return seen;
-  }
-  /// Whether we have read so often past the same gate that it had better be biased.
-  [[nodiscard]] bool wants_bias() {
-    if constexpr (!can_be_biased) return false;
-    if (reads_ < reads_for_bias_) [[likely]]
-      return false;
-    reads_ = 0;
-    return true;
   }
   /// Whether it came; `seen` is the gate then, or when time was over.
   template <class Predicate, class Until>
@@ -115,10 +107,14 @@ class reader_gates {
   /// Whether we have waited for writers since this was asked last.
   [[nodiscard]] bool has_waited() { return std::exchange(has_waited_, false); }
 
-  enum class arrival : std::uint8_t { in, gave_up, must_open };
+  enum class arrival : std::uint8_t {
+    in,
+    in_often,   // so often past the same gate that it had better be biased
+    must_open,  // the gates are idle, we are not counted, and others of our cell rely on us
+    gave_up,
+  };
 
-  /// As flight_rw.hpp has it; `held` is what the reader is then counted as. Must open: the gates
-  /// are idle, the reader is not counted, and others of its cell rely on it.
+  /// As flight_rw.hpp has it; `held` is what the reader is then counted as.
   template <class Until>
   [[nodiscard]] arrival enter(Until until, rma::word& held) {
     // Who gives up and comes again must not look, each time that a writer looks, like a reader that
@@ -129,7 +125,7 @@ class reader_gates {
     held = reader_count::active;
     const gate found = come();
     if (found.what() == gate::state::open) [[likely]]
-      return arrival::in;
+      return found.biased() || !wants_bias() ? arrival::in : arrival::in_often;
     return wait(found, until, held);
   }
 
@@ -142,6 +138,14 @@ class reader_gates {
     biased_ = seen.biased();
     reads_ = seen.bits() == last_.bits() && !biased_ ? reads_ + 1 : 0;
     last_ = seen;
+  }
+
+  [[nodiscard]] bool wants_bias() {
+    if constexpr (!can_be_biased) return false;
+    if (reads_ < reads_for_bias_) [[likely]]
+      return false;
+    reads_ = 0;
+    return true;
   }
 
   template <class Until>
