@@ -9,7 +9,8 @@
 
 namespace lockflight::lock {
 
-/// BasicLockable, with facts. A handle belongs to one participant and is not recursive.
+/// BasicLockable, with facts. A handle belongs to one participant and is not recursive; a
+/// participant with several handles of a lock holds it by one of them at a time.
 template <class L>
 concept exclusive = requires(L l) {
   { L::about } -> std::convertible_to<facts>;

@@ -77,8 +77,8 @@ class reader_gates {
     move_to(now.gathered());
     return now;
   }
-  /// Counts us as active, and looks at the gate. 1 CPU fetch-add and a load; if the cell is ours
-  /// alone, a store, a load and, unless the gate is biased, a fence.
+  /// Counts us as active, and looks at the gate. 1 CPU fetch-add and a load; at a biased gate a
+  /// store and a load.
   [[nodiscard]] gate come() {
     if (can_be_biased && biased_) {
       port_.store(mine_, reader_count::active);
