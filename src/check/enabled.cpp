@@ -36,12 +36,15 @@ bool engine::can_take_effect(const fiber_state& s, const posted& p) const {
          is_next_to(s, p);
 }
 
-// Messages of a pair arrive in the order in which they were sent (C29).
+// Messages of a pair arrive in the order in which they were sent (C29), and where posts are ordered
+// other operations take effect in that of their calls.
 bool engine::is_next_to(const fiber_state& s, const posted& p) const {
-  if (p.kind != posted_kind::message) return true;
+  if (p.kind != posted_kind::message && how_.reordering) return true;
+  const auto is_message = [](const posted& one) { return one.kind == posted_kind::message; };
   const auto* const first =
       std::find_if(s.post.begin(), s.post.begin() + s.posts, [&](const posted& other) {
-        return other.kind == posted_kind::message && other.target == p.target;
+        return is_message(other) == is_message(p) && !other.took_effect &&
+               other.kind != posted_kind::fence && other.target == p.target;
       });
   return first == &p;
 }

@@ -23,6 +23,8 @@ class engine;
 /// The memory model, each part switchable, and the bounds of one execution.
 struct model {
   bool delayed_effects = true;  ///< posted operations take effect at any moment until their flush
+  bool reordering = true;  ///< posted operations to a rank take effect in any order; if not, in the
+                           ///< one that they were called in, as where a port orders posts
   bool store_buffering = true;  ///< stores are seen by others at any later moment, in order
   bool report_mixed = true;     ///< a cell with RMWs of both classes is a violation by itself; if
                                 ///< not, RMWs through the fabric are not atomic with CPUs'
@@ -158,6 +160,7 @@ class engine {
   // ---- for the port and the program, on a fiber ----
 
   [[nodiscard]] const rma::topology& machine() const { return what_.machine; }
+  [[nodiscard]] bool orders_posts() const { return !how_.reordering; }
   word act(rank_t me, action what, cell_id cell = no_cell, word a = 0, word b = 0,
            predicate test = {}, rank_t target = -1);
   void post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b, word* result);

@@ -19,6 +19,7 @@ class port {
 
   [[nodiscard]] rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return engine_.machine(); }
+  [[nodiscard]] bool orders_posts() const { return engine_.orders_posts(); }
 
   // ---- posted ----
 

@@ -102,6 +102,7 @@ std::string to_replay_text(const report& of) {
   std::string switches;
   if (!r.how.delayed_effects) switches += 'e';
   if (!r.how.store_buffering) switches += 's';
+  if (!r.how.reordering) switches += 'o';
   if (!r.how.report_mixed) switches += 'm';
   const std::string endless =
       r.starvation == watched::nobody
@@ -151,6 +152,8 @@ replayed from_replay_text(const std::string& text) {
       r.how.delayed_effects = false;
     else if (c == 's')
       r.how.store_buffering = false;
+    else if (c == 'o')
+      r.how.reordering = false;
     else if (c == 'm')
       r.how.report_mixed = false;
     else

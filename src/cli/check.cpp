@@ -50,10 +50,12 @@ void read_model(const arguments& given, check::request& asked) {
       asked.how.delayed_effects = false;
     else if (off == "buffers")
       asked.how.store_buffering = false;
+    else if (off == "reordering")
+      asked.how.reordering = false;
     else if (off == "mixed")
       asked.how.report_mixed = false;
     else
-      throw unknown_name("--off", off, {"delays", "buffers", "mixed"});
+      throw unknown_name("--off", off, {"delays", "reordering", "buffers", "mixed"});
   }
 }
 
@@ -258,9 +260,9 @@ std::vector<option> how_options() {
        .what = "vain attempts of one acquire after which a participant stands still (default 2)"},
       {.name = "--off",
        .value = "PART",
-       .what = "switch a part of the memory model off: delays, buffers, mixed",
+       .what = "switch a part of the memory model off: delays, reordering, buffers, mixed",
        .completes = words,
-       .known = {"delays", "buffers", "mixed"},
+       .known = {"delays", "reordering", "buffers", "mixed"},
        .repeats = true},
       {.name = "--seconds", .value = "S", .what = "stop after that long"},
       {.name = "--random", .what = "random schedules (probabilistic concurrency testing)"},

@@ -112,6 +112,28 @@ TEST(memory_model, posted_puts_are_unordered_until_a_flush) {
   EXPECT_TRUE(litmus(two_nodes, writer(false), reader).seen());
   EXPECT_FALSE(litmus(two_nodes, writer(true), reader).seen());
   EXPECT_FALSE(litmus(two_nodes, writer(false), reader, {.delayed_effects = false}).seen());
+  EXPECT_FALSE(litmus(two_nodes, writer(false), reader, {.reordering = false}).seen());
+}
+
+// Where a port orders posts, to another rank they may still be early, and before a flush late.
+TEST(memory_model, posts_are_ordered_to_each_rank_by_itself) {
+  const auto writer = [](port& p, litmus&) {
+    p.put(rma::plain_cell{0, x}, 1);
+    p.put(rma::plain_cell{1, y}, 1);
+    p.flush();
+  };
+  const auto reader = [](port& p, litmus& l) {
+    p.await(rma::plain_cell{1, y}, rma::equals(1));
+    if (rma::get_now(p, rma::plain_cell{0, x}) == 0) l.see("flag without data");
+  };
+  EXPECT_TRUE(litmus(two_nodes, writer, reader, {.reordering = false}).seen());
+  const auto says = [](bool ordered) {
+    return [ordered](port& p, litmus& l) {
+      if (rma::orders_posts(p) != ordered) l.see("not what it does");
+    };
+  };
+  EXPECT_FALSE(litmus(two_nodes, says(true), says(true), {.reordering = false}).seen());
+  EXPECT_FALSE(litmus(two_nodes, says(false), says(false)).seen());
 }
 
 TEST(memory_model, a_store_is_visible_before_a_later_put_takes_effect) {
