@@ -272,7 +272,7 @@ inline look_when_counted() {
 }
 
 /* For who has flight, since nobody moves the cells then. */
-inline count_at_open_gates() {
+inline count_with_flight() {
   atomic {
 #if MOVES
     in_all = (gates[MINE] & GATHERED) != 0;
@@ -291,11 +291,11 @@ inline let_readers_in() {
 inline open_and_enter() {
   let_readers_in();
 #if COUNTS_AT_ONCE
-  count_at_open_gates();
+  count_with_flight();
   FLIGHT_UNLOCK(0)
 #else
   FLIGHT_UNLOCK(0);
-  count_at_open_gates()
+  count_with_flight()
 #endif
 }
 

@@ -18,7 +18,7 @@ struct pinned {
   int writers, readers, try_writers, try_readers, rounds;
   const char* levels;
   int node_level;   // 0: the smallest elements are nodes
-  const char* off;  // of the model: e effects at once, s stores at once
+  const char* off;  // of the model: e effects at once, s stores at once, o posts in order
   settings set;
   std::uint64_t states, transitions;
 
@@ -32,6 +32,7 @@ struct pinned {
     r.node_level = node_level;
     r.how.delayed_effects = std::string(off).find('e') == std::string::npos;
     r.how.store_buffering = std::string(off).find('s') == std::string::npos;
+    r.how.reordering = std::string(off).find('o') == std::string::npos;
     r.set = set;
     return r;
   }
@@ -139,12 +140,14 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"mcs-rw-fair",       2, 0, 0, 1, 1, "3",      0, "",   {}, 8326, 21071},
     pinned{"mcs-rw-fair",       1, 1, 1, 1, 1, "2x2",    0, "",   {}, 162863, 555133},
     pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "",   {}, 249083, 453140},
+    pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "o",  {}, 229071, 399294},
     pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {}, 448376, 867589},
     pinned{"flight",            2, 0, 1, 0, 1, "3x1",    0, "",   {}, 223044, 571402},
-    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 246317, 480386},
-    pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 161222, 387575},
-    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 15829, 32650},
-    pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 388667, 813308}));
+    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 278863, 545190},
+    pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 232553, 594653},
+    pinned{"flight-rw",         1, 1, 0, 0, 2, "2x1",    0, "o",  {}, 182347, 328154},
+    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 21632, 47889},
+    pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 442599, 933675}));
 // clang-format on
 
 // Two ranks of one socket and one of another, whose node is the whole machine. The fourth does not

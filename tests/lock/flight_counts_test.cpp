@@ -262,22 +262,81 @@ TEST(flight_rw_counts, writers_alone_pay_for_flight) {
       l.lock.unlock();
       l.lock.lock();
       l.lock.unlock();
-      costs(me, "the third lock", {.get = 1, .swap = 1, .flush = 1, .load = 2, .rmw = 1},
-            [&] { l.lock.lock(); });
+      costs(me, "the third lock, and a look at the directory",
+            {.get = 3, .swap = 1, .flush = 1, .load = 3, .rmw = 1}, [&] { l.lock.lock(); });
       costs(me, "the third unlock", {.cas = 1, .flush = 1, .load = 2, .store = 1},
             [&] { l.lock.unlock(); });
     }
     all.arrive_and_wait();
-    // The first reader at an idle gate opens it for all.
-    if (me.rank() == 3) {
-      me.port().reset_counts();
-      l.lock.lock_shared();
-      require(me.port().counts().put == 1, "one put for each other node");
+    // The first reader at an idle gate opens that, and the one of a second node opens all.
+    for (const rma::rank_t reader : {3, 0}) {
+      if (me.rank() == reader) {
+        me.port().reset_counts();
+        l.lock.lock_shared();
+        const std::uint64_t puts = me.port().counts().put;
+        require(puts == (reader == 3 ? 2 : 1), "two for the directory, or one for each other node");
+        l.lock.unlock_shared();
+      }
+      all.arrive_and_wait();
+    }
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
+    all.arrive_and_wait();
+  });
+}
+
+const topology three_nodes = topology::balanced({3, 1});
+
+void leave_gates_idle(flight_rw& l) {
+  for (int turn = 0; turn < 2; ++turn) {
+    l.lock.lock();
+    l.lock.unlock();
+  }
+}
+
+// A lock that only its home's node uses costs nothing of the network, however many others there
+// are.
+TEST(flight_rw_counts, who_uses_it_at_home_alone_does_not_use_the_network) {
+  on_every_rank(three_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    if (me.rank() == 0) {
+      leave_gates_idle(l);
+      for (int round = 0; round < 2; ++round) {
+        costs(me, "lock_shared",
+              round == 0 ? operation_counts{.load = 9, .store = 4, .rmw = 5}
+                         : operation_counts{.load = 1, .rmw = 1},
+              [&] { l.lock.lock_shared(); });
+        costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
+      }
+      costs(me, "lock", {.load = 5, .store = 1, .rmw = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock", {.load = 2, .store = 4}, [&] { l.lock.unlock(); });
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// Of three nodes one reads: nobody asks the third.
+TEST(flight_rw_counts, a_writer_closes_the_gates_in_the_directory) {
+  on_every_rank(three_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    if (me.rank() == 1) leave_gates_idle(l);
+    all.arrive_and_wait();
+    if (me.rank() == 2) {
+      costs(me, "lock_shared adds its node",
+            {.put = 2, .get = 3, .swap = 1, .cas = 1, .flush = 3, .load = 9, .store = 2, .rmw = 5},
+            [&] { l.lock.lock_shared(); });
       l.lock.unlock_shared();
     }
     all.arrive_and_wait();
-    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
-    l.lock.unlock_shared();
+    if (me.rank() == 1) {
+      costs(me, "lock closes one gate",
+            {.put = 1, .get = 4, .swap = 1, .flush = 3, .load = 3, .rmw = 1},
+            [&] { l.lock.lock(); });
+      costs(me, "unlock opens it", {.put = 3, .cas = 1, .flush = 2, .load = 4, .store = 1},
+            [&] { l.lock.unlock(); });
+    }
     all.arrive_and_wait();
   });
 }
@@ -350,7 +409,7 @@ TEST(flight_rw_counts, a_cell_more_is_a_get_more) {
       costs(me, "lock closes the gates",
             {.put = 1, .get = 3, .swap = 1, .flush = 3, .load = 5, .store = 1, .rmw = 1},
             [&] { l.lock.lock(); });
-      costs(me, "unlock opens them", {.put = 1, .cas = 1, .flush = 2, .load = 5, .store = 2},
+      costs(me, "unlock opens them", {.put = 1, .cas = 1, .flush = 2, .load = 4, .store = 2},
             [&] { l.lock.unlock(); });
     }
     all.arrive_and_wait();

@@ -33,6 +33,7 @@ void set_off(check::request& asked, const std::string& text) {
   for (const char c : text) {
     if (c == 'e') asked.how.delayed_effects = false;
     if (c == 's') asked.how.store_buffering = false;
+    if (c == 'o') asked.how.reordering = false;
     if (c == 'm') asked.how.report_mixed = false;
   }
 }

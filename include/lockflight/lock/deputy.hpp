@@ -45,14 +45,14 @@ class deputy {
   // False if we are dismissed.
   [[nodiscard]] bool carry_out(gate wished) {
     bool posted = false;
-    where_.for_each_gate(me_.machine(), first_ + 1, past_, [&](rma::plain_cell of) {
+    where_.for_each_gate(me_.machine(), first_ + 1, past_, [&](int, rma::plain_cell of) {
       port_.put(of, wished.without_deputy().bits());
       posted = true;
     });
     if (posted) port_.flush();
     if (wished.what() != gate::state::closed) return true;
     looks_.list(first_, past_);
-    looks_.start(wished);
+    looks_.start(wished, [](int) { return true; });
     for (rma::backoff b = where_.tree.between_looks();; port_.pause(b.next())) {
       if (looks_.post()) port_.flush();
       const bool elsewhere = looks_.gone_elsewhere();

@@ -7,19 +7,18 @@
 // ("High-Performance Distributed RMA Locks", section 3), the agreement with the home's node follows
 // alock ("ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4).
 //
-// An entry of the queue stands for a node (queue_of_nodes.hpp): whoever holds its lock there may
-// not be the one who entered it, since the lock was passed on inside the node meanwhile. Who gives
-// up keeps the node's place in the queue for the next one of the node.
+// An entry of the queue stands for a node (queue_of_nodes.hpp): who holds its lock may not be who
+// entered it. Who gives up keeps the place in the queue for the next one of its node.
 //
-// Order: first come, first served among nodes and inside them, but for those who come past a
-// node's queue, and for a node that keeps the lock for a while.
-// Fairness bound: who stands in its node's queue is passed by at most `barge` others, and by one at
-// least, for each that stands before it and for itself; a node serves at most `local_budget` in a
-// row while another one waits, if somebody of its own does; and the queue of nodes is passed on at
-// most `remote_budget` times before the home's node has its turn. Who gives up at the head of the
-// queue of nodes, while the home's node has the lock, gives its node's place away. Where a node has
-// levels inside, its elements have queues of their own (element_queues.hpp), which is then true of
-// each; one that stands in the node's queue waits for at most `local_budget` turns of each before.
+// Order: first come, first served among nodes and inside them, but for who comes past a node's
+// queue, and for a node that keeps the lock for a while. Fairness bound: who stands in its node's
+// queue is passed by at most `barge` others, and by one at least, for each that stands before it
+// and for itself; a node serves at most `local_budget` in a row while another one waits, if
+// somebody of its own does; and the queue of nodes is passed on at most `remote_budget` times
+// before the home's node has its turn. Who gives up at the head of the queue of nodes, while the
+// home's node has the lock, gives its node's place away. Where a node has levels inside, its
+// elements have queues of their own (element_queues.hpp), and all this is so of each; one that
+// stands in the node's queue waits for at most `local_budget` turns of each before.
 // Network operations: on the home's node none. From elsewhere, with nobody on the node before us, 1
 // swap + 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to
 // release; behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may
@@ -109,15 +108,16 @@ class flight {
         side_(me.machine().nodes() == 1                            ? side::only
               : me.machine().same_node(where.tail.home, me.rank()) ? side::home
                                                                    : side::remote),
+        in_order_(rma::orders_posts(port_)),
         local_budget_(static_cast<int>(set.local_budget)),
         remote_budget_(static_cast<std::uint16_t>(set.remote_budget)) {}
 
-  void lock() { static_cast<void>(lock_until(rma::forever{})); }
+  void lock() { static_cast<void>(lock_until(rma::forever{}, nothing)); }
 
   /// Takes the lock, unless that takes longer than so many nanoseconds. What lock costs.
   [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
     if (nanoseconds == 0) return try_lock();
-    return lock_until(port_.deadline_in(nanoseconds));
+    return lock_until(port_.deadline_in(nanoseconds), nothing);
   }
 
   /// Takes the lock if nobody of our node has it and no other node has it or waits. On the home's
@@ -135,7 +135,6 @@ class flight {
   void unlock() { unlock_with(0); }
 
   // ---- for a lock that is made of this one ----
-
   /// unlock, with a note for whoever is told that the lock is its own.
   void unlock_with(std::uint16_t note) {
     has_.note = note;
@@ -145,14 +144,17 @@ class flight {
     give_word_away(waited_for);
   }
 
-  template <class Until>
-  [[nodiscard]] bool lock_until(Until until) {
+  /// `look` posts gets at the home with ours; has_looked: they came when the lock was ours.
+  template <class Until, class Look>
+  [[nodiscard]] bool lock_until(Until until, Look look) {
+    has_looked_ = false;
     if (!node_.lock(until, has_)) return false;
-    if (side_ == side::only || has_.with_top || climb(until)) return true;
+    if (side_ == side::only || has_.with_top || climb(until, look)) return true;
     give_word_away(node_.somebody_waits());
     return false;
   }
 
+  [[nodiscard]] bool has_looked() const { return has_looked_; }
   /// What the one who passed the lock to us has noted; for its holder.
   [[nodiscard]] std::uint16_t note() const { return has_.note; }
 
@@ -175,6 +177,7 @@ class flight {
   // Values of `victim`. Zeroed memory names nobody.
   static constexpr rma::word local_side = 1;
   static constexpr rma::word remote_side = 2;
+  static constexpr auto nothing = [] {};
 
   [[nodiscard]] bool stays_here() const {
     return side_ == side::only || has_.in_a_row + 1 < local_budget_;
@@ -201,17 +204,16 @@ class flight {
   void leave_queue() { static_cast<void>(nodes_.leave(ours::let_go, nodes_left(), has_.note)); }
 
   // Fetches the lock above for our node.
-  template <class Until>
-  [[nodiscard, gnu::noinline]] bool climb(Until until) {
+  template <class Until, class Look>
+  [[nodiscard, gnu::noinline]] bool climb(Until until, Look look) {
     has_ = {.left = remote_budget_};
     if (side_ == side::home) return agree_at_home(until);
     rma::word home = 0;
-    const bool in_order = rma::orders_posts(port_);
-    const auto look = [&] {
-      if (in_order) port_.get(home_word_, home);  // after the swap
+    const auto look_in_order = [&] {  // after the swap
+      if (in_order_) port_.get(home_word_, home), look();
     };
     turn_word turn;
-    switch (nodes_.enter(until, look, turn)) {
+    switch (nodes_.enter(until, look_in_order, turn)) {
       case nodes::arrival::gave_up:
         return false;
       case nodes::arrival::told:
@@ -222,10 +224,11 @@ class flight {
         home = rma::get_now(port_, home_word_);
         break;
       case nodes::arrival::first:
-        if (!in_order) home = rma::get_now(port_, home_word_);
+        has_looked_ = in_order_;
+        if (!in_order_) home = rma::get_now(port_, home_word_);
         break;
     }
-    return !node_word::interested(home) || agree_from_elsewhere(until);
+    return !node_word::interested(home) || agree_from_elsewhere(until, look);
   }
 
   [[nodiscard]] bool try_climb() {
@@ -256,15 +259,17 @@ class flight {
     return nodes_.is_empty() || port_.load(victim_) != local_side;
   }
 
-  template <class Until>
-  [[nodiscard]] bool agree_from_elsewhere(Until until) {
+  template <class Until, class Look>
+  [[nodiscard]] bool agree_from_elsewhere(Until until, Look look) {
     rma::put_now(port_, victim_, remote_side);  // flushed: the looks come after it
     for (auto b = rma::backoff::gentle(500, 64'000);; port_.pause(b.next())) {
       rma::word home = 0;
       rma::word victim = 0;
       port_.get(home_word_, home);
       port_.get(victim_, victim);
+      if (in_order_) look();
       port_.flush(victim_.home);
+      has_looked_ = in_order_;
       if (!node_word::interested(home) || victim != remote_side) return true;
       if (rma::is_over(port_, until)) break;
     }
@@ -272,8 +277,7 @@ class flight {
     return false;
   }
 
-  // At the head of the queue, but the home's node has the lock: whoever is behind us must agree for
-  // itself.
+  // At the head of the queue, but the home's node has it: who is behind us agrees for itself.
   void leave_without_the_lock() {
     has_ = {.left = 1};
     leave_queue();
@@ -285,6 +289,8 @@ class flight {
   nodes nodes_;
   queues node_;
   side side_;
+  bool in_order_;            // what we post
+  bool has_looked_ = false;  // when the lock became ours
   int local_budget_;
   std::uint16_t remote_budget_;
   node_word has_;  // what we know while we hold the lock

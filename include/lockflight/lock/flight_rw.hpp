@@ -1,11 +1,10 @@
 // flight-rw: the library's own reader-writer lock. Readers stay on their node: a counter and a gate
 // there are all that they touch. Writers agree among themselves by flight, close the gates of all
-// nodes, wait until the readers are gone, and open them again.
-//
-// Source: lockflight. Distributed counters as in RMA-RW ("High-Performance Distributed RMA Locks",
-// section 3.2.1), but with CPU atomics as ALock's local cohort has them ("ALock: Asymmetric Lock
-// Primitive for RDMA Systems", section 5), and phases instead of modes, after Brandenburg and
-// Anderson, "Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems" (2010).
+// nodes, wait until the readers are gone, and open them again. Source: lockflight. Distributed
+// counters as in RMA-RW ("High-Performance Distributed RMA Locks", section 3.2.1), but with CPU
+// atomics as ALock's local cohort has them ("ALock: Asymmetric Lock Primitive for RDMA Systems",
+// section 5), and phases instead of modes, after Brandenburg and Anderson, "Spin-Based
+// Reader-Writer Synchronization for Multiprocessor Real-Time Systems" (2010).
 //
 // A gate is open(e), closed(e) or idle(e), with e growing. A reader counts itself as active and
 // looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
@@ -16,35 +15,29 @@
 //
 // Where only writers come the gates stay closed: after two turns in a row that no reader came to
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
-// parks at an idle gate takes flight itself and opens them all; the others of its cell wait for it.
-// Who may give up does not count as the first, and looks after itself.
+// parks at an idle gate takes flight itself and opens its own gate, or all of them; the others of
+// its cell wait for it. Who may give up does not count as the first, and looks after itself. Gates
+// that are open while others are idle are in a directory (gate_directory.hpp).
 //
-// Who holds flight while the gates are open keeps writers out, and readers in: the lock for
+// Who holds flight while all gates are open keeps writers out, and readers in: the lock for
 // upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
 //
-// Where a node has cells of two kinds, as with `adaptive`, gates say in which of them readers count
-// themselves (turn_policy.hpp says when): a reader that has counted itself looks whether the gate
-// still says so. It changes when gates open for the next epoch, since nobody is active then; those
-// who parked stay where they are, and the next writer looks at all cells.
-//
-// Who writes when the readers' turn has just begun, since it stood in the queue or has waited to
-// read, lets readers come for a while (`readers_turn`): few writers are not worth a closing.
-//
-// Where ranks share cores a reader comes anew at closed gates before it parks, and the gates of a
-// single node may be biased (reader_gates.hpp). Those of many nodes are a tree (gate_tree.hpp).
-//
-// With preference for readers a writer closes the gates when it has seen nobody read, and each
-// writer opens them again; for writers, the gates stay closed as long as flight is passed on.
+// Where a node has cells of two kinds, gates say in which of them readers count themselves, and who
+// has counted itself looks whether they still do. When the readers' turn has just begun who writes
+// lets readers come for a while (turn_policy.hpp has both). Where ranks share cores a reader comes
+// anew at closed gates before it parks, and gates of a single node may be biased
+// (reader_gates.hpp). Those of many nodes are a tree (gate_tree.hpp).
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is passed by at most T_W writers, or, if it has to open the gates, as flight says; before that,
 // by those who come between two of its looks. A writer waits for the readers that were in or parked
 // when it closed the gates, at the end of `readers_turn`. Network operations, with K other nodes
-// and C cells of readers there: readers none, whatever their node, unless they wait and are a
-// deputy; the one that opens idle gates flight's and K puts. Writers flight's, and, unless the
-// gates were closed, K puts and C gets in 2 round trips to enter, C gets for each further look, K
-// puts when the readers have their turn, and before gates are left idle C gets; with preference for
-// readers C gets more for each look. With a tree K are the branches and the nodes of one.
+// whose gates are in use and C cells of readers there: readers none, whatever their node, unless
+// they wait as a deputy; who opens idle gates flight's, 2 gets and K + 2 puts. Writers flight's, 2
+// gets if some gates are idle, and, unless they were closed, K puts and C gets in 2 round trips to
+// enter, C gets for each further look, K + 2 puts when readers have their turn, and before gates
+// are left idle C gets; with preference for readers C gets more for each look. With a tree K are
+// the branches and the nodes of one.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +60,7 @@ class flight_rw {
       .name = "flight-rw",
       .what = kind::rw,
       .source = "lockflight: gates and counters on each node, flight among the writers",
-      .bytes_home = 48,
+      .bytes_home = 64,
       .bytes_per_node = 48,  // and with a tree 16 on the first one of a branch
       .bytes_per_participant = 24,
       .node_at_home = true,
@@ -108,7 +101,7 @@ class flight_rw {
     // Who keeps trying must not look, each time that a writer looks, like a reader that is in.
     if (found.what() == state::closed) return false;
     if (found.what() == state::idle) {
-      if (!writers_.try_lock()) return false;
+      if (!try_flight()) return false;
       open_and_enter();
       return true;
     }
@@ -129,56 +122,48 @@ class flight_rw {
     return lock_until(port_.deadline_in(nanoseconds));
   }
 
-  /// Takes the lock if no writer has it or waits and no reader is in. While the gates are open, C
-  /// gets more than lock costs; they are closed only if that look found nobody.
+  /// If no writer has it or waits and no reader is in. Costs C gets more if gates are open.
   [[nodiscard]] bool try_lock() {
-    if (!writers_.try_lock()) return false;
+    if (!try_flight()) return false;
     // Epochs go on only past a writer that has seen those leave who parked before the last one.
-    if (gates_.look().what() == state::open && !nobody_reads()) {
+    if (keeper_.look().what() == state::open && !nobody_reads()) {
       writers_.unlock();
       return false;
     }
     // By itself: an attempt looks once, and deputies take longer.
     if (!begin_turn(/*with_deputies=*/false) || nobody_reads()) return true;
-    open(gates_.look());
-    writers_.unlock();
+    open_and_unlock();
     return false;
   }
 
   void unlock() {
-    if (idle_) return writers_.unlock();
-    const gate now = gates_.look();
+    if (idle_) return writers_.unlock_with(keeper_.look().few() ? turn::are_idle : 0);
     // The readers' turn comes after T_W writers, or when no writer is there to follow.
-    if (turn_.next().writers < policy_.most_writers(now) && writers_.pass(turn_.next().bits()))
-      return;
-    end_turn(now);
-    writers_.unlock_with(turn::is_over);
+    const turn next = turn_.next();
+    if (next.writers < policy_.most_writers(keeper_.look()) && writers_.pass(next.bits())) return;
+    end_turn(keeper_.know());
+    writers_.unlock_with(keeper_.look().what() == state::idle ? turn::are_idle : turn::is_over);
   }
 
   // ---- up and down ----
 
-  /// Holds the lock beside readers, and nobody else. flight's cost; 1 put for each other node if
-  /// the gates are closed.
-  void lock_upgrade() {
-    writers_.lock();
-    let_readers_in();
-  }
+  /// Holds the lock beside readers, and nobody else. flight's cost; 1 put for each gate to open.
+  void lock_upgrade() { static_cast<void>(take_flight(rma::forever{})), keeper_.open_all(); }
   [[nodiscard]] bool try_lock_upgrade() {
-    if (!writers_.try_lock()) return false;
-    let_readers_in();
+    if (!try_flight()) return false;
+    keeper_.open_all();
     return true;
   }
   void unlock_upgrade() { writers_.unlock(); }
   /// Nobody else writes in between. Waits for the readers.
   void unlock_upgrade_and_lock() { static_cast<void>(shut_out_readers(rma::forever{})); }
   void unlock_upgrade_and_lock_shared() { open_and_enter(); }
-  void unlock_and_lock_upgrade() { let_readers_in(); }
+  void unlock_and_lock_upgrade() { keeper_.open_all(); }
   void unlock_and_lock_shared() { open_and_enter(); }
   /// From shared to exclusive, if nobody writes or waits to. Waits for the other readers.
   [[nodiscard]] bool try_unlock_shared_and_lock() {
-    if (!writers_.try_lock()) return false;
-    // Gates are open: a writer that closes them has flight until we have left.
-    static_cast<void>(begin_turn());
+    if (!try_flight()) return false;
+    static_cast<void>(begin_turn());  // who closes open gates has flight until we have left
     gates_.uncount(held_);
     keeper_.start_looking();
     static_cast<void>(keeper_.await_readers(rma::forever{}));
@@ -187,12 +172,23 @@ class flight_rw {
 
  private:
   using turn = writers_turn;
+  using arrival = typename reader_gates<Port>::arrival;
+  static constexpr rma::word most_quiet = 1;  // quiet turns before the last of them
 
-  static constexpr rma::word most_quiet = 1;  // turns without a reader before the last of them
+  template <class Until>
+  [[nodiscard]] bool take_flight(Until until) {
+    if (!writers_.lock_until(until, [this] { keeper_.post_look(); })) return false;
+    keeper_.start(writers_.note(), writers_.has_looked());
+    return true;
+  }
+  [[nodiscard]] bool try_flight() {
+    if (!writers_.try_lock()) return false;
+    keeper_.start(writers_.note(), false);
+    return true;
+  }
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
-    using arrival = typename reader_gates<Port>::arrival;
     const arrival how = gates_.enter(until, held_);
     if (how == arrival::must_open) [[unlikely]]
       return open_when_idle(until);
@@ -205,39 +201,45 @@ class flight_rw {
   // and a writer close them again, that would wait for us.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool open_when_idle(Until until) {
-    if (!writers_.lock_until(until)) return false;
-    open_and_enter();
+    if (!take_flight(until)) return false;
+    gates_.count_with_flight(held_);
+    // Others have opened our gate meanwhile, and writers have their turn. Were we not counted when
+    // it goes on, gates could be idle again whenever we look, for ever.
+    if (gates_.look().what() == state::closed && writers_.pass(writers_.note())) {
+      const arrival how = gates_.enter_counted(until, held_);
+      return how == arrival::must_open ? open_when_idle(until) : how == arrival::in;
+    }
+    open_and_unlock();
     return true;
   }
 
   // For a reader that is in: a writer that closes the gates has flight until we have left.
   [[gnu::noinline]] void bias() {
-    if (!writers_.try_lock()) return;
-    keeper_.set(gates_.look().with_bias());
+    if (!try_flight()) return;
+    keeper_.set(keeper_.look().with_bias());
     writers_.unlock();
   }
 
   // For who has flight: nobody closes the gates until it is counted.
   void open_and_enter() {
-    let_readers_in();
-    gates_.count_at_open_gates(held_);
+    gates_.count_with_flight(held_);
+    open_and_unlock();
+  }
+  void open_and_unlock() {
+    keeper_.open_here();
     writers_.unlock();
   }
 
   [[nodiscard]] bool nobody_reads() {
     keeper_.start_looking();
     const bool gone = keeper_.readers_are_gone();
-    turn_.quiet = !keeper_.seen_any();
+    turn_.quiet = keeper_.is_quiet();
     return gone;
-  }
-
-  void let_readers_in() {
-    if (const gate now = gates_.look(); now.what() != state::open) open(now);
   }
 
   template <class Until>
   [[nodiscard]] bool lock_until(Until until) {
-    if (!writers_.lock_until(until)) return false;
+    if (!take_flight(until)) return false;
     if (shut_out_readers(until)) return true;
     writers_.unlock();
     return false;
@@ -247,7 +249,7 @@ class flight_rw {
   template <class Until>
   [[nodiscard]] bool shut_out_readers(Until until) {
     if (after_readers_)
-      for (rma::backoff b(200, 20'000); gates_.look().what() == state::open && !nobody_reads();
+      for (rma::backoff b(200, 20'000); keeper_.look().what() == state::open && !nobody_reads();
            port_.pause(b.next()))
         if (rma::is_over(port_, until)) return false;
     if (gates_.has_waited() || writers_.note() == turn::is_over)
@@ -255,7 +257,7 @@ class flight_rw {
     if (!begin_turn()) return true;
     keeper_.start_looking();
     if (keeper_.await_readers(until)) {
-      turn_.quiet = !keeper_.seen_any();
+      turn_.quiet = keeper_.is_quiet();
       return true;
     }
     keeper_.reopen();
@@ -264,7 +266,7 @@ class flight_rw {
 
   // Closes the gates if they are open. Returns whether the readers must be waited for.
   [[nodiscard]] bool begin_turn(bool with_deputies = true) {
-    const gate now = gates_.look();
+    const gate now = keeper_.look();
     turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
     idle_ = now.what() == state::idle;
     if (now.what() != state::open) return false;
@@ -273,17 +275,15 @@ class flight_rw {
   }
 
   void end_turn(gate now) {
-    // Who has written since the gates were closed may wait to read by now. At idle gates readers of
-    // each cell would take flight, and end the turns of the writers among whom they queue.
+    // Who has written since the gates were closed may wait to read by now, and at idle gates
+    // readers of each cell would take flight.
     if (turn_.quiet && (turn_.writers > 0 || now.quiet() >= most_quiet))
-      turn_.quiet = keeper_.nobody_is_there();
-    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.set(now.as(state::idle));
+      turn_.quiet = keeper_.is_quiet_now();
+    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.leave_idle();
     const gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
     if (!policy_.adapts_t_w && !policy_.adapts_cells) return keeper_.open(next);
     keeper_.open(policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_)));
   }
-
-  void open(gate now) { keeper_.open(now.next_phase().with_quiet(0)); }
 
   flight<Port> writers_;
   reader_gates<Port> gates_;

@@ -1,6 +1,7 @@
 // The parameters of flight-rw.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -17,6 +18,7 @@ struct flight_rw_parameters {
 
   static constexpr std::int64_t no_turn = 1;          // `readers_turn`
   static constexpr std::int64_t as_cores_allow = -1;  // `overtaking`
+  static constexpr std::int64_t as_nodes_allow = -1;  // `pointers`
 
   std::int64_t ranks_per_cell = 0;
   std::int64_t t_w = 256;
@@ -26,6 +28,7 @@ struct flight_rw_parameters {
   std::int64_t overtaking = as_cores_allow;
   std::int64_t bias = 20'000;
   std::int64_t branch = 0;
+  std::int64_t pointers = as_nodes_allow;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
@@ -37,6 +40,19 @@ struct flight_rw_parameters {
     constexpr std::int64_t while_others_run = 16;
     if (overtaking != as_cores_allow) return overtaking;
     return rma::shares_cores(port) ? while_others_run : 0;
+  }
+
+  /// 0 where the directory is no use, or where gates say what only all of them may: the directory's
+  /// do not go through every epoch.
+  [[nodiscard]] int pointers_on(const rma::topology& machine, bool has_tree) const {
+    constexpr int most_nodes = 64;
+    // Beyond so many it is dearer to add them one by one than to open and close all.
+    constexpr int nodes_a_pointer = 24;
+    const int nodes = machine.nodes();
+    if (nodes < 2 || nodes > most_nodes || has_tree || adaptive != 0 || preference != fair)
+      return 0;
+    if (pointers != as_nodes_allow) return static_cast<int>(pointers);
+    return std::max(1, nodes / nodes_a_pointer);
   }
 
   [[nodiscard]] static constexpr auto all() {
@@ -71,6 +87,10 @@ struct flight_rw_parameters {
         parameter<p>{"branch", [](auto& s) -> std::int64_t& { return s.branch; }, 0, 100'000,
                      "nodes whose gates a reader that waits on the first of them closes and opens "
                      "for the writer; 0: the square root of all from 128 nodes on; 1: none"},
+        parameter<p>{
+            "pointers", [](auto& s) -> std::int64_t& { return s.pointers; }, as_nodes_allow, 64,
+            "nodes whose gates are opened and closed by themselves, if readers come on no more; 0: "
+            "all nodes' gates always are together; -1: one in 24, on up to 64 nodes"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{

@@ -9,8 +9,8 @@
 
 namespace lockflight::lock {
 
-/// What a gate says. Zeroed memory is open. Epochs are told apart modulo 4: nobody who has parked
-/// at e waits longer than until e + 1 is closed, since its writer waits for who has.
+/// What a gate says. All zeroes are open. Who has parked at e enters at odd distances from it:
+/// nobody waits longer than until such a gate is closed, since its writer waits for who has.
 class gate {
  public:
   enum class state : std::uint8_t {
@@ -20,6 +20,7 @@ class gate {
   };
 
   constexpr gate() = default;
+  friend constexpr bool operator==(gate, gate) = default;
   [[nodiscard]] static constexpr gate from(rma::word bits) {
     gate g;
     g.bits_ = bits;
@@ -40,6 +41,13 @@ class gate {
     return (bits_ & (mask(of_state) << of_state.at | mask(of_bias) << of_bias.at)) ==
            mask(of_bias) << of_bias.at;
   }
+  /// Whether only the gates of some nodes say this, those that the directory has; idle ones are not
+  /// among them.
+  [[nodiscard]] constexpr bool few() const { return get(of_few) != 0; }
+  /// Whether it lets those in who have parked at that epoch.
+  [[nodiscard]] constexpr bool lets_in(rma::word parked_at) const {
+    return (epoch() - parked_at) % 2 != 0;
+  }
   /// Whether a reader that has parked here shall see to the other gates of the branch, and the
   /// number of the last wish for that.
   [[nodiscard]] constexpr bool wants_deputy() const { return get(of_deputy) != 0; }
@@ -56,6 +64,8 @@ class gate {
   [[nodiscard]] constexpr gate with_quiet(rma::word turns) const { return with(of_quiet, turns); }
   [[nodiscard]] constexpr gate with_halved(rma::word n) const { return with(of_halved, n); }
   [[nodiscard]] constexpr gate with_against(rma::word n) const { return with(of_against, n); }
+  [[nodiscard]] constexpr gate of_few_nodes() const { return with(of_few, 1); }
+  [[nodiscard]] constexpr gate of_all_nodes() const { return with(of_few, 0); }
   [[nodiscard]] constexpr gate with_bias() const { return with(of_bias, 1); }
   /// With a wish that is new, for all gates but those where a deputy is wanted.
   [[nodiscard]] constexpr gate with_next_wish() const { return with(of_wish, wish() + 1); }
@@ -85,7 +95,8 @@ class gate {
   static constexpr field of_against{12, 2};
   static constexpr field of_bias{14, 1};
   static constexpr field of_deputy{15, 1};
-  static constexpr field of_wish{16, 48};  // one a microsecond is new for nine years
+  static constexpr field of_few{16, 1};
+  static constexpr field of_wish{17, 47};  // one a microsecond is new for four years
 
   [[nodiscard]] static constexpr rma::word mask(field f) { return (rma::word{1} << f.bits) - 1; }
   [[nodiscard]] constexpr rma::word get(field f) const { return bits_ >> f.at & mask(f); }
@@ -129,6 +140,12 @@ struct writers_turn {
   static constexpr std::uint16_t most = (1u << (node_word::note_bits - 1)) - 1;
   /// The note at open gates: the readers' turn has just begun.
   static constexpr std::uint16_t is_over = 1;
+  /// The note at idle gates, if own gates do not tell. No turn has so many writers.
+  static constexpr std::uint16_t are_idle = std::uint16_t{most} << 1;
+
+  [[nodiscard]] static constexpr bool is_note_of_one(std::uint16_t note) {
+    return note > is_over && note != are_idle;
+  }
 
   [[nodiscard]] static constexpr writers_turn from(std::uint16_t note) {
     return {static_cast<std::uint16_t>(note >> 1), (note & 1) != 0};

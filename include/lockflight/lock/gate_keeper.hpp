@@ -10,6 +10,7 @@
 #include "lockflight/lock/deputies.hpp"
 #include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/gate_directory.hpp"
 #include "lockflight/lock/gate_tree.hpp"
 #include "lockflight/lock/reader_cells.hpp"
 #include "lockflight/lock/reader_looks.hpp"
@@ -27,6 +28,7 @@ class gate_keeper {
         port_(me.port()),
         where_(where),
         gate_(where.gate_of(me.machine(), me.rank())),
+        directory_(me, where),
         looks_(me, where),
         deputies_(me, where, set.patience) {
     const int of_node = reader_cells::ranks_of_a_node(me.machine());
@@ -36,11 +38,21 @@ class gate_keeper {
       throw std::invalid_argument("flight-rw counts at most 4095 ranks in a cell (ranks_per_cell)");
   }
 
-  /// 1 round trip, 1 put for each other node. Complete at the return, since nobody waits for what
-  /// we have not flushed.
-  void set(gate to) {
-    if (post_gates(to, 0, me_.machine().nodes())) port_.flush();
+  /// For who is about to take flight, with its look at the home: 2 gets if there is a directory.
+  void post_look() { directory_.post(); }
+  /// For who has got flight. The other calls are for its holder.
+  void start(std::uint16_t note, bool has_looked) { directory_.start(note, has_looked); }
+  /// What the gates say, but for the epoch, if another writer has closed them.
+  [[nodiscard]] gate look() { return directory_.now(); }
+  /// The same with the epoch. May cost a round trip, where there is a directory.
+  [[nodiscard]] gate know() {
+    directory_.know();
+    return look();
   }
+
+  /// 1 round trip, 1 put for each other node whose gate it is. Complete at the return, since nobody
+  /// waits for what we have not flushed.
+  void set(gate to) { set(to, directory_.nodes()); }
   /// Begins to close them: start_looking and await_readers do the rest. 1 round trip; as `set`, or
   /// with a tree 1 put for each other branch, and for each other node of the own one.
   void close(gate now) { set_by_tree(now.as(gate::state::closed)); }
@@ -59,6 +71,26 @@ class gate_keeper {
     deputies_.dismiss_all();
     set(look().as(gate::state::open).with_quiet(0));
   }
+  /// Opens our gate at least: if there is a directory that one and those in it, while they are few.
+  void open_here() {
+    if (look().what() == gate::state::open && directory_.has_own()) return;
+    const gate next = next_open();
+    if (!next.few()) return open(next);
+    const node_set nodes = directory_.with_own();
+    directory_.has_room_for(nodes) ? set(next, nodes) : set(next.of_all_nodes(), nodes);
+  }
+  void open_all() {
+    if (look().what() == gate::state::open && !look().few()) return;
+    open(next_open().of_all_nodes());
+  }
+  /// After a look that is quiet leaves those gates idle where it found nobody. Costs what `set`
+  /// does.
+  void leave_idle() {
+    const gate now = look();
+    if (!directory_.is_kept()) return set(now.as(gate::state::idle));
+    const gate next = seen() == 0 ? now.as(gate::state::idle) : now.next_phase().with_quiet(0);
+    set(next.of_few_nodes(), seen());
+  }
 
   /// The looks at the counts begin.
   void start_looking() {
@@ -70,7 +102,7 @@ class gate_keeper {
     else
       port_.fence();
     looks_.list(0, me_.machine().nodes());
-    looks_.start(now);
+    looks_.start(now, [this](int node) { return directory_.has(node); });
     deputies_.for_each_left([this](int b, const auto&) {
       looks_.leave_out(tree().first_node(b), tree().past_nodes(b));
     });
@@ -83,13 +115,13 @@ class gate_keeper {
     return looks_.gone_here() && elsewhere;
   }
 
-  /// Whether nobody reads or waits to: a look at the own node, and if nobody does there 1 round
-  /// trip, 1 get for each cell elsewhere.
-  [[nodiscard]] bool nobody_is_there() {
+  /// Whether nobody reads or waits to, or on few nodes: a look at the own node, and unless that
+  /// tells 1 round trip, 1 get for each cell elsewhere.
+  [[nodiscard]] bool is_quiet_now() {
     start_looking();
     static_cast<void>(looks_.gone_here());
-    if (!seen_any()) static_cast<void>(gone_elsewhere());
-    return !seen_any();
+    if (is_quiet()) static_cast<void>(gone_elsewhere());
+    return is_quiet();
   }
 
   /// Until no reader is left; false if time was over first.
@@ -100,8 +132,11 @@ class gate_keeper {
     return looks_.await_here(until);
   }
 
-  /// Whether a look since start_looking has found a reader, on its way out or waiting.
-  [[nodiscard]] bool seen_any() const { return looks_.seen_any(); }
+  /// Whether no look since start_looking has found a reader, on its way out or waiting; or, at
+  /// gates of all nodes, readers of no more nodes than there are pointers.
+  [[nodiscard]] bool is_quiet() {
+    return seen() == 0 || (!look().few() && directory_.has_room_for(seen()));
+  }
 
   /// Of a turn of so many writers. Who waits is told by up to 4 cells of the own node, if asked.
   [[nodiscard]] ended_turn ended(rma::word writers, const turn_policy& by) {
@@ -130,12 +165,16 @@ class gate_keeper {
  private:
   static constexpr std::uint64_t looks_a_turn = 8;
 
-  [[nodiscard]] gate look() { return gate::from(port_.load(gate_)); }
+  [[nodiscard]] node_set seen() const { return looks_.seen(); }
+  [[nodiscard]] gate next_open() {
+    const gate now = know();
+    return now.what() == gate::state::open ? now : now.next_phase().with_quiet(0);
+  }
 
   // At open gates, as far as up to 4 cells of the own node tell.
   [[nodiscard]] bool somebody_reads_here() {
     const gate now = look();
-    if (now.what() != gate::state::open) return false;
+    if (now.what() != gate::state::open || now.few()) return false;
     looks_.list(0, me_.machine().nodes());
     rma::word active = 0;
     looks_.for_some_here(
@@ -155,24 +194,43 @@ class gate_keeper {
 
   [[nodiscard]] const gate_tree& tree() const { return where_.tree; }
 
-  // To be flushed if it says so.
-  [[nodiscard]] bool post_gates(gate to, int first, int past) {
-    const rma::word bits = to.without_deputy().bits();
+  // The gates of these nodes say `to` then, and those that are in use now and not among them are
+  // idle: for the epoch that they are at, since nobody waits for who parked there.
+  void set(gate to, node_set nodes) {
+    const bool some_stay = directory_.is_kept();  // as they are
+    const gate before = some_stay ? look() : gate{};
+    const gate idle = before.as(gate::state::idle).of_few_nodes();
     bool posted = false;
-    where_.for_each_gate(me_.machine(), first, past, [&](rma::plain_cell of) {
-      if (of == gate_)
-        port_.store(of, bits);
-      else
-        port_.put(of, bits), posted = true;
-    });
-    return posted;
+    where_.for_each_gate(me_.machine(), 0, me_.machine().nodes(),
+                         [&](int node, rma::plain_cell of) {
+                           const bool stays = !to.few() || gate_directory<Port>::has(nodes, node);
+                           const bool has = directory_.has(node);
+                           if (!some_stay || (stays ? !has || to != before : has))
+                             posted = post_gate(of, stays ? to : idle) || posted;
+                         });
+    posted = directory_.set(to, nodes) || posted;
+    if (posted) port_.flush();
+  }
+  // To be flushed if it says so.
+  [[nodiscard]] bool post_gate(rma::plain_cell of, gate to) {
+    const rma::word bits = to.without_deputy().bits();
+    if (of == gate_)
+      port_.store(of, bits);
+    else
+      port_.put(of, bits);
+    return of != gate_;
+  }
+  void post_gates(gate to, int first, int past) {
+    where_.for_each_gate(me_.machine(), first, past,
+                         [&](int, rma::plain_cell of) { static_cast<void>(post_gate(of, to)); });
   }
   void set_by_tree(gate to) {
     if (!tree().grows()) return set(to);
     const gate next = to.without_deputy().with_next_wish();
     const int own = deputies_.own_branch();
     deputies_.wish_for(next);
-    static_cast<void>(post_gates(next, tree().first_node(own), tree().past_nodes(own)));
+    post_gates(next, tree().first_node(own), tree().past_nodes(own));
+    static_cast<void>(directory_.set(next, 0));
     port_.flush();
   }
   // After a look at what deputies have done. Whether there is more to look at now.
@@ -182,7 +240,7 @@ class gate_keeper {
     deputies_.settle(
         [&](int b) {
           const int past = tree().past_nodes(b);
-          static_cast<void>(post_gates(look(), tree().first_node(b) + 1, past));
+          post_gates(look(), tree().first_node(b) + 1, past);
           looks_.take_in(tree().first_node(b), past);
           has_taken_over = true;
         },
@@ -195,6 +253,7 @@ class gate_keeper {
   Port& port_;
   reader_cells where_;
   rma::plain_cell gate_;  // of our node
+  gate_directory<Port> directory_;
   reader_looks<Port> looks_;
   deputies<Port> deputies_;
 };

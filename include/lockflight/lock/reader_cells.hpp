@@ -26,6 +26,9 @@ struct reader_cells {
   int ranks_of_a_cell = 0;  // 0: a node has one, beside its gate
   int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
   gate_tree tree;
+  rma::plain_cell directory;  // at the home: what the gates say that are in use, and behind it of
+                              // which nodes they are (gate_directory.hpp)
+  int pointers = 0;           // how many those may be; 0: always all
 
   /// One line on every rank, used on those that host a gate, and with a tree another one; if a node
   /// has several cells one more, used on those that host a cell.
@@ -36,14 +39,18 @@ struct reader_cells {
     const auto tree = gate_tree::of(machine, set.branch);
     const auto gates = in.take<rma::plain_cell>(2).at(home);
     const auto errands = tree.grows() ? in.take<rma::cpu_cell>(2) : rma::cpu_cell{};
+    const int pointers = set.pointers_on(machine, tree.grows());
+    const auto directory =
+        pointers > 0 ? in.take<rma::plain_cell>(2).at(home) : rma::plain_cell{home, 0};
     const int all = ranks_of_a_node(machine);
     const int ranks = asked != 0 ? static_cast<int>(asked)
                       : moves    ? fewest(machine)
                                  : some(machine);
-    if (ranks >= all) return {gates, errands, {}, 0, 0, tree};
+    if (ranks >= all) return {gates, errands, {}, 0, 0, tree, directory, pointers};
     const int more = asked != 0 && some(machine) <= asked ? all : std::min(some(machine), all);
     const int together = moves && more > ranks ? more : 0;
-    return {gates, errands, in.take<rma::cpu_cell>(2), ranks, together, tree};
+    const auto counts = in.take<rma::cpu_cell>(2);
+    return {gates, errands, counts, ranks, together, tree, directory, pointers};
   }
 
   [[nodiscard]] bool several() const { return ranks_of_a_cell > 0; }
@@ -82,7 +89,7 @@ struct reader_cells {
   template <class Visit>
   void for_each_gate(const rma::topology& machine, int first, int past, Visit visit) const {
     for (int i = first; i < past; ++i)
-      visit(gate_of(machine, machine.leader(machine.node_level(), i)));
+      visit(i, gate_of(machine, machine.leader(machine.node_level(), i)));
   }
   /// The ranks that host cells, of both kinds.
   template <class Visit>
@@ -90,7 +97,7 @@ struct reader_cells {
                      std::pmr::memory_resource* memory, Visit visit) const {
     if (!several())
       return for_each_gate(machine, first, past,
-                           [&](rma::plain_cell of) { visit(of.home, false); });
+                           [&](int, rma::plain_cell of) { visit(of.home, false); });
     std::pmr::vector<int> met(static_cast<std::size_t>(past - first), 0, memory);
     for (rma::rank_t r = 0; r < machine.ranks(); ++r) {
       const int node = machine.node_of(r);

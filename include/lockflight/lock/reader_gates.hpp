@@ -57,7 +57,7 @@ class reader_gates {
       static_cast<void>(port_.cpu_fetch_add(mine_, 0 - held));
   }
   /// For who has flight, since nobody moves the cells then.
-  void count_at_open_gates(rma::word& held) {
+  void count_with_flight(rma::word& held) {
     move_to(look().gathered());
     held = reader_count::active;
     count(held);
@@ -128,6 +128,12 @@ class reader_gates {
       return found.biased() || !wants_bias() ? arrival::in : arrival::in_often;
     return wait(found, until, held);
   }
+  /// The same for who is counted as active, and parks if the gate is not open.
+  template <class Until>
+  [[nodiscard]] arrival enter_counted(Until until, rma::word& held) {
+    const gate found = look_when_counted();
+    return found.what() == gate::state::open ? arrival::in : park(found.epoch(), until, held);
+  }
 
  private:
   static constexpr bool can_be_biased = Port::capabilities.node_fence;
@@ -188,12 +194,12 @@ class reader_gates {
       const bool looks_after =
           !is_patient<Until> || reader_count::of(reader_count::patient(epoch), before) == 0;
       const auto moved_on = [=](gate g) {
-        return g.epoch() != epoch || g.what() == gate::state::open ||
+        return g.lets_in(epoch) || g.what() == gate::state::open ||
                (looks_after && g.what() == gate::state::idle);
       };
       gate now;
       const bool in_time = await_as_deputy(moved_on, epoch, looks_after, until, now);
-      if (now.epoch() != epoch) {
+      if (now.lets_in(epoch)) {
         has_waited_ = true;
         return arrival::in;
       }

@@ -34,11 +34,15 @@ class reader_looks {
       std::ranges::sort(all_, {}, [](const looked_at& c) { return std::pair(c.node, c.host); });
   }
 
-  /// They begin, at gates that say this.
-  void start(gate now) {
+  /// They begin, at gates that say this, on the nodes that have such a one.
+  template <class Has>
+  void start(gate now, Has has) {
     now_ = now;
-    seen_any_ = false;
-    for (looked_at& c : all_) begin(c);
+    seen_ = 0;
+    for (looked_at& c : all_) {
+      begin(c);
+      c.gone = c.gone || !has(c.node);
+    }
   }
   /// Not, or after all, on the nodes from `first` until before `past`.
   void leave_out(int first, int past) {
@@ -81,9 +85,10 @@ class reader_looks {
     return true;
   }
 
-  /// Whether a look since `start` has found a reader, on its way out or waiting.
-  [[nodiscard]] bool seen_any() const { return seen_any_; }
-  void has_seen_some() { seen_any_ = true; }
+  /// The nodes, modulo 64, where a look since `start` has found a reader, on its way out or
+  /// waiting.
+  [[nodiscard]] rma::word seen() const { return seen_; }
+  void has_seen_some() { seen_ = ~rma::word{0}; }
 
   /// The cells that readers count themselves in at such a gate, all or those of the own node.
   [[nodiscard]] rma::word used_cells(gate now, bool of_here) const {
@@ -125,7 +130,7 @@ class reader_looks {
     return {from, std::ranges::lower_bound(all_, past, {}, &looked_at::node)};
   }
   [[nodiscard]] bool is_gone(looked_at& c) {
-    seen_any_ = seen_any_ || c.counts != 0;
+    if (c.counts != 0) seen_ |= rma::word{1} << static_cast<unsigned>(c.node % 64);
     c.gone = reader_count::gone(c.counts, now_.epoch());
     return c.gone;
   }
@@ -134,7 +139,7 @@ class reader_looks {
   Port& port_;
   reader_cells where_;
   gate now_;  // at which the looks began
-  bool seen_any_ = false;
+  rma::word seen_ = 0;
   std::pmr::vector<looked_at> all_;
 };
 
