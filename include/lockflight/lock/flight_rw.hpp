@@ -16,28 +16,26 @@
 // Where only writers come the gates stay closed: after two turns in a row that no reader came to
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
 // parks at an idle gate takes flight itself and opens its own gate, or all of them; the others of
-// its cell wait for it. Who may give up does not count as the first, and looks after itself. Gates
-// that are open while others are idle are in a directory (gate_directory.hpp).
+// its cell wait for it. Who may give up does not count as the first, and looks after itself. Open
+// gates beside idle ones are in a directory (gate_directory.hpp), many are a tree (gate_tree.hpp).
 //
 // Who holds flight while all gates are open keeps writers out, and readers in: the lock for
 // upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
 //
 // Where a node has cells of two kinds, gates say in which of them readers count themselves, and who
 // has counted itself looks whether they still do. When the readers' turn has just begun who writes
-// lets readers come for a while (turn_policy.hpp has both). Where ranks share cores a reader comes
-// anew at closed gates before it parks, and gates of a single node may be biased
-// (reader_gates.hpp). Those of many nodes are a tree (gate_tree.hpp).
+// lets readers come for a while (turn_policy.hpp). Where ranks share cores a reader comes anew at
+// closed gates before it parks, and gates of a single node may be biased (reader_gates.hpp).
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is passed by at most T_W writers, or, if it has to open the gates, as flight says; before that,
 // by those who come between two of its looks. A writer waits for the readers that were in or parked
 // when it closed the gates, at the end of `readers_turn`. Network operations, with K other nodes
-// whose gates are in use and C cells of readers there: readers none, whatever their node, unless
-// they wait as a deputy; who opens idle gates flight's, 2 gets and K + 2 puts. Writers flight's, 2
-// gets if some gates are idle, and, unless they were closed, K puts and C gets in 2 round trips to
-// enter, C gets for each further look, K + 2 puts when readers have their turn, and before gates
-// are left idle C gets; with preference for readers C gets more for each look. With a tree K are
-// the branches and the nodes of one.
+// whose gates are in use and C cells of readers there: readers none, unless they wait as a deputy;
+// who opens idle gates flight's, 2 gets and K + 2 puts. Writers flight's, 2 gets if some gates are
+// idle, and, unless they were closed, K puts and C gets in 2 round trips to enter, C gets for each
+// further look, K + 2 puts when readers have their turn, and before gates are left idle C gets, as
+// for each look if readers are preferred. With a tree K are one branch's nodes and branches.
 #pragma once
 
 #include <cstdint>
@@ -137,12 +135,12 @@ class flight_rw {
   }
 
   void unlock() {
-    if (idle_) return writers_.unlock_with(keeper_.look().few() ? turn::are_idle : 0);
+    if (idle_) return writers_.unlock_with(keeper_.note_when_idle());
     // The readers' turn comes after T_W writers, or when no writer is there to follow.
+    const gate now = keeper_.look();
     const turn next = turn_.next();
-    if (next.writers < policy_.most_writers(keeper_.look()) && writers_.pass(next.bits())) return;
-    end_turn(keeper_.know());
-    writers_.unlock_with(keeper_.look().what() == state::idle ? turn::are_idle : turn::is_over);
+    if (next.writers < policy_.most_writers(now) && writers_.pass(next.bits())) return;
+    writers_.unlock_with(end_turn(keeper_.know(now)));
   }
 
   // ---- up and down ----
@@ -160,7 +158,7 @@ class flight_rw {
   void unlock_upgrade_and_lock_shared() { open_and_enter(); }
   void unlock_and_lock_upgrade() { keeper_.open_all(); }
   void unlock_and_lock_shared() { open_and_enter(); }
-  /// From shared to exclusive, if nobody writes or waits to. Waits for the other readers.
+  /// From shared to exclusive, if nobody writes or waits to; waits for the other readers.
   [[nodiscard]] bool try_unlock_shared_and_lock() {
     if (!try_flight()) return false;
     static_cast<void>(begin_turn());  // who closes open gates has flight until we have left
@@ -274,15 +272,17 @@ class flight_rw {
     return true;
   }
 
-  void end_turn(gate now) {
+  [[nodiscard]] std::uint16_t end_turn(gate now) {  // returns the note for the next writer
     // Who has written since the gates were closed may wait to read by now, and at idle gates
     // readers of each cell would take flight.
     if (turn_.quiet && (turn_.writers > 0 || now.quiet() >= most_quiet))
       turn_.quiet = keeper_.is_quiet_now();
-    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.leave_idle();
-    const gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
-    if (!policy_.adapts_t_w && !policy_.adapts_cells) return keeper_.open(next);
-    keeper_.open(policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_)));
+    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.leave_idle(now);
+    gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
+    if (policy_.adapts_t_w || policy_.adapts_cells)
+      next = policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_));
+    keeper_.open(next);
+    return turn::is_over;
   }
 
   flight<Port> writers_;

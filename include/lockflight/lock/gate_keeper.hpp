@@ -45,9 +45,10 @@ class gate_keeper {
   /// What the gates say, but for the epoch, if another writer has closed them.
   [[nodiscard]] gate look() { return directory_.now(); }
   /// The same with the epoch. May cost a round trip, where there is a directory.
-  [[nodiscard]] gate know() {
+  [[nodiscard]] gate know(gate found) {
+    if (!directory_.is_kept()) return found;
     directory_.know();
-    return look();
+    return directory_.now();
   }
 
   /// 1 round trip, 1 put for each other node whose gate it is. Complete at the return, since nobody
@@ -73,23 +74,28 @@ class gate_keeper {
   }
   /// Opens our gate at least: if there is a directory that one and those in it, while they are few.
   void open_here() {
-    if (look().what() == gate::state::open && directory_.has_own()) return;
-    const gate next = next_open();
+    const gate now = look();
+    if (now.what() == gate::state::open && directory_.has_own()) return;
+    const gate next = opened(now);
     if (!next.few()) return open(next);
     const node_set nodes = directory_.with_own();
     directory_.has_room_for(nodes) ? set(next, nodes) : set(next.of_all_nodes(), nodes);
   }
   void open_all() {
-    if (look().what() == gate::state::open && !look().few()) return;
-    open(next_open().of_all_nodes());
+    const gate now = look();
+    if (now.what() != gate::state::open || now.few()) open(opened(now).of_all_nodes());
+  }
+  /// For who has written at idle gates, and leaves them so.
+  [[nodiscard]] std::uint16_t note_when_idle() const {
+    return directory_.is_kept() ? writers_turn::are_idle : 0;
   }
   /// After a look that is quiet leaves those gates idle where it found nobody. Costs what `set`
-  /// does.
-  void leave_idle() {
-    const gate now = look();
-    if (!directory_.is_kept()) return set(now.as(gate::state::idle));
-    const gate next = seen() == 0 ? now.as(gate::state::idle) : now.next_phase().with_quiet(0);
-    set(next.of_few_nodes(), seen());
+  /// does. Returns the note for the next writer.
+  [[nodiscard]] std::uint16_t leave_idle(gate now) {
+    const bool all = seen() == 0;
+    const gate next = all ? now.as(gate::state::idle) : now.next_phase().with_quiet(0);
+    set(directory_.is_kept() ? next.of_few_nodes() : next, seen());
+    return all ? writers_turn::are_idle : writers_turn::is_over;
   }
 
   /// The looks at the counts begin.
@@ -135,7 +141,7 @@ class gate_keeper {
   /// Whether no look since start_looking has found a reader, on its way out or waiting; or, at
   /// gates of all nodes, readers of no more nodes than there are pointers.
   [[nodiscard]] bool is_quiet() {
-    return seen() == 0 || (!look().few() && directory_.has_room_for(seen()));
+    return seen() == 0 || (directory_.has_room_for(seen()) && !look().few());
   }
 
   /// Of a turn of so many writers. Who waits is told by up to 4 cells of the own node, if asked.
@@ -166,8 +172,8 @@ class gate_keeper {
   static constexpr std::uint64_t looks_a_turn = 8;
 
   [[nodiscard]] node_set seen() const { return looks_.seen(); }
-  [[nodiscard]] gate next_open() {
-    const gate now = know();
+  [[nodiscard]] gate opened(gate found) {
+    const gate now = know(found);
     return now.what() == gate::state::open ? now : now.next_phase().with_quiet(0);
   }
 

@@ -142,7 +142,9 @@ class reader_gates {
   void note(gate seen) {
     if (reads_for_bias_ == never) return;
     biased_ = seen.biased();
-    reads_ = seen.bits() == last_.bits() && !biased_ ? reads_ + 1 : 0;
+    // Gates that are not open are not read past, and must not be counted without an end.
+    const bool again = seen == last_ && seen.what() == gate::state::open && !biased_;
+    reads_ = again ? reads_ + 1 : 0;
     last_ = seen;
   }
 
