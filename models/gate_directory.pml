@@ -1,9 +1,9 @@
 /* flight-rw's directory of open gates: nodes, of which only some have gates that are in use.
  *
- * include/lockflight/lock/gate_directory.hpp, gate_keeper.hpp, reader_gates.hpp and flight_rw.hpp,
- * with the names that they have there. Each node has a gate and a cell; the directory has room for
- * one node. Nobody gives up or only tries. Nobody but who has flight reads or writes the directory,
- * and it does so before it lets flight go: so both words are one step.
+ * include/lockflight/lock/gate_directory.hpp, gate_listing.hpp, gate_keeper.hpp, reader_gates.hpp
+ * and flight_rw.hpp, with the names that they have there. Each node has a gate and a cell; the last
+ * node is the home's. Nobody gives up or only tries. What the directory says is written only by who
+ * has flight, which so reads it when it takes flight.
  *
  * flight is a lock that is first come, first served. Whether it will be passed on while somebody
  * waits is its own choice, and what is noted when it is let go may be lost, as its budgets have it,
@@ -13,20 +13,29 @@
  *   NODES             2 or 3
  *   READERS, READ_ON  reader r is on node r % READ_ON
  *   WRITERS, WRITE_ON writer w is on node (WRITE_ON + w) % NODES: the last node and those after it
+ *   ROOM              nodes of the directory besides the home's: 1, or 0, so that few nodes show
+ *                     what happens when there are more
+ *   STARTS_OPEN       1: the gates of all nodes are open at first; 0: nobody is listed
  *   T_W, FIFO
  * and what each part is for shows without it:
- *   PARITY=0          who has parked enters at any other epoch
- *   COMES_ANEW=0      who has parked does not come anew
- *   FIRST_OPENS=0     who parks first does not open idle gates
- *   REGISTERS=0       who opens its idle gate does not add it to the directory
- *   WRITES_FLAG=0     who opens all gates does not write there that they are of all nodes
- *   KEEPS_EPOCH=0     gates that are left idle say the epoch of those that are opened
- *   LOOKS_AGAIN=0     who leaves gates idle does not look again who waits
- *   LEAVES_OPEN=0     who leaves gates idle does so where it has seen readers
- *   TELLS=0           who passes flight on with its turn does not tell
- *   KEEPS_CLOSED=0    who was told of a turn takes what the directory says for what gates do
- *   AWAITS_FLIGHT=0   who takes flight reads the directory before
- *   COUNTS_FIRST=0    who passes flight on, as others have opened its gate, is not counted before
+ *   PARITY=0              who has parked enters at any other epoch
+ *   COMES_ANEW=0          who has parked does not come anew at an open gate
+ *   LOOKS_AFTER=0         who parks first does not list its node, nor open idle gates
+ *   KEEPS_LOOKING_AFTER=0 who looks after its cell and comes anew no longer does
+ *   COUNTED=0             who lists its node is not counted meanwhile
+ *   ADDS_FIRST=0          it looks what is said, and then adds its node
+ *   COMPARES=0            it puts the gate that it has claimed whatever that says by then
+ *   AWAITS_COMING=0       who has flight opens its gate while another lists the node
+ *   ANNOUNCES=0           who closes few gates looks who is listed before it says that it does
+ *   CLEARS_FIRST=0        who unlists gates takes their nodes off the list afterwards
+ *   SAYS_CLOSED=0         who lists few nodes does not say first that all gates are closed
+ *   WRITES_FLAG=0         who opens all gates does not write there that they are of all nodes
+ *   KEEPS_EPOCH=0         gates that are unlisted say the epoch of those that are opened
+ *   LOOKS_AGAIN=0         who leaves gates idle does not look again who waits
+ *   LEAVES_OPEN=0         who leaves gates idle does so where it has seen readers
+ *   TELLS=0               who passes flight on with its turn does not tell
+ *   AWAITS_FLIGHT=0       who takes flight reads the directory before
+ *   COUNTS_FIRST=0        who passes flight on, since others opened its gate, is not counted before
  * Of all: shared.pml.
  */
 
@@ -45,6 +54,12 @@
 #ifndef WRITE_ON
 #define WRITE_ON (NODES - 1)
 #endif
+#ifndef ROOM
+#define ROOM 1
+#endif
+#ifndef STARTS_OPEN
+#define STARTS_OPEN 0
+#endif
 #ifndef T_W
 #define T_W 2
 #endif
@@ -57,11 +72,32 @@
 #ifndef COMES_ANEW
 #define COMES_ANEW 1
 #endif
-#ifndef FIRST_OPENS
-#define FIRST_OPENS 1
+#ifndef LOOKS_AFTER
+#define LOOKS_AFTER 1
 #endif
-#ifndef REGISTERS
-#define REGISTERS 1
+#ifndef KEEPS_LOOKING_AFTER
+#define KEEPS_LOOKING_AFTER 1
+#endif
+#ifndef COUNTED
+#define COUNTED 1
+#endif
+#ifndef ADDS_FIRST
+#define ADDS_FIRST 1
+#endif
+#ifndef COMPARES
+#define COMPARES 1
+#endif
+#ifndef AWAITS_COMING
+#define AWAITS_COMING 1
+#endif
+#ifndef ANNOUNCES
+#define ANNOUNCES 1
+#endif
+#ifndef CLEARS_FIRST
+#define CLEARS_FIRST 1
+#endif
+#ifndef SAYS_CLOSED
+#define SAYS_CLOSED 1
 #endif
 #ifndef WRITES_FLAG
 #define WRITES_FLAG 1
@@ -78,9 +114,6 @@
 #ifndef TELLS
 #define TELLS 1
 #endif
-#ifndef KEEPS_CLOSED
-#define KEEPS_CLOSED 1
-#endif
 #ifndef AWAITS_FLIGHT
 #define AWAITS_FLIGHT 1
 #endif
@@ -94,6 +127,7 @@
 
 /* ---- gates, counts, and the directory ---- */
 
+#define HOME (NODES - 1)
 #if NODES == 2
 #define OF_EACH_NODE(x) x(0) x(1)
 #elif NODES == 3
@@ -106,24 +140,28 @@
 #define OPEN 0
 #define CLOSED 1
 #define IDLE 2
-#define STATE(gate) ((gate) & 3)
-#define QUIET(gate) ((gate) >> 2 & 3)
-#define EPOCH(gate) ((gate) >> 4 & 3)
-#define FEW 64
+#define UNLISTED 3
+#define COMING 4
+#define LISTED 5
+#define STATE(gate) ((gate) & 7)
+#define QUIET(gate) ((gate) >> 3 & 3)
+#define EPOCH(gate) ((gate) >> 5 & 3)
+#define FEW 128
 #define IS_FEW(gate) (((gate) & FEW) != 0)
-#define AS(state, gate) ((gate) & ~3 | (state))
-#define NEXT_PHASE(gate, q) ((gate) & FEW | (EPOCH(gate) + 1 & 3) << 4 | (q) << 2 | OPEN)
+#define AS(state, gate) ((gate) & ~7 | (state))
+#define NEXT_PHASE(gate, q) ((gate) & FEW | (EPOCH(gate) + 1 & 3) << 5 | (q) << 3 | OPEN)
 #define MOST_QUIET 1
 
 byte gates[NODES] = 0;
-byte says = 0;  /* the directory: what the gates in use say, */
-byte nodes = 0; /* and of which nodes they are */
+byte says = 0;   /* the directory: what the gates in use say, */
+byte listed = 0; /* and of which nodes they are, besides the home's */
 
 /* Sets of nodes. */
 #define OF(node) (1 << (node))
 #define HAS(set, node) (((set) & OF(node)) != 0)
-#define ALL ((1 << NODES) - 1)
-#define HAS_ROOM_FOR(set) (((set) & (set) - 1) == 0) /* one */
+#define OTHERS(set) ((set) & ~OF(HOME))
+#define WITH_HOME(set) ((set) | OF(HOME))
+#define HAS_ROOM_FOR(set) (ROOM == 0 -> OTHERS(set) == 0 : (OTHERS(set) & OTHERS(set) - 1) == 0)
 
 /* Counts of a cell, in one word. */
 #define ACTIVE 1
@@ -180,13 +218,14 @@ byte flight_waiters = 0;
   byte told = 0, now = 0, in_use = 0; \
   bool is_known = false;              \
   byte posted = 0, to = 0, to_nodes = 0
+#define FORGET told = 0; now = 0; in_use = 0; is_known = false
 
 #define IN_USE(node) (!IS_FEW(now) || HAS(in_use, node))
-#define NODES_IN_USE (IS_FEW(now) -> in_use : ALL)
+#define NODES_IN_USE (IS_FEW(now) -> in_use : OF(NODES) - 1)
 
 inline take_flight() {
 #if !AWAITS_FLIGHT
-  atomic { to = says; to_nodes = nodes }
+  to = says;
 #endif
   FLIGHT_WAIT;
   atomic {
@@ -200,14 +239,9 @@ inline take_flight() {
     :: !is_known && IS_TURN(told) && TELLS -> now = AS(CLOSED, now)
     :: !is_known && told == ARE_IDLE -> now = AS(IDLE, now)
     :: !is_known && !(IS_TURN(told) && TELLS) && told != ARE_IDLE ->
-#if AWAITS_FLIGHT
-      now = says; in_use = nodes;
-#else
-      now = to; in_use = to_nodes;
-#endif
-      is_known = true
+      now = (AWAITS_FLIGHT -> says : to)
     fi;
-    to = 0; to_nodes = 0
+    to = 0
   }
 }
 
@@ -216,76 +250,159 @@ inline know() {
     if
     :: is_known
     :: else ->
-      now = (KEEPS_CLOSED -> AS(STATE(now), says) : says);
-      in_use = nodes; is_known = true
+      now = AS(STATE(now), says);
+      in_use = WITH_HOME(listed); is_known = true
     fi
   }
+}
+
+/* announce_closing, at gates that are few. */
+inline say_closed() {
+#if ANNOUNCES
+  says = AS(CLOSED, now);
+  atomic { in_use = WITH_HOME(listed); is_known = true }
+#else
+  atomic { in_use = WITH_HOME(listed); is_known = true }
+  says = AS(CLOSED, now)
+#endif
 }
 
 #define TAKE_EFFECT(n) atomic { HAS(posted, n) -> posted = posted & ~OF(n)
 #define STAYS(n) (!IS_FEW(to) || HAS(to_nodes, n))
 #define POSTS(n) ((STAYS(n) -> !IN_USE(n) || to != now : IN_USE(n)) -> OF(n) : 0) |
-#if KEEPS_EPOCH
-#define LEFT_IDLE (AS(IDLE, to) & ~48 | EPOCH(now) << 4)
-#else
-#define LEFT_IDLE AS(IDLE, to)
-#endif
-#define PUT(n) :: TAKE_EFFECT(n); gates[n] = (STAYS(n) -> to : LEFT_IDLE) }
+#define SAYS NODES /* posted beside the gates */
+#define POSTS_SAYS (IS_FEW(to) && STATE(to) != CLOSED -> OF(SAYS) : 0)
+#define UNLISTED_GATE ((KEEPS_EPOCH -> AS(UNLISTED, now) : AS(UNLISTED, to)) | FEW)
+#define PUT(n) :: TAKE_EFFECT(n); gates[n] = (STAYS(n) -> to : UNLISTED_GATE) }
 
-#define ADDS (IS_FEW(now) && (to_nodes & ~nodes) != 0)
-#if !REGISTERS
-#define REGISTERED (ADDS -> nodes : to_nodes)
-#elif !WRITES_FLAG
-#define REGISTERED (to_nodes == ALL -> nodes : to_nodes)
-#else
-#define REGISTERED to_nodes
-#endif
+inline change_list() {
+  atomic {
+    if
+    :: IS_FEW(to) && to_nodes != in_use -> listed = listed + to_nodes - in_use
+    :: else
+    fi
+  }
+}
 
 /* Puts take effect in any order; stores, to the own node, as well. */
-inline flush_gates() {
+inline set_gates() {
+  if
+  :: IS_FEW(to) && !IS_FEW(now) -> /* list_only */
+#if SAYS_CLOSED
+    says = AS(CLOSED, now);
+#endif
+    in_use = WITH_HOME(listed)
+  :: !(IS_FEW(to) && !IS_FEW(now))
+  fi;
+#if CLEARS_FIRST
+  change_list();
+#endif
+  posted = OF_EACH_NODE(POSTS) POSTS_SAYS;
   do
   OF_EACH_NODE(PUT)
-  :: atomic {
-      posted == 0 ->
-      in_use = (IS_FEW(to) -> REGISTERED : 0);
-      now = to;
-      if
-      :: IS_FEW(to) && STATE(to) != CLOSED -> says = to; nodes = in_use
-      :: else
-      fi;
-      to = 0; to_nodes = 0;
-      break
-    }
-  od
+  :: TAKE_EFFECT(SAYS); says = to }
+  :: atomic { posted == 0 -> break }
+  od;
+#if !CLEARS_FIRST
+  change_list();
+#endif
+  atomic {
+    in_use = (IS_FEW(to) -> to_nodes : 0);
+    now = to; to = 0; to_nodes = 0
+  }
 }
-/* The gates of these nodes say that then, and the others are idle. */
-#define SET(gate, of_nodes)                                                 \
-  atomic { to = gate; to_nodes = of_nodes; posted = OF_EACH_NODE(POSTS) 0 } \
-  flush_gates()
+/* The gates of these nodes and the home's say that then, and the others are unlisted. */
+#define SET(gate, of_nodes)                            \
+  atomic { to = gate; to_nodes = WITH_HOME(of_nodes) } \
+  set_gates()
+
+#define FEW_IF_ROOM(gate) \
+  (IS_FEW(gate) && !HAS_ROOM_FOR(in_use) && WRITES_FLAG -> (gate) & ~FEW : (gate))
+#define OR_ALL (HAS_ROOM_FOR(in_use) || WRITES_FLAG -> in_use : OF(NODES) - 1)
+#define OPEN_GATES(next) SET(FEW_IF_ROOM(next), OR_ALL)
 
 /* ---- readers ---- */
 
-#define OPENED (STATE(now) == OPEN -> now : NEXT_PHASE(now, 0))
-#define WITH_OWN (in_use | OF(own))
+#define LISTER byte found = 0, they = 0
+#define FOUND(state) AS(state, found)
+#define REPLACE(from, with) \
+  gates[own] = (gates[own] == FOUND(from) || !COMPARES -> FOUND(with) : gates[own])
+
+inline add_own() {
+  atomic { assert(!HAS(listed, own)); listed = listed + OF(own) }
+}
+
+/* gate_listing's list: `found` is UNLISTED. */
+inline list(waits) {
+  if
+  :: atomic { gates[own] == found -> gates[own] = FOUND(COMING) }
+#if ADDS_FIRST
+    add_own();
+    they = STATE(says);
+#else
+    they = STATE(says);
+    add_own();
+#endif
+    if
+    :: they == OPEN -> REPLACE(COMING, OPEN)
+    :: they != OPEN ->
+      if
+      :: gates[own] != FOUND(COMING) && COMPARES
+      :: atomic { gates[own] == FOUND(COMING) || !COMPARES -> gates[own] = FOUND(LISTED) }
+        if
+        :: they == CLOSED && waits ->
+          if
+          :: gates[own] != FOUND(LISTED)
+          :: atomic { STATE(says) != CLOSED -> they = STATE(says) }
+          fi
+        :: they == CLOSED && !(waits) -> they = IDLE
+        :: they != CLOSED
+        fi;
+        if
+        :: they != CLOSED -> REPLACE(LISTED, they)
+        :: they == CLOSED
+        fi
+      fi
+    fi
+  :: gates[own] != found
+  fi;
+  they = 0
+}
+
+inline list_own() {
+  found = gates[own];
+  if
+  :: STATE(found) == UNLISTED -> list(false)
+  :: STATE(found) != UNLISTED
+  fi;
+  STATE(gates[own]) != COMING || !AWAITS_COMING;
+  found = 0
+}
 
 inline open_here() {
   if
-  :: STATE(now) == OPEN && IN_USE(own)
-  :: !(STATE(now) == OPEN && IN_USE(own)) ->
+  :: STATE(now) == OPEN && (!IS_FEW(now) || STATE(gates[own]) == OPEN)
+  :: !(STATE(now) == OPEN && (!IS_FEW(now) || STATE(gates[own]) == OPEN)) ->
+    if
+    :: IS_FEW(now) && own != HOME -> list_own()
+    :: !(IS_FEW(now) && own != HOME)
+    fi;
     know();
     if
-    :: !IS_FEW(now) -> SET(OPENED, 0)
-    :: IS_FEW(now) && HAS_ROOM_FOR(WITH_OWN) -> SET(OPENED, WITH_OWN)
-    :: IS_FEW(now) && !HAS_ROOM_FOR(WITH_OWN) ->
-      SET((WRITES_FLAG -> OPENED & ~FEW : OPENED), (WRITES_FLAG -> 0 : ALL))
+    :: STATE(now) != OPEN -> OPEN_GATES(NEXT_PHASE(now, 0))
+    :: STATE(now) == OPEN && STATE(gates[own]) == OPEN
+    :: STATE(now) == OPEN && STATE(gates[own]) != OPEN -> gates[own] = now
     fi
   fi
 }
 
+#define COME_ANEW counts[own] = counts[own] + ACTIVE - held; held = ACTIVE; epoch = 0
+
 proctype reader(byte me; byte own) {
-  byte found = 0, epoch = 0;
+  byte epoch = 0;
   short held = 0;
-  bool first = false;
+  bool looks_after = false;
+  LISTER;
   KEEPER;
   ROUND_COUNTER
 
@@ -297,34 +414,46 @@ begin:
 look:
     found = gates[own];
     if
+    :: STATE(found) == UNLISTED ->
+#if !COUNTED
+      counts[own] = counts[own] - held;
+#endif
+      list(true);
+#if !COUNTED
+      counts[own] = counts[own] + held;
+#endif
+      found = gates[own]
+    :: STATE(found) != UNLISTED
+    fi;
+    if
     :: STATE(found) == OPEN
     :: else -> /* park */
       atomic {
         epoch = EPOCH(found); found = 0;
         held = PARKED(epoch);
-        first = FIRST_OPENS && NUMBER(held, counts[own]) == 0;
+        looks_after = LOOKS_AFTER && (looks_after || NUMBER(held, counts[own]) == 0);
         counts[own] = counts[own] + held - ACTIVE
       }
       if
       :: LETS_IN(gates[own], epoch)
 #if COMES_ANEW
       :: !LETS_IN(gates[own], epoch) && STATE(gates[own]) == OPEN ->
-        atomic {
-          counts[own] = counts[own] + ACTIVE - held;
-          held = ACTIVE; epoch = 0; first = false
-        }
+        atomic { COME_ANEW; looks_after = looks_after && KEEPS_LOOKING_AFTER }
         goto look
 #endif
-      :: !LETS_IN(gates[own], epoch) && first && STATE(gates[own]) == IDLE ->
-        atomic { counts[own] = counts[own] - held; held = 0; epoch = 0; first = false }
+      :: !LETS_IN(gates[own], epoch) && looks_after && STATE(gates[own]) == UNLISTED ->
+        atomic { COME_ANEW; looks_after = looks_after && KEEPS_LOOKING_AFTER }
+        goto look
+      :: !LETS_IN(gates[own], epoch) && looks_after && STATE(gates[own]) == IDLE ->
+        atomic { counts[own] = counts[own] - held; held = 0; epoch = 0; looks_after = false }
         take_flight();
-        if
-        :: STATE(gates[own]) == CLOSED && SOMEBODY_WAITS -> /* others have opened it meanwhile */
 #if COUNTS_FIRST
-          atomic { held = ACTIVE; counts[own] = counts[own] + held }
+        atomic { held = ACTIVE; counts[own] = counts[own] + held }
 #endif
-          PASS(true, (TELLS -> told : 0));
-          atomic { told = 0; now = 0; in_use = 0; is_known = false }
+        if
+        :: atomic { STATE(gates[own]) == CLOSED && SOMEBODY_WAITS -> /* opened meanwhile */
+            note = (TELLS -> told : 0); FLIGHT_GIVE; FORGET
+          }
 #if COUNTS_FIRST
           goto look
 #else
@@ -332,11 +461,13 @@ look:
 #endif
         :: true -> open_here()
         fi;
+#if !COUNTS_FIRST
         atomic { held = ACTIVE; counts[own] = counts[own] + held }
+#endif
         UNLOCK
       fi
     fi;
-    atomic { found = 0; epoch = 0; first = false; told = 0; now = 0; in_use = 0; is_known = false }
+    atomic { found = 0; epoch = 0; looks_after = false; FORGET }
 
     reader_enters();
     reader_leaves();
@@ -396,7 +527,7 @@ inline end_turn() {
   :: quiet && QUIET(now) >= MOST_QUIET && !(seen == 0 || !LEAVES_OPEN) ->
     SET(NEXT_PHASE(now, 0) | FEW, seen)
   :: !(quiet && QUIET(now) >= MOST_QUIET) ->
-    SET(NEXT_PHASE(now, (quiet -> QUIET(now) + 1 : 0)), in_use)
+    OPEN_GATES(NEXT_PHASE(now, (quiet -> QUIET(now) + 1 : 0)))
   fi
 }
 
@@ -415,6 +546,10 @@ proctype writer(byte me; byte own) {
     :: STATE(now) == CLOSED -> atomic { in_a_row = told >> 1; quiet = told & 1 }
     :: STATE(now) == IDLE
     :: STATE(now) == OPEN ->
+      if
+      :: IS_FEW(now) -> say_closed()
+      :: !IS_FEW(now)
+      fi;
       SET(AS(CLOSED, now), in_use);
       await_readers();
       quiet = IS_QUIET
@@ -425,15 +560,13 @@ proctype writer(byte me; byte own) {
 
     /* unlock */
     if
-    :: STATE(now) == IDLE -> UNLOCK_WITH((IS_FEW(now) -> ARE_IDLE : 0))
+    :: STATE(now) == IDLE -> UNLOCK_WITH(ARE_IDLE)
     :: PASS(STATE(now) == CLOSED && in_a_row + 1 < T_W, (TELLS -> TURN(in_a_row + 1, quiet) : 0))
     :: STATE(now) == CLOSED ->
       end_turn();
       UNLOCK_WITH((STATE(now) == IDLE -> ARE_IDLE : IS_OVER))
     fi;
-    atomic {
-      in_a_row = 0; seen = 0; quiet = false; told = 0; now = 0; in_use = 0; is_known = false
-    }
+    atomic { in_a_row = 0; seen = 0; quiet = false; FORGET }
   :: WRITER_STOP -> break
   od;
   END
@@ -442,6 +575,10 @@ proctype writer(byte me; byte own) {
 init {
   byte p;
   atomic {
+#if !STARTS_OPEN
+    for (p : 0 .. NODES - 1) { gates[p] = AS((p == HOME -> OPEN : UNLISTED), FEW) }
+    says = AS(OPEN, FEW);
+#endif
     for (p : 0 .. WRITERS - 1) { run writer(p, (WRITE_ON + p) % NODES) }
 #if READERS > 0
     for (p : 0 .. READERS - 1) { run reader(p, p % READ_ON) }

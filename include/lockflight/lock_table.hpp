@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/lock/about.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight {
@@ -63,11 +64,12 @@ class lock_table {
   lock_table(rma::participant<Port>& me, std::uint32_t locks, const parameters& set = {})
       : machine_(me.machine()), handles_(me.memory()), offsets_(me.memory()) {
     if (locks == 0) throw std::invalid_argument("0 locks (accepted: at least 1 in a table)");
+    const parameters of_each = lock::in_table(set);
     offsets_.reserve(locks);
     for (std::uint32_t i = 0; i < locks; ++i) {
       offsets_.push_back(me.cells().used());
-      handles_.emplace_back(me, lock_type::cells::place(me.cells(), me.machine(), set, home_of(i)),
-                            set);
+      handles_.emplace_back(
+          me, lock_type::cells::place(me.cells(), me.machine(), of_each, home_of(i)), of_each);
     }
   }
 
@@ -78,7 +80,7 @@ class lock_table {
     rma::layout in(~std::uint32_t{0});
     for (std::uint32_t i = 0; i < locks; ++i)
       static_cast<void>(lock_type::cells::place(
-          in, machine, set,
+          in, machine, lock::in_table(set),
           static_cast<rma::rank_t>(i % static_cast<std::uint32_t>(machine.ranks()))));
     return in.used();
   }

@@ -51,11 +51,12 @@ class table_run {
         random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
         write_below_(chance(roles_.writes(me.rank()))),
         local_below_(chance(plan.locality)) {
+    const parameters of_each = plan.what == workload::table ? lock::in_table(set) : set;
     for (std::uint32_t i = 0; i < plan.locks; ++i) {
       const rma::rank_t home = home_in(plan, i);
-      auto where = Lock<Port>::cells::place(me.cells(), me.machine(), set, home);
+      auto where = Lock<Port>::cells::place(me.cells(), me.machine(), of_each, home);
       if (plan.what == workload::mix) share_what_windows_share(where);
-      locks_.emplace_back(check_, results.seen(i), me, where, set);
+      locks_.emplace_back(check_, results.seen(i), me, where, of_each);
       (me.machine().same_node(home, me.rank()) ? local_ : remote_).push_back(i);
     }
   }

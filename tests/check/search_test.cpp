@@ -143,11 +143,13 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "o",  {}, 229071, 399294},
     pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {}, 448376, 867589},
     pinned{"flight",            2, 0, 1, 0, 1, "3x1",    0, "",   {}, 223044, 571402},
-    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 251037, 489534},
-    pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 232553, 594653},
-    pinned{"flight-rw",         1, 1, 0, 0, 2, "2x1",    0, "o",  {}, 182347, 328154},
-    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 21632, 47889},
-    pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 395377, 828949}));
+    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 259209, 502970},
+    pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 233432, 571108},
+    pinned{"flight-rw",         1, 1, 0, 0, 2, "2x1",    0, "o",  {}, 134043, 214273},
+    pinned{"flight-rw",         1, 2, 0, 0, 1, "3x1",    0, "",   {{"starts_open", 0}}, 298865, 684752},
+    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {{"starts_open", 0}}, 1076970, 2597660},
+    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 20592, 44353},
+    pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 386658, 808024}));
 // clang-format on
 
 // Two ranks of one socket and one of another, whose node is the whole machine. The fourth does not

@@ -263,18 +263,20 @@ TEST(flight_rw_counts, writers_alone_pay_for_flight) {
       l.lock.lock();
       l.lock.unlock();
       costs(me, "the third lock, and a look at the directory",
-            {.get = 3, .swap = 1, .flush = 1, .load = 3, .rmw = 1}, [&] { l.lock.lock(); });
+            {.get = 2, .swap = 1, .flush = 1, .load = 3, .rmw = 1}, [&] { l.lock.lock(); });
       costs(me, "the third unlock", {.cas = 1, .flush = 1, .load = 2, .store = 1},
             [&] { l.lock.unlock(); });
     }
     all.arrive_and_wait();
-    // The first reader at an idle gate opens that, and the one of a second node opens all.
+    // The first reader lists its node and opens the gates that are in use; after that they are
+    // open.
     for (const rma::rank_t reader : {3, 0}) {
       if (me.rank() == reader) {
         me.port().reset_counts();
         l.lock.lock_shared();
-        const std::uint64_t puts = me.port().counts().put;
-        require(puts == (reader == 3 ? 2 : 1), "two for the directory, or one for each other node");
+        const operation_counts c = me.port().counts();
+        require(c.add == (reader == 3 ? 1 : 0), "1 bit for the node that is not the home's");
+        require(c.put == (reader == 3 ? 2 : 0), "the directory and the home's gate");
         l.lock.unlock_shared();
       }
       all.arrive_and_wait();
@@ -304,13 +306,13 @@ TEST(flight_rw_counts, who_uses_it_at_home_alone_does_not_use_the_network) {
       leave_gates_idle(l);
       for (int round = 0; round < 2; ++round) {
         costs(me, "lock_shared",
-              round == 0 ? operation_counts{.load = 9, .store = 4, .rmw = 5}
+              round == 0 ? operation_counts{.load = 10, .store = 3, .rmw = 5}
                          : operation_counts{.load = 1, .rmw = 1},
               [&] { l.lock.lock_shared(); });
         costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
       }
-      costs(me, "lock", {.load = 5, .store = 1, .rmw = 1}, [&] { l.lock.lock(); });
-      costs(me, "unlock", {.load = 2, .store = 4}, [&] { l.lock.unlock(); });
+      costs(me, "lock", {.load = 5, .store = 2, .rmw = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock", {.load = 2, .store = 3}, [&] { l.lock.unlock(); });
     }
     all.arrive_and_wait();
   });
@@ -324,18 +326,50 @@ TEST(flight_rw_counts, a_writer_closes_the_gates_in_the_directory) {
     if (me.rank() == 1) leave_gates_idle(l);
     all.arrive_and_wait();
     if (me.rank() == 2) {
-      costs(me, "lock_shared adds its node",
-            {.put = 2, .get = 3, .swap = 1, .cas = 1, .flush = 3, .load = 9, .store = 2, .rmw = 5},
+      costs(me, "lock_shared lists its node and opens idle gates",
+            {.put = 2,
+             .get = 5,
+             .add = 1,
+             .swap = 1,
+             .cas = 1,
+             .flush = 5,
+             .load = 12,
+             .store = 2,
+             .rmw = 8},
             [&] { l.lock.lock_shared(); });
       l.lock.unlock_shared();
     }
     all.arrive_and_wait();
     if (me.rank() == 1) {
-      costs(me, "lock closes one gate",
-            {.put = 1, .get = 4, .swap = 1, .flush = 3, .load = 3, .rmw = 1},
+      costs(me, "lock closes two gates",
+            {.put = 3, .get = 5, .swap = 1, .flush = 4, .load = 3, .rmw = 1},
             [&] { l.lock.lock(); });
-      costs(me, "unlock opens it", {.put = 3, .cas = 1, .flush = 2, .load = 4, .store = 1},
+      costs(me, "unlock opens them", {.put = 3, .cas = 1, .flush = 2, .load = 4, .store = 1},
             [&] { l.lock.unlock(); });
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// A lock of a table, of which nobody knows yet who uses it.
+TEST(flight_rw_counts, a_lock_that_starts_with_nobody_listed) {
+  on_every_rank(three_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    lock::flight_rw_parameters set{};
+    set.starts_open = 0;
+    flight_rw l(me, set);
+    if (me.rank() == 0) {
+      costs(me, "lock at home", {.load = 5, .store = 2, .rmw = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock at home", {.load = 2, .store = 3}, [&] { l.lock.unlock(); });
+    }
+    all.arrive_and_wait();
+    for (int round = 0; round < 2; ++round) {
+      if (me.rank() == 2)
+        costs(me, "lock_shared",
+              round == 0 ? operation_counts{.get = 1, .add = 1, .flush = 1, .load = 2, .rmw = 3}
+                         : operation_counts{.load = 1, .rmw = 1},
+              [&] { l.lock.lock_shared(); });
+      if (me.rank() == 2) l.lock.unlock_shared();
     }
     all.arrive_and_wait();
   });

@@ -43,4 +43,13 @@ struct parameter {
 /// The parameters of a lock that has none.
 struct no_parameters {};
 
+/// The parameters of a lock that is one of a table; some have other defaults there.
+template <class Parameters>
+[[nodiscard]] constexpr Parameters in_table(const Parameters& set) {
+  if constexpr (requires { set.in_table(); })
+    return set.in_table();
+  else
+    return set;
+}
+
 }  // namespace lockflight::lock

@@ -122,7 +122,7 @@ class deputies {
     port_.put(where_.dismissal_of(me_.machine(), where_.tree.first_node(b)), wished_.wish());
     of.left_to = doer::dismissed;
   }
-  [[nodiscard]] rma::plain_cell first_gate(int b) const {
+  [[nodiscard]] rma::cpu_cell first_gate(int b) const {
     const rma::topology& machine = me_.machine();
     return where_.gate_of(machine, machine.leader(machine.node_level(), where_.tree.first_node(b)));
   }

@@ -45,7 +45,7 @@ class deputy {
   // False if we are dismissed.
   [[nodiscard]] bool carry_out(gate wished) {
     bool posted = false;
-    where_.for_each_gate(me_.machine(), first_ + 1, past_, [&](int, rma::plain_cell of) {
+    where_.for_each_gate(me_.machine(), first_ + 1, past_, [&](int, rma::cpu_cell of) {
       port_.put(of, wished.without_deputy().bits());
       posted = true;
     });

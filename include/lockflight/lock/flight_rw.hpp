@@ -15,9 +15,9 @@
 //
 // Where only writers come the gates stay closed: after two turns in a row that no reader came to
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
-// parks at an idle gate takes flight itself and opens its own gate, or all of them; the others of
-// its cell wait for it. Who may give up does not count as the first, and looks after itself. Open
-// gates beside idle ones are in a directory (gate_directory.hpp), many are a tree (gate_tree.hpp).
+// parks at an idle gate takes flight itself and opens the gates; the others of its cell wait for
+// it. Who may give up does not count as the first, and looks after itself. Gates of nodes where
+// nobody reads are unlisted (gate_directory.hpp), those of many nodes are a tree (gate_tree.hpp).
 //
 // Who holds flight while all gates are open keeps writers out, and readers in: the lock for
 // upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
@@ -29,13 +29,13 @@
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is passed by at most T_W writers, or, if it has to open the gates, as flight says; before that,
-// by those who come between two of its looks. A writer waits for the readers that were in or parked
+// by those who come between two of its looks. A writer waits for readers that were in or parked
 // when it closed the gates, at the end of `readers_turn`. Network operations, with K other nodes
-// whose gates are in use and C cells of readers there: readers none, unless they wait as a deputy;
-// who opens idle gates flight's, 2 gets and K + 2 puts. Writers flight's, 2 gets if some gates are
-// idle, and, unless they were closed, K puts and C gets in 2 round trips to enter, C gets for each
-// further look, K + 2 puts when readers have their turn, and before gates are left idle C gets, as
-// for each look if readers are preferred. With a tree K are one branch's nodes and branches.
+// whose gates are in use and C cells there: readers none, but who lists its node or is a deputy;
+// who opens idle gates flight's, 2 gets and K + 1 puts. Writers flight's, 1 get if not all gates
+// are in use, 1 put and 1 get more to close them, K puts and C gets in 2 round trips to enter, C
+// for each further look, K + 1 puts when readers have their turn, and before gates are left idle C
+// gets, as for each look if readers are preferred. With a tree K are a branch's nodes and branches.
 #pragma once
 
 #include <cstdint>
@@ -95,18 +95,18 @@ class flight_rw {
 
   /// Enters unless a writer has closed the gates. Tries to take flight if they are idle.
   [[nodiscard]] bool try_lock_shared() {
-    const gate found = gates_.look();
+    gate found = gates_.look();
     // Who keeps trying must not look, each time that a writer looks, like a reader that is in.
     if (found.what() == state::closed) return false;
-    if (found.what() == state::idle) {
-      if (!try_flight()) return false;
-      open_and_enter();
-      return true;
+    if (found.what() != state::idle) {
+      held_ = reader_count::active;
+      found = gates_.come_and_list();
+      if (found.what() == state::open) return true;
+      unlock_shared();
     }
-    held_ = reader_count::active;
-    if (gates_.come().what() == state::open) return true;
-    unlock_shared();
-    return false;
+    if (found.what() != state::idle || !try_flight()) return false;
+    open_and_enter();
+    return true;
   }
 
   [[gnu::always_inline]] void unlock_shared() { gates_.uncount(held_); }
@@ -124,7 +124,7 @@ class flight_rw {
   [[nodiscard]] bool try_lock() {
     if (!try_flight()) return false;
     // Epochs go on only past a writer that has seen those leave who parked before the last one.
-    if (keeper_.look().what() == state::open && !nobody_reads()) {
+    if (keeper_.look().what() == state::open && !keeper_.may_close()) {
       writers_.unlock();
       return false;
     }

@@ -16,9 +16,10 @@ struct flight_rw_parameters {
   static constexpr std::int64_t readers = 1;
   static constexpr std::int64_t writers_first = 2;
 
-  static constexpr std::int64_t no_turn = 1;          // `readers_turn`
-  static constexpr std::int64_t as_cores_allow = -1;  // `overtaking`
-  static constexpr std::int64_t as_nodes_allow = -1;  // `pointers`
+  static constexpr std::int64_t no_turn = 1;           // `readers_turn`
+  static constexpr std::int64_t as_cores_allow = -1;   // `overtaking`
+  static constexpr std::int64_t as_nodes_allow = -1;   // `pointers`
+  static constexpr std::int64_t unless_in_table = -1;  // `starts_open`
 
   std::int64_t ranks_per_cell = 0;
   std::int64_t t_w = 256;
@@ -29,6 +30,7 @@ struct flight_rw_parameters {
   std::int64_t bias = 20'000;
   std::int64_t branch = 0;
   std::int64_t pointers = as_nodes_allow;
+  std::int64_t starts_open = unless_in_table;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
@@ -53,6 +55,18 @@ struct flight_rw_parameters {
       return 0;
     if (pointers != as_nodes_allow) return static_cast<int>(pointers);
     return std::max(1, nodes / nodes_a_pointer);
+  }
+
+  /// Where there is no directory one node can do without as well: there `idle` costs no network.
+  [[nodiscard]] bool starts_open_on(const rma::topology& machine, int with_pointers) const {
+    return starts_open != 0 || (with_pointers == 0 && machine.nodes() > 1);
+  }
+
+  /// For a lock that is one of many, so that few nodes use it.
+  [[nodiscard]] flight_rw_parameters in_table() const {
+    flight_rw_parameters made = *this;
+    if (starts_open == unless_in_table) made.starts_open = 0;
+    return made;
   }
 
   [[nodiscard]] static constexpr auto all() {
@@ -91,6 +105,11 @@ struct flight_rw_parameters {
             "pointers", [](auto& s) -> std::int64_t& { return s.pointers; }, as_nodes_allow, 64,
             "nodes whose gates are opened and closed by themselves, if readers come on no more; 0: "
             "all nodes' gates always are together; -1: one in 24, on up to 64 nodes"},
+        parameter<p>{
+            "starts_open", [](auto& s) -> std::int64_t& { return s.starts_open; }, unless_in_table,
+            1,
+            "1: readers of all nodes come in at first; 0: who reads first on a node lists it, and "
+            "the first writer has nobody to wait for, on up to 64 nodes; -1: 0 in tables of locks"},
         parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
                      "writers that come past the head of a node's queue"},
         parameter<p>{

@@ -15,8 +15,11 @@ class gate {
  public:
   enum class state : std::uint8_t {
     open = 0,
-    closed = 1,  // a writer is in or coming, and will open it
-    idle = 2,    // no writer need be there: who wants it open must do it
+    closed = 1,    // a writer is in or coming, and will open it
+    idle = 2,      // no writer need be there: who wants it open must take flight
+    unlisted = 3,  // writers do not look here: who wants it open must list its node
+    coming = 4,    // somebody is about to
+    listed = 5,    // somebody waits until the others are open, and will open it
   };
 
   constexpr gate() = default;
@@ -28,6 +31,10 @@ class gate {
   }
   [[nodiscard]] constexpr rma::word bits() const { return bits_; }
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
+  /// Whether it stays as it is until a reader does something about it.
+  [[nodiscard]] constexpr bool needs_reader() const {
+    return what() == state::idle || what() == state::unlisted;
+  }
   /// Turns in a row that no reader came to.
   [[nodiscard]] constexpr rma::word quiet() const { return get(of_quiet); }
   [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
@@ -41,8 +48,7 @@ class gate {
     return (bits_ & (mask(of_state) << of_state.at | mask(of_bias) << of_bias.at)) ==
            mask(of_bias) << of_bias.at;
   }
-  /// Whether only the gates of some nodes say this, those that the directory has; idle ones are not
-  /// among them.
+  /// Whether only the gates of some nodes say this, those that the directory has.
   [[nodiscard]] constexpr bool few() const { return get(of_few) != 0; }
   /// Whether it lets those in who have parked at that epoch.
   [[nodiscard]] constexpr bool lets_in(rma::word parked_at) const {
@@ -86,17 +92,17 @@ class gate {
     int at;
     int bits;
   };
-  static constexpr field of_state{0, 2};
-  static constexpr field of_quiet{2, 2};
-  static constexpr field of_epoch{4, 2};
-  static constexpr field of_gathered{6, 1};
-  static constexpr field of_moved{7, 1};
-  static constexpr field of_halved{8, 4};
-  static constexpr field of_against{12, 2};
-  static constexpr field of_bias{14, 1};
-  static constexpr field of_deputy{15, 1};
-  static constexpr field of_few{16, 1};
-  static constexpr field of_wish{17, 47};  // one a microsecond is new for four years
+  static constexpr field of_state{0, 3};
+  static constexpr field of_quiet{3, 2};
+  static constexpr field of_epoch{5, 2};
+  static constexpr field of_gathered{7, 1};
+  static constexpr field of_moved{8, 1};
+  static constexpr field of_halved{9, 4};
+  static constexpr field of_against{13, 2};
+  static constexpr field of_bias{15, 1};
+  static constexpr field of_deputy{16, 1};
+  static constexpr field of_few{17, 1};
+  static constexpr field of_wish{18, 46};  // one a microsecond is new for two years
 
   [[nodiscard]] static constexpr rma::word mask(field f) { return (rma::word{1} << f.bits) - 1; }
   [[nodiscard]] constexpr rma::word get(field f) const { return bits_ >> f.at & mask(f); }

@@ -1,18 +1,21 @@
 // Of which nodes the gates of flight-rw are in use, if not of all.
 //
 // A writer that closes gates pays for each of them, and where a lock is read by one node alone
-// nobody is behind most. So when turns of writers in a row have met readers on few nodes, the gates
-// of the others are left idle. Who reads at an idle gate takes flight, opens the gate of its own
-// node and adds that to the directory, two words at the lock's home: what the gates of its nodes
-// say, and which ones they are. A writer closes and opens those alone. If readers come on more
-// nodes than the directory has pointers, all gates are opened, and each of them says so: nobody
-// looks at the directory then.
+// nobody is behind most. So there is a directory, two words at the lock's home: what the gates in
+// use say, and the set of nodes that are listed. Those are in use, and the one of the home's node;
+// the others are unlisted, and writers leave them alone. Who reads at such a gate lists its node
+// (gate_listing.hpp). A writer says in the directory that the gates are closed, before it looks who
+// is listed; then it closes, and later opens, those alone. After turns that met nobody all are
+// taken off the list. If more nodes are listed than the directory has pointers, all gates are
+// opened, and each of them says so: nobody looks at the directory then, until turns in a row have
+// met readers on few nodes. A lock in a table starts with nobody listed, others with all gates open
+// (`starts_open`).
 //
-// Only who has flight reads or writes it, and gets it together with flight where posts are ordered.
-// While writers pass flight on with their turn it is left as it was, and says open: their note
-// tells.
+// Only who has flight writes what the gates say, or takes nodes off the list; it gets the former
+// together with flight where posts are ordered. While writers pass flight on with their turn the
+// note tells that the gates are closed.
 //
-// A gate that was idle may have missed epochs. Who parked there does not mind: it enters at odd
+// A gate that was unlisted may have missed epochs. Who parked there does not mind: it enters at odd
 // distances, where writers wait for it, comes anew if it finds the gate open at an even one, and if
 // it finds that closed it is counted like those who park there now.
 //
@@ -24,13 +27,11 @@
 #include <cstdint>
 
 #include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/gate_listing.hpp"
 #include "lockflight/lock/reader_cells.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
-
-/// A set of nodes, one bit each; of 64 at most, or of all.
-using node_set = rma::word;
 
 template <rma::port Port>
 class gate_directory {
@@ -39,21 +40,23 @@ class gate_directory {
       : port_(me.port()),
         where_(where),
         own_gate_(where.gate_of(me.machine(), me.rank())),
-        own_(me.machine().node_of(me.rank())),
-        is_here_(me.machine().same_node(where.directory.home, me.rank())) {}
+        own_(set_of(me.machine().node_of(me.rank()))),
+        of_home_(set_of(me.machine().node_of(where.says.home))),
+        is_here_(me.machine().same_node(where.says.home, me.rank())),
+        listing_(me, where) {}
 
   /// Whether there is one. Else all gates say what ours does.
   [[nodiscard]] bool is_kept() const { return where_.pointers > 0; }
 
-  /// Posts 2 gets, which must complete when we have flight, if our gate does not say that those of
+  /// Posts a get, which must complete when we have flight, if our gate does not say that those of
   /// all nodes say the same; it may, when we have flight.
   void post() {
     is_posted_ = is_kept() && !is_here_ && own_gate().few();
-    if (is_posted_) post_gets();
+    if (is_posted_) port_.get(where_.says, says_);
   }
 
   /// For who has got flight, with that note, and when `post` was called last, if it `has_posted`.
-  /// Costs what `know` does if the own gate is not one of all, and neither tells.
+  /// 1 round trip, 1 get, if the own gate is not one of all, and neither of these tells.
   void start(std::uint16_t note, bool has_posted) {
     if (!is_kept()) return;
     now_ = own_gate();
@@ -69,79 +72,116 @@ class gate_directory {
 
   /// What the gates in use say, for who has flight; but for the epoch, before `know`.
   [[nodiscard]] gate now() { return is_kept() ? now_ : own_gate(); }
-  /// All that there is to know. 1 round trip, 2 gets, if the home is elsewhere and the own gate,
-  /// the note or an earlier look does not tell.
+  /// All that there is to know. 1 round trip, 2 gets, if the home is elsewhere and neither the own
+  /// gate nor an earlier call tells.
   void know() {
     if (is_known_ || !is_kept()) return;
     const gate::state state = now_.what();
+    if (is_here_) {
+      nodes_ = port_.load(where_.listed);
+    } else {
+      port_.get(where_.listed, nodes_);
+    }
     look(false);
     now_ = now_.as(state);
+    is_known_ = true;
+  }
+  /// Before gates are closed that are not those of all nodes: says so, and then knows of which
+  /// nodes they are. 1 put and 1 get, in one round trip where posts are ordered, else in two.
+  void announce_closing() {
+    if (now_.few()) say_closed();
   }
 
+  /// The nodes whose gates are in use, if they are not those of all.
+  [[nodiscard]] node_set nodes() const { return nodes_ | of_home_; }
   /// Whether the gate of a node is one of those in use.
-  [[nodiscard]] bool has(int node) const { return !now_.few() || has(nodes_, node); }
-  [[nodiscard]] bool has_own() const { return has(own_); }
-  [[nodiscard]] node_set with_own() const { return nodes_ | of(own_); }
-  [[nodiscard]] node_set nodes() const { return nodes_; }
-  /// More are not worth a closing of their own.
+  [[nodiscard]] bool has(int node) const { return !now_.few() || lock::has(nodes(), node); }
+  /// Whether so many are not worth a closing of their own.
   [[nodiscard]] bool has_room_for(node_set nodes) const {
-    return std::popcount(nodes) <= where_.pointers;
+    return std::popcount(nodes & ~of_home_) <= where_.pointers;
   }
 
-  [[nodiscard]] static bool has(node_set nodes, int node) {
-    return (nodes >> static_cast<unsigned>(node) & 1) != 0;
+  /// Lists these nodes, and no others, before their gates are put; for who has closed them. 1 round
+  /// trip, 1 add, if that is a change, and if gates were those of all what announce_closing costs.
+  void list_only(node_set nodes) {
+    // Who finds its gate unlisted looks what is said here, and that is an old story.
+    if (!now_.few()) say_closed();
+    // By a sum, since others list themselves meanwhile; nobody does so whose gate we have closed.
+    const node_set others = nodes & ~of_home_;
+    if (others != nodes_) {
+      port_.add(where_.listed, others - nodes_);
+      port_.flush(where_.listed.home);
+    }
+    nodes_ = others;
   }
-  [[nodiscard]] static node_set of(int node) {
-    return node_set{1} << static_cast<unsigned>(node % 64);
+  /// Lists the own node, if it is not. As gate_listing::list.
+  void list_own() {
+    if (!now_.few() || is_here_) return;
+    if (const gate own = own_gate(); own.what() == gate::state::unlisted)
+      listing_.list(own, port_.deadline_in(0));
+    // Or somebody else does, who waits for nobody.
+    port_.await(own_gate_, [zero = zero_here()](rma::word w) {
+      return gate::from(w ^ zero).what() != gate::state::coming;
+    });
+    nodes_ |= own_;
   }
+  /// For who has listed it.
+  [[nodiscard]] bool is_own_open() { return own_gate().what() == gate::state::open; }
 
-  /// These gates have been put to say that. 2 puts, to be flushed, if they are few and that is not
-  /// left to the end of the writers' turn. Whether it has posted any.
-  [[nodiscard]] bool set(gate to, node_set nodes) {
+  /// These gates are put to say that. 1 put, to be flushed, if they are few and that is not left to
+  /// the end of the writers' turn. Whether it has posted any.
+  [[nodiscard]] bool set(gate to) {
     if (!is_kept()) return false;
     now_ = to;
-    nodes_ = nodes;
     if (!to.few() || to.what() == gate::state::closed) return false;
-    if (is_here_) {
-      port_.store(where_.directory, to.bits());
-      port_.store(nodes_cell(), nodes);
-    } else {
-      port_.put(where_.directory, to.bits());
-      port_.put(nodes_cell(), nodes);
-    }
+    write(to);
     return !is_here_;
   }
 
  private:
-  [[nodiscard]] rma::plain_cell nodes_cell() const {
-    return {where_.directory.home, where_.directory.index + 1};
+  [[nodiscard]] rma::word zero_here() const { return where_.zero_of_gate(own_gate_.home); }
+  [[nodiscard]] rma::word zero_at_home() const { return where_.zero_of_gate(where_.says.home); }
+  [[nodiscard]] gate own_gate() { return gate::from(port_.load(own_gate_) ^ zero_here()); }
+  void write(gate says) {
+    const rma::word bits = says.bits() ^ zero_at_home();
+    if (is_here_)
+      port_.store(where_.says, bits);
+    else
+      port_.put(where_.says, bits);
   }
-  [[nodiscard]] gate own_gate() { return gate::from(port_.load(own_gate_)); }
-  void post_gets() {
-    port_.get(where_.directory, says_);
-    port_.get(nodes_cell(), nodes_);
+  void say_closed() {
+    write(now_.as(gate::state::closed));
+    if (is_here_) {
+      port_.fence();  // the look comes after it (C13)
+      nodes_ = port_.load(where_.listed);
+    } else {
+      if (!rma::orders_posts(port_)) port_.flush(where_.listed.home);
+      port_.get(where_.listed, nodes_);
+      port_.flush(where_.listed.home);
+    }
+    is_known_ = true;
   }
   void look(bool is_there) {
     if (is_here_) {
-      says_ = port_.load(where_.directory);
-      nodes_ = port_.load(nodes_cell());
+      says_ = port_.load(where_.says);
     } else if (!is_there) {
-      post_gets();
-      port_.flush(where_.directory.home);
+      port_.get(where_.says, says_);
+      port_.flush(where_.says.home);
     }
-    is_known_ = true;
-    now_ = gate::from(says_);
+    now_ = gate::from(says_ ^ zero_at_home());
   }
 
   Port& port_;
   reader_cells where_;
-  rma::plain_cell own_gate_;
-  int own_;
+  rma::cpu_cell own_gate_;
+  node_set own_;
+  node_set of_home_;
   bool is_here_;  // at our node: the home
+  gate_listing<Port> listing_;
   bool is_posted_ = false;
   bool is_known_ = false;  // what follows
   rma::word says_ = 0;     // as the home has it
-  node_set nodes_ = 0;     // if gates are not of all
+  node_set nodes_ = 0;     // that are listed, but for the home's
   gate now_;
 };
 

@@ -55,10 +55,24 @@ class gate_keeper {
   /// waits for what we have not flushed.
   void set(gate to) { set(to, directory_.nodes()); }
   /// Begins to close them: start_looking and await_readers do the rest. 1 round trip; as `set`, or
-  /// with a tree 1 put for each other branch, and for each other node of the own one.
-  void close(gate now) { set_by_tree(now.as(gate::state::closed)); }
-  /// The same, and with a tree the round trips until the deputies have opened them.
+  /// with a tree 1 put for each other branch, and for each other node of the own one; before that,
+  /// if there is a directory, one or two more, 1 put and 1 get.
+  void close(gate now) {
+    directory_.announce_closing();
+    set_by_tree(now.as(gate::state::closed));
+  }
+  /// Whether nobody is in whom that would wait for, at open gates; then `set` may close them. Costs
+  /// what `close` does before, a look, and if somebody is in 1 put.
+  [[nodiscard]] bool may_close() {
+    directory_.announce_closing();
+    start_looking();
+    if (readers_are_gone()) return true;
+    if (directory_.set(look())) port_.flush();
+    return false;
+  }
+  /// Opens them. As `close`, and with a tree the round trips until the deputies have opened theirs.
   void open(gate next) {
+    if (next.few() && !directory_.has_room_for(directory_.nodes())) next = next.of_all_nodes();
     set_by_tree(next);
     for (rma::backoff b = tree().between_looks(); deputies_.post(); port_.pause(b.next())) {
       port_.flush();
@@ -75,11 +89,11 @@ class gate_keeper {
   /// Opens our gate at least: if there is a directory that one and those in it, while they are few.
   void open_here() {
     const gate now = look();
-    if (now.what() == gate::state::open && directory_.has_own()) return;
-    const gate next = opened(now);
-    if (!next.few()) return open(next);
-    const node_set nodes = directory_.with_own();
-    directory_.has_room_for(nodes) ? set(next, nodes) : set(next.of_all_nodes(), nodes);
+    const bool are_open = now.what() == gate::state::open;
+    if (are_open && (!now.few() || directory_.is_own_open())) return;
+    directory_.list_own();
+    if (!are_open) return open(opened(now));
+    if (!directory_.is_own_open()) static_cast<void>(post_gate(gate_, know(now)));
   }
   void open_all() {
     const gate now = look();
@@ -100,7 +114,7 @@ class gate_keeper {
 
   /// The looks at the counts begin.
   void start_looking() {
-    const gate now = look();
+    const gate now = know(look());
     // A reader that the counts do not show has yet to see the gate closed: by our fence (C13) and
     // its atomic (C14), or, if it does without, by the fence that we bring it to (C40).
     if (now.biased() && now.what() == gate::state::closed)
@@ -200,26 +214,29 @@ class gate_keeper {
 
   [[nodiscard]] const gate_tree& tree() const { return where_.tree; }
 
-  // The gates of these nodes say `to` then, and those that are in use now and not among them are
-  // idle: for the epoch that they are at, since nobody waits for who parked there.
+  // The gates of these nodes and the home's say `to` then, or those of all, and those that are in
+  // use now and not among them are unlisted: for the epoch that they are at, since nobody waits for
+  // who parked there.
   void set(gate to, node_set nodes) {
     const bool some_stay = directory_.is_kept();  // as they are
     const gate before = some_stay ? look() : gate{};
-    const gate idle = before.as(gate::state::idle).of_few_nodes();
+    const gate unlisted = before.as(gate::state::unlisted).of_few_nodes();
+    const node_set had = before.few() ? directory_.nodes() : all_nodes;
+    if (to.few()) directory_.list_only(nodes);
+    const node_set has = to.few() ? directory_.nodes() : all_nodes;
     bool posted = false;
-    where_.for_each_gate(me_.machine(), 0, me_.machine().nodes(),
-                         [&](int node, rma::plain_cell of) {
-                           const bool stays = !to.few() || gate_directory<Port>::has(nodes, node);
-                           const bool has = directory_.has(node);
-                           if (!some_stay || (stays ? !has || to != before : has))
-                             posted = post_gate(of, stays ? to : idle) || posted;
-                         });
-    posted = directory_.set(to, nodes) || posted;
+    where_.for_each_gate(me_.machine(), 0, me_.machine().nodes(), [&](int node, rma::cpu_cell of) {
+      const bool was_there = lock::has(had, node);
+      const bool stays = lock::has(has, node);
+      if (!some_stay || (stays ? !was_there || to != before : was_there))
+        posted = post_gate(of, stays ? to : unlisted) || posted;
+    });
+    posted = directory_.set(to) || posted;
     if (posted) port_.flush();
   }
   // To be flushed if it says so.
-  [[nodiscard]] bool post_gate(rma::plain_cell of, gate to) {
-    const rma::word bits = to.without_deputy().bits();
+  [[nodiscard]] bool post_gate(rma::cpu_cell of, gate to) {
+    const rma::word bits = to.without_deputy().bits() ^ where_.zero_of_gate(of.home);
     if (of == gate_)
       port_.store(of, bits);
     else
@@ -228,7 +245,7 @@ class gate_keeper {
   }
   void post_gates(gate to, int first, int past) {
     where_.for_each_gate(me_.machine(), first, past,
-                         [&](int, rma::plain_cell of) { static_cast<void>(post_gate(of, to)); });
+                         [&](int, rma::cpu_cell of) { static_cast<void>(post_gate(of, to)); });
   }
   void set_by_tree(gate to) {
     if (!tree().grows()) return set(to);
@@ -236,7 +253,7 @@ class gate_keeper {
     const int own = deputies_.own_branch();
     deputies_.wish_for(next);
     post_gates(next, tree().first_node(own), tree().past_nodes(own));
-    static_cast<void>(directory_.set(next, 0));
+    static_cast<void>(directory_.set(next));
     port_.flush();
   }
   // After a look at what deputies have done. Whether there is more to look at now.
@@ -258,7 +275,7 @@ class gate_keeper {
   rma::participant<Port>& me_;
   Port& port_;
   reader_cells where_;
-  rma::plain_cell gate_;  // of our node
+  rma::cpu_cell gate_;  // of our node
   gate_directory<Port> directory_;
   reader_looks<Port> looks_;
   deputies<Port> deputies_;

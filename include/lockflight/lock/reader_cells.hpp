@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lockflight/lock/flight_rw_parameters.hpp"
+#include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/gate_tree.hpp"
 #include "lockflight/lock/node_queue.hpp"
 #include "lockflight/rma/layout.hpp"
@@ -19,16 +20,17 @@
 namespace lockflight::lock {
 
 struct reader_cells {
-  rma::plain_cell gates;    // of nodes, at the lock's home; the word behind one counts all there
+  rma::cpu_cell gates;      // of nodes, at the lock's home; the word behind one counts all there
   rma::cpu_cell errands;    // of nodes, on a line of their own: readers keep the gate's busy. The
                             // word behind is the number of the last wish that was taken back
-  rma::cpu_cell counts;     // of those who share a cell, on a line of the first of them
+  rma::cpu_cell counts{};   // of those who share a cell, on a line of the first of them
   int ranks_of_a_cell = 0;  // 0: a node has one, beside its gate
   int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
   gate_tree tree;
-  rma::plain_cell directory;  // at the home: what the gates say that are in use, and behind it of
-                              // which nodes they are (gate_directory.hpp)
-  int pointers = 0;           // how many those may be; 0: always all
+  int pointers = 0;         // nodes of a directory (gate_directory.hpp); 0: there is none
+  rma::plain_cell says;     // its words, at the home: what the gates say that are in use,
+  rma::nic_cell listed;     // and of which nodes they are, a `node_set`
+  bool starts_open = true;  // or as after turns that have met nobody
 
   /// One line on every rank, used on those that host a gate, and with a tree another one; if a node
   /// has several cells one more, used on those that host a cell.
@@ -37,27 +39,43 @@ struct reader_cells {
     const std::int64_t asked = set.ranks_per_cell;
     const bool moves = set.adaptive != 0;
     const auto tree = gate_tree::of(machine, set.branch);
-    const auto gates = in.take<rma::plain_cell>(2).at(home);
+    const auto gates = in.take<rma::cpu_cell>(2).at(home);
     const auto errands = tree.grows() ? in.take<rma::cpu_cell>(2) : rma::cpu_cell{};
     const int pointers = set.pointers_on(machine, tree.grows());
-    const auto directory =
+    const auto says =
         pointers > 0 ? in.take<rma::plain_cell>(2).at(home) : rma::plain_cell{home, 0};
+    reader_cells made{.gates = gates,
+                      .errands = errands,
+                      .tree = tree,
+                      .pointers = pointers,
+                      .says = says,
+                      .listed = {says.home, says.index + 1},
+                      .starts_open = set.starts_open_on(machine, pointers)};
     const int all = ranks_of_a_node(machine);
     const int ranks = asked != 0 ? static_cast<int>(asked)
                       : moves    ? fewest(machine)
                                  : some(machine);
-    if (ranks >= all) return {gates, errands, {}, 0, 0, tree, directory, pointers};
+    if (ranks >= all) return made;
     const int more = asked != 0 && some(machine) <= asked ? all : std::min(some(machine), all);
-    const int together = moves && more > ranks ? more : 0;
-    const auto counts = in.take<rma::cpu_cell>(2);
-    return {gates, errands, counts, ranks, together, tree, directory, pointers};
+    made.counts = in.take<rma::cpu_cell>(2);
+    made.ranks_of_a_cell = ranks;
+    made.ranks_together = moves && more > ranks ? more : 0;
+    return made;
   }
 
   [[nodiscard]] bool several() const { return ranks_of_a_cell > 0; }
   [[nodiscard]] bool two_kinds() const { return ranks_together > 0; }
 
-  [[nodiscard]] rma::plain_cell gate_of(const rma::topology& machine, rma::rank_t rank) const {
+  [[nodiscard]] rma::cpu_cell gate_of(const rma::topology& machine, rma::rank_t rank) const {
     return gates.at(node_host(machine, rank, gates.home));
+  }
+  /// The gate at a host, and what the directory at its home says, are in memory xor this, so that
+  /// zeroed memory is what a lock starts as.
+  [[nodiscard]] rma::word zero_of_gate(rma::rank_t host) const {
+    if (starts_open) return 0;
+    if (pointers == 0) return gate{}.as(gate::state::idle).bits();
+    const bool at_home = host == gates.home;
+    return gate{}.as(at_home ? gate::state::open : gate::state::unlisted).of_few_nodes().bits();
   }
   /// What the deputy on a node has taken on, an `errand`.
   [[nodiscard]] rma::cpu_cell errand_of(const rma::topology& machine, int node) const {
@@ -97,7 +115,7 @@ struct reader_cells {
                      std::pmr::memory_resource* memory, Visit visit) const {
     if (!several())
       return for_each_gate(machine, first, past,
-                           [&](int, rma::plain_cell of) { visit(of.home, false); });
+                           [&](int, rma::cpu_cell of) { visit(of.home, false); });
     std::pmr::vector<int> met(static_cast<std::size_t>(past - first), 0, memory);
     for (rma::rank_t r = 0; r < machine.ranks(); ++r) {
       const int node = machine.node_of(r);

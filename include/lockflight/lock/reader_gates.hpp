@@ -22,6 +22,7 @@
 #include "lockflight/lock/deputy.hpp"
 #include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/gate_listing.hpp"
 #include "lockflight/lock/reader_cells.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -42,9 +43,11 @@ class reader_gates {
         mine_alone_(alone_),
         overtaking_(set.overtaking_on(me.port())),
         reads_for_bias_(set.bias > 0 && alone_ && me.machine().nodes() == 1 ? set.bias : never),
+        zero_(where.zero_of_gate(where.gate_of(me.machine(), me.rank()).home)),
+        listing_(me, where),
         deputy_(me, where) {}
 
-  [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_)); }
+  [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_) ^ zero_); }
   /// Adds to the counts, and later loads come after that (C14); returns what they were. 1 CPU
   /// fetch-add.
   rma::word count(rma::word change) { return port_.cpu_fetch_add(mine_, change); }
@@ -94,13 +97,16 @@ class reader_gates {
     if (can_be_biased) note(seen);
     return seen;
   }
+  /// The same, and lists the node if it is not.
+  [[nodiscard]] gate come_and_list() { return list(come(), port_.deadline_in(0)); }
   /// Whether it came; `seen` is the gate then, or when time was over.
   template <class Predicate, class Until>
   [[nodiscard]] bool await(Predicate done, Until until, gate& seen) {
     rma::word bits = 0;
     const bool came = rma::await(
-        port_, gate_, [=](rma::word now) { return done(gate::from(now)); }, until, bits);
-    seen = gate::from(bits);
+        port_, gate_, [=, zero = zero_](rma::word now) { return done(gate::from(now ^ zero)); },
+        until, bits);
+    seen = gate::from(bits ^ zero_);
     return came;
   }
 
@@ -131,7 +137,7 @@ class reader_gates {
   /// The same for who is counted as active, and parks if the gate is not open.
   template <class Until>
   [[nodiscard]] arrival enter_counted(Until until, rma::word& held) {
-    const gate found = look_when_counted();
+    const gate found = list(look_when_counted(), until);
     return found.what() == gate::state::open ? arrival::in : park(found.epoch(), until, held);
   }
 
@@ -156,6 +162,14 @@ class reader_gates {
     return true;
   }
 
+  // For who is counted as active; what the gate says then.
+  template <class Until>
+  [[nodiscard]] gate list(gate found, Until until) {
+    if (found.what() != gate::state::unlisted) return found;
+    listing_.list(found, until);
+    return look();
+  }
+
   template <class Until>
   static constexpr bool is_patient = std::same_as<Until, rma::forever>;
 
@@ -173,6 +187,8 @@ class reader_gates {
   // open goes by in a few instructions.
   template <class Until>
   [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until, rma::word& held) {
+    found = list(found, until);
+    if (found.what() == gate::state::open) return arrival::in;
     if constexpr (is_patient<Until>)
       for (std::int64_t n = 0; n < overtaking_ && found.what() == gate::state::closed; ++n) {
         uncount(held);
@@ -186,18 +202,18 @@ class reader_gates {
 
   template <class Until>
   [[nodiscard]] arrival park(rma::word epoch, Until until, rma::word& held) {
+    // The first patient one of a phase at its cell looks after the others, should the gate be idle;
+    // also when it has come anew and they have not.
+    bool looks_after = !is_patient<Until>;
     while (true) {
       const rma::word parked =
           reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
       const rma::word before = count(parked - held);
       held = parked;
-      // The first patient one of a phase at its cell looks after the others, should the gate be
-      // idle.
-      const bool looks_after =
-          !is_patient<Until> || reader_count::of(reader_count::patient(epoch), before) == 0;
+      looks_after = looks_after || reader_count::of(reader_count::patient(epoch), before) == 0;
       const auto moved_on = [=](gate g) {
         return g.lets_in(epoch) || g.what() == gate::state::open ||
-               (looks_after && g.what() == gate::state::idle);
+               (looks_after && g.needs_reader());
       };
       gate now;
       const bool in_time = await_as_deputy(moved_on, epoch, looks_after, until, now);
@@ -212,7 +228,7 @@ class reader_gates {
       // Open for the same epoch, since a writer has given up: we come anew.
       count(reader_count::active - held);
       held = reader_count::active;
-      now = look_when_counted();
+      now = list(look_when_counted(), until);
       if (now.what() == gate::state::open) return arrival::in;
       epoch = now.epoch();
     }
@@ -248,10 +264,10 @@ class reader_gates {
 
   Port& port_;
   using counts = rma::resolved<Port, rma::cpu_cell>;
-  rma::resolved<Port, rma::plain_cell> gate_;  // of our node
-  counts few_;                                 // that we share with few others
-  counts more_;                                // and with more
-  counts mine_;                                // that we are counted in, or were last
+  rma::resolved<Port, rma::cpu_cell> gate_;  // of our node
+  counts few_;                               // that we share with few others
+  counts more_;                              // and with more
+  counts mine_;                              // that we are counted in, or were last
   bool alone_;
   bool mine_alone_;
   bool has_waited_ = false;
@@ -261,6 +277,8 @@ class reader_gates {
   gate last_;               // that we looked at, before it was biased
   std::int64_t reads_ = 0;  // past this one
   std::int64_t reads_for_bias_;
+  rma::word zero_;
+  gate_listing<Port> listing_;
   deputy<Port> deputy_;
 };
 
