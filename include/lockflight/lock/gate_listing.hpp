@@ -54,8 +54,8 @@ class gate_listing {
     if (they == gate::state::open) return static_cast<void>(replace(coming, found.as(they)));
     const gate listed = found.as(gate::state::listed);
     if (!replace(coming, listed)) return;
-    for (rma::backoff b(1'000, 8'000); they == gate::state::closed && !rma::is_over(port_, until) &&
-                                       port_.load(gate_) == (listed.bits() ^ zero_);
+    for (rma::backoff b(1'000, 8'000);
+         they == gate::state::closed && is_still(listed) && !rma::is_over(port_, until);
          they = look())
       port_.pause(b.next());
     if (they == gate::state::closed) they = gate::state::idle;
@@ -68,6 +68,9 @@ class gate_listing {
     port_.get(says_, says);
     port_.flush(says_.home);
     return gate::from(says ^ zero_at_home_).what();
+  }
+  [[nodiscard]] bool is_still(gate claimed) {
+    return port_.load(gate_) == (claimed.bits() ^ zero_);
   }
   [[nodiscard]] bool replace(gate from, gate to) {
     const rma::word was = from.bits() ^ zero_;
