@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 233432, 571108},
     pinned{"flight-rw",         1, 1, 0, 0, 2, "2x1",    0, "o",  {}, 134043, 214273},
     pinned{"flight-rw",         1, 2, 0, 0, 1, "3x1",    0, "",   {{"starts_open", 0}}, 298865, 684752},
-    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {{"starts_open", 0}}, 1076970, 2597660},
+    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {{"starts_open", 0}}, 1060472, 2557932},
     pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 20592, 44353},
     pinned{"flight-rw",         1, 1, 1, 0, 1, "3",      0, "",   {{"adaptive", 1}, {"ranks_per_cell", 1}}, 386658, 808024}));
 // clang-format on
