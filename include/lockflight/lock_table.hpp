@@ -53,6 +53,7 @@ static_assert(sizeof(lock_reference) == sizeof(rma::word));
 ///
 /// Lock i lives with rank i mod P. Each participant has a handle of every lock, which takes no
 /// communication to make; queue nodes are the participant's, not the locks'.
+/// Parameters of the locks that are not set may have other defaults here (lock::in_table).
 template <template <class> class Lock, rma::port Port>
 class lock_table {
  public:
