@@ -76,14 +76,11 @@ class gate_directory {
   /// gate nor an earlier call tells.
   void know() {
     if (is_known_ || !is_kept()) return;
-    const gate::state state = now_.what();
-    if (is_here_) {
+    if (is_here_)
       nodes_ = port_.load(where_.listed);
-    } else {
+    else
       port_.get(where_.listed, nodes_);
-    }
     look(false);
-    now_ = now_.as(state);
     is_known_ = true;
   }
   /// Before gates are closed that are not those of all nodes: says so, and then knows of which

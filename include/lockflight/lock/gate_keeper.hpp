@@ -38,7 +38,7 @@ class gate_keeper {
       throw std::invalid_argument("flight-rw counts at most 4095 ranks in a cell (ranks_per_cell)");
   }
 
-  /// For who is about to take flight, with its look at the home: 2 gets if there is a directory.
+  /// For who is about to take flight, with its look at the home: 1 get if there is a directory.
   void post_look() { directory_.post(); }
   /// For who has got flight. The other calls are for its holder.
   void start(std::uint16_t note, bool has_looked) { directory_.start(note, has_looked); }
@@ -253,7 +253,6 @@ class gate_keeper {
     const int own = deputies_.own_branch();
     deputies_.wish_for(next);
     post_gates(next, tree().first_node(own), tree().past_nodes(own));
-    static_cast<void>(directory_.set(next));
     port_.flush();
   }
   // After a look at what deputies have done. Whether there is more to look at now.
