@@ -43,8 +43,10 @@ template <class Parameters>
   if constexpr (requires { p.t_r; }) p.t_r = 2;
   if constexpr (requires { p.local_budget; }) p.local_budget = p.remote_budget = 1;
   if constexpr (requires { p.barge; }) p.barge = 1;
+  if constexpr (requires { p.handovers; }) p.handovers = 1;
   if constexpr (requires { p.writers; }) {
-    p.writers = {.barge = 1, .local_budget = 1, .remote_budget = 1};
+    // Of flight's two ways inside a node the one with fewer steps, unless the other is asked for.
+    p.writers = {.barge = 1, .handovers = 0, .local_budget = 1, .remote_budget = 1};
     p.t_w = 2;
   }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;

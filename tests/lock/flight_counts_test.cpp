@@ -158,6 +158,49 @@ TEST(flight_counts, giving_up_inside_a_node_is_local) {
   });
 }
 
+// Rank 1 comes to the queue's head and stays there; so it hands the word over, by one store.
+TEST(flight_counts, a_handover_inside_a_node_is_one_store) {
+  on_every_rank(topology::flat(3), [](counted_participant& me) {
+    hooks(me).has_cores = true;
+    rma::barrier all(me);
+    flight l(me);
+    const rma::cpu_cell tail{l.cells.lines.home, l.cells.lines.index + 1};
+    const auto waits = me.cells().take<rma::plain_cell>(1);
+    if (me.rank() == 0) l.lock.lock();
+    all.arrive_and_wait();
+    if (me.rank() == 0) {
+      watch(me, waits, rma::equals(1));
+      l.lock.unlock();
+    } else if (me.rank() == 1) {
+      l.lock.lock();
+      costs(me, "unlock with somebody behind", {.load = 2, .store = 2}, [&] { l.lock.unlock(); });
+    } else {
+      watch(me, tail, rma::differs_from(rma::null_ref));
+      hooks(me).before_await = [&] { rma::put_now(uncounted(me), waits, 1); };
+      costs(me, "lock behind somebody", {.load = 1, .store = 2, .rmw = 2}, [&] { l.lock.lock(); });
+      costs(me, "unlock with nobody behind", {.load = 3, .store = 1, .rmw = 1},
+            [&] { l.lock.unlock(); });
+    }
+  });
+}
+
+// In a table all that a node has for a lock lies together.
+TEST(flight_counts, one_line_in_a_table) {
+  const topology machine = topology::balanced({3, 2});
+  rma::layout in(4096);
+  const std::uint32_t before = in.used();
+  const auto cells = flight_rw::lock_type::cells::place(
+      in, machine, lock::in_table(lock::flight_rw_parameters{}), 2);
+  EXPECT_EQ(in.used() - before, rma::line_words);
+  const std::uint32_t line = cells.writers.lines.index;
+  for (const std::uint32_t index :
+       {cells.writers.tail.index, cells.writers.victim.index, cells.readers.gates.index,
+        cells.readers.gates.index + 1, cells.readers.says.index, cells.readers.listed.index}) {
+    EXPECT_GE(index, line + 2);
+    EXPECT_LT(index, line + rma::line_words);
+  }
+}
+
 TEST(flight_counts, nobody_uses_the_network_to_reach_its_own_node) {
   on_every_rank(two_nodes, [](counted_participant& me) {
     flight l(me, {.barge = 1, .local_budget = 1, .remote_budget = 1});

@@ -127,8 +127,8 @@ TEST(Profile, RefusalsNameTheLineTheKeyAndWhatIsAccepted) {
       {"[flight.parameters]\nbarge = 8", "[flight]\n",
        "p.toml:17: flight.parameters is missing (accepted: a table of parameters)"},
       {"barge = 8", "bargain = 8",
-       "p.toml:18: unknown key 'flight.parameters.bargain' (accepted: barge, local_budget, "
-       "remote_budget)"},
+       "p.toml:18: unknown key 'flight.parameters.bargain' (accepted: barge, handovers, "
+       "local_budget, one_line, remote_budget)"},
       {"T_R = 4000", "T_R = 0",
        "p.toml:14: rma-rw.parameters.T_R '0' (accepted: a whole number, 1"},
       {"T_R = 4000", "T_R = 4.5", "p.toml:14: rma-rw.parameters.T_R '4.5' (accepted: a whole"},

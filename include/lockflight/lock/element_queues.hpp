@@ -10,7 +10,8 @@
 // word free takes it past all queues, so a free lock costs what it costs without levels. Who does
 // not takes the word of its smallest element, and with it stands in the queue of the element
 // around, up to the node's. Who leaves puts its element's word down with the note that it has all
-// above it (`with_top`), if somebody waits there; whoever takes it then is done.
+// above it (`with_top`), if somebody waits there; whoever takes it then is done. Words are handed
+// over in the smallest elements' queues, or the node's if there are no levels.
 //
 // So the one who takes a word above need not be the one who puts it down. What that one must know
 // is in plain cells behind the element's tail: of the node and of each element around, how many
@@ -65,22 +66,27 @@ class element_queues {
 
   struct bounds {
     std::int64_t barge;
-    std::int64_t turns;  // of an element's queue
+    std::int64_t turns;      // of an element's queue
+    std::int64_t handovers;  // of the smallest elements, or of the node
   };
 
   element_queues(rma::participant<Port>& me, const typename queue::cells& node,
                  rma::plain_cell lines, const bounds& set)
       : port_(me.port()),
-        node_(me, node, set.barge),
+        levels_(levels_inside(me.machine())),
+        node_(me, node, {set.barge, levels_ == 0 ? set.handovers : 0}),
         turns_(static_cast<std::uint16_t>(set.turns)),
         elements_(me.memory()) {
-    for_each_level_inside(me.machine(), [&](int) { ++levels_; });
     if (levels_ == 0) return;
     elements_.reserve(levels_);
     for_each_level_inside(me.machine(), [&](int level) {
       const rma::plain_cell line = lines.at(me.machine().leader_of(me.rank(), level)) +
                                    rma::line_words * static_cast<std::uint32_t>(elements_.size());
-      elements_.push_back({queue(me, typename queue::cells(line), set.barge), line + 2});
+      // Who takes the word of a larger one need not be the one who puts it down.
+      const bool is_smallest = elements_.size() + 1 == levels_;
+      elements_.push_back(
+          {queue(me, typename queue::cells(line), {set.barge, is_smallest ? set.handovers : 0}),
+           line + 2});
     });
   }
 
@@ -222,12 +228,18 @@ class element_queues {
     return e.above + static_cast<std::uint32_t>(j);
   }
 
+  [[nodiscard]] static std::size_t levels_inside(const rma::topology& machine) {
+    std::size_t levels = 0;
+    for_each_level_inside(machine, [&](int) { ++levels; });
+    return levels;
+  }
+
   Port& port_;
+  std::size_t levels_;
   queue node_;
   std::uint16_t turns_;
   bool in_elements_ = false;  // we hold the words of our elements, and not the node's alone
   std::size_t told_at_ = 0;   // the element whose cells say what is above it; 0: none
-  std::size_t levels_ = 0;
   std::pmr::vector<element> elements_;  // ours, from the largest to the smallest
 };
 

@@ -26,35 +26,15 @@
 // back-off. Bytes: as below, and of the i-th level inside nodes 16 + 8 i for each element.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/element_queues.hpp"
+#include "lockflight/lock/flight_parameters.hpp"
 #include "lockflight/lock/node_queue.hpp"
 #include "lockflight/lock/queue_of_nodes.hpp"
 
 namespace lockflight::lock {
-
-struct flight_parameters {
-  std::int64_t barge = 64;
-  std::int64_t local_budget = 64;
-  std::int64_t remote_budget = 64;
-
-  [[nodiscard]] static constexpr auto all() {
-    return std::array{
-        parameter<flight_parameters>{"barge", [](auto& p) -> std::int64_t& { return p.barge; }, 0,
-                                     60'000, "acquires that come past the head of a node's queue"},
-        parameter<flight_parameters>{
-            "local_budget", [](auto& p) -> std::int64_t& { return p.local_budget; }, 1, 60'000,
-            "acquires in a row on a node while another one waits; inside "
-            "it turns in a row of an element's queue"},
-        parameter<flight_parameters>{"remote_budget",
-                                     [](auto& p) -> std::int64_t& { return p.remote_budget; }, 1,
-                                     60'000, "nodes in a row before the home's node is let in"},
-    };
-  }
-};
 
 template <rma::port Port>
 class flight {
@@ -82,16 +62,21 @@ class flight {
     rma::plain_cell victim;  // the side that lets the other one go first
     rma::plain_cell inside;  // the lines of the elements inside nodes, at their leaders
 
-    static cells place(rma::layout& in, const rma::topology& machine, const parameters&,
+    static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
-      const auto lines = in.take<rma::plain_cell>(4).at(home);
-      const auto top = in.take<rma::nic_cell>(2).at(home);
+      const bool one_line = set.one_line == 1;
+      const auto lines = in.take<rma::plain_cell>(one_line ? rma::line_words : 4).at(home);
+      // The home's node does not enter the queue of nodes, so it has no use for entry and turn.
+      const auto top = one_line ? rma::nic_cell{lines.home, lines.index + 2}
+                                : in.take<rma::nic_cell>(2).at(home);
       return {.lines = lines,
               .tail = top,
               .victim = {top.home, top.index + 1},
               .inside = queues::place(in, machine)};
     }
 
+    /// On one line with a node's, four words more, for a lock that is made of this one.
+    [[nodiscard]] rma::plain_cell beside() const { return lines + 4; }
     /// The line of rank's node.
     [[nodiscard]] rma::plain_cell line_of(const rma::topology& machine, rma::rank_t rank) const {
       return lines.at(node_host(machine, rank, tail.home));
@@ -104,7 +89,7 @@ class flight {
         home_word_(node_cells(where.lines).word),
         nodes_(me.port(), where.tail, where.line_of(me.machine(), me.rank()) + 2),
         node_(me, node_cells(where.line_of(me.machine(), me.rank())), where.inside,
-              {set.barge, set.local_budget}),
+              {set.barge, set.local_budget, set.handovers_on(me.port())}),
         side_(me.machine().nodes() == 1                            ? side::only
               : me.machine().same_node(where.tail.home, me.rank()) ? side::home
                                                                    : side::remote),

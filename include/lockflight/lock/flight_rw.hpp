@@ -72,7 +72,7 @@ class flight_rw {
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
       const auto writers = flight<Port>::cells::place(in, machine, set.writers, home);
-      return {writers, reader_cells::place(in, machine, set, home)};
+      return {writers, reader_cells::place(in, machine, set, home, writers.beside())};
     }
   };
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/flight.hpp"
+#include "lockflight/lock/flight_parameters.hpp"
 
 namespace lockflight::lock {
 
@@ -66,6 +66,7 @@ struct flight_rw_parameters {
   [[nodiscard]] flight_rw_parameters in_table() const {
     flight_rw_parameters made = *this;
     if (starts_open == unless_in_table) made.starts_open = 0;
+    made.writers = writers.in_table();
     return made;
   }
 
@@ -110,8 +111,13 @@ struct flight_rw_parameters {
             1,
             "1: readers of all nodes come in at first; 0: who reads first on a node lists it, and "
             "the first writer has nobody to wait for, on up to 64 nodes; -1: 0 in tables of locks"},
-        parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 60'000,
+        parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 30'000,
                      "writers that come past the head of a node's queue"},
+        parameter<p>{
+            "handovers", [](auto& s) -> std::int64_t& { return s.writers.handovers; },
+            flight_parameters::as_cores_allow, 30'000,
+            "times in a row that who waits in a node's queue is told that it may write, until "
+            "others may come past; 0: they always may; -1: 64, 0 where ranks share cores"},
         parameter<p>{
             "local_budget", [](auto& s) -> std::int64_t& { return s.writers.local_budget; }, 1,
             60'000,
@@ -120,6 +126,12 @@ struct flight_rw_parameters {
         parameter<p>{"remote_budget",
                      [](auto& s) -> std::int64_t& { return s.writers.remote_budget; }, 1, 60'000,
                      "nodes in a row before the home's node is let in"},
+        parameter<p>{
+            "one_line", [](auto& s) -> std::int64_t& { return s.writers.one_line; },
+            unless_in_table, 1,
+            "1: all words that a node has lie on one cache line; 0: on one each what "
+            "writers of the node write, those of other nodes, and readers; -1: 1 in tables "
+            "of locks"},
     };
   }
 };

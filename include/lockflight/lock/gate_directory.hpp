@@ -59,13 +59,17 @@ class gate_directory {
   /// 1 round trip, 1 get, if the own gate is not one of all, and neither of these tells.
   void start(std::uint16_t note, bool has_posted) {
     if (!is_kept()) return;
+    is_known_ = false;
+    if (note ==
+        writers_turn::are_idle) {  // those of few nodes, and who has just come looks at none
+      now_ = gate{}.as(gate::state::idle).of_few_nodes();
+      return;
+    }
     now_ = own_gate();
     is_known_ = !now_.few();
     if (is_known_) return;
     if (writers_turn::is_note_of_one(note))
       now_ = now_.as(gate::state::closed);
-    else if (note == writers_turn::are_idle)
-      now_ = now_.as(gate::state::idle);
     else
       look(has_posted && is_posted_);
   }

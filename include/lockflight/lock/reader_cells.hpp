@@ -32,18 +32,23 @@ struct reader_cells {
   rma::nic_cell listed;     // and of which nodes they are, a `node_set`
   bool starts_open = true;  // or as after turns that have met nobody
 
-  /// One line on every rank, used on those that host a gate, and with a tree another one; if a node
-  /// has several cells one more, used on those that host a cell.
+  /// One line on every rank, used on those that host a gate, and with a directory or a tree another
+  /// one; if a node has several cells one more, used on those that host a cell. `beside` are four
+  /// words of those that flight has, and what they are used for if all are to lie on one line.
   static reader_cells place(rma::layout& in, const rma::topology& machine,
-                            const flight_rw_parameters& set, rma::rank_t home) {
+                            const flight_rw_parameters& set, rma::rank_t home,
+                            rma::plain_cell beside) {
     const std::int64_t asked = set.ranks_per_cell;
     const bool moves = set.adaptive != 0;
     const auto tree = gate_tree::of(machine, set.branch);
-    const auto gates = in.take<rma::cpu_cell>(2).at(home);
+    const bool one_line = set.writers.one_line == 1;
+    const auto gates =
+        one_line ? rma::cpu_cell{beside.home, beside.index} : in.take<rma::cpu_cell>(2).at(home);
     const auto errands = tree.grows() ? in.take<rma::cpu_cell>(2) : rma::cpu_cell{};
     const int pointers = set.pointers_on(machine, tree.grows());
-    const auto says =
-        pointers > 0 ? in.take<rma::plain_cell>(2).at(home) : rma::plain_cell{home, 0};
+    const auto says = one_line       ? beside + 2
+                      : pointers > 0 ? in.take<rma::plain_cell>(2).at(home)
+                                     : rma::plain_cell{home, 0};
     reader_cells made{.gates = gates,
                       .errands = errands,
                       .tree = tree,

@@ -1,0 +1,51 @@
+// What the lock of a node (node_queue.hpp) keeps in its word, and where that lies.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/topology.hpp"
+
+namespace lockflight::lock {
+
+/// The word of a node: who may take it, and, while it is free and somebody waits, what its last
+/// holder keeps for the next one. Zeroed memory is free.
+struct node_word {
+  bool held = false;            ///< by a participant that has the lock above, or is fetching it
+  bool with_top = false;        ///< free, and the node has the lock above
+  bool reserved = false;        ///< free, for the queue's head alone
+  bool barging = false;         ///< free, and others may come past the queue's head
+  std::uint16_t note = 0;       ///< the user's, below 2^13
+  std::uint16_t passed_by = 0;  ///< others that have come past it, below 2^15
+  std::uint16_t in_a_row = 0;   ///< acquires of this node since it has the lock above
+  std::uint16_t left = 0;       ///< nodes that the lock above may still be passed to
+
+  static constexpr int note_bits = 13;
+
+  [[nodiscard]] static constexpr node_word from(rma::word w) {
+    return {(w & 1) != 0,
+            (w & 2) != 0,
+            (w & 4) != 0,
+            (w >> 31 & 1) != 0,
+            static_cast<std::uint16_t>(w >> 3 & ((1u << note_bits) - 1)),
+            static_cast<std::uint16_t>(w >> 16 & 0x7fff),
+            static_cast<std::uint16_t>(w >> 32),
+            static_cast<std::uint16_t>(w >> 48)};
+  }
+  [[nodiscard]] constexpr rma::word bits() const {
+    return rma::word{held} | rma::word{with_top} << 1 | rma::word{reserved} << 2 |
+           rma::word{note} << 3 | rma::word{passed_by} << 16 | rma::word{barging} << 31 |
+           rma::word{in_a_row} << 32 | rma::word{left} << 48;
+  }
+  /// Whether the node has the lock above, or wants it: its flag in Peterson's algorithm.
+  [[nodiscard]] static constexpr bool interested(rma::word w) { return (w & 3) != 0; }
+};
+
+/// The rank that hosts the words of rank's node for a lock whose home is given: the home for its
+/// own node, so that all that is there lies together, else the node's leader.
+[[nodiscard]] inline rma::rank_t node_host(const rma::topology& machine, rma::rank_t rank,
+                                           rma::rank_t home) {
+  return machine.same_node(rank, home) ? home : machine.leader_of(rank, machine.node_level());
+}
+
+}  // namespace lockflight::lock
