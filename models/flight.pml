@@ -1,8 +1,8 @@
 /* flight: a lock of each node, a queue of the nodes, and Peterson's algorithm between the head of
  * that queue and the home's node.
  *
- * include/lockflight/lock/node_queue.hpp, queue_of_nodes.hpp and flight.hpp, with the names that
- * they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
+ * include/lockflight/lock/abortable_queue.hpp, node_queue.hpp, queue_of_nodes.hpp and flight.hpp, with
+ * the names that they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
  * whoever waits for it. Of notes nothing is here.
  *
  * Stores may be seen late; here each is seen at once. That they are where it matters, by fences and
@@ -11,6 +11,7 @@
  * Macros of this model:
  *   OF_0, OF_1, OF_2  participants of each node; numbered from the home's on
  *   BARGE, LOCAL_BUDGET, REMOTE_BUDGET   parameters, at most 7
+ *   HANDOVERS         another, at most 6; 0 unless set
  *   TRIERS            participants that only try: the sum of 2^p
  *   TIMED             participants whose time may be over whenever they wait: the sum of 2^p. Each of
  *                     their acquires is such a one or a lock, as they like
@@ -37,6 +38,9 @@
  *   TAKES_WHAT_IS_LEFT=0  the last one that gives up does not look whether the word was left to it
  *   TELLS=0           a node tells the next one by a put, though that may have given up
  *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
+ *   TRIES=0           who is told that it is the head, so that others may come past it, takes the word
+ *                     for its own
+ *   STANDS_DOWN=0     who stays in the queue puts down its word and does not leave the queue
  *   TAKES_OUT=0       who gives up goes away, and who finds its line in the queue makes it the head
  * Of all: shared.pml.
  */
@@ -58,6 +62,15 @@
 #endif
 #ifndef REMOTE_BUDGET
 #define REMOTE_BUDGET 2
+#endif
+#ifndef HANDOVERS
+#define HANDOVERS 0
+#endif
+#ifndef TRIES
+#define TRIES 1
+#endif
+#ifndef STANDS_DOWN
+#define STANDS_DOWN 1
 #endif
 #ifndef TRIERS
 #define TRIERS 0
@@ -134,6 +147,7 @@
 #define PASSED_BY_OF(word) (((word) >> 3) & 7)
 #define IN_A_ROW_OF(word) (((word) >> 6) & 7)
 #define LEFT_OF(word) (((word) >> 9) & 7)
+#define BARGING 4096
 #define INTERESTED(word) (((word) & (HELD | WITH_TOP)) != 0)
 
 /* ---- the cells ---- */
@@ -153,19 +167,18 @@ byte ENTRY[NODES];       /* who waits behind the node; of a node that may give u
 /* A participant's lines. Each of the others may be about to give one back that it has taken out. */
 #if TIMED
 #define LINES P
-#define WAITING 0
-#define HEAD 1
-#define LEFT 2
-#define OUT 3
-byte STATE[P * LINES];
 bool STANDS_IN[P * LINES]; /* its owner has left */
 short TURN[NODES];         /* where a node waits: the parity, LEFT, OUT, nodes, as turn_word */
 #else
 #define LINES 1
-bool IS_HEAD[P];         /* p's predecessor has left the queue */
 byte TOLD[P];            /* what p was told: nodes that the lock may still be passed to, + 1 */
 #endif
 byte NEXT[P * LINES];    /* who stands behind a line in its node's queue */
+#define WAITING 0
+#define HEAD 1 /* its predecessor has left the queue */
+#define LEFT 2
+#define OUT 3
+short STATE[P * LINES];  /* one of these, or the word of a node that is handed over, with RESERVED */
 
 #define LOCAL_SIDE 1
 #define REMOTE_SIDE 2
@@ -248,13 +261,45 @@ inline take() {
   :: !barged && (found & HELD) == 0 && ((found & RESERVED) == 0 || NOBODY_STANDS) ->
     atomic {
       if
-      :: WORD[node] == found -> WORD[node] = HELD; barged = true; GOES_PAST(node)
+      :: WORD[node] == found ->
+        WORD[node] = HELD; barged = true; barging = (found & BARGING) != 0; GOES_PAST(node)
       :: else
       fi
     }
   :: else
   fi
 }
+
+/* Who was handed the word, or has come to the queue's head and was not passed by there, stays in
+ * the queue while it has it. */
+inline stay_if_told() {
+  atomic {
+    if
+    :: told_word > HEAD || (!TRIES && told_word == HEAD) ->
+      found = told_word & ~(RESERVED | 7 << 3); handovers_left = PASSED_BY_OF(told_word);
+      in_queue = true; barging = false
+    :: else
+    fi;
+    told_word = 0
+  }
+}
+/* That it was not passed by tells nothing if it had no time. */
+inline stay_if_alone() {
+  if
+  :: HANDOVERS > 0 && PASSED_BY_OF(found) == 0 ->
+    in_queue = true; barging = false; handovers_left = HANDOVERS
+  :: HANDOVERS > 0 && PASSED_BY_OF(found) == 0 && barging
+  :: HANDOVERS > 0 && PASSED_BY_OF(found) > 0 -> barging = true
+  :: HANDOVERS == 0
+  fi
+}
+
+#define TELL(what)                                  \
+  STATE[AT(ref)] = what;                            \
+  if                                                \
+  :: what == HEAD -> HEADS(node)                    \
+  :: else                                           \
+  fi
 
 #if TIMED
 #define GIVES_UP timed
@@ -312,16 +357,14 @@ inline take_out(l) {
   fi
 }
 
-/* The next one that has not given up is the head. */
-inline make_next_head() {
+/* The next one that has not given up is told. */
+inline tell_next(what) {
   take_out(line);
   do
   :: ref == NIL -> break
   :: ref != NIL ->
     if
-    :: atomic {
-        STATE_OF(ref) == WAITING -> STATE_OF(ref) = HEAD; HEADS(node)
-      } break
+    :: atomic { STATE_OF(ref) == WAITING -> TELL(what) } break
 #if TAKES_OUT
     :: STATE_OF(ref) != WAITING ->
       if
@@ -332,7 +375,7 @@ inline make_next_head() {
       :: STATE_OF(ref) != LEFT /* it is back */
       fi
 #else
-    :: atomic { STATE_OF(ref) != WAITING -> STATE_OF(ref) = HEAD; HEADS(node) } break
+    :: atomic { STATE_OF(ref) != WAITING -> TELL(what) } break
 #endif
     fi
   od
@@ -360,7 +403,10 @@ inline queue() {
   if
   :: is_behind ->
     if
-    :: atomic { STATE[line] == HEAD -> STATE[line] = WAITING }
+    :: atomic {
+        STATE[line] != WAITING && STATE[line] != LEFT && STATE[line] != OUT ->
+        told_word = STATE[line]; STATE[line] = WAITING
+      }
     :: atomic {
         GIVES_UP && STATE[line] == WAITING ->
         STATE[line] = LEFT; STANDS_IN[line] = true; left_line = REF(line); gave_up = true
@@ -368,21 +414,27 @@ inline queue() {
     fi
   :: !is_behind
   fi;
+  stay_if_told();
   if
-  :: gave_up
-  :: !gave_up ->
+  :: gave_up || in_queue
+  :: else ->
     /* compete */
     do
     :: atomic { (WORD[node] & HELD) == 0 -> found = WORD[node] }
       if
-      :: atomic { WORD[node] == found -> WORD[node] = HELD; HEADS_NO_MORE(node) } break
+      :: atomic {
+          WORD[node] == found -> WORD[node] = HELD; HEADS_NO_MORE(node); stay_if_alone()
+        } break
       :: WORD[node] != found
       :: GIVES_UP && WORD[node] != found -> gave_up = true; break
       fi
     :: GIVES_UP && (WORD[node] & HELD) -> gave_up = true; break
     od;
     atomic { found = (gave_up -> 0 : found); HEADS_NO_MORE(node); LEAVES }
-    make_next_head();
+    if
+    :: !in_queue -> tell_next(HEAD)
+    :: in_queue
+    fi;
 #if TAKES_WHAT_IS_LEFT
     if
     :: ref == NIL && gave_up ->
@@ -401,11 +453,34 @@ inline queue() {
     fi;
 #endif
   fi;
-  atomic { ref = NIL; stands = false; is_behind = false; line = 0; HAS_LEFT }
+  atomic {
+    ref = NIL; stands = false; is_behind = false; line = (in_queue -> line : 0); HAS_LEFT
+  }
 }
+#define OWN_LINE line
 
 #else
 #define GAVE_UP false
+#define OWN_LINE me
+#define LEAVES skip
+#define HAS_LEFT skip
+
+/* The next one, if there is one, is told. */
+inline tell_next(what) {
+  ref = NEXT[me];
+  if
+  :: ref == NIL ->
+    if
+    :: atomic { NODE_TAIL[node] == REF(me) -> NODE_TAIL[node] = NIL }
+    :: atomic { NODE_TAIL[node] != REF(me) && NEXT[me] != NIL -> ref = NEXT[me] }
+    fi
+  :: else
+  fi;
+  if
+  :: ref != NIL -> atomic { NEXT[me] = NIL; TELL(what) }
+  :: else
+  fi
+}
 
 inline queue() {
   atomic {
@@ -419,30 +494,28 @@ inline queue() {
   if
   :: ref != NIL ->
     atomic { NEXT[AT(ref)] = REF(me); ref = NIL }
-    atomic { IS_HEAD[me] -> IS_HEAD[me] = false }
+    atomic { STATE[me] != WAITING -> told_word = STATE[me]; STATE[me] = WAITING }
   :: else
   fi;
-  /* compete: looks until the word is free, and takes it if it has not changed since. */
-  do
-  :: atomic { (WORD[node] & HELD) == 0 -> found = WORD[node] }
-    if
-    :: atomic { WORD[node] == found -> WORD[node] = HELD; HEADS_NO_MORE(node) } break
-    :: WORD[node] != found
-    fi
-  od;
-  /* Out of the queue at once. */
-  ref = NEXT[me];
+  stay_if_told();
   if
-  :: ref == NIL ->
+  :: in_queue
+  :: !in_queue ->
+    /* compete: looks until the word is free, and takes it if it has not changed since. */
+    do
+    :: atomic { (WORD[node] & HELD) == 0 -> found = WORD[node] }
+      if
+      :: atomic {
+          WORD[node] == found -> WORD[node] = HELD; HEADS_NO_MORE(node); stay_if_alone()
+        } break
+      :: WORD[node] != found
+      fi
+    od;
+    /* Out of the queue at once. */
     if
-    :: atomic { NODE_TAIL[node] == REF(me) -> NODE_TAIL[node] = NIL }
-    :: atomic { NODE_TAIL[node] != REF(me) && NEXT[me] != NIL -> ref = NEXT[me] }
+    :: !in_queue -> tell_next(HEAD); ref = NIL
+    :: in_queue
     fi
-  :: else
-  fi;
-  if
-  :: ref != NIL -> atomic { NEXT[me] = NIL; IS_HEAD[AT(ref)] = true; HEADS(node); ref = NIL }
-  :: else
   fi
 }
 #endif
@@ -460,7 +533,10 @@ inline keep_found() {
 
 #if COUNTS_PASSED
 #define NOW_PASSED_BY (barged -> (passed_by + 1 < BARGE -> passed_by + 1 : BARGE) : 0)
-#define MARK_OF_HEAD(passed) (((passed) << 3) | ((passed) >= BARGE -> RESERVED : 0))
+#define MARK_OF_HEAD(passed)                                                           \
+  (HANDOVERS > 0 && !barging                                                           \
+       -> RESERVED                                                                     \
+       : (HANDOVERS > 0 -> BARGING : 0) | ((passed) << 3) | ((passed) >= BARGE -> RESERVED : 0))
 #else
 #define NOW_PASSED_BY 0
 #define MARK_OF_HEAD(passed) 0
@@ -704,11 +780,32 @@ inline climb() {
 #define ONE_MORE_IN_A_ROW 0
 #endif
 
-#define KEPT (MARK_OF_HEAD(NOW_PASSED_BY) |                                                   \
-              (stays && !ONLY_NODE -> WITH_TOP | (ONE_MORE_IN_A_ROW << 6) | (left << 9)           \
-                                   : (FORGETS_TOP || ONLY_NODE -> 0 : WITH_TOP | (left << 9))))
+#define OF_TOP (stays && !ONLY_NODE -> WITH_TOP | (ONE_MORE_IN_A_ROW << 6) | (left << 9) \
+                                    : (FORGETS_TOP || ONLY_NODE -> 0 : WITH_TOP | (left << 9)))
+#define KEPT (MARK_OF_HEAD(NOW_PASSED_BY) | OF_TOP)
+
+/* The word is the next one's, and we are out of the queue; or just that, and `in_queue` is no more:
+ * where nobody is left behind us, and where the next one is told to compete, a trial. */
+inline hand_over() {
+#if STANDS_DOWN
+  atomic {
+    barging = handovers_left == 0;
+    told_word = (barging -> HEAD : OF_TOP | RESERVED | ((handovers_left - 1) << 3));
+    LEAVES
+  }
+  tell_next(told_word);
+  atomic {
+    gone = ref != NIL && told_word != HEAD;
+    in_queue = false; handovers_left = 0; told_word = 0; ref = NIL; HAS_LEFT
+  }
+#else
+  in_queue = false
+#endif
+}
 
 inline pass() { WORD[node] = KEPT }
+
+#define SOMEBODY_WAITS (NODE_TAIL[node] != (in_queue -> REF(OWN_LINE) : NIL))
 
 proctype participant(byte me; byte node) {
 #if TIMED
@@ -718,7 +815,9 @@ proctype participant(byte me; byte node) {
        told = false;
 #endif
   short found = 0;
-  byte ref = NIL, passed_by = 0, in_a_row = 0, left = 0;
+  short told_word = 0;
+  byte ref = NIL, passed_by = 0, in_a_row = 0, left = 0, handovers_left = 0;
+  bool in_queue = false, barging = false, gone = false; /* barging: as it was the last time, too */
   bool barged = false, with_top = false, waited_for = false, stays = false;
   ROUND_COUNTER
 
@@ -813,8 +912,17 @@ proctype participant(byte me; byte node) {
     writer_leaves();
 
     /* unlock */
-    waited_for = NODE_TAIL[node] != NIL;
+    waited_for = SOMEBODY_WAITS;
     stays = waited_for && STAYS_HERE;
+    if
+    :: in_queue && stays ->
+      hand_over();
+      if
+      :: gone -> goto next_round
+      :: else
+      fi
+    :: else
+    fi;
 #if TIMED
     if
     :: stays -> /* pass_to_somebody */
@@ -848,17 +956,27 @@ proctype participant(byte me; byte node) {
     fi;
 #if LEAVES_FIRST
     if
-    :: waited_for -> pass()
+    :: in_queue -> hand_over()
+    :: else
+    fi;
+    if
+    :: gone
+    :: !gone && waited_for -> pass()
     :: else -> WORD[node] = 0
     fi;
 #endif
     goto next_round;
 let_go:
 #if ATTEMPTS_COUNT
-    waited_for = NODE_TAIL[node] != NIL;
+    waited_for = SOMEBODY_WAITS;
 #endif
     if
-    :: waited_for -> pass()
+    :: in_queue -> hand_over()
+    :: else
+    fi;
+    if
+    :: gone
+    :: !gone && waited_for -> pass()
     :: else -> WORD[node] = 0
     fi;
 next_round:
@@ -867,7 +985,7 @@ next_round:
       timed = false; gave_up = false; passed = 0;
 #endif
       passed_by = 0; in_a_row = 0; left = 0; barged = false;
-      with_top = false; waited_for = false; stays = false
+      with_top = false; waited_for = false; stays = false; gone = false
     }
   :: STOP -> break
   od;

@@ -19,11 +19,12 @@ struct flight_parameters {
   std::int64_t remote_budget = 64;
   std::int64_t one_line = unless_in_table;
 
-  /// Where ranks share cores who is told that the lock is its own may not run.
+  /// None where ranks share cores, since who is told that the lock is its own may not run. More
+  /// where few contend for each of many locks: there hardly anybody comes again at once.
   [[nodiscard]] std::int64_t handovers_on(const auto& port) const {
-    constexpr std::int64_t where_all_run = 64;
     if (handovers != as_cores_allow) return handovers;
-    return rma::shares_cores(port) ? 0 : where_all_run;
+    if (rma::shares_cores(port)) return 0;
+    return one_line == 1 ? 64 : 16;
   }
 
   /// For a lock that is one of many, so that few contend for it, and its lines are not in caches.
@@ -41,7 +42,9 @@ struct flight_parameters {
             "handovers", [](auto& p) -> std::int64_t& { return p.handovers; }, as_cores_allow,
             30'000,
             "times in a row that who waits in a node's queue is told that the lock is its own, "
-            "until others may come past; 0: they always may; -1: 64, 0 where ranks share cores"},
+            "until others may come past; 0: they always may; -1: 16, in tables of locks 64, and 0 "
+            "where "
+            "ranks share cores"},
         parameter<flight_parameters>{
             "local_budget", [](auto& p) -> std::int64_t& { return p.local_budget; }, 1, 60'000,
             "acquires in a row on a node while another one waits; inside "

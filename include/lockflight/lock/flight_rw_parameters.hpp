@@ -117,7 +117,8 @@ struct flight_rw_parameters {
             "handovers", [](auto& s) -> std::int64_t& { return s.writers.handovers; },
             flight_parameters::as_cores_allow, 30'000,
             "times in a row that who waits in a node's queue is told that it may write, until "
-            "others may come past; 0: they always may; -1: 64, 0 where ranks share cores"},
+            "others may come past; 0: they always may; -1: 16, in tables of locks 64, and 0 where "
+            "ranks share cores"},
         parameter<p>{
             "local_budget", [](auto& s) -> std::int64_t& { return s.writers.local_budget; }, 1,
             60'000,

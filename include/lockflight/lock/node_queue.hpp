@@ -14,8 +14,8 @@
 // To let others come past pays where they come again at once. Where nobody does the word is kept
 // for the head all the time, and whoever has come there stays in the queue as long as it has the
 // word, to hand it over to the one behind it: the queue is an MCS lock then. After `handovers` in a
-// row comes a trial, for anybody to take. If somebody comes past the head the word is for anybody
-// from then on (`barging`), until a head finds that it was not passed by.
+// row comes a trial: the word is for anybody to take. If somebody comes past the head it stays so
+// (`barging`), until a head finds that it was not passed by.
 //
 // Order: first come, first served in the queue; its head is passed by at most `barge` others.
 // Network operations: none.
@@ -129,7 +129,7 @@ class node_queue {
   static constexpr rma::word held = node_word{.held = true}.bits();
 
   // What the one behind the queue's head is told: that it is the head now, or what is kept in a
-  // word that is handed over to it, marked as reserved, and how many handovers that makes
+  // word that is handed over to it, marked as reserved, with the handovers that are left
   // (`passed_by`).
   static constexpr rma::word be_head = abortable_queue<Port>::least_told;
   static_assert(node_word{.reserved = true}.bits() > be_head);
@@ -165,9 +165,9 @@ class node_queue {
   // For the holder that stands in the queue: out of it. True if the word is somebody else's then;
   // if not whoever is behind us is the head now.
   [[nodiscard]] bool hand_over(node_word kept) {
-    const bool is_trial = ++handed_over_ > handovers_;
+    const bool is_trial = handovers_left_ == 0;
     kept.reserved = true;
-    kept.passed_by = static_cast<std::uint16_t>(handed_over_);
+    kept.passed_by = static_cast<std::uint16_t>(handovers_left_ - 1);
     const bool told =
         queue_.leave(*std::exchange(stays_, std::nullopt), is_trial ? be_head : kept.bits());
     barging_ = is_trial;
@@ -183,14 +183,14 @@ class node_queue {
     barged_ = false;
     if (told > be_head) {
       found_ = node_word::from(told);
-      handed_over_ = std::exchange(found_.passed_by, std::uint16_t{0});
+      handovers_left_ = std::exchange(found_.passed_by, std::uint16_t{0});
       barging_ = false;
       stays_ = line;
       return true;
     }
     const bool got = compete(until, told == be_head);
     if (got && !barging_ && handovers_ > 0) {
-      handed_over_ = 0;
+      handovers_left_ = handovers_;
       stays_ = line;
       return true;
     }
@@ -239,7 +239,7 @@ class node_queue {
   bool barged_ = false;             // past the queue
   bool barging_ = false;            // others come past it, for all that we have seen
   std::optional<rma::line> stays_;  // in the queue, while we have the word
-  int handed_over_ = 0;             // that word, in a row
+  int handovers_left_ = 0;          // of that word, before the next trial
 };
 
 }  // namespace lockflight::lock
