@@ -54,7 +54,8 @@ class node_queue {
         word_(rma::resolve(port_, where.word)),
         queue_(me, where.tail),
         barge_(static_cast<int>(set.barge)),
-        handovers_(static_cast<int>(set.handovers)) {}
+        handovers_(static_cast<int>(set.handovers)),
+        barging_(handovers_ == 0) {}
 
   /// Takes the word; `kept` is what the last holder has kept in it. 1 CPU compare-swap if it is
   /// free and nobody waits. False if time was over first.
@@ -155,7 +156,7 @@ class node_queue {
   }
 
   rma::word put_down(node_word kept) {
-    kept.barging = barging_ || handovers_ == 0;
+    kept.barging = barging_;
     kept.passed_by = kept.barging ? passed_by() : 0;
     kept.reserved = !kept.barging || kept.passed_by >= barge_;
     port_.store(word_, kept.bits());
@@ -202,7 +203,7 @@ class node_queue {
   // from those who pass by, and they are bounded by their number.
   template <class Until>
   [[nodiscard]] bool compete(Until until, bool was_told) {
-    const bool alone = handovers_ > 0 && !was_told && !barging_;  // nobody came by the last time
+    const bool alone = !was_told && !barging_;  // nobody came by the last time
     rma::backoff b(alone ? 50 : 300, 1'200);
     // That nobody has come by says something only if there was the time: a trial begins with it.
     bool had_time = alone;
@@ -215,7 +216,7 @@ class node_queue {
       port_.pause(b.next());
       had_time = true;
     }
-    if (had_time || found_.passed_by > 0) barging_ = found_.passed_by > 0;
+    if (handovers_ > 0 && (had_time || found_.passed_by > 0)) barging_ = found_.passed_by > 0;
     return true;
   }
   [[nodiscard]] bool take_as_head(rma::word found) {
@@ -237,7 +238,7 @@ class node_queue {
   int handovers_;
   node_word found_;                 // when we took the word
   bool barged_ = false;             // past the queue
-  bool barging_ = false;            // others come past it, for all that we have seen
+  bool barging_;                    // others come past it, for all that we have seen
   std::optional<rma::line> stays_;  // in the queue, while we have the word
   int handovers_left_ = 0;          // of that word, before the next trial
 };
