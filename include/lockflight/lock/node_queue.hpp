@@ -211,9 +211,9 @@ class node_queue {
       port_.pause(b.next());
       had_time = true;
     }
-    while (!take_as_head(port_.load(word_))) {
+    for (;; port_.pause(b.next())) {
+      if (take_as_head(port_.load(word_))) break;
       if (rma::is_over(port_, until)) return false;
-      port_.pause(b.next());
       had_time = true;
     }
     if (handovers_ > 0 && (had_time || found_.passed_by > 0)) barging_ = found_.passed_by > 0;
