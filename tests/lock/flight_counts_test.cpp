@@ -158,29 +158,40 @@ TEST(flight_counts, giving_up_inside_a_node_is_local) {
   });
 }
 
+// Rank 0 has the lock until another one says that it waits.
+template <class Lock, class Others>
+void while_rank_0_holds(counted_participant& me, Lock& lock, Others others) {
+  rma::barrier all(me);
+  const auto waits = me.cells().take<rma::plain_cell>(1);
+  if (me.rank() == 0) lock.lock();
+  all.arrive_and_wait();
+  if (me.rank() == 0) {
+    watch(me, waits, rma::equals(1));
+    lock.unlock();
+  } else {
+    others([&me, waits] { rma::put_now(uncounted(me), waits, 1); });
+  }
+  all.arrive_and_wait();
+}
+
 // Rank 1 comes to the queue's head and stays there; so it hands the word over, by one store.
 TEST(flight_counts, a_handover_inside_a_node_is_one_store) {
   on_every_rank(topology::flat(3), [](counted_participant& me) {
     hooks(me).has_cores = true;
-    rma::barrier all(me);
     flight l(me);
     const rma::cpu_cell tail{l.cells.lines.home, l.cells.lines.index + 1};
-    const auto waits = me.cells().take<rma::plain_cell>(1);
-    if (me.rank() == 0) l.lock.lock();
-    all.arrive_and_wait();
-    if (me.rank() == 0) {
-      watch(me, waits, rma::equals(1));
-      l.lock.unlock();
-    } else if (me.rank() == 1) {
-      l.lock.lock();
-      costs(me, "unlock with somebody behind", {.load = 2, .store = 2}, [&] { l.lock.unlock(); });
-    } else {
+    while_rank_0_holds(me, l.lock, [&](auto say_that_it_waits) {
+      if (me.rank() == 1) {
+        l.lock.lock();
+        costs(me, "unlock with somebody behind", {.load = 2, .store = 2}, [&] { l.lock.unlock(); });
+        return;
+      }
       watch(me, tail, rma::differs_from(rma::null_ref));
-      hooks(me).before_await = [&] { rma::put_now(uncounted(me), waits, 1); };
+      hooks(me).before_await = say_that_it_waits;
       costs(me, "lock behind somebody", {.load = 1, .store = 2, .rmw = 2}, [&] { l.lock.lock(); });
       costs(me, "unlock with nobody behind", {.load = 3, .store = 1, .rmw = 1},
             [&] { l.lock.unlock(); });
-    }
+    });
   });
 }
 
@@ -266,20 +277,13 @@ TEST(flight_rw_counts, readers_never_use_the_network) {
 
 void a_reader_waits(const lock::flight_rw_parameters& set, const operation_counts& its) {
   on_every_rank(two_nodes, [&](counted_participant& me) {
-    rma::barrier all(me);
     flight_rw l(me, set);
-    const auto waits = me.cells().take<rma::plain_cell>(1);
-    if (me.rank() == 0) l.lock.lock();
-    all.arrive_and_wait();
-    if (me.rank() == 0) {
-      watch(me, waits, rma::equals(1));
-      l.lock.unlock();
-    } else if (me.rank() == 3) {
-      hooks(me).before_await = [&] { rma::put_now(uncounted(me), waits, 1); };
+    while_rank_0_holds(me, l.lock, [&](auto say_that_it_waits) {
+      if (me.rank() != 3) return;
+      hooks(me).before_await = say_that_it_waits;
       costs(me, "lock_shared at a closed gate", its, [&] { l.lock.lock_shared(); });
       l.lock.unlock_shared();
-    }
-    all.arrive_and_wait();
+    });
   });
 }
 

@@ -11,6 +11,7 @@
 // Order: first come, first served. Network operations: none.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -38,7 +39,7 @@ class abortable_queue {
   }
 
   /// Stands in the queue until it has come to its head. `told` is what its predecessor has, or 0 if
-  /// there was none. 1 CPU swap, and behind another one 3 stores. Nothing if time was over first.
+  /// there was none. 1 CPU swap, and behind another one 2 stores. Nothing if time was over first.
   template <class Until>
   [[nodiscard]] std::optional<rma::line> stand(Until until, rma::word& told) {
     constexpr bool leaves = !std::is_same_v<Until, rma::forever>;
@@ -59,7 +60,8 @@ class abortable_queue {
   }
 
   /// For the head, which leaves: tells the next one that has not given up. False if there is none.
-  /// 1 store, or 1 CPU compare-swap; with nobody behind 1 CPU compare-swap.
+  /// 1 load and 2 stores, or to who may give up 1 CPU compare-swap in place of the last store; with
+  /// nobody behind 1 load and 1 CPU compare-swap.
   [[nodiscard]] bool leave(rma::line line, rma::word what) {
     const bool told = tell_next(line, what);
     me_.give_back(line);

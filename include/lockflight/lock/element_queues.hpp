@@ -198,12 +198,13 @@ class element_queues {
   // Before the word is put down, and visible before it (C11).
   void tell_what_is_above(std::size_t i, const node_word& kept) {
     element& e = elements_[i - 1];
-    port_.store(above(e, 0), node_word{.passed_by = node_.passed_by(), .left = kept.left}.bits());
-    for (std::size_t j = 1; j < i; ++j) {
-      const element& there = elements_[j - 1];
-      port_.store(above(e, j),
-                  node_word{.passed_by = there.word.passed_by(), .left = there.turns}.bits());
-    }
+    port_.store(above(e, 0), word_above(node_, kept.left));
+    for (std::size_t j = 1; j < i; ++j)
+      port_.store(above(e, j), word_above(elements_[j - 1].word, elements_[j - 1].turns));
+  }
+  [[nodiscard]] static rma::word word_above(const queue& word, std::uint16_t turns_left) {
+    return node_word{.passed_by = word.passed_by() & node_word::most_passed_by, .left = turns_left}
+        .bits();
   }
 
   // The words of the elements inside the i-th, without what is above them.

@@ -75,7 +75,8 @@ class flight {
               .inside = queues::place(in, machine)};
     }
 
-    /// On one line with a node's, four words more, for a lock that is made of this one.
+    /// With `one_line`: four words more on the line of a node's, for a lock that is made of this
+    /// one. Without it the line ends before them.
     [[nodiscard]] rma::plain_cell beside() const { return lines + 4; }
     /// The line of rank's node.
     [[nodiscard]] rma::plain_cell line_of(const rma::topology& machine, rma::rank_t rank) const {
@@ -122,7 +123,7 @@ class flight {
   // ---- for a lock that is made of this one ----
   /// unlock, with a note for whoever is told that the lock is its own.
   void unlock_with(std::uint16_t note) {
-    has_.note = note;
+    has_.note = note & node_word::most_note;
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return;
     if (side_ == side::remote) leave_queue();
@@ -146,7 +147,7 @@ class flight {
   /// Passes the lock on with a note, to somebody of our node, or to the node behind ours. False,
   /// and the lock is still ours, if nobody waits whom it would go to.
   [[nodiscard]] bool pass(std::uint16_t note) {
-    has_.note = note;
+    has_.note = note & node_word::most_note;
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return true;
     if (side_ != side::remote || has_.left <= 1 ||
@@ -203,7 +204,7 @@ class flight {
         return false;
       case nodes::arrival::told:
         if (turn.nodes > 0) {
-          has_ = {.note = turn.note, .left = turn.nodes};
+          has_ = {.note = turn.note & node_word::most_note, .left = turn.nodes};
           return true;
         }
         home = rma::get_now(port_, home_word_);

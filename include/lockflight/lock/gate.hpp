@@ -143,7 +143,7 @@ struct writers_turn {
   std::uint16_t writers = 0;  ///< that have had the lock since the gates were closed
   bool quiet = false;         ///< no reader was there when they were
 
-  static constexpr std::uint16_t most = (1u << (node_word::note_bits - 1)) - 1;
+  static constexpr std::uint16_t most = node_word::most_note >> 1;
   /// The note at open gates: the readers' turn has just begun.
   static constexpr std::uint16_t is_over = 1;
   /// The note at idle gates, if own gates do not tell. No turn has so many writers.

@@ -91,13 +91,13 @@ class node_queue {
 
   /// Whether the holder came past the queue, and how many will have when it puts the word down.
   [[nodiscard]] bool barged() const { return barged_; }
-  [[nodiscard]] std::uint16_t passed_by() const {
-    return barged_ ? static_cast<std::uint16_t>(std::min(found_.passed_by + 1, barge_)) : 0;
+  [[nodiscard]] rma::word passed_by() const {
+    return barged_ ? std::min<rma::word>(found_.passed_by + 1, barge_) : 0;
   }
   /// For whoever puts it down in place of another one; where there are no handovers.
-  void stand_in(std::uint16_t passed_by) {
+  void stand_in(rma::word passed_by) {
     barged_ = passed_by > 0;
-    found_.passed_by = static_cast<std::uint16_t>(passed_by - (barged_ ? 1 : 0));
+    found_.passed_by = (passed_by - (barged_ ? 1 : 0)) & node_word::most_passed_by;
   }
 
   /// For the holder: whether somebody stands in the queue, and has not given up yet.
@@ -157,7 +157,7 @@ class node_queue {
 
   rma::word put_down(node_word kept) {
     kept.barging = barging_;
-    kept.passed_by = kept.barging ? passed_by() : 0;
+    kept.passed_by = kept.barging ? passed_by() & node_word::most_passed_by : 0;
     kept.reserved = !kept.barging || kept.passed_by >= barge_;
     port_.store(word_, kept.bits());
     return kept.bits();
@@ -166,13 +166,15 @@ class node_queue {
   // For the holder that stands in the queue: out of it. True if the word is somebody else's then;
   // if not whoever is behind us is the head now.
   [[nodiscard]] bool hand_over(node_word kept) {
-    const bool is_trial = handovers_left_ == 0;
+    const rma::line line = *std::exchange(stays_, std::nullopt);
+    barging_ = handovers_left_ == 0;
+    if (barging_) {
+      static_cast<void>(queue_.leave(line, be_head));
+      return false;
+    }
     kept.reserved = true;
-    kept.passed_by = static_cast<std::uint16_t>(handovers_left_ - 1);
-    const bool told =
-        queue_.leave(*std::exchange(stays_, std::nullopt), is_trial ? be_head : kept.bits());
-    barging_ = is_trial;
-    return told && !is_trial;
+    kept.passed_by = static_cast<rma::word>(handovers_left_ - 1) & node_word::most_passed_by;
+    return queue_.leave(line, kept.bits());
   }
 
   // Not inlined: who finds the word free goes by in a few instructions.
@@ -184,7 +186,7 @@ class node_queue {
     barged_ = false;
     if (told > be_head) {
       found_ = node_word::from(told);
-      handovers_left_ = std::exchange(found_.passed_by, std::uint16_t{0});
+      handovers_left_ = static_cast<int>(found_.passed_by);
       barging_ = false;
       stays_ = line;
       return true;

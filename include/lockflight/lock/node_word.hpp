@@ -10,27 +10,29 @@ namespace lockflight::lock {
 
 /// The word of a node: who may take it, and, while it is free and somebody waits, what its last
 /// holder keeps for the next one. Zeroed memory is free.
+/// Bit-fields, so that it is in one register whoever takes and gives it.
 struct node_word {
-  bool held = false;            ///< by a participant that has the lock above, or is fetching it
-  bool with_top = false;        ///< free, and the node has the lock above
-  bool reserved = false;        ///< free, for the queue's head alone
-  bool barging = false;         ///< free, and others may come past the queue's head
-  std::uint16_t note = 0;       ///< the user's, below 2^13
-  std::uint16_t passed_by = 0;  ///< others that have come past it, below 2^15
-  std::uint16_t in_a_row = 0;   ///< acquires of this node since it has the lock above
-  std::uint16_t left = 0;       ///< nodes that the lock above may still be passed to
+  bool held : 1 = false;         ///< by a participant that has the lock above, or is fetching it
+  bool with_top : 1 = false;     ///< free, and the node has the lock above
+  bool reserved : 1 = false;     ///< free, for the queue's head alone
+  rma::word note : 13 = 0;       ///< the user's
+  rma::word passed_by : 15 = 0;  ///< others that have come past the queue's head
+  bool barging : 1 = false;      ///< free, and others may come past it
+  std::uint16_t in_a_row = 0;    ///< acquires of this node since it has the lock above
+  std::uint16_t left = 0;        ///< nodes that the lock above may still be passed to
 
-  static constexpr int note_bits = 13;
+  static constexpr rma::word most_note = (1u << 13) - 1;
+  static constexpr rma::word most_passed_by = (1u << 15) - 1;
 
   [[nodiscard]] static constexpr node_word from(rma::word w) {
-    return {(w & 1) != 0,
-            (w & 2) != 0,
-            (w & 4) != 0,
-            (w >> 31 & 1) != 0,
-            static_cast<std::uint16_t>(w >> 3 & ((1u << note_bits) - 1)),
-            static_cast<std::uint16_t>(w >> 16 & 0x7fff),
-            static_cast<std::uint16_t>(w >> 32),
-            static_cast<std::uint16_t>(w >> 48)};
+    return {.held = (w & 1) != 0,
+            .with_top = (w >> 1 & 1) != 0,
+            .reserved = (w >> 2 & 1) != 0,
+            .note = w >> 3 & most_note,
+            .passed_by = w >> 16 & most_passed_by,
+            .barging = (w >> 31 & 1) != 0,
+            .in_a_row = static_cast<std::uint16_t>(w >> 32),
+            .left = static_cast<std::uint16_t>(w >> 48)};
   }
   [[nodiscard]] constexpr rma::word bits() const {
     return rma::word{held} | rma::word{with_top} << 1 | rma::word{reserved} << 2 |
@@ -40,6 +42,7 @@ struct node_word {
   /// Whether the node has the lock above, or wants it: its flag in Peterson's algorithm.
   [[nodiscard]] static constexpr bool interested(rma::word w) { return (w & 3) != 0; }
 };
+static_assert(sizeof(node_word) == sizeof(rma::word));
 
 /// The rank that hosts the words of rank's node for a lock whose home is given: the home for its
 /// own node, so that all that is there lies together, else the node's leader.
