@@ -103,12 +103,12 @@ class element_queues {
   [[nodiscard]] bool somebody_waits() {
     return node_.somebody_waits() || (in_elements_ && waits_inside());
   }
-  void let_go() {
-    node_.let_go();
+  void let_go(node_word kept = {}) {
+    node_.let_go(kept);
     if (in_elements_) put_down_below(0);
   }
   void pass(node_word kept) {
-    !in_elements_ || node_.somebody_waits() ? node_.pass(kept) : node_.let_go();
+    !in_elements_ || node_.somebody_waits() ? node_.pass(kept) : node_.let_go(kept);
     if (in_elements_) put_down_below(0);
   }
   [[nodiscard]] bool pass_to_somebody(node_word kept) {

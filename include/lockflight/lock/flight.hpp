@@ -121,13 +121,14 @@ class flight {
   void unlock() { unlock_with(0); }
 
   // ---- for a lock that is made of this one ----
-  /// unlock, with a note for whoever is told that the lock is its own.
-  void unlock_with(std::uint16_t note) {
+  /// unlock, with a note for whoever is told that the lock is its own. On a single node, where
+  /// nobody has the lock and not the node's word, also with one for whoever finds it free.
+  void unlock_with(std::uint16_t note, std::uint16_t when_free = 0) {
     has_.note = note & node_word::most_note;
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return;
     if (side_ == side::remote) leave_queue();
-    give_word_away(waited_for);
+    give_word_away(waited_for, side_ == side::only ? when_free : std::uint16_t{0});
   }
 
   /// `look` posts gets at the home with ours; has_looked: they came when the lock was ours.
@@ -141,7 +142,7 @@ class flight {
   }
 
   [[nodiscard]] bool has_looked() const { return has_looked_; }
-  /// What the one who passed the lock to us has noted; for its holder.
+  /// What the one who had the lock before us has noted; for its holder.
   [[nodiscard]] std::uint16_t note() const { return has_.note; }
 
   /// Passes the lock on with a note, to somebody of our node, or to the node behind ours. False,
@@ -180,7 +181,10 @@ class flight {
   }
 
   // The word of our node, without the lock above.
-  void give_word_away(bool waited_for) { waited_for ? node_.pass({}) : node_.let_go(); }
+  void give_word_away(bool waited_for, std::uint16_t note = 0) {
+    const node_word kept{.note = note & node_word::most_note};
+    waited_for ? node_.pass(kept) : node_.let_go(kept);
+  }
 
   // What the next node is told: how many it may still be passed to.
   [[nodiscard]] std::uint16_t nodes_left() const {

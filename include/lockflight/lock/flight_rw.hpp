@@ -46,6 +46,7 @@
 #include "lockflight/lock/gate_keeper.hpp"
 #include "lockflight/lock/reader_gates.hpp"
 #include "lockflight/lock/turn_policy.hpp"
+#include "lockflight/lock/writers.hpp"
 
 namespace lockflight::lock {
 
@@ -77,7 +78,7 @@ class flight_rw {
   };
 
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
-      : writers_(me, where.writers, set.writers),
+      : writers_(me, where.writers, set.writers, where.readers),
         gates_(me, where.readers, set),
         keeper_(me, where.readers, set),
         port_(me.port()),
@@ -135,12 +136,12 @@ class flight_rw {
   }
 
   void unlock() {
-    if (idle_) return writers_.unlock_with(keeper_.note_when_idle());
+    if (idle_) return writers_.unlock(writers_turn::are_idle);
     // The readers' turn comes after T_W writers, or when no writer is there to follow.
     const gate now = keeper_.look();
-    const turn next = turn_.next();
+    const writers_turn next = turn_.next();
     if (next.writers < policy_.most_writers(now) && writers_.pass(next.bits())) return;
-    writers_.unlock_with(end_turn(keeper_.know(now)));
+    writers_.unlock(end_turn(keeper_.know(now)));
   }
 
   // ---- up and down ----
@@ -169,7 +170,6 @@ class flight_rw {
   }
 
  private:
-  using turn = writers_turn;
   using arrival = typename reader_gates<Port>::arrival;
   static constexpr rma::word most_quiet = 1;  // quiet turns before the last of them
 
@@ -250,7 +250,7 @@ class flight_rw {
       for (rma::backoff b(200, 20'000); keeper_.look().what() == state::open && !nobody_reads();
            port_.pause(b.next()))
         if (rma::is_over(port_, until)) return false;
-    if (gates_.has_waited() || writers_.note() == turn::is_over)
+    if (gates_.has_waited() || writers_.note() == writers_turn::is_over)
       keeper_.let_readers_come(until, policy_.readers_turn);
     if (!begin_turn()) return true;
     keeper_.start_looking();
@@ -265,7 +265,7 @@ class flight_rw {
   // Closes the gates if they are open. Returns whether the readers must be waited for.
   [[nodiscard]] bool begin_turn(bool with_deputies = true) {
     const gate now = keeper_.look();
-    turn_ = now.what() == state::closed ? turn::from(writers_.note()) : turn{};
+    turn_ = now.what() == state::closed ? writers_turn::from(writers_.note()) : writers_turn{};
     idle_ = now.what() == state::idle;
     if (now.what() != state::open) return false;
     with_deputies ? keeper_.close(now) : keeper_.set(now.as(state::closed));
@@ -282,16 +282,16 @@ class flight_rw {
     if (policy_.adapts_t_w || policy_.adapts_cells)
       next = policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_));
     keeper_.open(next);
-    return turn::is_over;
+    return writers_turn::is_over;
   }
 
-  flight<Port> writers_;
+  writers<Port> writers_;
   reader_gates<Port> gates_;
   gate_keeper<Port> keeper_;
   Port& port_;
   turn_policy policy_;
   bool after_readers_;
-  turn turn_;           // while we write
+  writers_turn turn_;   // while we write
   bool idle_ = false;   // the gates, all that time
   rma::word held_ = 0;  // as what we are counted, while we read
 };

@@ -29,6 +29,7 @@
 #include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/gate_listing.hpp"
 #include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/writers_turn.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -58,16 +59,17 @@ class gate_directory {
   /// For who has got flight, with that note, and when `post` was called last, if it `has_posted`.
   /// 1 round trip, 1 get, if the own gate is not one of all, and neither of these tells.
   void start(std::uint16_t note, bool has_posted) {
-    if (!is_kept()) return;
     is_known_ = false;
-    if (note ==
-        writers_turn::are_idle) {  // those of few nodes, and who has just come looks at none
-      now_ = gate{}.as(gate::state::idle).of_few_nodes();
+    is_told_idle_ = note == writers_turn::are_idle;
+    if (is_told_idle_) {  // who has just come looks at none, and a directory is of few nodes
+      now_ = gate{}.as(gate::state::idle);
+      if (is_kept()) now_ = now_.of_few_nodes();
       return;
     }
+    if (!is_kept()) return;
     now_ = own_gate();
     is_known_ = !now_.few();
-    if (is_known_) return;
+    if (is_known_ || is_here_) return;  // the gate of the home's node is always in use
     if (writers_turn::is_note_of_one(note))
       now_ = now_.as(gate::state::closed);
     else
@@ -75,17 +77,22 @@ class gate_directory {
   }
 
   /// What the gates in use say, for who has flight; but for the epoch, before `know`.
-  [[nodiscard]] gate now() { return is_kept() ? now_ : own_gate(); }
+  [[nodiscard]] gate now() { return is_kept() || is_told_idle_ ? now_ : own_gate(); }
+  /// Whether `know` tells more.
+  [[nodiscard]] bool has_more() const { return is_told_idle_ || (is_kept() && !is_known_); }
   /// All that there is to know. 1 round trip, 2 gets, if the home is elsewhere and neither the own
   /// gate nor an earlier call tells.
   void know() {
+    is_told_idle_ = false;
     if (is_known_ || !is_kept()) return;
-    if (is_here_)
-      nodes_ = port_.load(where_.listed);
-    else
-      port_.get(where_.listed, nodes_);
-    look(false);
     is_known_ = true;
+    if (is_here_) {
+      nodes_ = port_.load(where_.listed);
+      now_ = own_gate();
+    } else {
+      port_.get(where_.listed, nodes_);
+      look(false);
+    }
   }
   /// Before gates are closed that are not those of all nodes: says so, and then knows of which
   /// nodes they are. 1 put and 1 get, in one round trip where posts are ordered, else in two.
@@ -163,9 +170,7 @@ class gate_directory {
     is_known_ = true;
   }
   void look(bool is_there) {
-    if (is_here_) {
-      says_ = port_.load(where_.says);
-    } else if (!is_there) {
+    if (!is_there) {
       port_.get(where_.says, says_);
       port_.flush(where_.says.home);
     }
@@ -180,9 +185,10 @@ class gate_directory {
   bool is_here_;  // at our node: the home
   gate_listing<Port> listing_;
   bool is_posted_ = false;
-  bool is_known_ = false;  // what follows
-  rma::word says_ = 0;     // as the home has it
-  node_set nodes_ = 0;     // that are listed, but for the home's
+  bool is_told_idle_ = false;  // the gates, and that is all we know
+  bool is_known_ = false;      // what follows
+  rma::word says_ = 0;         // as the home has it
+  node_set nodes_ = 0;         // that are listed, but for the home's
   gate now_;
 };
 

@@ -15,6 +15,7 @@
 #include "lockflight/lock/reader_cells.hpp"
 #include "lockflight/lock/reader_looks.hpp"
 #include "lockflight/lock/turn_policy.hpp"
+#include "lockflight/lock/writers_turn.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -46,7 +47,7 @@ class gate_keeper {
   [[nodiscard]] gate look() { return directory_.now(); }
   /// The same with the epoch. May cost a round trip, where there is a directory.
   [[nodiscard]] gate know(gate found) {
-    if (!directory_.is_kept()) return found;
+    if (!directory_.has_more()) return found;
     directory_.know();
     return directory_.now();
   }
@@ -98,10 +99,6 @@ class gate_keeper {
   void open_all() {
     const gate now = look();
     if (now.what() != gate::state::open || now.few()) open(opened(now).of_all_nodes());
-  }
-  /// For who has written at idle gates, and leaves them so.
-  [[nodiscard]] std::uint16_t note_when_idle() const {
-    return directory_.is_kept() ? writers_turn::are_idle : 0;
   }
   /// After a look that is quiet leaves those gates idle where it found nobody. Costs what `set`
   /// does. Returns the note for the next writer.

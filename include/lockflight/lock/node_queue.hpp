@@ -105,10 +105,12 @@ class node_queue {
     return stays_ ? queue_.has_behind(*stays_) : !queue_.is_empty();
   }
 
-  /// Lets the word go while nobody waits, or after an attempt that failed. 1 store; 1 CPU
-  /// compare-swap more if we stand in the queue.
-  void let_go() {
-    if (!stays_ || !hand_over({})) port_.store(word_, 0);
+  /// Lets the word go while nobody waits, or after an attempt that failed. What is `kept` in it is
+  /// a note at most. 1 store; 1 CPU compare-swap more if we stand in the queue.
+  void let_go(node_word kept = {}) {
+    if (stays_ && hand_over(kept)) return;
+    free_ = kept.bits();
+    port_.store(word_, free_);
   }
 
   /// Lets the word go while somebody waits: hands it over, or puts it down for anybody to take or
@@ -137,9 +139,9 @@ class node_queue {
 
   // Takes the word past the queue, if it is free for that.
   [[nodiscard]] bool take() {
-    const rma::word found = port_.cpu_compare_swap(word_, 0, held);
-    if (found != 0) return take_free(found);
-    found_ = {};  // mostly, and nothing to unpack
+    const rma::word found = port_.cpu_compare_swap(word_, free_, held);
+    if (found != free_) return take_free(found);
+    found_ = node_word::from(found);
     barged_ = true;
     return true;
   }
@@ -238,6 +240,7 @@ class node_queue {
   abortable_queue<Port> queue_;
   int barge_;
   int handovers_;
+  rma::word free_ = 0;              // as we have let it go the last time
   node_word found_;                 // when we took the word
   bool barged_ = false;             // past the queue
   bool barging_;                    // others come past it, for all that we have seen

@@ -13,7 +13,7 @@
 #include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/gate_tree.hpp"
-#include "lockflight/lock/node_queue.hpp"
+#include "lockflight/lock/node_word.hpp"
 #include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/topology.hpp"
 

@@ -18,6 +18,7 @@
 #include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
 #include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/writers_turn.hpp"
 
 namespace lockflight::lock {
 

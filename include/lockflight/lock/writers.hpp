@@ -1,0 +1,54 @@
+// The writers of flight-rw: they agree by flight, and who has had it tells the next one by a note
+// what it knows of the gates.
+//
+// On a single node whoever changes the gates has its word, so that they are idle may be told there
+// too while nobody has the lock: who finds it free looks at no gate then, and to write costs what
+// flight costs.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/lock/flight.hpp"
+#include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/writers_turn.hpp"
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::lock {
+
+template <rma::port Port>
+class writers {
+ public:
+  writers(rma::participant<Port>& me, const typename flight<Port>::cells& where,
+          const flight_parameters& set, const reader_cells& readers)
+      : flight_(me, where, set),
+        zero_(readers.starts_open || me.machine().nodes() > 1 ? 0 : writers_turn::are_idle) {}
+
+  // As flight has them.
+
+  template <class Until, class Look>
+  [[nodiscard]] bool lock_until(Until until, Look look) {
+    return flight_.lock_until(until, look);
+  }
+  [[nodiscard]] bool try_lock() { return flight_.try_lock(); }
+  [[nodiscard]] bool has_looked() const { return flight_.has_looked(); }
+
+  [[nodiscard]] std::uint16_t note() const { return other(flight_.note()); }
+  /// False, and it is still ours, if nobody waits whom flight would go to.
+  [[nodiscard]] bool pass(std::uint16_t note) { return flight_.pass(other(note)); }
+  void unlock(std::uint16_t note = 0) {
+    // The rest is a story for who has waited, and soon an old one.
+    const std::uint16_t when_free = note == writers_turn::are_idle ? note : 0;
+    flight_.unlock_with(other(note), other(when_free));
+  }
+
+ private:
+  // As it is in memory, or from there: zeroed memory is what a lock starts as.
+  [[nodiscard]] std::uint16_t other(std::uint16_t note) const {
+    return static_cast<std::uint16_t>(note ^ zero_);
+  }
+
+  flight<Port> flight_;
+  std::uint16_t zero_;
+};
+
+}  // namespace lockflight::lock
