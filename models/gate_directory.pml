@@ -223,6 +223,9 @@ byte flight_waiters = 0;
 #define IN_USE(node) (!IS_FEW(now) || HAS(in_use, node))
 #define NODES_IN_USE (IS_FEW(now) -> in_use : OF(NODES) - 1)
 
+/* Whether the own gate says what the directory does. */
+#define TELLS_ALL (is_known || own == HOME)
+
 inline take_flight() {
 #if !AWAITS_FLIGHT
   to = says;
@@ -235,10 +238,10 @@ inline take_flight() {
     now = gates[own];
     is_known = !IS_FEW(now);
     if
-    :: is_known
-    :: !is_known && IS_TURN(told) && TELLS -> now = AS(CLOSED, now)
-    :: !is_known && told == ARE_IDLE -> now = AS(IDLE, now)
-    :: !is_known && !(IS_TURN(told) && TELLS) && told != ARE_IDLE ->
+    :: TELLS_ALL
+    :: !TELLS_ALL && IS_TURN(told) && TELLS -> now = AS(CLOSED, now)
+    :: !TELLS_ALL && told == ARE_IDLE -> now = AS(IDLE, now)
+    :: !TELLS_ALL && !(IS_TURN(told) && TELLS) && told != ARE_IDLE ->
       now = (AWAITS_FLIGHT -> says : to)
     fi;
     to = 0
@@ -250,7 +253,7 @@ inline know() {
     if
     :: is_known
     :: else ->
-      now = AS(STATE(now), says);
+      now = AS(STATE(now), (own == HOME -> gates[own] : says));
       in_use = WITH_HOME(listed); is_known = true
     fi
   }

@@ -10,7 +10,8 @@ namespace lockflight::lock {
 
 /// The word of a node: who may take it, and, while it is free and somebody waits, what its last
 /// holder keeps for the next one. Zeroed memory is free.
-/// Bit-fields, so that it is in one register whoever takes and gives it.
+/// Bit-fields, so that it is in one register: to write it to the stack in pieces and read it there
+/// as a whole takes longer than the lock's atomic.
 struct node_word {
   bool held : 1 = false;         ///< by a participant that has the lock above, or is fetching it
   bool with_top : 1 = false;     ///< free, and the node has the lock above
