@@ -238,10 +238,10 @@ inline take_flight() {
     now = gates[own];
     is_known = !IS_FEW(now);
     if
-    :: TELLS_ALL
-    :: !TELLS_ALL && IS_TURN(told) && TELLS -> now = AS(CLOSED, now)
-    :: !TELLS_ALL && told == ARE_IDLE -> now = AS(IDLE, now)
-    :: !TELLS_ALL && !(IS_TURN(told) && TELLS) && told != ARE_IDLE ->
+    :: told == ARE_IDLE -> now = AS(IDLE, now) | FEW; is_known = false
+    :: told != ARE_IDLE && TELLS_ALL
+    :: told != ARE_IDLE && !TELLS_ALL && IS_TURN(told) && TELLS -> now = AS(CLOSED, now)
+    :: told != ARE_IDLE && !TELLS_ALL && !(IS_TURN(told) && TELLS) ->
       now = (AWAITS_FLIGHT -> says : to)
     fi;
     to = 0

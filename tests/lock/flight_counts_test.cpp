@@ -392,6 +392,27 @@ TEST(flight_rw_counts, writers_alone_on_one_node_pay_for_flight) {
     });
 }
 
+// A note in a word that is free says nothing of who comes past the queue: without handovers the
+// word is left to anybody still.
+TEST(flight_rw_counts, a_note_does_not_end_barging) {
+  on_every_rank(topology::flat(2), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.writers = {.handovers = 0}});
+    if (me.rank() == 0) leave_gates_idle(l);
+    all.arrive_and_wait();
+    if (me.rank() != 1) return;
+    for (const char* what : {"lock finds a note", "lock finds somebody behind"}) {
+      costs(me, what, {.rmw = 2}, [&] { l.lock.lock(); });
+      const auto node = l.cells.writers.lines;
+      rma::put_now(uncounted(me), node + 1, 1);  // the queue's tail: somebody stands there
+      l.lock.unlock();
+      require(lock::node_word::from(rma::get_now(uncounted(me), node)).barging,
+              "it is for anybody");
+      rma::put_now(uncounted(me), node + 1, 0);
+    }
+  });
+}
+
 // Of three nodes one reads: nobody asks the third.
 TEST(flight_rw_counts, a_writer_closes_the_gates_in_the_directory) {
   on_every_rank(three_nodes, [](counted_participant& me) {

@@ -103,12 +103,12 @@ class element_queues {
   [[nodiscard]] bool somebody_waits() {
     return node_.somebody_waits() || (in_elements_ && waits_inside());
   }
-  void let_go(node_word kept = {}) {
-    node_.let_go(kept);
+  void let_go(std::uint16_t note = 0) {
+    node_.let_go(note);
     if (in_elements_) put_down_below(0);
   }
   void pass(node_word kept) {
-    !in_elements_ || node_.somebody_waits() ? node_.pass(kept) : node_.let_go(kept);
+    !in_elements_ || node_.somebody_waits() ? node_.pass(kept) : node_.let_go(kept.note);
     if (in_elements_) put_down_below(0);
   }
   [[nodiscard]] bool pass_to_somebody(node_word kept) {
@@ -203,8 +203,7 @@ class element_queues {
       port_.store(above(e, j), word_above(elements_[j - 1].word, elements_[j - 1].turns));
   }
   [[nodiscard]] static rma::word word_above(const queue& word, std::uint16_t turns_left) {
-    return node_word{.passed_by = word.passed_by() & node_word::most_passed_by, .left = turns_left}
-        .bits();
+    return node_word{.left = turns_left}.with_passed_by(word.passed_by()).bits();
   }
 
   // The words of the elements inside the i-th, without what is above them.

@@ -121,10 +121,11 @@ class flight {
   void unlock() { unlock_with(0); }
 
   // ---- for a lock that is made of this one ----
-  /// unlock, with a note for whoever is told that the lock is its own. On a single node, where
-  /// nobody has the lock and not the node's word, also with one for whoever finds it free.
+  /// unlock, with a note for whoever is told that the lock is its own. On a single node, where who
+  /// has the lock has the node's word, `when_free` is for whoever finds it free; elsewhere nobody
+  /// keeps that.
   void unlock_with(std::uint16_t note, std::uint16_t when_free = 0) {
-    has_.note = note & node_word::most_note;
+    has_ = has_.with_note(note);
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return;
     if (side_ == side::remote) leave_queue();
@@ -142,13 +143,13 @@ class flight {
   }
 
   [[nodiscard]] bool has_looked() const { return has_looked_; }
-  /// What the one who had the lock before us has noted; for its holder.
+  /// What the one who had the lock before us has noted for us, or 0; for its holder.
   [[nodiscard]] std::uint16_t note() const { return has_.note; }
 
   /// Passes the lock on with a note, to somebody of our node, or to the node behind ours. False,
   /// and the lock is still ours, if nobody waits whom it would go to.
   [[nodiscard]] bool pass(std::uint16_t note) {
-    has_.note = note & node_word::most_note;
+    has_ = has_.with_note(note);
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside()) return true;
     if (side_ != side::remote || has_.left <= 1 ||
@@ -182,8 +183,7 @@ class flight {
 
   // The word of our node, without the lock above.
   void give_word_away(bool waited_for, std::uint16_t note = 0) {
-    const node_word kept{.note = note & node_word::most_note};
-    waited_for ? node_.pass(kept) : node_.let_go(kept);
+    waited_for ? node_.pass(node_word{}.with_note(note)) : node_.let_go(note);
   }
 
   // What the next node is told: how many it may still be passed to.
@@ -208,7 +208,7 @@ class flight {
         return false;
       case nodes::arrival::told:
         if (turn.nodes > 0) {
-          has_ = {.note = turn.note & node_word::most_note, .left = turn.nodes};
+          has_ = node_word{.left = turn.nodes}.with_note(turn.note);
           return true;
         }
         home = rma::get_now(port_, home_word_);

@@ -214,7 +214,7 @@ class flight_rw {
   // For a reader that is in: a writer that closes the gates has flight until we have left.
   [[gnu::noinline]] void bias() {
     if (!try_flight()) return;
-    keeper_.set(keeper_.look().with_bias());
+    keeper_.set(keeper_.know(keeper_.look()).with_bias());
     writers_.unlock();
   }
 

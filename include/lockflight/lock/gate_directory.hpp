@@ -9,7 +9,8 @@
 // taken off the list. If more nodes are listed than the directory has pointers, all gates are
 // opened, and each of them says so: nobody looks at the directory then, until turns in a row have
 // met readers on few nodes. A lock in a table starts with nobody listed, others with all gates open
-// (`starts_open`).
+// (`starts_open`). The gate of the home's node says what the directory does: who has flight there
+// looks at that.
 //
 // Only who has flight writes what the gates say, or takes nodes off the list; it gets the former
 // together with flight where posts are ordered. While writers pass flight on with their turn the
@@ -57,11 +58,12 @@ class gate_directory {
   }
 
   /// For who has got flight, with that note, and when `post` was called last, if it `has_posted`.
-  /// 1 round trip, 1 get, if the own gate is not one of all, and neither of these tells.
+  /// 1 round trip, 1 get, if the home is elsewhere, the own gate is not one of all, and neither of
+  /// these tells.
   void start(std::uint16_t note, bool has_posted) {
     is_known_ = false;
     is_told_idle_ = note == writers_turn::are_idle;
-    if (is_told_idle_) {  // who has just come looks at none, and a directory is of few nodes
+    if (is_told_idle_) {  // and if there is a directory idle gates are of few nodes
       now_ = gate{}.as(gate::state::idle);
       if (is_kept()) now_ = now_.of_few_nodes();
       return;
@@ -76,7 +78,8 @@ class gate_directory {
       look(has_posted && is_posted_);
   }
 
-  /// What the gates in use say, for who has flight; but for the epoch, before `know`.
+  /// What the gates in use say, for who has flight; before `know` that may be without an epoch, and
+  /// if they are idle without all else.
   [[nodiscard]] gate now() { return is_kept() || is_told_idle_ ? now_ : own_gate(); }
   /// Whether `know` tells more.
   [[nodiscard]] bool has_more() const { return is_told_idle_ || (is_kept() && !is_known_); }

@@ -43,9 +43,10 @@ class gate_keeper {
   void post_look() { directory_.post(); }
   /// For who has got flight. The other calls are for its holder.
   void start(std::uint16_t note, bool has_looked) { directory_.start(note, has_looked); }
-  /// What the gates say, but for the epoch, if another writer has closed them.
+  /// What the gates say; after `start` that may be without an epoch, and if they are idle without
+  /// all else.
   [[nodiscard]] gate look() { return directory_.now(); }
-  /// The same with the epoch. May cost a round trip, where there is a directory.
+  /// The same as it is in memory. May cost a round trip, where there is a directory.
   [[nodiscard]] gate know(gate found) {
     if (!directory_.has_more()) return found;
     directory_.know();

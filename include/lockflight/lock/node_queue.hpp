@@ -58,7 +58,7 @@ class node_queue {
         barging_(handovers_ == 0) {}
 
   /// Takes the word; `kept` is what the last holder has kept in it. 1 CPU compare-swap if it is
-  /// free and nobody waits. False if time was over first.
+  /// free, nobody waits and it says what we expect, else 2. False if time was over first.
   template <class Until>
   [[nodiscard]] bool lock(Until until, node_word& kept) {
     if (!take() && !queue(until)) return false;
@@ -97,7 +97,7 @@ class node_queue {
   /// For whoever puts it down in place of another one; where there are no handovers.
   void stand_in(rma::word passed_by) {
     barged_ = passed_by > 0;
-    found_.passed_by = (passed_by - (barged_ ? 1 : 0)) & node_word::most_passed_by;
+    found_ = found_.with_passed_by(passed_by - (barged_ ? 1 : 0));
   }
 
   /// For the holder: whether somebody stands in the queue, and has not given up yet.
@@ -105,9 +105,10 @@ class node_queue {
     return stays_ ? queue_.has_behind(*stays_) : !queue_.is_empty();
   }
 
-  /// Lets the word go while nobody waits, or after an attempt that failed. What is `kept` in it is
-  /// a note at most. 1 store; 1 CPU compare-swap more if we stand in the queue.
-  void let_go(node_word kept = {}) {
+  /// Lets the word go while nobody waits, or after an attempt that failed, with a note for whoever
+  /// takes it next. 1 store; 1 CPU compare-swap more if we stand in the queue.
+  void let_go(std::uint16_t note = 0) {
+    const node_word kept = node_word{}.with_note(note);
     if (stays_ && hand_over(kept)) return;
     free_ = kept.bits();
     port_.store(word_, free_);
@@ -153,13 +154,17 @@ class node_queue {
       return false;
     found_ = w;
     barged_ = true;
-    barging_ = w.barging;
+    // Who had nobody behind says nothing of who comes past, but may have left a note.
+    if (w.is_passed())
+      barging_ = w.barging;
+    else
+      free_ = found;
     return true;
   }
 
   rma::word put_down(node_word kept) {
     kept.barging = barging_;
-    kept.passed_by = kept.barging ? passed_by() & node_word::most_passed_by : 0;
+    kept = kept.with_passed_by(kept.barging ? passed_by() : 0);
     kept.reserved = !kept.barging || kept.passed_by >= barge_;
     port_.store(word_, kept.bits());
     return kept.bits();
@@ -175,7 +180,7 @@ class node_queue {
       return false;
     }
     kept.reserved = true;
-    kept.passed_by = static_cast<rma::word>(handovers_left_ - 1) & node_word::most_passed_by;
+    kept = kept.with_passed_by(static_cast<rma::word>(handovers_left_ - 1));
     return queue_.leave(line, kept.bits());
   }
 
@@ -189,6 +194,7 @@ class node_queue {
     if (told > be_head) {
       found_ = node_word::from(told);
       handovers_left_ = static_cast<int>(found_.passed_by);
+      found_.passed_by = 0;
       barging_ = false;
       stays_ = line;
       return true;
@@ -232,7 +238,7 @@ class node_queue {
   // look after the tail was changed (C14).
   [[nodiscard]] bool take_what_is_left() {
     const rma::word found = port_.load(word_);
-    return found != 0 && take_as_head(found);
+    return node_word::from(found).is_passed() && take_as_head(found);
   }
 
   Port& port_;
@@ -240,7 +246,7 @@ class node_queue {
   abortable_queue<Port> queue_;
   int barge_;
   int handovers_;
-  rma::word free_ = 0;              // as we have let it go the last time
+  rma::word free_ = 0;              // the word, as far as we know, while nobody has it or waits
   node_word found_;                 // when we took the word
   bool barged_ = false;             // past the queue
   bool barging_;                    // others come past it, for all that we have seen

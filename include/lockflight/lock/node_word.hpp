@@ -8,10 +8,10 @@
 
 namespace lockflight::lock {
 
-/// The word of a node: who may take it, and, while it is free and somebody waits, what its last
-/// holder keeps for the next one. Zeroed memory is free.
-/// Bit-fields, so that it is in one register: to write it to the stack in pieces and read it there
-/// as a whole takes longer than the lock's atomic.
+/// The word of a node: who may take it, and, while it is free, what its last holder keeps for the
+/// next one; if nobody waits that is a note at most. Zeroed memory is free.
+/// Bit-fields in the order of `bits`, so that it is in one register and both are a move: what is
+/// stored in pieces and loaded as a whole waits for the store buffer, longer than an atomic takes.
 struct node_word {
   bool held : 1 = false;         ///< by a participant that has the lock above, or is fetching it
   bool with_top : 1 = false;     ///< free, and the node has the lock above
@@ -40,6 +40,19 @@ struct node_word {
            rma::word{note} << 3 | rma::word{passed_by} << 16 | rma::word{barging} << 31 |
            rma::word{in_a_row} << 32 | rma::word{left} << 48;
   }
+  [[nodiscard]] constexpr node_word with_note(std::uint16_t n) const {
+    node_word made = *this;
+    made.note = n & most_note;
+    return made;
+  }
+  [[nodiscard]] constexpr node_word with_passed_by(rma::word n) const {
+    node_word made = *this;
+    made.passed_by = n & most_passed_by;
+    return made;
+  }
+
+  /// Whether it is free and was put down for those who wait.
+  [[nodiscard]] constexpr bool is_passed() const { return reserved || barging; }
   /// Whether the node has the lock above, or wants it: its flag in Peterson's algorithm.
   [[nodiscard]] static constexpr bool interested(rma::word w) { return (w & 3) != 0; }
 };

@@ -32,23 +32,23 @@ class writers {
   [[nodiscard]] bool try_lock() { return flight_.try_lock(); }
   [[nodiscard]] bool has_looked() const { return flight_.has_looked(); }
 
-  [[nodiscard]] std::uint16_t note() const { return other(flight_.note()); }
+  [[nodiscard]] std::uint16_t note() const { return in_memory(flight_.note()); }
   /// False, and it is still ours, if nobody waits whom flight would go to.
-  [[nodiscard]] bool pass(std::uint16_t note) { return flight_.pass(other(note)); }
+  [[nodiscard]] bool pass(std::uint16_t note) { return flight_.pass(in_memory(note)); }
   void unlock(std::uint16_t note = 0) {
-    // The rest is a story for who has waited, and soon an old one.
+    // The readers' turn may be long past when somebody finds the word free.
     const std::uint16_t when_free = note == writers_turn::are_idle ? note : 0;
-    flight_.unlock_with(other(note), other(when_free));
+    flight_.unlock_with(in_memory(note), in_memory(when_free));
   }
 
  private:
-  // As it is in memory, or from there: zeroed memory is what a lock starts as.
-  [[nodiscard]] std::uint16_t other(std::uint16_t note) const {
+  // And back.
+  [[nodiscard]] std::uint16_t in_memory(std::uint16_t note) const {
     return static_cast<std::uint16_t>(note ^ zero_);
   }
 
   flight<Port> flight_;
-  std::uint16_t zero_;
+  std::uint16_t zero_;  // the note that zeroed memory is, where flight keeps one for who finds it
 };
 
 }  // namespace lockflight::lock
