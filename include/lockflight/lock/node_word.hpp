@@ -10,8 +10,9 @@ namespace lockflight::lock {
 
 /// The word of a node: who may take it, and, while it is free, what its last holder keeps for the
 /// next one; if nobody waits that is a note at most. Zeroed memory is free.
-/// Bit-fields in the order of `bits`, so that it is in one register and both are a move: what is
-/// stored in pieces and loaded as a whole waits for the store buffer, longer than an atomic takes.
+/// Bit-fields in the order of `bits`, so that it is in one register and both are little more than a
+/// move: what is stored in pieces and loaded as a whole waits for the store buffer, some 5 ns each
+/// time, and a lock that is passed on does that several times.
 struct node_word {
   bool held : 1 = false;         ///< by a participant that has the lock above, or is fetching it
   bool with_top : 1 = false;     ///< free, and the node has the lock above
