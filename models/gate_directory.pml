@@ -15,6 +15,8 @@
  *   WRITERS, WRITE_ON writer w is on node (WRITE_ON + w) % NODES: the last node and those after it
  *   ROOM              nodes of the directory besides the home's: 1, or 0, so that few nodes show
  *                     what happens when there are more
+ *   BROADCASTS        1: if there are more all gates are opened; 0: those alone where readers are
+ *                     seen
  *   STARTS_OPEN       1: the gates of all nodes are open at first; 0: nobody is listed
  *   T_W, FIFO
  * and what each part is for shows without it:
@@ -32,6 +34,9 @@
  *   WRITES_FLAG=0         who opens all gates does not write there that they are of all nodes
  *   KEEPS_EPOCH=0         gates that are unlisted say the epoch of those that are opened
  *   LOOKS_AGAIN=0         who leaves gates idle does not look again who waits
+ *   LOOKS_ANEW=0          who ends a turn that others began, and unlists gates, does not look where
+ *                         readers are
+ *   SEES_ITSELF=0         nor does a reader that opens the gates
  *   LEAVES_OPEN=0         who leaves gates idle does so where it has seen readers
  *   TELLS=0               who passes flight on with its turn does not tell
  *   AWAITS_FLIGHT=0       who takes flight reads the directory before
@@ -56,6 +61,9 @@
 #endif
 #ifndef ROOM
 #define ROOM 1
+#endif
+#ifndef BROADCASTS
+#define BROADCASTS 1
 #endif
 #ifndef STARTS_OPEN
 #define STARTS_OPEN 0
@@ -107,6 +115,12 @@
 #endif
 #ifndef LOOKS_AGAIN
 #define LOOKS_AGAIN 1
+#endif
+#ifndef LOOKS_ANEW
+#define LOOKS_ANEW 1
+#endif
+#ifndef SEES_ITSELF
+#define SEES_ITSELF 1
 #endif
 #ifndef LEAVES_OPEN
 #define LEAVES_OPEN 1
@@ -214,11 +228,11 @@ byte flight_waiters = 0;
 /* ---- who has flight: what the gates in use say, and of which nodes they are ---- */
 
 /* The note, what gates say, and the nodes if they are few; and what is posted to them. */
-#define KEEPER                        \
-  byte told = 0, now = 0, in_use = 0; \
-  bool is_known = false;              \
+#define KEEPER                                       \
+  byte told = 0, now = 0, in_use = 0, seen = 0;      \
+  bool is_known = false, has_looked = false;         \
   byte posted = 0, to = 0, to_nodes = 0
-#define FORGET told = 0; now = 0; in_use = 0; is_known = false
+#define FORGET told = 0; now = 0; in_use = 0; seen = 0; is_known = false; has_looked = false
 
 #define IN_USE(node) (!IS_FEW(now) || HAS(in_use, node))
 #define NODES_IN_USE (IS_FEW(now) -> in_use : OF(NODES) - 1)
@@ -322,7 +336,36 @@ inline set_gates() {
 #define FEW_IF_ROOM(gate) \
   (IS_FEW(gate) && !HAS_ROOM_FOR(in_use) && WRITES_FLAG -> (gate) & ~FEW : (gate))
 #define OR_ALL (HAS_ROOM_FOR(in_use) || WRITES_FLAG -> in_use : OF(NODES) - 1)
-#define OPEN_GATES(next) SET(FEW_IF_ROOM(next), OR_ALL)
+
+/* Where a reader is, on its way out or waiting. */
+#define SEE(n) seen = (counts[n] != 0 -> seen | OF(n) : seen)
+
+/* One look at each cell, in any order. */
+#define LOOK(n) :: TAKE_EFFECT(n); SEE(n) }
+
+inline look_again() {
+  atomic { posted = NODES_IN_USE; seen = 0 }
+  do
+  OF_EACH_NODE(LOOK)
+  :: posted == 0 -> break
+  od;
+  has_looked = true
+}
+
+#define WHERE_SEEN (IS_FEW(now) && !HAS_ROOM_FOR(in_use) && !BROADCASTS)
+
+/* `to` is what they shall say. */
+inline open_gates(looks) {
+  if
+  :: WHERE_SEEN ->
+    if
+    :: !has_looked && looks -> look_again()
+    :: has_looked || !looks
+    fi;
+    SET(to, seen)
+  :: !WHERE_SEEN -> SET(FEW_IF_ROOM(to), OR_ALL)
+  fi
+}
 
 /* ---- readers ---- */
 
@@ -392,7 +435,7 @@ inline open_here() {
     fi;
     know();
     if
-    :: STATE(now) != OPEN -> OPEN_GATES(NEXT_PHASE(now, 0))
+    :: STATE(now) != OPEN -> to = NEXT_PHASE(now, 0); open_gates(SEES_ITSELF)
     :: STATE(now) == OPEN && STATE(gates[own]) == OPEN
     :: STATE(now) == OPEN && STATE(gates[own]) != OPEN -> gates[own] = now
     fi
@@ -482,8 +525,6 @@ look:
 
 /* ---- writers ---- */
 
-#define SEE(n) seen = (counts[n] != 0 -> seen | OF(n) : seen)
-
 /* Polls; here whoever sees nothing new blocks. */
 #define AWAIT(n)                                    \
   :: TAKE_EFFECT(n);                                \
@@ -498,18 +539,8 @@ inline await_readers() {
   do
   OF_EACH_NODE(AWAIT)
   :: posted == 0 -> break
-  od
-}
-
-/* One look at each cell, in any order. */
-#define LOOK(n) :: TAKE_EFFECT(n); SEE(n) }
-
-inline look_again() {
-  atomic { posted = NODES_IN_USE; seen = 0 }
-  do
-  OF_EACH_NODE(LOOK)
-  :: posted == 0 -> break
-  od
+  od;
+  has_looked = true
 }
 
 #define IS_QUIET (seen == 0 || (!IS_FEW(now) && HAS_ROOM_FOR(seen)))
@@ -530,12 +561,12 @@ inline end_turn() {
   :: quiet && QUIET(now) >= MOST_QUIET && !(seen == 0 || !LEAVES_OPEN) ->
     SET(NEXT_PHASE(now, 0) | FEW, seen)
   :: !(quiet && QUIET(now) >= MOST_QUIET) ->
-    OPEN_GATES(NEXT_PHASE(now, (quiet -> QUIET(now) + 1 : 0)))
+    to = NEXT_PHASE(now, (quiet -> QUIET(now) + 1 : 0)); open_gates(LOOKS_ANEW)
   fi
 }
 
 proctype writer(byte me; byte own) {
-  byte in_a_row = 0, seen = 0;
+  byte in_a_row = 0;
   bool quiet = false;
   KEEPER;
   ROUND_COUNTER
@@ -569,7 +600,7 @@ proctype writer(byte me; byte own) {
       end_turn();
       UNLOCK_WITH((STATE(now) == IDLE -> ARE_IDLE : IS_OVER))
     fi;
-    atomic { in_a_row = 0; seen = 0; quiet = false; FORGET }
+    atomic { in_a_row = 0; quiet = false; FORGET }
   :: WRITER_STOP -> break
   od;
   END

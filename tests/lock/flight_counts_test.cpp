@@ -470,6 +470,42 @@ TEST(flight_rw_counts, a_lock_that_starts_with_nobody_listed) {
   });
 }
 
+// Where readers have come on more nodes than the directory has pointers: those on which nobody is
+// any more are left alone after one turn, unless they are so many that all gates are opened.
+TEST(flight_rw_counts, more_nodes_than_pointers) {
+  for (const std::int64_t broadcast : {2, 1})
+    on_every_rank(three_nodes, [broadcast](counted_participant& me) {
+      rma::barrier all(me);
+      lock::flight_rw_parameters set{.pointers = 1, .broadcast = broadcast};
+      set.starts_open = 0;
+      flight_rw l(me, set);
+      if (me.rank() > 0) {
+        l.lock.lock_shared();
+        l.lock.unlock_shared();
+      }
+      all.arrive_and_wait();
+      if (me.rank() == 0) {
+        const bool leaves = broadcast == 2;
+        const auto network = [&](const char* what, operation_counts expected, auto call) {
+          me.port().reset_counts();
+          call();
+          const operation_counts c = me.port().counts();
+          const operation_counts found{.put = c.put, .get = c.get, .add = c.add, .flush = c.flush};
+          require(to_text(found) == to_text(expected),
+                  std::string(what) + " costs" + to_text(found));
+        };
+        network("the first lock", {.put = 2, .get = 2, .flush = 2}, [&] { l.lock.lock(); });
+        network("the first unlock", {.put = 2, .add = leaves ? 1u : 0u, .flush = leaves ? 2u : 1u},
+                [&] { l.lock.unlock(); });
+        network("the second lock",
+                leaves ? operation_counts{} : operation_counts{.put = 2, .get = 2, .flush = 2},
+                [&] { l.lock.lock(); });
+        l.lock.unlock();
+      }
+      all.arrive_and_wait();
+    });
+}
+
 // From elsewhere, with one other node and one cell of readers there; the same from the home's node,
 // but that flight costs nothing.
 TEST(flight_rw_counts, up_and_down) {

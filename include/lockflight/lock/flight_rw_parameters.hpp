@@ -18,7 +18,7 @@ struct flight_rw_parameters {
 
   static constexpr std::int64_t no_turn = 1;           // `readers_turn`
   static constexpr std::int64_t as_cores_allow = -1;   // `overtaking`
-  static constexpr std::int64_t as_nodes_allow = -1;   // `pointers`
+  static constexpr std::int64_t as_nodes_allow = -1;   // `pointers`, `broadcast`
   static constexpr std::int64_t unless_in_table = -1;  // `starts_open`
 
   std::int64_t ranks_per_cell = 0;
@@ -30,6 +30,7 @@ struct flight_rw_parameters {
   std::int64_t bias = 20'000;
   std::int64_t branch = 0;
   std::int64_t pointers = as_nodes_allow;
+  std::int64_t broadcast = as_nodes_allow;
   std::int64_t starts_open = unless_in_table;
   flight_parameters writers{};
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
@@ -55,6 +56,13 @@ struct flight_rw_parameters {
       return 0;
     if (pointers != as_nodes_allow) return static_cast<int>(pointers);
     return std::max(1, nodes / nodes_a_pointer);
+  }
+
+  [[nodiscard]] int broadcast_on(const rma::topology& machine) const {
+    // So many would list their nodes anew, each by a round trip to the home: with few nodes to open
+    // the gates of all costs less.
+    constexpr int parts = 3;
+    return broadcast != as_nodes_allow ? static_cast<int>(broadcast) : machine.nodes() / parts;
   }
 
   /// Where there is no directory one node can do without as well: there `idle` costs no network.
@@ -104,8 +112,13 @@ struct flight_rw_parameters {
                      "for the writer; 0: the square root of all from 128 nodes on; 1: none"},
         parameter<p>{
             "pointers", [](auto& s) -> std::int64_t& { return s.pointers; }, as_nodes_allow, 64,
-            "nodes whose gates are opened and closed by themselves, if readers come on no more; 0: "
-            "all nodes' gates always are together; -1: one in 24, on up to 64 nodes"},
+            "nodes whose gates are opened and closed by themselves as long as readers come, if "
+            "they come on no more; 0: all nodes' gates always are together; -1: one in 24, on up "
+            "to 64 nodes"},
+        parameter<p>{
+            "broadcast", [](auto& s) -> std::int64_t& { return s.broadcast; }, as_nodes_allow, 64,
+            "nodes that readers came on, beyond which all gates are opened; up to that those alone "
+            "where readers are then; -1: a third of all nodes"},
         parameter<p>{
             "starts_open", [](auto& s) -> std::int64_t& { return s.starts_open; }, unless_in_table,
             1,

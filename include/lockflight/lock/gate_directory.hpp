@@ -6,11 +6,12 @@
 // the others are unlisted, and writers leave them alone. Who reads at such a gate lists its node
 // (gate_listing.hpp). A writer says in the directory that the gates are closed, before it looks who
 // is listed; then it closes, and later opens, those alone. After turns that met nobody all are
-// taken off the list. If more nodes are listed than the directory has pointers, all gates are
-// opened, and each of them says so: nobody looks at the directory then, until turns in a row have
-// met readers on few nodes. A lock in a table starts with nobody listed, others with all gates open
-// (`starts_open`). The gate of the home's node says what the directory does: who has flight there
-// looks at that.
+// taken off the list. If more nodes are listed than the directory has pointers, those go at the end
+// of each turn where no reader was seen. If they are a good part of all nodes all gates are opened
+// (`broadcast`), and each of them says so: nobody looks at the directory then, until turns in a row
+// have met readers on few nodes. A lock in a table starts with nobody listed, others with all gates
+// open (`starts_open`). The gate of the home's node says what the directory does: who has flight
+// there looks at that.
 //
 // Only who has flight writes what the gates say, or takes nodes off the list; it gets the former
 // together with flight where posts are ordered. While writers pass flight on with their turn the
@@ -24,6 +25,7 @@
 // beyond ("An Evaluation of Directory Schemes for Cache Coherence", Agarwal et al., ISCA 1988).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -110,6 +112,11 @@ class gate_directory {
   /// Whether so many are not worth a closing of their own.
   [[nodiscard]] bool has_room_for(node_set nodes) const {
     return std::popcount(nodes & ~of_home_) <= where_.pointers;
+  }
+
+  /// Whether so many are listed that all gates had better be opened.
+  [[nodiscard]] bool broadcasts() const {
+    return std::popcount(nodes_ & ~of_home_) > std::max(where_.broadcast, where_.pointers);
   }
 
   /// Lists these nodes, and no others, before their gates are put; for who has closed them. 1 round

@@ -42,7 +42,9 @@ class gate_keeper {
   /// For who is about to take flight, with its look at the home: 1 get if there is a directory.
   void post_look() { directory_.post(); }
   /// For who has got flight. The other calls are for its holder.
-  void start(std::uint16_t note, bool has_looked) { directory_.start(note, has_looked); }
+  void start(std::uint16_t note, bool has_looked) {
+    has_looked_ = false, directory_.start(note, has_looked);
+  }
   /// What the gates say; after `start` that may be without an epoch, and if they are idle without
   /// all else.
   [[nodiscard]] gate look() { return directory_.now(); }
@@ -73,8 +75,14 @@ class gate_keeper {
     return false;
   }
   /// Opens them. As `close`, and with a tree the round trips until the deputies have opened theirs.
+  /// If there is a directory, and more nodes are listed than it has pointers: where nobody reads or
+  /// waits to the gates are unlisted; that takes a look, unless we have looked after we closed
+  /// them. If most nodes are listed, all gates are opened.
   void open(gate next) {
-    if (next.few() && !directory_.has_room_for(directory_.nodes())) next = next.of_all_nodes();
+    if (next.few() && directory_.broadcasts())
+      next = next.of_all_nodes();
+    else if (next.few() && !directory_.has_room_for(directory_.nodes()))
+      return set(next, has_looked_ ? seen() : seen_now());
     set_by_tree(next);
     for (rma::backoff b = tree().between_looks(); deputies_.post(); port_.pause(b.next())) {
       port_.flush();
@@ -94,6 +102,7 @@ class gate_keeper {
     const bool are_open = now.what() == gate::state::open;
     if (are_open && (!now.few() || directory_.is_own_open())) return;
     directory_.list_own();
+    has_looked_ = false;  // when we were not counted yet
     if (!are_open) return open(opened(now));
     if (!directory_.is_own_open()) static_cast<void>(post_gate(gate_, know(now)));
   }
@@ -113,6 +122,7 @@ class gate_keeper {
   /// The looks at the counts begin.
   void start_looking() {
     const gate now = know(look());
+    has_looked_ = false;
     // A reader that the counts do not show has yet to see the gate closed: by our fence (C13) and
     // its atomic (C14), or, if it does without, by the fence that we bring it to (C40).
     if (now.biased() && now.what() == gate::state::closed)
@@ -184,6 +194,11 @@ class gate_keeper {
   static constexpr std::uint64_t looks_a_turn = 8;
 
   [[nodiscard]] node_set seen() const { return looks_.seen(); }
+  [[nodiscard]] node_set seen_now() {
+    start_looking();
+    static_cast<void>(readers_are_gone());
+    return seen();
+  }
   [[nodiscard]] gate opened(gate found) {
     const gate now = know(found);
     return now.what() == gate::state::open ? now : now.next_phase().with_quiet(0);
@@ -206,7 +221,9 @@ class gate_keeper {
       if (deputies_.post() || posted) port_.flush();
       // Before branches are taken over, where nobody has looked at the cells yet.
       const bool gone = looks_.gone_elsewhere();
-      if (!settle()) return gone && !deputies_.have_some();
+      if (settle()) continue;
+      has_looked_ = true;
+      return gone && !deputies_.have_some();
     }
   }
 
@@ -276,6 +293,7 @@ class gate_keeper {
   gate_directory<Port> directory_;
   reader_looks<Port> looks_;
   deputies<Port> deputies_;
+  bool has_looked_ = false;  // at all nodes, since we have flight or have opened gates
 };
 
 }  // namespace lockflight::lock

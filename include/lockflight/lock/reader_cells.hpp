@@ -28,6 +28,7 @@ struct reader_cells {
   int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
   gate_tree tree;
   int pointers = 0;         // nodes of a directory (gate_directory.hpp); 0: there is none
+  int broadcast = 0;        // beyond so many all gates are opened
   rma::plain_cell says;     // its words, at the home: what the gates say that are in use,
   rma::nic_cell listed;     // and of which nodes they are, a `node_set`
   bool starts_open = true;  // or as after turns that have met nobody
@@ -53,6 +54,7 @@ struct reader_cells {
                       .errands = errands,
                       .tree = tree,
                       .pointers = pointers,
+                      .broadcast = set.broadcast_on(machine),
                       .says = says,
                       .listed = {says.home, says.index + 1},
                       .starts_open = set.starts_open_on(machine, pointers)};
