@@ -29,14 +29,13 @@
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is passed by at most T_W writers, by two turns more if its gate is unlisted then, or, if it has
-// to open the gates, as flight says; before that, by those who come between two of its looks. A
-// writer waits for readers that were in or parked when it closed the gates. Network operations,
-// with K other nodes with gates in use and C cells there: readers none, but who lists its node or
-// is a deputy; who opens gates flight's, 2 gets and K + 1 puts. Writers flight's, 1 get if not all
-// gates are in use, 1 put and 1 get more to close them, K puts and C gets in 2 round trips to
-// enter, C for each further look, K + 1 puts when readers have their turn, C gets before gates are
-// left idle or unlisted, and if readers are preferred. With a tree K are a branch's nodes and
-// branches.
+// to open the gates, as flight says; before that, by those who come between two of its looks.
+// Network operations, with K other nodes with gates in use and C cells there: readers none, but who
+// lists its node or is a deputy; who opens idle gates flight's, 2 gets and K + 1 puts. Writers
+// flight's, 1 get if not all gates are in use, 1 put and 1 get more to close them, K puts and C
+// gets in 2 round trips to enter, C for each further look, K + 1 puts when readers have their turn,
+// C gets before gates are left idle or unlisted, and if readers are preferred. With a tree K are a
+// branch's nodes and branches.
 #pragma once
 
 #include <cstdint>
