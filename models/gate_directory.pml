@@ -21,18 +21,19 @@
  *   T_W, FIFO
  * and what each part is for shows without it:
  *   PARITY=0              who has parked enters at any other epoch
+ *   IN_USE_ALONE=0        nor does it matter whether a writer minds that gate
  *   COMES_ANEW=0          who has parked does not come anew at an open gate
  *   LOOKS_AFTER=0         who parks first does not list its node, nor open idle gates
  *   KEEPS_LOOKING_AFTER=0 who looks after its cell and comes anew no longer does
  *   COUNTED=0             who lists its node is not counted meanwhile
  *   ADDS_FIRST=0          it looks what is said, and then adds its node
+ *   TAKES_EPOCH=0         it leaves its gate at the epoch that it has
  *   COMPARES=0            it puts the gate that it has claimed whatever that says by then
  *   AWAITS_COMING=0       who has flight opens its gate while another lists the node
  *   ANNOUNCES=0           who closes few gates looks who is listed before it says that it does
  *   CLEARS_FIRST=0        who unlists gates takes their nodes off the list afterwards
  *   SAYS_CLOSED=0         who lists few nodes does not say first that all gates are closed
  *   WRITES_FLAG=0         who opens all gates does not write there that they are of all nodes
- *   KEEPS_EPOCH=0         gates that are unlisted say the epoch of those that are opened
  *   LOOKS_AGAIN=0         who leaves gates idle does not look again who waits
  *   LOOKS_ANEW=0          who ends a turn that others began, and unlists gates, does not look where
  *                         readers are
@@ -77,6 +78,9 @@
 #ifndef PARITY
 #define PARITY 1
 #endif
+#ifndef IN_USE_ALONE
+#define IN_USE_ALONE 1
+#endif
 #ifndef COMES_ANEW
 #define COMES_ANEW 1
 #endif
@@ -91,6 +95,9 @@
 #endif
 #ifndef ADDS_FIRST
 #define ADDS_FIRST 1
+#endif
+#ifndef TAKES_EPOCH
+#define TAKES_EPOCH 1
 #endif
 #ifndef COMPARES
 #define COMPARES 1
@@ -109,9 +116,6 @@
 #endif
 #ifndef WRITES_FLAG
 #define WRITES_FLAG 1
-#endif
-#ifndef KEEPS_EPOCH
-#define KEEPS_EPOCH 1
 #endif
 #ifndef LOOKS_AGAIN
 #define LOOKS_AGAIN 1
@@ -185,10 +189,11 @@ byte listed = 0; /* and of which nodes they are, besides the home's */
 
 short counts[NODES] = 0;
 
+#define MAY_LET_IN(gate) (STATE(gate) == OPEN || STATE(gate) == CLOSED || !IN_USE_ALONE)
 #if PARITY
-#define LETS_IN(gate, e) ((EPOCH(gate) - (e) & 1) != 0)
+#define LETS_IN(gate, e) (MAY_LET_IN(gate) && (EPOCH(gate) - (e) & 1) != 0)
 #else
-#define LETS_IN(gate, e) (EPOCH(gate) != (e))
+#define LETS_IN(gate, e) (MAY_LET_IN(gate) && EPOCH(gate) != (e))
 #endif
 
 /* ---- flight, abstracted ---- */
@@ -289,7 +294,7 @@ inline say_closed() {
 #define POSTS(n) ((STAYS(n) -> !IN_USE(n) || to != now : IN_USE(n)) -> OF(n) : 0) |
 #define SAYS NODES /* posted beside the gates */
 #define POSTS_SAYS (IS_FEW(to) && STATE(to) != CLOSED -> OF(SAYS) : 0)
-#define UNLISTED_GATE ((KEEPS_EPOCH -> AS(UNLISTED, now) : AS(UNLISTED, to)) | FEW)
+#define UNLISTED_GATE (AS(UNLISTED, now) | FEW)
 #define PUT(n) :: TAKE_EFFECT(n); gates[n] = (STAYS(n) -> to : UNLISTED_GATE) }
 
 inline change_list() {
@@ -371,8 +376,10 @@ inline open_gates(looks) {
 
 #define LISTER byte found = 0, they = 0
 #define FOUND(state) AS(state, found)
-#define REPLACE(from, with) \
-  gates[own] = (gates[own] == FOUND(from) || !COMPARES -> FOUND(with) : gates[own])
+/* The gate as the directory has it. */
+#define TAKEN (TAKES_EPOCH -> they : AS(STATE(they), found))
+#define REPLACE(from) \
+  gates[own] = (gates[own] == FOUND(from) || !COMPARES -> TAKEN : gates[own])
 
 inline add_own() {
   atomic { assert(!HAS(listed, own)); listed = listed + OF(own) }
@@ -384,29 +391,29 @@ inline list(waits) {
   :: atomic { gates[own] == found -> gates[own] = FOUND(COMING) }
 #if ADDS_FIRST
     add_own();
-    they = STATE(says);
+    they = says;
 #else
-    they = STATE(says);
+    they = says;
     add_own();
 #endif
     if
-    :: they == OPEN -> REPLACE(COMING, OPEN)
-    :: they != OPEN ->
+    :: STATE(they) == OPEN -> REPLACE(COMING)
+    :: STATE(they) != OPEN ->
       if
       :: gates[own] != FOUND(COMING) && COMPARES
       :: atomic { gates[own] == FOUND(COMING) || !COMPARES -> gates[own] = FOUND(LISTED) }
         if
-        :: they == CLOSED && waits ->
+        :: STATE(they) == CLOSED && waits ->
           if
           :: gates[own] != FOUND(LISTED)
-          :: atomic { STATE(says) != CLOSED -> they = STATE(says) }
+          :: atomic { STATE(says) != CLOSED -> they = says }
           fi
-        :: they == CLOSED && !(waits) -> they = IDLE
-        :: they != CLOSED
+        :: STATE(they) == CLOSED && !(waits) -> they = AS(IDLE, they)
+        :: STATE(they) != CLOSED
         fi;
         if
-        :: they != CLOSED -> REPLACE(LISTED, they)
-        :: they == CLOSED
+        :: STATE(they) != CLOSED -> REPLACE(LISTED)
+        :: STATE(they) == CLOSED
         fi
       fi
     fi

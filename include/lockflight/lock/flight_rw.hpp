@@ -28,8 +28,8 @@
 // closed gates before it parks, and gates of a single node may be biased (reader_gates.hpp).
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
-// is passed by at most T_W writers, by two turns more if its gate is unlisted then, or, if it has
-// to open the gates, as flight says; before that, by those who come between two of its looks.
+// is passed by at most T_W writers, by two turns more if its gate is unlisted after them, or, if it
+// has to open the gates, as flight says; before that, by those who come between two of its looks.
 // Network operations, with K other nodes with gates in use and C cells there: readers none, but who
 // lists its node or is a deputy; who opens idle gates flight's, 2 gets and K + 1 puts. Writers
 // flight's, 1 get if not all gates are in use, 1 put and 1 get more to close them, K puts and C

@@ -59,8 +59,8 @@ struct flight_rw_parameters {
   }
 
   [[nodiscard]] int broadcast_on(const rma::topology& machine) const {
-    // So many would list their nodes anew, each by a round trip to the home: with few nodes to open
-    // the gates of all costs less.
+    // Nodes that are taken off the list are listed anew, each by a round trip to the home; if there
+    // are few of them to open all gates costs less.
     constexpr int parts = 3;
     return broadcast != as_nodes_allow ? static_cast<int>(broadcast) : machine.nodes() / parts;
   }
@@ -117,8 +117,8 @@ struct flight_rw_parameters {
             "to 64 nodes"},
         parameter<p>{
             "broadcast", [](auto& s) -> std::int64_t& { return s.broadcast; }, as_nodes_allow, 64,
-            "nodes that readers came on, beyond which all gates are opened; up to that those alone "
-            "where readers are then; -1: a third of all nodes"},
+            "nodes in use by themselves beyond which all gates are opened; of fewer, but more than "
+            "`pointers`, those alone where readers are; -1: a third of all nodes"},
         parameter<p>{
             "starts_open", [](auto& s) -> std::int64_t& { return s.starts_open; }, unless_in_table,
             1,

@@ -49,9 +49,10 @@ class gate {
   }
   /// Whether only the gates of some nodes say this, those that the directory has.
   [[nodiscard]] constexpr bool few() const { return get(of_few) != 0; }
-  /// Whether it lets those in who have parked at that epoch.
+  /// Whether it lets those in who have parked at that epoch. No writer waits for who is behind a
+  /// gate that is idle or unlisted.
   [[nodiscard]] constexpr bool lets_in(rma::word parked_at) const {
-    return (epoch() - parked_at) % 2 != 0;
+    return (what() == state::open || what() == state::closed) && (epoch() - parked_at) % 2 != 0;
   }
   /// Whether a reader that has parked here shall see to the other gates of the branch, and the
   /// number of the last wish for that.

@@ -17,9 +17,10 @@
 // together with flight where posts are ordered. While writers pass flight on with their turn the
 // note tells that the gates are closed.
 //
-// A gate that was unlisted may have missed epochs. Who parked there does not mind: it enters at odd
-// distances, where writers wait for it, comes anew if it finds the gate open at an even one, and if
-// it finds that closed it is counted like those who park there now.
+// A gate that was unlisted may have missed epochs, and who lists it takes the directory's. Who has
+// parked there does not mind: it enters once the gate is in use and at an odd distance, where
+// writers wait for it, comes anew if that is open at an even one, and if it finds that closed it is
+// counted like those who park there now.
 //
 // Source: lockflight, after directories of caches' sharers that have few pointers and broadcast
 // beyond ("An Evaluation of Directory Schemes for Cache Coherence", Agarwal et al., ISCA 1988).
@@ -109,7 +110,7 @@ class gate_directory {
   [[nodiscard]] node_set nodes() const { return nodes_ | of_home_; }
   /// Whether the gate of a node is one of those in use.
   [[nodiscard]] bool has(int node) const { return !now_.few() || lock::has(nodes(), node); }
-  /// Whether so many are not worth a closing of their own.
+  /// Whether it has pointers for them.
   [[nodiscard]] bool has_room_for(node_set nodes) const {
     return std::popcount(nodes & ~of_home_) <= where_.pointers;
   }
@@ -119,7 +120,8 @@ class gate_directory {
     return std::popcount(nodes_ & ~of_home_) > std::max(where_.broadcast, where_.pointers);
   }
 
-  /// Lists these nodes, and no others, before their gates are put; for who has closed them. 1 round
+  /// Lists these nodes, and no others, before their gates are put; for who has seen that nobody is
+  /// about to list one of the others, behind a gate that is closed or on its way there. 1 round
   /// trip, 1 add, if that is a change, and if gates were those of all what announce_closing costs.
   void list_only(node_set nodes) {
     // Who finds its gate unlisted looks what is said here, and that is an old story.

@@ -42,8 +42,9 @@ class gate_keeper {
   /// For who is about to take flight, with its look at the home: 1 get if there is a directory.
   void post_look() { directory_.post(); }
   /// For who has got flight. The other calls are for its holder.
-  void start(std::uint16_t note, bool has_looked) {
-    has_looked_ = false, directory_.start(note, has_looked);
+  void start(std::uint16_t note, bool has_posted) {
+    has_seen_all_ = false;
+    directory_.start(note, has_posted);
   }
   /// What the gates say; after `start` that may be without an epoch, and if they are idle without
   /// all else.
@@ -75,14 +76,14 @@ class gate_keeper {
     return false;
   }
   /// Opens them. As `close`, and with a tree the round trips until the deputies have opened theirs.
-  /// If there is a directory, and more nodes are listed than it has pointers: where nobody reads or
-  /// waits to the gates are unlisted; that takes a look, unless we have looked after we closed
-  /// them. If most nodes are listed, all gates are opened.
+  /// If more nodes are listed than the directory has pointers, those where nobody reads or waits
+  /// are unlisted: 1 add, and C gets unless we have closed the gates; beyond `broadcast` all are
+  /// opened.
   void open(gate next) {
     if (next.few() && directory_.broadcasts())
       next = next.of_all_nodes();
     else if (next.few() && !directory_.has_room_for(directory_.nodes()))
-      return set(next, has_looked_ ? seen() : seen_now());
+      return set(next, has_seen_all_ ? seen() : seen_now());
     set_by_tree(next);
     for (rma::backoff b = tree().between_looks(); deputies_.post(); port_.pause(b.next())) {
       port_.flush();
@@ -102,7 +103,7 @@ class gate_keeper {
     const bool are_open = now.what() == gate::state::open;
     if (are_open && (!now.few() || directory_.is_own_open())) return;
     directory_.list_own();
-    has_looked_ = false;  // when we were not counted yet
+    has_seen_all_ = false;  // our node, with us
     if (!are_open) return open(opened(now));
     if (!directory_.is_own_open()) static_cast<void>(post_gate(gate_, know(now)));
   }
@@ -122,7 +123,7 @@ class gate_keeper {
   /// The looks at the counts begin.
   void start_looking() {
     const gate now = know(look());
-    has_looked_ = false;
+    has_seen_all_ = false;
     // A reader that the counts do not show has yet to see the gate closed: by our fence (C13) and
     // its atomic (C14), or, if it does without, by the fence that we bring it to (C40).
     if (now.biased() && now.what() == gate::state::closed)
@@ -222,7 +223,7 @@ class gate_keeper {
       // Before branches are taken over, where nobody has looked at the cells yet.
       const bool gone = looks_.gone_elsewhere();
       if (settle()) continue;
-      has_looked_ = true;
+      has_seen_all_ = true;
       return gone && !deputies_.have_some();
     }
   }
@@ -230,8 +231,7 @@ class gate_keeper {
   [[nodiscard]] const gate_tree& tree() const { return where_.tree; }
 
   // The gates of these nodes and the home's say `to` then, or those of all, and those that are in
-  // use now and not among them are unlisted: for the epoch that they are at, since nobody waits for
-  // who parked there.
+  // use now and not among them are unlisted: nobody enters there.
   void set(gate to, node_set nodes) {
     const bool some_stay = directory_.is_kept();  // as they are
     const gate before = some_stay ? look() : gate{};
@@ -293,7 +293,7 @@ class gate_keeper {
   gate_directory<Port> directory_;
   reader_looks<Port> looks_;
   deputies<Port> deputies_;
-  bool has_looked_ = false;  // at all nodes, since we have flight or have opened gates
+  bool has_seen_all_ = false;  // who is at the listed nodes, since we have flight
 };
 
 }  // namespace lockflight::lock

@@ -50,24 +50,25 @@ class gate_listing {
     if (!replace(found, coming)) return;
     port_.add(listed_, own_);
     if (!rma::orders_posts(port_)) port_.flush(listed_.home);  // the look comes after it
-    gate::state they = look();
-    if (they == gate::state::open) return static_cast<void>(replace(coming, found.as(they)));
+    // Ours is put as the others are, with their epoch: a writer waits for who parked before that.
+    gate they = look();
+    if (they.what() == gate::state::open) return static_cast<void>(replace(coming, they));
     const gate listed = found.as(gate::state::listed);
     if (!replace(coming, listed)) return;
     for (rma::backoff b(1'000, 8'000);
-         they == gate::state::closed && is_still(listed) && !rma::is_over(port_, until);
+         they.what() == gate::state::closed && is_still(listed) && !rma::is_over(port_, until);
          they = look())
       port_.pause(b.next());
-    if (they == gate::state::closed) they = gate::state::idle;
-    static_cast<void>(replace(listed, found.as(they)));
+    if (they.what() == gate::state::closed) they = they.as(gate::state::idle);
+    static_cast<void>(replace(listed, they));
   }
 
  private:
-  [[nodiscard]] gate::state look() {
+  [[nodiscard]] gate look() {
     rma::word says = 0;
     port_.get(says_, says);
     port_.flush(says_.home);
-    return gate::from(says ^ zero_at_home_).what();
+    return gate::from(says ^ zero_at_home_);
   }
   [[nodiscard]] bool is_still(gate claimed) {
     return port_.load(gate_) == (claimed.bits() ^ zero_);
