@@ -2,7 +2,7 @@
  *
  * include/lockflight/lock/gate_directory.hpp, gate_listing.hpp, gate_keeper.hpp, reader_gates.hpp
  * and flight_rw.hpp, with the names that they have there. Each node has a gate and a cell; the last
- * node is the home's. Nobody gives up or only tries. What the directory says is written only by who
+ * node is the home's. Nobody gives up, and no writer only tries. What the directory says is written only by who
  * has flight, which so reads it when it takes flight.
  *
  * flight is a lock that is first come, first served. Whether it will be passed on while somebody
@@ -12,6 +12,7 @@
  * Macros of this model:
  *   NODES             2 or 3
  *   READERS, READ_ON  reader r is on node r % READ_ON
+ *   TRY_READERS       so many of them, the first ones, only try, and take no flight for that
  *   WRITERS, WRITE_ON writer w is on node (WRITE_ON + w) % NODES: the last node and those after it
  *   ROOM              nodes of the directory besides the home's: 1, or 0, so that few nodes show
  *                     what happens when there are more
@@ -53,6 +54,9 @@
 #endif
 #ifndef READ_ON
 #define READ_ON 2
+#endif
+#ifndef TRY_READERS
+#define TRY_READERS 0
 #endif
 #ifndef WRITERS
 #define WRITERS 1
@@ -451,6 +455,8 @@ inline open_here() {
 
 #define COME_ANEW counts[own] = counts[own] + ACTIVE - held; held = ACTIVE; epoch = 0
 
+#define ONLY_TRIES (me < TRY_READERS)
+
 proctype reader(byte me; byte own) {
   byte epoch = 0;
   short held = 0;
@@ -459,6 +465,7 @@ proctype reader(byte me; byte own) {
   KEEPER;
   ROUND_COUNTER
 
+next_round:
   do
   :: NEXT_ROUND ->
     WAITS(reader_waits);
@@ -471,7 +478,7 @@ look:
 #if !COUNTED
       counts[own] = counts[own] - held;
 #endif
-      list(true);
+      list(!ONLY_TRIES);
 #if !COUNTED
       counts[own] = counts[own] + held;
 #endif
@@ -480,7 +487,10 @@ look:
     fi;
     if
     :: STATE(found) == OPEN
-    :: else -> /* park */
+    :: STATE(found) != OPEN && ONLY_TRIES ->
+      atomic { counts[own] = counts[own] - held; held = 0; found = 0 }
+      goto next_round
+    :: STATE(found) != OPEN && !ONLY_TRIES -> /* park */
       atomic {
         epoch = EPOCH(found); found = 0;
         held = PARKED(epoch);
