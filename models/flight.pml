@@ -3,7 +3,7 @@
  *
  * include/lockflight/lock/abortable_queue.hpp, node_queue.hpp, queue_of_nodes.hpp and flight.hpp, with
  * the names that they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
- * whoever waits for it. Of notes nothing is here.
+ * whoever waits for it.
  *
  * Stores may be seen late; here each is seen at once. That they are where it matters, by fences and
  * atomics, is the checker's to say.
@@ -19,6 +19,9 @@
  *   HOME_BATCH        asserts that the home's node enters no more often than that once the head of the
  *                     queue of nodes has become the victim
  *   REMOTE_BATCH      the same of the other nodes, once the home's node has become the victim
+ *   NOTES             1: the lock keeps a note while it is free, whether its last holder has left
+ *                     something in order, and asserts that whoever believes that it is finds it so. Of
+ *                     what is noted for whoever the lock is passed to nothing is here
  * and what each part is for shows without it:
  *   VICTIM=0          whoever finds the other side waits until it is not interested
  *   VICTIM_FIRST=0    the victim is written after the looks
@@ -42,6 +45,8 @@
  *                     for its own
  *   STANDS_DOWN=0     who stays in the queue puts down its word and does not leave the queue
  *   TAKES_OUT=0       who gives up goes away, and who finds its line in the queue makes it the head
+ *   HOME_SAYS=0       who finds the lock free believes the note at the tail, whatever the home's says
+ *   OTHERS_SAY=0      the other way round
  * Of all: shared.pml.
  */
 
@@ -129,6 +134,15 @@
 #ifndef TAKES_OUT
 #define TAKES_OUT 1
 #endif
+#ifndef NOTES
+#define NOTES 0
+#endif
+#ifndef HOME_SAYS
+#define HOME_SAYS 1
+#endif
+#ifndef OTHERS_SAY
+#define OTHERS_SAY 1
+#endif
 
 #include "shared.pml"
 
@@ -149,6 +163,33 @@
 #define LEFT_OF(word) (((word) >> 9) & 7)
 #define BARGING 4096
 #define INTERESTED(word) (((word) & (HELD | WITH_TOP)) != 0)
+
+/* What is noted while the lock is free: in the home's word, and at the tail of the queue of nodes. */
+#if NOTES
+#define NOTE 8192
+#define NOTE_AT_TAIL 128
+bool in_order = false; /* as it is */
+#define FINDS_AND_LEAVES_ORDER                      \
+  atomic {                                          \
+    assert(!is_told || in_order);                   \
+    if                                              \
+    :: in_order = true                              \
+    :: in_order = false                             \
+    fi;                                             \
+    note = (node == 0 && in_order -> NOTE : 0)      \
+  }
+#define FREE_TAIL (in_order -> NOTE_AT_TAIL : NIL)
+#define LOOK_FOR_NOTES(word, tail)                              \
+  is_told = (!HOME_SAYS || ((word) & NOTE) != 0) &&             \
+            (!OTHERS_SAY || ((tail) & NOTE_AT_TAIL) != 0)
+#else
+#define NOTE 0
+#define NOTE_AT_TAIL 0
+#define FREE_TAIL NIL
+#define LOOK_FOR_NOTES(word, tail) skip
+#endif
+#define IS_FREE(word) (((word) & ~NOTE) == 0)
+#define NOBODY_AT(tail) (((tail) & ~NOTE_AT_TAIL) == NIL)
 
 /* ---- the cells ---- */
 
@@ -253,7 +294,7 @@ inline take() {
   atomic {
     found = WORD[node];
     if
-    :: found == 0 -> WORD[node] = HELD; barged = true; GOES_PAST(node)
+    :: IS_FREE(found) -> WORD[node] = HELD; barged = true; GOES_PAST(node)
     :: else
     fi
   }
@@ -440,7 +481,7 @@ inline queue() {
     :: ref == NIL && gave_up ->
       found = WORD[node];
       if
-      :: found != 0 && (found & HELD) == 0 ->
+      :: !IS_FREE(found) && (found & HELD) == 0 ->
         atomic {
           if
           :: WORD[node] == found -> WORD[node] = HELD; gave_up = false
@@ -527,6 +568,7 @@ inline keep_found() {
     passed_by = (barged -> PASSED_BY_OF(found) : 0);
     in_a_row = IN_A_ROW_OF(found);
     left = LEFT_OF(found);
+    is_noted = (found & NOTE) != 0;
     found = 0
   }
 }
@@ -550,24 +592,27 @@ inline keep_found() {
 #define OR_GIVES_UP
 #endif
 
-#define HOME_MAY_ENTER \
-  if                             \
-  :: TAIL == NIL                 \
-  :: VICTIM && victim != LOCAL_SIDE \
-  OR_GIVES_UP                    \
+#define LOOK_AT_HOME LOOK_FOR_NOTES((is_noted -> NOTE : 0), TAIL)
+#define LOOK_FROM_ELSEWHERE LOOK_FOR_NOTES(WORD[0], (is_noted -> NOTE_AT_TAIL : 0))
+
+#define HOME_MAY_ENTER                          \
+  if                                            \
+  :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME } \
+  :: VICTIM && victim != LOCAL_SIDE             \
+  OR_GIVES_UP                                   \
   fi
 
-#define REMOTE_MAY_ENTER \
-  if                             \
-  :: !INTERESTED(WORD[0])        \
-  :: VICTIM && victim != REMOTE_SIDE \
-  OR_GIVES_UP                    \
+#define REMOTE_MAY_ENTER                                    \
+  if                                                        \
+  :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE } \
+  :: VICTIM && victim != REMOTE_SIDE                        \
+  OR_GIVES_UP                                               \
   fi
 
 inline agree_at_home() {
   if
-  :: TAIL == NIL
-  :: TAIL != NIL ->
+  :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME }
+  :: !NOBODY_AT(TAIL) ->
 #if VICTIM_FIRST
     atomic { victim = LOCAL_SIDE; HOME_WAITS }
 #endif
@@ -580,7 +625,7 @@ inline agree_at_home() {
 
 inline agree_from_elsewhere() {
   if
-  :: !INTERESTED(WORD[0])
+  :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE }
   :: INTERESTED(WORD[0]) ->
 #if VICTIM_FIRST
     atomic { victim = REMOTE_SIDE; NODE_WAITS }
@@ -593,6 +638,12 @@ inline agree_from_elsewhere() {
 }
 
 /* ---- the queue of nodes ---- */
+
+#define SWAP_TAIL(entry)                        \
+  ref = TAIL; TAIL = entry;                     \
+  is_noted = (ref & NOTE_AT_TAIL) != 0;         \
+  ref = (NOBODY_AT(ref) -> NIL : ref);          \
+  left = (ref == NIL -> 0 : REMOTE_BUDGET)
 
 #if TIMED
 #define PARITY 1 /* of the last wait that has ended, or was given up */
@@ -641,7 +692,7 @@ inline enter() {
   if
   :: has_place -> wait_for_turn()
   :: !has_place ->
-    atomic { ref = TAIL; TAIL = REF(node); left = (ref == NIL -> 0 : REMOTE_BUDGET) }
+    atomic { SWAP_TAIL(REF(node)) }
     if
     :: ref != NIL ->
       atomic { ENTRY[AT(ref)] = LINK(REF(node), (turn & PARITY) ^ PARITY, timed); ref = NIL }
@@ -659,11 +710,7 @@ inline wait_behind() {
 }
 
 inline enter() {
-  atomic {
-    ref = TAIL;
-    TAIL = REF(OWN_ENTRY);
-    left = (ref == NIL -> 0 : REMOTE_BUDGET)
-  }
+  atomic { SWAP_TAIL(REF(OWN_ENTRY)) }
   if
   :: ref != NIL -> wait_behind()
   :: else
@@ -692,13 +739,13 @@ inline take_out_entry() {
 }
 
 /* To the next node that has not given up. */
-inline leave_queue() {
+inline leave_queue(free_tail) {
   do
   :: atomic { succ = ENTRY[node]; LEAVES }
     if
     :: succ == NIL ->
       if
-      :: atomic { TAIL == REF(node) -> TAIL = NIL } break
+      :: atomic { TAIL == REF(node) -> TAIL = free_tail } break
       :: atomic { TAIL != REF(node) && ENTRY[node] != NIL -> succ = ENTRY[node] }
       fi
     :: succ != NIL
@@ -730,12 +777,12 @@ inline leave_queue() {
   atomic { ref = NIL; succ = NIL; turn = 0; told = false; HAS_LEFT }
 }
 #else
-inline leave_queue() {
+inline leave_queue(free_tail) {
   ref = ENTRY[OWN_ENTRY];
   if
   :: ref == NIL ->
     if
-    :: atomic { TAIL == REF(OWN_ENTRY) -> TAIL = NIL }
+    :: atomic { TAIL == REF(OWN_ENTRY) -> TAIL = free_tail }
     :: atomic { TAIL != REF(OWN_ENTRY) && ENTRY[OWN_ENTRY] != NIL -> ref = ENTRY[OWN_ENTRY] }
     fi
   :: else
@@ -765,7 +812,7 @@ inline climb() {
     :: else ->
       agree_from_elsewhere();
       if
-      :: GAVE_UP -> left = 1; leave_queue() /* whoever is behind us must agree for itself */
+      :: GAVE_UP -> left = 1; leave_queue(NIL) /* whoever is behind us must agree for itself */
       :: !GAVE_UP -> left = REMOTE_BUDGET
       fi
     fi
@@ -781,7 +828,7 @@ inline climb() {
 #endif
 
 #define OF_TOP (stays && !ONLY_NODE -> WITH_TOP | (ONE_MORE_IN_A_ROW << 6) | (left << 9) \
-                                    : (FORGETS_TOP || ONLY_NODE -> 0 : WITH_TOP | (left << 9)))
+                                    : (FORGETS_TOP || ONLY_NODE -> note : WITH_TOP | (left << 9)))
 #define KEPT (MARK_OF_HEAD(NOW_PASSED_BY) | OF_TOP)
 
 /* The word is the next one's, and we are out of the queue; or just that, and `in_queue` is no more:
@@ -807,7 +854,11 @@ inline pass() { WORD[node] = KEPT }
 
 #define SOMEBODY_WAITS (NODE_TAIL[node] != (in_queue -> REF(OWN_LINE) : NIL))
 
+#define ENTER_FREE is_noted = (TAIL & NOTE_AT_TAIL) != 0; TAIL = REF(OWN_ENTRY)
+
 proctype participant(byte me; byte node) {
+  bool is_noted = false, is_told = false; /* what was found while the lock was free, and believed */
+  short note = 0;                         /* for the next one that finds the home's word free */
 #if TIMED
   byte line = 0, left_line = NIL, there = 0, succ = NIL, behind = NIL;
   short turn = 0, passed = 0;
@@ -859,8 +910,8 @@ proctype participant(byte me; byte node) {
     :: TRY || ONLY_TRIES(me) -> /* try_lock */
 #if LOOKS_AT_TAIL
       if
-      :: node == 0 && TAIL != NIL -> goto next_round
-      :: node != 0 || TAIL == NIL
+      :: node == 0 && !NOBODY_AT(TAIL) -> goto next_round
+      :: node != 0 || NOBODY_AT(TAIL)
       fi;
 #endif
       take();
@@ -876,21 +927,21 @@ proctype participant(byte me; byte node) {
         if
         :: node == 0 ->
           if
-          :: TAIL == NIL
-          :: TAIL != NIL -> goto let_go
+          :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME }
+          :: !NOBODY_AT(TAIL) -> goto let_go
           fi
         :: else ->
           if
 #if TIMED
           :: TURN[node] & GIVEN_UP -> goto let_go
-          :: atomic { (TURN[node] & GIVEN_UP) == 0 && TAIL == NIL -> TAIL = REF(OWN_ENTRY) }
+          :: atomic { (TURN[node] & GIVEN_UP) == 0 && NOBODY_AT(TAIL) -> ENTER_FREE }
 #else
-          :: atomic { TAIL == NIL -> TAIL = REF(OWN_ENTRY) }
+          :: atomic { NOBODY_AT(TAIL) -> ENTER_FREE }
 #endif
-          :: TAIL != NIL -> goto let_go
+          :: !NOBODY_AT(TAIL) -> goto let_go
           fi;
           if
-          :: !INTERESTED(WORD[0])
+          :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE }
           :: INTERESTED(WORD[0]) ->
 #if GIVES_WAY
             victim = REMOTE_SIDE;
@@ -900,7 +951,7 @@ proctype participant(byte me; byte node) {
 #else
             left = 2;
 #endif
-            leave_queue();
+            leave_queue(NIL);
             goto let_go
           fi
         fi
@@ -909,6 +960,9 @@ proctype participant(byte me; byte node) {
 
     writer_enters();
     batch_goes_on();
+#if NOTES
+    FINDS_AND_LEAVES_ORDER
+#endif
     writer_leaves();
 
     /* unlock */
@@ -947,11 +1001,11 @@ proctype participant(byte me; byte node) {
 #if !LEAVES_FIRST
     if
     :: waited_for -> pass()
-    :: else -> WORD[node] = 0
+    :: else -> WORD[node] = note
     fi;
 #endif
     if
-    :: node != 0 && !stays -> leave_queue()
+    :: node != 0 && !stays -> leave_queue(FREE_TAIL)
     :: else
     fi;
 #if LEAVES_FIRST
@@ -962,7 +1016,7 @@ proctype participant(byte me; byte node) {
     if
     :: gone
     :: !gone && waited_for -> pass()
-    :: else -> WORD[node] = 0
+    :: else -> WORD[node] = note
     fi;
 #endif
     goto next_round;
@@ -977,7 +1031,7 @@ let_go:
     if
     :: gone
     :: !gone && waited_for -> pass()
-    :: else -> WORD[node] = 0
+    :: else -> WORD[node] = note
     fi;
 next_round:
     atomic {
@@ -985,7 +1039,8 @@ next_round:
       timed = false; gave_up = false; passed = 0;
 #endif
       passed_by = 0; in_a_row = 0; left = 0; barged = false;
-      with_top = false; waited_for = false; stays = false; gone = false
+      with_top = false; waited_for = false; stays = false; gone = false;
+      is_noted = false; is_told = false; note = 0
     }
   :: STOP -> break
   od;

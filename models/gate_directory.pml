@@ -6,8 +6,8 @@
  * has flight, which so reads it when it takes flight.
  *
  * flight is a lock that is first come, first served. Whether it will be passed on while somebody
- * waits is its own choice, and what is noted when it is let go may be lost, as its budgets have it,
- * and is lost if nobody waits. With FIFO=0 anybody who waits or comes may be next (flight_rw.pml).
+ * waits is its own choice, and what is noted when it is let go may be lost, as its budgets have it;
+ * while nobody waits it keeps none but that gates are idle, and may lose that (flight.pml). With FIFO=0 anybody who waits or comes may be next (flight_rw.pml).
  *
  * Macros of this model:
  *   NODES             2 or 3
@@ -202,7 +202,7 @@ short counts[NODES] = 0;
 
 /* ---- flight, abstracted ---- */
 
-/* For whoever the lock is passed to: 0, or a turn, the writers in a row and whether it is quiet. */
+/* For whoever has the lock next: 0, or a turn, the writers in a row and whether it is quiet. */
 byte note = 0;
 #define IS_OVER 1
 #define ARE_IDLE 254
@@ -228,10 +228,14 @@ byte flight_waiters = 0;
 #define UNLOCK atomic { note = 0; FLIGHT_GIVE }
 #define PASS(condition, what) \
   atomic { condition && SOMEBODY_WAITS -> note = what; FLIGHT_GIVE }
-#define UNLOCK_WITH(what) \
-  if                      \
-  :: PASS(true, what)     \
-  :: UNLOCK               \
+#define UNLOCK_WITH(what)                      \
+  if                                           \
+  :: PASS(true, what)                          \
+  :: atomic {                                  \
+       !SOMEBODY_WAITS && (what) == ARE_IDLE -> \
+       note = what; FLIGHT_GIVE                \
+     }                                         \
+  :: UNLOCK                                    \
   fi
 
 /* ---- who has flight: what the gates in use say, and of which nodes they are ---- */

@@ -20,7 +20,8 @@ using fabric::operation_counts;
 inline const rma::topology two_nodes = rma::topology::balanced({2, 2});  // rank 0's has 0 and 1
 
 /// A decorator that calls back before a put and before a wait, so that a test can hold a rank back
-/// at exactly these points; and that can say that each rank has a core.
+/// at exactly these points; and that can say that each rank has a core, or that posts take effect
+/// in no order.
 template <rma::port Inner>
 class hooked : public fabric::decorator<Inner> {
   using base = fabric::decorator<Inner>;
@@ -31,8 +32,10 @@ class hooked : public fabric::decorator<Inner> {
   std::function<void()> before_put;
   std::function<void()> before_await;
   bool has_cores = false;
+  bool has_order = true;
 
   [[nodiscard]] bool shares_cores() const { return !has_cores && base::shares_cores(); }
+  [[nodiscard]] bool orders_posts() const { return has_order && base::orders_posts(); }
   template <class Cell>
   void put(Cell to, rma::word value) {
     if (before_put) before_put();

@@ -1,7 +1,8 @@
 // flight: the library's own mutex. Those who share memory settle among themselves who of them is
-// next (node_queue.hpp), nodes queue for the lock at its home, and the home's own node agrees with
-// the head of that queue by Peterson's algorithm, which needs reads and writes only. So nobody uses
-// the network to reach its own node, and the two kinds of atomics never meet on a cell.
+// next (node_queue.hpp), nodes queue for the lock at its home (queue_of_nodes.hpp), and the home's
+// own node agrees with the head of that queue by Peterson's algorithm (peterson.hpp), which needs
+// reads and writes only. So nobody uses the network to reach its own node, and the two kinds of
+// atomics never meet on a cell.
 //
 // Source: lockflight. The queue of nodes and what passes inside a node follow rma-mcs
 // ("High-Performance Distributed RMA Locks", section 3), the agreement with the home's node follows
@@ -32,6 +33,7 @@
 #include "lockflight/lock/element_queues.hpp"
 #include "lockflight/lock/flight_parameters.hpp"
 #include "lockflight/lock/node_queue.hpp"
+#include "lockflight/lock/peterson.hpp"
 #include "lockflight/lock/queue_of_nodes.hpp"
 
 namespace lockflight::lock {
@@ -42,6 +44,7 @@ class flight {
   using node_cells = typename node_queue<Port>::cells;
   using nodes = queue_of_nodes<Port>;
   using ours = typename nodes::ours;
+  using outcome = typename peterson<Port>::outcome;
 
  public:
   static constexpr facts about{
@@ -58,7 +61,7 @@ class flight {
   /// This lock's words: one line at a rank of each node, one more at the home.
   struct cells {
     rma::plain_cell lines;   // a node's word, tail, entry and turn, at its leader; or at home
-    rma::nic_cell tail;      // the entry of the last node in the queue, or null_ref
+    rma::nic_cell tail;      // the entry of the last node in the queue, or a free_tail
     rma::plain_cell victim;  // the side that lets the other one go first
     rma::plain_cell inside;  // the lines of the elements inside nodes, at their leaders
 
@@ -84,10 +87,12 @@ class flight {
     }
   };
 
-  flight(rma::participant<Port>& me, const cells& where, const parameters& set = {})
+  /// `zero_note` is what the home's word notes in zeroed memory.
+  flight(rma::participant<Port>& me, const cells& where, const parameters& set = {},
+         std::uint16_t zero_note = 0)
       : port_(me.port()),
-        victim_(where.victim),
         home_word_(node_cells(where.lines).word),
+        sides_(me.port(), where.victim, home_word_),
         nodes_(me.port(), where.tail, where.line_of(me.machine(), me.rank()) + 2),
         node_(me, node_cells(where.line_of(me.machine(), me.rank())), where.inside,
               {set.barge, set.local_budget, set.handovers_on(me.port())}),
@@ -95,6 +100,7 @@ class flight {
               : me.machine().same_node(where.tail.home, me.rank()) ? side::home
                                                                    : side::remote),
         in_order_(rma::orders_posts(port_)),
+        zero_note_(zero_note),
         local_budget_(static_cast<int>(set.local_budget)),
         remote_budget_(static_cast<std::uint16_t>(set.remote_budget)) {}
 
@@ -111,7 +117,7 @@ class flight {
   /// 1 put and what unlock costs.
   [[nodiscard]] bool try_lock() {
     // Who keeps trying must not look, each time that the other side looks, like one that is in.
-    if (side_ == side::home && !nodes_.is_empty()) return false;
+    if (std::uint16_t said = 0; side_ == side::home && !nodes_.is_empty(said)) return false;
     if (!node_.try_lock(has_)) return false;
     if (side_ == side::only || has_.with_top || try_climb()) return true;
     give_word_away(node_.somebody_waits());  // and tell the queue's head that it was passed by
@@ -121,15 +127,15 @@ class flight {
   void unlock() { unlock_with(0); }
 
   // ---- for a lock that is made of this one ----
-  /// unlock, with a note for whoever is told that the lock is its own. On a single node, where who
-  /// has the lock has the node's word, `when_free` is for whoever finds it free; elsewhere nobody
-  /// keeps that.
+  /// unlock, with a note for whoever is told that the lock is its own, and one that the lock keeps
+  /// while it is free. The home's word has that of the node there, the tail that of the others. Who
+  /// finds the lock free reads both, and one of them is of the last holder: it knows what that has
+  /// noted if both say the same.
   void unlock_with(std::uint16_t note, std::uint16_t when_free = 0) {
-    has_ = has_.with_note(note);
     const bool waited_for = node_.somebody_waits();
-    if (waited_for && pass_inside()) return;
-    if (side_ == side::remote) leave_queue();
-    give_word_away(waited_for, side_ == side::only ? when_free : std::uint16_t{0});
+    if (waited_for && pass_inside(note)) return;
+    if (side_ == side::remote) leave_queue(note, {when_free});
+    give_word_away(waited_for, when_free);
   }
 
   /// `look` posts gets at the home with ours; has_looked: they came when the lock was ours.
@@ -143,17 +149,15 @@ class flight {
   }
 
   [[nodiscard]] bool has_looked() const { return has_looked_; }
-  /// What the one who had the lock before us has noted for us, or 0; for its holder.
-  [[nodiscard]] std::uint16_t note() const { return has_.note; }
+  /// What the one who had the lock before us has noted, or 0 if we were not told; for its holder.
+  [[nodiscard]] std::uint16_t note() const { return note_in(has_); }
 
   /// Passes the lock on with a note, to somebody of our node, or to the node behind ours. False,
   /// and the lock is still ours, if nobody waits whom it would go to.
   [[nodiscard]] bool pass(std::uint16_t note) {
-    has_ = has_.with_note(note);
     const bool waited_for = node_.somebody_waits();
-    if (waited_for && pass_inside()) return true;
-    if (side_ != side::remote || has_.left <= 1 ||
-        !nodes_.leave(ours::keep, nodes_left(), has_.note))
+    if (waited_for && pass_inside(note)) return true;
+    if (side_ != side::remote || has_.left <= 1 || !nodes_.leave(ours::keep, nodes_left(), note))
       return false;
     give_word_away(waited_for);
     return true;
@@ -162,9 +166,6 @@ class flight {
  private:
   enum class side : std::uint8_t { only, home, remote };
 
-  // Values of `victim`. Zeroed memory names nobody.
-  static constexpr rma::word local_side = 1;
-  static constexpr rma::word remote_side = 2;
   static constexpr auto nothing = [] {};
 
   [[nodiscard]] bool stays_here() const {
@@ -172,32 +173,52 @@ class flight {
   }
 
   // To somebody of our node that waits, while our node may keep the lock.
-  [[nodiscard, gnu::noinline]] bool pass_inside() {
+  [[nodiscard, gnu::noinline]] bool pass_inside(std::uint16_t note) {
     if (!stays_here()) return false;
-    if (side_ == side::only) return node_.pass_to_somebody({.note = has_.note});
-    node_word kept = has_;
+    if (side_ == side::only) return node_.pass_to_somebody(node_word{}.with_note(in_memory(note)));
+    node_word kept = has_.with_note(in_memory(note));
     kept.with_top = true;
     ++kept.in_a_row;
     return node_.pass_to_somebody(kept);
   }
 
-  // The word of our node, without the lock above.
+  // The word of our node, without the lock above; that of the home's node keeps a note.
   void give_word_away(bool waited_for, std::uint16_t note = 0) {
-    waited_for ? node_.pass(node_word{}.with_note(note)) : node_.let_go(note);
+    const std::uint16_t kept = side_ == side::remote ? std::uint16_t{0} : in_memory(note);
+    waited_for ? node_.pass(node_word{}.with_note(kept)) : node_.let_go(kept);
   }
+  // The note of a node's word, and back.
+  [[nodiscard]] std::uint16_t in_memory(std::uint16_t note) const {
+    return static_cast<std::uint16_t>(note ^ zero_note_);
+  }
+  [[nodiscard]] std::uint16_t note_in(node_word w) const { return in_memory(w.note); }
 
   // What the next node is told: how many it may still be passed to.
   [[nodiscard]] std::uint16_t nodes_left() const {
     return static_cast<std::uint16_t>(has_.left - 1u);
   }
   // Out of the queue of nodes, which is also the release to the home's node.
-  void leave_queue() { static_cast<void>(nodes_.leave(ours::let_go, nodes_left(), has_.note)); }
+  void leave_queue(std::uint16_t note, free_tail when_free) {
+    static_cast<void>(nodes_.leave(ours::let_go, nodes_left(), note, when_free));
+  }
+
+  // Whether the lock above is ours. What was noted while it was free tells nothing if the other
+  // side waits, since that may have had it in between.
+  [[nodiscard]] bool has_top(outcome how, std::uint16_t of_home, std::uint16_t of_others) {
+    if (how == outcome::gave_up) return false;
+    const bool is_told = how == outcome::other_is_away && of_home == of_others;
+    has_ = node_word{.left = remote_budget_}.with_note(in_memory(is_told ? of_home : 0));
+    return true;
+  }
 
   // Fetches the lock above for our node.
   template <class Until, class Look>
   [[nodiscard, gnu::noinline]] bool climb(Until until, Look look) {
-    has_ = {.left = remote_budget_};
-    if (side_ == side::home) return agree_at_home(until);
+    if (side_ == side::home) {
+      std::uint16_t said = 0;
+      const outcome how = sides_.agree_at_home(until, [&] { return nodes_.is_empty(said); });
+      return has_top(how, note(), said);
+    }
     rma::word home = 0;
     const auto look_in_order = [&] {  // after the swap
       if (in_order_) port_.get(home_word_, home), look();
@@ -208,61 +229,35 @@ class flight {
         return false;
       case nodes::arrival::told:
         if (turn.nodes > 0) {
-          has_ = node_word{.left = turn.nodes}.with_note(turn.note);
+          has_ = node_word{.left = turn.nodes}.with_note(in_memory(turn.note));
           return true;
         }
         home = rma::get_now(port_, home_word_);
+        turn.note = 0;  // the home's node may have had it since
         break;
       case nodes::arrival::first:
         has_looked_ = in_order_;
         if (!in_order_) home = rma::get_now(port_, home_word_);
         break;
     }
-    return !node_word::interested(home) || agree_from_elsewhere(until, look);
-  }
-
-  [[nodiscard]] bool try_climb() {
-    has_ = {.left = remote_budget_};
-    if (side_ == side::home) return nodes_.is_empty();
-    if (!nodes_.try_enter()) return false;
-    if (!node_word::interested(rma::get_now(port_, home_word_))) return true;
-    rma::put_now(port_, victim_, remote_side);  // not a rival any more, whatever the tail says
+    const outcome how = sides_.agree_from_elsewhere(until, home, [&] {
+      if (in_order_) look();
+      has_looked_ = in_order_;
+    });
+    if (has_top(how, note_in(node_word::from(home)), turn.note)) return true;
     leave_without_the_lock();
     return false;
   }
 
-  // Peterson, Algorithm 4 of the ALock paper: our side is seen to be interested, by its word or by
-  // the tail. Whoever finds the other side not interested has the lock; the other one looks later,
-  // finds us, and becomes the victim.
-
-  template <class Until>
-  [[nodiscard]] bool agree_at_home(Until until) {
-    if (nodes_.is_empty()) return true;  // after the RMW on the word (C14)
-    port_.store(victim_, local_side);
-    port_.fence();  // the looks come after it (C13)
-    for (auto b = rma::backoff::gentle(50, 2'000); !home_may_enter(); port_.pause(b.next()))
-      if (rma::is_over(port_, until)) return false;
-    return true;
-  }
-  // Each alone is reason enough, so it does not matter in which order the two are read.
-  [[nodiscard]] bool home_may_enter() {
-    return nodes_.is_empty() || port_.load(victim_) != local_side;
-  }
-
-  template <class Until, class Look>
-  [[nodiscard]] bool agree_from_elsewhere(Until until, Look look) {
-    rma::put_now(port_, victim_, remote_side);  // flushed: the looks come after it
-    for (auto b = rma::backoff::gentle(500, 64'000);; port_.pause(b.next())) {
-      rma::word home = 0;
-      rma::word victim = 0;
-      port_.get(home_word_, home);
-      port_.get(victim_, victim);
-      if (in_order_) look();
-      port_.flush(victim_.home);
-      has_looked_ = in_order_;
-      if (!node_word::interested(home) || victim != remote_side) return true;
-      if (rma::is_over(port_, until)) break;
-    }
+  [[nodiscard]] bool try_climb() {
+    std::uint16_t said = 0;
+    if (side_ == side::home)
+      return nodes_.is_empty(said) && has_top(outcome::other_is_away, note(), said);
+    if (!nodes_.try_enter(said)) return false;
+    const rma::word home = rma::get_now(port_, home_word_);
+    if (!node_word::interested(home))
+      return has_top(outcome::other_is_away, note_in(node_word::from(home)), said);
+    sides_.give_way();
     leave_without_the_lock();
     return false;
   }
@@ -270,20 +265,21 @@ class flight {
   // At the head of the queue, but the home's node has it: who is behind us agrees for itself.
   void leave_without_the_lock() {
     has_ = {.left = 1};
-    leave_queue();
+    leave_queue(0, {});
   }
 
   Port& port_;
-  rma::plain_cell victim_;
-  rma::cpu_cell home_word_;  // the home's node's: its flag
+  rma::cpu_cell home_word_;
+  peterson<Port> sides_;
   nodes nodes_;
   queues node_;
   side side_;
   bool in_order_;            // what we post
   bool has_looked_ = false;  // when the lock became ours
+  std::uint16_t zero_note_;
   int local_budget_;
   std::uint16_t remote_budget_;
-  node_word has_;  // what we know while we hold the lock
+  node_word has_;  // what we found when it became ours, the note as in memory
 };
 
 }  // namespace lockflight::lock

@@ -8,6 +8,9 @@
 // out. That needs a compare-swap where a put does for those who stay, so the link to an entry says
 // whether somebody may give up there.
 //
+// The tail of a queue that nobody is in says what the last one that left it has noted; who enters
+// it has that by the same swap.
+//
 // Order: first come, first served.
 // Network operations: to enter 1 swap, behind another node 1 put more; to leave 1 put to the node
 // behind, 1 get + 1 compare-swap if that may give up, 1 compare-swap if there is none. To give up
@@ -59,6 +62,21 @@ struct entry_link {
   }
 };
 
+/// What the tail says while no node is in the queue: no entry, but a note.
+struct free_tail {
+  std::uint16_t note = 0;
+
+  [[nodiscard]] static constexpr bool is(rma::word tail) {
+    return rma::from_word<rma::plain_cell>(tail).index == 0;  // which no entry has (C21)
+  }
+  /// Of a tail that is one.
+  [[nodiscard]] static constexpr free_tail from(rma::word tail) {
+    return {static_cast<std::uint16_t>(rma::from_word<rma::plain_cell>(tail).home)};
+  }
+  [[nodiscard]] constexpr rma::word bits() const { return rma::to_word(rma::plain_cell{note, 0}); }
+};
+static_assert(free_tail{}.bits() == rma::null_ref);
+
 template <rma::port Port>
 class queue_of_nodes {
  public:
@@ -70,12 +88,18 @@ class queue_of_nodes {
   queue_of_nodes(Port& p, rma::nic_cell tail, rma::plain_cell entry)
       : port_(p), tail_(tail), entry_(entry), turn_(turn_of(entry)) {}
 
-  /// On the home's node only.
-  [[nodiscard]] bool is_empty() { return port_.load(tail_) == rma::null_ref; }
+  /// On the home's node only; `note` is then what the tail says.
+  [[nodiscard]] bool is_empty(std::uint16_t& note) {
+    const rma::word tail = port_.load(tail_);
+    if (!free_tail::is(tail)) return false;
+    note = free_tail::from(tail).note;
+    return true;
+  }
 
   /// Our node enters the queue, or takes up the place that one of us has left there. `post` is
   /// called when it has posted its swap, and what it posts to the home is complete if that made our
-  /// node the first. Told: the node before ours has said what is in `turn`.
+  /// node the first. First: the tail has said the note in `turn`. Told: the node before ours has
+  /// said what is there.
   template <class Until, class Post>
   [[nodiscard]] arrival enter(Until until, Post post, turn_word& turn) {
     rma::word before = port_.load(turn_);
@@ -84,7 +108,10 @@ class queue_of_nodes {
       port_.swap(tail_, rma::to_word(entry_), pred);
       post();
       port_.flush(tail_.home);
-      if (pred == rma::null_ref) return arrival::first;
+      if (free_tail::is(pred)) {
+        turn.note = free_tail::from(pred).note;
+        return arrival::first;
+      }
       const entry_link link{.entry = entry_,
                             .wait = !turn_word::from(before).wait,
                             .may_give_up = !std::same_as<Until, rma::forever>};
@@ -93,23 +120,33 @@ class queue_of_nodes {
     return wait_for_turn(before, until, turn) ? arrival::told : arrival::gave_up;
   }
 
-  /// Enters the queue if no node is in it.
-  [[nodiscard]] bool try_enter() {
+  /// Enters the queue if no node is in it; `note` is then what the tail has said. 1 compare-swap, 2
+  /// if that is not what it said to us the last time.
+  [[nodiscard]] bool try_enter(std::uint16_t& note) {
     if (turn_word::from(port_.load(turn_)).left) return false;  // behind a node that has the lock
     const rma::word entry = rma::to_word(entry_);
-    return rma::compare_swap_now(port_, tail_, rma::null_ref, entry) == rma::null_ref;
+    rma::word found = rma::compare_swap_now(port_, tail_, free_.bits(), entry);
+    if (found != free_.bits()) {
+      if (!free_tail::is(found)) return false;
+      free_ = free_tail::from(found);
+      found = rma::compare_swap_now(port_, tail_, free_.bits(), entry);
+      if (found != free_.bits()) return false;  // by then somebody else has been here
+    }
+    note = free_.note;
+    return true;
   }
 
   /// Our node leaves the head of the queue: to the next one that has not given up, which is told
-  /// `nodes` and `note`, or to nobody. False if there is no next one; to keep the lock then means
-  /// to stay in the queue.
-  [[nodiscard]] bool leave(ours then, std::uint16_t nodes, std::uint16_t note) {
+  /// `nodes` and `note`, or to nobody, and then the tail says `when_free`. False if there is no
+  /// next one; to keep the lock then means to stay in the queue.
+  [[nodiscard]] bool leave(ours then, std::uint16_t nodes, std::uint16_t note,
+                           free_tail when_free = {}) {
     const rma::word entry = rma::to_word(entry_);
     while (true) {
       rma::word succ = port_.load(entry_);
       if (succ == rma::null_ref) {
         if (then == ours::keep) return false;
-        if (rma::compare_swap_now(port_, tail_, entry, rma::null_ref) == entry) return false;
+        if (rma::compare_swap_now(port_, tail_, entry, when_free.bits()) == entry) return false;
         // A node swapped itself in behind ours and is about to write its link.
         succ = port_.await(entry_, rma::differs_from(rma::null_ref));
       }
@@ -198,9 +235,10 @@ class queue_of_nodes {
   }
 
   Port& port_;
-  rma::nic_cell tail_;     // the entry of the last node, or null_ref
+  rma::nic_cell tail_;     // the entry of the last node, or a free_tail
   rma::plain_cell entry_;  // our node's: an entry_link, or null_ref
   rma::nic_cell turn_;     // our node's: a turn_word
+  free_tail free_;         // the tail, as far as we know, while no node is in the queue
 };
 
 }  // namespace lockflight::lock

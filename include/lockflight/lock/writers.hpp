@@ -1,9 +1,8 @@
 // The writers of flight-rw: they agree by flight, and who has had it tells the next one by a note
 // what it knows of the gates.
 //
-// On a single node whoever changes the gates has its word, so that they are idle may be told there
-// too while nobody has the lock: who finds it free looks at no gate then, and to write costs what
-// flight costs.
+// That they are idle is told while nobody has the lock, too, so who finds it free needs no look at
+// a gate then, nor at the directory, and to write costs what flight costs.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,13 @@ namespace lockflight::lock {
 template <rma::port Port>
 class writers {
  public:
+  // Idle gates are what the home's word notes in memory full of zeroes, and so where writers come
+  // from that node alone it need not change. On several nodes that tells nothing until the tail
+  // says the same.
   writers(rma::participant<Port>& me, const typename flight<Port>::cells& where,
           const flight_parameters& set, const reader_cells& readers)
-      : flight_(me, where, set),
-        zero_(readers.starts_open || me.machine().nodes() > 1 ? 0 : writers_turn::are_idle) {}
+      : flight_(me, where, set,
+                readers.starts_open && me.machine().nodes() == 1 ? 0 : writers_turn::are_idle) {}
 
   // As flight has them.
 
@@ -32,23 +34,16 @@ class writers {
   [[nodiscard]] bool try_lock() { return flight_.try_lock(); }
   [[nodiscard]] bool has_looked() const { return flight_.has_looked(); }
 
-  [[nodiscard]] std::uint16_t note() const { return in_memory(flight_.note()); }
+  [[nodiscard]] std::uint16_t note() const { return flight_.note(); }
   /// False, and it is still ours, if nobody waits whom flight would go to.
-  [[nodiscard]] bool pass(std::uint16_t note) { return flight_.pass(in_memory(note)); }
+  [[nodiscard]] bool pass(std::uint16_t note) { return flight_.pass(note); }
   void unlock(std::uint16_t note = 0) {
-    // The readers' turn may be long past when somebody finds the word free.
-    const std::uint16_t when_free = note == writers_turn::are_idle ? note : 0;
-    flight_.unlock_with(in_memory(note), in_memory(when_free));
+    // The readers' turn may be long past when somebody finds the lock free.
+    flight_.unlock_with(note, note == writers_turn::are_idle ? note : std::uint16_t{0});
   }
 
  private:
-  // And back.
-  [[nodiscard]] std::uint16_t in_memory(std::uint16_t note) const {
-    return static_cast<std::uint16_t>(note ^ zero_);
-  }
-
   flight<Port> flight_;
-  std::uint16_t zero_;  // the note that zeroed memory is, where flight keeps one for who finds it
 };
 
 }  // namespace lockflight::lock

@@ -1,0 +1,74 @@
+// How the home's node and the head of the queue of nodes agree which of them has flight, by reads
+// and writes alone: what one does by its CPU's atomics and the other by the fabric's.
+//
+// Each side is seen to be interested, the home's node by its word and the others by the tail of
+// their queue. Whoever finds the other side away has the lock; the other one looks later, finds us,
+// and becomes the victim, which waits until the other side is away or the victim.
+//
+// Source: "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4.
+// Fairness bound: a side that has become the victim is passed by until the other one comes again.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/lock/node_word.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::lock {
+
+template <rma::port Port>
+class peterson {
+ public:
+  enum class outcome : std::uint8_t { other_is_away, other_is_victim, gave_up };
+
+  peterson(Port& p, rma::plain_cell victim, rma::cpu_cell home_word)
+      : port_(p), victim_(victim), home_word_(home_word) {}
+
+  /// For who has the home's word, by an atomic: the looks come after it (C14). A look, and unless
+  /// that tells a store, a fence and more looks, with back-off.
+  template <class Until, class AreAway>
+  [[nodiscard]] outcome agree_at_home(Until until, AreAway others_are_away) {
+    if (others_are_away()) return outcome::other_is_away;
+    port_.store(victim_, local_side);
+    port_.fence();  // the looks come after it (C13)
+    for (auto b = rma::backoff::gentle(50, 2'000);; port_.pause(b.next())) {
+      // Each alone is reason enough, so it does not matter in which order the two are read.
+      if (others_are_away()) return outcome::other_is_away;
+      if (port_.load(victim_) != local_side) return outcome::other_is_victim;
+      if (rma::is_over(port_, until)) return outcome::gave_up;
+    }
+  }
+
+  /// For the head of the queue of nodes. `home` is the home's word, read after our node came there;
+  /// it is read again, and `look` posts with it, if that says that the home's node is interested. 1
+  /// put and 2 gets for each look, with back-off.
+  template <class Until, class Look>
+  [[nodiscard]] outcome agree_from_elsewhere(Until until, rma::word& home, Look look) {
+    if (!node_word::interested(home)) return outcome::other_is_away;
+    give_way();
+    for (auto b = rma::backoff::gentle(500, 64'000);; port_.pause(b.next())) {
+      rma::word victim = 0;
+      port_.get(home_word_, home);
+      port_.get(victim_, victim);
+      look();
+      port_.flush(victim_.home);
+      if (!node_word::interested(home)) return outcome::other_is_away;
+      if (victim != remote_side) return outcome::other_is_victim;
+      if (rma::is_over(port_, until)) return outcome::gave_up;
+    }
+  }
+  /// For who is at the head of the queue of nodes, and is no rival any more, whatever the tail
+  /// says.
+  void give_way() { rma::put_now(port_, victim_, remote_side); }  // flushed: looks come after it
+
+ private:
+  // Values of `victim`. Zeroed memory names nobody.
+  static constexpr rma::word local_side = 1;
+  static constexpr rma::word remote_side = 2;
+
+  Port& port_;
+  rma::plain_cell victim_;   // the side that lets the other one go first
+  rma::cpu_cell home_word_;  // the home's node's: its flag
+};
+
+}  // namespace lockflight::lock

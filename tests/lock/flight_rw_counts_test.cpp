@@ -1,0 +1,220 @@
+// What flight-rw costs, exactly: readers nothing of the network, writers what flight costs and,
+// where gates are open, a put and a get for each node.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "counts.hpp"
+#include "lockflight/lock/flight_rw.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using rma::topology;
+using flight_rw = placed<lock::flight_rw>;
+
+TEST(flight_rw_counts, readers_never_use_the_network) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    all.arrive_and_wait();
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
+    costs(me, "try_lock_shared", {.load = 2, .rmw = 1},
+          [&] { require(l.lock.try_lock_shared(), "no writer is there"); });
+    costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
+    all.arrive_and_wait();
+  });
+}
+
+void a_reader_waits(const lock::flight_rw_parameters& set, const operation_counts& its) {
+  on_every_rank(two_nodes, [&](counted_participant& me) {
+    flight_rw l(me, set);
+    while_rank_0_holds(me, l.lock, [&](auto say_that_it_waits) {
+      if (me.rank() != 3) return;
+      hooks(me).before_await = say_that_it_waits;
+      costs(me, "lock_shared at a closed gate", its, [&] { l.lock.lock_shared(); });
+      l.lock.unlock_shared();
+    });
+  });
+}
+
+// Readers park and wait on their node too, as long as the writers promise to open.
+TEST(flight_rw_counts, a_reader_that_waits_does_not_use_the_network) {
+  a_reader_waits({.overtaking = 0}, {.load = 2, .rmw = 2});
+}
+// One that lets writers pass is not counted meanwhile, and comes anew.
+TEST(flight_rw_counts, a_reader_that_lets_writers_pass_does_not_use_the_network) {
+  a_reader_waits({.overtaking = 1}, {.load = 3, .rmw = 3});
+}
+
+// From elsewhere, with one other node and one cell of readers there; the same from the home's node,
+// but that flight costs nothing.
+TEST(flight_rw_counts, up_and_down) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    const bool home = me.rank() == 0;
+    const auto network = [&](const char* what, operation_counts expected, auto call) {
+      me.port().reset_counts();
+      call();
+      const operation_counts c = me.port().counts();
+      const operation_counts found{.put = c.put, .get = c.get, .swap = c.swap, .cas = c.cas};
+      require(to_text(found) == to_text(expected), std::string(what) + " costs" + to_text(found));
+    };
+    const operation_counts none{};
+    const operation_counts acquires = home ? none : operation_counts{.get = 1, .swap = 1};
+    const operation_counts releases = home ? none : operation_counts{.cas = 1};
+    for (const rma::rank_t turn : {0, 2}) {
+      if (me.rank() == turn) {
+        network("lock_upgrade", acquires, [&] { l.lock.lock_upgrade(); });
+        network("up", {.put = 1, .get = 1}, [&] { l.lock.unlock_upgrade_and_lock(); });
+        network("down", {.put = 1}, [&] { l.lock.unlock_and_lock_upgrade(); });
+        network("unlock_upgrade", releases, [&] { l.lock.unlock_upgrade(); });
+        l.lock.lock_shared();
+        network("up from shared", {.put = 1, .get = home ? 1u : 2u, .cas = home ? 0u : 1u},
+                [&] { require(l.lock.try_unlock_shared_and_lock(), "nobody else is there"); });
+        network("down to shared", {.put = 1, .cas = releases.cas},
+                [&] { l.lock.unlock_and_lock_shared(); });
+        l.lock.unlock_shared();
+        require(l.lock.try_lock_upgrade(), "nobody else is there");
+        network("from upgrade to shared", releases,
+                [&] { l.lock.unlock_upgrade_and_lock_shared(); });
+        network("unlock_shared", none, [&] { l.lock.unlock_shared(); });
+      }
+      all.arrive_and_wait();
+    }
+  });
+}
+
+// On one node each rank has a cell that it alone writes, and no atomics.
+TEST(flight_rw_counts, on_one_node_readers_share_nothing) {
+  on_every_rank(topology::flat(2), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    costs(me, "unlock_shared", {.store = 1}, [&] { l.lock.unlock_shared(); });
+    all.arrive_and_wait();
+    if (me.rank() == 1) {
+      costs(me, "lock looks at both cells", {.load = 4, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      l.lock.unlock();
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// In a table all that a node has for a lock lies together.
+TEST(flight_rw_counts, one_line_in_a_table) {
+  const topology machine = topology::balanced({3, 2});
+  rma::layout in(4096);
+  const std::uint32_t before = in.used();
+  const auto cells = flight_rw::lock_type::cells::place(
+      in, machine, lock::in_table(lock::flight_rw_parameters{}), 2);
+  EXPECT_EQ(in.used() - before, rma::line_words);
+  const std::uint32_t line = cells.writers.lines.index;
+  for (const std::uint32_t index :
+       {cells.writers.tail.index, cells.writers.victim.index, cells.readers.gates.index,
+        cells.readers.gates.index + 1, cells.readers.says.index, cells.readers.listed.index}) {
+    EXPECT_GE(index, line + 2);
+    EXPECT_LT(index, line + rma::line_words);
+  }
+}
+
+// A node has one gate, however many cells.
+TEST(flight_rw_counts, a_cell_more_is_a_get_more) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.ranks_per_cell = 1});
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
+    all.arrive_and_wait();
+    if (me.rank() == 2) {
+      costs(me, "lock closes the gates",
+            {.put = 1, .get = 3, .swap = 1, .flush = 3, .load = 5, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      costs(me, "unlock opens them", {.put = 1, .cas = 1, .flush = 2, .load = 4, .store = 2},
+            [&] { l.lock.unlock(); });
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// Nobody waits to read when a turn ends: readers are counted together, for who writes has then less
+// to look at. Once, after that, it looks at all cells.
+TEST(flight_rw_counts, adaptive_cells_are_one_a_node_while_few_read) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.ranks_per_cell = 1, .adaptive = 1, .against = 1});
+    const auto write = [&](const char* which, std::uint64_t gets) {
+      me.port().reset_counts();
+      l.lock.lock();
+      require(me.port().counts().get == gets,
+              std::string(which) + ": " + std::to_string(me.port().counts().get) + " gets");
+      l.lock.unlock();
+    };
+    if (me.rank() == 2) write("the first lock looks at two cells elsewhere", 3);
+    all.arrive_and_wait();
+    if (me.rank() == 3) {
+      costs(me, "lock_shared finds the cells changed", {.load = 2, .store = 1, .rmw = 2},
+            [&] { l.lock.lock_shared(); });
+      costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
+      costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+      l.lock.unlock_shared();
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 2) {
+      write("the second lock looks at all three", 4);
+      l.lock.lock_shared();  // else the gates stay closed
+      l.lock.unlock_shared();
+      write("the third lock looks at one", 2);
+    }
+    all.arrive_and_wait();
+  });
+}
+
+// Four nodes in branches of two: a reader that waits on the third node sees to the fourth.
+TEST(flight_rw_counts, a_deputy_puts_the_gates_of_its_branch) {
+  on_every_rank(topology::balanced({4, 1}), [](counted_participant& me) {
+    constexpr std::int64_t until_it_comes = 1'000'000'000;
+    rma::barrier all(me);
+    flight_rw l(me, {.overtaking = 0, .branch = 2, .patience = until_it_comes});
+    if (me.rank() == 0) {
+      me.port().reset_counts();
+      l.lock.lock();
+      require(me.port().counts().put == 2, "closed: the first gates of both branches");
+      me.port().reset_counts();
+      l.lock.unlock();
+      require(me.port().counts().put == 2, "opened: the same");
+    } else if (me.rank() == 2) {
+      me.port().reset_counts();
+      while (me.port().counts().put == 0) {
+        l.lock.lock_shared();
+        l.lock.unlock_shared();
+      }
+      require(me.port().counts().put == 2, "the fourth gate, closed and opened");
+    }
+    all.arrive_and_wait();
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
+    all.arrive_and_wait();
+  });
+}
+
+TEST(flight_rw_counts, a_writer_does_without_a_deputy) {
+  on_every_rank(topology::balanced({4, 1}), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.branch = 2, .patience = 0});
+    if (me.rank() == 0) {
+      costs(me, "lock: 2 puts and 2 gets, a dismissal and a look, 1 put and 2 gets",
+            {.put = 4, .get = 5, .flush = 6, .load = 5, .store = 1, .rmw = 1},
+            [&] { l.lock.lock(); });
+      l.lock.unlock();
+    }
+    all.arrive_and_wait();
+  });
+}
+
+}  // namespace
+}  // namespace lockflight::test
