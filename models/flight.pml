@@ -1,8 +1,8 @@
 /* flight: a lock of each node, a queue of the nodes, and Peterson's algorithm between the head of
  * that queue and the home's node.
  *
- * include/lockflight/lock/abortable_queue.hpp, node_queue.hpp, queue_of_nodes.hpp and flight.hpp, with
- * the names that they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
+ * include/lockflight/lock/abortable_queue.hpp, node_queue.hpp, queue_of_nodes.hpp, peterson.hpp and
+ * flight.hpp, with the names that they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
  * whoever waits for it.
  *
  * Stores may be seen late; here each is seen at once. That they are where it matters, by fences and
@@ -47,6 +47,8 @@
  *   TAKES_OUT=0       who gives up goes away, and who finds its line in the queue makes it the head
  *   HOME_SAYS=0       who finds the lock free believes the note at the tail, whatever the home's says
  *   OTHERS_SAY=0      the other way round
+ *   VICTIM_FORGETS=0  who gets the lock since the other side is the victim believes both
+ *   DOUBTS=0          who at home has not got the lock puts its word down as if all were in order
  * Of all: shared.pml.
  */
 
@@ -143,6 +145,12 @@
 #ifndef OTHERS_SAY
 #define OTHERS_SAY 1
 #endif
+#ifndef DOUBTS
+#define DOUBTS 1
+#endif
+#ifndef VICTIM_FORGETS
+#define VICTIM_FORGETS 1
+#endif
 
 #include "shared.pml"
 
@@ -164,7 +172,8 @@
 #define BARGING 4096
 #define INTERESTED(word) (((word) & (HELD | WITH_TOP)) != 0)
 
-/* What is noted while the lock is free: in the home's word, and at the tail of the queue of nodes. */
+/* What is noted while the lock is free: in the home's word, that it was not left in order, so that a
+ * word that says nothing else is the one of memory full of zeroes; at the tail that it was. */
 #if NOTES
 #define NOTE 8192
 #define NOTE_AT_TAIL 128
@@ -176,15 +185,17 @@ bool in_order = false; /* as it is */
     :: in_order = true                              \
     :: in_order = false                             \
     fi;                                             \
-    note = (node == 0 && in_order -> NOTE : 0)      \
+    note = (node != 0 || in_order -> 0 : NOTE)      \
   }
+#define NOTE_OF_NOTHING (node == 0 && DOUBTS -> NOTE : 0)
 #define FREE_TAIL (in_order -> NOTE_AT_TAIL : NIL)
 #define LOOK_FOR_NOTES(word, tail)                              \
-  is_told = (!HOME_SAYS || ((word) & NOTE) != 0) &&             \
+  is_told = (!HOME_SAYS || ((word) & NOTE) == 0) &&             \
             (!OTHERS_SAY || ((tail) & NOTE_AT_TAIL) != 0)
 #else
 #define NOTE 0
 #define NOTE_AT_TAIL 0
+#define NOTE_OF_NOTHING 0
 #define FREE_TAIL NIL
 #define LOOK_FOR_NOTES(word, tail) skip
 #endif
@@ -595,18 +606,25 @@ inline keep_found() {
 #define LOOK_AT_HOME LOOK_FOR_NOTES((is_noted -> NOTE : 0), TAIL)
 #define LOOK_FROM_ELSEWHERE LOOK_FOR_NOTES(WORD[0], (is_noted -> NOTE_AT_TAIL : 0))
 
-#define HOME_MAY_ENTER                          \
-  if                                            \
-  :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME } \
-  :: VICTIM && victim != LOCAL_SIDE             \
-  OR_GIVES_UP                                   \
+/* Whose turn it is since the other side is the victim. */
+#if VICTIM_FORGETS
+#define GOES_FIRST(look) skip
+#else
+#define GOES_FIRST(look) look
+#endif
+
+#define HOME_MAY_ENTER                                                     \
+  if                                                                       \
+  :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME }                            \
+  :: atomic { VICTIM && victim != LOCAL_SIDE -> GOES_FIRST(LOOK_AT_HOME) } \
+  OR_GIVES_UP                                                              \
   fi
 
-#define REMOTE_MAY_ENTER                                    \
-  if                                                        \
-  :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE } \
-  :: VICTIM && victim != REMOTE_SIDE                        \
-  OR_GIVES_UP                                               \
+#define REMOTE_MAY_ENTER                                                           \
+  if                                                                               \
+  :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE }                        \
+  :: atomic { VICTIM && victim != REMOTE_SIDE -> GOES_FIRST(LOOK_FROM_ELSEWHERE) } \
+  OR_GIVES_UP                                                                      \
   fi
 
 inline agree_at_home() {
@@ -858,7 +876,7 @@ inline pass() { WORD[node] = KEPT }
 
 proctype participant(byte me; byte node) {
   bool is_noted = false, is_told = false; /* what was found while the lock was free, and believed */
-  short note = 0;                         /* for the next one that finds the home's word free */
+  short note = NOTE_OF_NOTHING;           /* for the next one that finds the home's word free */
 #if TIMED
   byte line = 0, left_line = NIL, there = 0, succ = NIL, behind = NIL;
   short turn = 0, passed = 0;
@@ -1040,7 +1058,7 @@ next_round:
 #endif
       passed_by = 0; in_a_row = 0; left = 0; barged = false;
       with_top = false; waited_for = false; stays = false; gone = false;
-      is_noted = false; is_told = false; note = 0
+      is_noted = false; is_told = false; note = NOTE_OF_NOTHING
     }
   :: STOP -> break
   od;

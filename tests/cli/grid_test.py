@@ -1,9 +1,14 @@
 """lockflight grid: a few cells, what is printed of them, JSON, exit codes."""
 
 import json
+import os
+import subprocess
+import sys
 import unittest
 
-from support import ProgramTest
+from support import SOURCES, ProgramTest
+
+TABLES = os.path.join(SOURCES, "bench", "grid_table")
 
 # One machine whose nodes have two cores, and two ranks: a moment.
 FEW = ("grid", "--quick", "--machine", "osc-2005", "--procs", "4")
@@ -39,6 +44,23 @@ class Grid(ProgramTest):
         self.assertEqual(len([line for line in out.splitlines() if " 4  " in line]), len(short))
         self.assertEqual(len(json.loads(self.read("g.json"))["grid"]), 6)
         self.assert_nothing_left(["g.json"])
+
+    def test_the_tables_of_the_document(self):
+        def tables(file):
+            done = subprocess.run([sys.executable, TABLES, file],
+                                  cwd=self.folder, capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout, done.stderr
+
+        self.run_program(*FEW, "--json", "g.json")
+        rows = json.loads(self.read("g.json"))["grid"]
+        short = sum(row["falls_short"] for row in rows)
+        code, out, err = tables("g.json")
+        self.assertEqual((code, err), (0, ""))
+        self.assertTrue(out.startswith(f"6 cells, {short} fall short, 0 of them without"), out)
+        self.assertEqual(out.split("\n\n")[2].count(" g |"), short)  # osc-2005's reason
+        code, out, err = tables("missing.json")
+        self.assertEqual((code, out), (2, ""))
+        self.assertRegex(err, r"^grid_table: missing\.json: .*accepted: what lockflight grid")
 
 
 if __name__ == "__main__":

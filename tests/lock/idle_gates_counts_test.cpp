@@ -16,7 +16,7 @@ using rma::topology;
 using flight_rw = placed<lock::flight_rw>;
 
 // Where only writers come the gates stay closed, and the third write costs what flight costs; from
-// elsewhere, until the lock says so while it is free, with a look at the directory.
+// elsewhere, where posts are ordered, with a look at the directory in the same round trip.
 TEST(flight_rw_counts, writers_alone_pay_for_flight) {
   on_every_rank(two_nodes, [](counted_participant& me) {
     rma::barrier all(me);

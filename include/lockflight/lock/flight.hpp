@@ -114,23 +114,24 @@ class flight {
 
   /// Takes the lock if nobody of our node has it and no other node has it or waits. On the home's
   /// node 1 CPU compare-swap and 2 loads; from elsewhere 1 compare-swap and 1 get, to withdraw
-  /// 1 put and what unlock costs.
+  /// 1 put and what unlock costs. 1 compare-swap more if the word, or the tail, has another note
+  /// than it had for us the last time.
   [[nodiscard]] bool try_lock() {
     // Who keeps trying must not look, each time that the other side looks, like one that is in.
     if (std::uint16_t said = 0; side_ == side::home && !nodes_.is_empty(said)) return false;
     if (!node_.try_lock(has_)) return false;
     if (side_ == side::only || has_.with_top || try_climb()) return true;
-    give_word_away(node_.somebody_waits());  // and tell the queue's head that it was passed by
+    put_word_back();  // and tell the queue's head that it was passed by
     return false;
   }
 
   void unlock() { unlock_with(0); }
 
   // ---- for a lock that is made of this one ----
-  /// unlock, with a note for whoever is told that the lock is its own, and one that the lock keeps
-  /// while it is free. The home's word has that of the node there, the tail that of the others. Who
-  /// finds the lock free reads both, and one of them is of the last holder: it knows what that has
-  /// noted if both say the same.
+  /// unlock, with a note for whoever is told that the lock is its own, and one that it keeps while
+  /// it is free. Of the home's node that is in its word, of the others in the tail. Who finds the
+  /// lock free reads both, and one of them is of the last holder: what both say that has noted. On
+  /// a single node there is the word alone.
   void unlock_with(std::uint16_t note, std::uint16_t when_free = 0) {
     const bool waited_for = node_.somebody_waits();
     if (waited_for && pass_inside(note)) return;
@@ -144,7 +145,7 @@ class flight {
     has_looked_ = false;
     if (!node_.lock(until, has_)) return false;
     if (side_ == side::only || has_.with_top || climb(until, look)) return true;
-    give_word_away(node_.somebody_waits());
+    put_word_back();
     return false;
   }
 
@@ -187,6 +188,8 @@ class flight {
     const std::uint16_t kept = side_ == side::remote ? std::uint16_t{0} : in_memory(note);
     waited_for ? node_.pass(node_word{}.with_note(kept)) : node_.let_go(kept);
   }
+  // The same for who has not got that, and knows of nothing to note.
+  void put_word_back() { give_word_away(node_.somebody_waits()); }
   // The note of a node's word, and back.
   [[nodiscard]] std::uint16_t in_memory(std::uint16_t note) const {
     return static_cast<std::uint16_t>(note ^ zero_note_);
@@ -202,9 +205,9 @@ class flight {
     static_cast<void>(nodes_.leave(ours::let_go, nodes_left(), note, when_free));
   }
 
-  // Whether the lock above is ours. What was noted while it was free tells nothing if the other
-  // side waits, since that may have had it in between.
-  [[nodiscard]] bool has_top(outcome how, std::uint16_t of_home, std::uint16_t of_others) {
+  // Whether the lock above is ours, with what both sides have noted. They tell nothing if the other
+  // one waits, since that may have had the lock after we read them, and its word is a held one's.
+  [[nodiscard]] bool got_top(outcome how, std::uint16_t of_home, std::uint16_t of_others) {
     if (how == outcome::gave_up) return false;
     const bool is_told = how == outcome::other_is_away && of_home == of_others;
     has_ = node_word{.left = remote_budget_}.with_note(in_memory(is_told ? of_home : 0));
@@ -217,7 +220,7 @@ class flight {
     if (side_ == side::home) {
       std::uint16_t said = 0;
       const outcome how = sides_.agree_at_home(until, [&] { return nodes_.is_empty(said); });
-      return has_top(how, note(), said);
+      return got_top(how, note(), said);
     }
     rma::word home = 0;
     const auto look_in_order = [&] {  // after the swap
@@ -244,7 +247,7 @@ class flight {
       if (in_order_) look();
       has_looked_ = in_order_;
     });
-    if (has_top(how, note_in(node_word::from(home)), turn.note)) return true;
+    if (got_top(how, note_in(node_word::from(home)), turn.note)) return true;
     leave_without_the_lock();
     return false;
   }
@@ -252,11 +255,11 @@ class flight {
   [[nodiscard]] bool try_climb() {
     std::uint16_t said = 0;
     if (side_ == side::home)
-      return nodes_.is_empty(said) && has_top(outcome::other_is_away, note(), said);
+      return nodes_.is_empty(said) && got_top(outcome::other_is_away, note(), said);
     if (!nodes_.try_enter(said)) return false;
     const rma::word home = rma::get_now(port_, home_word_);
     if (!node_word::interested(home))
-      return has_top(outcome::other_is_away, note_in(node_word::from(home)), said);
+      return got_top(outcome::other_is_away, note_in(node_word::from(home)), said);
     sides_.give_way();
     leave_without_the_lock();
     return false;

@@ -15,7 +15,7 @@
 //
 // Only who has flight writes what the gates say, or takes nodes off the list; it gets the former
 // together with flight where posts are ordered. While writers pass flight on with their turn the
-// note tells that the gates are closed.
+// note tells that the gates are closed, and that of a free one may tell that they are idle.
 //
 // A gate that was unlisted may have missed epochs, and who lists it takes the directory's. Who has
 // parked there does not mind: it enters once the gate is in use and at an odd distance, where

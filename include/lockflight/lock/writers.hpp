@@ -1,8 +1,8 @@
 // The writers of flight-rw: they agree by flight, and who has had it tells the next one by a note
 // what it knows of the gates.
 //
-// That they are idle is told while nobody has the lock, too, so who finds it free needs no look at
-// a gate then, nor at the directory, and to write costs what flight costs.
+// That they are idle is told while nobody has the lock, too, so who finds it free need not look at
+// a gate then, nor wait for what the directory says, and to write takes as long as flight.
 #pragma once
 
 #include <cstdint>
