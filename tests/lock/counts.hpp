@@ -112,6 +112,22 @@ template <class Lock>
   return spent;
 }
 
+/// Rank 0 has the lock until another one says that it waits.
+template <class Lock, class Others>
+void while_rank_0_holds(counted_participant& me, Lock& lock, Others others) {
+  rma::barrier all(me);
+  const auto waits = me.cells().take<rma::plain_cell>(1);
+  if (me.rank() == 0) lock.lock();
+  all.arrive_and_wait();
+  if (me.rank() == 0) {
+    watch(me, waits, rma::equals(1));
+    lock.unlock();
+  } else {
+    others([&me, waits] { rma::put_now(uncounted(me), waits, 1); });
+  }
+  all.arrive_and_wait();
+}
+
 /// A lock with the cells that the test looks at.
 template <template <class> class Lock>
 struct placed {

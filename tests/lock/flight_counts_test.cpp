@@ -156,22 +156,6 @@ TEST(flight_counts, giving_up_inside_a_node_is_local) {
   });
 }
 
-// Rank 0 has the lock until another one says that it waits.
-template <class Lock, class Others>
-void while_rank_0_holds(counted_participant& me, Lock& lock, Others others) {
-  rma::barrier all(me);
-  const auto waits = me.cells().take<rma::plain_cell>(1);
-  if (me.rank() == 0) lock.lock();
-  all.arrive_and_wait();
-  if (me.rank() == 0) {
-    watch(me, waits, rma::equals(1));
-    lock.unlock();
-  } else {
-    others([&me, waits] { rma::put_now(uncounted(me), waits, 1); });
-  }
-  all.arrive_and_wait();
-}
-
 // Rank 1 comes to the queue's head and stays there; so it hands the word over, by one store.
 TEST(flight_counts, a_handover_inside_a_node_is_one_store) {
   on_every_rank(topology::flat(3), [](counted_participant& me) {

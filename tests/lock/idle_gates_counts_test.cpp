@@ -111,6 +111,29 @@ TEST(flight_rw_counts, writers_alone_on_one_node_pay_for_flight) {
     });
 }
 
+// Who is handed the lock in a turn of writers is told so, and does not look at the gate: it costs
+// what flight costs (flight_counts.a_handover_inside_a_node_is_one_store).
+TEST(flight_rw_counts, who_is_told_of_a_turn_does_not_look) {
+  for (const topology& machine : {topology::flat(3), topology::balanced({2, 3})})
+    on_every_rank(machine, [](counted_participant& me) {
+      hooks(me).has_cores = true;
+      flight_rw l(me);
+      const auto tail = l.cells.writers.lines + 1;
+      while_rank_0_holds(me, l.lock, [&](auto say_that_it_waits) {
+        if (me.rank() == 2) watch(me, tail, rma::differs_from(rma::null_ref));
+        if (me.rank() != 1 && me.rank() != 2) return;
+        if (me.rank() == 2) {
+          hooks(me).before_await = say_that_it_waits;
+          costs(me, "lock behind somebody", {.load = 1, .store = 2, .rmw = 2},
+                [&] { l.lock.lock(); });
+        } else {
+          l.lock.lock();
+        }
+        l.lock.unlock();
+      });
+    });
+}
+
 // A note in a word that is free says nothing of who comes past the queue: without handovers the
 // word is left to anybody still.
 TEST(flight_rw_counts, a_note_does_not_end_barging) {

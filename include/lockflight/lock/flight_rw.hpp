@@ -138,7 +138,7 @@ class flight_rw {
   void unlock() {
     if (idle_) return writers_.unlock(writers_turn::are_idle);
     // The readers' turn comes after T_W writers, or when no writer is there to follow.
-    const gate now = keeper_.look();
+    const gate now = policy_.adapts_t_w ? keeper_.know(keeper_.look()) : keeper_.look();
     const writers_turn next = turn_.next();
     if (next.writers < policy_.most_writers(now) && writers_.pass(next.bits())) return;
     writers_.unlock(end_turn(keeper_.know(now)));

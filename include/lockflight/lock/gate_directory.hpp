@@ -65,31 +65,29 @@ class gate_directory {
   /// these tells.
   void start(std::uint16_t note, bool has_posted) {
     is_known_ = false;
-    is_told_idle_ = note == writers_turn::are_idle;
-    if (is_told_idle_) {  // and if there is a directory idle gates are of few nodes
-      now_ = gate{}.as(gate::state::idle);
-      if (is_kept()) now_ = now_.of_few_nodes();
+    is_told_ = note == writers_turn::are_idle || writers_turn::is_note_of_one(note);
+    if (is_told_) {  // and if there is a directory idle gates are of few nodes
+      const bool are_idle = note == writers_turn::are_idle;
+      now_ = gate{}.as(are_idle ? gate::state::idle : gate::state::closed);
+      if (is_kept() && are_idle) now_ = now_.of_few_nodes();
       return;
     }
     if (!is_kept()) return;
-    now_ = own_gate();
-    is_known_ = !now_.few();
-    if (is_known_ || is_here_) return;  // the gate of the home's node is always in use
-    if (writers_turn::is_note_of_one(note))
-      now_ = now_.as(gate::state::closed);
-    else
-      look(has_posted && is_posted_);
+    look_at_own();
+    // The gate of the home's node is always in use.
+    if (!is_known_ && !is_here_) look(has_posted && is_posted_);
   }
 
-  /// What the gates in use say, for who has flight; before `know` that may be without an epoch, and
-  /// if they are idle without all else.
-  [[nodiscard]] gate now() { return is_kept() || is_told_idle_ ? now_ : own_gate(); }
+  /// What the gates in use say, for who has flight; before `know` that may be no more than whether
+  /// they are open.
+  [[nodiscard]] gate now() { return is_kept() || is_told_ ? now_ : own_gate(); }
   /// Whether `know` tells more.
-  [[nodiscard]] bool has_more() const { return is_told_idle_ || (is_kept() && !is_known_); }
+  [[nodiscard]] bool has_more() const { return is_told_ || (is_kept() && !is_known_); }
   /// All that there is to know. 1 round trip, 2 gets, if the home is elsewhere and neither the own
   /// gate nor an earlier call tells.
   void know() {
-    is_told_idle_ = false;
+    see_whether_few();
+    is_told_ = false;
     if (is_known_ || !is_kept()) return;
     is_known_ = true;
     if (is_here_) {
@@ -136,6 +134,7 @@ class gate_directory {
   }
   /// Lists the own node, if it is not. As gate_listing::list.
   void list_own() {
+    see_whether_few();
     if (!now_.few() || is_here_) return;
     if (const gate own = own_gate(); own.what() == gate::state::unlisted)
       listing_.list(own, port_.deadline_in(0));
@@ -162,6 +161,17 @@ class gate_directory {
   [[nodiscard]] rma::word zero_here() const { return where_.zero_of_gate(own_gate_.home); }
   [[nodiscard]] rma::word zero_at_home() const { return where_.zero_of_gate(where_.says.home); }
   [[nodiscard]] gate own_gate() { return gate::from(port_.load(own_gate_) ^ zero_here()); }
+  void look_at_own() {
+    now_ = own_gate();
+    is_known_ = !now_.few();
+  }
+  // Of gates that we were told are closed.
+  void see_whether_few() {
+    if (!is_told_ || !is_kept() || now_.what() != gate::state::closed) return;
+    is_told_ = false;
+    look_at_own();
+    now_ = now_.as(gate::state::closed);  // ours may be unlisted
+  }
   void write(gate says) {
     const rma::word bits = says.bits() ^ zero_at_home();
     if (is_here_)
@@ -197,10 +207,10 @@ class gate_directory {
   bool is_here_;  // at our node: the home
   gate_listing<Port> listing_;
   bool is_posted_ = false;
-  bool is_told_idle_ = false;  // the gates, and that is all we know
-  bool is_known_ = false;      // what follows
-  rma::word says_ = 0;         // as the home has it
-  node_set nodes_ = 0;         // that are listed, but for the home's
+  bool is_told_ = false;   // that gates are closed, or idle, and that is all we know
+  bool is_known_ = false;  // what follows
+  rma::word says_ = 0;     // as the home has it
+  node_set nodes_ = 0;     // that are listed, but for the home's
   gate now_;
 };
 

@@ -46,8 +46,7 @@ class gate_keeper {
     has_seen_all_ = false;
     directory_.start(note, has_posted);
   }
-  /// What the gates say; after `start` that may be without an epoch, and if they are idle without
-  /// all else.
+  /// What the gates say; after `start` that may be no more than whether they are open.
   [[nodiscard]] gate look() { return directory_.now(); }
   /// The same as it is in memory. May cost a round trip, where there is a directory.
   [[nodiscard]] gate know(gate found) {
