@@ -8,6 +8,8 @@
 #include "counts.hpp"
 #include "lockflight/lock/flight_rw.hpp"
 #include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/gate_keeper.hpp"
+#include "lockflight/lock/writers_turn.hpp"
 
 namespace lockflight::test {
 namespace {
@@ -131,6 +133,32 @@ TEST(flight_rw_counts, who_is_told_of_a_turn_does_not_look) {
         }
         l.lock.unlock();
       });
+    });
+}
+
+// And it must look before it opens them: for the phase after the one that they are closed for.
+TEST(flight_rw_counts, who_is_told_of_a_turn_opens_the_next_phase) {
+  for (const std::int64_t starts_open : {0, 1})
+    on_every_rank(three_nodes, [starts_open](counted_participant& me) {
+      lock::flight_rw_parameters set{};
+      set.starts_open = starts_open;
+      flight_rw l(me, set);
+      if (me.rank() != 0) return;
+      l.lock.lock();
+      l.lock.unlock();
+      l.lock.lock();
+      const auto& readers = l.cells.readers;
+      const auto look = [&] {
+        const auto at = readers.gate_of(me.machine(), 0);
+        return lock::gate::from(rma::get_now(uncounted(me), at) ^ readers.zero_of_gate(at.home));
+      };
+      const lock::gate closed = look();
+      require(closed.what() == lock::gate::state::closed && closed.epoch() == 1, "rank 0 has it");
+      lock::gate_keeper<counted_port> told(me, readers, set);
+      told.start(lock::writers_turn{.writers = 1}.bits(), false);
+      require(told.look().what() == lock::gate::state::closed, "so it was told");
+      told.open_here();
+      require(look() == closed.next_phase().with_quiet(0), "open, for the phase after it");
     });
 }
 
