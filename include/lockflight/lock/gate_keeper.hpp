@@ -103,7 +103,8 @@ class gate_keeper {
     if (are_open && (!now.few() || directory_.is_own_open())) return;
     directory_.list_own();
     has_seen_all_ = false;  // our node, with us
-    if (!are_open) return open(opened(look()));  // anew, since to list may tell more
+    // Anew, since to list may have told more.
+    if (!are_open) return open(opened(look()));
     if (!directory_.is_own_open()) static_cast<void>(post_gate(gate_, know(now)));
   }
   void open_all() {
