@@ -57,6 +57,12 @@ TEST(flight_rw_counts, writers_alone_pay_for_flight) {
 
 const topology three_nodes = topology::balanced({3, 1});
 
+/// What the gate of a rank's node says, uncounted.
+lock::gate gate_at(counted_participant& me, const flight_rw& l, rma::rank_t of) {
+  const auto at = l.cells.readers.gate_of(me.machine(), of);
+  return lock::gate::from(rma::get_now(uncounted(me), at) ^ l.cells.readers.zero_of_gate(at.home));
+}
+
 void leave_gates_idle(flight_rw& l) {
   for (int turn = 0; turn < 2; ++turn) {
     l.lock.lock();
@@ -147,18 +153,14 @@ TEST(flight_rw_counts, who_is_told_of_a_turn_opens_the_next_phase) {
       l.lock.lock();
       l.lock.unlock();
       l.lock.lock();
-      const auto& readers = l.cells.readers;
-      const auto look = [&] {
-        const auto at = readers.gate_of(me.machine(), 0);
-        return lock::gate::from(rma::get_now(uncounted(me), at) ^ readers.zero_of_gate(at.home));
-      };
-      const lock::gate closed = look();
+      const lock::gate closed = gate_at(me, l, 0);
       require(closed.what() == lock::gate::state::closed && closed.epoch() == 1, "rank 0 has it");
-      lock::gate_keeper<counted_port> told(me, readers, set);
+      lock::gate_keeper<counted_port> told(me, l.cells.readers, set);
       told.start(lock::writers_turn{.writers = 1}.bits(), false);
       require(told.look().what() == lock::gate::state::closed, "so it was told");
       told.open_here();
-      require(look() == closed.next_phase().with_quiet(0), "open, for the phase after it");
+      require(gate_at(me, l, 0) == closed.next_phase().with_quiet(0),
+              "open, for the phase after it");
     });
 }
 
@@ -325,21 +327,17 @@ TEST(flight_rw_counts, a_gate_is_listed_with_the_epoch_of_the_directory) {
     lock::flight_rw_parameters set{};
     set.starts_open = 0;
     flight_rw l(me, set);
-    const auto& readers = l.cells.readers;
-    const auto gate_at = [&](rma::rank_t of) {
-      const auto at = readers.gate_of(me.machine(), of);
-      return lock::gate::from(rma::get_now(uncounted(me), at) ^ readers.zero_of_gate(at.home));
-    };
     if (me.rank() == 0) {
       leave_gates_idle(l);
-      require(gate_at(0).what() == lock::gate::state::idle, "the home's gate is idle");
-      require(gate_at(0).epoch() != gate_at(2).epoch(), "the unlisted one has missed epochs");
+      const lock::gate idle = gate_at(me, l, 0);
+      require(idle.what() == lock::gate::state::idle, "the home's gate is idle");
+      require(idle.epoch() != gate_at(me, l, 2).epoch(), "the unlisted one has missed epochs");
       l.lock.lock();
     }
     all.arrive_and_wait();
     if (me.rank() == 2) require(!l.lock.try_lock_shared(), "rank 0 has flight");
     all.arrive_and_wait();
-    require(gate_at(2) == gate_at(0), "the gate says what the others do");
+    require(gate_at(me, l, 2) == gate_at(me, l, 0), "the gate says what the others do");
     all.arrive_and_wait();
     if (me.rank() == 0) l.lock.unlock();
     all.arrive_and_wait();

@@ -6,7 +6,8 @@
 // and becomes the victim, which waits until the other side is away or the victim.
 //
 // Source: "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4.
-// Fairness bound: a side that has become the victim is passed by until the other one comes again.
+// Fairness bound: the victim waits for one stay of the other side, which is the victim when it
+// comes again. How long a stay may be is the queues' to say, of a node and of nodes.
 #pragma once
 
 #include <cstdint>
