@@ -46,8 +46,8 @@ class Grid(ProgramTest):
         self.assert_nothing_left(["g.json"])
 
     def test_the_tables_of_the_document(self):
-        def tables(file):
-            done = subprocess.run([sys.executable, TABLES, file],
+        def tables(*arguments):
+            done = subprocess.run([sys.executable, TABLES, *arguments],
                                   cwd=self.folder, capture_output=True, text=True, check=False)
             return done.returncode, done.stdout, done.stderr
 
@@ -61,6 +61,9 @@ class Grid(ProgramTest):
         code, out, err = tables("missing.json")
         self.assertEqual((code, out), (2, ""))
         self.assertRegex(err, r"^grid_table: missing\.json: .*accepted: what lockflight grid")
+        code, out, err = tables()
+        self.assertEqual((code, out), (2, ""))
+        self.assertRegex(err, r"^grid_table: 0 arguments \(accepted: one FILE.*\)\n$")
 
 
 if __name__ == "__main__":
