@@ -335,11 +335,11 @@ inline stay_if_told() {
     told_word = 0
   }
 }
-/* That it was not passed by tells nothing if it had no time. */
+/* That it was not passed by tells nothing if it had no time. By whom it was is not told apart: it
+ * may take that for a reason to let others come past, or not. */
 inline stay_if_alone() {
   if
-  :: HANDOVERS > 0 && PASSED_BY_OF(found) == 0 ->
-    in_queue = true; barging = false; handovers_left = HANDOVERS
+  :: HANDOVERS > 0 -> in_queue = true; barging = false; handovers_left = HANDOVERS
   :: HANDOVERS > 0 && PASSED_BY_OF(found) == 0 && barging
   :: HANDOVERS > 0 && PASSED_BY_OF(found) > 0 -> barging = true
   :: HANDOVERS == 0

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/lock/node_word.hpp"
 #include "lockflight/rma/port.hpp"
 
 namespace lockflight::lock {
@@ -12,6 +13,7 @@ namespace lockflight::lock {
 struct flight_parameters {
   static constexpr std::int64_t as_cores_allow = -1;   // `handovers`
   static constexpr std::int64_t unless_in_table = -1;  // `one_line`
+  static constexpr std::int64_t most_counted = node_word::most_passed_by;
 
   std::int64_t barge = 64;
   std::int64_t handovers = as_cores_allow;
@@ -37,10 +39,11 @@ struct flight_parameters {
   [[nodiscard]] static constexpr auto all() {
     return std::array{
         parameter<flight_parameters>{"barge", [](auto& p) -> std::int64_t& { return p.barge; }, 0,
-                                     30'000, "acquires that come past the head of a node's queue"},
+                                     most_counted,
+                                     "acquires that come past the head of a node's queue"},
         parameter<flight_parameters>{
             "handovers", [](auto& p) -> std::int64_t& { return p.handovers; }, as_cores_allow,
-            30'000,
+            most_counted,
             "times in a row that who waits in a node's queue is told that the lock is its own, "
             "until others may come past; 0: they always may; -1: 16, in tables of locks 64, and 0 "
             "where "

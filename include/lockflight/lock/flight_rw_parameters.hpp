@@ -124,11 +124,12 @@ struct flight_rw_parameters {
             1,
             "1: readers of all nodes come in at first; 0: who reads first on a node lists it, and "
             "the first writer has nobody to wait for, on up to 64 nodes; -1: 0 in tables of locks"},
-        parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0, 30'000,
+        parameter<p>{"barge", [](auto& s) -> std::int64_t& { return s.writers.barge; }, 0,
+                     flight_parameters::most_counted,
                      "writers that come past the head of a node's queue"},
         parameter<p>{
             "handovers", [](auto& s) -> std::int64_t& { return s.writers.handovers; },
-            flight_parameters::as_cores_allow, 30'000,
+            flight_parameters::as_cores_allow, flight_parameters::most_counted,
             "times in a row that who waits in a node's queue is told that it may write, until "
             "others may come past; 0: they always may; -1: 16, in tables of locks 64, and 0 where "
             "ranks share cores"},

@@ -11,11 +11,12 @@
 // keeps the word for the head; so the bound is exact and nobody becomes impatient by the clock. And
 // the word may say that the lock above comes with it (`with_top`).
 //
-// To let others come past pays where they come again at once. Where nobody does the word is kept
-// for the head all the time, and whoever has come there stays in the queue as long as it has the
-// word, to hand it over to the one behind it: the queue is an MCS lock then. After `handovers` in a
-// row comes a trial: the word is for anybody to take. If somebody comes past the head it stays so
-// (`barging`), until a head finds that it was not passed by.
+// To let others come past pays where they come again at once, while the word is in their cache.
+// Where nobody does it is kept for the head all the time, and whoever has come there stays in the
+// queue as long as it has the word, to hand it over to the one behind it: the queue is an MCS lock
+// then. After `handovers` in a row comes a trial: the word is for anybody to take. If who puts it
+// down takes it again before others do (`retaken`) it stays so (`barging`), until a head finds that
+// nobody does that any more.
 //
 // Order: first come, first served in the queue; its head is passed by at most `barge` others.
 // Network operations: none.
@@ -147,11 +148,12 @@ class node_queue {
     return true;
   }
   [[nodiscard]] bool take_free(rma::word found) {
-    const node_word w = node_word::from(found);
+    node_word w = node_word::from(found);
     // What is kept for the head of a queue that nobody is left in is for anybody.
     if (w.held || (w.reserved && !queue_.is_empty()) ||
         port_.cpu_compare_swap(word_, found, held) != found)
       return false;
+    w.retaken = w.retaken || found == put_down_;
     found_ = w;
     barged_ = true;
     // Who had nobody behind says nothing of who comes past, but may have left a note.
@@ -165,9 +167,11 @@ class node_queue {
   rma::word put_down(node_word kept) {
     kept.barging = barging_;
     kept = kept.with_passed_by(kept.barging ? passed_by() : 0);
+    kept.retaken = kept.passed_by > 0 && found_.retaken;
     kept.reserved = !kept.barging || kept.passed_by >= barge_;
-    port_.store(word_, kept.bits());
-    return kept.bits();
+    put_down_ = kept.bits();
+    port_.store(word_, put_down_);
+    return put_down_;
   }
 
   // For the holder that stands in the queue: out of it. True if the word is somebody else's then;
@@ -209,11 +213,12 @@ class node_queue {
     return queue_.leave(*line, be_head) || got ? got : take_what_is_left();
   }
 
-  // The queue's head. It looks now and then instead of awaiting: a look takes the word's line away
-  // from those who pass by, and they are bounded by their number.
+  // The queue's head. Where others come past it looks now and then instead of awaiting: a look
+  // takes the word's line away from those who pass by, and they are bounded by their number.
   template <class Until>
   [[nodiscard]] bool compete(Until until, bool was_told) {
     const bool alone = !was_told && !barging_;  // nobody came by the last time
+    if (alone && !await_free(until)) return false;
     rma::backoff b(alone ? 50 : 300, 1'200);
     // That nobody has come by says something only if there was the time: a trial begins with it.
     bool had_time = alone;
@@ -226,8 +231,19 @@ class node_queue {
       if (rma::is_over(port_, until)) return false;
       had_time = true;
     }
-    if (handovers_ > 0 && (had_time || found_.passed_by > 0)) barging_ = found_.passed_by > 0;
+    if (handovers_ > 0 && tells(found_, had_time)) barging_ = found_.retaken;
     return true;
+  }
+  template <class Until>
+  [[nodiscard]] bool await_free(Until until) {
+    const auto is_free = [](rma::word w) { return !node_word::from(w).held; };
+    rma::word now = 0;
+    return rma::await(port_, word_, is_free, until, now);
+  }
+  // Whether what the head has found says if it pays to come past. Who has just come past for the
+  // first time may come again.
+  [[nodiscard]] static bool tells(const node_word& found, bool had_time) {
+    return found.passed_by == 0 ? had_time : found.retaken || found.passed_by > 1;
   }
   [[nodiscard]] bool take_as_head(rma::word found) {
     found_ = node_word::from(found);
@@ -247,6 +263,7 @@ class node_queue {
   int barge_;
   int handovers_;
   rma::word free_ = 0;              // the word, as far as we know, while nobody has it or waits
+  rma::word put_down_ = 0;          // the last time, while somebody waited
   node_word found_;                 // when we took the word
   bool barged_ = false;             // past the queue
   bool barging_;                    // others come past it, for all that we have seen

@@ -18,13 +18,14 @@ struct node_word {
   bool with_top : 1 = false;     ///< free, and the node has the lock above
   bool reserved : 1 = false;     ///< free, for the queue's head alone
   rma::word note : 13 = 0;       ///< the user's
-  rma::word passed_by : 15 = 0;  ///< others that have come past the queue's head
+  rma::word passed_by : 14 = 0;  ///< others that have come past the queue's head
+  bool retaken : 1 = false;      ///< one of them had put the word down itself, just before
   bool barging : 1 = false;      ///< free, and others may come past it
   std::uint16_t in_a_row = 0;    ///< acquires of this node since it has the lock above
   std::uint16_t left = 0;        ///< nodes that the lock above may still be passed to
 
   static constexpr rma::word most_note = (1u << 13) - 1;
-  static constexpr rma::word most_passed_by = (1u << 15) - 1;
+  static constexpr rma::word most_passed_by = (1u << 14) - 1;
 
   [[nodiscard]] static constexpr node_word from(rma::word w) {
     return {.held = (w & 1) != 0,
@@ -32,14 +33,15 @@ struct node_word {
             .reserved = (w >> 2 & 1) != 0,
             .note = w >> 3 & most_note,
             .passed_by = w >> 16 & most_passed_by,
+            .retaken = (w >> 30 & 1) != 0,
             .barging = (w >> 31 & 1) != 0,
             .in_a_row = static_cast<std::uint16_t>(w >> 32),
             .left = static_cast<std::uint16_t>(w >> 48)};
   }
   [[nodiscard]] constexpr rma::word bits() const {
     return rma::word{held} | rma::word{with_top} << 1 | rma::word{reserved} << 2 |
-           rma::word{note} << 3 | rma::word{passed_by} << 16 | rma::word{barging} << 31 |
-           rma::word{in_a_row} << 32 | rma::word{left} << 48;
+           rma::word{note} << 3 | rma::word{passed_by} << 16 | rma::word{retaken} << 30 |
+           rma::word{barging} << 31 | rma::word{in_a_row} << 32 | rma::word{left} << 48;
   }
   [[nodiscard]] constexpr node_word with_note(std::uint16_t n) const {
     node_word made = *this;
