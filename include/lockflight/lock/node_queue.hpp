@@ -169,9 +169,10 @@ class node_queue {
     kept = kept.with_passed_by(kept.barging ? passed_by() : 0);
     kept.retaken = kept.passed_by > 0 && found_.retaken;
     kept.reserved = !kept.barging || kept.passed_by >= barge_;
-    put_down_ = kept.bits();
-    port_.store(word_, put_down_);
-    return put_down_;
+    const rma::word passed = kept.bits();
+    if (handovers_ > 0) put_down_ = passed;
+    port_.store(word_, passed);
+    return passed;
   }
 
   // For the holder that stands in the queue: out of it. True if the word is somebody else's then;
@@ -263,7 +264,7 @@ class node_queue {
   int barge_;
   int handovers_;
   rma::word free_ = 0;              // the word, as far as we know, while nobody has it or waits
-  rma::word put_down_ = 0;          // the last time, while somebody waited
+  rma::word put_down_ = held;       // the last time that somebody waited; without handovers never
   node_word found_;                 // when we took the word
   bool barged_ = false;             // past the queue
   bool barging_;                    // others come past it, for all that we have seen
