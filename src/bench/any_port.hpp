@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "lockflight/fabric/counting.hpp"
@@ -50,6 +51,7 @@ class any_port {
   virtual void get(rma::cpu_cell from, rma::word& result) = 0;
   virtual void get(rma::nic_cell from, rma::word& result) = 0;
   virtual void get(rma::plain_cell from, rma::word& result) = 0;
+  virtual void get_lines(rma::cpu_cell first, std::span<rma::word> results) = 0;
   virtual void add(rma::nic_cell to, rma::word value) = 0;
   virtual void fetch_add(rma::nic_cell at, rma::word value, rma::word& before) = 0;
   virtual void swap(rma::nic_cell at, rma::word value, rma::word& before) = 0;
@@ -61,6 +63,7 @@ class any_port {
   [[nodiscard]] virtual rma::word load(rma::cpu_cell from) = 0;
   [[nodiscard]] virtual rma::word load(rma::nic_cell from) = 0;
   [[nodiscard]] virtual rma::word load(rma::plain_cell from) = 0;
+  virtual void load_each(std::span<const rma::cpu_cell> from, std::span<rma::word> results) = 0;
   virtual void store(rma::cpu_cell to, rma::word value) = 0;
   virtual void store(rma::plain_cell to, rma::word value) = 0;
   [[nodiscard]] virtual rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) = 0;
@@ -163,6 +166,9 @@ class any_port_on final
   void get(rma::cpu_cell from, word& result) override { port_.get(from, result); }
   void get(rma::nic_cell from, word& result) override { port_.get(from, result); }
   void get(rma::plain_cell from, word& result) override { port_.get(from, result); }
+  void get_lines(rma::cpu_cell first, std::span<word> results) override {
+    rma::get_lines(port_, first, results);
+  }
   void add(rma::nic_cell to, word value) override { port_.add(to, value); }
   void fetch_add(rma::nic_cell at, word value, word& before) override {
     port_.fetch_add(at, value, before);
@@ -177,6 +183,9 @@ class any_port_on final
   [[nodiscard]] word load(rma::cpu_cell from) override { return port_.load(from); }
   [[nodiscard]] word load(rma::nic_cell from) override { return port_.load(from); }
   [[nodiscard]] word load(rma::plain_cell from) override { return port_.load(from); }
+  void load_each(std::span<const rma::cpu_cell> from, std::span<word> results) override {
+    rma::load_each(port_, from, results);
+  }
   void store(rma::cpu_cell to, word value) override { port_.store(to, value); }
   void store(rma::plain_cell to, word value) override { port_.store(to, value); }
   [[nodiscard]] word cpu_fetch_add(rma::cpu_cell at, word value) override {

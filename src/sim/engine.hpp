@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <unordered_set>
@@ -84,11 +85,13 @@ class engine {
   void compute_until(rank_t me, time_ps then);
 
   void post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
-            word* result);
+            word* result, std::uint16_t lines = 1);
   /// -1: all targets.
   void flush(rank_t me, rank_t target);
 
   [[nodiscard]] word load(rank_t me, rank_t home, std::uint32_t index);
+  /// Their lines come at the same time, as many as a core waits for at once.
+  void load_each(rank_t me, std::span<const rma::cpu_cell> from, std::span<word> results);
   void store(rank_t me, rank_t home, std::uint32_t index, word value);
   [[nodiscard]] word rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
                          word desired);
@@ -118,6 +121,7 @@ class engine {
     bool loops_back : 1 = false;
     bool is_under_way : 1 = false;  // where links fill up
     bool follows : 1 = false;       // posts are ordered, and `next` went to the same rank
+    std::uint16_t lines = 1;        // in a row, of which a get has a word each
     rank_t origin = -1;
     rank_t home = -1;
     std::uint32_t index = 0;

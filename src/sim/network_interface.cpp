@@ -36,9 +36,13 @@ void engine::release_operation(std::uint32_t number) {
 }
 
 void engine::post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
-                  word desired, word* result) {
-  check_cell(home, index);
-  if (is_many_core()) return perform(me, kind, home, index, value, desired, result);
+                  word desired, word* result, std::uint16_t lines) {
+  check_cell(home, index + (lines - 1U) * cache_line::words);
+  if (is_many_core()) {
+    for (std::uint16_t i = 0; i < lines; ++i)
+      perform(me, kind, home, index + i * cache_line::words, value, desired, result + i);
+    return;
+  }
   rank_state& r = state(me);
   r.now += profile_.nic.post;
   // Loopback has no long way, and what was let through too early here would be a large part of it.
@@ -49,6 +53,7 @@ void engine::post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index,
   const std::uint32_t number = take_operation();
   operation& o = at(number);
   o.kind = kind;
+  o.lines = lines;
   o.origin = me;
   o.home = home;
   o.index = index;
@@ -193,7 +198,8 @@ void engine::take_effect(std::uint32_t number, time_ps now) {
   if (o.loops_back) --nics_[state(o.home).node].loopbacks;
   if (o.kind == posted_kind::message) return deliver(number, now);
   change(o, now);
-  o.complete = now + o.way;
+  // The request is as short as others; what is between the words of the answer comes as well.
+  o.complete = now + o.way + (o.lines - 1) * cache_line::words * word_time_;
   if (!links_.empty() && !o.loops_back)
     o.complete += link_waits(state(o.home), state(o.origin), now);
   complete(number);
@@ -204,6 +210,8 @@ void engine::change(operation& o, time_ps now) {
   word& cell = line.cells[o.index % cache_line::words];
   const word before = cell;
   if (o.result != nullptr) *o.result = before;
+  for (std::uint16_t i = 1; i < o.lines; ++i)
+    o.result[i] = memory_.cell(o.home, o.index + i * cache_line::words);
   switch (o.kind) {
     case posted_kind::get:
       return;

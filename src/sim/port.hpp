@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/tracing.hpp"
@@ -52,6 +53,12 @@ class port {
     record(fabric::trace_kind::get, from);
     post(counts_.get, posted_kind::get, from, 0, 0, &result);
   }
+  template <class Cell>
+  void get_lines(Cell first, std::span<word> results) {
+    record(fabric::trace_kind::get, first);
+    post(counts_.get, posted_kind::get, first, 0, 0, results.data(),
+         static_cast<std::uint16_t>(results.size()));
+  }
   void add(rma::nic_cell to, word value) {
     record(fabric::trace_kind::add, to);
     post(counts_.add, posted_kind::add, to, value, 0, nullptr);
@@ -83,6 +90,10 @@ class port {
   [[nodiscard]] word load(Cell from) {
     ++counts_.load;
     return engine_.load(rank_, from.home, from.index);
+  }
+  void load_each(std::span<const rma::cpu_cell> from, std::span<word> results) {
+    counts_.load += from.size();
+    engine_.load_each(rank_, from, results);
   }
   template <class Cell>
   void store(Cell to, word value) {
@@ -174,8 +185,8 @@ class port {
   }
   template <class Cell>
   void post(std::uint64_t& kind, posted_kind what, Cell cell, word value, word desired,
-            word* result) {
-    engine_.post(rank_, what, cell.home, cell.index, value, desired, result);
+            word* result, std::uint16_t lines = 1) {
+    engine_.post(rank_, what, cell.home, cell.index, value, desired, result, lines);
     ++kind;
     if (machine().same_node(rank_, cell.home)) ++counts_.loopback;
   }

@@ -63,6 +63,34 @@ word engine::load(rank_t me, rank_t home, std::uint32_t index) {
   return line.cells[index % cache_line::words];
 }
 
+void engine::load_each(rank_t me, std::span<const rma::cpu_cell> from, std::span<word> results) {
+  // Line fill buffers: 10 from Nehalem to Skylake, more since.
+  constexpr std::size_t at_once = 10;
+  rank_state& r = state(me);
+  if (is_many_core()) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      results[i] = load(me, from[i].home, from[i].index);
+    return;
+  }
+  reach(r, me);
+  const std::uint64_t bit = holder_bit(r.core);
+  for (std::size_t first = 0; first < from.size(); first += at_once) {
+    const std::size_t past = std::min(first + at_once, from.size());
+    time_ps here = r.now;
+    for (std::size_t i = first; i < past; ++i) {
+      check_own_node(me, from[i].home, from[i].index);
+      cache_line& line = memory_.line(from[i].home, from[i].index);
+      if ((line.holders & bit) == 0)
+        here = std::max(here, std::max(r.now, time_ps{line.busy_until}) + about(transfer(r, line)));
+      line.holders |= bit;
+    }
+    r.now = here + static_cast<time_ps>(past - first) * profile_.cpu.hit;
+    reach(r, me);
+    for (std::size_t i = first; i < past; ++i)
+      results[i] = memory_.cell(from[i].home, from[i].index);
+  }
+}
+
 void engine::store(rank_t me, rank_t home, std::uint32_t index, word value) {
   check_own_node(me, home, index);
   rank_state& r = state(me);

@@ -31,6 +31,9 @@ TEST(counting, C32_each_posted_operation_is_one) {
       counts_as(
           port, {.get = 1, .loopback = back}, [&] { port.get(there.plain, result); }, "get");
       counts_as(
+          port, {.get = 1, .loopback = back},
+          [&] { rma::get_lines(port, there.cpu, std::span(&result, 1)); }, "get_lines");
+      counts_as(
           port, {.add = 1, .loopback = back}, [&] { port.add(there.nic, 1); }, "add");
       counts_as(
           port, {.fetch_add = 1, .loopback = back}, [&] { port.fetch_add(there.nic, 1, result); },
@@ -54,6 +57,14 @@ TEST(counting, C32_immediate_operations_cost_no_network) {
     const auto discard = [](word) {};
     counts_as(
         port, {.load = 1}, [&] { discard(port.load(cells.nic)); }, "load");
+    counts_as(
+        port, {.load = 2},
+        [&] {
+          const std::array from{cells.cpu, cells.cpu};
+          std::array<word, 2> seen{};
+          rma::load_each(port, std::span<const cpu_cell>(from), std::span(seen));
+        },
+        "load_each");
     counts_as(
         port, {.store = 1}, [&] { port.store(cells.plain, 1); }, "store");
     counts_as(

@@ -189,6 +189,28 @@ TYPED_TEST(contract, C13_a_fence_keeps_loads_behind_stores) {
   });
 }
 
+TYPED_TEST(contract, C43_cells_that_are_loaded_together_are_each_loaded) {
+  run_on<TypeParam>(nodes(1, 2), [](auto& me) {
+    auto& port = me.port();
+    constexpr std::size_t cells = 23;  // more than a processor waits for at a time
+    const auto block = take<cpu_cell>(me, cells * rma::line_words);
+    rma::barrier together(me);
+    std::array<cpu_cell, cells> from{};
+    for (std::uint32_t i = 0; i < cells; ++i)
+      from[i] = block.at(static_cast<rank_t>(i % 2)) + i * rma::line_words;
+    for (word round = 1; round <= 3; ++round) {
+      for (std::uint32_t i = 0; i < cells; ++i)
+        if (static_cast<rank_t>(i % 3 % 2) == me.rank()) port.store(from[i], 100 * round + i);
+      together.arrive_and_wait();
+      std::array<word, cells> seen{};
+      rma::load_each(port, std::span<const cpu_cell>(from), std::span(seen));
+      for (std::uint32_t i = 0; i < cells; ++i)
+        require(seen[i] == 100 * round + i, "each cell's own");
+      together.arrive_and_wait();
+    }
+  });
+}
+
 TYPED_TEST(contract, C41_a_resolved_cell_is_the_cell) {
   run_on<TypeParam>(one_node(2), [](auto& me) {
     auto& port = me.port();

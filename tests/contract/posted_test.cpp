@@ -55,6 +55,56 @@ TYPED_TEST(contract, C06_operations_between_flushes_may_take_any_order) {
   });
 }
 
+// Its words come from the right place, each as it is by itself, and nothing beside them is written.
+TYPED_TEST(contract, C42_a_get_of_lines_is_a_get_of_each) {
+  run_on<TypeParam>(nodes(2, 2), [](auto& me) {
+    auto& port = me.port();
+    constexpr std::size_t lines = 5;
+    constexpr word beside = 99;
+    const auto block = take<cpu_cell>(me, lines * rma::line_words);
+    rma::barrier together(me);
+    for (const rank_t home : {0, 1, 3}) {
+      const cpu_cell first = block.at(home) + 3;
+      if (me.rank() == home)
+        for (std::uint32_t i = 0; i < lines; ++i)
+          port.store(first + i * rma::line_words, 10 * static_cast<word>(home) + i);
+      together.arrive_and_wait();
+      for (const std::size_t n : {std::size_t{1}, std::size_t{3}, lines}) {
+        std::array<word, lines + 1> seen{};
+        seen.fill(beside);
+        rma::get_lines(port, first, std::span(seen).first(n));
+        port.flush(home);
+        for (std::size_t i = 0; i < seen.size(); ++i)
+          require(seen[i] == (i < n ? 10 * static_cast<word>(home) + i : beside), "a word each");
+      }
+      together.arrive_and_wait();
+    }
+  });
+}
+
+// A get of lines is not served before an earlier store, nor misses what was flushed before it.
+TYPED_TEST(contract, C42_a_get_of_lines_sees_what_came_before) {
+  run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+    auto& port = me.port();
+    const auto mine = take<cpu_cell>(me, 2 * rma::line_words);
+    const auto theirs = take<cpu_cell>(me, 2 * rma::line_words).at(1 - me.rank());
+    rma::barrier together(me);
+    for (int i = 1; i <= rounds<TypeParam>(200); ++i) {
+      const auto value = static_cast<word>(i);
+      rma::put_now(port, theirs + rma::line_words, value);
+      std::array<word, 2> seen{};
+      rma::get_lines(port, theirs, std::span(seen));
+      port.flush(theirs.home);
+      require(seen[1] == value, "an own put that was flushed");
+      port.store(mine.at(me.rank()), value);
+      rma::get_lines(port, mine.at(1 - me.rank()), std::span(seen));
+      port.flush();
+      require(seen[0] + 1 >= value, "a store before the last barrier");
+      together.arrive_and_wait();
+    }
+  });
+}
+
 TYPED_TEST(contract, C07_flush_makes_puts_visible) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
     auto& port = me.port();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "costs.hpp"
@@ -16,6 +17,26 @@ TEST(cost, of_a_get_is_a_round_trip) {
   EXPECT_DOUBLE_EQ(duration(two_nodes, [](sim::port& p) { std::ignore = rma::get_now(p, far); }),
                    expected);
   EXPECT_DOUBLE_EQ(duration(two_nodes, [](sim::port& p) { rma::put_now(p, far, 1); }), expected);
+}
+
+// One request, one look at memory; what lies between the words of the answer comes with them.
+TEST(cost, of_a_get_of_lines_is_a_round_trip_and_their_bytes) {
+  auto profile = made_up_machine();
+  profile.network.byte_ps = 125;
+  constexpr double word_time = 8 * 0.125;
+  const auto of = [&](std::size_t lines) {
+    return duration(
+        two_nodes,
+        [&](sim::port& p) {
+          std::vector<word> seen(lines);
+          rma::get_lines(p, far, std::span(seen));
+          p.flush();
+        },
+        profile);
+  };
+  const double one = post + 2 * (way + word_time) + to_memory + complete;
+  EXPECT_DOUBLE_EQ(of(1), one);
+  EXPECT_DOUBLE_EQ(of(4), one + 3 * 8 * word_time);
 }
 
 TEST(cost, of_an_atomic_is_its_unit_more) {

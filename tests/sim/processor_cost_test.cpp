@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "costs.hpp"
@@ -25,6 +26,22 @@ TEST(cost, of_a_line_that_the_core_has_is_a_hit) {
                               std::ignore = p.cpu_fetch_add(own, 1);
                             }),
                    dma_transfer + 2 * rmw);
+}
+
+// They come at the same time, ten of them.
+TEST(cost, of_lines_that_are_loaded_together_is_the_slowest) {
+  const auto of = [](std::size_t lines) {
+    return duration(two_nodes, [lines](sim::port& p) {
+      std::vector<cpu_cell> from;
+      for (std::size_t i = 0; i < lines; ++i)
+        from.push_back({0, static_cast<std::uint32_t>(8 * (i + 3))});
+      std::vector<word> seen(lines);
+      rma::load_each(p, std::span<const cpu_cell>(from), std::span(seen));
+    });
+  };
+  EXPECT_DOUBLE_EQ(of(1), dma_transfer + hit);
+  EXPECT_DOUBLE_EQ(of(10), dma_transfer + 10 * hit);
+  EXPECT_DOUBLE_EQ(of(11), 2 * dma_transfer + 11 * hit);
 }
 
 // Rank 0 writes a line that another core wrote last: of its socket, or of the other one.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "lockflight/fabric/decorator.hpp"
 
@@ -71,6 +72,11 @@ class counting : public decorator<Inner> {
     posted(counts_.get, from.home);
     base::get(from, result);
   }
+  template <class Cell>
+  void get_lines(Cell first, std::span<rma::word> results) {
+    posted(counts_.get, first.home);
+    rma::get_lines(this->inner(), first, results);
+  }
   void add(rma::nic_cell to, rma::word value) {
     posted(counts_.add, to.home);
     base::add(to, value);
@@ -103,6 +109,11 @@ class counting : public decorator<Inner> {
     return rma::resolve(this->inner(), c);
   }
 
+  template <class Cell>
+  void load_each(std::span<const Cell> from, std::span<rma::word> results) {
+    loads_[static_cast<std::size_t>(Cell::class_of)] += from.size();
+    rma::load_each(this->inner(), from, results);
+  }
   template <class Cell>
   [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
     ++loads_[static_cast<std::size_t>(Cell::class_of)];

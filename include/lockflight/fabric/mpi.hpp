@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -99,6 +100,15 @@ class port {
       result = at(from).load(std::memory_order_acquire);
     else
       post(detail::remote_kind::get, from.home, from.index, 0, &result);
+  }
+
+  template <class Cell>
+  void get_lines(Cell first, std::span<rma::word> results) {
+    if (!by_cpu(first)) return post_lines(first.home, first.index, results);
+    for (rma::word& result : results) {
+      get(first, result);
+      first = first + rma::line_words;
+    }
   }
 
   void add(rma::nic_cell to, rma::word value) {
@@ -292,6 +302,7 @@ class port {
 
   void post(detail::remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
             rma::word* result);
+  void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results);
   void post_compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
                          rma::word& before);
   void complete(rma::rank_t rank);

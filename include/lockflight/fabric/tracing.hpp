@@ -86,6 +86,11 @@ class tracing : public decorator<Inner> {
     record(trace_kind::get, from);
     base::get(from, result);
   }
+  template <class Cell>
+  void get_lines(Cell first, std::span<rma::word> results) {
+    record(trace_kind::get, first);
+    rma::get_lines(this->inner(), first, results);
+  }
   void add(rma::nic_cell to, rma::word value) {
     record(trace_kind::add, to);
     base::add(to, value);

@@ -26,7 +26,7 @@ class deputy {
         looks_(me, where) {}
 
   /// For who is not counted among those whom the writer waits for, if the gate is closed. 1 put for
-  /// each other node of the branch, and if it is closed 1 get for each cell there at each look.
+  /// each other node of the branch, and if it is closed 1 get for each of them at each look.
   void see_to(gate wished) {
     const auto before = errand::from(port_.load(errand_));
     if (before.under_way || before.wish >= wished.wish()) return;

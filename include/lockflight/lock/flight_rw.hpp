@@ -30,12 +30,12 @@
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is passed by at most T_W writers, by two turns more if its gate is unlisted after them, or, if it
 // has to open the gates, as flight says; before that, by those who come between two of its looks.
-// Network operations, with K other nodes with gates in use and C cells there: readers none, but who
-// lists its node or is a deputy; who opens idle gates flight's, 2 gets and K + 1 puts. Writers
-// flight's, 1 get if not all gates are in use, 1 put and 1 get more to close them, K puts and C
-// gets in 2 round trips to enter, C for each further look, K + 1 puts when readers have their turn,
-// C gets before gates are left idle or unlisted, and if readers are preferred. With a tree K are a
-// branch's nodes and branches.
+// Network operations, with K other nodes with gates in use: readers none, but who lists its node or
+// is a deputy; who opens idle gates flight's, 2 gets and K + 1 puts. Writers flight's, 1 get if not
+// all gates are in use, 1 put and 1 get more to close them, K puts and K gets in 2 round trips to
+// enter, up to K for each further look, K + 1 puts when readers have their turn, K gets before
+// gates are left idle or unlisted, and if readers are preferred. Such a get has all cells of a
+// node. With a tree K are a branch's nodes and branches.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ class flight_rw {
       .name = "flight-rw",
       .what = kind::rw,
       .source = "lockflight: gates and counters on each node, flight among the writers",
-      .bytes_home = 64,
-      .bytes_per_node = 48,  // and with a tree 16 on the first one of a branch
+      .bytes_home = 72,
+      .bytes_per_node = 56,  // with two cells there; and with a tree 16 on the first of a branch
       .bytes_per_participant = 24,
       .node_at_home = true,
   };
@@ -121,7 +121,7 @@ class flight_rw {
     return lock_until(port_.deadline_in(nanoseconds));
   }
 
-  /// If no writer has it or waits and no reader is in. Costs C gets more if gates are open.
+  /// If no writer has it or waits and no reader is in. Costs K gets more if gates are open.
   [[nodiscard]] bool try_lock() {
     if (!try_flight()) return false;
     // Epochs go on only past a writer that has seen those leave who parked before the last one.

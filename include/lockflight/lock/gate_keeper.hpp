@@ -76,7 +76,7 @@ class gate_keeper {
   }
   /// Opens them. As `close`, and with a tree the round trips until the deputies have opened theirs.
   /// If more nodes are listed than the directory has pointers, those where nobody reads or waits
-  /// are unlisted: 1 add, and C gets unless we have closed the gates; beyond `broadcast` all are
+  /// are unlisted: 1 add, and K gets unless we have closed the gates; beyond `broadcast` all are
   /// opened.
   void open(gate next) {
     if (next.few() && directory_.broadcasts())
@@ -137,7 +137,7 @@ class gate_keeper {
     });
   }
 
-  /// Whether no reader is left. 1 round trip, 1 get for each cell on another node that had readers
+  /// Whether no reader is left. 1 round trip, 1 get for each other node that had readers
   /// at the last look, or for each branch that is left to a deputy.
   [[nodiscard]] bool readers_are_gone() {
     const bool elsewhere = gone_elsewhere();
@@ -145,7 +145,7 @@ class gate_keeper {
   }
 
   /// Whether nobody reads or waits to, or on few nodes: a look at the own node, and unless that
-  /// tells 1 round trip, 1 get for each cell elsewhere.
+  /// tells 1 round trip, 1 get for each other node.
   [[nodiscard]] bool is_quiet_now() {
     start_looking();
     static_cast<void>(looks_.gone_here());

@@ -111,6 +111,7 @@ class node_queue {
   void let_go(std::uint16_t note = 0) {
     const node_word kept = node_word{}.with_note(note);
     if (stays_ && hand_over(kept)) return;
+    put_down_ = held;
     free_ = kept.bits();
     port_.store(word_, free_);
   }
@@ -179,6 +180,7 @@ class node_queue {
   // if not whoever is behind us is the head now.
   [[nodiscard]] bool hand_over(node_word kept) {
     const rma::line line = *std::exchange(stays_, std::nullopt);
+    put_down_ = held;
     barging_ = handovers_left_ == 0;
     if (barging_) {
       static_cast<void>(queue_.leave(line, be_head));
@@ -264,7 +266,8 @@ class node_queue {
   int barge_;
   int handovers_;
   rma::word free_ = 0;              // the word, as far as we know, while nobody has it or waits
-  rma::word put_down_ = held;       // the last time that somebody waited; without handovers never
+  rma::word put_down_ = held;       // if we put it down the last time that we had it, while others
+                                    // waited; without handovers never
   node_word found_;                 // when we took the word
   bool barged_ = false;             // past the queue
   bool barging_;                    // others come past it, for all that we have seen

@@ -2,13 +2,13 @@
 // all of its readers count themselves. Where many share a node there are cells for so many of them
 // each instead, so that what a reader writes is not the line that all others write; and if that may
 // change while the lock is in use, there are two kinds of them: for few ranks each, and for more.
+//
+// The cells of a node lie on lines in a row, so that a writer elsewhere gets all of them by one
+// operation: a reader more that has a line to itself costs it the bytes, and no round trip or post.
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <memory_resource>
-#include <vector>
 
 #include "lockflight/lock/flight_rw_parameters.hpp"
 #include "lockflight/lock/gate.hpp"
@@ -23,9 +23,11 @@ struct reader_cells {
   rma::cpu_cell gates;      // of nodes, at the lock's home; the word behind one counts all there
   rma::cpu_cell errands;    // of nodes, on a line of their own: readers keep the gate's busy. The
                             // word behind is the number of the last wish that was taken back
-  rma::cpu_cell counts{};   // of those who share a cell, on a line of the first of them
+  rma::cpu_cell counts{};   // of those who share a cell: on lines in a row at their gate's host,
+                            // or, on one node, on a line of the first of them
   int ranks_of_a_cell = 0;  // 0: a node has one, beside its gate
   int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
+  int in_a_row = 0;        // lines of that row; 0: on one node
   gate_tree tree;
   int pointers = 0;         // nodes of a directory (gate_directory.hpp); 0: there is none
   int broadcast = 0;        // beyond so many all gates are opened
@@ -34,8 +36,9 @@ struct reader_cells {
   bool starts_open = true;  // or as after turns that have met nobody
 
   /// One line on every rank, used on those that host a gate, and with a directory or a tree another
-  /// one; if a node has several cells one more, used on those that host a cell. `beside` are four
-  /// words of those that flight has, and what they are used for if all are to lie on one line.
+  /// one; if a node has several cells one more for each, used on those that host a gate, or on one
+  /// node one more. `beside` are four words of those that flight has, and what they are used for if
+  /// all are to lie on one line.
   static reader_cells place(rma::layout& in, const rma::topology& machine,
                             const flight_rw_parameters& set, rma::rank_t home,
                             rma::plain_cell beside) {
@@ -61,12 +64,14 @@ struct reader_cells {
     const int all = ranks_of_a_node(machine);
     const int ranks = asked != 0 ? static_cast<int>(asked)
                       : moves    ? fewest(machine)
-                                 : some(machine);
+                                 : std::max(fewest(machine), few_on(machine, set));
     if (ranks >= all) return made;
-    const int more = asked != 0 && some(machine) <= asked ? all : std::min(some(machine), all);
-    made.counts = in.take<rma::cpu_cell>(2);
+    const int more = asked != 0 && together <= asked ? all : std::min(together, all);
     made.ranks_of_a_cell = ranks;
     made.ranks_together = moves && more > ranks ? more : 0;
+    made.in_a_row = machine.nodes() > 1 ? cells_for(all, ranks) : 0;
+    const int lines = std::max(made.in_a_row, 1);
+    made.counts = in.take<rma::cpu_cell>(static_cast<std::uint32_t>(lines) * rma::line_words);
     return made;
   }
 
@@ -93,21 +98,17 @@ struct reader_cells {
     const auto errand = errand_of(machine, node);
     return {errand.home, errand.index + 1};
   }
-  /// A cell at its host; of those who share it with more, or not.
-  [[nodiscard]] rma::cpu_cell at(rma::rank_t host, bool together) const {
-    return several() ? counts.at(host) + (together ? 1 : 0) : rma::cpu_cell{host, gates.index + 1};
-  }
-  /// The one for a rank.
+  /// The cell for a rank; of those who share it with more, or not.
   [[nodiscard]] rma::cpu_cell of_rank(const rma::topology& machine, rma::rank_t rank,
-                                      bool together) const {
-    if (!several()) return at(gate_of(machine, rank).home, false);
-    const int share = together ? ranks_together : ranks_of_a_cell;
-    rma::rank_t host = rank;
+                                      bool with_more) const {
+    const auto gate = gate_of(machine, rank);
+    if (!several()) return beside(gate);
+    const int share = with_more ? ranks_together : ranks_of_a_cell;
     int before = 0;
-    if (share > 1)
-      for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r <= rank; ++r)
-        if (machine.same_node(r, rank) && before++ % share == 0) host = r;
-    return at(host, together);
+    for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r < rank; ++r)
+      if (machine.same_node(r, rank)) ++before;
+    if (in_a_row == 0) return counts.at(before / share * share) + word_of(with_more);
+    return line(gate.home, before / share % lines(machine, with_more)) + word_of(with_more);
   }
 
   // Of the nodes from `first` until before `past`.
@@ -116,26 +117,27 @@ struct reader_cells {
     for (int i = first; i < past; ++i)
       visit(i, gate_of(machine, machine.leader(machine.node_level(), i)));
   }
-  /// The ranks that host cells, of both kinds.
+  /// Cells on lines in a row: the first one's node, itself, how many they are, and of which kind.
   template <class Visit>
-  void for_each_host(const rma::topology& machine, int first, int past,
-                     std::pmr::memory_resource* memory, Visit visit) const {
-    if (!several())
-      return for_each_gate(machine, first, past,
-                           [&](int, rma::cpu_cell of) { visit(of.home, false); });
-    std::pmr::vector<int> met(static_cast<std::size_t>(past - first), 0, memory);
-    for (rma::rank_t r = 0; r < machine.ranks(); ++r) {
-      const int node = machine.node_of(r);
-      if (node < first || node >= past) continue;
-      const int before = met[static_cast<std::size_t>(node - first)]++;
-      if (before % ranks_of_a_cell == 0) visit(r, false);
-      if (two_kinds() && before % ranks_together == 0) visit(r, true);
+  void for_each_row(const rma::topology& machine, int first, int past, Visit visit) const {
+    if (several() && in_a_row == 0) {
+      for (rma::rank_t r = 0; r < machine.ranks(); r += ranks_of_a_cell)
+        visit(0, counts.at(r), 1, false);
+      for (rma::rank_t r = 0; two_kinds() && r < machine.ranks(); r += ranks_together)
+        visit(0, counts.at(r) + word_of(true), 1, true);
+      return;
     }
+    for_each_gate(machine, first, past, [&](int node, rma::cpu_cell of) {
+      if (!several()) return visit(node, beside(of), 1, false);
+      visit(node, line(of.home, 0), lines(machine, false), false);
+      if (two_kinds()) visit(node, line(of.home, 0) + word_of(true), lines(machine, true), true);
+    });
   }
 
-  /// About how many of one kind there are.
-  [[nodiscard]] int of_all_nodes(const rma::topology& machine) const {
-    return several() ? (machine.ranks() + ranks_of_a_cell - 1) / ranks_of_a_cell : machine.nodes();
+  /// What a writer looks at when it closes the gates: the rows of all nodes, or the cells of one.
+  [[nodiscard]] int looks(const rma::topology& machine) const {
+    return machine.nodes() > 1 || !several() ? machine.nodes()
+                                             : cells_for(machine.ranks(), ranks_of_a_cell);
   }
 
   [[nodiscard]] static int ranks_of_a_node(const rma::topology& machine) {
@@ -143,16 +145,29 @@ struct reader_cells {
   }
 
  private:
-  // On one node readers share nothing at all. Else a cell more costs a writer a get each time that
-  // it closes the gates: not too many on all nodes together.
-  [[nodiscard]] static int fewest(const rma::topology& machine) {
-    constexpr int most_cells = 64;
-    return machine.nodes() == 1 ? 1 : (machine.ranks() + most_cells - 1) / most_cells;
+  // Beyond so many a look is more bytes than a network has in a packet.
+  static constexpr int most_in_a_row = 32;
+  static constexpr int together = flight_rw_parameters::where_few_read;
+
+  [[nodiscard]] static constexpr int cells_for(int ranks, int share) {
+    return (ranks + share - 1) / share;
   }
-  // And so few that a writer that seldom meets a reader does not look at many in vain.
-  [[nodiscard]] static int some(const rma::topology& machine) {
-    constexpr int least = 16;
-    return machine.nodes() == 1 ? 1 : std::max(fewest(machine), least);
+  [[nodiscard]] int lines(const rma::topology& machine, bool with_more) const {
+    return with_more ? cells_for(ranks_of_a_node(machine), ranks_together) : in_a_row;
+  }
+  [[nodiscard]] static std::uint32_t word_of(bool with_more) { return with_more ? 1 : 0; }
+  [[nodiscard]] static rma::cpu_cell beside(rma::cpu_cell gate) { return gate + 1; }
+  [[nodiscard]] rma::cpu_cell line(rma::rank_t host, int number) const {
+    return counts.at(host) + static_cast<std::uint32_t>(number) * rma::line_words;
+  }
+  // On one node readers share nothing at all. Else a row has a line for each, if that is not too
+  // long.
+  [[nodiscard]] static int fewest(const rma::topology& machine) {
+    return machine.nodes() == 1 ? 1 : cells_for(ranks_of_a_node(machine), most_in_a_row);
+  }
+  // A line costs writers little there, and readers that share one much.
+  [[nodiscard]] static int few_on(const rma::topology& machine, const flight_rw_parameters& set) {
+    return machine.nodes() == 1 ? 1 : static_cast<int>(set.few_ranks);
   }
 };
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "lockflight/lock/gate.hpp"
@@ -19,19 +19,23 @@ template <rma::port Port>
 class reader_looks {
  public:
   reader_looks(rma::participant<Port>& me, const reader_cells& where)
-      : me_(me), port_(me.port()), where_(where), all_(me.memory()) {}
+      : me_(me),
+        port_(me.port()),
+        where_(where),
+        rows_(me.memory()),
+        cells_(me.memory()),
+        counts_(me.memory()),
+        gone_(me.memory()) {}
 
   /// The looks are at the nodes from `first` until before `past`.
   void list(int first, int past) {
-    if (!all_.empty()) return;
-    const rma::topology& machine = me_.machine();
-    where_.for_each_host(machine, first, past, me_.memory(), [&](rma::rank_t host, bool together) {
-      const int node = machine.node_of(host);
-      const bool here = node == machine.node_of(me_.rank());
-      all_.push_back({.host = host, .node = node, .together = together, .here = here});
-    });
-    if (!std::ranges::is_sorted(all_, {}, &looked_at::node))
-      std::ranges::sort(all_, {}, [](const looked_at& c) { return std::pair(c.node, c.host); });
+    if (!rows_.empty()) return;
+    const int own = me_.machine().node_of(me_.rank());
+    where_.for_each_row(me_.machine(), first, past,
+                        [&](int node, rma::cpu_cell from, int lines, bool together) {
+                          add(node, from, static_cast<std::size_t>(lines), together, node == own);
+                        });
+    counts_.resize(cells_.size());
   }
 
   /// They begin, at gates that say this, on the nodes that have such a one.
@@ -39,39 +43,39 @@ class reader_looks {
   void start(gate now, Has has) {
     now_ = now;
     seen_ = 0;
-    for (looked_at& c : all_) {
-      begin(c);
-      c.gone = c.gone || !has(c.node);
-    }
+    for (const row& r : rows_) has(r.node) ? begin(r) : leave(r);
   }
   /// Not, or after all, on the nodes from `first` until before `past`.
   void leave_out(int first, int past) {
-    for (looked_at& c : of_nodes(first, past)) c.gone = true;
+    for (const row& r : of_nodes(first, past)) leave(r);
   }
   void take_in(int first, int past) {
-    for (looked_at& c : of_nodes(first, past)) begin(c);
+    for (const row& r : of_nodes(first, past)) begin(r);
   }
 
-  /// 1 get for each cell on another node that had readers at the last look; whether there are any.
-  /// To be flushed before gone_elsewhere.
+  /// 1 get for each row of cells on another node that had readers at the last look; whether there
+  /// are any. To be flushed before gone_elsewhere.
   [[nodiscard]] bool post() {
     bool posted = false;
-    for (looked_at& c : all_)
-      if (!c.here && !c.gone) port_.get(cell_of(c), c.counts), posted = true;
+    for (const row& r : rows_) {
+      if (r.here || has_gone(r)) continue;
+      rma::get_lines(port_, cells_[r.first], counts_of(r));
+      posted = true;
+    }
     return posted;
   }
   [[nodiscard]] bool gone_elsewhere() {
     bool all = true;
-    for (looked_at& c : all_)
-      if (!c.here && !c.gone) all = is_gone(c) && all;
+    for (const row& r : rows_)
+      if (!r.here) all = judge(r) && all;
     return all;
   }
   [[nodiscard]] bool gone_here() {
     bool all = true;
-    for (looked_at& c : all_) {
-      if (!c.here || c.gone) continue;
-      c.counts = port_.load(cell_of(c));
-      all = is_gone(c) && all;
+    for (const row& r : rows_) {
+      if (!r.here || has_gone(r)) continue;
+      rma::load_each(port_, cells_of(r), counts_of(r));
+      all = judge(r) && all;
     }
     return all;
   }
@@ -80,8 +84,9 @@ class reader_looks {
   [[nodiscard]] bool await_here(Until until) {
     if (gone_here()) return true;
     const auto gone = [e = now_.epoch()](rma::word n) { return reader_count::gone(n, e); };
-    for (looked_at& c : all_)
-      if (!c.gone && !rma::await(port_, cell_of(c), gone, until, c.counts)) return false;
+    for (const row& r : rows_)
+      for (std::size_t i = r.first; r.here && i < r.past; ++i)
+        if (!gone_[i] && !rma::await(port_, cells_[i], gone, until, counts_[i])) return false;
     return true;
   }
 
@@ -93,8 +98,8 @@ class reader_looks {
   /// The cells that readers count themselves in at such a gate, all or those of the own node.
   [[nodiscard]] rma::word used_cells(gate now, bool of_here) const {
     rma::word cells = 0;
-    for (const looked_at& c : all_)
-      if (is_used(c, now) && (c.here || !of_here)) ++cells;
+    for (const row& r : rows_)
+      if (is_used(r, now) && (r.here || !of_here)) cells += r.past - r.first;
     return cells;
   }
   /// What up to 4 of the own node hold.
@@ -103,36 +108,65 @@ class reader_looks {
     constexpr rma::word most_looks = 4;
     rma::word here = used_cells(now, true);
     const rma::word step = (here + most_looks - 1) / most_looks;
-    for (const looked_at& c : all_)
-      if (c.here && is_used(c, now) && here-- % step == 0) visit(port_.load(cell_of(c)));
+    for (const row& r : rows_)
+      for (std::size_t i = r.first; r.here && is_used(r, now) && i < r.past; ++i)
+        if (here-- % step == 0) visit(port_.load(cells_[i]));
   }
 
  private:
-  /// A cell, and what was seen there: results of gets land in it.
-  struct looked_at {
-    rma::word counts = 0;
-    rma::rank_t host = 0;
-    int node = 0;
-    bool together = false;
-    bool here = false;
-    bool gone = false;
+  /// Cells from `first` until before `past`, on lines in a row if they are elsewhere.
+  struct row {
+    std::size_t first;
+    std::size_t past;
+    int node;
+    bool together;
+    bool here;
   };
-  [[nodiscard]] rma::cpu_cell cell_of(const looked_at& c) const {
-    return where_.at(c.host, c.together);
+  // Those of the own node that are of one kind are looked at together, whether they lie in a row or
+  // not.
+  void add(int node, rma::cpu_cell from, std::size_t lines, bool together, bool here) {
+    const bool goes_on = here && !rows_.empty() && rows_.back().together == together;
+    if (!goes_on || !rows_.back().here)
+      rows_.push_back({cells_.size(), cells_.size(), node, together, here});
+    for (std::size_t i = 0; i < lines; ++i) {
+      cells_.push_back(from);
+      from = from + rma::line_words;
+    }
+    rows_.back().past = cells_.size();
+    gone_.resize(cells_.size());
   }
-  [[nodiscard]] bool is_used(const looked_at& c, gate now) const {
-    return c.together == now.gathered();
-  }
+  [[nodiscard]] bool is_used(const row& r, gate now) const { return r.together == now.gathered(); }
   // After a move those who parked before it are still counted in the other cells.
-  void begin(looked_at& c) const { c.gone = !now_.moved() && !is_used(c, now_); }
-  [[nodiscard]] std::span<looked_at> of_nodes(int first, int past) {
-    const auto from = std::ranges::lower_bound(all_, first, {}, &looked_at::node);
-    return {from, std::ranges::lower_bound(all_, past, {}, &looked_at::node)};
+  void begin(const row& r) { set_gone(r, !now_.moved() && !is_used(r, now_)); }
+  void leave(const row& r) { set_gone(r, true); }
+  void set_gone(const row& r, bool gone) {
+    for (std::size_t i = r.first; i < r.past; ++i) gone_[i] = gone;
   }
-  [[nodiscard]] bool is_gone(looked_at& c) {
-    if (c.counts != 0) seen_ |= rma::word{1} << static_cast<unsigned>(c.node % 64);
-    c.gone = reader_count::gone(c.counts, now_.epoch());
-    return c.gone;
+  [[nodiscard]] bool has_gone(const row& r) const {
+    for (std::size_t i = r.first; i < r.past; ++i)
+      if (!gone_[i]) return false;
+    return true;
+  }
+  [[nodiscard]] std::span<const rma::cpu_cell> cells_of(const row& r) const {
+    return std::span(cells_).subspan(r.first, r.past - r.first);
+  }
+  [[nodiscard]] std::span<rma::word> counts_of(const row& r) {
+    return std::span(counts_).subspan(r.first, r.past - r.first);
+  }
+  [[nodiscard]] std::span<const row> of_nodes(int first, int past) const {
+    const auto from = std::ranges::lower_bound(rows_, first, {}, &row::node);
+    return {from, std::ranges::lower_bound(rows_, past, {}, &row::node)};
+  }
+  // After a look. Who has gone once is not waited for when somebody comes, who will see the gate.
+  [[nodiscard]] bool judge(const row& r) {
+    bool all = true;
+    for (std::size_t i = r.first; i < r.past; ++i) {
+      if (gone_[i]) continue;
+      if (counts_[i] != 0) seen_ |= rma::word{1} << static_cast<unsigned>(r.node % 64);
+      gone_[i] = reader_count::gone(counts_[i], now_.epoch());
+      all = gone_[i] && all;
+    }
+    return all;
   }
 
   rma::participant<Port>& me_;
@@ -140,7 +174,10 @@ class reader_looks {
   reader_cells where_;
   gate now_;  // at which the looks began
   rma::word seen_ = 0;
-  std::pmr::vector<looked_at> all_;
+  std::pmr::vector<row> rows_;             // in the order of their nodes
+  std::pmr::vector<rma::cpu_cell> cells_;  // of all of them
+  std::pmr::vector<rma::word> counts_;     // what was seen there: results of gets land in it
+  std::pmr::vector<std::uint8_t> gone_;    // whether nobody is waited for there
 };
 
 }  // namespace lockflight::lock

@@ -88,7 +88,7 @@ struct turn_policy {
     constexpr int round_trips = 8'000;
     const int others = machine.nodes() - 1;
     const int all = others > 0 ? round_trips + 2 * each * others : 0;
-    return static_cast<std::uint64_t>(all + each * cells.of_all_nodes(machine));
+    return static_cast<std::uint64_t>(all + each * cells.looks(machine));
   }
 
   [[nodiscard]] constexpr rma::word halved(gate now, const ended_turn& seen) const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "lockflight/rma/backoff.hpp"
 #include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/topology.hpp"
 
 namespace lockflight::rma {
@@ -223,6 +225,31 @@ template <port Port, class Cell>
 void put_now(Port& p, Cell to, word value) {
   p.put(to, value);
   p.flush(to.home);
+}
+
+/// Gets `first` and the cells at the same place of the lines behind it, as many as `results` has
+/// (C42): so many gets, and one network operation where the fabric has one for it.
+template <class Port, class Cell>
+void get_lines(Port& p, Cell first, std::span<word> results) {
+  if constexpr (requires { p.get_lines(first, results); }) {
+    p.get_lines(first, results);
+  } else {
+    for (word& result : results) {
+      p.get(first, result);
+      first = first + line_words;
+    }
+  }
+}
+
+/// Loads each of these cells of the own node, in any order (C43): where the lines are with others
+/// their ways here overlap. `results` has as many.
+template <class Port, class Cell>
+void load_each(Port& p, std::span<const Cell> from, std::span<word> results) {
+  if constexpr (requires { p.load_each(from, results); }) {
+    p.load_each(from, results);
+  } else {
+    for (std::size_t i = 0; i < from.size(); ++i) results[i] = p.load(from[i]);
+  }
 }
 
 /// Predicates for await and poll that say what they wait for.

@@ -31,6 +31,7 @@ link::link(const communicator& messages, MPI_Win exposed, bool patient, rma::wor
 
 link::~link() {
   for (outgoing& o : sent_) MPI_Wait(&o.request, MPI_STATUS_IGNORE);
+  for (auto& [lines, column] : columns_) MPI_Type_free(&column);
 }
 
 // All are of the accumulate family, gets and puts too: only those are atomic with each other, word
@@ -55,6 +56,32 @@ void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::wo
                          exposed_),
           "MPI_Accumulate");
   }
+}
+
+// One operation, in which each word is read atomically by itself.
+void link::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
+  slot& s = take(home);
+  const auto words = static_cast<int>(results.size());
+  const MPI_Datatype there = column(results.size());
+  if (patient_)
+    check(MPI_Rget_accumulate(nullptr, 0, MPI_UINT64_T, results.data(), words, MPI_UINT64_T, home,
+                              displacement(index), 1, there, MPI_NO_OP, exposed_, &s.request),
+          "MPI_Rget_accumulate");
+  else
+    check(MPI_Get_accumulate(nullptr, 0, MPI_UINT64_T, results.data(), words, MPI_UINT64_T, home,
+                             displacement(index), 1, there, MPI_NO_OP, exposed_),
+          "MPI_Get_accumulate");
+}
+
+MPI_Datatype link::column(std::size_t lines) {
+  const auto [at, is_new] = columns_.try_emplace(lines, MPI_DATATYPE_NULL);
+  if (is_new) {
+    check(MPI_Type_vector(static_cast<int>(lines), 1, static_cast<int>(rma::line_words),
+                          MPI_UINT64_T, &at->second),
+          "MPI_Type_vector");
+    check(MPI_Type_commit(&at->second), "MPI_Type_commit");
+  }
+  return at->second;
 }
 
 void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <deque>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "fabric/mpi/calls.hpp"
@@ -36,6 +39,8 @@ class link {
 
   void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
             rma::word* result);
+  /// A get of the word at `index` and at the same place of the lines behind it.
+  void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results);
   void post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                          rma::word desired, rma::word* result);
   void complete(rma::rank_t home);
@@ -66,6 +71,7 @@ class link {
   };
 
   slot& take(rma::rank_t home);
+  [[nodiscard]] MPI_Datatype column(std::size_t lines);
   void wait_patiently(rma::rank_t home);
   void release(rma::rank_t home);
 
@@ -78,6 +84,7 @@ class link {
   std::array<slot, slots> slots_;
   std::size_t used_ = 0;  // slots_[0, used_) may hold operations
   std::deque<outgoing> sent_;
+  std::map<std::size_t, MPI_Datatype> columns_;  // a word of each of so many lines
 };
 
 }  // namespace lockflight::mpi::detail

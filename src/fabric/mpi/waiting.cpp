@@ -109,6 +109,12 @@ void port::post(detail::remote_kind kind, rma::rank_t home, std::uint32_t index,
   pending_ = true;
 }
 
+void port::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
+  order_after_writes();  // C12
+  link_.post_lines(home, index, results);
+  pending_ = true;
+}
+
 void port::post_compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
                              rma::word& before) {
   order_after_writes();  // C12
