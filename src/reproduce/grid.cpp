@@ -151,9 +151,12 @@ std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests, b
       const result& got = result_of(rival);
       if (std::string fault = wrong_with(got); !fault.empty()) {
         out.unfinished.emplace(rival, std::move(fault));
-      } else if (throughput(got) > out.best_ops_s) {
+        continue;
+      }
+      const double its = out.others_ops_s[rival] = throughput(got);
+      if (its > out.best_ops_s) {
         out.best = rival;
-        out.best_ops_s = throughput(got);
+        out.best_ops_s = its;
       }
     }
     all.push_back(std::move(out));
@@ -182,6 +185,7 @@ json to_json(const std::vector<grid_outcome>& all) {
              {"ratio", o.ops_s && !o.best.empty() ? json(o.ratio()) : json(nullptr)},
              {"bound", o.of.bound},
              {"falls_short", o.falls_short()},
+             {"others_ops_s", o.others_ops_s},
              {"unfinished", o.unfinished}};
     if (!o.why.empty()) row["why"] = o.why;
     rows.push_back(std::move(row));

@@ -59,7 +59,8 @@ struct grid_outcome {
   std::string best;  ///< the fastest rival; empty: none has a result
   double best_ops_s = 0;
   std::string why;  ///< why there is nothing to compare, or what is wrong
-  std::map<std::string, std::string> unfinished{};  ///< rivals without a result, and why
+  std::map<std::string, double> others_ops_s{};     ///< rivals with a result
+  std::map<std::string, std::string> unfinished{};  ///< those without, and why
 
   [[nodiscard]] double ratio() const { return ops_s && best_ops_s > 0 ? *ops_s / best_ops_s : 0; }
   [[nodiscard]] bool falls_short() const {

@@ -110,6 +110,7 @@ TEST(Grid, RatiosAreThoseOfTheRuns) {
   };
   EXPECT_EQ(all[0].ops_s, throughput("flight"));
   EXPECT_EQ(all[0].best_ops_s, std::max(throughput("spin"), throughput("d-mcs")));
+  EXPECT_EQ(all[0].others_ops_s.at("spin"), throughput("spin"));
   EXPECT_EQ(all[1].best, "flight-rw");
   EXPECT_TRUE(all[1].falls_short());
 
