@@ -65,7 +65,7 @@ class lock_table {
   lock_table(rma::participant<Port>& me, std::uint32_t locks, const parameters& set = {})
       : machine_(me.machine()), handles_(me.memory()), offsets_(me.memory()) {
     if (locks == 0) throw std::invalid_argument("0 locks (accepted: at least 1 in a table)");
-    const parameters of_each = lock::in_table(set);
+    const parameters of_each = lock::in_table(set, {locks, machine_.ranks()});
     offsets_.reserve(locks);
     for (std::uint32_t i = 0; i < locks; ++i) {
       offsets_.push_back(me.cells().used());
@@ -78,10 +78,11 @@ class lock_table {
   /// can have so many.
   [[nodiscard]] static std::uint32_t words(const rma::topology& machine, std::uint32_t locks,
                                            const parameters& set = {}) {
+    const parameters of_each = lock::in_table(set, {locks, machine.ranks()});
     rma::layout in(~std::uint32_t{0});
     for (std::uint32_t i = 0; i < locks; ++i)
       static_cast<void>(lock_type::cells::place(
-          in, machine, lock::in_table(set),
+          in, machine, of_each,
           static_cast<rma::rank_t>(i % static_cast<std::uint32_t>(machine.ranks()))));
     return in.used();
   }

@@ -51,7 +51,9 @@ class table_run {
         random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
         write_below_(chance(roles_.writes(me.rank()))),
         local_below_(chance(plan.locality)) {
-    const parameters of_each = plan.what == workload::table ? lock::in_table(set) : set;
+    const parameters of_each = plan.what == workload::table
+                                   ? lock::in_table(set, {plan.locks, me.machine().ranks()})
+                                   : set;
     for (std::uint32_t i = 0; i < plan.locks; ++i) {
       const rma::rank_t home = home_in(plan, i);
       auto where = Lock<Port>::cells::place(me.cells(), me.machine(), of_each, home);

@@ -111,7 +111,7 @@ TEST(flight_rw_counts, one_line_in_a_table) {
   rma::layout in(4096);
   const std::uint32_t before = in.used();
   const auto cells = flight_rw::lock_type::cells::place(
-      in, machine, lock::in_table(lock::flight_rw_parameters{}), 2);
+      in, machine, lock::in_table(lock::flight_rw_parameters{}, {6, 6}), 2);
   EXPECT_EQ(in.used() - before, rma::line_words);
   const std::uint32_t line = cells.writers.lines.index;
   for (const std::uint32_t index :
@@ -120,6 +120,20 @@ TEST(flight_rw_counts, one_line_in_a_table) {
     EXPECT_GE(index, line + 2);
     EXPECT_LT(index, line + rma::line_words);
   }
+}
+
+// Cells for fewer take memory, so tables have them where many ranks are to each lock.
+TEST(flight_rw_counts, four_share_a_cell_in_a_table_of_few_locks) {
+  const topology machine = topology::balanced({2, 8});
+  const auto lines_of_each = [&](lock::table_size of) {
+    rma::layout in(4096);
+    const std::uint32_t before = in.used();
+    static_cast<void>(flight_rw::lock_type::cells::place(
+        in, machine, lock::in_table(lock::flight_rw_parameters{}, of), 2));
+    return (in.used() - before) / rma::line_words;
+  };
+  EXPECT_EQ(lines_of_each({.locks = 9, .ranks = 16}), 1u);
+  EXPECT_EQ(lines_of_each({.locks = 8, .ranks = 16}), 1u + 2u);
 }
 
 // A node has one gate, and one operation gets all of its cells.

@@ -99,7 +99,7 @@ TEST(flight_rw_counts, who_uses_it_at_home_alone_does_not_use_the_network) {
 // On one node who comes to a free lock need not look at the gate to know that it is idle.
 TEST(flight_rw_counts, writers_alone_on_one_node_pay_for_flight) {
   for (const lock::flight_rw_parameters& set :
-       {lock::flight_rw_parameters{}, lock::in_table(lock::flight_rw_parameters{})})
+       {lock::flight_rw_parameters{}, lock::in_table(lock::flight_rw_parameters{}, {2, 2})})
     on_every_rank(topology::flat(2), [&](counted_participant& me) {
       flight_rw l(me, set);
       if (me.rank() != 0) return;

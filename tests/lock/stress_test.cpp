@@ -59,8 +59,8 @@ Parameters extreme_set(const rma::topology& machine, auto choose) {
 /// The defaults of a table, if they are others; and with few operations words are handed over
 /// though ranks share cores, which takes a time slice each if the machine has something else to do.
 template <class Parameters>
-Parameters set_of_table() {
-  Parameters set = lock::in_table(Parameters{});
+Parameters set_of_table(lock::table_size of) {
+  Parameters set = lock::in_table(Parameters{}, of);
   for (const auto& p : Parameters::all())
     if (p.name == "handovers" && (on_sim || under_sanitizer)) p.of(set) = 2;
   return set;
@@ -75,8 +75,9 @@ auto parameter_sets(const rma::topology& machine) {
   if (std::size(parameters::all()) == 0) return sets;
   for (const unsigned one_for_all : {0u, 1u})
     sets.push_back(extreme_set<parameters>(machine, [=] { return one_for_all; }));
-  if constexpr (requires(const parameters& p) { p.in_table(); })
-    sets.push_back(set_of_table<parameters>());
+  const lock::table_size few_locks{1, machine.ranks()};
+  if constexpr (requires(const parameters& p) { p.in_table(few_locks); })
+    sets.push_back(set_of_table<parameters>(few_locks));
   const int shape[] = {machine.ranks(), machine.levels(), machine.node_level()};
   const std::string where =
       Subject::name() + mode_now().name + std::to_string(seed()) + testing::PrintToString(shape);

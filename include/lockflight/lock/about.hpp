@@ -43,11 +43,17 @@ struct parameter {
 /// The parameters of a lock that has none.
 struct no_parameters {};
 
+/// So many locks, and who uses them.
+struct table_size {
+  std::int64_t locks;
+  std::int64_t ranks;
+};
+
 /// The parameters of a lock that is one of a table; some have other defaults there.
 template <class Parameters>
-[[nodiscard]] constexpr Parameters in_table(const Parameters& set) {
-  if constexpr (requires { set.in_table(); })
-    return set.in_table();
+[[nodiscard]] constexpr Parameters in_table(const Parameters& set, table_size of) {
+  if constexpr (requires { set.in_table(of); })
+    return set.in_table(of);
   else
     return set;
 }

@@ -30,7 +30,7 @@ struct flight_parameters {
   }
 
   /// For a lock that is one of many, so that few contend for it, and its lines are not in caches.
-  [[nodiscard]] constexpr flight_parameters in_table() const {
+  [[nodiscard]] constexpr flight_parameters in_table(table_size) const {
     flight_parameters made = *this;
     if (one_line == unless_in_table) made.one_line = 1;
     return made;

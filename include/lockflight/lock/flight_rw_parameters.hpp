@@ -21,7 +21,9 @@ struct flight_rw_parameters {
   static constexpr std::int64_t as_nodes_allow = -1;   // `pointers`, `broadcast`
   static constexpr std::int64_t unless_in_table = -1;  // `starts_open`
 
-  static constexpr std::int64_t where_few_read = 16;  // `ranks_per_cell`
+  // `ranks_per_cell`
+  static constexpr std::int64_t where_some_read = 4;
+  static constexpr std::int64_t where_few_read = 16;
 
   std::int64_t ranks_per_cell = 0;
   std::int64_t t_w = 256;
@@ -35,9 +37,9 @@ struct flight_rw_parameters {
   std::int64_t broadcast = as_nodes_allow;
   std::int64_t starts_open = unless_in_table;
   flight_parameters writers{};
-  // Not for users: what `ranks_per_cell` 0 means where nodes are several, in a table 16. Locks
-  // there are many, readers of each are few, and a cell more is a line that a writer may have to
-  // fetch.
+  // Not for users: what `ranks_per_cell` 0 means where nodes are several, unless in a table.
+  // Readers of each lock are fewer there, and a cell more is a line that a writer may have to
+  // fetch, and memory for each of many locks.
   std::int64_t few_ranks = 2;
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
@@ -77,11 +79,11 @@ struct flight_rw_parameters {
   }
 
   /// For a lock that is one of many, so that few nodes use it.
-  [[nodiscard]] flight_rw_parameters in_table() const {
+  [[nodiscard]] flight_rw_parameters in_table(table_size of) const {
     flight_rw_parameters made = *this;
     if (starts_open == unless_in_table) made.starts_open = 0;
-    made.few_ranks = where_few_read;
-    made.writers = writers.in_table();
+    made.few_ranks = of.locks * 2 <= of.ranks ? where_some_read : where_few_read;
+    made.writers = writers.in_table(of);
     return made;
   }
 
@@ -91,7 +93,8 @@ struct flight_rw_parameters {
         parameter<p>{
             "ranks_per_cell", [](auto& s) -> std::int64_t& { return s.ranks_per_cell; }, 0, 4'095,
             "readers of a node that count themselves in one cell; 0: each has its own on one "
-            "node, else 2 share one, or so many that a node has 32, and in tables of locks 16"},
+            "node, else 2 share one, or so many that a node has 32; in tables of locks 4, or 16 "
+            "if there are not two ranks for each lock"},
         parameter<p>{"T_W", [](auto& s) -> std::int64_t& { return s.t_w; }, 1, 4'000,
                      "writers in a row while readers wait"},
         parameter<p>{"preference", [](auto& s) -> std::int64_t& { return s.preference; }, 0, 2,
