@@ -26,6 +26,7 @@ using reproduce::grid_outcome;
 
 constexpr int most_ranks = 65'536;
 constexpr int most_locks = 10'000;
+constexpr int most_times = 1'000;
 
 reproduce::grid_choice choice(const arguments& given) {
   reproduce::grid_choice which{.quick = given.has("--quick")};
@@ -40,6 +41,8 @@ reproduce::grid_choice choice(const arguments& given) {
     which.procs = whole_numbers("--procs", *procs, 1, most_ranks);
   if (const auto locks = given.one("--locks"))
     which.locks = whole_numbers("--locks", *locks, 1, most_locks);
+  if (const auto writers = given.one("--writers"))
+    which.writers = real_number("--writers", *writers, 0, 1);
   return which;
 }
 
@@ -124,6 +127,9 @@ std::string progress_of(const reproduce::standing& now, double seconds) {
 
 int run_grid(const arguments& given, console& out) {
   const reproduce::grid_choice which = choice(given);
+  reproduce::grid_length length{.quick = which.quick};
+  if (const auto times = given.one("--times"))
+    length.times = static_cast<int>(whole_number("--times", *times, 1, most_times));
   reproduce::how way;
   if (const auto jobs = given.one("--jobs"))
     way.at_a_time = static_cast<unsigned>(whole_number("--jobs", *jobs, 1, 1024));
@@ -138,7 +144,7 @@ int run_grid(const arguments& given, console& out) {
   {
     progress_line line;
     way.tell = [&](const reproduce::standing& now) { line.show(progress_of(now, line.seconds())); };
-    all = reproduce::carry_out_grid(contests, which.quick, way);
+    all = reproduce::carry_out_grid(contests, length, way);
   }
   const std::string text = reproduce::to_json(all).dump(2) + "\n";
   const auto falling = static_cast<std::size_t>(
@@ -184,6 +190,13 @@ command grid_command() {
             .value = "N,...",
             .what = "so many ranks, where the machine has them (default: 16,64,256,1024)"},
            {.name = "--locks", .value = "N,...", .what = "so many locks (default: 1,100,1000)"},
+           {.name = "--writers",
+            .value = "F",
+            .what = "only with this part of the operations exclusive, 0 to 1 (default: 0, 0.002, "
+                    "0.02, 0.05, 0.3 and 1)"},
+           {.name = "--times",
+            .value = "N",
+            .what = "so many times the operations, so that beginnings count for less"},
            {.name = "--jobs",
             .value = "N",
             .what = "so many runs at a time (default: one for each processor)"},
@@ -194,6 +207,7 @@ command grid_command() {
       .examples = {{"lockflight grid --quick", "a part of it, in a few minutes"},
                    {"lockflight grid --machine piz-daint --procs 64",
                     "one machine with one number of ranks"},
+                   {"lockflight grid --writers 1 --times 5", "longer runs of writers alone"},
                    {"lockflight grid --json grid.json", "all of it"}},
       .run = run_grid,
   };

@@ -90,25 +90,26 @@ std::vector<contest> contests_of_grid(const grid_choice& which) {
       const bool one_node = procs <= static_cast<int>(profile.cores);
       for (const int locks : which.locks.empty() ? all.locks : which.locks)
         for (const double locality : locks == 1 || one_node ? std::vector{1.0} : all.localities)
-          for (const double writers : all.writers)
+          for (const double writers : which.writers ? std::vector{*which.writers} : all.writers)
             add_contests(contests, {machine, procs, writers, locks, locality});
     }
   }
   return contests;
 }
 
-run run_in(const grid_cell& in, const std::string& lock, bool quick) {
+run run_in(const grid_cell& in, const std::string& lock, grid_length length) {
   // Some forty operations write where one in five hundred does; each lock is taken fifty times, so
   // that what its first takers found counts for less.
-  const int least_ops = quick ? 10'000 : std::max(20'000, 50 * in.locks);
+  const int least_ops = length.quick ? 10'000 : std::max(20'000, 50 * in.locks);
   constexpr int least_each = 20;
   run made{{"machine", in.machine},
            {"lock", lock},
            {"procs", in.procs},
            {"writers", in.writers},
-           {"ops", std::max(least_each, (least_ops + in.procs - 1) / in.procs) * in.procs},
+           {"ops", std::int64_t{length.times} * in.procs *
+                       std::max(least_each, (least_ops + in.procs - 1) / in.procs)},
            {"warm_up", false},
-           {"most_events", most_events_of_a_point},
+           {"most_events", static_cast<std::uint64_t>(length.times) * most_events_of_a_point},
            {"most_bytes", most_bytes_of_a_point}};
   if (in.locks == 1) {
     made["workload"] = "ecsb";
@@ -120,14 +121,14 @@ run run_in(const grid_cell& in, const std::string& lock, bool quick) {
   return made;
 }
 
-std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests, bool quick,
+std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests, grid_length length,
                                          const how& way) {
   std::vector<series> wanted;
   std::set<std::pair<grid_cell, std::string>> seen;
   const auto want = [&](const grid_cell& in, const std::string& lock) {
     if (!seen.emplace(in, lock).second) return;
-    wanted.push_back(
-        {fmt::format("{} on {}, {} ranks", lock, in.machine, in.procs), {run_in(in, lock, quick)}});
+    wanted.push_back({fmt::format("{} on {}, {} ranks", lock, in.machine, in.procs),
+                      {run_in(in, lock, length)}});
   };
   for (const contest& c : contests) {
     want(c.in, c.lock);
@@ -138,7 +139,7 @@ std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests, b
   std::vector<grid_outcome> all;
   for (const contest& c : contests) {
     const auto result_of = [&](const std::string& lock) -> const result& {
-      return results.at(key_of(run_in(c.in, lock, quick)));
+      return results.at(key_of(run_in(c.in, lock, length)));
     };
     const auto throughput = [](const result& r) {
       return r.run.at("throughput_ops_s").get<double>();

@@ -42,6 +42,13 @@ struct grid_choice {
   std::vector<std::string> machines{};
   std::vector<int> procs{};
   std::vector<int> locks{};
+  std::optional<double> writers{};
+};
+
+/// How many operations a run has.
+struct grid_length {
+  bool quick = false;  ///< few
+  int times = 1;       ///< as many as usual, and as many events before a run has no result
 };
 
 /// How many ranks the cells have, those that a machine has not left out.
@@ -50,7 +57,7 @@ struct grid_choice {
 [[nodiscard]] std::vector<contest> contests_of_grid(const grid_choice& which);
 
 /// The run of a lock in a cell.
-[[nodiscard]] run run_in(const grid_cell& in, const std::string& lock, bool quick);
+[[nodiscard]] run run_in(const grid_cell& in, const std::string& lock, grid_length length);
 
 /// What came of a contest.
 struct grid_outcome {
@@ -70,7 +77,7 @@ struct grid_outcome {
 
 /// Runs each lock once in each cell.
 [[nodiscard]] std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests,
-                                                       bool quick, const how& way);
+                                                       grid_length length, const how& way);
 
 /// "1 lock", "100 locks, 90 % local".
 [[nodiscard]] std::string said_of_locks(const grid_cell& in);

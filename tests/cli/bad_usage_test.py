@@ -165,6 +165,8 @@ OTHERS = [
     (["grid", "--procs", "0"], ["--procs", "'0'", "1 to"]),
     (["grid", "--machine", "scc", "--procs", "49"], ["--procs", "'49'", "has"]),
     (["grid", "--locks", "0"], ["--locks", "'0'", "1 to"]),
+    (["grid", "--writers", "2"], ["--writers", "'2'", "0 to 1"]),
+    (["grid", "--times", "0"], ["--times", "'0'", "1 to"]),
     (["grid", "--jobs", "x"], ["--jobs", "'x'", "1 to"]),
     (["grid", "--json", "/nonexistent/g.json"], ["--json", "'/nonexistent/g.json'"]),
     (["completion"], ["SHELL", "''", "bash, zsh, fish"]),

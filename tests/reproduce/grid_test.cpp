@@ -61,13 +61,14 @@ TEST(Grid, ChoicesLeaveTheOthersOut) {
   EXPECT_TRUE(contests_of_grid({.procs = {1'000'000'000}}).empty());
   for (const contest& c : contests_of_grid({.locks = {1, 7}}))
     EXPECT_TRUE(c.in.locks == 1 || c.in.locks == 7) << c.in.locks;
+  for (const contest& c : contests_of_grid({.writers = 1})) EXPECT_EQ(c.in.writers, 1);
 }
 
 // What the benchmark would refuse must not be found after an hour.
 TEST(Grid, EveryRunIsOneThatTheBenchmarkKnows) {
   for (const bool quick : {false, true})
     for (const contest& c : contests_of_grid({.quick = quick})) {
-      const bench::request asked = request_of(run_in(c.in, c.lock, quick));
+      const bench::request asked = request_of(run_in(c.in, c.lock, {.quick = quick}));
       EXPECT_EQ(asked.procs, std::vector{c.in.procs});
       EXPECT_EQ(asked.ops % static_cast<std::uint64_t>(c.in.procs), 0u);
       EXPECT_GT(asked.most_events, 0u);
@@ -95,16 +96,24 @@ TEST(Grid, ALockFallsShortBelowItsBound) {
   EXPECT_FALSE(alone.falls_short()) << "no rival finished";
 }
 
+TEST(Grid, TimesIsOfOperationsAndOfEvents) {
+  const grid_cell in{.machine = "scc", .procs = 16, .locks = 100, .locality = 0.5};
+  const bench::request once = request_of(run_in(in, "flight", {}));
+  const bench::request often = request_of(run_in(in, "flight", {.times = 5}));
+  EXPECT_EQ(often.ops, 5 * once.ops);
+  EXPECT_EQ(often.most_events, 5 * once.most_events);
+}
+
 // The same runs by hand.
 TEST(Grid, RatiosAreThoseOfTheRuns) {
   const grid_cell in{.machine = "osc-2005", .procs = 4, .writers = 1, .locks = 3, .locality = 0.5};
   const std::vector<contest> two{{in, "flight", {"spin", "d-mcs"}, 0.95},
                                  {in, "flight", {"flight-rw"}, 1e9}};
-  const auto all = carry_out_grid(two, true, {.at_a_time = 2});
+  const auto all = carry_out_grid(two, {.quick = true}, {.at_a_time = 2});
   ASSERT_EQ(all.size(), 2u);
   const auto throughput = [&](const char* lock) {
     return bench::run_simulated(
-               request_of(run_in(in, lock, true)), [] {}, [](double) {})
+               request_of(run_in(in, lock, {.quick = true})), [] {}, [](double) {})
         .at("throughput_ops_s")
         .get<double>();
   };
