@@ -35,7 +35,8 @@ template <class Lock>
   if (plan.what == workload::dht) return dht_words;
   if (!has_many_locks(plan.what)) return usual;
   rma::layout in(~std::uint32_t{0});
-  const auto set = parameters_from<typename Lock::parameters>(plan.set);
+  auto set = parameters_from<typename Lock::parameters>(plan.set);
+  if (plan.what == workload::table) set = lock::in_table(set, {plan.locks, plan.machine.ranks()});
   for (std::uint32_t i = 0; i < plan.locks; ++i)
     static_cast<void>(Lock::cells::place(in, plan.machine, set, home_in(plan, i)));
   return usual + in.used();

@@ -196,7 +196,9 @@ command grid_command() {
                     "0.02, 0.05, 0.3 and 1)"},
            {.name = "--times",
             .value = "N",
-            .what = "so many times the operations, so that beginnings count for less"},
+            .what =
+                "so many times the operations, and events that a run may take, so that beginnings "
+                "count for less"},
            {.name = "--jobs",
             .value = "N",
             .what = "so many runs at a time (default: one for each processor)"},

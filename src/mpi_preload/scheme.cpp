@@ -28,14 +28,14 @@ class scheme_of final : public scheme {
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set) {
       cells c{door::cells::place(in, machine, 0), {}};
       for (rma::rank_t t = 0; t < machine.ranks(); ++t)
-        c.target.push_back(target_lock::cells::place(in, machine, set, t));
+        c.target.push_back(target_lock::cells::place(in, machine, of_each(machine, set), t));
       return c;
     }
   };
 
   scheme_of(participant& me, const parameters& set)
       : me_(me),
-        set_(set),
+        set_(of_each(me.machine(), set)),
         cells_(cells::place(me.cells(), me.machine(), set)),
         door_(me, cells_.window),
         handles_(cells_.target.size()) {}
@@ -48,6 +48,10 @@ class scheme_of final : public scheme {
   void unlock_all() override { door_.unlock_all(); }
 
  private:
+  // A window has a lock for each rank.
+  [[nodiscard]] static parameters of_each(const rma::topology& machine, const parameters& set) {
+    return lock::one_of(set, {machine.ranks(), machine.ranks()});
+  }
   // Made when it is first used: most ranks lock few targets, and a handle of a reader-writer lock
   // has a table of its counters.
   [[nodiscard]] handle& on(int target) {

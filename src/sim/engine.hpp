@@ -176,6 +176,7 @@ class engine {
     std::vector<time_ps> injection;  // each engine: free from then on
     std::vector<time_ps> atomics;
     time_ps reception = 0;
+    time_ps answers = 0;                      // of more than a word: come in after one another
     std::uint32_t loopbacks = 0;              // in flight
     std::unordered_set<std::uint64_t> peers;  // connections in use: rank and node
     double missed = 0;                        // a part of a miss that is carried over
@@ -239,7 +240,8 @@ class engine {
   void inject(rank_state& r, std::uint32_t number);
   [[nodiscard]] time_ps way(const rank_state& from, const rank_state& to, operation& what);
   [[nodiscard]] time_ps connection_miss(nic& card, rank_t me, std::uint32_t node);
-  [[nodiscard]] time_ps link_waits(const rank_state& from, const rank_state& to, time_ps left);
+  [[nodiscard]] time_ps link_waits(const rank_state& from, const rank_state& to, time_ps left,
+                                   std::uint16_t lines);
   [[nodiscard]] bool must_wait_on_the_way(std::uint32_t number, time_ps arrived);
   void admit(std::uint32_t node, time_ps now);
   void arrive(std::uint32_t number, time_ps at);

@@ -89,14 +89,15 @@ void engine::inject(rank_state& r, std::uint32_t number) {
 // Who left first goes first on each link of its way, and says at once when it will be there. So
 // what leaves later and is there earlier waits for what is still far away; that is wrong by no more
 // than ways differ.
-time_ps engine::link_waits(const rank_state& from, const rank_state& to, time_ps left) {
+time_ps engine::link_waits(const rank_state& from, const rank_state& to, time_ps left,
+                           std::uint16_t lines) {
   const network_profile& net = profile_.network;
   find_route(net, from.place, to.place, route_);
   time_ps now = left;
   time_ps waits = 0;
   for (const std::uint32_t link : route_) {
     const time_ps begun = std::max(now, links_[link]);
-    links_[link] = begun + net.link_gap;
+    links_[link] = begun + lines * net.link_gap;
     waits += begun - now;
     now = begun + net.hop;
   }
@@ -137,7 +138,7 @@ time_ps engine::connection_miss(nic& card, rank_t me, std::uint32_t node) {
 void engine::arrive(std::uint32_t number, time_ps arrived) {
   if (operation& o = at(number); !links_.empty() && !o.loops_back && !o.is_under_way) {
     o.is_under_way = true;
-    const time_ps waits = link_waits(state(o.origin), state(o.home), arrived);
+    const time_ps waits = link_waits(state(o.origin), state(o.home), arrived, 1);
     queue_.push(arrived + o.way + waits, happening::arrive, number);
     return;
   }
@@ -198,10 +199,15 @@ void engine::take_effect(std::uint32_t number, time_ps now) {
   if (o.loops_back) --nics_[state(o.home).node].loopbacks;
   if (o.kind == posted_kind::message) return deliver(number, now);
   change(o, now);
-  // The request is as short as others; what is between the words of the answer comes as well.
-  o.complete = now + o.way + (o.lines - 1) * cache_line::words * word_time_;
+  o.complete = now + o.way;
   if (!links_.empty() && !o.loops_back)
-    o.complete += link_waits(state(o.home), state(o.origin), now);
+    o.complete += link_waits(state(o.home), state(o.origin), now, o.lines);
+  if (o.lines > 1) {
+    // The request is as short as others; what is between the words of the answer comes as well.
+    time_ps& answers = nics_[state(o.origin).node].answers;
+    answers = std::max(answers, o.complete) + (o.lines - 1) * cache_line::words * word_time_;
+    o.complete = answers;
+  }
   complete(number);
 }
 

@@ -18,7 +18,9 @@ void counts_as(counted_port& port, const operation_counts& expected, Call call,
 TEST(counting, C32_each_posted_operation_is_one) {
   on_rank_0_of_two_nodes<counted_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);
+    const auto first = take<cpu_cell>(me, 3 * rma::line_words);
     word result = 0;
+    std::array<word, 3> results{};
     for (const rank_t to : {0, 1, 2, 3}) {
       const one_of_each there = cells.at(to);
       const std::uint64_t back = to < 2;  // the own node: loopback
@@ -32,7 +34,7 @@ TEST(counting, C32_each_posted_operation_is_one) {
           port, {.get = 1, .loopback = back}, [&] { port.get(there.plain, result); }, "get");
       counts_as(
           port, {.get = 1, .loopback = back},
-          [&] { rma::get_lines(port, there.cpu, std::span(&result, 1)); }, "get_lines");
+          [&] { rma::get_lines(port, first.at(to), std::span(results)); }, "get_lines");
       counts_as(
           port, {.add = 1, .loopback = back}, [&] { port.add(there.nic, 1); }, "add");
       counts_as(

@@ -136,6 +136,32 @@ TEST(flight_rw_counts, four_share_a_cell_in_a_table_of_few_locks) {
   EXPECT_EQ(lines_of_each({.locks = 8, .ranks = 16}), 1u + 2u);
 }
 
+// A rank's own cell is left by a store, so nobody else may be counted in it.
+TEST(flight_rw_counts, a_larger_node_has_cells_for_all) {
+  const topology four_and_one({{0, 0, 0, 0, 0}, {0, 0, 0, 0, 1}}, 2);
+  on_every_rank(four_and_one, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me, {.ranks_per_cell = 1});
+    for (int pair = 0; pair < 16; ++pair) {
+      const int stays = pair / 4;
+      const int leaves = pair % 4;
+      if (stays == leaves) continue;
+      if (me.rank() == stays || me.rank() == leaves) l.lock.lock_shared();
+      all.arrive_and_wait();
+      if (me.rank() == leaves) l.lock.unlock_shared();
+      all.arrive_and_wait();
+      if (me.rank() == 4) {
+        const bool got = l.lock.try_lock();
+        EXPECT_FALSE(got) << stays << " reads, " << leaves << " has left";
+        if (got) l.lock.unlock();
+      }
+      all.arrive_and_wait();
+      if (me.rank() == stays) l.lock.unlock_shared();
+      all.arrive_and_wait();
+    }
+  });
+}
+
 // A node has one gate, and one operation gets all of its cells.
 TEST(flight_rw_counts, a_cell_more_elsewhere_costs_no_operation) {
   on_every_rank(two_nodes, [](counted_participant& me) {

@@ -39,6 +39,26 @@ TEST(cost, of_a_get_of_lines_is_a_round_trip_and_their_bytes) {
   EXPECT_DOUBLE_EQ(of(4), one + 3 * 8 * word_time);
 }
 
+// The bytes of several come in after one another, from wherever they are.
+TEST(cost, of_gets_of_lines_adds_up_at_who_asks) {
+  auto profile = made_up_machine();
+  profile.network.byte_ps = 125;
+  constexpr double word_time = 8 * 0.125;
+  const auto of = [&](rank_t second) {
+    return duration(
+        topology::balanced({3, 1}),
+        [&](sim::port& p) {
+          std::vector<word> seen(8);
+          rma::get_lines(p, cpu_cell{1, 8}, std::span(seen).first(4));
+          rma::get_lines(p, cpu_cell{second, 8}, std::span(seen).last(4));
+          p.flush();
+        },
+        profile);
+  };
+  const double one = post + 2 * (way + word_time) + to_memory + complete;
+  EXPECT_DOUBLE_EQ(of(2), one + 2 * 3 * 8 * word_time);
+}
+
 TEST(cost, of_an_atomic_is_its_unit_more) {
   const double expected = post + 2 * way + to_memory + atomic + complete;
   EXPECT_DOUBLE_EQ(

@@ -49,6 +49,15 @@ struct table_size {
   std::int64_t ranks;
 };
 
+/// The parameters of one of so many locks, which may take less memory then.
+template <class Parameters>
+[[nodiscard]] constexpr Parameters one_of(const Parameters& set, table_size of) {
+  if constexpr (requires { set.one_of(of); })
+    return set.one_of(of);
+  else
+    return set;
+}
+
 /// The parameters of a lock that is one of a table; some have other defaults there.
 template <class Parameters>
 [[nodiscard]] constexpr Parameters in_table(const Parameters& set, table_size of) {

@@ -35,7 +35,7 @@
 // all gates are in use, 1 put and 1 get more to close them, K puts and K gets in 2 round trips to
 // enter, up to K for each further look, K + 1 puts when readers have their turn, K gets before
 // gates are left idle or unlisted, and if readers are preferred. Such a get has all cells of a
-// node. With a tree K are a branch's nodes and branches.
+// node, two of them where cells have moved. With a tree K are a branch's nodes and branches.
 #pragma once
 
 #include <cstdint>

@@ -37,9 +37,7 @@ struct flight_rw_parameters {
   std::int64_t broadcast = as_nodes_allow;
   std::int64_t starts_open = unless_in_table;
   flight_parameters writers{};
-  // Not for users: what `ranks_per_cell` 0 means where nodes are several, unless in a table.
-  // Readers of each lock are fewer there, and a cell more is a line that a writer may have to
-  // fetch, and memory for each of many locks.
+  // Not for users: what `ranks_per_cell` 0 means where nodes are several.
   std::int64_t few_ranks = 2;
   // Of turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
@@ -78,11 +76,17 @@ struct flight_rw_parameters {
     return starts_open != 0 || (with_pointers == 0 && machine.nodes() > 1);
   }
 
-  /// For a lock that is one of many, so that few nodes use it.
-  [[nodiscard]] flight_rw_parameters in_table(table_size of) const {
+  /// For a lock that is one of many: fewer read each of them, and a cell more is a line that a
+  /// writer may have to fetch, and memory for each lock.
+  [[nodiscard]] flight_rw_parameters one_of(table_size of) const {
     flight_rw_parameters made = *this;
-    if (starts_open == unless_in_table) made.starts_open = 0;
     made.few_ranks = of.locks * 2 <= of.ranks ? where_some_read : where_few_read;
+    return made;
+  }
+  /// For one of which few nodes use it besides.
+  [[nodiscard]] flight_rw_parameters in_table(table_size of) const {
+    flight_rw_parameters made = one_of(of);
+    if (starts_open == unless_in_table) made.starts_open = 0;
     made.writers = writers.in_table(of);
     return made;
   }

@@ -32,9 +32,8 @@ class gate_keeper {
         directory_(me, where),
         looks_(me, where),
         deputies_(me, where, set.patience) {
-    const int of_node = reader_cells::ranks_of_a_node(me.machine());
-    const int most =
-        where.several() ? std::max(where.ranks_of_a_cell, where.ranks_together) : of_node;
+    const int most = where.several() ? std::max(where.ranks_of_a_cell, where.ranks_together)
+                                     : me.machine().largest_node();
     if (most > static_cast<int>(reader_count::most))
       throw std::invalid_argument("flight-rw counts at most 4095 ranks in a cell (ranks_per_cell)");
   }

@@ -61,10 +61,9 @@ struct reader_cells {
                       .says = says,
                       .listed = {says.home, says.index + 1},
                       .starts_open = set.starts_open_on(machine, pointers)};
-    const int all = ranks_of_a_node(machine);
+    const int all = machine.largest_node();
     const int ranks = asked != 0 ? static_cast<int>(asked)
-                      : moves    ? fewest(machine)
-                                 : std::max(fewest(machine), few_on(machine, set));
+                                 : std::max(fewest(machine), few_on(machine, set, moves));
     if (ranks >= all) return made;
     const int more = asked != 0 && together <= asked ? all : std::min(together, all);
     made.ranks_of_a_cell = ranks;
@@ -108,7 +107,7 @@ struct reader_cells {
     for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r < rank; ++r)
       if (machine.same_node(r, rank)) ++before;
     if (in_a_row == 0) return counts.at(before / share * share) + word_of(with_more);
-    return line(gate.home, before / share % lines(machine, with_more)) + word_of(with_more);
+    return line(gate.home, before / share) + word_of(with_more);
   }
 
   // Of the nodes from `first` until before `past`.
@@ -140,12 +139,8 @@ struct reader_cells {
                                              : cells_for(machine.ranks(), ranks_of_a_cell);
   }
 
-  [[nodiscard]] static int ranks_of_a_node(const rma::topology& machine) {
-    return (machine.ranks() + machine.nodes() - 1) / machine.nodes();
-  }
-
  private:
-  // Beyond so many a look is more bytes than a network has in a packet.
+  // So that a look is half of what a network has in a packet.
   static constexpr int most_in_a_row = 32;
   static constexpr int together = flight_rw_parameters::where_few_read;
 
@@ -153,7 +148,7 @@ struct reader_cells {
     return (ranks + share - 1) / share;
   }
   [[nodiscard]] int lines(const rma::topology& machine, bool with_more) const {
-    return with_more ? cells_for(ranks_of_a_node(machine), ranks_together) : in_a_row;
+    return with_more ? cells_for(machine.largest_node(), ranks_together) : in_a_row;
   }
   [[nodiscard]] static std::uint32_t word_of(bool with_more) { return with_more ? 1 : 0; }
   [[nodiscard]] static rma::cpu_cell beside(rma::cpu_cell gate) { return gate + 1; }
@@ -163,11 +158,14 @@ struct reader_cells {
   // On one node readers share nothing at all. Else a row has a line for each, if that is not too
   // long.
   [[nodiscard]] static int fewest(const rma::topology& machine) {
-    return machine.nodes() == 1 ? 1 : cells_for(ranks_of_a_node(machine), most_in_a_row);
+    return machine.nodes() == 1 ? 1 : cells_for(machine.largest_node(), most_in_a_row);
   }
-  // A line costs writers little there, and readers that share one much.
-  [[nodiscard]] static int few_on(const rma::topology& machine, const flight_rw_parameters& set) {
-    return machine.nodes() == 1 ? 1 : static_cast<int>(set.few_ranks);
+  // A line costs writers little there, and readers that share one much. Where cells may move there
+  // are twice as many of those for few.
+  [[nodiscard]] static int few_on(const rma::topology& machine, const flight_rw_parameters& set,
+                                  bool moves) {
+    if (machine.nodes() == 1) return 1;
+    return static_cast<int>(moves ? set.few_ranks / 2 : set.few_ranks);
   }
 };
 

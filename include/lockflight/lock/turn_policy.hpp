@@ -5,12 +5,12 @@
 // With preference for readers a writer closes the gates when it has seen nobody read, and each
 // writer opens them again; for writers, they stay closed as long as flight is passed on.
 //
-// A closing of the gates costs a look at each cell. A turn that is long beside that is halved, so
-// that readers wait less, and one that is cut short by its own T_W is doubled again, never beyond
-// the parameter. And as long as few readers wait when turns end, for each writer that they had,
-// more of them share a cell: writers then have fewer to look at. That changes when gates open for
-// the next epoch, since nobody is active then; those who parked stay where they are, and the next
-// writer looks at all cells.
+// A closing of the gates costs the more the more cells it looks at. A turn that is long beside that
+// is halved, so that readers wait less, and one that is cut short by its own T_W is doubled again,
+// never beyond the parameter. And as long as few readers wait when turns end, for each writer that
+// they had, more of them share a cell: writers then have fewer to look at. That changes when gates
+// open for the next epoch, since nobody is active then; those who parked stay where they are, and
+// the next writer looks at all cells.
 #pragma once
 
 #include <cstdint>

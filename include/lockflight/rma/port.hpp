@@ -231,6 +231,7 @@ void put_now(Port& p, Cell to, word value) {
 /// (C42): so many gets, and one network operation where the fabric has one for it.
 template <class Port, class Cell>
 void get_lines(Port& p, Cell first, std::span<word> results) {
+  if (results.empty()) return;
   if constexpr (requires { p.get_lines(first, results); }) {
     p.get_lines(first, results);
   } else {

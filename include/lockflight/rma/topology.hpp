@@ -30,6 +30,9 @@ class topology {
       throw std::invalid_argument("node level " + std::to_string(node_level_) + " is not in 1.." +
                                   std::to_string(levels()));
     for (std::size_t i = 0; i < element_of_.size(); ++i) collect_leaders(i);
+    std::vector<int> sizes(leaders(node_level_).size());
+    for (const int node : nodes_of_ranks())
+      largest_node_ = std::max(largest_node_, ++sizes[static_cast<std::size_t>(node)]);
   }
 
   /// A balanced tree: `fanouts` = {2, 4} is 2 elements of 4 ranks below the machine. The nodes are
@@ -63,6 +66,8 @@ class topology {
   /// N_i, the number of elements at a level.
   [[nodiscard]] int elements(int level) const { return static_cast<int>(leaders(level).size()); }
   [[nodiscard]] int nodes() const { return elements(node_level_); }
+  /// The most ranks that a node has.
+  [[nodiscard]] int largest_node() const { return largest_node_; }
 
   /// e(p, i): the element that `rank` belongs to at `level`.
   [[nodiscard]] int element_of(rank_t rank, int level) const {
@@ -120,6 +125,7 @@ class topology {
   std::vector<std::vector<int>> element_of_;
   std::vector<std::vector<rank_t>> leaders_;
   int node_level_;
+  int largest_node_ = 0;
 };
 
 /// Reads "2x4" into {2, 4}. Throws std::invalid_argument that says what is accepted.

@@ -18,7 +18,7 @@ double bytes_needed(const job& what) {
   constexpr double each_hash_table = 20 << 10;  // which keys a rank inserted
   constexpr double each_handle = 384;
   constexpr double each_counter = 48;
-  constexpr double each_cell = 16;  // of readers
+  constexpr double each_cell = 24;  // of readers
   const auto& parameters = what.lock->row.parameters;
   const auto has = [&](std::string_view name) {
     return std::any_of(parameters.begin(), parameters.end(),
@@ -32,11 +32,14 @@ double bytes_needed(const job& what) {
   const double handles = has_many_locks(plan.what) ? plan.locks : 1;
   if (handles > 1) rank += each_handle * handles;
   // A handle remembers what it saw of each counter; without T_DC there is one on each node. One
-  // that writes also of each cell of readers, of which there are about so many.
+  // that writes also of each cell of readers, of which a node has 32 at most.
   if (has("T_DC")) rank += each_counter * plan.machine.nodes() * handles;
-  const int cells =
-      plan.machine.nodes() == 1 ? plan.machine.ranks() : std::max(plan.machine.nodes(), 64);
-  if (has("ranks_per_cell") && plan.writers > 0) rank += each_cell * cells * handles;
+  const int of_node = plan.machine.largest_node();
+  const int cells = plan.machine.nodes() == 1 ? of_node : std::clamp(of_node / 2, 1, 32);
+  const double each = static_cast<double>(plan.ops) / plan.machine.ranks();
+  const double who_writes = plan.ops == 0 ? 1 : std::min(1.0, plan.writers * each);
+  if (has("ranks_per_cell") && plan.writers > 0)
+    rank += who_writes * each_cell * cells * plan.machine.nodes() * handles;
   return rank * plan.machine.ranks();
 }
 
