@@ -42,15 +42,15 @@ TEST(cost, of_a_get_of_lines_is_a_round_trip_and_their_bytes) {
 // The bytes of several come in after one another, from wherever they are.
 TEST(cost, of_gets_of_lines_adds_up_at_who_asks) {
   auto profile = made_up_machine();
-  profile.network.byte_ps = 125;
-  constexpr double word_time = 8 * 0.125;
-  const auto of = [&](rank_t second) {
+  profile.network.byte_ps = 1'250;
+  constexpr double word_time = 8 * 1.25;
+  const auto of = [&](rma::rank_t second) {
     return duration(
-        topology::balanced({3, 1}),
+        rma::topology::balanced({3, 1}),
         [&](sim::port& p) {
           std::vector<word> seen(8);
-          rma::get_lines(p, cpu_cell{1, 8}, std::span(seen).first(4));
-          rma::get_lines(p, cpu_cell{second, 8}, std::span(seen).last(4));
+          rma::get_lines(p, rma::cpu_cell{1, 8}, std::span(seen).first(4));
+          rma::get_lines(p, rma::cpu_cell{second, 8}, std::span(seen).last(4));
           p.flush();
         },
         profile);

@@ -35,11 +35,16 @@ double bytes_needed(const job& what) {
   // that writes also of each cell of readers, of which a node has 32 at most.
   if (has("T_DC")) rank += each_counter * plan.machine.nodes() * handles;
   const int of_node = plan.machine.largest_node();
-  const int cells = plan.machine.nodes() == 1 ? of_node : std::clamp(of_node / 2, 1, 32);
-  const double each = static_cast<double>(plan.ops) / plan.machine.ranks();
-  const double who_writes = plan.ops == 0 ? 1 : std::min(1.0, plan.writers * each);
+  const double ranks_of_a_cell = plan.machine.nodes() == 1             ? 1
+                                 : handles == 1                        ? 2
+                                 : handles * 2 <= plan.machine.ranks() ? 4
+                                                                       : 16;
+  const double most_cells = plan.machine.nodes() == 1 ? of_node : 32;
+  const double cells = std::clamp(of_node / ranks_of_a_cell, 1.0, most_cells);
+  const double writes = plan.writers * static_cast<double>(plan.ops) / plan.machine.ranks();
+  const double written = plan.ops == 0 ? handles : std::min(handles, writes);
   if (has("ranks_per_cell") && plan.writers > 0)
-    rank += who_writes * each_cell * cells * plan.machine.nodes() * handles;
+    rank += written * each_cell * cells * plan.machine.nodes();
   return rank * plan.machine.ranks();
 }
 
