@@ -1,7 +1,7 @@
 /* flight: a lock of each node, a queue of the nodes, and Peterson's algorithm between the head of
  * that queue and the home's node.
  *
- * include/lockflight/lock/abortable_queue.hpp, node_queue.hpp, queue_of_nodes.hpp, peterson.hpp and
+ * include/lockflight/lock/part/abortable_queue.hpp, flight/node_lock.hpp, flight/leader_queue.hpp, flight/peterson.hpp and
  * flight.hpp, with the names that they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
  * whoever waits for it.
  *

@@ -1,9 +1,9 @@
 /* flight-rw: gates and counters of readers at each cell, and a mutex among the writers.
  *
- * include/lockflight/lock/reader_gates.hpp, gate_keeper.hpp and flight_rw.hpp, with the names that
+ * include/lockflight/lock/flight_rw/reader_side.hpp, flight_rw/writer_side.hpp and flight_rw.hpp, with the names that
  * they have there. Nobody gives up in time. There is a gate for each cell, or, with MOVES, one gate
  * and cells of two kinds, as with `adaptive`: whether readers change to the others when a turn ends
- * is the writer's choice, whatever turn_policy.hpp would say; T_W stays as it is. A bias of the gates
+ * is the writer's choice, whatever flight_rw/turn_policy.hpp would say; T_W stays as it is. A bias of the gates
  * saves an atomic, and here each store is seen at once (flight.pml): the checker has both.
  * flight is not told again (flight.pml): here it is a lock that is first come, first served, and
  * whether it will be passed on while somebody waits is its own choice, as flight's depends on its

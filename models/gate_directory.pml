@@ -1,6 +1,6 @@
 /* flight-rw's directory of open gates: nodes, of which only some have gates that are in use.
  *
- * include/lockflight/lock/gate_directory.hpp, gate_listing.hpp, gate_keeper.hpp, reader_gates.hpp
+ * include/lockflight/lock/flight_rw/directory.hpp, flight_rw/listing.hpp, flight_rw/writer_side.hpp, flight_rw/reader_side.hpp
  * and flight_rw.hpp, with the names that they have there. Each node has a gate and a cell; the last
  * node is the home's. Nobody gives up, and no writer only tries. What the directory says is written only by who
  * has flight, which so reads it when it takes flight.

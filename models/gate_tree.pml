@@ -1,6 +1,6 @@
 /* flight-rw's tree of gates: a writer, its deputies in one branch, and readers there.
  *
- * include/lockflight/lock/gate_tree.hpp, deputies.hpp and deputy.hpp, with the names that they have
+ * include/lockflight/lock/flight_rw/gate_tree.hpp, flight_rw/deputies.hpp and flight_rw/deputy.hpp, with the names that they have
  * there. The writer's node is not of the branch; the branch has a first node, all of whose readers
  * may be deputies, and another node. Gates are opened after each writer. What readers and writers do
  * at a gate is as in flight_rw.pml, and flight is a lock that is first come, first served.

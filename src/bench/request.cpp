@@ -14,7 +14,7 @@
 #include "bench/sim/memory.hpp"
 #include "bench/sim/stage.hpp"
 #include "lockflight/fabric/shm.hpp"
-#include "lockflight/lock/queue_tree.hpp"
+#include "lockflight/lock/part/queue_tree.hpp"
 
 namespace lockflight::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include "bench/witness.hpp"
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/tracing.hpp"
-#include "lockflight/lock/queue_tree.hpp"
+#include "lockflight/lock/part/queue_tree.hpp"
 
 namespace lockflight::bench {
 

@@ -1,6 +1,6 @@
 #include "capi/config.hpp"
 
-#include "lockflight/lock/queue_tree.hpp"
+#include "lockflight/lock/part/queue_tree.hpp"
 
 namespace lockflight::capi {
 namespace {

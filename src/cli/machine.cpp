@@ -10,7 +10,7 @@
 #include "cli/usage.hpp"
 #include "cli/values.hpp"
 #include "lockflight/fabric/shm.hpp"
-#include "lockflight/lock/distributed_counter.hpp"
+#include "lockflight/lock/part/distributed_counter.hpp"
 
 namespace lockflight::cli {
 namespace {

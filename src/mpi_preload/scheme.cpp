@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "lockflight/lock/all.hpp"
-#include "lockflight/lock/window_global.hpp"
-#include "lockflight/lock/window_locks.hpp"
+#include "lockflight/lock/window/window_global.hpp"
+#include "lockflight/lock/window/window_locks.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/d_mcs.hpp"
-#include "lockflight/lock/window_global.hpp"
-#include "lockflight/lock/window_locks.hpp"
+#include "lockflight/lock/window/window_global.hpp"
+#include "lockflight/lock/window/window_locks.hpp"
 
 namespace lockflight::lock {
 

@@ -1,5 +1,5 @@
 // What a gate of flight-rw says, whatever the rest of its word is.
-#include "lockflight/lock/gate.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 
 #include "counts.hpp"
 #include "lockflight/lock/flight_rw.hpp"
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_keeper.hpp"
-#include "lockflight/lock/writers_turn.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/writer_side.hpp"
+#include "lockflight/lock/flight_rw/writers_turn.hpp"
 
 namespace lockflight::test {
 namespace {

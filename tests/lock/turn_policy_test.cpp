@@ -1,5 +1,5 @@
 // What flight-rw makes of a turn of writers, number by number.
-#include "lockflight/lock/turn_policy.hpp"
+#include "lockflight/lock/flight_rw/turn_policy.hpp"
 
 #include <gtest/gtest.h>
 

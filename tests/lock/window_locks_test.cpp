@@ -7,8 +7,8 @@
 
 #include "guarded.hpp"
 #include "lockflight/lock/d_mcs.hpp"
-#include "lockflight/lock/window_global.hpp"
-#include "lockflight/lock/window_locks.hpp"
+#include "lockflight/lock/window/window_global.hpp"
+#include "lockflight/lock/window/window_locks.hpp"
 #include "lockflight/rma/barrier.hpp"
 #include "support/fabrics.hpp"
 

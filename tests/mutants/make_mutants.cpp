@@ -167,11 +167,14 @@ void add_line(table& into, std::string& file, const std::string& text) {
   return made + "\"";
 }
 
+/// Files of tests/check are named with that folder, all others are below include/lockflight/lock.
+[[nodiscard]] bool is_of_tests(const std::string& file) { return file.starts_with("check/"); }
+
 class writer {
  public:
   writer(const std::string& project_dir, table from) : from_(std::move(from)) {
     for (const std::string& file : from_.files) {
-      const bool of_tests = file.find('/') != std::string::npos;
+      const bool of_tests = is_of_tests(file);
       sources_.push_back(
           read_lines(project_dir + (of_tests ? "/tests/" : "/include/lockflight/lock/") + file));
       for (const std::string& line : sources_.back())
@@ -193,7 +196,7 @@ class writer {
 
  private:
   [[nodiscard]] static std::string include_of(const std::string& file) {
-    const bool of_tests = file.find('/') != std::string::npos;
+    const bool of_tests = is_of_tests(file);
     return "#include \"" + (of_tests ? "" : std::string("lockflight/lock/")) + file + "\"";
   }
 

@@ -2,7 +2,7 @@
 //
 // Source: "Distributed Queue-based Locking using Advanced Network Features" (DLM paper),
 // section 2.3 and Figure 1, called Basecase there. The server is the home rank: "each node plays
-// the role of server and client" (section 5.5); client_server.hpp says when it serves.
+// the role of server and client" (section 5.5); part/client_server.hpp says when it serves.
 //
 // A client joins by making a handle and leaves by dropping it. Dropped while it holds, the lock is
 // released; a client that waits and will not any more leaves the queue (try_lock_within).
@@ -22,7 +22,7 @@
 #include <optional>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/client_server.hpp"
+#include "lockflight/lock/part/client_server.hpp"
 
 namespace lockflight::lock {
 

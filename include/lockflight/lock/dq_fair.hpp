@@ -23,7 +23,7 @@
 #include <string>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/client_queue.hpp"
+#include "lockflight/lock/part/client_queue.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

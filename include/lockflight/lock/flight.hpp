@@ -1,15 +1,15 @@
 // flight: the library's own mutex. Those who share memory settle among themselves who of them is
-// next (node_queue.hpp), nodes queue for the lock at its home (queue_of_nodes.hpp), and the home's
-// own node agrees with the head of that queue by Peterson's algorithm (peterson.hpp), which needs
-// reads and writes only. So nobody uses the network to reach its own node, and the two kinds of
-// atomics never meet on a cell.
+// next (flight/node_lock.hpp), nodes queue for the lock at its home (flight/leader_queue.hpp), and
+// the home's own node agrees with the head of that queue by Peterson's algorithm
+// (flight/peterson.hpp), which needs reads and writes only. So nobody uses the network to reach its
+// own node, and the two kinds of atomics never meet on a cell.
 //
 // Source: lockflight. The queue of nodes and what passes inside a node follow rma-mcs
 // ("High-Performance Distributed RMA Locks", section 3), the agreement with the home's node follows
 // alock ("ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4).
 //
-// An entry of the queue stands for a node (queue_of_nodes.hpp): who holds its lock may not be who
-// entered it. Who gives up keeps the place in the queue for the next one of its node.
+// An entry of the queue stands for a node (flight/leader_queue.hpp): who holds its lock may not be
+// who entered it. Who gives up keeps the place in the queue for the next one of its node.
 //
 // Order: first come, first served among nodes and inside them, but for who comes past a node's
 // queue, and for a node that keeps the lock for a while. Fairness bound: who stands in its node's
@@ -18,31 +18,31 @@
 // somebody of its own does; and the queue of nodes is passed on at most `remote_budget` times
 // before the home's node has its turn. Who gives up at the head of the queue of nodes, while the
 // home's node has the lock, gives its node's place away. Where a node has levels inside, its
-// elements have queues of their own (element_queues.hpp), and all this is so of each; one that
-// stands in the node's queue waits for at most `local_budget` turns of each before.
-// Network operations: on the home's node none. From elsewhere, with nobody on the node before us, 1
-// swap + 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to
-// release; behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may
-// give up. Inside a node none. Against the home's node 1 put and 2 gets for each look, with
-// back-off. Bytes: as below, and of the i-th level inside nodes 16 + 8 i for each element.
+// elements have queues of their own (flight/element_queues.hpp), and all this is so of each; one
+// that stands in the node's queue waits for at most `local_budget` turns of each before. Network
+// operations: on the home's node none. From elsewhere, with nobody on the node before us, 1 swap +
+// 1 get to acquire, in one round trip where posts are ordered, and 1 compare-swap to release;
+// behind another node 1 swap + 1 put, handoff 1 put, or 1 get + 1 compare-swap to who may give up.
+// Inside a node none. Against the home's node 1 put and 2 gets for each look, with back-off. Bytes:
+// as below, and of the i-th level inside nodes 16 + 8 i for each element.
 #pragma once
 
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/element_queues.hpp"
-#include "lockflight/lock/flight_parameters.hpp"
-#include "lockflight/lock/node_queue.hpp"
-#include "lockflight/lock/peterson.hpp"
-#include "lockflight/lock/queue_of_nodes.hpp"
+#include "lockflight/lock/flight/element_queues.hpp"
+#include "lockflight/lock/flight/leader_queue.hpp"
+#include "lockflight/lock/flight/node_lock.hpp"
+#include "lockflight/lock/flight/parameters.hpp"
+#include "lockflight/lock/flight/peterson.hpp"
 
 namespace lockflight::lock {
 
 template <rma::port Port>
 class flight {
   using queues = element_queues<Port>;
-  using node_cells = typename node_queue<Port>::cells;
-  using nodes = queue_of_nodes<Port>;
+  using node_cells = typename node_lock<Port>::cells;
+  using nodes = leader_queue<Port>;
   using ours = typename nodes::ours;
   using outcome = typename peterson<Port>::outcome;
 

@@ -17,15 +17,17 @@
 // they become idle, which promises nothing, and writers pay for flight alone. The first reader that
 // parks at an idle gate takes flight itself and opens the gates; the others of its cell wait for
 // it. Who may give up does not count as the first, and looks after itself. Gates of nodes where
-// nobody reads are unlisted (gate_directory.hpp), those of many nodes are a tree (gate_tree.hpp).
+// nobody reads are unlisted (flight_rw/directory.hpp), those of many nodes are a tree
+// (flight_rw/gate_tree.hpp).
 //
 // Who holds flight while all gates are open keeps writers out, and readers in: the lock for
 // upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
 //
 // Where a node has cells of two kinds, gates say in which of them readers count themselves, and who
 // has counted itself looks whether they still do. When the readers' turn has just begun who writes
-// lets readers come for a while (turn_policy.hpp). Where ranks share cores a reader comes anew at
-// closed gates before it parks, and gates of a single node may be biased (reader_gates.hpp).
+// lets readers come for a while (flight_rw/turn_policy.hpp). Where ranks share cores a reader comes
+// anew at closed gates before it parks, and gates of a single node may be biased
+// (flight_rw/reader_side.hpp).
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is passed by at most T_W writers, by two turns more if its gate is unlisted after them, or, if it
@@ -42,11 +44,11 @@
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/flight.hpp"
-#include "lockflight/lock/flight_rw_parameters.hpp"
-#include "lockflight/lock/gate_keeper.hpp"
-#include "lockflight/lock/reader_gates.hpp"
-#include "lockflight/lock/turn_policy.hpp"
-#include "lockflight/lock/writers.hpp"
+#include "lockflight/lock/flight_rw/parameters.hpp"
+#include "lockflight/lock/flight_rw/reader_side.hpp"
+#include "lockflight/lock/flight_rw/turn_policy.hpp"
+#include "lockflight/lock/flight_rw/writer_side.hpp"
+#include "lockflight/lock/flight_rw/writers.hpp"
 
 namespace lockflight::lock {
 

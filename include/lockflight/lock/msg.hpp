@@ -3,7 +3,7 @@
 // Source: "MPI passive target synchronization on a non-cache-coherent many-core" (SCC paper),
 // section 4.4: RCKMPI, and the CH3
 // device of MPICH that it comes from, configured to send a control message for each lock at once.
-// The home serves; client_server.hpp says when.
+// The home serves; part/client_server.hpp says when.
 //
 // The paper's immediate variant deadlocked when shared and exclusive locks were mixed (section
 // 6.3.2); its authors suspected that responses were not sent when they were expected, since nobody
@@ -21,7 +21,7 @@
 #include <optional>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/msg_queue.hpp"
+#include "lockflight/lock/part/msg_queue.hpp"
 
 namespace lockflight::lock {
 

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/msg_queue.hpp"
+#include "lockflight/lock/part/msg_queue.hpp"
 
 namespace lockflight::lock {
 

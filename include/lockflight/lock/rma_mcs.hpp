@@ -1,7 +1,8 @@
 // rma-mcs: the topology-aware MCS lock, a tree of queues with one queue for each machine element.
 //
 // Source: "High-Performance Distributed RMA Locks", section 3.5 (RMA-MCS consists of DQs and DT),
-// Listings 4 and 5 at all levels; queue_tree.hpp says how they are read and where they are mended.
+// Listings 4 and 5 at all levels; part/queue_tree.hpp says how they are read and where they are
+// mended.
 //
 // Order: first come, first served inside an element; between elements of level i the lock moves on
 // after at most T_L,i passings inside one, or when nobody waits there.
@@ -15,7 +16,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/queue_tree.hpp"
+#include "lockflight/lock/part/queue_tree.hpp"
 
 namespace lockflight::lock {
 

@@ -37,8 +37,8 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/distributed_counter.hpp"
-#include "lockflight/lock/queue_tree.hpp"
+#include "lockflight/lock/part/distributed_counter.hpp"
+#include "lockflight/lock/part/queue_tree.hpp"
 
 namespace lockflight::lock {
 

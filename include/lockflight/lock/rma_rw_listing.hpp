@@ -2,7 +2,7 @@
 // broken.
 //
 // Source: "High-Performance Distributed RMA Locks", Listings 6 to 10, line by line. Levels N to 2
-// are those of rma-mcs (queue_tree.hpp), so that what is wrong here is wrong at the root. Its
+// are those of rma-mcs (part/queue_tree.hpp), so that what is wrong here is wrong at the root. Its
 // flaws:
 //   1  set_counters_to_WRITE does not wait for the readers that are in (lines 2 to 7 of Listing 6);
 //   2  reset_counter, called by a reader that saw no waiting writer, also removes the WRITE flag of
@@ -18,8 +18,8 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/distributed_counter.hpp"
-#include "lockflight/lock/queue_tree.hpp"
+#include "lockflight/lock/part/distributed_counter.hpp"
+#include "lockflight/lock/part/queue_tree.hpp"
 
 namespace lockflight::lock {
 

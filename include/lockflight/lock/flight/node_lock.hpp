@@ -27,14 +27,14 @@
 #include <optional>
 #include <utility>
 
-#include "lockflight/lock/abortable_queue.hpp"
-#include "lockflight/lock/node_word.hpp"
+#include "lockflight/lock/flight/node_word.hpp"
+#include "lockflight/lock/part/abortable_queue.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
 
 template <rma::port Port>
-class node_queue {
+class node_lock {
  public:
   /// Of a line at a rank of the node.
   struct cells {
@@ -50,7 +50,7 @@ class node_queue {
     std::int64_t handovers;  // in a row, until others may come past; 0: they always may
   };
 
-  node_queue(rma::participant<Port>& me, const cells& where, const bounds& set)
+  node_lock(rma::participant<Port>& me, const cells& where, const bounds& set)
       : port_(me.port()),
         word_(rma::resolve(port_, where.word)),
         queue_(me, where.tail),

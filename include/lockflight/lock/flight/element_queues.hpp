@@ -1,12 +1,12 @@
 // The locks of a node and of the elements inside it: what the participants that share memory settle
 // among themselves where a machine has levels below its nodes, as sockets. Where it has none, this
-// is the node's lock (node_queue.hpp) and nothing else.
+// is the node's lock (flight/node_lock.hpp) and nothing else.
 //
 // Source: lock cohorting (Dice, Marathe and Shavit, "Lock Cohorting: A General Technique for
 // Designing NUMA Locks", PPoPP 2012), any number of levels, under the fast path of fissile locks
 // (Dice and Kogan, "Fissile Locks", NETYS 2020).
 //
-// Each element has a word and a queue of its own, a node_queue at its leader. Who finds the node's
+// Each element has a word and a queue of its own, a node_lock at its leader. Who finds the node's
 // word free takes it past all queues, so a free lock costs what it costs without levels. Who does
 // not takes the word of its smallest element, and with it stands in the queue of the element
 // around, up to the node's. Who leaves puts its element's word down with the note that it has all
@@ -19,8 +19,8 @@
 // above it. What changes is in its word: `in_a_row`, which is the node's, and `left`, the turns of
 // its own queue that the element may have yet.
 //
-// Order: that of a node_queue in each; an element comes past nobody who stands in the queue around.
-// Fairness bound: that of a node_queue in each; an element has what is above it for at most `turns`
+// Order: that of a node_lock in each; an element comes past nobody who stands in the queue around.
+// Fairness bound: that of a node_lock in each; an element has what is above it for at most `turns`
 // turns of its queue, each with at most `barge` acquires past it, while somebody waits around it.
 // Network operations: none.
 #pragma once
@@ -31,7 +31,7 @@
 #include <memory_resource>
 #include <vector>
 
-#include "lockflight/lock/node_queue.hpp"
+#include "lockflight/lock/flight/node_lock.hpp"
 #include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -54,7 +54,7 @@ void for_each_level_inside(const rma::topology& machine, Visit visit) {
 
 template <rma::port Port>
 class element_queues {
-  using queue = node_queue<Port>;
+  using queue = node_lock<Port>;
 
  public:
   /// The lines of all levels inside, one on each rank, used on those that lead an element.
@@ -90,7 +90,7 @@ class element_queues {
     });
   }
 
-  // What a node_queue offers, and what it costs, if there are no levels.
+  // What a node_lock offers, and what it costs, if there are no levels.
 
   template <class Until>
   [[nodiscard]] bool lock(Until until, node_word& kept) {

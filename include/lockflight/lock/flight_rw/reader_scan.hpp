@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "lockflight/lock/flight_rw_parameters.hpp"
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_tree.hpp"
-#include "lockflight/lock/node_word.hpp"
+#include "lockflight/lock/flight/node_word.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/gate_tree.hpp"
+#include "lockflight/lock/flight_rw/parameters.hpp"
 #include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/topology.hpp"
 
@@ -29,7 +29,7 @@ struct reader_cells {
   int ranks_together = 0;  // that share one of the other kind, in the word behind; 0: there is none
   int in_a_row = 0;        // lines of that row; 0: on one node
   gate_tree tree;
-  int pointers = 0;         // nodes of a directory (gate_directory.hpp); 0: there is none
+  int pointers = 0;         // nodes of a directory (flight_rw/directory.hpp); 0: there is none
   int broadcast = 0;        // beyond so many all gates are opened
   rma::plain_cell says;     // its words, at the home: what the gates say that are in use,
   rma::nic_cell listed;     // and of which nodes they are, a `node_set`

@@ -6,7 +6,7 @@
 // door, and whoever locks all shuts it; its cost does not grow with the window. The paper on MPI
 // passive target synchronization on the SCC (section 4) leaves open how its queue locks could offer
 // lock_all; a door is an answer for any of them. There are two: window_rooms, here, and
-// window_global (window_global.hpp).
+// window_global (window/window_global.hpp).
 //
 // Network operations beyond the target's lock: shared none; exclusive what the door costs, with
 // window_rooms 1 fetch-add and 1 add; lock_all 1 fetch-add, unlock_all 1 add.
@@ -15,7 +15,7 @@
 #include <stdexcept>
 
 #include "lockflight/lock/concepts.hpp"
-#include "lockflight/lock/rooms.hpp"
+#include "lockflight/lock/window/group_exclusion.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -27,7 +27,7 @@ class window_rooms {
  public:
   static constexpr const char* name = "rooms";
   using port = Port;
-  using cells = typename rooms<Port>::cells;
+  using cells = typename group_exclusion<Port>::cells;
 
   window_rooms(rma::participant<Port>& me, const cells& window) : rooms_(me, window) {}
 
@@ -37,7 +37,7 @@ class window_rooms {
   void unlock_one() { rooms_.leave(room::first); }
 
  private:
-  rooms<Port> rooms_;
+  group_exclusion<Port> rooms_;
 };
 
 /// One participant's way into a window: all of its targets shared, or some of them exclusively.

@@ -1,5 +1,5 @@
-// What the gates and counters of flight-rw say. flight_rw.hpp has the protocol, reader_gates.hpp
-// the cells that hold these.
+// What the gates and counters of flight-rw say. flight_rw.hpp has the protocol,
+// flight_rw/reader_side.hpp the cells that hold these.
 #pragma once
 
 #include <cstdint>

@@ -15,10 +15,10 @@
 
 #include <cstdint>
 
-#include "lockflight/lock/flight_rw_parameters.hpp"
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/reader_cells.hpp"
-#include "lockflight/lock/writers_turn.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
+#include "lockflight/lock/flight_rw/parameters.hpp"
+#include "lockflight/lock/flight_rw/writers_turn.hpp"
 
 namespace lockflight::lock {
 

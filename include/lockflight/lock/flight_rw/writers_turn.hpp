@@ -1,10 +1,10 @@
 // What the writers of flight-rw tell each other of a turn of theirs: a note of flight
-// (writers.hpp).
+// (flight_rw/writers.hpp).
 #pragma once
 
 #include <cstdint>
 
-#include "lockflight/lock/node_word.hpp"
+#include "lockflight/lock/flight/node_word.hpp"
 
 namespace lockflight::lock {
 

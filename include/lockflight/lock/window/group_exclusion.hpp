@@ -23,7 +23,7 @@ enum class room : std::uint8_t { first, second };
 
 /// A handle is for one stay: enter, leave. It costs nothing to make.
 template <rma::port Port>
-class rooms {
+class group_exclusion {
   using queue = d_mcs<Port>;
 
  public:
@@ -36,7 +36,7 @@ class rooms {
     }
   };
 
-  rooms(rma::participant<Port>& me, const cells& where)
+  group_exclusion(rma::participant<Port>& me, const cells& where)
       : port_(me.port()),
         occupied_(where.occupied),
         here_(me.machine().same_node(where.occupied.home, me.rank())),

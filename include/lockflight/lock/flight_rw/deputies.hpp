@@ -1,6 +1,6 @@
 // What the writer that closes or opens the gates of flight-rw has to do with its deputies: it
 // wishes for one in each branch but its own, looks what they have done, and does without those who
-// do not come. gate_tree.hpp has the protocol, deputy.hpp the other side.
+// do not come. flight_rw/gate_tree.hpp has the protocol, flight_rw/deputy.hpp the other side.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <memory_resource>
 #include <vector>
 
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_tree.hpp"
-#include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/gate_tree.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

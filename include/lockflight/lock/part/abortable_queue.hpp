@@ -1,5 +1,5 @@
 // A queue of participants that share memory, after Mellor-Crummey and Scott, whose waiters may give
-// up: what stands behind the word of a node's lock (node_queue.hpp).
+// up: what stands behind the word of a node's lock (flight/node_lock.hpp).
 //
 // Who gives up leaves its line in the queue, marked, for whoever finds it there to take out, as in
 // the abortable queue locks of Scott and Scherer ("Scalable Queue-Based Spin Locks with Timeout",

@@ -4,10 +4,11 @@
 // nobody is behind most. So there is a directory, two words at the lock's home: what the gates in
 // use say, and the set of nodes that are listed. Those are in use, and the one of the home's node;
 // the others are unlisted, and writers leave them alone. Who reads at such a gate lists its node
-// (gate_listing.hpp). A writer says in the directory that the gates are closed, before it looks who
-// is listed; then it closes, and later opens, those alone. After turns that met nobody all are
-// taken off the list. If more nodes are listed than the directory has pointers, those go at the end
-// of each turn where no reader was seen. If they are a good part of all nodes all gates are opened
+// (flight_rw/listing.hpp). A writer says in the directory that the gates are closed, before it
+// looks who is listed; then it closes, and later opens, those alone. After turns that met nobody
+// all are taken off the list. If more nodes are listed than the directory has pointers, those go at
+// the end of each turn where no reader was seen. If they are a good part of all nodes all gates are
+// opened
 // (`broadcast`), and each of them says so: nobody looks at the directory then, until turns in a row
 // have met readers on few nodes. A lock in a table starts with nobody listed, others with all gates
 // open (`starts_open`). The gate of the home's node says what the directory does: who has flight
@@ -30,10 +31,10 @@
 #include <bit>
 #include <cstdint>
 
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_listing.hpp"
-#include "lockflight/lock/reader_cells.hpp"
-#include "lockflight/lock/writers_turn.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
+#include "lockflight/lock/flight_rw/listing.hpp"
+#include "lockflight/lock/flight_rw/writers_turn.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

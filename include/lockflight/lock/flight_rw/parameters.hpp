@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
-#include "lockflight/lock/flight_parameters.hpp"
+#include "lockflight/lock/flight/parameters.hpp"
 
 namespace lockflight::lock {
 
@@ -39,11 +39,11 @@ struct flight_rw_parameters {
   flight_parameters writers{};
   // Not for users: what `ranks_per_cell` 0 means where nodes are several.
   std::int64_t few_ranks = 2;
-  // Of turn_policy.hpp, not for users; the checker wants less evidence.
+  // Of flight_rw/turn_policy.hpp, not for users; the checker wants less evidence.
   std::int64_t worth = 8;
   std::int64_t reads = 0;  // 0: as seems good
   std::int64_t against = 3;
-  std::int64_t patience = 1;  // looks for a deputy, of deputies.hpp
+  std::int64_t patience = 1;  // looks for a deputy, of flight_rw/deputies.hpp
 
   [[nodiscard]] std::int64_t overtaking_on(const auto& port) const {
     constexpr std::int64_t while_others_run = 16;

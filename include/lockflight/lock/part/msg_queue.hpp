@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "lockflight/lock/client_server.hpp"
+#include "lockflight/lock/part/client_server.hpp"
 
 namespace lockflight::lock {
 

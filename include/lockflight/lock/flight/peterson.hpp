@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "lockflight/lock/node_word.hpp"
+#include "lockflight/lock/flight/node_word.hpp"
 #include "lockflight/rma/port.hpp"
 
 namespace lockflight::lock {

@@ -1,6 +1,6 @@
 // What the readers of flight-rw do: they count themselves, look at the gate of their node, and wait
-// there, by their CPU's atomics and loads alone. gate.hpp has the values, reader_cells.hpp says
-// where they lie, flight_rw.hpp has the protocol.
+// there, by their CPU's atomics and loads alone. flight_rw/gate.hpp has the values,
+// flight_rw/layout.hpp says where they lie, flight_rw.hpp has the protocol.
 //
 // Writers wait for who has parked, whether it runs or not. So where ranks share cores a reader that
 // finds the gate closed takes its count back, awaits the end of that turn and comes anew, and parks
@@ -19,11 +19,11 @@
 #include <limits>
 #include <utility>
 
-#include "lockflight/lock/deputy.hpp"
-#include "lockflight/lock/flight_rw_parameters.hpp"
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_listing.hpp"
-#include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/flight_rw/deputy.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
+#include "lockflight/lock/flight_rw/listing.hpp"
+#include "lockflight/lock/flight_rw/parameters.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -234,8 +234,8 @@ class reader_gates {
     }
   }
 
-  // `await` for who has parked at `epoch`: it has time for what a writer wishes (gate_tree.hpp), if
-  // it is the one of its cell that looks after the others.
+  // `await` for who has parked at `epoch`: it has time for what a writer wishes
+  // (flight_rw/gate_tree.hpp), if it is the one of its cell that looks after the others.
   template <class Predicate, class Until>
   [[nodiscard]] bool await_as_deputy(Predicate moved_on, rma::word epoch, bool looks_after,
                                      Until until, gate& seen) {

@@ -78,14 +78,14 @@ struct free_tail {
 static_assert(free_tail{}.bits() == rma::null_ref);
 
 template <rma::port Port>
-class queue_of_nodes {
+class leader_queue {
  public:
   enum class arrival : std::uint8_t { first, told, gave_up };
   /// What becomes of the lock if no node is behind ours.
   enum class ours : std::uint8_t { keep, let_go };
 
   /// `entry` is our node's, with its turn in the cell behind it.
-  queue_of_nodes(Port& p, rma::nic_cell tail, rma::plain_cell entry)
+  leader_queue(Port& p, rma::nic_cell tail, rma::plain_cell entry)
       : port_(p), tail_(tail), entry_(entry), turn_(turn_of(entry)) {}
 
   /// On the home's node only; `note` is then what the tail says.

@@ -1,21 +1,21 @@
 // What the writer that holds flight does with flight-rw's gates and its readers' counts, those of
 // all nodes: it puts the gates and gets the counts, all of them at once, or has deputies do that in
-// the branches of a tree (gate_tree.hpp).
+// the branches of a tree (flight_rw/gate_tree.hpp).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 
-#include "lockflight/lock/deputies.hpp"
-#include "lockflight/lock/flight_rw_parameters.hpp"
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_directory.hpp"
-#include "lockflight/lock/gate_tree.hpp"
-#include "lockflight/lock/reader_cells.hpp"
-#include "lockflight/lock/reader_looks.hpp"
-#include "lockflight/lock/turn_policy.hpp"
-#include "lockflight/lock/writers_turn.hpp"
+#include "lockflight/lock/flight_rw/deputies.hpp"
+#include "lockflight/lock/flight_rw/directory.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/gate_tree.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
+#include "lockflight/lock/flight_rw/parameters.hpp"
+#include "lockflight/lock/flight_rw/reader_scan.hpp"
+#include "lockflight/lock/flight_rw/turn_policy.hpp"
+#include "lockflight/lock/flight_rw/writers_turn.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

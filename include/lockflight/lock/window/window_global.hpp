@@ -1,5 +1,5 @@
 // One reader-writer lock for a whole window, beside the locks of its targets: who locks all reads,
-// who locks a target exclusively writes. A door for window_locks.hpp.
+// who locks a target exclusively writes. A door for window/window_locks.hpp.
 //
 // Source: "FX100 MPI RMA lock synchronization" (section 4.3): one global mcs-rw-rp for the window,
 // where foMPI has a counter that is polled.

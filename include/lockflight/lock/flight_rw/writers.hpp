@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "lockflight/lock/flight.hpp"
-#include "lockflight/lock/reader_cells.hpp"
-#include "lockflight/lock/writers_turn.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
+#include "lockflight/lock/flight_rw/writers_turn.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

@@ -1,5 +1,5 @@
-// How a reader of flight-rw lists its node in the directory (gate_directory.hpp): writers do not
-// look after gates of nodes that are not listed.
+// How a reader of flight-rw lists its node in the directory (flight_rw/directory.hpp): writers do
+// not look after gates of nodes that are not listed.
 //
 // The first one that finds its gate unlisted claims it, adds its node's bit to the set at the
 // lock's home, and looks there what the listed gates say. A writer says there that it closes them
@@ -14,8 +14,8 @@
 // active there.
 #pragma once
 
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/reader_cells.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

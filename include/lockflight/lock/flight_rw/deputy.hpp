@@ -1,13 +1,13 @@
 // What a reader of flight-rw does that has parked on the first node of a branch, for the writer
-// that closes or opens the gates. gate_tree.hpp has the protocol.
+// that closes or opens the gates. flight_rw/gate_tree.hpp has the protocol.
 #pragma once
 
 #include <cstdint>
 
-#include "lockflight/lock/gate.hpp"
-#include "lockflight/lock/gate_tree.hpp"
-#include "lockflight/lock/reader_cells.hpp"
-#include "lockflight/lock/reader_looks.hpp"
+#include "lockflight/lock/flight_rw/gate.hpp"
+#include "lockflight/lock/flight_rw/gate_tree.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
+#include "lockflight/lock/flight_rw/reader_scan.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {

@@ -1,4 +1,4 @@
-// What the lock of a node (node_queue.hpp) keeps in its word, and where that lies.
+// What the lock of a node (flight/node_lock.hpp) keeps in its word, and where that lies.
 #pragma once
 
 #include <cstdint>
