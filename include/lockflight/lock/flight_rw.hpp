@@ -1,54 +1,55 @@
 // flight-rw: the library's own reader-writer lock. Readers stay on their node: a counter and a gate
 // there are all that they touch. Writers agree among themselves by flight, close the gates of all
-// nodes, wait until the readers are gone, and open them again. Source: lockflight. Distributed
-// counters as in RMA-RW ("High-Performance Distributed RMA Locks", section 3.2.1), but with CPU
-// atomics as ALock's local cohort has them ("ALock: Asymmetric Lock Primitive for RDMA Systems",
-// section 5), and phases instead of modes, after Brandenburg and Anderson, "Spin-Based
-// Reader-Writer Synchronization for Multiprocessor Real-Time Systems" (2010).
+// nodes where readers come, wait until the readers are gone, and open the gates again.
+// docs/flight.md explains it.
 //
-// A gate is open(e), closed(e) or idle(e), with e growing. A reader counts itself as active and
-// looks at the gate. If that is closed it parks: it is counted for phase e instead, in the same
-// atomic, and enters without another look when the gate has moved on to e + 1. A writer that closes
-// the gates for e waits until nobody is active and nobody is left of those who parked at e - 1. So
-// writers and readers take turns. A writer that gives up opens the gates for e again, and who sees
-// that comes anew; who misses it waits for the next one, while readers are in that outlast them.
+// Source: lockflight. Distributed counters as in RMA-RW ("High-Performance Distributed RMA Locks",
+// section 3.2.1), with CPU atomics as ALock's local cohort has them ("ALock: Asymmetric Lock
+// Primitive for RDMA Systems", section 5), and phases instead of modes, after Brandenburg and
+// Anderson, "Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems" (2010).
 //
-// Where only writers come the gates stay closed: after two turns in a row that no reader came to
-// they become idle, which promises nothing, and writers pay for flight alone. The first reader that
-// parks at an idle gate takes flight itself and opens the gates; the others of its cell wait for
-// it. Who may give up does not count as the first, and looks after itself. Gates of nodes where
-// nobody reads are unlisted (flight_rw/directory.hpp), those of many nodes are a tree
-// (flight_rw/gate_tree.hpp).
+// A gate is open(e) or closed(e), with e growing. A reader counts itself as active and reads the
+// gate. If that is closed it parks: it is counted for epoch e instead, in the same atomic, and
+// enters without another check when the gate has moved on to e + 1. So writers and readers take
+// turns. After two writers' phases in a row that met no reader the gates are left idle, and writers
+// pay for flight alone; a reader must take flight to open them. Gates where no reader comes are
+// unlisted.
 //
-// Who holds flight while all gates are open keeps writers out, and readers in: the lock for
-// upgrade. From there one writes as a writer, and reads as a reader who opens idle gates.
-//
-// Where a node has cells of two kinds, gates say in which of them readers count themselves, and who
-// has counted itself looks whether they still do. When the readers' turn has just begun who writes
-// lets readers come for a while (flight_rw/turn_policy.hpp). Where ranks share cores a reader comes
-// anew at closed gates before it parks, and gates of a single node may be biased
-// (flight_rw/reader_side.hpp).
+// Invariants:
+//   R1  A reader is counted before it reads the gate; a writer closes the gate before it reads the
+//       counters. One of them sees the other.
+//   R2  A writer that has closed the gates for e enters when no reader is active and none is left
+//       that parked at e - 1.
+//   R3  A parked reader enters only at a gate that is open or closed at an odd distance from its
+//       epoch: the writer that closes or has closed that gate waits for it (R2).
+//   R4  A gate is open only if its node is the home's, or is listed, or the home's gate says `all`.
+//   R5  Where the home's gate is idle, each claimed gate has a reader that will take flight;
+//   whoever
+//       opens the home's gate reads the directory after that.
+//   R6  For the holder of flight, a gate that is open or closed says what the home's gate does.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
-// is passed by at most T_W writers, by two turns more if its gate is unlisted after them, or, if it
-// has to open the gates, as flight says; before that, by those who come between two of its looks.
-// Network operations, with K other nodes with gates in use: readers none, but who lists its node or
-// is a deputy; who opens idle gates flight's, 2 gets and K + 1 puts. Writers flight's, 1 get if not
-// all gates are in use, 1 put and 1 get more to close them, K puts and K gets in 2 round trips to
-// enter, up to K for each further look, K + 1 puts when readers have their turn, K gets before
-// gates are left idle or unlisted, and if readers are preferred. Such a get has all cells of a
-// node, two of them where cells have moved. With a tree K are a branch's nodes and branches.
+// is overtaken by at most T_W writers, by two phases more if its gate is unlisted after them, or,
+// if it has to open the gates, as flight says. A writer that waits for flight is overtaken by any
+// number of readers while the gates are open, so there is no bound of all overtaking. Network
+// operations, with K other nodes whose gates are in use:
+//   readers   none; the one that lists its node 1 add + 1 get; the one that opens idle gates what
+//             flight costs, 2 gets, K + 1 puts
+//   writers   what flight costs; at idle gates nothing more. Else to close the gates 1 put + 1 get
+//             unless all are in use, K + 1 puts; K gets for each scan, each of all counters of a
+//             node; to open them K + 1 puts
+//   handoff   between writers what flight costs
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/flight.hpp"
+#include "lockflight/lock/flight_rw/layout.hpp"
 #include "lockflight/lock/flight_rw/parameters.hpp"
 #include "lockflight/lock/flight_rw/reader_side.hpp"
-#include "lockflight/lock/flight_rw/turn_policy.hpp"
 #include "lockflight/lock/flight_rw/writer_side.hpp"
-#include "lockflight/lock/flight_rw/writers.hpp"
 
 namespace lockflight::lock {
 
@@ -61,8 +62,8 @@ class flight_rw {
       .name = "flight-rw",
       .what = kind::rw,
       .source = "lockflight: gates and counters on each node, flight among the writers",
-      .bytes_home = 72,
-      .bytes_per_node = 56,  // with two cells there; and with a tree 16 on the first of a branch
+      .bytes_home = 56,
+      .bytes_per_node = 48,
       .bytes_per_participant = 24,
       .node_at_home = true,
   };
@@ -70,22 +71,21 @@ class flight_rw {
 
   struct cells {
     typename flight<Port>::cells writers;
-    reader_cells readers;
+    reader_layout readers;
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set,
                        rma::rank_t home) {
       const auto writers = flight<Port>::cells::place(in, machine, set.writers, home);
-      return {writers, reader_cells::place(in, machine, set, home, writers.beside())};
+      return {writers, reader_layout::place(in, machine, set, home, writers.beside())};
     }
   };
 
   flight_rw(rma::participant<Port>& me, const cells& where, const parameters& set = {})
-      : writers_(me, where.writers, set.writers, where.readers),
-        gates_(me, where.readers, set),
-        keeper_(me, where.readers, set),
-        port_(me.port()),
-        policy_(turn_policy::of(set, where.readers, me.machine(), rma::shares_cores(me.port()))),
-        after_readers_(set.preference == parameters::readers) {}
+      : port_(me.port()),
+        flight_(me, where.writers, set.writers),
+        readers_(me, where.readers, set),
+        gates_(me, where.readers),
+        t_w_(static_cast<rma::word>(set.t_w)) {}
 
   // ---- readers ----
 
@@ -98,21 +98,14 @@ class flight_rw {
 
   /// Enters unless a writer has closed the gates. Tries to take flight if they are idle.
   [[nodiscard]] bool try_lock_shared() {
-    gate found = gates_.look();
-    // Who keeps trying must not look, each time that a writer looks, like a reader that is in.
-    if (found.what() == state::closed) return false;
-    if (found.what() != state::idle) {
-      held_ = reader_count::active;
-      found = gates_.come_and_list();
-      if (found.what() == state::open) return true;
-      unlock_shared();
-    }
-    if (found.what() != state::idle || !try_flight()) return false;
-    open_and_enter();
-    return true;
+    const arrival how = readers_.try_enter(held_);
+    if (how != arrival::must_open) return how == arrival::in;
+    if (try_flight()) return open_and_enter(), true;
+    readers_.disclaim();
+    return false;
   }
 
-  [[gnu::always_inline]] void unlock_shared() { gates_.uncount(held_); }
+  [[gnu::always_inline]] void unlock_shared() { readers_.leave(held_); }
 
   // ---- writers ----
 
@@ -123,178 +116,129 @@ class flight_rw {
     return lock_until(port_.deadline_in(nanoseconds));
   }
 
-  /// If no writer has it or waits and no reader is in. Costs K gets more if gates are open.
+  /// If no writer has it or waits and no reader is in. Closes the gates to find that out.
   [[nodiscard]] bool try_lock() {
     if (!try_flight()) return false;
-    // Epochs go on only past a writer that has seen those leave who parked before the last one.
-    if (keeper_.look().what() == state::open && !keeper_.may_close()) {
-      writers_.unlock();
-      return false;
-    }
-    // By itself: an attempt looks once, and deputies take longer.
-    if (!begin_turn(/*with_deputies=*/false) || nobody_reads()) return true;
-    open_and_unlock();
+    if (shut_out_readers(port_.deadline_in(0))) return true;
+    flight_.unlock_with(0, false);
     return false;
   }
 
   void unlock() {
-    if (idle_) return writers_.unlock(writers_turn::are_idle);
-    // The readers' turn comes after T_W writers, or when no writer is there to follow.
-    const gate now = policy_.adapts_t_w ? keeper_.know(keeper_.look()) : keeper_.look();
-    const writers_turn next = turn_.next();
-    if (next.writers < policy_.most_writers(now) && writers_.pass(next.bits())) return;
-    writers_.unlock(end_turn(keeper_.know(now)));
+    if (gates_.what() == state::idle) return flight_.unlock_with(phase::are_idle, true);
+    // The readers' phase comes after T_W writers, or when no writer is there to follow.
+    const rma::word writers = phase_.get(phase::writers) + 1;
+    if (writers < t_w_ && flight_.pass(phase_.with(phase::writers, writers).bits())) return;
+    const bool idle = gates_.end_phase(writers, phase_.has(phase::quiet));
+    flight_.unlock_with(idle ? phase::are_idle : 0, idle);
   }
 
   // ---- up and down ----
 
-  /// Holds the lock beside readers, and nobody else. flight's cost; 1 put for each gate to open.
-  void lock_upgrade() { static_cast<void>(take_flight(rma::forever{})), keeper_.open_all(); }
+  /// Holds the lock beside readers, and no one else. What flight costs; 1 put for each gate to
+  /// open.
+  void lock_upgrade() {
+    static_cast<void>(take_flight(rma::forever{}));
+    gates_.open();
+  }
   [[nodiscard]] bool try_lock_upgrade() {
     if (!try_flight()) return false;
-    keeper_.open_all();
+    gates_.open();
     return true;
   }
-  void unlock_upgrade() { writers_.unlock(); }
-  /// Nobody else writes in between. Waits for the readers.
+  void unlock_upgrade() { flight_.unlock_with(0, false); }
+  /// No one else writes in between. Waits for the readers.
   void unlock_upgrade_and_lock() { static_cast<void>(shut_out_readers(rma::forever{})); }
   void unlock_upgrade_and_lock_shared() { open_and_enter(); }
-  void unlock_and_lock_upgrade() { keeper_.open_all(); }
+  void unlock_and_lock_upgrade() { gates_.open(); }
   void unlock_and_lock_shared() { open_and_enter(); }
-  /// From shared to exclusive, if nobody writes or waits to; waits for the other readers.
+  /// From shared to exclusive, if no writer has it or waits; waits for the other readers.
   [[nodiscard]] bool try_unlock_shared_and_lock() {
     if (!try_flight()) return false;
-    static_cast<void>(begin_turn());  // who closes open gates has flight until we have left
-    gates_.uncount(held_);
-    keeper_.start_looking();
-    static_cast<void>(keeper_.await_readers(rma::forever{}));
+    gates_.close();  // they are open: a writer that closes them has flight until we have left
+    readers_.leave(held_);
+    phase_ = {};
+    static_cast<void>(gates_.await_readers(rma::forever{}));
     return true;
   }
 
  private:
-  using arrival = typename reader_gates<Port>::arrival;
-  static constexpr rma::word most_quiet = 1;  // quiet turns before the last of them
+  using arrival = typename reader_side<Port>::arrival;
 
   template <class Until>
   [[nodiscard]] bool take_flight(Until until) {
-    if (!writers_.lock_until(until, [this] { keeper_.post_look(); })) return false;
-    keeper_.start(writers_.note(), writers_.has_looked());
+    if (!flight_.lock_until(until)) return false;
+    start();
     return true;
   }
   [[nodiscard]] bool try_flight() {
-    if (!writers_.try_lock()) return false;
-    keeper_.start(writers_.note(), false);
+    if (!flight_.try_lock()) return false;
+    start();
     return true;
+  }
+  // What the last holder passed says what the gates do, or nothing, and then they are read.
+  void start() {
+    const rma::word value = flight_.value();
+    const bool idle = value == phase::are_idle || flight_.was_flagged();
+    phase_ = idle ? phase{} : phase::from(value);
+    gates_.start(idle ? state::idle : value != 0 ? state::closed : state::open);
   }
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
-    const arrival how = gates_.enter(until, held_);
+    const arrival how = readers_.enter(until, held_);
     if (how == arrival::must_open) [[unlikely]]
       return open_when_idle(until);
-    if (how == arrival::in_often) [[unlikely]]
-      bias();
-    return how != arrival::gave_up;
+    return how == arrival::in;
   }
 
-  // Not counted while we wait for flight: somebody else may open the gates before it is our turn,
-  // and a writer close them again, that would wait for us.
+  // Not counted while we wait for flight: its holder may open the gates, and a writer close them
+  // again, that would wait for us.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool open_when_idle(Until until) {
-    if (!take_flight(until)) return false;
-    gates_.count_with_flight(held_);
-    // Others have opened our gate meanwhile, and writers have their turn. Were we not counted when
-    // it goes on, gates could be idle again whenever we look, for ever.
-    if (gates_.look().what() == state::closed && writers_.pass(writers_.note())) {
-      const arrival how = gates_.enter_counted(until, held_);
-      return how == arrival::must_open ? open_when_idle(until) : how == arrival::in;
+    try {
+      if (take_flight(until)) return open_and_enter(), true;
+    } catch (const std::length_error&) {  // no queue node is left: other readers rely on us (R5)
+      readers_.disclaim();
+      throw;
     }
-    open_and_unlock();
-    return true;
+    readers_.disclaim();
+    return false;
   }
-
-  // For a reader that is in: a writer that closes the gates has flight until we have left.
-  [[gnu::noinline]] void bias() {
-    if (!try_flight()) return;
-    keeper_.set(keeper_.know(keeper_.look()).with_bias());
-    writers_.unlock();
-  }
-
-  // For who has flight: nobody closes the gates until it is counted.
+  // For the holder of flight: no writer closes the gates until we are counted.
   void open_and_enter() {
-    gates_.count_with_flight(held_);
-    open_and_unlock();
-  }
-  void open_and_unlock() {
-    keeper_.open_here();
-    writers_.unlock();
-  }
-
-  [[nodiscard]] bool nobody_reads() {
-    keeper_.start_looking();
-    const bool gone = keeper_.readers_are_gone();
-    turn_.quiet = keeper_.is_quiet();
-    return gone;
+    gates_.open();
+    readers_.enter_with_flight(held_);
+    flight_.unlock_with(0, false);
   }
 
   template <class Until>
   [[nodiscard]] bool lock_until(Until until) {
     if (!take_flight(until)) return false;
     if (shut_out_readers(until)) return true;
-    writers_.unlock();
+    flight_.unlock_with(0, false);
     return false;
   }
 
   // False, and readers may come, if time was over first.
   template <class Until>
   [[nodiscard]] bool shut_out_readers(Until until) {
-    if (after_readers_)
-      for (rma::backoff b(200, 20'000); keeper_.look().what() == state::open && !nobody_reads();
-           port_.pause(b.next()))
-        if (rma::is_over(port_, until)) return false;
-    if (gates_.has_waited() || writers_.note() == writers_turn::is_over)
-      keeper_.let_readers_come(until, policy_.readers_turn);
-    if (!begin_turn()) return true;
-    keeper_.start_looking();
-    if (keeper_.await_readers(until)) {
-      turn_.quiet = keeper_.is_quiet();
-      return true;
+    if (gates_.what() != state::open) return true;
+    gates_.close();
+    if (!gates_.await_readers(until)) {
+      gates_.reopen();
+      return false;
     }
-    keeper_.reopen();
-    return false;
-  }
-
-  // Closes the gates if they are open. Returns whether the readers must be waited for.
-  [[nodiscard]] bool begin_turn(bool with_deputies = true) {
-    const gate now = keeper_.look();
-    turn_ = now.what() == state::closed ? writers_turn::from(writers_.note()) : writers_turn{};
-    idle_ = now.what() == state::idle;
-    if (now.what() != state::open) return false;
-    with_deputies ? keeper_.close(now) : keeper_.set(now.as(state::closed));
+    phase_ = phase{}.with(phase::quiet, gates_.is_quiet() ? 1 : 0);
     return true;
   }
 
-  [[nodiscard]] std::uint16_t end_turn(gate now) {  // returns the note for the next writer
-    // Who has written since the gates were closed may wait to read by now, and at idle gates
-    // readers of each cell would take flight.
-    if (turn_.quiet && (turn_.writers > 0 || now.quiet() >= most_quiet))
-      turn_.quiet = keeper_.is_quiet_now();
-    if (turn_.quiet && now.quiet() >= most_quiet) return keeper_.leave_idle(now);
-    gate next = now.next_phase().with_quiet(turn_.quiet ? now.quiet() + 1 : 0);
-    if (policy_.adapts_t_w || policy_.adapts_cells)
-      next = policy_.adapted(next, keeper_.ended(turn_.next().writers, policy_));
-    keeper_.open(next);
-    return writers_turn::is_over;
-  }
-
-  writers<Port> writers_;
-  reader_gates<Port> gates_;
-  gate_keeper<Port> keeper_;
   Port& port_;
-  turn_policy policy_;
-  bool after_readers_;
-  writers_turn turn_;   // while we write
-  bool idle_ = false;   // the gates, all that time
+  flight<Port> flight_;
+  reader_side<Port> readers_;
+  writer_side<Port> gates_;
+  rma::word t_w_;
+  phase phase_;         // while we write at closed gates
   rma::word held_ = 0;  // as what we are counted, while we read
 };
 

@@ -1,13 +1,12 @@
-// How the home's node and the head of the queue of nodes agree which of them has flight, by reads
-// and writes alone: what one does by its CPU's atomics and the other by the fabric's.
-//
-// Each side is seen to be interested, the home's node by its word and the others by the tail of
-// their queue. Whoever finds the other side away has the lock; the other one looks later, finds us,
-// and becomes the victim, which waits until the other side is away or the victim.
+// How the home's node and the head of the leaders' queue agree which of them has flight: by reads
+// and writes alone, since one has its CPU's atomics and the other the fabric's.
 //
 // Source: "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4.
+// Each side is seen to be interested: the home's node by its word, the others by the tail of their
+// queue. A side that finds the other one away has the lock. If not it becomes the victim, which
+// waits until the other side is away or the victim (I5).
 // Fairness bound: the victim waits for one stay of the other side, which is the victim when it
-// comes again. How long a stay may be is the queues' to say, of a node and of nodes.
+// comes again. How long a stay may be is for the queues to say.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +24,14 @@ class peterson {
   peterson(Port& p, rma::plain_cell victim, rma::cpu_cell home_word)
       : port_(p), victim_(victim), home_word_(home_word) {}
 
-  /// For who has the home's word, by an atomic: the looks come after it (C14). A look, and unless
-  /// that tells a store, a fence and more looks, with back-off.
+  /// For the holder of the home's word, which took it by an atomic: the reads come after that
+  /// (C14). A read, and unless that finds the others away a store, a fence and more reads, with
+  /// back-off.
   template <class Until, class AreAway>
   [[nodiscard]] outcome agree_at_home(Until until, AreAway others_are_away) {
     if (others_are_away()) return outcome::other_is_away;
     port_.store(victim_, local_side);
-    port_.fence();  // the looks come after it (C13)
+    port_.fence();  // the reads come after it (C13): I5
     for (auto b = rma::backoff::gentle(50, 2'000);; port_.pause(b.next())) {
       // Each alone is reason enough, so it does not matter in which order the two are read.
       if (others_are_away()) return outcome::other_is_away;
@@ -40,27 +40,27 @@ class peterson {
     }
   }
 
-  /// For the head of the queue of nodes. `home` is the home's word, read after our node came there;
-  /// it is read again, and `look` posts with it, if that says that the home's node is interested. 1
-  /// put and 2 gets for each look, with back-off.
-  template <class Until, class Look>
-  [[nodiscard]] outcome agree_from_elsewhere(Until until, rma::word& home, Look look) {
-    if (!node_word::interested(home)) return outcome::other_is_away;
+  /// For the head of the leaders' queue. `home` is the home's word, read after our node entered
+  /// that queue; it is read again if it says that the home's node is interested. 1 put and 2 gets
+  /// for each poll, with back-off.
+  template <class Until>
+  [[nodiscard]] outcome agree_from_elsewhere(Until until, rma::word& home) {
+    if (!node_word::from(home).is_interested()) return outcome::other_is_away;
     give_way();
     for (auto b = rma::backoff::gentle(500, 64'000);; port_.pause(b.next())) {
       rma::word victim = 0;
       port_.get(home_word_, home);
       port_.get(victim_, victim);
-      look();
       port_.flush(victim_.home);
-      if (!node_word::interested(home)) return outcome::other_is_away;
+      if (!node_word::from(home).is_interested()) return outcome::other_is_away;
       if (victim != remote_side) return outcome::other_is_victim;
       if (rma::is_over(port_, until)) return outcome::gave_up;
     }
   }
-  /// For who is at the head of the queue of nodes, and is no rival any more, whatever the tail
-  /// says.
-  void give_way() { rma::put_now(port_, victim_, remote_side); }  // flushed: looks come after it
+  /// For the head of the leaders' queue, which is no rival any more, whatever the tail says.
+  void give_way() {
+    rma::put_now(port_, victim_, remote_side);
+  }  // flushed: the reads come after it
 
  private:
   // Values of `victim`. Zeroed memory names nobody.

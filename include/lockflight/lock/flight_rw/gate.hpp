@@ -1,141 +1,86 @@
-// What the gates and counters of flight-rw say. flight_rw.hpp has the protocol,
-// flight_rw/reader_side.hpp the cells that hold these.
+// The words of flight-rw: what a gate says, how readers are counted, what a writer passes to the
+// next one, and sets of nodes. flight_rw.hpp has the protocol and the invariants.
 #pragma once
 
 #include <cstdint>
 
-#include "lockflight/rma/cell.hpp"
+#include "lockflight/lock/flight/node_word.hpp"
+#include "lockflight/rma/packed.hpp"
 
 namespace lockflight::lock {
 
-/// What a gate says. All zeroes are open. Who has parked at e enters at odd distances from it:
-/// nobody waits longer than until such a gate is closed, since its writer waits for who has.
-class gate {
- public:
+/// What a gate says. Zeroed memory is an open one.
+struct gate : rma::packed<gate> {
   enum class state : std::uint8_t {
     open = 0,
-    closed = 1,    // a writer is in or coming, and will open it
-    idle = 2,      // no writer need be there: who wants it open must take flight
-    unlisted = 3,  // writers do not look here: who wants it open must list its node
-    coming = 4,    // somebody is about to
-    listed = 5,    // somebody waits until the others are open, and will open it
+    closed = 1,    // by a writer that is in or coming, and will open it
+    idle = 2,      // no writer need be there: a reader must take flight to open it
+    unlisted = 3,  // writers do not close it: a reader must list its node to open it
+    claimed = 4,   // a reader is about to do so
   };
+  static constexpr rma::field of_state{0, 3};
+  static constexpr rma::field of_epoch{3, 2};
+  static constexpr rma::field quiet{5, 1};  ///< no reader came in the writers' phase before
+  static constexpr rma::field all{6, 1};    ///< all nodes' gates say this, listed or not
+  static_assert(rma::are_disjoint({of_state, of_epoch, quiet, all}));
 
-  constexpr gate() = default;
-  friend constexpr bool operator==(gate, gate) = default;
-  [[nodiscard]] static constexpr gate from(rma::word bits) {
-    gate g;
-    g.bits_ = bits;
-    return g;
-  }
-  [[nodiscard]] constexpr rma::word bits() const { return bits_; }
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
-  /// Whether it stays as it is until a reader does something about it.
-  [[nodiscard]] constexpr bool needs_reader() const {
-    return what() == state::idle || what() == state::unlisted;
-  }
-  /// Turns in a row that no reader came to.
-  [[nodiscard]] constexpr rma::word quiet() const { return get(of_quiet); }
+  [[nodiscard]] constexpr bool is(state s) const { return what() == s; }
   [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
-  /// Whether readers count themselves in the cells that more of them share.
-  [[nodiscard]] constexpr bool gathered() const { return get(of_gathered) != 0; }
-  /// Whether those who parked in the phase before are counted in the other cells.
-  [[nodiscard]] constexpr bool moved() const { return get(of_moved) != 0; }
-  /// Whether readers may count themselves by a store, with no fence before their look at the gate.
-  [[nodiscard]] constexpr bool biased() const { return get(of_bias) != 0; }
-  [[nodiscard]] constexpr bool open_and_biased() const {
-    return (bits_ & (mask(of_state) << of_state.at | mask(of_bias) << of_bias.at)) ==
-           mask(of_bias) << of_bias.at;
+  /// Whether it stays as it is until a reader acts.
+  [[nodiscard]] constexpr bool needs_reader() const {
+    return is(state::idle) || is(state::unlisted);
   }
-  /// Whether only the gates of some nodes say this, those that the directory has.
-  [[nodiscard]] constexpr bool few() const { return get(of_few) != 0; }
-  /// Whether it lets those in who have parked at that epoch. No writer waits for who is behind a
-  /// gate that is idle or unlisted.
+  /// Whether it lets in a reader that parked at that epoch (R3). No writer waits for a reader
+  /// behind a gate in another state.
   [[nodiscard]] constexpr bool lets_in(rma::word parked_at) const {
-    return (what() == state::open || what() == state::closed) && (epoch() - parked_at) % 2 != 0;
+    return (is(state::open) || is(state::closed)) && (epoch() - parked_at) % 2 != 0;
   }
-  /// Whether a reader that has parked here shall see to the other gates of the branch, and the
-  /// number of the last wish for that.
-  [[nodiscard]] constexpr bool wants_deputy() const { return get(of_deputy) != 0; }
-  [[nodiscard]] constexpr rma::word wish() const { return get(of_wish); }
-  /// How often T_W is halved.
-  [[nodiscard]] constexpr rma::word halved() const { return get(of_halved); }
-  /// Turns in a row after which readers would better have been counted in the other cells.
-  [[nodiscard]] constexpr rma::word against() const { return get(of_against); }
 
-  // The same gate, but for what is said.
   [[nodiscard]] constexpr gate as(state s) const {
     return with(of_state, static_cast<rma::word>(s));
   }
-  [[nodiscard]] constexpr gate with_quiet(rma::word turns) const { return with(of_quiet, turns); }
-  [[nodiscard]] constexpr gate with_halved(rma::word n) const { return with(of_halved, n); }
-  [[nodiscard]] constexpr gate with_against(rma::word n) const { return with(of_against, n); }
-  [[nodiscard]] constexpr gate of_few_nodes() const { return with(of_few, 1); }
-  [[nodiscard]] constexpr gate of_all_nodes() const { return with(of_few, 0); }
-  [[nodiscard]] constexpr gate with_bias() const { return with(of_bias, 1); }
-  /// With a wish that is new, for all gates but those where a deputy is wanted.
-  [[nodiscard]] constexpr gate with_next_wish() const { return with(of_wish, wish() + 1); }
-  [[nodiscard]] constexpr gate with_deputy() const { return with(of_deputy, 1); }
-  [[nodiscard]] constexpr gate without_deputy() const { return with(of_deputy, 0); }
-  /// Open for the phase after this one.
+  /// Open for the readers' phase after this writers' phase.
   [[nodiscard]] constexpr gate next_phase() const {
-    return as(state::open).with(of_epoch, epoch() + 1).with(of_moved, 0).with(of_bias, 0);
+    return as(state::open).with(of_epoch, epoch() + 1);
   }
-  /// The next phase, in which readers count themselves in the other cells: for an epoch's first
-  /// gate only, and after a writer has seen all readers of the phase before leave or park.
-  [[nodiscard]] constexpr gate in_the_other_cells() const {
-    return with(of_gathered, gathered() ? 0 : 1).with(of_moved, 1).with_against(0);
-  }
-
- private:
-  struct field {
-    int at;
-    int bits;
-  };
-  static constexpr field of_state{0, 3};
-  static constexpr field of_quiet{3, 2};
-  static constexpr field of_epoch{5, 2};
-  static constexpr field of_gathered{7, 1};
-  static constexpr field of_moved{8, 1};
-  static constexpr field of_halved{9, 4};
-  static constexpr field of_against{13, 2};
-  static constexpr field of_bias{15, 1};
-  static constexpr field of_deputy{16, 1};
-  static constexpr field of_few{17, 1};
-  static constexpr field of_wish{18, 46};  // one a microsecond is new for two years
-
-  [[nodiscard]] static constexpr rma::word mask(field f) { return (rma::word{1} << f.bits) - 1; }
-  [[nodiscard]] constexpr rma::word get(field f) const { return bits_ >> f.at & mask(f); }
-  [[nodiscard]] constexpr gate with(field f, rma::word value) const {
-    return from((bits_ & ~(mask(f) << f.at)) | (value & mask(f)) << f.at);
-  }
-
-  rma::word bits_ = 0;
 };
 
-/// The readers of a cell, in one word: how many are active, how many are left of those who parked
-/// in the even and in the odd phases, and how many of these wait until they get in; 12 bits each.
-namespace reader_count {
-constexpr int bits = 12;
-constexpr rma::word most = (rma::word{1} << bits) - 1;
-constexpr rma::word active = 1;
-[[nodiscard]] constexpr rma::word parked(rma::word epoch) {
-  return rma::word{1} << (epoch % 2 == 0 ? bits : 2 * bits);
+/// The readers of a counter: how many are active, and how many are left of those that parked in
+/// even and in odd epochs.
+struct reader_count : rma::packed<reader_count> {
+  static constexpr rma::field active{0, 20};
+  static constexpr rma::field even{20, 20};
+  static constexpr rma::field odd{40, 20};
+  static_assert(rma::are_disjoint({active, even, odd}));
+
+  [[nodiscard]] static constexpr rma::field parked(rma::word epoch) {
+    return epoch % 2 == 0 ? even : odd;
+  }
+  /// One reader in that field.
+  [[nodiscard]] static constexpr rma::word one(rma::field f) { return rma::word{1} << f.at; }
+  /// Whether the writer that has closed the gates for `epoch` may enter (R2).
+  [[nodiscard]] constexpr bool is_gone(rma::word epoch) const {
+    return !has(active) && !has(parked(epoch - 1));
+  }
+};
+
+/// The handoff value of flight-rw's writers: a writers' phase that goes on. All zeroes say nothing.
+struct phase : rma::packed<phase> {
+  static constexpr rma::field quiet{0, 1};     ///< no reader was there when the gates were closed
+  static constexpr rma::field writers{1, 12};  ///< that have had the lock since then
+  static_assert(rma::are_disjoint({quiet, writers}));
+  static_assert(writers.at + writers.bits <= node_word::value.bits, "it fits into a node's word");
+
+  /// The value at idle gates; a phase has a writer at least.
+  static constexpr rma::word are_idle = 1;
+};
+
+/// A set of nodes, one bit each, of 64 at most.
+using node_set = rma::word;
+[[nodiscard]] constexpr node_set set_of(int node) {
+  return node_set{1} << static_cast<unsigned>(node % 64);
 }
-[[nodiscard]] constexpr rma::word patient(rma::word epoch) {
-  return rma::word{1} << (epoch % 2 == 0 ? 3 * bits : 4 * bits);
-}
-[[nodiscard]] constexpr rma::word of(rma::word one, rma::word counts) {
-  return counts / one & most;
-}
-/// All of them.
-[[nodiscard]] constexpr rma::word sum(rma::word counts) {
-  return of(active, counts) + of(parked(0), counts) + of(parked(1), counts);
-}
-/// Whether the writer that has closed the gates for `epoch` may enter.
-[[nodiscard]] constexpr bool gone(rma::word counts, rma::word epoch) {
-  return of(active, counts) == 0 && of(parked(epoch - 1), counts) == 0;
-}
-}  // namespace reader_count
+[[nodiscard]] constexpr bool has(node_set nodes, int node) { return (nodes & set_of(node)) != 0; }
 
 }  // namespace lockflight::lock

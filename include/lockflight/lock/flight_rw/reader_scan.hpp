@@ -1,5 +1,5 @@
-// The looks at the readers' counts of flight-rw on some nodes, all of them at once, until nobody
-// reads there any more: those of a writer, and of its deputy in a branch of the tree of gates.
+// The scan of flight-rw's reader counters by a writer that has closed the gates: it reads those of
+// some nodes, all of them at once, until no reader is left there.
 #pragma once
 
 #include <algorithm>
@@ -16,168 +16,104 @@
 namespace lockflight::lock {
 
 template <rma::port Port>
-class reader_looks {
+class reader_scan {
  public:
-  reader_looks(rma::participant<Port>& me, const reader_cells& where)
+  reader_scan(rma::participant<Port>& me, const reader_layout& where)
       : me_(me),
         port_(me.port()),
         where_(where),
-        rows_(me.memory()),
-        cells_(me.memory()),
+        own_(me.machine().node_of(me.rank())),
+        counters_(static_cast<std::size_t>(where.counters_of_node())),
+        own_cells_(me.memory()),
         counts_(me.memory()),
         gone_(me.memory()) {}
 
-  /// The looks are at the nodes from `first` until before `past`.
-  void list(int first, int past) {
-    if (!rows_.empty()) return;
-    const int own = me_.machine().node_of(me_.rank());
-    where_.for_each_row(me_.machine(), first, past,
-                        [&](int node, rma::cpu_cell from, int lines, bool together) {
-                          add(node, from, static_cast<std::size_t>(lines), together, node == own);
-                        });
-    counts_.resize(cells_.size());
-  }
-
-  /// They begin, at gates that say this, on the nodes that have such a one.
+  /// Begins, for a writer that has closed the gates at `epoch`, on the nodes that `has(node)`.
   template <class Has>
-  void start(gate now, Has has) {
-    now_ = now;
+  void start(rma::word epoch, Has has) {
+    make_room();
+    epoch_ = epoch;
     seen_ = 0;
-    for (const row& r : rows_) has(r.node) ? begin(r) : leave(r);
-  }
-  /// Not, or after all, on the nodes from `first` until before `past`.
-  void leave_out(int first, int past) {
-    for (const row& r : of_nodes(first, past)) leave(r);
-  }
-  void take_in(int first, int past) {
-    for (const row& r : of_nodes(first, past)) begin(r);
+    for (int node = 0; node < nodes(); ++node)
+      std::ranges::fill(of(gone_, node), static_cast<std::uint8_t>(has(node) ? 0 : 1));
   }
 
-  /// 1 get for each row of cells on another node that had readers at the last look; whether there
-  /// are any. To be flushed before gone_elsewhere.
-  [[nodiscard]] bool post() {
-    bool posted = false;
-    for (const row& r : rows_) {
-      if (r.here || has_gone(r)) continue;
-      rma::get_lines(port_, cells_[r.first], counts_of(r));
-      posted = true;
-    }
-    return posted;
-  }
-  [[nodiscard]] bool gone_elsewhere() {
+  /// One round trip, 1 get for each other node where readers are left; whether none is, there.
+  [[nodiscard]] bool is_gone_elsewhere() {
+    for (int node = 0; node < nodes(); ++node)
+      if (node != own_ && !is_gone(node))
+        rma::get_lines(port_, where_.first_counter(where_.gate_of_node(me_.machine(), node)),
+                       of(counts_, node));
+    port_.flush();
     bool all = true;
-    for (const row& r : rows_)
-      if (!r.here) all = judge(r) && all;
+    for (int node = 0; node < nodes(); ++node)
+      if (node != own_) all = judge(node) && all;
     return all;
   }
-  [[nodiscard]] bool gone_here() {
-    bool all = true;
-    for (const row& r : rows_) {
-      if (!r.here || has_gone(r)) continue;
-      rma::load_each(port_, cells_of(r), counts_of(r));
-      all = judge(r) && all;
-    }
-    return all;
+  [[nodiscard]] bool is_gone_here() {
+    if (!is_gone(own_)) rma::load_each<Port, rma::cpu_cell>(port_, own_cells_, of(counts_, own_));
+    return judge(own_);
   }
   /// Until no reader is left on the own node; false if time was over first.
   template <class Until>
   [[nodiscard]] bool await_here(Until until) {
-    if (gone_here()) return true;
-    const auto gone = [e = now_.epoch()](rma::word n) { return reader_count::gone(n, e); };
-    for (const row& r : rows_)
-      for (std::size_t i = r.first; r.here && i < r.past; ++i)
-        if (!gone_[i] && !rma::await(port_, cells_[i], gone, until, counts_[i])) return false;
+    if (is_gone_here()) return true;
+    const auto gone = [e = epoch_](rma::word n) { return reader_count::from(n).is_gone(e); };
+    rma::word now = 0;
+    for (std::size_t i = 0; i < counters_; ++i)
+      if (of(gone_, own_)[i] == 0 && !rma::await(port_, own_cells_[i], gone, until, now))
+        return false;
     return true;
   }
 
-  /// The nodes, modulo 64, where a look since `start` has found a reader, on its way out or
-  /// waiting.
-  [[nodiscard]] rma::word seen() const { return seen_; }
-  void has_seen_some() { seen_ = ~rma::word{0}; }
-
-  /// The cells that readers count themselves in at such a gate, all or those of the own node.
-  [[nodiscard]] rma::word used_cells(gate now, bool of_here) const {
-    rma::word cells = 0;
-    for (const row& r : rows_)
-      if (is_used(r, now) && (r.here || !of_here)) cells += r.past - r.first;
-    return cells;
-  }
-  /// What up to 4 of the own node hold.
-  template <class Visit>
-  void for_some_here(gate now, Visit visit) {
-    constexpr rma::word most_looks = 4;
-    rma::word here = used_cells(now, true);
-    const rma::word step = (here + most_looks - 1) / most_looks;
-    for (const row& r : rows_)
-      for (std::size_t i = r.first; r.here && is_used(r, now) && i < r.past; ++i)
-        if (here-- % step == 0) visit(port_.load(cells_[i]));
-  }
+  /// The nodes, modulo 64, where a reader was seen since `start`, on its way out or waiting.
+  [[nodiscard]] node_set seen() const { return seen_; }
 
  private:
-  /// Cells from `first` until before `past`, on lines in a row if they are elsewhere.
-  struct row {
-    std::size_t first;
-    std::size_t past;
-    int node;
-    bool together;
-    bool here;
-  };
-  // Those of the own node that are of one kind are looked at together, whether they lie in a row or
-  // not.
-  void add(int node, rma::cpu_cell from, std::size_t lines, bool together, bool here) {
-    const bool goes_on = here && !rows_.empty() && rows_.back().together == together;
-    if (!goes_on || !rows_.back().here)
-      rows_.push_back({cells_.size(), cells_.size(), node, together, here});
-    for (std::size_t i = 0; i < lines; ++i) {
-      cells_.push_back(from);
-      from = from + rma::line_words;
+  [[nodiscard]] int nodes() const { return me_.machine().nodes(); }
+
+  // Only participants that write need it.
+  void make_room() {
+    if (!own_cells_.empty()) return;
+    rma::cpu_cell next = where_.first_counter(where_.gate_of(me_.machine(), me_.rank()));
+    for (std::size_t i = 0; i < counters_; ++i, next = next + rma::line_words)
+      own_cells_.push_back(next);
+    counts_.resize(counters_ * static_cast<std::size_t>(nodes()));
+    gone_.resize(counts_.size());
+  }
+  template <class T>
+  [[nodiscard]] std::span<T> of(std::pmr::vector<T>& all, int node) {
+    return std::span(all).subspan(static_cast<std::size_t>(node) * counters_, counters_);
+  }
+  [[nodiscard]] bool is_gone(int node) {
+    return std::ranges::all_of(of(gone_, node), [](std::uint8_t gone) { return gone != 0; });
+  }
+
+  // A counter whose readers have gone once is not read again: a reader that comes later sees the
+  // gate (R1).
+  [[nodiscard]] bool judge(int node) {
+    const auto gone = of(gone_, node);
+    const auto counts = of(counts_, node);
+    for (std::size_t i = 0; i < counters_; ++i) {
+      if (gone[i] != 0) continue;
+      if (counts[i] != 0) seen_ |= set_of(node);
+      gone[i] = reader_count::from(counts[i]).is_gone(epoch_) ? 1 : 0;
     }
-    rows_.back().past = cells_.size();
-    gone_.resize(cells_.size());
-  }
-  [[nodiscard]] bool is_used(const row& r, gate now) const { return r.together == now.gathered(); }
-  // After a move those who parked before it are still counted in the other cells.
-  void begin(const row& r) { set_gone(r, !now_.moved() && !is_used(r, now_)); }
-  void leave(const row& r) { set_gone(r, true); }
-  void set_gone(const row& r, bool gone) {
-    for (std::size_t i = r.first; i < r.past; ++i) gone_[i] = gone;
-  }
-  [[nodiscard]] bool has_gone(const row& r) const {
-    for (std::size_t i = r.first; i < r.past; ++i)
-      if (!gone_[i]) return false;
-    return true;
-  }
-  [[nodiscard]] std::span<const rma::cpu_cell> cells_of(const row& r) const {
-    return std::span(cells_).subspan(r.first, r.past - r.first);
-  }
-  [[nodiscard]] std::span<rma::word> counts_of(const row& r) {
-    return std::span(counts_).subspan(r.first, r.past - r.first);
-  }
-  [[nodiscard]] std::span<const row> of_nodes(int first, int past) const {
-    const auto from = std::ranges::lower_bound(rows_, first, {}, &row::node);
-    return {from, std::ranges::lower_bound(rows_, past, {}, &row::node)};
-  }
-  // After a look. Who has gone once is not waited for when somebody comes, who will see the gate.
-  [[nodiscard]] bool judge(const row& r) {
-    bool all = true;
-    for (std::size_t i = r.first; i < r.past; ++i) {
-      if (gone_[i]) continue;
-      if (counts_[i] != 0) seen_ |= rma::word{1} << static_cast<unsigned>(r.node % 64);
-      gone_[i] = reader_count::gone(counts_[i], now_.epoch());
-      all = gone_[i] && all;
-    }
-    return all;
+    return is_gone(node);
   }
 
   rma::participant<Port>& me_;
   Port& port_;
-  reader_cells where_;
-  gate now_;  // at which the looks began
-  rma::word seen_ = 0;
-  std::pmr::vector<row> rows_;             // in the order of their nodes
-  std::pmr::vector<rma::cpu_cell> cells_;  // of all of them
-  std::pmr::vector<rma::word> counts_;     // what was seen there: results of gets land in it
-  std::pmr::vector<std::uint8_t> gone_;    // whether nobody is waited for there
+  reader_layout where_;
+  int own_;
+  std::size_t counters_;  // of a node
+  rma::word epoch_ = 0;
+  node_set seen_ = 0;
+  std::pmr::vector<rma::cpu_cell> own_cells_;
+  // Of each node its counters: what was read there (results of gets land in it), and whether no
+  // reader is waited for any more.
+  std::pmr::vector<rma::word> counts_;
+  std::pmr::vector<std::uint8_t> gone_;
 };
 
 }  // namespace lockflight::lock

@@ -1,107 +1,133 @@
-// What the readers of flight-rw do: they count themselves, look at the gate of their node, and wait
-// there, by their CPU's atomics and loads alone. flight_rw/gate.hpp has the values,
-// flight_rw/layout.hpp says where they lie, flight_rw.hpp has the protocol.
+// What the readers of flight-rw do: they count themselves, read the gate of their node, and wait
+// there, by their CPU's atomics and loads alone. flight_rw.hpp has the protocol.
 //
-// Writers wait for who has parked, whether it runs or not. So where ranks share cores a reader that
-// finds the gate closed takes its count back, awaits the end of that turn and comes anew, and parks
-// only when it has found the gate closed again `overtaking` times.
+// Listing. Writers leave gates of nodes alone that are not in the directory, a set at the lock's
+// home. The first reader that finds its gate unlisted claims it, adds its node's bit to the set,
+// and then reads the home's gate; a writer closes the home's gate and then reads the set. So, as in
+// Dekker's algorithm, the reader sees that the gates are closed, or the writer sees the node (R4).
+// The bit is added, not set, so it must not be there: it is taken away only by a writer that has
+// closed the node's gate and seen no active reader behind it, and the claimer is active until it
+// has added the bit.
 //
-// A reader whose cell is its own leaves it by a store. Where all share a node and read again and
-// again, it comes by one too: its look at the gate may then be early, as the gate says (`biased`),
-// and the writer that closes it makes all of them come to a fence. A store, a load and a store to
-// read.
-// Source: "BRAVO: Biased Locking for Reader-Writer Locks" (Dice and Kogan, USENIX ATC 2019), with
-// reads counted where that looks at the clock, and for the fence the asymmetric ones of liburcu.
+// Where ranks share cores a parked reader need not run when its phase comes, and writers wait for
+// it. There a reader that finds the gate closed takes its count back, awaits the end of the phase
+// and comes anew, and parks only when that was in vain `overtaking` times.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
-#include <limits>
-#include <utility>
 
-#include "lockflight/lock/flight_rw/deputy.hpp"
 #include "lockflight/lock/flight_rw/gate.hpp"
 #include "lockflight/lock/flight_rw/layout.hpp"
-#include "lockflight/lock/flight_rw/listing.hpp"
 #include "lockflight/lock/flight_rw/parameters.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
 
 template <rma::port Port>
-class reader_gates {
+class reader_side {
+  using state = gate::state;
+
  public:
-  reader_gates(rma::participant<Port>& me, const reader_cells& where,
-               const flight_rw_parameters& set)
+  enum class arrival : std::uint8_t {
+    in,
+    must_open,  // the gates are idle: we have claimed ours, and are not counted
+    gave_up,
+  };
+
+  reader_side(rma::participant<Port>& me, const reader_layout& where,
+              const flight_rw_parameters& set)
       : port_(me.port()),
         gate_(rma::resolve(port_, where.gate_of(me.machine(), me.rank()))),
-        few_(rma::resolve(port_, where.of_rank(me.machine(), me.rank(), false))),
-        more_(where.two_kinds() ? rma::resolve(port_, where.of_rank(me.machine(), me.rank(), true))
-                                : few_),
-        mine_(few_),
-        alone_(where.ranks_of_a_cell == 1 || me.machine().ranks() == 1),
-        mine_alone_(alone_),
+        counter_(rma::resolve(port_, where.counter_of(me.machine(), me.rank()))),
+        is_alone_(where.is_alone(me.machine())),
+        asks_home_(where.has_directory && !me.machine().same_node(where.gates.home, me.rank())),
         overtaking_(set.overtaking_on(me.port())),
-        reads_for_bias_(set.bias > 0 && alone_ && me.machine().nodes() == 1 ? set.bias : never),
         zero_(where.zero_of_gate(where.gate_of(me.machine(), me.rank()).home)),
-        listing_(me, where),
-        deputy_(me, where) {}
+        home_gate_(where.gates),
+        listed_(where.listed),
+        own_(set_of(me.machine().node_of(me.rank()))) {}
 
-  [[nodiscard, gnu::always_inline]] gate look() { return gate::from(port_.load(gate_) ^ zero_); }
-  /// Adds to the counts, and later loads come after that (C14); returns what they were. 1 CPU
-  /// fetch-add.
-  rma::word count(rma::word change) { return port_.cpu_fetch_add(mine_, change); }
-  /// Takes back what we are counted as, after all that was done meanwhile. 1 CPU fetch-add, or, if
-  /// the cell is ours alone, a store.
-  [[gnu::always_inline]] void uncount(rma::word held) {
-    if (mine_alone_)
-      port_.store(mine_, 0);
+  [[nodiscard, gnu::always_inline]] gate read_gate() {
+    return gate::from(port_.load(gate_) ^ zero_);
+  }
+
+  /// Enters, as flight_rw.hpp has it; `held` is what the reader is then counted as. 1 CPU fetch-add
+  /// and a load at an open gate.
+  template <class Until>
+  [[nodiscard]] arrival enter(Until until, rma::word& held) {
+    // A reader that gives up and comes again must not seem to be in each time that a writer scans.
+    if constexpr (!is_patient<Until>)
+      if (const gate found = read_gate(); found.is(state::closed) && !await_change(found, until))
+        return arrival::gave_up;
+    held = active;
+    const gate found = come();
+    if (found.is(state::open)) [[likely]]
+      return arrival::in;
+    return wait(found, until, held);
+  }
+
+  /// Leaves. 1 CPU fetch-add, or a store if the counter is the reader's own.
+  [[gnu::always_inline]] void leave(rma::word held) {
+    if (is_alone_)
+      port_.store(counter_, 0);  // after all that was done meanwhile (C11)
     else
-      static_cast<void>(port_.cpu_fetch_add(mine_, 0 - held));
+      static_cast<void>(port_.cpu_fetch_add(counter_, 0 - held));
   }
-  /// For who has flight, since nobody moves the cells then.
-  void count_with_flight(rma::word& held) {
-    move_to(look().gathered());
-    held = reader_count::active;
-    count(held);
-  }
-  /// Looks at the gate, for who is counted as active; a writer that missed us closed it. Who is
-  /// counted in the wrong cell by now is counted in both before it looks again, so that it is
-  /// counted where that look says, whatever it says.
-  [[nodiscard]] gate look_when_counted() {
-    const gate seen = look();
-    if (seen.gathered() == gathered_) [[likely]]
-      return seen;
-    move_to(seen.gathered());
-    count(reader_count::active);
-    const gate now = look();
-    move_to(!now.gathered());
-    uncount(reader_count::active);
-    move_to(now.gathered());
-    return now;
-  }
-  /// Counts us as active, and looks at the gate. 1 CPU fetch-add and a load; at a biased gate a
-  /// store and a load.
-  [[nodiscard]] gate come() {
-    if (can_be_biased && biased_) {
-      port_.store(mine_, reader_count::active);
-      if (look().open_and_biased()) [[likely]]
-        return gate{}.with_bias();
-      // A writer has closed it. The next one brings nobody to a fence, and must not miss us,
-      // whether we come in or park.
-      port_.fence();
-    } else {
-      count(reader_count::active);
+
+  /// Enters if the gate is open, or can be opened without waiting.
+  [[nodiscard]] arrival try_enter(rma::word& held) {
+    const gate found = read_gate();
+    // A reader that keeps trying must not seem to be in each time that a writer scans.
+    if (found.is(state::closed) || found.is(state::claimed)) return arrival::gave_up;
+    held = active;
+    gate now = come();
+    if (now.needs_reader()) {
+      if (!open_gate(now, port_.deadline_in(0))) {
+        leave(held);
+        return arrival::must_open;
+      }
+      now = read_gate();
     }
-    const gate seen = look_when_counted();
-    if (can_be_biased) note(seen);
-    return seen;
+    if (now.is(state::open)) return arrival::in;
+    leave(held);
+    return arrival::gave_up;
   }
-  /// The same, and lists the node if it is not.
-  [[nodiscard]] gate come_and_list() { return list(come(), port_.deadline_in(0)); }
-  /// Whether it came; `seen` is the gate then, or when time was over.
+
+  /// For the holder of flight while the home's gate is open (R5).
+  void enter_with_flight(rma::word& held) {
+    held = active;
+    for (gate now = come(); !now.is(state::open); now = read_gate())
+      if (now.is(state::claimed))
+        static_cast<void>(await_change(now, rma::forever{}));
+      else
+        static_cast<void>(open_gate(now, rma::forever{}));
+  }
+
+  /// Gives a claim back that this reader will not follow up: another one may.
+  void disclaim() {
+    const gate now = read_gate();
+    if (now.is(state::claimed)) static_cast<void>(replace(now, now.as(state::idle)));
+  }
+
+ private:
+  static constexpr rma::word active = reader_count::one(reader_count::active);
+  template <class Until>
+  static constexpr bool is_patient = std::same_as<Until, rma::forever>;
+
+  // Counts us as active, and then reads the gate (R1): later loads come after the atomic (C14).
+  [[nodiscard]] gate come() {
+    static_cast<void>(port_.cpu_fetch_add(counter_, active));
+    return read_gate();
+  }
+  void count_as(rma::word now, rma::word& held) {
+    static_cast<void>(port_.cpu_fetch_add(counter_, now - held));
+    held = now;
+  }
+
+  // False if time was over first; `seen` is the gate then.
   template <class Predicate, class Until>
-  [[nodiscard]] bool await(Predicate done, Until until, gate& seen) {
+  [[nodiscard]] bool await_gate(Predicate done, Until until, gate& seen) {
     rma::word bits = 0;
     const bool came = rma::await(
         port_, gate_, [=, zero = zero_](rma::word now) { return done(gate::from(now ^ zero)); },
@@ -109,177 +135,99 @@ class reader_gates {
     seen = gate::from(bits ^ zero_);
     return came;
   }
-
-  /// Whether we have waited for writers since this was asked last.
-  [[nodiscard]] bool has_waited() { return std::exchange(has_waited_, false); }
-
-  enum class arrival : std::uint8_t {
-    in,
-    in_often,   // so often past the same gate that it had better be biased
-    must_open,  // the gates are idle, we are not counted, and others of our cell rely on us
-    gave_up,
-  };
-
-  /// As flight_rw.hpp has it; `held` is what the reader is then counted as.
   template <class Until>
-  [[nodiscard]] arrival enter(Until until, rma::word& held) {
-    // Who gives up and comes again must not look, each time that a writer looks, like a reader that
-    // is in.
-    if constexpr (!is_patient<Until>)
-      if (const gate found = look(); found.what() == gate::state::closed)
-        if (!await_end_of(found, until)) return arrival::gave_up;
-    held = reader_count::active;
-    const gate found = come();
-    if (found.what() == gate::state::open) [[likely]]
-      return found.biased() || !wants_bias() ? arrival::in : arrival::in_often;
-    return wait(found, until, held);
-  }
-  /// The same for who is counted as active, and parks if the gate is not open.
-  template <class Until>
-  [[nodiscard]] arrival enter_counted(Until until, rma::word& held) {
-    const gate found = list(look_when_counted(), until);
-    return found.what() == gate::state::open ? arrival::in : park(found.epoch(), until, held);
-  }
-
- private:
-  static constexpr bool can_be_biased = Port::capabilities.node_fence;
-  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-
-  void note(gate seen) {
-    if (reads_for_bias_ == never) return;
-    biased_ = seen.biased();
-    // Gates that are not open are not read past, and must not be counted without an end.
-    const bool again = seen == last_ && seen.what() == gate::state::open && !biased_;
-    reads_ = again ? reads_ + 1 : 0;
-    last_ = seen;
-  }
-
-  [[nodiscard]] bool wants_bias() {
-    if constexpr (!can_be_biased) return false;
-    if (reads_ < reads_for_bias_) [[likely]]
-      return false;
-    reads_ = 0;
-    return true;
-  }
-
-  // For who is counted as active; what the gate says then.
-  template <class Until>
-  [[nodiscard]] gate list(gate found, Until until) {
-    if (found.what() != gate::state::unlisted) return found;
-    listing_.list(found, until);
-    return look();
-  }
-
-  template <class Until>
-  static constexpr bool is_patient = std::same_as<Until, rma::forever>;
-
-  // Of the writers' turn for which the gate was found closed. False if time was over first.
-  template <class Until>
-  [[nodiscard]] bool await_end_of(gate found, Until until) {
+  [[nodiscard]] bool await_change(gate found, Until until) {
     gate now;
-    const auto is_over = [=](gate g) {
-      return g.epoch() != found.epoch() || g.what() != gate::state::closed;
-    };
-    return await(is_over, until, now);
+    return await_gate([=](gate g) { return g != found; }, until, now);
   }
 
-  // A reader that is counted as active, and has found its gate not open. Not inlined: who finds it
-  // open goes by in a few instructions.
+  // A reader that is counted as active, and has found its gate not open. Not inlined: a reader that
+  // finds it open goes by in a few instructions.
   template <class Until>
   [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until, rma::word& held) {
-    found = list(found, until);
-    if (found.what() == gate::state::open) return arrival::in;
-    if constexpr (is_patient<Until>)
-      for (std::int64_t n = 0; n < overtaking_ && found.what() == gate::state::closed; ++n) {
-        uncount(held);
-        static_cast<void>(await_end_of(found, until));
-        has_waited_ = true;
+    for (std::int64_t comes_anew = overtaking_; !found.is(state::open);) {
+      if (found.needs_reader()) {
+        if (!open_gate(found, until)) {
+          leave(held);
+          return arrival::must_open;
+        }
+      } else if (is_patient<Until> && comes_anew > 0) {
+        --comes_anew;
+        leave(held);
+        static_cast<void>(await_change(found, until));
         found = come();
-        if (found.what() == gate::state::open) return arrival::in;
-      }
-    return park(found.epoch(), until, held);
-  }
-
-  template <class Until>
-  [[nodiscard]] arrival park(rma::word epoch, Until until, rma::word& held) {
-    // The first patient one of a phase at its cell looks after the others, should the gate be idle;
-    // also when it has come anew and they have not.
-    bool looks_after = !is_patient<Until>;
-    while (true) {
-      const rma::word parked =
-          reader_count::parked(epoch) + (is_patient<Until> ? reader_count::patient(epoch) : 0);
-      const rma::word before = count(parked - held);
-      held = parked;
-      looks_after = looks_after || reader_count::of(reader_count::patient(epoch), before) == 0;
-      const auto moved_on = [=](gate g) {
-        return g.lets_in(epoch) || g.what() == gate::state::open ||
-               (looks_after && g.needs_reader());
-      };
-      gate now;
-      const bool in_time = await_as_deputy(moved_on, epoch, looks_after, until, now);
-      if (now.lets_in(epoch)) {
-        has_waited_ = true;
+        continue;
+      } else if (park(found.epoch(), until, held)) {
         return arrival::in;
       }
-      if (!in_time || now.what() == gate::state::idle) {
-        uncount(held);
-        return in_time ? arrival::must_open : arrival::gave_up;
+      if (rma::is_over(port_, until)) {
+        leave(held);
+        return arrival::gave_up;
       }
-      // Open for the same epoch, since a writer has given up: we come anew.
-      count(reader_count::active - held);
-      held = reader_count::active;
-      now = list(look_when_counted(), until);
-      if (now.what() == gate::state::open) return arrival::in;
-      epoch = now.epoch();
+      if (held != active) count_as(active, held);
+      found = read_gate();
     }
+    return arrival::in;
   }
 
-  // `await` for who has parked at `epoch`: it has time for what a writer wishes
-  // (flight_rw/gate_tree.hpp), if it is the one of its cell that looks after the others.
-  template <class Predicate, class Until>
-  [[nodiscard]] bool await_as_deputy(Predicate moved_on, rma::word epoch, bool looks_after,
-                                     Until until, gate& seen) {
-    if constexpr (!is_patient<Until>) {
-      return await(moved_on, until, seen);
-    } else {
-      for (rma::word seen_to = 0;; seen_to = seen.wish()) {
-        // Not when they are closed for the next epoch: that writer waits for us.
-        const auto is_for_us = [=](gate g) {
-          return looks_after && g.wants_deputy() && g.wish() != seen_to &&
-                 (g.what() == gate::state::open || g.epoch() == epoch);
-        };
-        const auto done = [=](gate g) { return moved_on(g) || is_for_us(g); };
-        static_cast<void>(await(done, until, seen));
-        if (is_for_us(seen)) deputy_.see_to(seen);
-        if (moved_on(seen)) return true;
-      }
-    }
+  // Whether the gate has let us in (R3). If not it needs a reader, or is open for the same epoch
+  // again since a writer gave up, or time is over: then we come anew.
+  template <class Until>
+  [[nodiscard]] bool park(rma::word epoch, Until until, rma::word& held) {
+    count_as(reader_count::one(reader_count::parked(epoch)), held);
+    gate now;
+    static_cast<void>(await_gate(
+        [=](gate g) { return g.lets_in(epoch) || g.is(state::open) || g.needs_reader(); }, until,
+        now));
+    return now.lets_in(epoch);
   }
 
-  void move_to(bool gathered) {
-    gathered_ = gathered;
-    mine_ = gathered ? more_ : few_;
-    mine_alone_ = alone_ && !gathered;
+  // For a reader that is counted as active at a gate that needs one: claims the gate, lists the
+  // node, and opens the gate if the others are open. False if those are idle: the gate is ours
+  // then, and flight must be taken to open them. 1 CPU compare-swap and 1 more to open; off the
+  // home's node 1 add and 1 get, in one round trip where posts are ordered, and 1 get for each poll
+  // while they are closed, with back-off.
+  template <class Until>
+  [[nodiscard]] bool open_gate(gate found, Until until) {
+    const gate claimed = found.as(state::claimed);
+    if (!replace(found, claimed)) return true;
+    if (!asks_home_) return false;
+    if (found.is(state::unlisted)) {
+      port_.add(listed_, own_);
+      if (!rma::orders_posts(port_)) port_.flush(listed_.home);  // the read comes after it (R4)
+    }
+    for (rma::backoff b(1'000, 8'000);; port_.pause(b.next())) {
+      // Ours is opened as the others are, with their epoch: a writer waits for readers that parked
+      // before that.
+      const gate they = gate::from(rma::get_now(port_, home_gate_));
+      if (they.is(state::idle)) return read_gate() != claimed;
+      if (they.is(state::open)) {
+        static_cast<void>(replace(claimed, they));
+        return true;
+      }
+      // Closed: the writer sees our node and opens our gate too, or we see the others open.
+      if (read_gate() != claimed) return true;
+      if (!rma::is_over(port_, until)) continue;
+      static_cast<void>(
+          replace(claimed, claimed.as(state::idle)));  // listed, and for another reader
+      return true;
+    }
+  }
+  [[nodiscard]] bool replace(gate from, gate to) {
+    const rma::word was = from.bits() ^ zero_;
+    return port_.cpu_compare_swap(gate_, was, to.bits() ^ zero_) == was;
   }
 
   Port& port_;
-  using counts = rma::resolved<Port, rma::cpu_cell>;
-  rma::resolved<Port, rma::cpu_cell> gate_;  // of our node
-  counts few_;                               // that we share with few others
-  counts more_;                              // and with more
-  counts mine_;                              // that we are counted in, or were last
-  bool alone_;
-  bool mine_alone_;
-  bool has_waited_ = false;
+  rma::resolved<Port, rma::cpu_cell> gate_;     // of our node
+  rma::resolved<Port, rma::cpu_cell> counter_;  // that we are counted in
+  bool is_alone_;                               // in that counter
+  bool asks_home_;                              // there is a directory, and not on our node
   std::int64_t overtaking_;
-  bool gathered_ = false;   // mine_ is more_
-  bool biased_ = false;     // the gate, when we looked last
-  gate last_;               // that we looked at, before it was biased
-  std::int64_t reads_ = 0;  // past this one
-  std::int64_t reads_for_bias_;
   rma::word zero_;
-  gate_listing<Port> listing_;
-  deputy<Port> deputy_;
+  rma::cpu_cell home_gate_;
+  rma::nic_cell listed_;
+  node_set own_;
 };
 
 }  // namespace lockflight::lock

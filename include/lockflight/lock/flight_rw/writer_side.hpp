@@ -1,298 +1,234 @@
-// What the writer that holds flight does with flight-rw's gates and its readers' counts, those of
-// all nodes: it puts the gates and gets the counts, all of them at once, or has deputies do that in
-// the branches of a tree (flight_rw/gate_tree.hpp).
+// What the holder of flight does with flight-rw's gates: it closes them, scans the readers'
+// counters, and opens the gates again or leaves them idle. flight_rw.hpp has the protocol.
+//
+// A directory at the lock's home says which nodes' gates are in use besides the home's own; the
+// others are unlisted, and writers leave them alone. After a writers' phase nodes where no reader
+// was seen are taken off it. Where more than a third of all nodes are listed, all gates are opened
+// (`all`), and the directory is not consulted until few nodes read again. Machines of more than 64
+// nodes have no directory: all gates are in use.
+//
+// Source: lockflight, after directories of caches' sharers that have few pointers and broadcast
+// beyond ("An Evaluation of Directory Schemes for Cache Coherence", Agarwal et al., ISCA 1988).
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <stdexcept>
 
-#include "lockflight/lock/flight_rw/deputies.hpp"
-#include "lockflight/lock/flight_rw/directory.hpp"
 #include "lockflight/lock/flight_rw/gate.hpp"
-#include "lockflight/lock/flight_rw/gate_tree.hpp"
 #include "lockflight/lock/flight_rw/layout.hpp"
-#include "lockflight/lock/flight_rw/parameters.hpp"
 #include "lockflight/lock/flight_rw/reader_scan.hpp"
-#include "lockflight/lock/flight_rw/turn_policy.hpp"
-#include "lockflight/lock/flight_rw/writers_turn.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
 
 template <rma::port Port>
-class gate_keeper {
+class writer_side {
+  using state = gate::state;
+
  public:
-  gate_keeper(rma::participant<Port>& me, const reader_cells& where,
-              const flight_rw_parameters& set)
+  writer_side(rma::participant<Port>& me, const reader_layout& where)
       : me_(me),
         port_(me.port()),
         where_(where),
-        gate_(where.gate_of(me.machine(), me.rank())),
-        directory_(me, where),
-        looks_(me, where),
-        deputies_(me, where, set.patience) {
-    const int most = where.several() ? std::max(where.ranks_of_a_cell, where.ranks_together)
-                                     : me.machine().largest_node();
-    if (most > static_cast<int>(reader_count::most))
-      throw std::invalid_argument("flight-rw counts at most 4095 ranks in a cell (ranks_per_cell)");
-  }
+        own_gate_(where.gate_of(me.machine(), me.rank())),
+        is_home_(me.machine().same_node(where.gates.home, me.rank())),
+        of_home_(where.has_directory ? set_of(me.machine().node_of(where.gates.home)) : 0),
+        scan_(me, where) {}
 
-  /// For who is about to take flight, with its look at the home: 1 get if there is a directory.
-  void post_look() { directory_.post(); }
-  /// For who has got flight. The other calls are for its holder.
-  void start(std::uint16_t note, bool has_posted) {
-    has_seen_all_ = false;
-    directory_.start(note, has_posted);
+  /// For the holder of flight, which knows this of the gates, or nothing; the other calls are for
+  /// it too. 1 round trip, 1 get, if it knows nothing and neither gate on its node is in use.
+  void start(state known) {
+    now_ = gate{}.as(known);
+    knows_gate_ = knows_set_ = has_scanned_ = false;
+    if (known == state::open) learn_gate();
   }
-  /// What the gates say; after `start` that may be no more than whether they are open.
-  [[nodiscard]] gate look() { return directory_.now(); }
-  /// The same as it is in memory. May cost a round trip, where there is a directory.
-  [[nodiscard]] gate know(gate found) {
-    if (!directory_.has_more()) return found;
-    directory_.know();
-    return directory_.now();
-  }
+  [[nodiscard]] state what() const { return now_.what(); }
 
-  /// 1 round trip, 1 put for each other node whose gate it is. Complete at the return, since nobody
-  /// waits for what we have not flushed.
-  void set(gate to) { set(to, directory_.nodes()); }
-  /// Begins to close them: start_looking and await_readers do the rest. 1 round trip; as `set`, or
-  /// with a tree 1 put for each other branch, and for each other node of the own one; before that,
-  /// if there is a directory, one or two more, 1 put and 1 get.
-  void close(gate now) {
-    directory_.announce_closing();
-    set_by_tree(now.as(gate::state::closed));
-  }
-  /// Whether nobody is in whom that would wait for, at open gates; then `set` may close them. Costs
-  /// what `close` does before, a look, and if somebody is in 1 put.
-  [[nodiscard]] bool may_close() {
-    directory_.announce_closing();
-    start_looking();
-    if (readers_are_gone()) return true;
-    if (directory_.set(look())) port_.flush();
-    return false;
-  }
-  /// Opens them. As `close`, and with a tree the round trips until the deputies have opened theirs.
-  /// If more nodes are listed than the directory has pointers, those where nobody reads or waits
-  /// are unlisted: 1 add, and K gets unless we have closed the gates; beyond `broadcast` all are
-  /// opened.
-  void open(gate next) {
-    if (next.few() && directory_.broadcasts())
-      next = next.of_all_nodes();
-    else if (next.few() && !directory_.has_room_for(directory_.nodes()))
-      return set(next, has_seen_all_ ? seen() : seen_now());
-    set_by_tree(next);
-    for (rma::backoff b = tree().between_looks(); deputies_.post(); port_.pause(b.next())) {
-      port_.flush();
-      static_cast<void>(settle());
-      if (!deputies_.have_some()) return;
+  /// Closes the gates. 1 round trip, 1 put for each node whose gate is in use; before that, unless
+  /// all are, 1 put and 1 get, in one round trip where posts are ordered, else in two.
+  void close() {
+    const gate closed = now_.as(state::closed);
+    if (has_few()) {
+      write_home(closed);
+      // The set is read after it (R4).
+      if (!is_home_ && !rma::orders_posts(port_)) port_.flush(where_.gates.home);
+      learn_set();
     }
+    put_gates(closed, listed_);
   }
-  /// Opens gates that are being closed. For the same epoch: those who parked before it may not have
-  /// left, and two are told apart.
-  void reopen() {
-    deputies_.dismiss_all();
-    set(look().as(gate::state::open).with_quiet(0));
-  }
-  /// Opens our gate at least: if there is a directory that one and those in it, while they are few.
-  void open_here() {
-    const gate now = look();
-    const bool are_open = now.what() == gate::state::open;
-    if (are_open && (!now.few() || directory_.is_own_open())) return;
-    directory_.list_own();
-    has_seen_all_ = false;  // our node, with us
-    // Anew, since to list may have told more.
-    if (!are_open) return open(opened(look()));
-    if (!directory_.is_own_open()) static_cast<void>(post_gate(gate_, know(now)));
-  }
-  void open_all() {
-    const gate now = look();
-    if (now.what() != gate::state::open || now.few()) open(opened(now).of_all_nodes());
-  }
-  /// After a look that is quiet leaves those gates idle where it found nobody. Costs what `set`
-  /// does. Returns the note for the next writer.
-  [[nodiscard]] std::uint16_t leave_idle(gate now) {
-    const bool all = seen() == 0;
-    const gate next = all ? now.as(gate::state::idle) : now.next_phase().with_quiet(0);
-    set(directory_.is_kept() ? next.of_few_nodes() : next, seen());
-    return all ? writers_turn::are_idle : writers_turn::is_over;
-  }
+  /// The same for readers of the same epoch: the writer has given up. Those that parked before it
+  /// may not have left, and two epochs are told apart.
+  void reopen() { put_gates(now_.as(state::open).without(gate::quiet), listed_); }
 
-  /// The looks at the counts begin.
-  void start_looking() {
-    const gate now = know(look());
-    has_seen_all_ = false;
-    // A reader that the counts do not show has yet to see the gate closed: by our fence (C13) and
-    // its atomic (C14), or, if it does without, by the fence that we bring it to (C40).
-    if (now.biased() && now.what() == gate::state::closed)
-      rma::fence_node(port_);
-    else
-      port_.fence();
-    looks_.list(0, me_.machine().nodes());
-    looks_.start(now, [this](int node) { return directory_.has(node); });
-    deputies_.for_each_left([this](int b, const auto&) {
-      looks_.leave_out(tree().first_node(b), tree().past_nodes(b));
-    });
-  }
-
-  /// Whether no reader is left. 1 round trip, 1 get for each other node that had readers
-  /// at the last look, or for each branch that is left to a deputy.
-  [[nodiscard]] bool readers_are_gone() {
-    const bool elsewhere = gone_elsewhere();
-    return looks_.gone_here() && elsewhere;
-  }
-
-  /// Whether nobody reads or waits to, or on few nodes: a look at the own node, and unless that
-  /// tells 1 round trip, 1 get for each other node.
-  [[nodiscard]] bool is_quiet_now() {
-    start_looking();
-    static_cast<void>(looks_.gone_here());
-    if (is_quiet()) static_cast<void>(gone_elsewhere());
-    return is_quiet();
-  }
-
-  /// Until no reader is left; false if time was over first.
+  /// Until no reader is left behind the gates, which are closed; false if time was over first. 1
+  /// round trip, 1 get for each other node, for each scan.
   template <class Until>
   [[nodiscard]] bool await_readers(Until until) {
-    for (rma::backoff b = tree().between_looks(); !gone_elsewhere(); port_.pause(b.next()))
+    start_scan();
+    for (rma::backoff b(200, 20'000); !scan_.is_gone_elsewhere(); port_.pause(b.next()))
       if (rma::is_over(port_, until)) return false;
-    return looks_.await_here(until);
+    return scan_.await_here(until);
   }
 
-  /// Whether no look since start_looking has found a reader, on its way out or waiting; or, at
-  /// gates of all nodes, readers of no more nodes than there are pointers.
-  [[nodiscard]] bool is_quiet() {
-    return seen() == 0 || (directory_.has_room_for(seen()) && !look().few());
+  /// Whether the scan has found no reader, on its way out or waiting; where all gates are in use,
+  /// hardly any node with readers.
+  [[nodiscard]] bool is_quiet() const {
+    return scan_.seen() == 0 || (now_.has(gate::all) && is_little(scan_.seen()));
   }
 
-  /// Of a turn of so many writers. Who waits is told by up to 4 cells of the own node, if asked.
-  [[nodiscard]] ended_turn ended(rma::word writers, const turn_policy& by) {
-    const gate now = look();
-    looks_.list(0, me_.machine().nodes());
-    ended_turn seen{.writers = writers, .cells = looks_.used_cells(now, false)};
-    if (!by.asks_who_waits(now, seen)) return seen;
-    rma::word looks = 0;
-    looks_.for_some_here(now, [&](rma::word counts) {
-      seen.waiting += reader_count::sum(counts);
-      ++looks;
-    });
-    seen.waiting = seen.waiting * seen.cells / looks;
-    return seen;
+  /// Ends the writers' phase: opens the gates, or leaves them idle if it was `quiet`, as the one
+  /// before, and still is. Whether they are idle. As `open`; before it 1 get for each other node.
+  [[nodiscard]] bool end_phase(rma::word writers, bool quiet) {
+    learn_gate();
+    learn_set();
+    // A reader may have come since the gates were closed.
+    if (quiet && (writers > 1 || now_.has(gate::quiet))) {
+      start_scan();
+      static_cast<void>(scan_.is_gone_here());
+      if (is_quiet()) static_cast<void>(scan_.is_gone_elsewhere());
+      quiet = is_quiet();
+    }
+    const gate next = now_.next_phase().with(gate::quiet, quiet ? 1 : 0);
+    if (!quiet || !now_.has(gate::quiet)) {
+      open_for(next);
+      return false;
+    }
+    if (const node_set seen = where_.has_directory ? scan_.seen() & ~of_home_ : 0; seen != 0) {
+      put_gates(next.without(gate::quiet).without(gate::all), seen);
+      return false;
+    }
+    const gate idle = now_.as(state::idle);
+    put_gates(where_.has_directory ? idle.without(gate::all) : idle, 0);
+    return true;
   }
 
-  /// Stays away while the gates are open and somebody reads here, but not for longer than that.
-  template <class Until>
-  void let_readers_come(Until until, std::uint64_t nanoseconds) {
-    if (nanoseconds == 0) return;
-    const auto turn = port_.deadline_in(nanoseconds);
-    while (somebody_reads_here() && !rma::is_over(port_, turn) && !rma::is_over(port_, until))
-      port_.pause(nanoseconds / looks_a_turn);
+  /// Opens gates for a new phase, if they are not open. 1 round trip, 1 put for each node, and if
+  /// the directory is not known one or two before.
+  void open() {
+    if (now_.is(state::open)) return;
+    const bool were_idle = now_.is(state::idle);
+    learn_gate();
+    const gate next = now_.next_phase().without(gate::quiet);
+    if (were_idle && has_few()) {
+      // Readers that have found the home's gate idle rely on us, others see it open (R5).
+      write_home(next);
+      if (!is_home_) port_.flush(where_.gates.home);
+    }
+    learn_set();
+    open_for(next);
   }
 
  private:
-  static constexpr std::uint64_t looks_a_turn = 8;
-
-  [[nodiscard]] node_set seen() const { return looks_.seen(); }
-  [[nodiscard]] node_set seen_now() {
-    start_looking();
-    static_cast<void>(readers_are_gone());
-    return seen();
+  [[nodiscard]] int nodes() const { return me_.machine().nodes(); }
+  // Nodes that few enough are to be listed one by one.
+  [[nodiscard]] bool is_little(node_set of) const {
+    constexpr int nodes_for_one = 24;
+    return where_.has_directory &&
+           std::popcount(of & ~of_home_) <= std::max(1, nodes() / nodes_for_one);
   }
-  [[nodiscard]] gate opened(gate found) {
-    const gate now = know(found);
-    return now.what() == gate::state::open ? now : now.next_phase().with_quiet(0);
+  [[nodiscard]] bool is_much(node_set of) const {
+    // Nodes that are taken off are listed anew, each by round trips to the home; if there are few
+    // of them to open all gates costs less.
+    constexpr int part = 3;
+    return std::popcount(of) > std::max(1, nodes() / part);
   }
-
-  // At open gates, as far as up to 4 cells of the own node tell.
-  [[nodiscard]] bool somebody_reads_here() {
-    const gate now = look();
-    if (now.what() != gate::state::open || now.few()) return false;
-    looks_.list(0, me_.machine().nodes());
-    rma::word active = 0;
-    looks_.for_some_here(
-        now, [&](rma::word counts) { active += reader_count::of(reader_count::active, counts); });
-    return active > 0;
+  [[nodiscard]] bool has_few() const { return where_.has_directory && !now_.has(gate::all); }
+  [[nodiscard]] bool is_used(node_set of, int node) const {
+    return !has_few() || lock::has(of | of_home_, node);
   }
 
-  [[nodiscard]] bool gone_elsewhere() {
-    while (true) {
-      const bool posted = looks_.post();
-      if (deputies_.post() || posted) port_.flush();
-      // Before branches are taken over, where nobody has looked at the cells yet.
-      const bool gone = looks_.gone_elsewhere();
-      if (settle()) continue;
-      has_seen_all_ = true;
-      return gone && !deputies_.have_some();
+  // What the home's gate says. Any gate that is open or closed says the same (R6).
+  void learn_gate() {
+    if (knows_gate_) return;
+    knows_gate_ = true;
+    const gate own = gate::from(port_.load(own_gate_) ^ where_.zero_of_gate(own_gate_.home));
+    if (is_home_ || !where_.has_directory || own.is(state::open) || own.is(state::closed))
+      now_ = own;
+    else
+      now_ = gate::from(rma::get_now(port_, where_.gates));
+  }
+  void learn_set() {
+    if (knows_set_ || !has_few()) return;
+    knows_set_ = true;
+    if (is_home_) {
+      port_.fence();  // what we have written to the home's gate comes before it (C13): R4
+      listed_ = port_.load(where_.listed);
+    } else {
+      listed_ = rma::get_now(port_, where_.listed);
     }
   }
 
-  [[nodiscard]] const gate_tree& tree() const { return where_.tree; }
-
-  // The gates of these nodes and the home's say `to` then, or those of all, and those that are in
-  // use now and not among them are unlisted: nobody enters there.
-  void set(gate to, node_set nodes) {
-    const bool some_stay = directory_.is_kept();  // as they are
-    const gate before = some_stay ? look() : gate{};
-    const gate unlisted = before.as(gate::state::unlisted).of_few_nodes();
-    const node_set had = before.few() ? directory_.nodes() : all_nodes;
-    if (to.few()) directory_.list_only(nodes);
-    const node_set has = to.few() ? directory_.nodes() : all_nodes;
-    bool posted = false;
-    where_.for_each_gate(me_.machine(), 0, me_.machine().nodes(), [&](int node, rma::cpu_cell of) {
-      const bool was_there = lock::has(had, node);
-      const bool stays = lock::has(has, node);
-      if (!some_stay || (stays ? !was_there || to != before : was_there))
-        posted = post_gate(of, stays ? to : unlisted) || posted;
-    });
-    posted = directory_.set(to) || posted;
-    if (posted) port_.flush();
+  void start_scan() {
+    has_scanned_ = true;
+    // A reader that the counters do not show has yet to see the gate closed (R1): by our flush or
+    // fence (C13) and its atomic (C14).
+    port_.fence();
+    scan_.start(now_.epoch(), [this](int node) { return is_used(listed_, node); });
   }
-  // To be flushed if it says so.
-  [[nodiscard]] bool post_gate(rma::cpu_cell of, gate to) {
-    const rma::word bits = to.without_deputy().bits() ^ where_.zero_of_gate(of.home);
-    if (of == gate_)
+
+  void open_for(gate next) {
+    if (has_few() && is_much(listed_)) next = next.with(gate::all);
+    const bool drops = has_few() && has_scanned_ && !is_little(listed_);
+    put_gates(next, drops ? listed_ & scan_.seen() : listed_);
+  }
+
+  // The gates of these nodes and the home's say `to` then, or, if it says so, those of all; others
+  // that were in use are unlisted. Complete at the return: nobody waits for what is not flushed.
+  void put_gates(gate to, node_set keep) {
+    const gate before = now_;
+    const node_set was_listed = listed_;
+    const bool had_few = has_few();
+    now_ = to;
+    if (has_few()) list_only(keep, had_few);
+    for (int node = 0; node < nodes(); ++node) {
+      const bool was_used = !had_few || lock::has(was_listed | of_home_, node);
+      if (is_used(listed_, node))
+        put_gate(node, to);
+      else if (was_used)
+        put_gate(node, before.as(state::unlisted).without(gate::all));
+    }
+    port_.flush();
+  }
+  // Only these nodes are listed then. By a sum, since readers list others meanwhile; none whose
+  // gate we have closed.
+  void list_only(node_set keep, bool had_few) {
+    // While all gates were in use the directory was not kept.
+    if (!had_few) knows_set_ = false, learn_set();
+    if (keep != listed_) {
+      port_.add(where_.listed, keep - listed_);
+      port_.flush(where_.listed.home);  // before a reader finds its gate unlisted
+    }
+    listed_ = keep;
+  }
+
+  void put_gate(int node, gate to) {
+    const rma::cpu_cell of = where_.gate_of_node(me_.machine(), node);
+    const rma::word bits = to.bits() ^ where_.zero_of_gate(of.home);
+    if (of == own_gate_)
       port_.store(of, bits);
     else
       port_.put(of, bits);
-    return of != gate_;
   }
-  void post_gates(gate to, int first, int past) {
-    where_.for_each_gate(me_.machine(), first, past,
-                         [&](int, rma::cpu_cell of) { static_cast<void>(post_gate(of, to)); });
-  }
-  void set_by_tree(gate to) {
-    if (!tree().grows()) return set(to);
-    const gate next = to.without_deputy().with_next_wish();
-    const int own = deputies_.own_branch();
-    deputies_.wish_for(next);
-    post_gates(next, tree().first_node(own), tree().past_nodes(own));
-    port_.flush();
-  }
-  // After a look at what deputies have done. Whether there is more to look at now.
-  [[nodiscard]] bool settle() {
-    if (!deputies_.have_some()) return false;
-    bool has_taken_over = false;
-    deputies_.settle(
-        [&](int b) {
-          const int past = tree().past_nodes(b);
-          post_gates(look(), tree().first_node(b) + 1, past);
-          looks_.take_in(tree().first_node(b), past);
-          has_taken_over = true;
-        },
-        [this] { looks_.has_seen_some(); });
-    if (has_taken_over) port_.flush();
-    return has_taken_over;
+  void write_home(gate to) {
+    if (is_home_)
+      port_.store(where_.gates, to.bits());
+    else
+      port_.put(where_.gates, to.bits());
   }
 
   rma::participant<Port>& me_;
   Port& port_;
-  reader_cells where_;
-  rma::cpu_cell gate_;  // of our node
-  gate_directory<Port> directory_;
-  reader_looks<Port> looks_;
-  deputies<Port> deputies_;
-  bool has_seen_all_ = false;  // who is at the listed nodes, since we have flight
+  reader_layout where_;
+  rma::cpu_cell own_gate_;
+  bool is_home_;  // our node is the home's
+  node_set of_home_;
+  reader_scan<Port> scan_;
+  gate now_;                 // the home's gate, as far as we know: the state, or all of it
+  bool knows_gate_ = false;  // all of it
+  bool knows_set_ = false;   // listed_, unless all gates are in use
+  bool has_scanned_ = false;
+  node_set listed_ = 0;
 };
 
 }  // namespace lockflight::lock
