@@ -101,7 +101,7 @@ class flight_rw {
     const arrival how = readers_.try_enter(held_);
     if (how != arrival::must_open) return how == arrival::in;
     if (try_flight()) return open_and_enter(), true;
-    readers_.disclaim();
+    readers_.leave_idle();
     return false;
   }
 
@@ -199,10 +199,10 @@ class flight_rw {
     try {
       if (take_flight(until)) return open_and_enter(), true;
     } catch (const std::length_error&) {  // no queue node is left: other readers rely on us (R5)
-      readers_.disclaim();
+      readers_.leave_idle();
       throw;
     }
-    readers_.disclaim();
+    readers_.leave_idle();
     return false;
   }
   // For the holder of flight: no writer closes the gates until we are counted.

@@ -15,8 +15,9 @@ struct gate : rma::packed<gate> {
     open = 0,
     closed = 1,    // by a writer that is in or coming, and will open it
     idle = 2,      // no writer need be there: a reader must take flight to open it
-    unlisted = 3,  // writers do not close it: a reader must list its node to open it
-    claimed = 4,   // a reader is about to do so
+    opening = 3,   // and one is about to
+    unlisted = 4,  // writers do not close it: a reader must list its node to open it
+    claimed = 5,   // and one is about to
   };
   static constexpr rma::field of_state{0, 3};
   static constexpr rma::field of_epoch{3, 2};
@@ -26,6 +27,8 @@ struct gate : rma::packed<gate> {
 
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
   [[nodiscard]] constexpr bool is(state s) const { return what() == s; }
+  /// Whether it is idle, of the home's gate, which no reader lists.
+  [[nodiscard]] constexpr bool is_idle() const { return is(state::idle) || is(state::opening); }
   [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
   /// Whether it stays as it is until a reader acts.
   [[nodiscard]] constexpr bool needs_reader() const {

@@ -31,7 +31,7 @@ class reader_side {
  public:
   enum class arrival : std::uint8_t {
     in,
-    must_open,  // the gates are idle: we have claimed ours, and are not counted
+    must_open,  // the gates are idle, ours says `opening`, and we are not counted
     gave_up,
   };
 
@@ -79,7 +79,7 @@ class reader_side {
   [[nodiscard]] arrival try_enter(rma::word& held) {
     const gate found = read_gate();
     // A reader that keeps trying must not seem to be in each time that a writer scans.
-    if (found.is(state::closed) || found.is(state::claimed)) return arrival::gave_up;
+    if (!found.is(state::open) && !found.needs_reader()) return arrival::gave_up;
     held = active;
     gate now = come();
     if (now.needs_reader()) {
@@ -104,10 +104,11 @@ class reader_side {
         static_cast<void>(open_gate(now, rma::forever{}));
   }
 
-  /// Gives a claim back that this reader will not follow up: another one may.
-  void disclaim() {
+  /// For a reader that was to open the gates and does not: another one may. If the gate's `opening`
+  /// is another reader's by now, both will.
+  void leave_idle() {
     const gate now = read_gate();
-    if (now.is(state::claimed)) static_cast<void>(replace(now, now.as(state::idle)));
+    if (now.is(state::opening)) static_cast<void>(replace(now, now.as(state::idle)));
   }
 
  private:
@@ -189,9 +190,9 @@ class reader_side {
   // while they are closed, with back-off.
   template <class Until>
   [[nodiscard]] bool open_gate(gate found, Until until) {
+    if (!asks_home_) return !replace(found, found.as(state::opening));
     const gate claimed = found.as(state::claimed);
     if (!replace(found, claimed)) return true;
-    if (!asks_home_) return false;
     if (found.is(state::unlisted)) {
       port_.add(listed_, own_);
       if (!rma::orders_posts(port_)) port_.flush(listed_.home);  // the read comes after it (R4)
@@ -200,17 +201,13 @@ class reader_side {
       // Ours is opened as the others are, with their epoch: a writer waits for readers that parked
       // before that.
       const gate they = gate::from(rma::get_now(port_, home_gate_));
-      if (they.is(state::idle)) return read_gate() != claimed;
-      if (they.is(state::open)) {
-        static_cast<void>(replace(claimed, they));
-        return true;
-      }
+      if (they.is_idle()) return !replace(claimed, claimed.as(state::opening));
+      if (they.is(state::open)) return static_cast<void>(replace(claimed, they)), true;
       // Closed: the writer sees our node and opens our gate too, or we see the others open.
       if (read_gate() != claimed) return true;
-      if (!rma::is_over(port_, until)) continue;
-      static_cast<void>(
-          replace(claimed, claimed.as(state::idle)));  // listed, and for another reader
-      return true;
+      // Listed, and for another reader.
+      if (rma::is_over(port_, until))
+        return static_cast<void>(replace(claimed, claimed.as(state::idle))), true;
     }
   }
   [[nodiscard]] bool replace(gate from, gate to) {

@@ -40,7 +40,7 @@ class writer_side {
   /// it too. 1 round trip, 1 get, if it knows nothing and neither gate on its node is in use.
   void start(state known) {
     now_ = gate{}.as(known);
-    knows_gate_ = knows_set_ = has_scanned_ = false;
+    knows_gate_ = knows_set_ = has_closed_ = false;
     if (known == state::open) learn_gate();
   }
   [[nodiscard]] state what() const { return now_.what(); }
@@ -53,9 +53,11 @@ class writer_side {
       write_home(closed);
       // The set is read after it (R4).
       if (!is_home_ && !rma::orders_posts(port_)) port_.flush(where_.gates.home);
+      knows_set_ = false;
       learn_set();
     }
     put_gates(closed, listed_);
+    has_closed_ = true;
   }
   /// The same for readers of the same epoch: the writer has given up. Those that parked before it
   /// may not have left, and two epochs are told apart.
@@ -86,7 +88,7 @@ class writer_side {
     if (quiet && (writers > 1 || now_.has(gate::quiet))) {
       start_scan();
       static_cast<void>(scan_.is_gone_here());
-      if (is_quiet()) static_cast<void>(scan_.is_gone_elsewhere());
+      static_cast<void>(scan_.is_gone_elsewhere());
       quiet = is_quiet();
     }
     const gate next = now_.next_phase().with(gate::quiet, quiet ? 1 : 0);
@@ -147,6 +149,7 @@ class writer_side {
       now_ = own;
     else
       now_ = gate::from(rma::get_now(port_, where_.gates));
+    if (now_.is_idle()) now_ = now_.as(state::idle);
   }
   void learn_set() {
     if (knows_set_ || !has_few()) return;
@@ -160,7 +163,6 @@ class writer_side {
   }
 
   void start_scan() {
-    has_scanned_ = true;
     // A reader that the counters do not show has yet to see the gate closed (R1): by our flush or
     // fence (C13) and its atomic (C14).
     port_.fence();
@@ -169,7 +171,9 @@ class writer_side {
 
   void open_for(gate next) {
     if (has_few() && is_much(listed_)) next = next.with(gate::all);
-    const bool drops = has_few() && has_scanned_ && !is_little(listed_);
+    // Only a writer that has closed these gates, and has seen no active reader behind them, takes
+    // nodes off: while it did others may have listed theirs, which wait until the home's is open.
+    const bool drops = has_few() && has_closed_ && !is_little(listed_);
     put_gates(next, drops ? listed_ & scan_.seen() : listed_);
   }
 
@@ -227,7 +231,7 @@ class writer_side {
   gate now_;                 // the home's gate, as far as we know: the state, or all of it
   bool knows_gate_ = false;  // all of it
   bool knows_set_ = false;   // listed_, unless all gates are in use
-  bool has_scanned_ = false;
+  bool has_closed_ = false;  // and scanned the counters, since we have flight
   node_set listed_ = 0;
 };
 
