@@ -12,14 +12,14 @@
 #include <system_error>
 #include <thread>
 
-#include "bench/host.hpp"
-#include "bench/launch.hpp"
-#include "bench/request.hpp"
+#include "bench/json/host.hpp"
+#include "bench/json/to_json.hpp"
+#include "bench/plan/launch.hpp"
+#include "bench/plan/memory.hpp"
+#include "bench/plan/request.hpp"
+#include "bench/shm/stage.hpp"
 #include "bench/sim/clock.hpp"
-#include "bench/sim/memory.hpp"
 #include "bench/sim/stage.hpp"
-#include "bench/stage_shm.hpp"
-#include "bench/to_json.hpp"
 
 namespace lockflight::bench {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "check/fair.hpp"
 #include "check/replay_text.hpp"
-#include "check/starvation.hpp"
+#include "check/search/fair.hpp"
+#include "check/search/starvation.hpp"
 #include "check/trace.hpp"
 
 namespace lockflight::check {

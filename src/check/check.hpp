@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "check/search.hpp"
-#include "check/subject.hpp"
+#include "check/program/subject.hpp"
+#include "check/search/search.hpp"
 
 namespace lockflight::check {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
 #include "cli/values.hpp"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/host.hpp"
-#include "bench/launch.hpp"
+#include "bench/json/host.hpp"
+#include "bench/plan/launch.hpp"
 #include "cli/bench_request.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
 
 namespace lockflight::tune {
 namespace {

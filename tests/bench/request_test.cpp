@@ -1,12 +1,12 @@
 // What is refused, and in which words; and what becomes of parameters and levels.
-#include "bench/request.hpp"
+#include "bench/plan/request.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
-#include "bench/parameters.hpp"
+#include "bench/entry/parameters.hpp"
 #include "lockflight/baseline/pthread.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/all.hpp"
