@@ -94,6 +94,8 @@ struct report {
 
 /// The locks that can be checked, as the lock table has them.
 [[nodiscard]] const std::vector<subject>& subjects();
+/// Throws bad_request for a lock that is not among them.
+[[nodiscard]] const subject& subject_named(const std::string& name);
 
 /// Throws bad_request.
 [[nodiscard]] report run(const request& what, const search_progress& watch = nullptr);

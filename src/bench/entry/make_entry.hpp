@@ -9,21 +9,20 @@
 namespace lockflight::bench {
 
 template <class Lock>
-[[nodiscard]] std::int64_t most_ranks(const std::map<std::string, std::int64_t>& set) {
+[[nodiscard]] std::int64_t most_ranks(const catalogue::parameter_values& set) {
   if constexpr (requires { Lock::most_ranks(typename Lock::parameters{}); })
-    return Lock::most_ranks(parameters_from<typename Lock::parameters>(set));
+    return Lock::most_ranks(lock::with_values(typename Lock::parameters{}, set));
   else
     return std::numeric_limits<std::int64_t>::max();
 }
 
 template <template <class> class Lock>
-[[nodiscard]] lock_entry make_entry(const anywhere& through_any_port) {
+[[nodiscard]] constexpr lock_entry make_entry(const anywhere& through_any_port) {
   using on_shm = Lock<shm::port>;
-  return {.row = {.about = on_shm::about,
-                  .fabrics = {},
-                  .parameters = rows_of<typename on_shm::parameters>()},
-          .most_ranks = most_ranks<on_shm>,
+  return {.about = on_shm::about,
+          .parameters = catalogue::rows_of<typename on_shm::parameters>,
           .excludes = excludes<on_shm>,
+          .most_ranks = most_ranks<on_shm>,
           .run_on_shm = run_on_shm<Lock>,
           .through_any_port = through_any_port};
 }

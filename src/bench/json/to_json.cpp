@@ -128,9 +128,10 @@ json operations_json(const fabric::operation_counts& c) {
 
 json parameters_json(const job& what) {
   json out = json::object();
-  for (const parameter_row& row : what.lock->row.parameters) {
-    const auto at = what.plan.set.find(row.name);
-    out[row.name] = at == what.plan.set.end() ? row.default_value : at->second;
+  for (const catalogue::parameter_row& row : what.lock->parameters) {
+    const std::string name(row.name);
+    const auto at = what.plan.set.find(name);
+    out[name] = at == what.plan.set.end() ? row.default_value : at->second;
   }
   return out;
 }
@@ -208,8 +209,8 @@ json request_json(const job& what, const std::string& fabric) {
   const lock_entry& lock = *what.lock;
   return {
       {"lock", plan.what == workload::primitive ? operations()[static_cast<std::size_t>(plan.does)]
-                                                : std::string(lock.row.about.name)},
-      {"kind", lock.excludes ? lock::to_string(lock.row.about.what) : "none"},
+                                                : std::string(lock.about.name)},
+      {"kind", lock.excludes ? lock::to_string(lock.about.what) : "none"},
       {"fabric", fabric},
       {"machine", plan.profile == nullptr ? json() : json(plan.profile->name)},
       {"workload", workloads()[static_cast<std::size_t>(plan.what)].name},

@@ -19,10 +19,10 @@ double bytes_needed(const job& what) {
   constexpr double each_handle = 384;
   constexpr double each_counter = 48;
   constexpr double each_cell = 24;  // of readers
-  const auto& parameters = what.lock->row.parameters;
+  const catalogue::parameter_rows parameters = what.lock->parameters;
   const auto has = [&](std::string_view name) {
     return std::any_of(parameters.begin(), parameters.end(),
-                       [&](const parameter_row& p) { return p.name.starts_with(name); });
+                       [&](const catalogue::parameter_row& p) { return p.name.starts_with(name); });
   };
   double rank = each_rank;
   if (plan.writers > 0) rank += each_writer;

@@ -13,6 +13,7 @@
 #include "bench/plan/launch.hpp"
 #include "bench/plan/memory.hpp"
 #include "bench/sim/stage.hpp"
+#include "catalogue/nearest.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/part/queue_tree.hpp"
 
@@ -26,16 +27,14 @@ bad_request refuse(std::string_view argument, std::string_view value, std::strin
 
 bad_request unknown(std::string_view argument, const std::string& value,
                     const std::vector<std::string>& known) {
-  const std::string near = nearest(value, known);
-  const std::string hint = near.empty() ? "" : fmt::format("nearest: {}; ", near);
   return bad_request(
-      fmt::format("{} '{}' ({}accepted: {})", argument, value, hint, fmt::join(known, ", ")));
+      fmt::format("{} '{}' {}", argument, value, catalogue::accepted_names(value, known)));
 }
 
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
   std::vector<std::string> names;
-  for (const auto& row : rows) names.push_back(row.name);
+  for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
 
@@ -164,36 +163,33 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
     if (what.locks != std::vector<std::string>{"all"})
       throw refuse("--lock", what.locks.front(),
                    "with another --workload than primitive, which takes no lock");
-    return {&*std::find_if(entries().begin(), entries().end(),
-                           [](const lock_entry& e) { return !e.excludes; })};
+    return {*std::find_if(entries().begin(), entries().end(),
+                          [](const lock_entry* e) { return !e->excludes; })};
   }
   std::vector<std::string> known;
-  for (const lock_entry& e : entries())
-    if (e.excludes || load == workload::dht) known.emplace_back(e.row.about.name);
+  for (const lock_entry* e : entries())
+    if (e->excludes || load == workload::dht) known.emplace_back(e->about.name);
   std::vector<const lock_entry*> chosen;
-  const auto add = [&](const lock_entry& e) {
-    if (std::find(chosen.begin(), chosen.end(), &e) == chosen.end()) chosen.push_back(&e);
-  };
   for (const std::string& name : what.locks) {
     bool found = false;
-    for (const lock_entry& e : entries()) {
-      if (name != e.row.about.name && name != "all") continue;
-      if (e.row.about.needs_native_memory && what.fabric != "shm") {
+    for (const lock_entry* e : entries()) {
+      if (name != e->about.name && name != "all") continue;
+      if (e->about.needs_native_memory && what.fabric != "shm") {
         if (name == "all") continue;
         throw refuse("--lock", name, fmt::format("on shm only, not on {}", what.fabric));
       }
-      if (!e.excludes && load != workload::dht) {
+      if (!e->excludes && load != workload::dht) {
         if (name == "all") continue;
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
       }
       // Beside the others it would look as if it did what they do.
-      if (e.row.about.defers && name == "all") continue;
-      if (e.row.about.defers && !can_defer(load))
+      if (e->about.defers && name == "all") continue;
+      if (e->about.defers && !can_defer(load))
         throw refuse(
             "--lock", name,
             "with --workload lb, ecsb, sob, warb, table, mix: what is done under it is done "
             "at the release");
-      add(e);
+      if (std::find(chosen.begin(), chosen.end(), e) == chosen.end()) chosen.push_back(e);
       found = true;
     }
     if (!found) throw unknown("--lock", name, known);
@@ -334,23 +330,18 @@ std::uint32_t locks_for(const request& what, workload load, int procs) {
 }
 
 /// The parameters that are set for a lock, else what its profile says.
-std::map<std::string, std::int64_t> set_for(const request& what, const lock_entry& lock) {
-  std::map<std::string, std::int64_t> all = what.set;
-  if (const auto tuned = what.tuned.find(std::string(lock.row.about.name));
-      tuned != what.tuned.end())
+catalogue::parameter_values set_for(const request& what, const lock_entry& lock) {
+  catalogue::parameter_values all = what.set;
+  if (const auto tuned = what.tuned.find(std::string(lock.about.name)); tuned != what.tuned.end())
     all.insert(tuned->second.begin(), tuned->second.end());
   return all;
 }
 
 /// The parameters of each run of a lock: as they are set, or once for each value of the sweep that
 /// it takes part in.
-std::vector<std::map<std::string, std::int64_t>> settings_for(const request& what,
-                                                              const lock_entry& lock) {
-  const auto& rows = lock.row.parameters;
-  const bool swept = std::any_of(rows.begin(), rows.end(),
-                                 [&](const parameter_row& row) { return row.name == what.sweep; });
-  if (!swept) return {set_for(what, lock)};
-  std::vector<std::map<std::string, std::int64_t>> all;
+std::vector<catalogue::parameter_values> settings_for(const request& what, const lock_entry& lock) {
+  if (catalogue::find(lock.parameters, what.sweep) == nullptr) return {set_for(what, lock)};
+  std::vector<catalogue::parameter_values> all;
   for (const double value : what.sweep_values) {
     all.push_back(set_for(what, lock));
     all.back()[what.sweep] = static_cast<std::int64_t>(value);
@@ -389,15 +380,17 @@ void check_value(std::string_view argument, const std::string& name, std::int64_
   std::vector<std::string> known;
   if (argument == "--sweep") known = names_of(sweepable_settings());
   bool found = false;
-  for (const lock_entry* lock : locks)
-    for (const parameter_row& row : lock->row.parameters) {
-      if (std::find(known.begin(), known.end(), row.name) == known.end()) known.push_back(row.name);
-      if (row.name != name) continue;
-      found = true;
-      if (value < row.min || value > row.max)
-        throw refuse(argument, fmt::format("{}={}", name, value),
-                     fmt::format("{} to {} for {}", row.min, row.max, lock->row.about.name));
-    }
+  for (const lock_entry* lock : locks) {
+    for (const catalogue::parameter_row& row : lock->parameters)
+      if (std::find(known.begin(), known.end(), row.name) == known.end())
+        known.emplace_back(row.name);
+    const catalogue::parameter_row* const row = catalogue::find(lock->parameters, name);
+    if (row == nullptr) continue;
+    found = true;
+    if (!row->takes(value))
+      throw refuse(argument, fmt::format("{}={}", name, value),
+                   fmt::format("{} for {}", row->range(), lock->about.name));
+  }
   if (found) return;
   if (known.empty())
     throw bad_request(fmt::format(
@@ -427,9 +420,8 @@ void check_ranks_of_locks(const request& what, const std::vector<const lock_entr
   for (const lock_entry* lock : locks)
     for (const int procs : what.procs)
       if (const std::int64_t most = lock->most_ranks(set_for(what, *lock)); procs > most)
-        throw refuse(
-            "--procs", std::to_string(procs),
-            fmt::format("1 to {} for {} with these parameters", most, lock->row.about.name));
+        throw refuse("--procs", std::to_string(procs),
+                     fmt::format("1 to {} for {} with these parameters", most, lock->about.name));
 }
 
 }  // namespace
@@ -544,17 +536,11 @@ void check_memory(const job& what) {
     throw no_room(refuse("--procs", std::to_string(what.plan.machine.ranks()),
                          fmt::format("what fits into memory: {} needs about {:.1f} GiB, and "
                                      "{:.1f} GiB are free",
-                                     what.lock->row.about.name, needed / gib, available / gib))
+                                     what.lock->about.name, needed / gib, available / gib))
                       .what());
 }
 
 std::vector<job> jobs_of(const request& what) {
-  std::vector<job> jobs = jobs_of_any_size(what);
-  for (const job& one : jobs) check_memory(one);
-  return jobs;
-}
-
-std::vector<job> jobs_of_any_size(const request& what) {
   std::vector<job> jobs;
   if (sweeps_a_setting(what)) {
     for (const double value : what.sweep_values)
@@ -569,6 +555,8 @@ std::vector<job> jobs_of_any_size(const request& what) {
   return jobs;
 }
 
-void validate(const request& what) { static_cast<void>(jobs_of(what)); }
+void validate(const request& what) {
+  for (const job& one : jobs_of(what)) check_memory(one);
+}
 
 }  // namespace lockflight::bench

@@ -17,11 +17,10 @@ struct job {
   run_plan plan;
 };
 
-/// Every lock at every number of ranks, locks outermost. Throws bad_request or no_room.
+/// Every lock at every number of ranks, locks outermost. Throws bad_request.
 [[nodiscard]] std::vector<job> jobs_of(const request& what);
 
-/// The same, whether or not this machine has the memory for them; and whether it has, or no_room.
-[[nodiscard]] std::vector<job> jobs_of_any_size(const request& what);
+/// Throws no_room unless this machine has the memory for a run.
 void check_memory(const job& what);
 
 /// The machine that a number of ranks runs on.
@@ -29,6 +28,9 @@ void check_memory(const job& what);
 
 /// "2x4" for a balanced tree, else "irregular".
 [[nodiscard]] std::string levels_of(const rma::topology& machine);
+
+/// The fabrics of this build.
+[[nodiscard]] const std::vector<std::string>& fabrics();
 
 [[nodiscard]] std::optional<workload> workload_of(const std::string& name);
 

@@ -1,4 +1,4 @@
-// A lock's workloads on any fabric, as functions. run_anywhere.hpp makes them.
+// A lock's workloads on any fabric, as functions. entry/make_anywhere.hpp makes them.
 #pragma once
 
 #include <cstdint>

@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "catalogue/parameters.hpp"
 #include "lockflight/rma/topology.hpp"
 #include "sim/machine.hpp"
 
@@ -54,7 +54,7 @@ struct run_plan {
   std::uint64_t ops = 0;
   double seconds = 1;
   std::uint64_t seed = 1;
-  std::map<std::string, std::int64_t> set{};
+  catalogue::parameter_values set{};
   bool threads = false;
   bool pin = true;
   std::string waiting = "auto";

@@ -3,18 +3,18 @@
 
 #include <cstdint>
 
-#include "bench/entry/parameters.hpp"
 #include "bench/workload/measure.hpp"
 #include "bench/workload/measure_primitive.hpp"
 #include "bench/workload/measure_rounds.hpp"
 #include "bench/workload/measure_table.hpp"
+#include "lockflight/lock/parameters.hpp"
 
 namespace lockflight::bench {
 
 template <template <class> class Lock, rma::port Port, class Clock>
 void run_rank(rma::participant<Port>& me, const run_plan& plan, const Clock& clock,
               const run_results& results) {
-  const auto set = parameters_from<typename Lock<Port>::parameters>(plan.set);
+  const auto set = lock::with_values(typename Lock<Port>::parameters{}, plan.set);
   // Only what is no lock goes with it, so that it is compiled once.
   if constexpr (!excludes<Lock<Port>>)
     if (plan.what == workload::primitive)
@@ -35,7 +35,7 @@ template <class Lock>
   if (plan.what == workload::dht) return dht_words;
   if (!has_many_locks(plan.what)) return usual;
   rma::layout in(~std::uint32_t{0});
-  auto set = parameters_from<typename Lock::parameters>(plan.set);
+  auto set = lock::with_values(typename Lock::parameters{}, plan.set);
   if (plan.what == workload::table) set = lock::in_table(set, {plan.locks, plan.machine.ranks()});
   for (std::uint32_t i = 0; i < plan.locks; ++i)
     static_cast<void>(Lock::cells::place(in, plan.machine, set, home_in(plan, i)));

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
+#include "catalogue/parameters.hpp"
 #include "check/engine/engine.hpp"
 #include "check/program/epoch_program.hpp"
 #include "check/program/lock_program.hpp"
@@ -22,7 +22,7 @@ struct bad_request : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-using settings = std::map<std::string, std::int64_t>;
+using settings = lock::parameter_values;
 
 struct subject {
   lock::facts about;
@@ -36,7 +36,7 @@ struct subject {
 /// Parameters as the checker wants them unless told otherwise: thresholds so small that a few
 /// rounds reach them.
 template <class Parameters>
-[[nodiscard]] Parameters small_thresholds(const settings& set) {
+[[nodiscard]] Parameters small_thresholds() {
   Parameters p{};
   if constexpr (requires { p.t_l; })
     for (std::int64_t& t : p.t_l) t = 1;
@@ -54,24 +54,17 @@ template <class Parameters>
   if constexpr (requires { p.readers_turn; }) p.readers_turn = 1;  // a pause more is no other order
   if constexpr (requires { p.patience; }) p.patience = 0;          // nor is a look more
   if constexpr (requires { p.bias; }) p.bias = 0;  // a part of the protocol that is asked for
-  for (const auto& [name, value] : set) {
-    bool known = false;
-    for (const auto& one : Parameters::all()) {
-      if (one.name != name) continue;
-      known = true;
-      if (value < one.min || value > one.max)
-        throw bad_request("--set " + name + "=" + std::to_string(value) + " (accepted: " +
-                          std::to_string(one.min) + " to " + std::to_string(one.max) + ")");
-      one.of(p) = value;
-    }
-    if (known) continue;
-    std::string accepted;
-    for (const auto& one : Parameters::all())
-      accepted += (accepted.empty() ? "" : ", ") + std::string(one.name);
-    throw bad_request("--set " + name + ": the lock has no such parameter (accepted: " +
-                      (accepted.empty() ? "none" : accepted) + ")");
-  }
   return p;
+}
+
+/// The same with what is set. Throws bad_request.
+template <class Parameters>
+[[nodiscard]] Parameters parameters_for(const settings& set) {
+  try {
+    return catalogue::checked(small_thresholds<Parameters>(), set);
+  } catch (const catalogue::bad_parameter& e) {
+    throw bad_request("--set " + std::string(e.what()));
+  }
 }
 
 /// What participants do with a lock to check it.
@@ -100,14 +93,14 @@ template <class Lock>
 }
 
 template <class Lock>
-[[nodiscard]] subject make_subject() {
+[[nodiscard]] constexpr subject make_subject() {
   return {
       .about = Lock::about,
       .shared = lock::shared<Lock>,
       .lacks = what_lacks<Lock>,
       .make =
           [](const scenario& what, const settings& set, model how) {
-            const auto chosen = small_thresholds<typename Lock::parameters>(set);
+            const auto chosen = parameters_for<typename Lock::parameters>(set);
             how.endless = what.endless;
             if constexpr (requires { Lock::most_overtaken(what.machine, chosen); })
               if (!what.endless) how.most_overtaken = Lock::most_overtaken(what.machine, chosen);

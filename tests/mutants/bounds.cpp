@@ -1,4 +1,4 @@
-// The list of mutants, and what their bounds mean.
+// What the bounds of mutants mean.
 #include <charconv>
 #include <functional>
 #include <map>
@@ -71,23 +71,6 @@ check::request request_of(const std::string& bound) {
     set_one(asked, one.substr(0, equals), one.substr(equals + 1));
   }
   return asked;
-}
-
-const std::vector<mutant>& all_mutants() {
-  static const std::vector<mutant> all = [] {
-    std::vector<mutant> made;
-    for (const auto& part :
-         {mutants_of_spin(),          mutants_of_d_mcs(),        mutants_of_rma_mcs(),
-          mutants_of_alock(),         mutants_of_dq(),           mutants_of_dq_fair(),
-          mutants_of_dlm_server(),    mutants_of_fompi_rw(),     mutants_of_rma_rw(),
-          mutants_of_mcs_rw_rp(),     mutants_of_mcs_rw_wp(),    mutants_of_mcs_rw_fair(),
-          mutants_of_msg(),           mutants_of_msg_deferred(), mutants_of_rooms_window(),
-          mutants_of_global_window(), mutants_of_server_guest(), mutants_of_flight(),
-          mutants_of_flight_rw(),     handmade_mutants()})
-      made.insert(made.end(), part.begin(), part.end());
-    return made;
-  }();
-  return all;
 }
 
 }  // namespace lockflight::mutants

@@ -1,13 +1,10 @@
-// The nearest known name to a misspelt one.
+#include "catalogue/nearest.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <numeric>
-#include <string>
-#include <vector>
 
-#include "bench/bench.hpp"
-
-namespace lockflight::bench {
+namespace lockflight::catalogue {
 namespace {
 
 std::string lower(const std::string& text) {
@@ -54,4 +51,11 @@ std::string nearest(const std::string& typed, const std::vector<std::string>& kn
   return best;
 }
 
-}  // namespace lockflight::bench
+std::string accepted_names(const std::string& typed, const std::vector<std::string>& known) {
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+  const std::string near = nearest(typed, known);
+  return (near.empty() ? "(accepted: " : "(nearest: " + near + "; accepted: ") + names + ")";
+}
+
+}  // namespace lockflight::catalogue
