@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "lockflight/lock/parameters.hpp"
+
 namespace lockflight {
 
 /// A profile that cannot be used: one line with the file, the line in it, the key, its value and
@@ -36,7 +38,7 @@ class profile {
 
   struct entry {
     origin found;
-    std::map<std::string, std::int64_t> parameters;  ///< the others have their defaults
+    lock::parameter_values parameters;  ///< the others have their defaults
   };
 
   /// No lock: all have their defaults.
@@ -55,18 +57,13 @@ class profile {
   [[nodiscard]] const std::map<std::string, entry>& locks() const { return locks_; }
 
   /// What it says of a lock; nothing, if it does not name it.
-  [[nodiscard]] const std::map<std::string, std::int64_t>& values_of(std::string_view lock) const;
+  [[nodiscard]] const lock::parameter_values& values_of(std::string_view lock) const;
 
   /// The parameters of a lock: what the profile says, else the defaults.
   /// `lockflight::shared_mutex mine(me, tuned.parameters_of<lockflight::shared_mutex<Port>>());`
   template <class Lock>
   [[nodiscard]] typename Lock::parameters parameters_of() const {
-    typename Lock::parameters chosen;
-    const auto& values = values_of(Lock::about.name);
-    for (const auto& parameter : Lock::parameters::all())
-      if (const auto at = values.find(std::string(parameter.name)); at != values.end())
-        parameter.of(chosen) = at->second;
-    return chosen;
+    return lock::with_values(typename Lock::parameters{}, values_of(Lock::about.name));
   }
 
   /// As the text of a file.

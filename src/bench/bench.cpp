@@ -12,14 +12,14 @@
 #include <system_error>
 #include <thread>
 
-#include "bench/host.hpp"
-#include "bench/launch.hpp"
-#include "bench/request.hpp"
+#include "bench/json/host.hpp"
+#include "bench/json/to_json.hpp"
+#include "bench/plan/launch.hpp"
+#include "bench/plan/memory.hpp"
+#include "bench/plan/request.hpp"
+#include "bench/shm/stage.hpp"
 #include "bench/sim/clock.hpp"
-#include "bench/sim/memory.hpp"
 #include "bench/sim/stage.hpp"
-#include "bench/stage_shm.hpp"
-#include "bench/to_json.hpp"
 
 namespace lockflight::bench {
 namespace {
@@ -51,7 +51,7 @@ class watcher {
       throw std::system_error(
           std::make_error_code(std::errc::timed_out),
           fmt::format("{} with {} ranks: no rank finished an operation for {} s",
-                      what_.lock->row.about.name, what_.plan.machine.ranks(), patience.count()));
+                      what_.lock->about.name, what_.plan.machine.ranks(), patience.count()));
   }
 
  private:
@@ -79,24 +79,22 @@ void write_trace(std::ofstream& out, const job& what, const run_results& results
   std::vector<std::span<const fabric::trace_event>> of_rank;
   for (rma::rank_t r = 0; r < what.plan.machine.ranks(); ++r)
     of_rank.push_back(results.trace_room(r).first(results.of(r).trace_used));
-  fabric::write_chrome_trace(out, of_rank, what.lock->row.about.name);
+  fabric::write_chrome_trace(out, of_rank, what.lock->about.name);
   out.flush();
   if (!out) throw std::system_error(errno, std::generic_category(), "writing the trace");
 }
 
 /// Runs a job together with the other processes of the launch. Rank 0 gets the results and looks at
 /// the run from a thread of its own, which calls nothing of the fabric; the others get null.
-std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, std::size_t number,
-                                                 std::size_t jobs, const progress_callback& tell) {
+std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, const progress& begun,
+                                                 const progress_callback& tell) {
   const auto results = all.results(now.plan);
   if (all.rank() != 0) {
     all.run(now.lock->through_any_port, now.plan, *results);
     return nullptr;
   }
   std::jthread looking([&](const std::stop_token& over) {
-    watcher seen(*results, now,
-                 {std::string(now.lock->row.about.name), now.plan.machine.ranks(), number, jobs, 0},
-                 tell);
+    watcher seen(*results, now, begun, tell);
     std::mutex alone;
     std::condition_variable_any wakes;
     std::unique_lock held(alone);
@@ -113,11 +111,26 @@ std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, st
   return results;
 }
 
+/// Runs a job in this process, and in those that it starts.
+std::shared_ptr<const run_results> run_here(const job& now, const progress& begun,
+                                            const progress_callback& tell) {
+  const auto results = std::make_shared<const run_results>(now.plan);
+  watcher seen(*results, now, begun, tell);
+  const auto look = [&] { seen.look(); };
+  if (now.plan.profile != nullptr)
+    run_on_sim(now.lock->through_any_port, now.plan, *results, look);
+  else if (now.plan.trace)
+    trace_on_shm(now.lock->through_any_port, now.plan, *results, look);
+  else
+    now.lock->run_on_shm(now.plan, *results, look);
+  return results;
+}
+
 }  // namespace
 
 nlohmann::json run_simulated(const request& what, const std::function<void()>& watch,
                              const std::function<void(double)>& admit) {
-  const std::vector<job> jobs = jobs_of_any_size(what);
+  const std::vector<job> jobs = jobs_of(what);
   if (jobs.size() != 1 || jobs.front().plan.profile == nullptr)
     throw bad_request(
         fmt::format("{} runs on {} (accepted: one on sim)", jobs.size(), what.fabric));
@@ -133,37 +146,21 @@ nlohmann::json run_simulated(const request& what, const std::function<void()>& w
 
 nlohmann::json run(const request& what, const progress_callback& watch) {
   const std::vector<job> jobs = jobs_of(what);
+  for (const job& one : jobs) check_memory(one);
   launch* const launched = launch_of(what.fabric);
   std::ofstream trace = open_trace(what.trace);
-  const time_base& clock = tick_clock::calibrated().base();
+  const time_base& real_time = tick_clock::calibrated().base();
   nlohmann::json runs = nlohmann::json::array();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const job& now = jobs[i];
-    if (launched != nullptr) {
-      if (const auto results = run_in_launch(*launched, now, i, jobs.size(), watch)) {
-        runs.push_back(to_json(now, what.fabric, *results, clock));
-        if (trace.is_open()) write_trace(trace, now, *results);
-      }
-      continue;
-    }
-    const run_results results(now.plan);
-    watcher seen(
-        results, now,
-        {std::string(now.lock->row.about.name), now.plan.machine.ranks(), i, jobs.size(), 0},
-        watch);
-    if (now.plan.profile != nullptr) {
-      run_on_sim(now.lock->through_any_port, now.plan, results, [&] { seen.look(); });
-      runs.push_back(to_json(now, what.fabric, results, sim_clock::base));
-      if (trace.is_open()) write_trace(trace, now, results);
-      continue;
-    }
-    const auto look = [&] { seen.look(); };
-    if (now.plan.trace)
-      trace_on_shm(now.lock->through_any_port, now.plan, results, look);
-    else
-      now.lock->run_on_shm(now.plan, results, look);
-    runs.push_back(to_json(now, what.fabric, results, clock));
-    if (trace.is_open()) write_trace(trace, now, results);
+    const progress begun{std::string(now.lock->about.name), now.plan.machine.ranks(), i,
+                         jobs.size(), 0};
+    const auto results = launched != nullptr ? run_in_launch(*launched, now, begun, watch)
+                                             : run_here(now, begun, watch);
+    if (results == nullptr) continue;
+    const bool simulated = now.plan.profile != nullptr;
+    runs.push_back(to_json(now, what.fabric, *results, simulated ? sim_clock::base : real_time));
+    if (trace.is_open()) write_trace(trace, now, *results);
   }
   return {{"lockflight", LOCKFLIGHT_VERSION}, {"host", host_facts()}, {"runs", std::move(runs)}};
 }

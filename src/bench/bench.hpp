@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "catalogue/parameters.hpp"
 #include "lockflight/lock/about.hpp"
 
 namespace lockflight::sim {
@@ -49,10 +50,9 @@ struct request {
   std::uint64_t ops = 0;  ///< of all ranks together; 0: run for `seconds`
   double seconds = 1.0;
   std::uint64_t seed = 1;
-  std::map<std::string, std::int64_t>
-      set;  ///< lock parameters; each must exist in a lock asked for
+  catalogue::parameter_values set;  ///< lock parameters; each must exist in a lock asked for
   /// By lock: the parameters that a profile gives. What `set` or `sweep` gives goes before them.
-  std::map<std::string, std::map<std::string, std::int64_t>> tuned;
+  std::map<std::string, catalogue::parameter_values> tuned;
   /// A parameter of locks, or one of sweepable_settings(), that is given each of `sweep_values` in
   /// turn; empty: none.
   std::string sweep;
@@ -100,18 +100,11 @@ void validate(const request& what);
     const request& what, const std::function<void()>& watch = nullptr,
     const std::function<void(double bytes)>& admit = nullptr);
 
-/// One tunable number of a lock, as the program shows it.
-struct parameter_row {
-  std::string name;
-  std::int64_t default_value, min, max;
-  std::string what;
-};
-
 /// One lock, as the program shows it.
 struct lock_row {
   lock::facts about;
   std::vector<std::string> fabrics;
-  std::vector<parameter_row> parameters;
+  catalogue::parameter_rows parameters;
 };
 
 /// Every lock that can be run, in the order of the lock table.
@@ -134,8 +127,5 @@ struct setting_row {
   bool whole;  ///< takes whole numbers only
 };
 [[nodiscard]] const std::vector<setting_row>& sweepable_settings();
-
-/// The closest of `known` to what was typed, for "did you mean"; empty if nothing is near.
-[[nodiscard]] std::string nearest(const std::string& typed, const std::vector<std::string>& known);
 
 }  // namespace lockflight::bench

@@ -73,7 +73,8 @@ Handle& create(lockflight_participant& me, std::deque<Handle>& all,
                        .set = parse_settings(what.parameters != nullptr ? what.parameters : ""),
                        .home = what.home,
                        .shares = shares};
-  lay_over(me.tuned.values_of(request.name), request.set);
+  const lock::parameter_values& tuned = me.tuned.values_of(request.name);
+  request.set.insert(tuned.begin(), tuned.end());  // what the caller sets goes before them
   std::unique_ptr<any_lock> made = me.make_lock(request);
   return all.emplace_back(Handle{{&me, request.name, std::move(made), shares}});
 }

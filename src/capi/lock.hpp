@@ -47,7 +47,7 @@ class any_lock {
 /// Which lock, as a caller names it.
 struct lock_request {
   std::string name;
-  std::vector<setting> set;
+  lock::parameter_values set;
   rma::rank_t home = 0;
   bool shares = false;  ///< readers are to share it
 };

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "check/fair.hpp"
+#include "catalogue/nearest.hpp"
 #include "check/replay_text.hpp"
-#include "check/starvation.hpp"
+#include "check/search/fair.hpp"
+#include "check/search/starvation.hpp"
 #include "check/trace.hpp"
 
 namespace lockflight::check {
@@ -130,23 +131,6 @@ void validate(const subject& lock, const request& r) {
   return ranks > 1 && ranks % 2 == 0 ? "2x" + std::to_string(ranks / 2) : std::to_string(ranks);
 }
 
-[[nodiscard]] const subject& find(const std::string& name) {
-  std::string accepted;
-  for (const subject& s : subjects()) {
-    if (s.about.name == name) return s;
-    accepted += (accepted.empty() ? "" : ", ") + std::string(s.about.name);
-  }
-  if (name.starts_with("pthread-"))
-    throw bad_request(
-        "--lock " + name +
-        ": not checkable, it is not written against the contract (accepted: " + accepted + ")");
-  throw bad_request("--lock " + name + " (accepted: " + accepted + ")");
-}
-
-}  // namespace
-
-namespace {
-
 /// A counterexample is easier to read if those who do not matter for it come less often, or never:
 /// lowers the rounds of each participant as long as the same property breaks in no more steps, for
 /// a few seconds in all.
@@ -173,6 +157,18 @@ void lower_rounds(const subject& lock, report& made) {
 }
 
 }  // namespace
+
+const subject& subject_named(const std::string& name) {
+  std::vector<std::string> known;
+  for (const subject& s : subjects()) {
+    if (s.about.name == name) return s;
+    known.emplace_back(s.about.name);
+  }
+  const char* const why = name.starts_with("pthread-")
+                              ? ": not checkable, it is not written against the contract "
+                              : " ";
+  throw bad_request("--lock '" + name + "'" + why + catalogue::accepted_names(name, known));
+}
 
 const char* name_of(watched who) {
   switch (who) {
@@ -226,7 +222,7 @@ report run(const subject& lock, const request& what, const search_progress& watc
 }
 
 report run(const request& what, const search_progress& watch) {
-  return run(find(what.lock), what, watch);
+  return run(subject_named(what.lock), what, watch);
 }
 
 report replay(const subject& lock, const std::string& text) {
@@ -270,7 +266,7 @@ report replay(const subject& lock, const std::string& text) {
 }
 
 report replay(const std::string& text) {
-  return replay(find(from_replay_text(text).asked.lock), text);
+  return replay(subject_named(from_replay_text(text).asked.lock), text);
 }
 
 }  // namespace lockflight::check

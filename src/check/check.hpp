@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "check/search.hpp"
-#include "check/subject.hpp"
+#include "check/program/subject.hpp"
+#include "check/search/search.hpp"
 
 namespace lockflight::check {
 
@@ -94,6 +94,8 @@ struct report {
 
 /// The locks that can be checked, as the lock table has them.
 [[nodiscard]] const std::vector<subject>& subjects();
+/// Throws bad_request for a lock that is not among them.
+[[nodiscard]] const subject& subject_named(const std::string& name);
 
 /// Throws bad_request.
 [[nodiscard]] report run(const request& what, const search_progress& watch = nullptr);

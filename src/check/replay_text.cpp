@@ -86,9 +86,9 @@ namespace {
   settings set;
   if (text.empty()) return set;
   for (const std::string& one : split(text, ',')) {
-    const std::size_t colon = one.find(':');
-    if (colon == std::string::npos) refuse(one);
-    set[one.substr(0, colon)] = number_in(one.substr(colon + 1));
+    const auto read = catalogue::parse_assignment(one, ':');
+    if (!read) refuse(one);
+    set.insert(*read);
   }
   return set;
 }

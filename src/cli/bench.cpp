@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
 #include "cli/bench_request.hpp"
 #include "cli/bench_table.hpp"
 #include "cli/command.hpp"

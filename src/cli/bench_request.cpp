@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
 #include "cli/values.hpp"
@@ -51,7 +51,7 @@ std::vector<std::string> parameter_offers() {
   std::vector<std::string> offers;
   for (const auto& row : bench::lock_table())
     for (const auto& p : row.parameters)
-      if (const std::string offer = p.name + "=";
+      if (const std::string offer = std::string(p.name) + "=";
           std::find(offers.begin(), offers.end(), offer) == offers.end())
         offers.push_back(offer);
   return offers;

@@ -33,16 +33,6 @@ int count(const arguments& given, const char* name, int otherwise, int min, int 
       whole_number(name, *text, static_cast<std::uint64_t>(min), static_cast<std::uint64_t>(max)));
 }
 
-const check::subject& subject_named(const std::string& name) {
-  for (const check::subject& s : check::subjects())
-    if (s.about.name == name) return s;
-  if (name.starts_with("pthread-"))
-    throw usage_error(fmt::format(
-        "--lock {}: not checkable, it is not written against the contract (accepted: {})",
-        shown(name), joined(names_of_locks(), ", ")));
-  throw unknown_name("--lock", name, names_of_locks());
-}
-
 void read_model(const arguments& given, check::request& asked) {
   asked.how.retries = count(given, "--retries", asked.how.retries, 1, 100);
   for (const std::string& off : given.all("--off")) {
@@ -91,7 +81,7 @@ check::request request_from(const arguments& given) {
     throw usage_error(
         fmt::format("--lock is missing (accepted: {})", joined(names_of_locks(), ", ")));
   asked.lock = *given.one("--lock");
-  const check::subject& lock = subject_named(asked.lock);
+  const check::subject& lock = check::subject_named(asked.lock);
   const int most = check::most_fibers;
   asked.readers = lock.shared ? 1 : 0;
   asked.writers = lock.shared ? 1 : 2;

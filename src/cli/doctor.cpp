@@ -1,7 +1,7 @@
 // lockflight doctor: what a fabric's transport makes of the locks here.
 #include <fmt/format.h>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/text.hpp"

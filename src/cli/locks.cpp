@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json parameter_json(const bench::parameter_row& p) {
+ordered_json parameter_json(const catalogue::parameter_row& p) {
   return {
       {"name", p.name}, {"default", p.default_value}, {"min", p.min}, {"max", p.max},
       {"what", p.what},

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
 #include "cli/cleanup.hpp"
 #include "cli/console.hpp"
 #include "cli/help.hpp"

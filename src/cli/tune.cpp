@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/host.hpp"
-#include "bench/launch.hpp"
+#include "bench/json/host.hpp"
+#include "bench/plan/launch.hpp"
 #include "cli/bench_request.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
@@ -47,7 +47,7 @@ std::vector<std::string> parameter_names() {
   std::vector<std::string> names;
   for (const auto& row : bench::lock_table())
     for (const auto& p : row.parameters)
-      if (std::find(names.begin(), names.end(), p.name) == names.end()) names.push_back(p.name);
+      if (std::find(names.begin(), names.end(), p.name) == names.end()) names.emplace_back(p.name);
   return names;
 }
 
@@ -128,8 +128,7 @@ std::vector<tune::request> searches_of(const arguments& given) {
       const auto row = std::find_if(bench::lock_table().begin(), bench::lock_table().end(),
                                     [&](const auto& r) { return r.about.name == name; });
       const auto is_another = [&](const std::string& parameter) {
-        return std::none_of(row->parameters.begin(), row->parameters.end(),
-                            [&](const auto& p) { return p.name == parameter; });
+        return catalogue::find(row->parameters, parameter) == nullptr;
       };
       std::erase_if(one.run.set, [&](const auto& set) { return is_another(set.first); });
       std::erase_if(one.parameters, [&](const auto& wish) { return is_another(wish.name); });

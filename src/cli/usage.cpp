@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/bench.hpp"
+#include "catalogue/nearest.hpp"
 #include "cli/text.hpp"
 
 namespace lockflight::cli {
@@ -29,10 +29,8 @@ usage_error refuse(std::string_view argument, std::string_view value, std::strin
 
 usage_error unknown_name(std::string_view argument, const std::string& value,
                          const std::vector<std::string>& known) {
-  const std::string near = bench::nearest(value, known);
-  const std::string hint = near.empty() ? "" : fmt::format("nearest: {}; ", near);
   return usage_error(
-      fmt::format("{} {} ({}accepted: {})", argument, shown(value), hint, joined(known)));
+      fmt::format("{} {} {}", argument, shown(value), catalogue::accepted_names(value, known)));
 }
 
 }  // namespace lockflight::cli

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "catalogue/parameters.hpp"
 #include "cli/usage.hpp"
 
 namespace lockflight::cli {
@@ -83,12 +84,9 @@ std::vector<std::string> words(std::string_view argument, const std::string& tex
 
 std::pair<std::string, std::int64_t> assignment(std::string_view argument,
                                                 const std::string& text) {
-  const std::size_t equals = text.find('=');
-  std::int64_t value = 0;
-  if (equals == 0 || equals == std::string::npos ||
-      !read(std::string_view(text).substr(equals + 1), value))
-    throw refuse(argument, text, "NAME=VALUE with a whole number, such as T_R=1000");
-  return {text.substr(0, equals), value};
+  auto found = catalogue::parse_assignment(text);
+  if (!found) throw refuse(argument, text, "NAME=VALUE with a whole number, such as T_R=1000");
+  return *std::move(found);
 }
 
 }  // namespace lockflight::cli

@@ -1,13 +1,13 @@
 // The calls that move data. MPI does all of it; what they leave behind is that there is something
 // to complete at the next unlock. An unlock with nothing to complete calls no MPI, and so cannot be
 // kept waiting by it: Open MPI 4.1 yields the processor in every flush when ranks outnumber cores.
-#include "mpi_preload/stand_in.hpp"
+#include "mpi_preload/interpose.hpp"
 #include "mpi_preload/windows.hpp"
 
 namespace {
 
 namespace preload = lockflight::mpi_preload;
-using preload::beneath;
+using preload::pmpi;
 
 /// Passes on what MPI's own call that began an operation said, and notes the operation for the next
 /// unlock. What begins before any lock need not be noted: it belongs to an epoch with an active
@@ -20,9 +20,9 @@ int noted(int begun, int target, MPI_Win win) {
 
 }  // namespace
 
-#define LOCKFLIGHT_NOTED(call, parameters, arguments)            \
-  LOCKFLIGHT_STAND_IN_ONCE_LOCKED(call, parameters, arguments) { \
-    return noted(beneath().call arguments, target, win);         \
+#define LOCKFLIGHT_NOTED(call, parameters, arguments)             \
+  LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments) { \
+    return noted(pmpi().call arguments, target, win);             \
   }
 
 // Most exist with counts of two types (MPI 4).
@@ -82,14 +82,14 @@ LOCKFLIGHT_NOTED(Compare_and_swap,
                   int target, MPI_Aint at, MPI_Win win),
                  (from, expected, before, type, target, at, win))
 
-LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_flush, (int target, MPI_Win win), (target, win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush, (int target, MPI_Win win), (target, win)) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? ours->flush(target) : beneath().Win_flush(target, win);
+  return ours != nullptr ? ours->flush(target) : pmpi().Win_flush(target, win);
 }
 
-LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_flush_all, (MPI_Win win), (win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_all, (MPI_Win win), (win)) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? ours->flush_all() : beneath().Win_flush_all(win);
+  return ours != nullptr ? ours->flush_all() : pmpi().Win_flush_all(win);
 }
 
 }  // extern "C"

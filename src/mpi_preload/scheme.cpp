@@ -67,38 +67,30 @@ class scheme_of final : public scheme {
   std::vector<std::unique_ptr<handle>> handles_;
 };
 
-using values = std::map<std::string, std::int64_t>;
-
-template <class Parameters>
-[[nodiscard]] Parameters parameters_from(const values& set) {
-  Parameters chosen;
-  for (const auto& parameter : Parameters::all())
-    if (const auto at = set.find(std::string(parameter.name)); at != set.end())
-      parameter.of(chosen) = at->second;
-  return chosen;
-}
+using lock::parameter_values;
 
 struct row {
   scheme_name name;
-  std::unique_ptr<scheme> (*make)(participant&, const values&);
-  std::uint32_t (*words)(const rma::topology&, const values&);
+  std::unique_ptr<scheme> (*make)(participant&, const parameter_values&);
+  std::uint32_t (*words)(const rma::topology&, const parameter_values&);
 };
 
 template <template <class> class Target, template <class> class Way>
 [[nodiscard]] row row_of() {
   using made = scheme_of<Target, Way>;
   using parameters = typename Target<mpi::port>::parameters;
-  return {{std::string(Target<mpi::port>::about.name), Way<mpi::port>::name},
-          [](participant& me, const values& set) -> std::unique_ptr<scheme> {
-            return std::make_unique<made>(me, parameters_from<parameters>(set));
-          },
-          [](const rma::topology& machine, const values& set) {
-            constexpr std::uint32_t as_large_as_it_gets = 1u << 30;
-            rma::layout in(as_large_as_it_gets);
-            static_cast<void>(in.take<rma::plain_cell>(participant::most_nested * rma::line_words));
-            static_cast<void>(made::cells::place(in, machine, parameters_from<parameters>(set)));
-            return in.used();
-          }};
+  return {
+      {std::string(Target<mpi::port>::about.name), Way<mpi::port>::name},
+      [](participant& me, const parameter_values& set) -> std::unique_ptr<scheme> {
+        return std::make_unique<made>(me, lock::with_values(parameters{}, set));
+      },
+      [](const rma::topology& machine, const parameter_values& set) {
+        constexpr std::uint32_t as_large_as_it_gets = 1u << 30;
+        rma::layout in(as_large_as_it_gets);
+        static_cast<void>(in.take<rma::plain_cell>(participant::most_nested * rma::line_words));
+        static_cast<void>(made::cells::place(in, machine, lock::with_values(parameters{}, set)));
+        return in.used();
+      }};
 }
 
 [[nodiscard]] const std::vector<row>& rows() {

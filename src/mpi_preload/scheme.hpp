@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "lockflight/fabric/mpi.hpp"
+#include "lockflight/lock/parameters.hpp"
 
 namespace lockflight::mpi_preload {
 
@@ -22,7 +22,7 @@ struct scheme_name {
   std::string lock;      ///< on each target
   std::string lock_all;  ///< how locking all and exclusive locks exclude each other
   /// Of the lock on each target; the others have their defaults.
-  std::map<std::string, std::int64_t> parameters = {};
+  lock::parameter_values parameters = {};
 };
 
 /// This process's locks on one window. Not thread-safe.

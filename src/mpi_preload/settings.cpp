@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -106,11 +105,10 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 
 // Names and values one after the other. Values may say where a lock's words lie: ranks that did not
 // agree would look for them in different places.
-[[nodiscard]] std::map<std::string, std::int64_t> agreed(
-    const std::map<std::string, std::int64_t>& mine, MPI_Comm group) {
+[[nodiscard]] lock::parameter_values agreed(const lock::parameter_values& mine, MPI_Comm group) {
   auto count = static_cast<std::int64_t>(mine.size());
   PMPI_Bcast(&count, 1, MPI_INT64_T, 0, group);
-  std::map<std::string, std::int64_t> all;
+  lock::parameter_values all;
   auto at = mine.begin();
   int rank = 0;
   PMPI_Comm_rank(group, &rank);

@@ -1,13 +1,13 @@
 // The calls of MPI that come here instead: what makes and frees windows, and what synchronises
 // them.
+#include "mpi_preload/interpose.hpp"
 #include "mpi_preload/settings.hpp"
-#include "mpi_preload/stand_in.hpp"
 #include "mpi_preload/windows.hpp"
 
 namespace {
 
 namespace preload = lockflight::mpi_preload;
-using preload::beneath;
+using preload::pmpi;
 
 /// An error goes where the window's errors go, as MPI's own would, and once.
 int raised(MPI_Win win, preload::answer found) {
@@ -32,50 +32,49 @@ extern "C" {
 
 // ---- windows ----
 
-LOCKFLIGHT_STAND_IN(Win_create)
+LOCKFLIGHT_INTERPOSE(Win_create)
 (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return adopted(beneath().Win_create(base, size, unit, info, comm, win), comm, info, win);
+  return adopted(pmpi().Win_create(base, size, unit, info, comm, win), comm, info, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_allocate)
+LOCKFLIGHT_INTERPOSE(Win_allocate)
 (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  return adopted(beneath().Win_allocate(size, unit, info, comm, base, win), comm, info, win);
+  return adopted(pmpi().Win_allocate(size, unit, info, comm, base, win), comm, info, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_allocate_shared)
+LOCKFLIGHT_INTERPOSE(Win_allocate_shared)
 (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  return adopted(beneath().Win_allocate_shared(size, unit, info, comm, base, win), comm, info, win);
+  return adopted(pmpi().Win_allocate_shared(size, unit, info, comm, base, win), comm, info, win);
 }
 
 #if MPI_VERSION >= 4
-LOCKFLIGHT_STAND_IN(Win_create_c)
+LOCKFLIGHT_INTERPOSE(Win_create_c)
 (void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return adopted(beneath().Win_create_c(base, size, unit, info, comm, win), comm, info, win);
+  return adopted(pmpi().Win_create_c(base, size, unit, info, comm, win), comm, info, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_allocate_c)
+LOCKFLIGHT_INTERPOSE(Win_allocate_c)
 (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  return adopted(beneath().Win_allocate_c(size, unit, info, comm, base, win), comm, info, win);
+  return adopted(pmpi().Win_allocate_c(size, unit, info, comm, base, win), comm, info, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_allocate_shared_c)
+LOCKFLIGHT_INTERPOSE(Win_allocate_shared_c)
 (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  return adopted(beneath().Win_allocate_shared_c(size, unit, info, comm, base, win), comm, info,
-                 win);
+  return adopted(pmpi().Win_allocate_shared_c(size, unit, info, comm, base, win), comm, info, win);
 }
 #endif
 
-LOCKFLIGHT_STAND_IN(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return adopted(beneath().Win_create_dynamic(info, comm, win), comm, info, win);
+LOCKFLIGHT_INTERPOSE(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return adopted(pmpi().Win_create_dynamic(info, comm, win), comm, info, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_free)(MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_free)(MPI_Win* win) {
   preload::forget(*win);
-  return beneath().Win_free(win);
+  return pmpi().Win_free(win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_get_info)(MPI_Win win, MPI_Info* info) {
-  const int made = beneath().Win_get_info(win, info);
+LOCKFLIGHT_INTERPOSE(Win_get_info)(MPI_Win win, MPI_Info* info) {
+  const int made = pmpi().Win_get_info(win, info);
   preload::window* const ours = made == MPI_SUCCESS ? preload::find(win) : nullptr;
   if (ours == nullptr) return made;
   const preload::scheme_name& locks = ours->scheme();
@@ -84,53 +83,53 @@ LOCKFLIGHT_STAND_IN(Win_get_info)(MPI_Win win, MPI_Info* info) {
   return PMPI_Info_set(*info, "passive_sync_mode", preload::sync_mode_of(locks.lock));
 }
 
-LOCKFLIGHT_STAND_IN(Finalize)(void) {
+LOCKFLIGHT_INTERPOSE(Finalize)(void) {
   preload::forget_all();
   preload::print_what_was_kept();
-  return beneath().Finalize();
+  return pmpi().Finalize();
 }
 
 // ---- passive targets ----
 
-LOCKFLIGHT_STAND_IN(Win_lock)(int type, int rank, int assertion, MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_lock)(int type, int rank, int assertion, MPI_Win win) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? raised(win, ours->lock(type, rank, assertion))
-                         : beneath().Win_lock(type, rank, assertion, win);
+                         : pmpi().Win_lock(type, rank, assertion, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_unlock)(int rank, MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_unlock)(int rank, MPI_Win win) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? raised(win, ours->unlock(rank)) : beneath().Win_unlock(rank, win);
+  return ours != nullptr ? raised(win, ours->unlock(rank)) : pmpi().Win_unlock(rank, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_lock_all)(int assertion, MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_lock_all)(int assertion, MPI_Win win) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? raised(win, ours->lock_all(assertion))
-                         : beneath().Win_lock_all(assertion, win);
+                         : pmpi().Win_lock_all(assertion, win);
 }
 
-LOCKFLIGHT_STAND_IN(Win_unlock_all)(MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_unlock_all)(MPI_Win win) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? raised(win, ours->unlock_all()) : beneath().Win_unlock_all(win);
+  return ours != nullptr ? raised(win, ours->unlock_all()) : pmpi().Win_unlock_all(win);
 }
 
 // ---- active targets ----
 
-LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win)) {
   const int ready = made_way(win);
-  return ready == MPI_SUCCESS ? beneath().Win_fence(assertion, win) : ready;
+  return ready == MPI_SUCCESS ? pmpi().Win_fence(assertion, win) : ready;
 }
 
-LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_start, (MPI_Group group, int assertion, MPI_Win win),
-                                (group, assertion, win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_start, (MPI_Group group, int assertion, MPI_Win win),
+                                 (group, assertion, win)) {
   const int ready = made_way(win);
-  return ready == MPI_SUCCESS ? beneath().Win_start(group, assertion, win) : ready;
+  return ready == MPI_SUCCESS ? pmpi().Win_start(group, assertion, win) : ready;
 }
 
-LOCKFLIGHT_STAND_IN_ONCE_LOCKED(Win_post, (MPI_Group group, int assertion, MPI_Win win),
-                                (group, assertion, win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_post, (MPI_Group group, int assertion, MPI_Win win),
+                                 (group, assertion, win)) {
   const int ready = made_way(win);
-  return ready == MPI_SUCCESS ? beneath().Win_post(group, assertion, win) : ready;
+  return ready == MPI_SUCCESS ? pmpi().Win_post(group, assertion, win) : ready;
 }
 
 }  // extern "C"

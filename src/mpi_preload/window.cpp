@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "mpi_preload/beneath.hpp"
+#include "mpi_preload/pmpi.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/yields.hpp"
 
@@ -126,7 +126,7 @@ window::~window() { static_cast<void>(make_way_for_active_target()); }
 answer window::open() {
   if (open_) [[likely]]
     return {};
-  const answer opened = by_mpi(beneath().Win_lock_all(MPI_MODE_NOCHECK, win_));
+  const answer opened = by_mpi(pmpi().Win_lock_all(MPI_MODE_NOCHECK, win_));
   open_ = opened.code == MPI_SUCCESS;
   a_lock_comes();
   return opened;
@@ -137,18 +137,18 @@ answer window::open() {
 
 int window::flush(int target) {
   if (target < 0 || static_cast<std::size_t>(target) >= held_.size())
-    return beneath().Win_flush(target, win_);
+    return pmpi().Win_flush(target, win_);
   const auto t = static_cast<std::size_t>(target);
   begun_[t].store(false, std::memory_order_relaxed);
   // Those who share, or locked all, may be looking for what others write: they yield.
-  if (held_[t] != epoch::exclusive) return beneath().Win_flush(target, win_);
+  if (held_[t] != epoch::exclusive) return pmpi().Win_flush(target, win_);
   const keeping_the_processor meanwhile;
-  return beneath().Win_flush(target, win_);
+  return pmpi().Win_flush(target, win_);
 }
 
 int window::flush_all() {
   begun_anywhere_.store(false, std::memory_order_relaxed);
-  return beneath().Win_flush_all(win_);
+  return pmpi().Win_flush_all(win_);
 }
 
 // Without operations to complete, what remains of an unlock's promises is that the epoch's own
@@ -158,7 +158,7 @@ answer window::complete(int target) {
   if (begun.load(std::memory_order_relaxed)) {
     begun.store(false, std::memory_order_relaxed);
     const keeping_the_processor meanwhile;
-    return by_mpi(beneath().Win_flush(target, win_));
+    return by_mpi(pmpi().Win_flush(target, win_));
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return {};
@@ -168,7 +168,7 @@ answer window::complete_all() {
   if (begun_anywhere_.load(std::memory_order_relaxed)) {
     begun_anywhere_.store(false, std::memory_order_relaxed);
     const keeping_the_processor meanwhile;
-    return by_mpi(beneath().Win_flush_all(win_));
+    return by_mpi(pmpi().Win_flush_all(win_));
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return {};
@@ -178,7 +178,7 @@ answer window::make_way_for_active_target() {
   const entry in;
   if (!open_ || targets_held_ > 0 || all_ != epoch::none) return {};
   open_ = false;
-  return by_mpi(beneath().Win_unlock_all(win_));
+  return by_mpi(pmpi().Win_unlock_all(win_));
 }
 
 // MPI's epoch first: if it refuses (a fence or PSCW epoch is open), nothing was taken.

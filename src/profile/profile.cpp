@@ -16,8 +16,8 @@
 #include <set>
 #include <sstream>
 #include <system_error>
-#include <vector>
 
+#include "catalogue/parameters.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/all.hpp"
 
@@ -30,22 +30,14 @@ constexpr std::string_view parameters_key = "parameters";
 
 // ---- the locks that have parameters ----
 
-struct range {
-  std::string name;
-  std::int64_t least;
-  std::int64_t most;
-};
-
 /// By the locks' names. A lock's parameters are the same on every port.
-const std::map<std::string, std::vector<range>>& tunable_locks() {
-  static const std::map<std::string, std::vector<range>> all = [] {
-    std::map<std::string, std::vector<range>> found;
+const std::map<std::string, catalogue::parameter_rows>& tunable_locks() {
+  static const std::map<std::string, catalogue::parameter_rows> all = [] {
+    std::map<std::string, catalogue::parameter_rows> found;
     lock::all::for_each([&]<template <class> class Lock>(lock::family<Lock>) {
       using known = Lock<shm::port>;
-      std::vector<range> ranges;
-      for (const auto& p : known::parameters::all())
-        ranges.push_back({std::string(p.name), p.min, p.max});
-      if (!ranges.empty()) found.emplace(known::about.name, std::move(ranges));
+      const catalogue::parameter_rows rows = catalogue::rows_of<typename known::parameters>;
+      if (!rows.empty()) found.emplace(known::about.name, rows);
     });
     return found;
   }();
@@ -159,16 +151,16 @@ profile::origin read_origin(reader& in) {
 }
 
 profile::entry read_lock(const toml::table& table, const std::string& path, const std::string& name,
-                         const std::vector<range>& ranges) {
+                         catalogue::parameter_rows rows) {
   reader in(table, path, name);
   profile::entry made{.found = read_origin(in), .parameters = {}};
   const toml::table& parameters =
       in.table(in.needed(parameters_key, "a table of parameters"), parameters_key);
   in.finish();
   reader values(parameters, path, name + "." + std::string(parameters_key));
-  for (const range& r : ranges)
-    if (const toml::node* const value = values.find(r.name))
-      made.parameters[r.name] = values.whole(*value, r.name, r.least, r.most);
+  for (const catalogue::parameter_row& row : rows)
+    if (const toml::node* const value = values.find(row.name))
+      made.parameters[std::string(row.name)] = values.whole(*value, row.name, row.min, row.max);
   values.finish();
   return made;
 }
@@ -213,9 +205,9 @@ profile profile::parse(std::string_view text, const std::string& path) {
   const std::string accepted = std::to_string(format);
   in.whole(in.needed(format_key, accepted), format_key, format, format);
   profile made;
-  for (const auto& [name, ranges] : tunable_locks())
+  for (const auto& [name, rows] : tunable_locks())
     if (const toml::node* const found = in.find(name))
-      made.locks_.emplace(name, read_lock(in.table(*found, name), path, name, ranges));
+      made.locks_.emplace(name, read_lock(in.table(*found, name), path, name, rows));
   in.finish();
   return made;
 }
@@ -237,8 +229,8 @@ profile profile::from_environment() {
   return path == nullptr || *path == '\0' ? profile() : read(path);
 }
 
-const std::map<std::string, std::int64_t>& profile::values_of(std::string_view lock) const {
-  static const std::map<std::string, std::int64_t> none;
+const lock::parameter_values& profile::values_of(std::string_view lock) const {
+  static const lock::parameter_values none;
   const auto at = locks_.find(std::string(lock));
   return at == locks_.end() ? none : at->second.parameters;
 }

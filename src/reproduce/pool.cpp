@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "bench/sim/memory.hpp"
+#include "bench/plan/memory.hpp"
 
 namespace lockflight::reproduce {
 namespace {

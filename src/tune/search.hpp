@@ -5,15 +5,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "catalogue/parameters.hpp"
+
 namespace lockflight::tune {
 
 /// Parameters by name.
-using setting = std::map<std::string, std::int64_t>;
+using setting = catalogue::parameter_values;
 
 /// One parameter, and the values that it may take, in ascending order.
 struct axis {

@@ -64,7 +64,7 @@ profile::entry entry_of(const outcome& of) {
   setting differs;
   for (const auto& [name, value] : of.chosen())
     for (const bench::lock_row& row : bench::lock_table())
-      for (const bench::parameter_row& p : row.parameters)
+      for (const catalogue::parameter_row& p : row.parameters)
         if (row.about.name == of.asked.run.locks.front() && p.name == name &&
             p.default_value != value)
           differs[name] = value;

@@ -8,7 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
+#include "catalogue/nearest.hpp"
 
 namespace lockflight::tune {
 namespace {
@@ -42,34 +43,32 @@ std::string refusal_of(const bench::request& run) {
   return "";
 }
 
-axis axis_of(const bench::parameter_row& row, const wish* asked, const std::string& lock) {
+axis axis_of(const catalogue::parameter_row& row, const wish* asked, const std::string& lock) {
   if (asked == nullptr || asked->values.empty())
-    return {row.name, ladder(row.min, row.max, row.default_value)};
+    return {std::string(row.name), ladder(row.min, row.max, row.default_value)};
   std::vector<std::int64_t> rungs = asked->values;
   for (const std::int64_t value : rungs)
-    if (value < row.min || value > row.max)
-      throw bench::bad_request(fmt::format("--parameter '{}={}' (accepted: {} to {} for {})",
-                                           row.name, value, row.min, row.max, lock));
+    if (!row.takes(value))
+      throw bench::bad_request(fmt::format("--parameter '{}={}' (accepted: {} for {})", row.name,
+                                           value, row.range(), lock));
   rungs.push_back(row.default_value);
   std::sort(rungs.begin(), rungs.end());
   rungs.erase(std::unique(rungs.begin(), rungs.end()), rungs.end());
-  return {row.name, rungs};
+  return {std::string(row.name), rungs};
 }
 
 void check_wishes(const request& what, const bench::lock_row& lock) {
   std::vector<std::string> known;
-  for (const bench::parameter_row& row : lock.parameters) known.push_back(row.name);
+  for (const catalogue::parameter_row& row : lock.parameters) known.emplace_back(row.name);
   for (const wish& asked : what.parameters) {
     if (what.run.set.contains(asked.name))
       throw bench::bad_request(fmt::format(
           "--parameter '{}' (accepted: a parameter that --set does not give)", asked.name));
-    if (std::find(known.begin(), known.end(), asked.name) != known.end()) continue;
-    const std::string near = bench::nearest(asked.name, known);
-    throw bench::bad_request(
-        fmt::format("--parameter '{}' ({}accepted: {})", asked.name,
-                    near.empty() ? "" : fmt::format("nearest: {}; ", near),
-                    known.empty() ? fmt::format("none, {} has no parameters", lock.about.name)
-                                  : fmt::format("{}", fmt::join(known, ", "))));
+    if (catalogue::find(lock.parameters, asked.name) != nullptr) continue;
+    throw bench::bad_request(fmt::format(
+        "--parameter '{}' {}", asked.name,
+        known.empty() ? fmt::format("(accepted: none, {} has no parameters)", lock.about.name)
+                      : catalogue::accepted_names(asked.name, known)));
   }
 }
 
@@ -78,14 +77,15 @@ void check_wishes(const request& what, const bench::lock_row& lock) {
 std::vector<axis> axes_of(const request& what, const bench::lock_row& lock) {
   check_wishes(what, lock);
   std::vector<axis> axes;
-  for (const bench::parameter_row& row : lock.parameters) {
-    if (what.run.set.contains(row.name)) continue;
+  for (const catalogue::parameter_row& row : lock.parameters) {
+    const std::string name(row.name);
+    if (what.run.set.contains(name)) continue;
     const auto asked = std::find_if(what.parameters.begin(), what.parameters.end(),
-                                    [&](const wish& w) { return w.name == row.name; });
+                                    [&](const wish& w) { return w.name == name; });
     const bool is_asked = asked != what.parameters.end();
     if (!what.parameters.empty() && !is_asked) continue;
     setting alone = what.run.set;
-    alone[row.name] = row.default_value;
+    alone[name] = row.default_value;
     const std::string refused = refusal_of(with(what.run, alone, 0));
     if (!refused.empty() && is_asked) throw bench::bad_request(refused);
     if (refused.empty())
@@ -101,9 +101,9 @@ std::vector<axis> axes_of(const request& what, const bench::lock_row& lock) {
 
 setting start_of(const request& what, const std::vector<axis>& axes, const bench::lock_row& lock) {
   setting start = what.run.set;
-  for (const bench::parameter_row& row : lock.parameters)
+  for (const catalogue::parameter_row& row : lock.parameters)
     if (std::any_of(axes.begin(), axes.end(), [&](const axis& a) { return a.name == row.name; }))
-      start[row.name] = row.default_value;
+      start[std::string(row.name)] = row.default_value;
   return start;
 }
 

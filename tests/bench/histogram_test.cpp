@@ -1,5 +1,5 @@
 // The histogram against the exact answers.
-#include "bench/histogram.hpp"
+#include "bench/workload/histogram.hpp"
 
 #include <gtest/gtest.h>
 

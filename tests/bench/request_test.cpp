@@ -1,12 +1,11 @@
 // What is refused, and in which words; and what becomes of parameters and levels.
-#include "bench/request.hpp"
+#include "bench/plan/request.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
-#include "bench/parameters.hpp"
 #include "lockflight/baseline/pthread.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/all.hpp"
@@ -220,9 +219,9 @@ TEST(Request, BecomesEveryLockAtEveryNumberOfRanks) {
   r.levels = "";
   const auto jobs = jobs_of(r);
   ASSERT_EQ(jobs.size(), 4u);
-  EXPECT_EQ(jobs[0].lock->row.about.name, "spin");
+  EXPECT_EQ(jobs[0].lock->about.name, "spin");
   EXPECT_EQ(jobs[1].plan.machine.ranks(), 2);
-  EXPECT_EQ(jobs[2].lock->row.about.name, "d-mcs");
+  EXPECT_EQ(jobs[2].lock->about.name, "d-mcs");
 }
 
 TEST(Machine, NodeLevelIsHonoured) {
@@ -253,34 +252,12 @@ TEST(LockTable, IsTheListOfLocksAndTheBaselines) {
     const bool is_baseline = row.about.name.starts_with("pthread");
     EXPECT_EQ(row.fabrics, is_baseline ? std::vector<std::string>{"shm"}
                                        : (std::vector<std::string>{"shm", "sim"}));
-    for (const parameter_row& p : row.parameters) {
+    for (const catalogue::parameter_row& p : row.parameters) {
       EXPECT_LE(p.min, p.default_value) << row.about.name << ' ' << p.name;
       EXPECT_LE(p.default_value, p.max) << row.about.name << ' ' << p.name;
     }
   }
-  EXPECT_EQ(listed, names) << "a new lock is also a line in src/bench/CMakeLists.txt";
-}
-
-TEST(Parameters, AreSetByName) {
-  const auto set =
-      parameters_from<lock::rma_rw_parameters>({{"T_R", 7}, {"T_L2", 3}, {"other", 1}});
-  EXPECT_EQ(set.t_r, 7);
-  EXPECT_EQ(set.t_l[1], 3);
-  EXPECT_EQ(set.t_dc, lock::rma_rw_parameters{}.t_dc);
-  EXPECT_EQ(rows_of<lock::rma_rw_parameters>().size(), lock::rma_rw_parameters::all().size());
-}
-
-TEST(Nearest, IsWhatWasMeant) {
-  const std::vector<std::string> known{"spin", "spin-backoff", "d-mcs", "rma-mcs", "rma-rw"};
-  EXPECT_EQ(nearest("spn", known), "spin");
-  EXPECT_EQ(nearest("sipn", known), "spin");
-  EXPECT_EQ(nearest("RMA-RW", known), "rma-rw");
-  EXPECT_EQ(nearest("mcs", known), "d-mcs");
-  EXPECT_EQ(nearest("spin-back", known), "spin-backoff");
-  EXPECT_EQ(nearest("", known), "");
-  EXPECT_EQ(nearest("x", known), "");
-  EXPECT_EQ(nearest("quicksort", known), "");
-  EXPECT_EQ(nearest(std::string(1'000'000, 'a'), known), "");
+  EXPECT_EQ(listed, names);
 }
 
 }  // namespace

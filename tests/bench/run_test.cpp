@@ -10,8 +10,8 @@
 #include <string>
 
 #include "bench/bench.hpp"
-#include "bench/clock.hpp"
-#include "bench/measure_table.hpp"
+#include "bench/port/clock.hpp"
+#include "bench/workload/measure_table.hpp"
 #include "report/report.hpp"
 
 namespace lockflight::bench {

@@ -1,14 +1,14 @@
 // Jain's index, who writes, how operations are shared, and how fairness is put together.
-#include "bench/statistics.hpp"
+#include "bench/json/statistics.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "bench/plan.hpp"
-#include "bench/random.hpp"
-#include "bench/results.hpp"
-#include "bench/to_json.hpp"
+#include "bench/json/to_json.hpp"
+#include "bench/workload/plan.hpp"
+#include "bench/workload/random.hpp"
+#include "bench/workload/results.hpp"
 
 namespace lockflight::bench {
 namespace {

@@ -1,13 +1,13 @@
 // The run's own check: each way to break the rules is seen, keeping them is not, and locks that
 // break them are caught in real runs.
-#include "bench/witness.hpp"
+#include "bench/workload/witness.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "bench/no_lock.hpp"
-#include "bench/stage_shm.hpp"
+#include "bench/shm/stage.hpp"
+#include "bench/workload/no_lock.hpp"
 #include "lockflight/lock/d_mcs.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
 #include "lockflight/lock/spin.hpp"

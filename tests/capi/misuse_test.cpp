@@ -264,7 +264,7 @@ TEST(CapiMisuse, NamesAndParametersMustExist) {
     refused(create("d-mcs", "T_L2=3"), LOCKFLIGHT_UNKNOWN,
             "parameter 'T_L2' of d-mcs (accepted: none)");
     refused(create("rma-rw", "T_R=0"), LOCKFLIGHT_INVALID,
-            "parameter T_R=0 of rma-rw (accepted: 1 to ");
+            "parameter 'T_R=0' of rma-rw (accepted: 1 to ");
     for (const char* malformed :
          {"T_L2", "T_L2=", "T_L2=x", "T_L2=3,", ",T_L2=3", "T_L2=3x", "T_L2=99999999999999999999"})
       refused(create("rma-mcs", malformed), LOCKFLIGHT_INVALID, "name=number");

@@ -1,6 +1,6 @@
 // The engine by itself: who can go on, what retrying means, who overtakes whom, and that a step can
 // be taken back.
-#include "check/engine.hpp"
+#include "check/engine/engine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "check/fair.hpp"
-#include "check/lock_program.hpp"
-#include "check/port.hpp"
-#include "check/search.hpp"
-#include "check/subject.hpp"
+#include "check/engine/port.hpp"
+#include "check/program/lock_program.hpp"
+#include "check/program/subject.hpp"
+#include "check/search/fair.hpp"
+#include "check/search/search.hpp"
 #include "lockflight/lock/rma_rw.hpp"
 #include "two_cells.hpp"
 

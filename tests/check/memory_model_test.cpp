@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "check/port.hpp"
-#include "check/search.hpp"
+#include "check/engine/port.hpp"
+#include "check/search/search.hpp"
 #include "two_cells.hpp"
 
 namespace lockflight::check {

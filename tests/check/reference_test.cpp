@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "check/port.hpp"
-#include "check/search.hpp"
+#include "check/engine/port.hpp"
+#include "check/search/search.hpp"
 
 namespace lockflight::check {
 namespace {

@@ -1,7 +1,7 @@
 // Correct locks at bounds that finish in seconds: every schedule is searched, and how many states
 // there are is pinned. A reduction that leaves something out, or a lock that changed, shows here
 // first.
-#include "check/search.hpp"
+#include "check/search/search.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Whether somebody can wait for ever although everybody goes on: each participant comes as often as
 // it likes, so what is said here holds for any number of rounds. How many states there are is not
 // pinned: what compilers leave on a stack tells more or fewer of them apart.
-#include "check/starvation.hpp"
+#include "check/search/starvation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 
 #include "check/check.hpp"
 #include "check/one_target.hpp"
+#include "check/program/subject.hpp"
 #include "check/server_guest.hpp"
-#include "check/subject.hpp"
 
 namespace lockflight::check {
 namespace {

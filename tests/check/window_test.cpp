@@ -5,7 +5,7 @@
 
 #include "check/check.hpp"
 #include "check/one_target.hpp"
-#include "check/subject.hpp"
+#include "check/program/subject.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
 
 namespace lockflight::check {

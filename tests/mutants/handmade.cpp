@@ -2,7 +2,7 @@
 #include <array>
 #include <cstdint>
 
-#include "check/subject.hpp"
+#include "check/program/subject.hpp"
 #include "mutants/mutant.hpp"
 
 namespace lockflight::mutants {

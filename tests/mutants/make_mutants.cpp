@@ -22,6 +22,7 @@
 //   in FILE                the file that the next lines change
 //   - LINE  + LINE         whole lines, but for their indentation: the old ones are found once
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -172,7 +173,9 @@ void add_line(table& into, std::string& file, const std::string& text) {
 
 class writer {
  public:
-  writer(const std::string& project_dir, table from) : from_(std::move(from)) {
+  /// `name` is the table's.
+  writer(const std::string& project_dir, std::string name, table from)
+      : name_(std::move(name)), from_(std::move(from)) {
     for (const std::string& file : from_.files) {
       const bool of_tests = is_of_tests(file);
       sources_.push_back(
@@ -189,7 +192,7 @@ class writer {
     for (const std::string& line : includes_) out << line << '\n';
     std::string list;
     for (const mutant& m : from_.mutants) list += write_mutant(m, out);
-    out << "\nnamespace lockflight::mutants {\n\nstd::vector<mutant> mutants_of_" << from_.lock
+    out << "\nnamespace lockflight::mutants {\n\nstd::vector<mutant> mutants_of_" << name_
         << "() {\n  return {\n"
         << list << "  };\n}\n\n}  // namespace lockflight::mutants\n";
   }
@@ -245,6 +248,7 @@ class writer {
     }
   }
 
+  std::string name_;
   table from_;
   std::vector<lines> sources_;
   std::set<std::string> includes_;
@@ -256,7 +260,7 @@ int main(int argc, char** argv) {
   try {
     if (argc != 4) throw std::runtime_error("usage: make_mutants PROJECT_DIR TABLE OUTPUT");
     std::ofstream out(argv[3]);
-    writer(argv[1], read_table(argv[2])).write(out);
+    writer(argv[1], std::filesystem::path(argv[2]).stem().string(), read_table(argv[2])).write(out);
     if (!out.flush()) throw std::runtime_error(std::string("cannot write ") + argv[3]);
   } catch (const std::exception& e) {
     std::cerr << "make_mutants: " << e.what() << '\n';

@@ -25,29 +25,9 @@ struct mutant {
 /// So that a failing test names the mutant instead of dumping its bytes.
 inline void PrintTo(const mutant& m, std::ostream* out) { *out << m.name; }
 
-// One for each table, NAME.mutants or handmade.cpp.
-[[nodiscard]] std::vector<mutant> mutants_of_spin();
-[[nodiscard]] std::vector<mutant> mutants_of_d_mcs();
-[[nodiscard]] std::vector<mutant> mutants_of_rma_mcs();
-[[nodiscard]] std::vector<mutant> mutants_of_alock();
-[[nodiscard]] std::vector<mutant> mutants_of_dq();
-[[nodiscard]] std::vector<mutant> mutants_of_dq_fair();
-[[nodiscard]] std::vector<mutant> mutants_of_dlm_server();
-[[nodiscard]] std::vector<mutant> mutants_of_fompi_rw();
-[[nodiscard]] std::vector<mutant> mutants_of_rma_rw();
-[[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_rp();
-[[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_wp();
-[[nodiscard]] std::vector<mutant> mutants_of_mcs_rw_fair();
-[[nodiscard]] std::vector<mutant> mutants_of_msg();
-[[nodiscard]] std::vector<mutant> mutants_of_msg_deferred();
-[[nodiscard]] std::vector<mutant> mutants_of_rooms_window();
-[[nodiscard]] std::vector<mutant> mutants_of_global_window();
-[[nodiscard]] std::vector<mutant> mutants_of_server_guest();
-[[nodiscard]] std::vector<mutant> mutants_of_flight();
-[[nodiscard]] std::vector<mutant> mutants_of_flight_rw();
 [[nodiscard]] std::vector<mutant> handmade_mutants();
 
-/// All of them.
+/// Those of all tables, and the handmade ones.
 [[nodiscard]] const std::vector<mutant>& all_mutants();
 
 /// What a bound asks of the checker. Throws std::invalid_argument.

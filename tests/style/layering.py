@@ -31,6 +31,13 @@ MAY_INCLUDE = {
     "include/lockflight/baseline/": ("lockflight/rma/", "lockflight/lock/about.hpp"),
     "src/fabric/": ("lockflight/rma/", "lockflight/fabric/"),
     "src/sim/": ("lockflight/rma/", "lockflight/fabric/", "fiber/"),
+    "src/catalogue/": ("lockflight/rma/", "lockflight/lock/"),
+}
+
+# Rooms of a folder of src/: each may include those before it only.
+ROOMS_IN_ORDER = {
+    "check": ("engine", "search", "program"),
+    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "mpi", "json"),
 }
 
 # Headers of a network library: the folders that may include them.
@@ -108,6 +115,11 @@ def check_includes(path, code):
                 yield line, f"{folder} may not include {name}, of lockflight only {allowed}"
             if quoted and not is_ours and folder.startswith("include/"):
                 yield line, f"{name}: public headers are included by their full name"
+        for folder, rooms in ROOMS_IN_ORDER.items():
+            here = re.match(rf"src/{folder}/(\w+)/", path)
+            there = re.match(rf"{folder}/(\w+)/", name)
+            if here and there and rooms.index(there[1]) > rooms.index(here[1]):
+                yield line, f"src/{folder}/{here[1]} may not include {name}, of a later room"
         if path.startswith(STANDARD_ONLY) and not quoted and not re.fullmatch(r"[a-z_]+", name):
             yield line, f"<{name}> is not of the standard library"
         if path.startswith(LOCK) and name in HIDDEN_FROM_LOCKS:
@@ -208,6 +220,11 @@ BROKEN = [
     ("src/fabric/mpi/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/fabric/ucx/x.cpp", "#include <mpi.h>"),
     ("src/bench/x.cpp", "#include <mpi.h>"),
+    ("src/check/engine/x.cpp", '#include "check/search/search.hpp"'),
+    ("src/check/search/x.cpp", '#include "check/program/subject.hpp"'),
+    ("src/bench/workload/x.hpp", '#include "bench/plan/request.hpp"'),
+    ("src/bench/sim/x.hpp", '#include "bench/entry/entry.hpp"'),
+    ("src/catalogue/x.hpp", '#include "lockflight/fabric/shm.hpp"'),
     ("src/capi/x.cpp", "#include <mpi.h>"),
     ("src/capi/x.cpp", '#include "lockflight/lockflight_mpi.h"'),
     ("include/lockflight/lockflight.h", "#include <mpi.h>"),
@@ -232,6 +249,8 @@ SOUND = [
     ("include/lockflight/lockflight_mpi.h", "#include <lockflight/lockflight.h>\n#include <mpi.h>"),
     ("src/fabric/ucx/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/bench/x.cpp", '#include "lockflight/lock/all.hpp"\n#include <chrono>'),
+    ("src/bench/plan/x.cpp", '#include "bench/entry/entry.hpp"\n#include "bench/plan/request.hpp"'),
+    ("src/check/check.cpp", '#include "check/program/subject.hpp"'),
 ]
 
 

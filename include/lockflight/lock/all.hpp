@@ -35,7 +35,8 @@ struct families {
   }
 };
 
-/// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline.
+/// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline. The
+/// build of the benchmark, the checker and the mutants reads this list (src/catalogue).
 using all =
     families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>, family<alock>,
              family<dq>, family<dq_fair>, family<dlm_server>, family<fompi_rw>,

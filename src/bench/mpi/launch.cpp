@@ -1,8 +1,8 @@
 #include "bench/mpi/launch.hpp"
 
-#include "bench/any_clock.hpp"
-#include "bench/any_port.hpp"
-#include "bench/clock.hpp"
+#include "bench/port/any_clock.hpp"
+#include "bench/port/any_port.hpp"
+#include "bench/port/clock.hpp"
 
 namespace lockflight::bench {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "bench/launch.hpp"
+#include "bench/plan/launch.hpp"
 #include "lockflight/fabric/mpi.hpp"
 
 namespace lockflight::bench {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "bench/clock.hpp"
+#include "bench/port/clock.hpp"
 #include "sim/port.hpp"
 
 namespace lockflight::bench {

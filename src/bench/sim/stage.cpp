@@ -1,7 +1,7 @@
 #include "bench/sim/stage.hpp"
 
-#include "bench/any_clock.hpp"
-#include "bench/any_port.hpp"
+#include "bench/port/any_clock.hpp"
+#include "bench/port/any_port.hpp"
 #include "bench/sim/clock.hpp"
 #include "sim/run.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "bench/entry.hpp"
+#include "bench/workload/anywhere.hpp"
 
 namespace lockflight::bench {
 

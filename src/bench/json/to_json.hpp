@@ -1,0 +1,24 @@
+// From what ranks measured to the RUN of the program's interface.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+
+#include "bench/plan/request.hpp"
+#include "bench/port/clock.hpp"
+#include "bench/workload/results.hpp"
+
+namespace lockflight::bench {
+
+/// `fabric` is the name of the fabric that it ran on. All numbers are of the measured part, but
+/// violations, which are of the whole run.
+[[nodiscard]] nlohmann::json to_json(const job& what, const std::string& fabric,
+                                     const run_results& results, const time_base& clock);
+
+/// How evenly the ranks of a role were served: the least of the fairness indices of each role's
+/// throughputs. Nothing when nobody did anything.
+[[nodiscard]] std::optional<double> fairness(const run_plan& plan,
+                                             std::span<const rank_result> ranks);
+
+}  // namespace lockflight::bench

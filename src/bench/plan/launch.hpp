@@ -1,0 +1,61 @@
+// A fabric whose ranks are started from outside, by a launcher such as mpirun: each process of the
+// launch is a rank and runs the whole program. All of them make the same calls in the same order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/workload/anywhere.hpp"
+#include "bench/workload/plan.hpp"
+#include "bench/workload/results.hpp"
+
+namespace lockflight::bench {
+
+class launch {
+ public:
+  virtual ~launch() = default;
+
+  /// As after --fabric.
+  [[nodiscard]] virtual std::string fabric() const = 0;
+
+  /// Before all that follows: joins the others of the launch.
+  virtual void start() = 0;
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int ranks() const = 0;
+  /// Whether it holds on all ranks.
+  [[nodiscard]] virtual bool all(bool holds) = 0;
+  /// Rank 0's value, on all ranks.
+  [[nodiscard]] virtual double first(double mine) = 0;
+  /// The levels of the first `procs` ranks.
+  [[nodiscard]] virtual rma::topology machine(int procs) = 0;
+
+  /// Room for the results of the plan's ranks, shared as far as they share memory.
+  [[nodiscard]] virtual std::shared_ptr<const run_results> results(const run_plan& plan) = 0;
+  /// Runs one lock once; then brings all ranks' results to rank 0.
+  virtual void run(const anywhere& lock, const run_plan& plan, const run_results& results) = 0;
+  /// Says why, and ends all ranks with exit code 3. Of any thread.
+  [[noreturn]] virtual void abandon(const std::string& why) = 0;
+
+  /// What the fabric's own trial finds, for people; rank 0's counts.
+  struct diagnosis {
+    std::vector<std::pair<std::string, std::string>> findings;
+    std::vector<std::string> advice;
+    bool usable = true;
+  };
+  [[nodiscard]] virtual diagnosis diagnose() = 0;
+};
+
+/// The launch that this program can join; null: none is built in.
+[[nodiscard]] launch* built_in_launch();
+/// Called by main() before anything else.
+void build_in(launch& it);
+
+/// The launch of that fabric; null if the fabric is another.
+[[nodiscard]] launch* launch_of(const std::string& fabric);
+
+/// Whether this process is the one of its launch that prints and writes.
+[[nodiscard]] bool speaks();
+
+}  // namespace lockflight::bench

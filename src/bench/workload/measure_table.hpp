@@ -1,0 +1,176 @@
+// Workloads with many locks: each operation picks one, takes it and gives it back. Acquire and
+// release are bracketed by readings of the clock of their own, so that neither the choice nor what
+// is done in between counts.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "bench/workload/measured_lock.hpp"
+#include "bench/workload/phases.hpp"
+#include "bench/workload/plan.hpp"
+#include "bench/workload/random.hpp"
+#include "bench/workload/results.hpp"
+#include "lockflight/lock_table.hpp"
+#include "lockflight/rma/barrier.hpp"
+
+namespace lockflight::bench {
+
+/// Where a plan's locks live. Those of a table are spread over the nodes first, so that a few locks
+/// on many ranks are not all on the first nodes; on each node over its ranks.
+[[nodiscard]] inline rma::rank_t home_in(const run_plan& plan, std::uint32_t lock) {
+  if (plan.what == workload::contention) return 0;
+  const rma::topology& machine = plan.machine;
+  const auto ranks = static_cast<std::uint32_t>(machine.ranks());
+  if (plan.what == workload::mix) return static_cast<rma::rank_t>(lock % ranks);
+  const auto nodes = static_cast<std::uint32_t>(machine.nodes());
+  const auto leader = machine.leader(machine.node_level(), static_cast<int>(lock % nodes));
+  const auto other = leader + static_cast<rma::rank_t>(lock / nodes % (ranks / nodes));
+  // Where nodes differ in size, or their ranks are not next to each other.
+  return other < machine.ranks() && machine.same_node(leader, other) ? other : leader;
+}
+
+template <template <class> class Lock, rma::port Port, class Clock>
+class table_run {
+ public:
+  using parameters = typename Lock<Port>::parameters;
+
+  table_run(rma::participant<Port>& me, const run_plan& plan, const parameters& set,
+            const Clock& clock, const run_results& results)
+      : port_(me.port()),
+        plan_(plan),
+        roles_(plan),
+        clock_(clock),
+        results_(results),
+        mine_(results.of(me.rank())),
+        barrier_(me),
+        phases_(port_, plan, clock, results),
+        check_(me, mine_),
+        random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
+        write_below_(chance(roles_.writes(me.rank()))),
+        local_below_(chance(plan.locality)) {
+    const parameters of_each = plan.what == workload::table
+                                   ? lock::in_table(set, {plan.locks, me.machine().ranks()})
+                                   : set;
+    for (std::uint32_t i = 0; i < plan.locks; ++i) {
+      const rma::rank_t home = home_in(plan, i);
+      auto where = Lock<Port>::cells::place(me.cells(), me.machine(), of_each, home);
+      if (plan.what == workload::mix) share_what_windows_share(where);
+      locks_.emplace_back(check_, results.seen(i), me, where, of_each);
+      (me.machine().same_node(home, me.rank()) ? local_ : remote_).push_back(i);
+    }
+  }
+
+  void run() {
+    phases_.start(barrier_, roles_);
+    if constexpr (requires { clock_.share_core(plan_.server_load); })
+      if (plan_.server_load > 0 && port_.rank() == 0) clock_.share_core(plan_.server_load);
+    if (roles_.is_active(port_.rank()))
+      loop();
+    else if (plan_.server_busy)
+      compute();
+    phases_.done();
+    barrier_.arrive_and_wait();
+    if (!roles_.is_active(port_.rank())) mine_.served = port_.counts().messages;
+  }
+
+ private:
+  using lock_cells = typename Lock<Port>::cells;
+
+  // The locks of mix are those of one MPI window, and GBH has one global counter for all of them,
+  // the first lock's.
+  void share_what_windows_share(lock_cells& where) {
+    if constexpr (requires { where.global; }) {
+      if (!first_) first_ = where;
+      where.global = first_->global;
+    }
+  }
+
+  struct choice {
+    std::uint32_t lock;
+    bool local;
+  };
+
+  [[gnu::noinline]] void loop() {
+    std::uint64_t last = clock_.now();
+    const std::uint64_t hold = clock_.ticks(plan_.hold_us * 1e-6);
+    for (bool more = phases_.begin(last); more; more = phases_.next(last)) {
+      const bool write = drawn(write_below_);
+      const choice which = choose();
+      auto& lock = locks_[which.lock];
+      const std::uint64_t asked = clock_.now();
+      const bool shared = lock.take(write);
+      const std::uint64_t got = clock_.now();
+      const witness::entry at = lock.enter(shared);
+      if (hold > 0) clock_.busy_until(got + hold);
+      lock.leave(shared, at);
+      const std::uint64_t gave = clock_.now();
+      lock.give(shared);
+      last = clock_.now();
+      const std::uint64_t latency = (got - asked) + (last - gave);
+      mine_.record(write, latency, got - asked);
+      (which.local ? mine_.local : mine_.remote).record(latency);
+    }
+    phases_.end(last);
+  }
+
+  // What a server's processor has to do besides, until the last client is done: it looks up ten
+  // thousand times a second.
+  void compute() {
+    const auto done = [this](rma::rank_t r) {
+      const auto progress = results_.of(r).progress.load(std::memory_order_relaxed);
+      return progress == rank_result::all_done || rma::is_lost(port_, r);
+    };
+    for (rma::rank_t client = 1; client < plan_.machine.ranks();) {
+      if (done(client)) {
+        ++client;
+        continue;
+      }
+      clock_.busy_until(clock_.now() + clock_.ticks(1e-4));
+      port_.pause(0);  // serves whoever sent messages meanwhile (C37)
+    }
+  }
+
+  [[nodiscard]] choice choose() {
+    if (plan_.what == workload::contention) {
+      // Clients are numbered from 0; with as many locks as clients nobody waits for anybody.
+      const auto client = static_cast<std::uint32_t>(roles_.client(port_.rank()));
+      const std::uint32_t lock = client % plan_.locks;
+      return {lock, !local_.empty()};
+    }
+    if (plan_.what == workload::mix) {
+      const auto lock = static_cast<std::uint32_t>(random_.below(plan_.locks));
+      return {lock, port_.machine().same_node(home_in(plan_, lock), port_.rank())};
+    }
+    // A rank whose node has no locks, or all of them, has no choice.
+    const bool local = remote_.empty() || (!local_.empty() && drawn(local_below_));
+    const auto& of = local ? local_ : remote_;
+    return {of[random_.below(of.size())], local};
+  }
+
+  [[nodiscard]] bool drawn(std::uint64_t below) { return (random_.next() >> 11) < below; }
+  [[nodiscard]] static std::uint64_t chance(double p) {
+    return static_cast<std::uint64_t>(p * (1ull << 53));
+  }
+
+  Port& port_;
+  const run_plan& plan_;
+  roles roles_;
+  Clock clock_;
+  const run_results& results_;
+  rank_result& mine_;
+  rma::barrier<Port> barrier_;
+  phases<Port, Clock> phases_;
+  checker<Port> check_;
+  std::optional<lock_cells> first_;
+  std::deque<measured_lock<Lock<Port>, Port>> locks_;
+  std::vector<std::uint32_t> local_;   // locks that live on this rank's node
+  std::vector<std::uint32_t> remote_;  // the others
+  random random_;
+  std::uint64_t write_below_;  // of 2^53
+  std::uint64_t local_below_;  // of 2^53
+};
+
+}  // namespace lockflight::bench

@@ -1,0 +1,135 @@
+// One run of a comparison, ready to be carried out: nothing in it can be refused any more.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/bench.hpp"
+#include "catalogue/parameters.hpp"
+#include "lockflight/rma/topology.hpp"
+#include "sim/machine.hpp"
+
+namespace lockflight::bench {
+
+/// The workloads of the RMA paper, section 5; of the ALock paper, section 6; of the SCC paper,
+/// section 6; of the DLM paper, section 5. What each does is said in plan/choices.cpp.
+enum class workload : std::uint8_t {
+  lb,
+  ecsb,
+  sob,
+  wcsb,
+  warb,
+  dht,
+  table,
+  mix,
+  cascade,
+  contention,
+  dht_writer,
+  primitive,
+};
+
+/// What workload primitive does again and again.
+enum class operation : std::uint8_t { get, put, add, fetch_add, swap, compare_swap, message };
+
+/// Whether each operation chooses among several locks.
+constexpr bool has_many_locks(workload w) {
+  return w == workload::table || w == workload::mix || w == workload::contention;
+}
+/// Whether rank 0 is timed while the others wait for it.
+constexpr bool goes_in_rounds(workload w) {
+  return w == workload::cascade || w == workload::dht_writer;
+}
+
+/// Whether only rank 0's operations are measured.
+constexpr bool measures_rank_0(workload w) { return goes_in_rounds(w) || w == workload::primitive; }
+
+struct run_plan {
+  workload what = workload::ecsb;
+  rma::topology machine = rma::topology::flat(1);
+  double writers = 0;
+  role by = role::operation;
+  std::uint64_t ops = 0;
+  double seconds = 1;
+  std::uint64_t seed = 1;
+  catalogue::parameter_values set{};
+  bool threads = false;
+  bool pin = true;
+  std::string waiting = "auto";
+  bool trace = false;
+  bool warm_up = true;            ///< false: all of the run is measured
+  std::uint64_t most_events = 0;  ///< of the simulator: then it ends the run; 0: any number
+  std::uint64_t sample = 1;       ///< one operation in so many is timed
+  std::uint32_t locks = 1;        ///< of them operations choose
+  double locality = 1;            ///< table: how much of what a rank does is with locks of its node
+  double hold_us = 0;             ///< contention: how long a lock is held
+  bool server_busy = false;       ///< contention: rank 0 computes meanwhile
+  std::uint32_t server_load = 0;  ///< contention, simulated: busy processes beside rank 0
+  std::uint32_t bytes = 0;        ///< dht-writer: written each time
+  operation does = operation::get;                                ///< primitive
+  std::shared_ptr<const sim::machine_profile> profile = nullptr;  ///< on a simulated machine
+  std::vector<std::uint32_t> nodes{};  ///< simulated: which ones; empty: the first
+};
+
+/// Which ranks issue operations that are measured, and in which roles. With dht and contention and
+/// several ranks, rank 0 only owns what the others access, as in the papers; in rounds, and of
+/// primitives, only rank 0 is measured.
+class roles {
+ public:
+  explicit roles(const run_plan& plan)
+      : first_(owner_only(plan) ? 1 : 0),
+        active_(measures_rank_0(plan.what) ? 1 : plan.machine.ranks() - first_),
+        by_(plan.by),
+        fraction_(plan.writers),
+        writers_(std::lround(plan.writers * active_)) {}
+
+  [[nodiscard]] int active() const { return active_; }
+  [[nodiscard]] bool is_active(rma::rank_t rank) const {
+    return rank >= first_ && rank - first_ < active_;
+  }
+  /// The active ranks, counted from 0.
+  [[nodiscard]] int client(rma::rank_t rank) const { return rank - first_; }
+
+  /// Of one rank's operations, how many write.
+  [[nodiscard]] double writes(rma::rank_t rank) const {
+    if (by_ == role::operation) return fraction_;
+    return is_writer(rank) ? 1 : 0;
+  }
+
+  /// With roles by process: W = round(F_W * A) of the A active ranks write all the time, the first
+  /// and then as evenly over the ranks as they go: the i-th does if (i * W) mod A < W.
+  [[nodiscard]] bool is_writer(rma::rank_t rank) const {
+    return (std::int64_t{rank} - first_) * writers_ % active_ < writers_;
+  }
+
+  /// A rank's share of n operations.
+  [[nodiscard]] std::uint64_t share(rma::rank_t rank, std::uint64_t n) const {
+    if (!is_active(rank)) return 0;
+    const auto all = static_cast<std::uint64_t>(active_);
+    return n / all + (static_cast<std::uint64_t>(rank - first_) < n % all ? 1 : 0);
+  }
+
+ private:
+  [[nodiscard]] static bool owner_only(const run_plan& plan) {
+    return (plan.what == workload::dht || plan.what == workload::contention) &&
+           plan.machine.ranks() > 1;
+  }
+
+  int first_;
+  int active_;
+  role by_;
+  double fraction_;
+  std::int64_t writers_;
+};
+
+/// dht-writer: the most bytes that are written.
+constexpr std::uint32_t most_bytes = 1u << 16;
+
+/// What is run before the measured part and thrown away, unless the plan says that nothing is: a
+/// ninth of it, so that it is the first tenth of all. What was asked for is what is measured.
+constexpr std::uint64_t warm_up_of(std::uint64_t ops) { return (ops + 8) / 9; }
+constexpr double warm_up_of(double seconds) { return seconds / 9; }
+
+}  // namespace lockflight::bench

@@ -1,0 +1,137 @@
+// What ranks measured, in memory that they share with whoever started them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "bench/workload/histogram.hpp"
+#include "bench/workload/plan.hpp"
+#include "bench/workload/witness.hpp"
+#include "lockflight/fabric/counting.hpp"
+#include "lockflight/fabric/tracing.hpp"
+#include "lockflight/lock/part/queue_tree.hpp"
+
+namespace lockflight::bench {
+
+/// Of one rank. Only the rank writes it, the starter reads it when the rank has ended, but for what
+/// is atomic. All of the measured part, unless it says otherwise. Zeroes are its start.
+///
+/// What every rank touches comes first, so that a million ranks with an operation each take a few
+/// pages each.
+struct alignas(128) rank_result {
+  std::uint64_t longest_wait = 0;
+  std::uint64_t waited = 0;  ///< ticks of all acquires, where these are timed apart
+  std::uint64_t begun = 0;   ///< the tick at which the measured part began
+  std::uint64_t ended = 0;
+  fabric::operation_counts operations;
+  std::array<std::uint64_t, lock::most_levels> handoffs{};
+  std::uint64_t untimed_reads = 0;
+  std::uint64_t untimed_writes = 0;
+  std::uint64_t violations = 0;  ///< of the whole run, warm-up included
+  std::uint64_t increments = 0;  ///< of the shared counter, in the whole run
+  std::uint64_t served = 0;      ///< messages of a rank that only serves, in the whole run
+
+  std::uint64_t trace_used = 0;
+
+  bool lost = false;  ///< its process was killed: what it measured is not whole; the starter's
+
+  std::atomic<std::uint32_t> beats{0};     ///< grows while the rank gets on
+  std::atomic<std::uint32_t> progress{0};  ///< how much is done, of `all_done`
+  static constexpr std::uint32_t all_done = 1'000'000;
+
+  histogram read;   ///< latencies in ticks
+  histogram write;  ///< latencies in ticks
+  // The same once more, with many locks:
+  histogram local;   ///< those of the own node
+  histogram remote;  ///< the others
+
+  [[nodiscard]] std::uint64_t reads() const { return read.count() + untimed_reads; }
+  [[nodiscard]] std::uint64_t writes() const { return write.count() + untimed_writes; }
+  [[nodiscard]] std::uint64_t ops() const { return reads() + writes(); }
+
+  [[gnu::always_inline]] void record(bool writes, std::uint64_t latency, std::uint64_t wait) {
+    (writes ? write : read).record(latency);
+    longest_wait = std::max(longest_wait, wait);
+    waited += wait;
+  }
+
+  /// What the warm-up left is thrown away.
+  void begin_measuring() {
+    read.clear();
+    write.clear();
+    local.clear();
+    remote.clear();
+    longest_wait = 0;
+    waited = 0;
+    untimed_reads = 0;
+    untimed_writes = 0;
+    handoffs = {};
+    trace_used = 0;
+  }
+};
+
+/// Of all ranks together.
+struct common_block {
+  alignas(128) std::uint64_t started = 0;  ///< rank 0's tick before the barrier at the start
+};
+
+/// An anonymous mapping that, if it is shared, survives a fork shared. Committed lazily.
+class mapping {
+ public:
+  /// Throws std::system_error.
+  mapping(std::size_t bytes, bool shared);
+  ~mapping();
+  mapping(const mapping&) = delete;
+  mapping& operator=(const mapping&) = delete;
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+/// The results of one run. Made before the ranks start.
+class run_results {
+ public:
+  explicit run_results(const run_plan& plan);
+  /// The same in memory that the caller shares among ranks, zeroed, of `bytes_for` bytes. `leader`
+  /// is the lowest rank that shares it; `whole` is whether all ranks do.
+  run_results(const run_plan& plan, std::byte* memory, rma::rank_t leader, bool whole);
+  [[nodiscard]] static std::size_t bytes_for(const run_plan& plan);
+
+  /// Of the ranks that share this memory, the one that writes what is common to them.
+  [[nodiscard]] rma::rank_t leader() const { return leader_; }
+  /// Whether all ranks' results are here while they run.
+  [[nodiscard]] bool whole() const { return whole_; }
+
+  [[nodiscard]] common_block& common() const { return *common_; }
+  /// The check of one lock.
+  [[nodiscard]] witness& seen(std::uint32_t lock) const { return seen_[lock]; }
+  [[nodiscard]] std::span<rank_result> ranks() const { return ranks_; }
+  [[nodiscard]] rank_result& of(rma::rank_t rank) const {
+    return ranks_[static_cast<std::size_t>(rank)];
+  }
+
+  /// Room for a rank's events; empty without tracing.
+  [[nodiscard]] std::span<fabric::trace_event> trace_room(rma::rank_t rank) const {
+    return {events_ + static_cast<std::size_t>(rank) * events_each_, events_each_};
+  }
+
+ private:
+  std::optional<mapping> memory_;
+  rma::rank_t leader_ = 0;
+  bool whole_ = true;
+  std::size_t events_each_;
+  common_block* common_;
+  witness* seen_;
+  std::span<rank_result> ranks_;
+  fabric::trace_event* events_;
+};
+
+}  // namespace lockflight::bench

@@ -1,0 +1,45 @@
+// One rank of a run, whatever the workload.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/workload/measure.hpp"
+#include "bench/workload/measure_primitive.hpp"
+#include "bench/workload/measure_rounds.hpp"
+#include "bench/workload/measure_table.hpp"
+#include "lockflight/lock/parameters.hpp"
+
+namespace lockflight::bench {
+
+template <template <class> class Lock, rma::port Port, class Clock>
+void run_rank(rma::participant<Port>& me, const run_plan& plan, const Clock& clock,
+              const run_results& results) {
+  const auto set = lock::with_values(typename Lock<Port>::parameters{}, plan.set);
+  // Only what is no lock goes with it, so that it is compiled once.
+  if constexpr (!excludes<Lock<Port>>)
+    if (plan.what == workload::primitive)
+      return primitive_run<Port, Clock>(me, plan, clock, results).run();
+  if (has_many_locks(plan.what))
+    table_run<Lock, Port, Clock>(me, plan, set, clock, results).run();
+  else if (goes_in_rounds(plan.what))
+    rounds_run<Lock<Port>, Port, Clock>(me, plan, set, clock, results).run();
+  else
+    rank_run<Lock<Port>, Port, Clock>(me, plan, set, clock, results).run();
+}
+
+/// How many words of each rank's segment a run needs. Throws std::length_error if no segment can
+/// have so many.
+template <class Lock>
+[[nodiscard]] std::uint32_t words_for(const run_plan& plan) {
+  constexpr std::uint32_t usual = 1u << 17;  // one lock on any machine, and what workloads keep
+  if (plan.what == workload::dht) return dht_words;
+  if (!has_many_locks(plan.what)) return usual;
+  rma::layout in(~std::uint32_t{0});
+  auto set = lock::with_values(typename Lock::parameters{}, plan.set);
+  if (plan.what == workload::table) set = lock::in_table(set, {plan.locks, plan.machine.ranks()});
+  for (std::uint32_t i = 0; i < plan.locks; ++i)
+    static_cast<void>(Lock::cells::place(in, plan.machine, set, home_in(plan, i)));
+  return usual + in.used();
+}
+
+}  // namespace lockflight::bench

@@ -1,0 +1,49 @@
+#include "catalogue/parameters.hpp"
+
+#include <charconv>
+
+namespace lockflight::catalogue {
+
+std::string parameter_row::range() const {
+  return std::to_string(min) + " to " + std::to_string(max);
+}
+
+const parameter_row* find(parameter_rows rows, std::string_view name) {
+  const auto at = std::find_if(rows.begin(), rows.end(),
+                               [&](const parameter_row& row) { return row.name == name; });
+  return at == rows.end() ? nullptr : &*at;
+}
+
+std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string_view text,
+                                                                     char sign) {
+  const std::size_t at = text.find(sign);
+  if (at == 0 || at == std::string_view::npos) return std::nullopt;
+  const std::string_view number = text.substr(at + 1);
+  std::int64_t value = 0;
+  const char* const end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return std::pair(std::string(text.substr(0, at)), value);
+}
+
+bad_parameter::bad_parameter(const std::string& what, const std::string& range, bool has_name)
+    : std::invalid_argument("'" + what + "' (accepted: " + range + ")"),
+      given(what),
+      accepted(range),
+      is_known(has_name) {}
+
+void check(parameter_rows rows, const parameter_values& values) {
+  for (const auto& [name, value] : values) {
+    const parameter_row* const row = find(rows, name);
+    if (row == nullptr) {
+      std::string names;
+      for (const parameter_row& one : rows)
+        names.append(names.empty() ? "" : ", ").append(one.name);
+      throw bad_parameter(name, names.empty() ? "none" : names, false);
+    }
+    if (!row->takes(value))
+      throw bad_parameter(name + "=" + std::to_string(value), row->range(), true);
+  }
+}
+
+}  // namespace lockflight::catalogue

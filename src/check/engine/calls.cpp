@@ -1,0 +1,127 @@
+// What a participant asks of the engine, on its own fiber.
+#include "check/engine/engine.hpp"
+
+#include <stdexcept>
+
+namespace lockflight::check {
+
+word engine::act(rank_t me, action what, cell_id cell, word a, word b, predicate test,
+                 rank_t target) {
+  fiber_state& s = state(me);
+  s.next = what;
+  s.cell = cell;
+  s.a = a;
+  s.b = b;
+  s.test = test;
+  s.target = target;
+  fiber::fiber::suspend();
+  return state(me).answer;
+}
+
+void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
+                           word* result) {
+  fiber_state& s = state(me);
+  if (s.posts == most_posted) throw std::length_error("too many posted operations for the checker");
+  s.post[s.posts++] = {.kind = kind,
+                       .took_effect = false,
+                       .half = false,
+                       .after = s.stores_issued,
+                       .cell = cell,
+                       .target = target,
+                       .a = a,
+                       .b = b,
+                       .read = 0,
+                       .result = result};
+}
+
+void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
+                  word* result) {
+  // Until the flush the result is garbage: whoever looks at it goes astray and is found out.
+  constexpr word not_yet = 0xbad0bad0bad0bad0u;
+  if (result != nullptr) *result = not_yet;
+  put_under_way(me, kind, cell, target, a, b, result);
+  if (!how_.delayed_effects) act(me, action::post, cell);
+}
+
+void engine::store(rank_t me, cell_id cell, word value) {
+  if (!how_.store_buffering) {
+    act(me, action::store, cell, value);
+    return;
+  }
+  if (state(me).stores == most_buffered) act(me, action::make_room);
+  fiber_state& s = state(me);
+  s.buffer[s.stores++] = {cell, value};
+  ++s.stores_issued;
+}
+
+// When everything has taken effect already, what is left is invisible to the others: no step.
+void engine::flush(rank_t me, rank_t target) {
+  fiber_state& s = state(me);
+  s.next = action::flush;
+  s.target = target;
+  if (std::none_of(s.post.begin(), s.post.begin() + s.posts,
+                   [&](const posted& p) { return waits_for(s, p); }))
+    return;
+  if (!has_what_it_waits_for(s)) {
+    act(me, action::flush, no_cell, 0, 0, {}, target);
+    return;
+  }
+  deliver(s);
+  s.history = mix(s.history, static_cast<word>(action::flush));
+}
+
+// A fence for each of the node, whose moments come in any order (C40). Without buffered stores all
+// are at one already.
+void engine::fence_node(rank_t me) {
+  act(me, action::fence);
+  if (!how_.store_buffering) return;
+  for (rank_t other = 0; other < fibers_; ++other)
+    if (other != me && machine().same_node(other, me))
+      put_under_way(me, posted_kind::fence, no_cell, other, 0, 0, nullptr);
+  act(me, action::fence_node);
+}
+
+// C28: a third message to somebody who has not even taken the first may have to wait for room.
+void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
+  const auto sent_before = [&](word m) { return messages_[m].from == me; };
+  const fiber_state& s = state(me);
+  const std::vector<word>& queue = queues_[world_.memory[inbox_of(to)]];
+  const auto not_taken =
+      std::count_if(queue.begin(), queue.end(), sent_before) +
+      std::count_if(s.post.begin(), s.post.begin() + s.posts, [&](const posted& p) {
+        return p.kind == posted_kind::message && p.target == to;
+      });
+  if (not_taken >= 2)
+    fail("contract", "rank " + std::to_string(me) + " sends a third message to rank " +
+                         std::to_string(to) + ", which has taken none of the others");
+  if (std::uint8_t& duty = duty_of_messages(me, to); duty == 0) {
+    duty = static_cast<std::uint8_t>(3 * fibers_ + message_duties_++);
+    if (how_.endless && duty >= 64)
+      throw std::length_error("too many ranks that send messages to each other for the checker");
+  }
+  post(me, posted_kind::message, inbox_of(to), to, number_of_message({me, body}), 0, nullptr);
+}
+
+const rma::message* engine::got(rank_t me) const {
+  const word number = state(me).got;
+  return number != 0 ? &messages_[number] : nullptr;
+}
+
+cell_id engine::number(rank_t home, std::uint32_t index) {
+  if (home < 0 || home >= fibers_ || index >= most_words || index < allowed_first_ ||
+      index >= allowed_last_) {
+    fail("foreign cell", "rank " + std::to_string(home) + ", index " + std::to_string(index) +
+                             " is not a cell of this lock");
+    return 0;
+  }
+  cell_id& known = number_of_[static_cast<std::size_t>(home) * most_words + index];
+  if (known == no_cell) {
+    if (cells_.size() == most_cells - most_fibers)
+      throw std::length_error("too many cells for the checker");
+    known = static_cast<cell_id>(cells_.size());
+    cells_.push_back({home, index});
+  }
+  return known;
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,282 @@
+// Making it happen: an operation takes effect, a participant runs up to its next one.
+#include "check/engine/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lockflight::check {
+namespace {
+
+[[nodiscard]] bool is_wait(action a) {
+  return a == action::await || a == action::await_until || a == action::poll ||
+         a == action::pause || a == action::receive;
+}
+
+[[nodiscard]] std::uint64_t cell_key(cell_id cell, word value, std::uint8_t rmw_class) {
+  if (value == 0 && rmw_class == 0) return 0;  // untouched cells are all alike
+  return mix(std::uint64_t{cell} << 8 | rmw_class, value);
+}
+
+/// The words of a live stack, whose size is a multiple of theirs.
+[[nodiscard]] std::uint64_t mix_all(std::span<const std::byte> stack) {
+  std::uint64_t mixed = stack.size();
+  for (std::size_t at = 0; at + sizeof(word) <= stack.size(); at += sizeof(word)) {
+    word one = 0;
+    std::memcpy(&one, stack.data() + at, sizeof one);
+    mixed = mix(mixed, one);
+  }
+  return mixed;
+}
+
+}  // namespace
+
+void engine::write(rank_t by, cell_id cell, word value) {
+  word& now = world_.memory[cell];
+  const std::uint8_t rmw_class = world_.rmw_class[cell];
+  if (recording_ != nullptr && recording_->cell == no_cell) {
+    recording_->cell = cell;
+    recording_->old_word = now;
+    recording_->old_class = rmw_class;
+  }
+  if (now == value) return;
+  world_.all.memory_hash ^= cell_key(cell, now, rmw_class) ^ cell_key(cell, value, rmw_class);
+  now = value;
+  for (int g = 0; g < fibers_; ++g)
+    if (g != by) world_.all.changed[static_cast<std::size_t>(g)] = true;
+}
+
+void engine::note_rmw(cell_id cell, std::uint8_t rmw_class) {
+  std::uint8_t& classes = world_.rmw_class[cell];
+  if ((classes & rmw_class) != 0) return;
+  if (recording_ != nullptr && recording_->cell == no_cell) {
+    recording_->cell = cell;
+    recording_->old_word = world_.memory[cell];
+    recording_->old_class = classes;
+  }
+  const word value = world_.memory[cell];
+  world_.all.memory_hash ^= cell_key(cell, value, classes);
+  classes |= rmw_class;
+  world_.all.memory_hash ^= cell_key(cell, value, classes);
+  if (classes == (cpu_rmw | nic_rmw) && how_.report_mixed)
+    fail("mixed classes",
+         cell_name(cell) + " is read-modify-written both by CPUs and through the fabric");
+}
+
+void engine::drain(rank_t f) {
+  fiber_state& s = state(f);
+  const buffered oldest = s.buffer[0];
+  std::copy(s.buffer.begin() + 1, s.buffer.begin() + s.stores, s.buffer.begin());
+  --s.stores;
+  s.buffer[s.stores] = {};
+  ++s.stores_drained;
+  write(f, oldest.cell, oldest.value);
+}
+
+// A NIC's RMW is atomic with those of all NICs. With a CPU's it is not: unless seeing both on one
+// cell is a violation anyway, it reads in one step and writes in another.
+void engine::take_effect(rank_t f, int index) {
+  posted& p = state(f).post[static_cast<std::size_t>(index)];
+  if (p.kind == posted_kind::message) return arrive(f, index);
+  if (p.kind == posted_kind::fence) {
+    p.took_effect = true;
+    return;
+  }
+  const word now = world_.memory[p.cell];
+  const bool is_rmw = p.kind != posted_kind::put && p.kind != posted_kind::get;
+  if (is_rmw && !p.half) note_rmw(p.cell, nic_rmw);
+  if (!p.half) p.read = now;
+  if (in_two_steps(p) && !p.half) {
+    p.half = true;
+    return;
+  }
+  switch (p.kind) {
+    case posted_kind::get:
+    case posted_kind::message:
+    case posted_kind::fence:
+      break;
+    case posted_kind::put:
+    case posted_kind::swap:
+      write(f, p.cell, p.a);
+      break;
+    case posted_kind::add:
+    case posted_kind::fetch_add:
+      write(f, p.cell, p.read + p.a);
+      break;
+    case posted_kind::compare_swap:
+      if (p.read == p.a) write(f, p.cell, p.b);
+      break;
+  }
+  p.took_effect = true;
+}
+
+// A message leaves its sender's hands when it arrives: no flush waits for it.
+void engine::arrive(rank_t f, int index) {
+  fiber_state& s = state(f);
+  const posted p = s.post[static_cast<std::size_t>(index)];
+  std::vector<word> queue = queues_[world_.memory[p.cell]];
+  queue.push_back(p.a);
+  write(f, p.cell, number_of_queue(queue));
+  std::copy(s.post.begin() + index + 1, s.post.begin() + s.posts, s.post.begin() + index);
+  s.post[--s.posts] = {};
+}
+
+void engine::take_message(rank_t f) {
+  const cell_id inbox = inbox_of(f);
+  const std::vector<word>& queue = queues_[world_.memory[inbox]];
+  if (queue.empty()) return;
+  state(f).got = queue.front();
+  write(f, inbox, number_of_queue({queue.begin() + 1, queue.end()}));
+}
+
+word engine::number_of_message(const rma::message& m) {
+  const auto at = std::find(messages_.begin() + 1, messages_.end(), m);
+  const auto number = static_cast<word>(at - messages_.begin());
+  if (at == messages_.end()) messages_.push_back(m);
+  return number;
+}
+
+word engine::number_of_queue(const std::vector<word>& queue) {
+  const auto at = std::find(queues_.begin(), queues_.end(), queue);
+  const auto number = static_cast<word>(at - queues_.begin());
+  if (at == queues_.end()) queues_.push_back(queue);
+  return number;
+}
+
+// The results of everything that the flush waited for reach the participant now, not before.
+void engine::deliver(fiber_state& s) {
+  int kept = 0;
+  for (int i = 0; i < s.posts; ++i) {
+    const posted& p = s.post[static_cast<std::size_t>(i)];
+    if (!waits_for(s, p)) {
+      s.post[static_cast<std::size_t>(kept++)] = p;
+      continue;
+    }
+    if (p.result != nullptr) {
+      *p.result = p.read;
+      s.history = mix(s.history, p.read);
+    }
+  }
+  for (int i = kept; i < s.posts; ++i) s.post[static_cast<std::size_t>(i)] = {};
+  s.posts = static_cast<std::uint8_t>(kept);
+}
+
+void engine::run(rank_t f, bool time_is_over) {
+  fiber_state& s = state(f);
+  const auto i = static_cast<std::size_t>(f);
+  const word now = s.cell != no_cell ? world_.memory[s.cell] : 0;
+  s.answer = 0;
+  s.got = 0;
+  if (!time_is_over && !goes_on(f)) {  // a wait, which a message ends for now
+    take_message(f);
+    if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
+    s.history = mix(s.history, mix(s.got, static_cast<word>(s.next)));
+    return resume(f);
+  }
+  switch (s.next) {
+    case action::is_over:
+      s.answer = time_is_over ? 1 : 0;
+      break;
+    case action::load:
+    case action::await:
+    case action::await_until:
+      s.answer = visible(s, s.cell);
+      break;
+    case action::poll:
+      s.answer = now;
+      break;
+    case action::store:
+      write(f, s.cell, s.a);
+      break;
+    case action::cpu_fetch_add:
+      s.answer = now;
+      note_rmw(s.cell, cpu_rmw);
+      write(f, s.cell, now + s.a);
+      break;
+    case action::cpu_swap:
+      s.answer = now;
+      note_rmw(s.cell, cpu_rmw);
+      write(f, s.cell, s.a);
+      break;
+    case action::cpu_compare_swap:
+      s.answer = now;
+      note_rmw(s.cell, cpu_rmw);
+      if (now == s.a) write(f, s.cell, s.b);
+      break;
+    case action::pause:
+      world_.all.quiet[i] =
+          world_.all.changed[i] ? 0 : static_cast<std::uint8_t>(world_.all.quiet[i] + 1);
+      world_.all.changed[i] = false;
+      break;
+    case action::flush:
+    case action::fence_node:
+      deliver(s);
+      break;
+    case action::post: {
+      const int last = s.posts - 1;
+      take_effect(f, last);
+      if (s.posts > last && !s.post[static_cast<std::size_t>(last)].took_effect)
+        return;  // it has read, and writes in its next step
+      break;
+    }
+    case action::receive:
+    case action::try_receive:
+      take_message(f);
+      s.answer = s.got;
+      break;
+    default:
+      break;
+  }
+  s.history = mix(s.history, s.answer + static_cast<word>(s.next));
+  resume(f);
+}
+
+void engine::resume(rank_t f) {
+  const auto i = static_cast<std::size_t>(f);
+  if (how_.endless) fiber_[i].wipe_free();
+  fiber_[i].resume();
+  if (how_.endless) state(f).history = mix_all(fiber_[i].live_stack());
+  const action next = state(f).next;
+  if (is_wait(next) && world_.all.where[i] == stage::acquiring) {
+    world_.all.where[i] = stage::waiting;
+    world_.all.overtaken[i] = 0;
+    world_.all.came_after[i] = 0;
+  }
+  if (next == action::pause) {
+    if (world_.all.retries[i] < UINT8_MAX) ++world_.all.retries[i];
+    retrying_ |= 1u << f;
+  }
+  if (next == action::rendezvous) ++world_.all.arrived;
+}
+
+void engine::take(step s) {
+  if (world_.all.about_to_begin[s.fiber]) begin(s.fiber);
+  switch (s.what) {
+    case step::kind::run:
+      return run(s.fiber);
+    case step::kind::expire:
+      return run(s.fiber, true);
+    case step::kind::drain:
+      drain(s.fiber);
+      break;
+    case step::kind::effect:
+      take_effect(s.fiber, s.index);
+      break;
+  }
+  // What follows is invisible to the others: it need not be a step of its own.
+  const fiber_state& f = state(s.fiber);
+  const bool flushed =
+      (f.next == action::flush || f.next == action::fence_node) && s.what == step::kind::effect;
+  const bool drained =
+      (f.next == action::fence || f.next == action::make_room) && s.what == step::kind::drain;
+  if ((flushed || drained) && can_run(s.fiber)) run(s.fiber);
+}
+
+// Whether taking `s` lets its fiber run, so that its stack changes.
+bool engine::resumes(step s) const {
+  if (s.what == step::kind::run || s.what == step::kind::expire) return true;
+  const fiber_state& f = state(s.fiber);
+  if (s.what == step::kind::drain) return f.next == action::fence || f.next == action::make_room;
+  return waits_for(f, f.post[s.index]);
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,224 @@
+// What can happen next: which operations may take effect, which participants may run. This is the
+// contract's memory model (docs/contract.md) as the checker has it.
+#include "check/engine/engine.hpp"
+
+#include <algorithm>
+
+namespace lockflight::check {
+namespace {
+
+constexpr std::uint8_t most_quiet = 2;  // retries that saw nothing new, before one must wait
+
+}  // namespace
+
+bool engine::has_what_it_waits_for(const fiber_state& s) const {
+  return std::all_of(s.post.begin(), s.post.begin() + s.posts,
+                     [&](const posted& p) { return p.took_effect || !waits_for(s, p); });
+}
+
+bool engine::waits_for(const fiber_state& s, const posted& p) const {
+  switch (p.kind) {
+    case posted_kind::message:
+      return false;
+    case posted_kind::fence:
+      return s.next == action::fence_node;
+    default:
+      return s.next == action::flush && (s.target < 0 || s.target == p.target);
+  }
+}
+
+// A posted operation comes after the stores that its participant issued before (C12).
+bool engine::can_take_effect(const fiber_state& s, const posted& p) const {
+  // Whenever it happens that all that the other one has stored is visible (C40).
+  if (p.kind == posted_kind::fence) return !p.took_effect && state(p.target).stores == 0;
+  return how_.delayed_effects && !p.took_effect &&
+         static_cast<std::int8_t>(s.stores_drained - p.after) >= 0 && nic_is_free(p) &&
+         is_next_to(s, p);
+}
+
+// Messages of a pair arrive in the order in which they were sent (C29), and where posts are ordered
+// other operations take effect in that of their calls.
+bool engine::is_next_to(const fiber_state& s, const posted& p) const {
+  if (p.kind != posted_kind::message && how_.reordering) return true;
+  const auto is_message = [](const posted& one) { return one.kind == posted_kind::message; };
+  const auto* const first =
+      std::find_if(s.post.begin(), s.post.begin() + s.posts, [&](const posted& other) {
+        return is_message(other) == is_message(p) && !other.took_effect &&
+               other.kind != posted_kind::fence && other.target == p.target;
+      });
+  return first == &p;
+}
+
+bool engine::in_two_steps(const posted& p) const {
+  return !how_.report_mixed && p.kind != posted_kind::put && p.kind != posted_kind::get &&
+         p.kind != posted_kind::message && p.kind != posted_kind::fence;
+}
+
+// A RMW that takes two steps is still atomic with all that goes through the fabric.
+bool engine::nic_is_free(const posted& p) const {
+  if (how_.report_mixed || p.half || p.kind == posted_kind::get || p.kind == posted_kind::message)
+    return true;
+  for (int f = 0; f < fibers_; ++f)
+    for (int i = 0; i < state(f).posts; ++i) {
+      const posted& other = state(f).post[static_cast<std::size_t>(i)];
+      if (other.half && !other.took_effect && other.cell == p.cell) return false;
+    }
+  return true;
+}
+
+word engine::visible(const fiber_state& s, cell_id cell) const {
+  for (int i = s.stores; i-- > 0;)
+    if (s.buffer[static_cast<std::size_t>(i)].cell == cell)
+      return s.buffer[static_cast<std::size_t>(i)].value;
+  return world_.memory[cell];
+}
+
+bool engine::can_run(rank_t f) const {
+  const action next = state(f).next;
+  const bool waits = next == action::await || next == action::await_until || next == action::poll ||
+                     next == action::rendezvous || next == action::idle;
+  return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
+}
+
+// Whether what it is about to do can happen; a wait may end without it, to serve a message.
+bool engine::goes_on(rank_t f) const {
+  const fiber_state& s = state(f);
+  const auto i = static_cast<std::size_t>(f);
+  switch (s.next) {
+    case action::finished:
+      return false;
+    case action::await:
+    case action::await_until:
+      return s.test(visible(s, s.cell));
+    case action::poll:
+      return s.stores == 0 && s.test(world_.memory[s.cell]);
+    case action::pause:
+      return how_.endless || (world_.all.retries[i] <= how_.retries &&
+                              (world_.all.changed[i] || world_.all.quiet[i] < most_quiet));
+    case action::flush:
+    case action::fence_node:
+      return has_what_it_waits_for(s);
+    case action::post:
+      return s.stores == 0 && nic_is_free(s.post[s.posts - 1u]);
+    case action::fence:
+    case action::cpu_fetch_add:
+    case action::cpu_swap:
+    case action::cpu_compare_swap:
+      return s.stores == 0;
+    case action::make_room:
+      return s.stores < most_buffered;
+    case action::receive:
+      return world_.memory[inbox_of(f)] != 0;
+    case action::rendezvous:
+      return world_.all.arrived == fibers_;
+    case action::idle:
+      // What is there is served before it comes: it would be served next anyway.
+      return !s.serves || world_.memory[inbox_of(f)] == 0;
+    default:
+      return true;
+  }
+}
+
+// Any time is over sooner or later, for all that the others can tell; who has what it waits for has
+// it all the same.
+bool engine::can_expire(rank_t f) const {
+  const action next = state(f).next;
+  return next == action::is_over || (next == action::await_until && !goes_on(f));
+}
+
+void engine::enabled(std::vector<step>& steps) const {
+  for (std::uint8_t f = 0; f < fibers_; ++f) {
+    const fiber_state& s = state(f);
+    if (can_run(f)) steps.push_back({step::kind::run, f, 0});
+    for (std::uint8_t i = 0; i < s.posts; ++i)
+      if (can_take_effect(s, s.post[i])) steps.push_back({step::kind::effect, f, i});
+    if (s.stores > 0) steps.push_back({step::kind::drain, f, 0});
+    if (can_expire(f)) steps.push_back({step::kind::expire, f, 0});
+  }
+}
+
+bool engine::is_enabled(step s) const {
+  if (s.fiber >= fibers_) return false;
+  const fiber_state& f = state(s.fiber);
+  switch (s.what) {
+    case step::kind::run:
+      return can_run(s.fiber);
+    case step::kind::effect:
+      return s.index < f.posts && can_take_effect(f, f.post[s.index]);
+    case step::kind::drain:
+      return f.stores > 0;
+    case step::kind::expire:
+      return can_expire(s.fiber);
+  }
+  return false;
+}
+
+bool engine::all_finished() const {
+  for (int f = 0; f < fibers_; ++f)
+    if (state(f).next != action::finished) return false;
+  return true;
+}
+
+bool engine::somebody_gave_up() const {
+  for (int f = 0; f < fibers_; ++f)
+    if (state(f).next == action::pause &&
+        world_.all.retries[static_cast<std::size_t>(f)] > how_.retries)
+      return true;
+  return false;
+}
+
+bool engine::is_idle(rank_t f) const {
+  const action next = state(f).next;
+  return next == action::idle || next == action::finished;
+}
+
+std::uint16_t engine::in_round() const {
+  unsigned who = 0;
+  for (rank_t f = 0; f < fibers_; ++f) who |= is_idle(f) ? 0 : 1u << f;
+  return static_cast<std::uint16_t>(who);
+}
+
+std::uint16_t engine::leaving() const {
+  unsigned who = 0;
+  for (rank_t f = 0; f < fibers_; ++f) who |= where(f) == stage::releasing ? 1u << f : 0;
+  return static_cast<std::uint16_t>(who);
+}
+
+bool engine::nobody_goes_on() const {
+  std::vector<step> steps;
+  enabled(steps);
+  return in_round() != 0 &&
+         std::none_of(steps.begin(), steps.end(), [this](step s) { return duty(s) != 0; });
+}
+
+std::uint64_t engine::duty(step s) const {
+  const std::uint64_t first = std::uint64_t{1} << 3 * s.fiber;
+  const fiber_state& f = state(s.fiber);
+  switch (s.what) {
+    case step::kind::run:
+      return is_idle(s.fiber) && goes_on(s.fiber) ? 0 : first;
+    case step::kind::expire:
+      return first;
+    case step::kind::drain:
+      return first << 1;
+    case step::kind::effect: {
+      const posted& p = f.post[s.index];
+      // Of each pair: that others' messages arrive does not help whose does not.
+      if (p.kind == posted_kind::message)
+        return std::uint64_t{1}
+               << message_duty_[static_cast<std::size_t>(s.fiber * most_fibers + p.target)];
+      return p.half || waits_for(f, p) ? first << 2 : 0;
+    }
+  }
+  return 0;
+}
+
+bool engine::only_unflushed(std::span<const step> steps) const {
+  return std::all_of(steps.begin(), steps.end(), [this](step s) {
+    if (s.what != step::kind::effect) return false;
+    const posted& p = state(s.fiber).post[s.index];
+    return p.kind != posted_kind::message && !p.half && !waits_for(state(s.fiber), p);
+  });
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,72 @@
+// The engine's life: its participants are started, and started again. What they may do next is in
+// enabled.cpp, what that does in effects.cpp, how it is undone in rewind.cpp, what they ask for in
+// calls.cpp, what must hold in properties.cpp, how it is told in describe.cpp.
+#include "check/engine/engine.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#if defined(__has_feature)
+#define LOCKFLIGHT_HAS_FEATURE(x) __has_feature(x)
+#else
+#define LOCKFLIGHT_HAS_FEATURE(x) 0
+#endif
+
+namespace lockflight::check {
+namespace {
+
+constexpr std::size_t stack_bytes = 32 * 1024;
+
+}  // namespace
+
+engine::engine(program what, const model& how)
+    : what_(std::move(what)),
+      how_(how),
+      fibers_(what_.machine.ranks()),
+      stacks_(std::make_unique<fiber::stack_pool>(stack_bytes)),
+      number_of_(static_cast<std::size_t>(what_.machine.ranks()) * most_words, no_cell) {
+  if (fibers_ > most_fibers)
+    throw std::invalid_argument(std::to_string(fibers_) + " participants (accepted: 1 to " +
+                                std::to_string(most_fibers) + ")");
+  for (int f = 0; f < fibers_; ++f) fiber_.emplace_back(stacks_->take());
+}
+
+engine::~engine() {
+  for (fiber::fiber& f : fiber_) f.abandon();
+}
+
+bool engine::can_copy_stacks() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    LOCKFLIGHT_HAS_FEATURE(address_sanitizer) || LOCKFLIGHT_HAS_FEATURE(thread_sanitizer)
+  return false;
+#else
+  return true;
+#endif
+}
+
+void engine::start() {
+  world_.all = {};
+  std::fill_n(world_.fiber.begin(), fibers_, fiber_state{});
+  world_.memory.fill(0);
+  world_.rmw_class.fill(0);
+  broken_.reset();
+  progress_ = 0;
+  for (int f = 0; f < fibers_; ++f) {
+    fiber::fiber& one = fiber_[static_cast<std::size_t>(f)];
+    one.abandon();
+    if (how_.endless) one.wipe_free();
+    one.reset([this, f] {
+      try {
+        what_.body(*this, f);
+      } catch (const std::exception& e) {
+        fail("assertion", "rank " + std::to_string(f) + ": " + e.what());
+      }
+      state(f).next = action::finished;
+      ++progress_;
+    });
+  }
+  // Up to its first operation a participant does nothing that others see.
+  for (int f = 0; f < fibers_; ++f) resume(f);
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,267 @@
+// Runs a program of a few participants one step at a time, in whatever order its caller chooses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "check/engine/world.hpp"
+#include "fiber/fiber.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::check {
+
+class engine;
+
+/// The memory model, each part switchable, and the bounds of one execution.
+struct model {
+  bool delayed_effects = true;  ///< posted operations take effect at any moment until their flush
+  bool reordering = true;  ///< posted operations to a rank take effect in any order; if not, in the
+                           ///< one that they were called in, as where a port orders posts
+  bool store_buffering = true;  ///< stores are seen by others at any later moment, in order
+  bool report_mixed = true;     ///< a cell with RMWs of both classes is a violation by itself; if
+                                ///< not, RMWs through the fabric are not atomic with CPUs'
+  int retries = 2;  ///< fruitless attempts of one acquire, after which the participant stands still
+  std::optional<std::int64_t> most_overtaken =
+      std::nullopt;  ///< by later comers that exclude it; nullopt: any number
+  /// Everybody comes and retries as often as it likes, so that schedules do not end. States are
+  /// then known by what they hold and not by what led there, so that a schedule can come back to
+  /// one.
+  bool endless = false;
+};
+
+/// What is run: the same on every execution, but for the schedule.
+struct program {
+  rma::topology machine = rma::topology::flat(1);
+  std::function<void(engine&, rank_t)> body;  ///< of each participant; called on its fiber
+};
+
+/// What can happen next.
+struct step {
+  enum class kind : std::uint8_t {
+    run,     ///< a participant goes on
+    effect,  ///< its posted operation number `index` takes effect
+    drain,   ///< its oldest buffered store becomes visible
+    expire,  ///< its time is over, and it goes on without what it waits for
+  };
+  kind what = kind::run;
+  std::uint8_t fiber = 0;
+  std::uint8_t index = 0;
+
+  friend bool operator==(const step&, const step&) = default;
+};
+
+/// The rule that was broken.
+struct violation {
+  std::string property;  ///< "mutual exclusion", "deadlock", …
+  std::string detail;
+};
+
+/// One program in one state. Not copyable; a state can be saved and returned to (save, restore).
+class engine {
+ public:
+  engine(program what, const model& how);
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  // ---- for the search ----
+
+  /// Back to the beginning: every participant about to take its first step.
+  void start();
+  /// What can happen next, in a fixed order. Empty when all have finished or nobody can go on.
+  void enabled(std::vector<step>& steps) const;
+  [[nodiscard]] bool is_enabled(step s) const;
+  /// Makes it happen. Afterwards `broken()` says whether a rule was broken.
+  void take(step s);
+  [[nodiscard]] const std::optional<violation>& broken() const { return broken_; }
+  [[nodiscard]] bool all_finished() const;
+  /// Whether somebody stands still because it has used up its retries: then no step is no deadlock.
+  [[nodiscard]] bool somebody_gave_up() const;
+  /// Whether some participant must go on by itself if scheduled; effects that no flush waits for
+  /// may never happen.
+  [[nodiscard]] bool only_unflushed(std::span<const step> steps) const;
+  /// Why nobody can go on.
+  [[nodiscard]] violation describe_deadlock() const;
+  /// Two states with the same key have the same future, but for hash collisions (64 bits).
+  [[nodiscard]] std::uint64_t key() const;
+  /// What a fair schedule does sooner or later if it stays possible, at most one bit: a participant
+  /// in a round goes on, an operation that a flush waits for takes effect, a store becomes visible,
+  /// a message from one rank to another arrives, and is served by whoever does so before it comes.
+  /// Not that an operation takes effect which nobody waits for, nor that somebody comes: 0.
+  [[nodiscard]] std::uint64_t duty(step s) const;
+  /// Whether somebody is in a round and no duty is possible.
+  [[nodiscard]] bool nobody_goes_on() const;
+  /// Who is in a round, somewhere between coming and having left, and whose has come to the
+  /// release: a bit for each.
+  [[nodiscard]] std::uint16_t in_round() const;
+  [[nodiscard]] std::uint16_t leaving() const;
+  /// Grows when the search learns that a participant retries; a search that saw it grow starts
+  /// over.
+  [[nodiscard]] unsigned retrying() const { return retrying_; }
+
+  /// Everything there is, for going back. Reuses the capacity of `into`.
+  struct saved {
+    world state;
+    std::optional<violation> broken;
+    std::array<std::vector<std::byte>, most_fibers> image;
+  };
+  void save(saved& into) const;
+  void restore(const saved& from);
+
+  /// What one step changes, for taking it back. The participant's state and, if it ran, its stack
+  /// go onto `images`, a stack of bytes shared by all records.
+  struct undo {
+    shared_state all;
+    step what;
+    cell_id cell = no_cell;
+    word old_word = 0;
+    std::uint8_t old_class = 0;
+    std::size_t state_at = 0;  ///< in `images`
+    std::size_t image_at = 0;  ///< in `images`
+    bool has_image = false;
+  };
+  /// take(s), and how to take it back.
+  void take(step s, undo& record, std::vector<std::byte>& images);
+  void take_back(const undo& record, std::vector<std::byte>& images);
+
+  /// Whether stacks can be copied: not under a sanitizer. Otherwise a search re-executes.
+  [[nodiscard]] static bool can_copy_stacks();
+
+  /// With a limit of retries lifted, for asking whether a fair schedule makes progress.
+  void set_retry_limit(int most) { how_.retries = most; }
+  [[nodiscard]] int retry_limit() const { return how_.retries; }
+  /// Number of times that somebody entered a critical section or finished.
+  [[nodiscard]] std::uint64_t progress() const { return progress_; }
+
+  // ---- for telling what happened ----
+
+  [[nodiscard]] std::string describe(step s) const;
+  /// The cell that `s` would write, with what it holds now; no_cell if none.
+  [[nodiscard]] cell_id written_by(step s) const;
+  [[nodiscard]] std::string cell_name(cell_id cell) const;
+  [[nodiscard]] stage where(rank_t f) const {
+    return world_.all.where[static_cast<std::size_t>(f)];
+  }
+  [[nodiscard]] word value(cell_id cell) const { return world_.memory[cell]; }
+  [[nodiscard]] std::string value_name(word value) const;
+  /// Calls a block of cells by a name, for traces; `count` cells from `first`, on every rank.
+  void name_cells(std::uint32_t first, std::uint32_t count, const std::string& name);
+  /// Cells outside [first, last) of the named blocks may not be touched.
+  void allow_cells(std::uint32_t first, std::uint32_t last);
+
+  // ---- for the port and the program, on a fiber ----
+
+  [[nodiscard]] const rma::topology& machine() const { return what_.machine; }
+  [[nodiscard]] bool orders_posts() const { return !how_.reordering; }
+  word act(rank_t me, action what, cell_id cell = no_cell, word a = 0, word b = 0,
+           predicate test = {}, rank_t target = -1);
+  void post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b, word* result);
+  void store(rank_t me, cell_id cell, word value);
+  void flush(rank_t me, rank_t target);
+  void fence_node(rank_t me);
+  void send(rank_t me, rank_t to, const std::array<word, 3>& body);
+  /// From here on the participant's waits end also when a message is there.
+  void serve(rank_t me, bool on) { state(me).serves = on; }
+  /// The message that the last action returned with; null if with none.
+  [[nodiscard]] const rma::message* got(rank_t me) const;
+  /// The number of a cell. Breaks the rules of the cell's class or bounds are violations.
+  [[nodiscard]] cell_id number(rank_t home, std::uint32_t index);
+  void note_rmw(cell_id cell, std::uint8_t rmw_class);
+
+  void begin_acquire(rank_t me);
+  void enter(rank_t me, bool exclusive);
+  void leave(rank_t me, bool exclusive);
+  void released(rank_t me);
+  void give_up_acquire(rank_t me);
+  void fail(std::string property, std::string detail);
+
+ private:
+  struct named_block {
+    std::uint32_t first, count;
+    std::string name;
+  };
+  struct address {
+    rank_t home;
+    std::uint32_t index;
+  };
+  static constexpr std::uint32_t most_words = 4096;
+
+  /// "" when no named block holds `a`.
+  [[nodiscard]] std::string name_in_block(address a) const;
+  [[nodiscard]] std::string text_of(word message) const;
+  [[nodiscard]] fiber_state& state(rank_t f) { return world_.fiber[static_cast<std::size_t>(f)]; }
+  [[nodiscard]] const fiber_state& state(rank_t f) const {
+    return world_.fiber[static_cast<std::size_t>(f)];
+  }
+  [[nodiscard]] bool can_run(rank_t f) const;
+  [[nodiscard]] bool can_take_effect(const fiber_state& s, const posted& p) const;
+  [[nodiscard]] bool in_two_steps(const posted& p) const;
+  [[nodiscard]] bool nic_is_free(const posted& p) const;
+  [[nodiscard]] bool has_what_it_waits_for(const fiber_state& s) const;
+  [[nodiscard]] bool waits_for(const fiber_state& s, const posted& p) const;
+  [[nodiscard]] word visible(const fiber_state& s, cell_id cell) const;
+  void write(rank_t by, cell_id cell, word value);
+  [[nodiscard]] std::uint8_t& duty_of_messages(rank_t from, rank_t to) {
+    return message_duty_[static_cast<std::size_t>(from * most_fibers + to)];
+  }
+  [[nodiscard]] static constexpr cell_id inbox_of(rank_t rank) {
+    return static_cast<cell_id>(most_cells - 1 - rank);
+  }
+  [[nodiscard]] bool goes_on(rank_t f) const;
+  [[nodiscard]] bool is_idle(rank_t f) const;
+  [[nodiscard]] bool is_next_to(const fiber_state& s, const posted& p) const;
+  void put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
+                     word* result);
+  void arrive(rank_t f, int index);
+  void take_message(rank_t f);
+  [[nodiscard]] word number_of_message(const rma::message& m);
+  [[nodiscard]] word number_of_queue(const std::vector<word>& queue);
+  void begin(rank_t me);
+  [[nodiscard]] bool can_expire(rank_t f) const;
+  void run(rank_t f, bool time_is_over = false);
+  void resume(rank_t f);
+  void take_effect(rank_t f, int index);
+  void drain(rank_t f);
+  void deliver(fiber_state& s);
+  [[nodiscard]] std::uint64_t fiber_key(rank_t f) const;
+  [[nodiscard]] std::uint64_t held_key(rank_t f) const;
+  [[nodiscard]] std::uint64_t shared_key(rank_t f) const;
+  [[nodiscard]] bool resumes(step s) const;
+
+  program what_;
+  model how_;
+  int fibers_;
+  world world_;
+  std::optional<violation> broken_;
+  unsigned retrying_ = 0;
+  std::uint64_t progress_ = 0;
+  undo* recording_ = nullptr;  // where the write of the step under way is noted
+
+  std::unique_ptr<fiber::stack_pool> stacks_;
+  std::vector<fiber::fiber> fiber_;
+
+  std::vector<cell_id> number_of_;  // [home × most_words + index]
+  std::vector<address> cells_;
+  std::vector<named_block> names_;
+  // Messages, and the queues of them that inboxes hold, are words by being numbered as they are
+  // first seen. 0 is none, and an inbox without any.
+  // A participant that is set aside may have a pointer to a message on its stack, which must be the
+  // same whenever it is there again.
+  std::deque<rma::message> messages_{1};
+  std::vector<std::vector<word>> queues_{1};
+  // The bit of the messages from each rank to each, numbered as they are first seen; 0 is none.
+  std::array<std::uint8_t, most_fibers * most_fibers> message_duty_{};
+  std::uint8_t message_duties_ = 0;
+  std::uint32_t allowed_first_ = 0;
+  std::uint32_t allowed_last_ = most_words;
+};
+
+}  // namespace lockflight::check

@@ -1,0 +1,154 @@
+// The checker's port: every operation is announced to the engine, which decides when it happens.
+#pragma once
+
+#include <cstdint>
+
+#include "check/engine/engine.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::check {
+
+class port {
+ public:
+  static constexpr rma::capability_set capabilities{
+      .messages = true, .node_fence = true, .fabric = "check"};
+
+  port(engine& e, rank_t rank) : engine_(e), rank_(rank) {}
+  port(const port&) = delete;
+  port& operator=(const port&) = delete;
+
+  [[nodiscard]] rank_t rank() const { return rank_; }
+  [[nodiscard]] const rma::topology& machine() const { return engine_.machine(); }
+  [[nodiscard]] bool orders_posts() const { return engine_.orders_posts(); }
+
+  // ---- posted ----
+
+  template <class Cell>
+  void put(Cell to, word value) {
+    engine_.post(rank_, posted_kind::put, number(to), to.home, value, 0, nullptr);
+  }
+  template <class Cell>
+  void get(Cell from, word& result) {
+    engine_.post(rank_, posted_kind::get, number(from), from.home, 0, 0, &result);
+  }
+  void add(rma::nic_cell to, word value) {
+    engine_.post(rank_, posted_kind::add, number(to), to.home, value, 0, nullptr);
+  }
+  void fetch_add(rma::nic_cell at, word value, word& before) {
+    engine_.post(rank_, posted_kind::fetch_add, number(at), at.home, value, 0, &before);
+  }
+  void swap(rma::nic_cell at, word value, word& before) {
+    engine_.post(rank_, posted_kind::swap, number(at), at.home, value, 0, &before);
+  }
+  void compare_swap(rma::nic_cell at, word expected, word desired, word& before) {
+    engine_.post(rank_, posted_kind::compare_swap, number(at), at.home, expected, desired, &before);
+  }
+  void flush(rank_t target) { engine_.flush(rank_, target); }
+  void flush() { engine_.flush(rank_, -1); }
+
+  // ---- immediate ----
+
+  template <class Cell>
+  [[nodiscard]] word load(Cell from) {
+    return engine_.act(rank_, action::load, here(from));
+  }
+  template <class Cell>
+  void store(Cell to, word value) {
+    static_assert(Cell::class_of != rma::cell_class::nic, "no store on a nic cell");
+    engine_.store(rank_, here(to), value);
+  }
+  [[nodiscard]] word cpu_fetch_add(rma::cpu_cell at, word value) {
+    return engine_.act(rank_, action::cpu_fetch_add, here(at), value);
+  }
+  [[nodiscard]] word cpu_swap(rma::cpu_cell at, word value) {
+    return engine_.act(rank_, action::cpu_swap, here(at), value);
+  }
+  [[nodiscard]] word cpu_compare_swap(rma::cpu_cell at, word expected, word desired) {
+    return engine_.act(rank_, action::cpu_compare_swap, here(at), expected, desired);
+  }
+  void fence() { engine_.act(rank_, action::fence); }
+  void fence_node() { engine_.fence_node(rank_); }
+
+  // ---- waiting ----
+
+  template <class Cell, class Predicate>
+  word await(Cell on, Predicate done) {
+    return wait(action::await, here(on), erased(done));
+  }
+  template <class Cell, class Predicate>
+  word poll(Cell from, Predicate done, rma::backoff) {
+    return wait(action::poll, number(from), erased(done));
+  }
+  void pause(std::uint64_t) {
+    engine_.act(rank_, action::pause);
+    if (handler_ == nullptr) return;
+    for (rma::message got; try_receive(got);) handler_->handle(got);
+  }
+  // Time is over whenever the search says so.
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t) { return {}; }
+  [[nodiscard]] bool is_over(rma::deadline) { return engine_.act(rank_, action::is_over) != 0; }
+  template <class Cell, class Predicate>
+  word await_until(Cell on, Predicate done, rma::deadline) {
+    return wait(action::await_until, here(on), erased(done));
+  }
+  /// Not of the contract: waits until everybody has come.
+  void rendezvous() { wait(action::rendezvous, no_cell, {}); }
+
+  /// Not of the contract either: waits until it is to come again, which need not happen; serves
+  /// meanwhile.
+  void idle() { wait(action::idle, no_cell, {}); }
+
+  // ---- messages ----
+
+  void send(rank_t to, std::array<word, 3> body) { engine_.send(rank_, to, body); }
+  [[nodiscard]] rma::message receive() {
+    engine_.act(rank_, action::receive);
+    return *engine_.got(rank_);
+  }
+  [[nodiscard]] bool try_receive(rma::message& got) {
+    engine_.act(rank_, action::try_receive);
+    const rma::message* const there = engine_.got(rank_);
+    if (there != nullptr) got = *there;
+    return there != nullptr;
+  }
+  void serve_with(rma::message_handler* handler) {
+    handler_ = handler;
+    engine_.serve(rank_, handler != nullptr);
+  }
+
+ private:
+  word wait(action what, cell_id cell, predicate test) {
+    while (true) {
+      const word answer = engine_.act(rank_, what, cell, 0, 0, test);
+      const rma::message* const got = engine_.got(rank_);
+      if (got == nullptr) return answer;
+      handler_->handle(rma::message(*got));
+    }
+  }
+
+  template <class Predicate>
+  [[nodiscard]] static predicate erased(const Predicate& done) {
+    return {[](const void* on, word now) { return (*static_cast<const Predicate*>(on))(now); },
+            &done};
+  }
+
+  template <class Cell>
+  [[nodiscard]] cell_id number(Cell c) {
+    return engine_.number(c.home, c.index);
+  }
+  template <class Cell>
+  [[nodiscard]] cell_id here(Cell c) {
+    if (c.home >= 0 && c.home < machine().ranks() && !machine().same_node(c.home, rank_))
+      engine_.fail("contract", "rank " + std::to_string(rank_) + " reaches immediately into rank " +
+                                   std::to_string(c.home) + ", which is on another node");
+    return number(c);
+  }
+
+  engine& engine_;
+  rank_t rank_;
+  rma::message_handler* handler_ = nullptr;
+};
+
+static_assert(rma::messaging_port<port>);
+
+}  // namespace lockflight::check

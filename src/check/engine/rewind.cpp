@@ -1,0 +1,122 @@
+// States: saving one and going back to it, and the key by which one is known again.
+#include "check/engine/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lockflight::check {
+
+void engine::save(saved& into) const {
+  into.state = world_;
+  into.broken = broken_;
+  for (int f = 0; f < fibers_; ++f) {
+    const auto i = static_cast<std::size_t>(f);
+    const auto image = fiber_[i].image();
+    into.image[i].assign(image.begin(), image.end());
+  }
+}
+
+void engine::restore(const saved& from) {
+  world_ = from.state;
+  broken_ = from.broken;
+  for (int f = 0; f < fibers_; ++f) {
+    const auto i = static_cast<std::size_t>(f);
+    fiber_[i].restore(from.image[i]);
+  }
+}
+
+void engine::take(step s, undo& record, std::vector<std::byte>& images) {
+  record.all = world_.all;
+  record.what = s;
+  record.cell = no_cell;
+  record.state_at = images.size();
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&state(s.fiber));
+  images.insert(images.end(), bytes, bytes + state(s.fiber).used_bytes());
+  record.image_at = images.size();
+  record.has_image = resumes(s);
+  if (record.has_image) {
+    const auto image = fiber_[s.fiber].image();
+    images.insert(images.end(), image.begin(), image.end());
+  }
+  recording_ = &record;
+  take(s);
+  recording_ = nullptr;
+}
+
+void engine::take_back(const undo& record, std::vector<std::byte>& images) {
+  world_.all = record.all;
+  std::memcpy(static_cast<void*>(&state(record.what.fiber)), images.data() + record.state_at,
+              record.image_at - record.state_at);
+  if (record.cell != no_cell) {
+    world_.memory[record.cell] = record.old_word;
+    world_.rmw_class[record.cell] = record.old_class;
+  }
+  if (record.has_image)
+    fiber_[record.what.fiber].restore(std::span(images).subspan(record.image_at));
+  images.resize(record.state_at);
+  broken_.reset();
+}
+
+// ---- keys ----
+
+// What is under way has a hash of its own: appended to the history, a count of operations would
+// look like an answer, and two different states could have one key.
+std::uint64_t engine::fiber_key(rank_t f) const {
+  const fiber_state& s = state(f);
+  std::uint64_t under_way = std::uint64_t{s.stores} << 8 | s.posts;
+  for (int i = 0; i < s.posts; ++i) {
+    const posted& p = s.post[static_cast<std::size_t>(i)];
+    under_way = mix(under_way, static_cast<std::uint64_t>(p.took_effect) * 2 +
+                                   static_cast<std::uint64_t>(p.half));
+    if (p.took_effect || p.half) under_way = mix(under_way, p.read);
+    // Those sent before it may have arrived, and what is left must not look like them.
+    if (p.kind == posted_kind::message) under_way = mix(under_way, p.a << 8 | p.cell);
+  }
+  return mix(s.history, mix(under_way, s.posts));
+}
+
+// The same for schedules without an end: the history is a hash of the stack, and the rest is told
+// as it is.
+std::uint64_t engine::held_key(rank_t f) const {
+  const fiber_state& s = state(f);
+  std::uint64_t key = mix(s.history, static_cast<std::uint64_t>(s.next) << 32 |
+                                         std::uint64_t{s.cell} << 16 | s.stores << 8 | s.posts);
+  key = mix(mix(key, s.a), mix(s.b, static_cast<std::uint64_t>(s.target)));
+  for (int i = 0; i < s.stores; ++i) {
+    const buffered& b = s.buffer[static_cast<std::size_t>(i)];
+    key = mix(key, mix(b.cell, b.value));
+  }
+  for (int i = 0; i < s.posts; ++i) {
+    const posted& p = s.post[static_cast<std::size_t>(i)];
+    const auto stores_before = static_cast<std::uint8_t>(
+        std::max<int>(static_cast<std::int8_t>(p.after - s.stores_drained), 0));
+    key = mix(key, static_cast<std::uint64_t>(p.kind) << 40 | std::uint64_t{p.took_effect} << 33 |
+                       std::uint64_t{p.half} << 32 | std::uint64_t{stores_before} << 16 | p.cell);
+    key = mix(mix(key, p.a), mix(p.b, p.read));
+    key = mix(key, reinterpret_cast<std::uintptr_t>(p.result));
+  }
+  return key;
+}
+
+// What the properties remember of a participant, as far as its future depends on it.
+std::uint64_t engine::shared_key(rank_t f) const {
+  const auto i = static_cast<std::size_t>(f);
+  const shared_state& all = world_.all;
+  std::uint64_t key = 0;
+  if ((retrying_ & 1u << f) != 0)
+    key = mix(key + 1, std::uint64_t{all.quiet[i]} << 1 | all.changed[i]);
+  if (how_.most_overtaken && all.where[i] == stage::waiting)
+    key = mix(key + 2, std::uint64_t{all.came_after[i]} << 16 | all.overtaken[i]);
+  if (how_.most_overtaken && all.about_to_begin[i]) key = mix(key + 3, 0);
+  return key;
+}
+
+std::uint64_t engine::key() const {
+  std::uint64_t key = world_.all.memory_hash;
+  for (rank_t f = 0; f < fibers_; ++f)
+    key ^= mix(how_.endless ? held_key(f) : fiber_key(f) + shared_key(f),
+               static_cast<std::uint64_t>(f) + 1);
+  return key != 0 ? key : 1;  // 0 means an empty slot to the table of visited states
+}
+
+}  // namespace lockflight::check

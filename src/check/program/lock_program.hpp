@@ -1,0 +1,188 @@
+// The program that a lock is checked with: everybody acquires and releases, a few rounds, and when
+// all have left the lock must be free.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "check/engine/port.hpp"
+#include "lockflight/lock/concepts.hpp"
+#include "lockflight/rma/participant.hpp"
+
+namespace lockflight::check {
+
+/// What one participant does in each round.
+enum class part : std::uint8_t {
+  writer,
+  reader,
+  try_writer,
+  try_reader,
+  timed_writer,  ///< waits, but may give up at any moment
+  timed_reader,
+  upgrader,          ///< takes the upgrade lock, becomes a writer, then a reader, then leaves
+  upgrading_reader,  ///< reads, tries to become a writer, and leaves as what it is then
+};
+
+/// What is checked.
+struct scenario {
+  rma::topology machine = rma::topology::flat(1);
+  std::vector<part> parts;  ///< of each rank
+  std::vector<int> rounds;  ///< of each rank
+  bool endless = false;     ///< each of at least one round comes as often as it likes instead
+};
+
+/// What programs have in common: a participant on each fiber, in whose shoes `Program::run(engine,
+/// port, participant)` does what it does. Everything that a participant has is on its stack,
+/// private tables of the lock included, so that a copy of the stack is a copy of the participant.
+/// `Program::private_bytes` is room for those tables, and copied with every state.
+template <class Program, class Parameters>
+class program_base {
+ public:
+  program_base(scenario what, const Parameters& set) : what_(std::move(what)), set_(set) {}
+
+  [[nodiscard]] program operator()() const {
+    return {what_.machine, [self = static_cast<const Program&>(*this)](engine& e, rank_t rank) {
+              std::array<std::byte, Program::private_bytes> bytes;
+              std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
+                                                         std::pmr::null_memory_resource());
+              port p(e, rank);
+              rma::participant<port> me(p, words, &memory);
+              self.run(e, p, me);
+            }};
+  }
+
+ protected:
+  static constexpr std::uint32_t words = 4096;
+  static constexpr std::uint32_t line_words =
+      rma::participant<port>::most_nested * std::uint32_t{rma::line_words};
+
+  [[nodiscard]] int rounds(rank_t rank) const {
+    return what_.rounds[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] part part_of(rank_t rank) const {
+    return what_.parts[static_cast<std::size_t>(rank)];
+  }
+
+  scenario what_;
+  Parameters set_;
+};
+
+template <class Lock>
+class lock_program : public program_base<lock_program<Lock>, typename Lock::parameters> {
+  using base = program_base<lock_program<Lock>, typename Lock::parameters>;
+  using base::set_, base::what_;
+
+ public:
+  using base::base;
+
+  static constexpr std::size_t private_bytes = 1024;
+
+  /// Tells the engine which cells are the lock's.
+  void describe_cells(engine& e) const {
+    rma::layout in(base::words);
+    const auto lines = in.take<rma::plain_cell>(base::line_words);
+    e.name_cells(lines.index, base::line_words, "line");
+    static_cast<void>(in.take<rma::plain_cell>(1));  // the lock before
+    const std::uint32_t first = in.used();
+    static_cast<void>(Lock::cells::place(in, what_.machine, set_, 0));
+    e.name_cells(first, in.used() - first, "lock");
+    e.allow_cells(lines.index, in.used());
+  }
+
+  void run(engine& e, port& p, rma::participant<port>& me) const {
+    static_cast<void>(me.cells().template take<rma::plain_cell>(1));
+    Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
+    const rank_t rank = me.rank();
+    while (what_.endless) {
+      p.idle();
+      if (base::rounds(rank) > 0) play(e, rank, lock, base::part_of(rank));
+    }
+    for (int round = 0; round < base::rounds(rank); ++round)
+      play(e, rank, lock, base::part_of(rank));
+    p.rendezvous();
+    // Nobody is left: whoever comes now must get it.
+    if (rank == 0) {
+      play(e, rank, lock, part::writer);
+      if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);
+    }
+  }
+
+ private:
+  // A frame of its own, so that nothing of a round is left on the stack when it is over.
+  [[gnu::noinline]] static void play(engine& e, rank_t rank, Lock& lock, part what) {
+    const bool exclusive =
+        what == part::writer || what == part::try_writer || what == part::timed_writer;
+    if (what == part::upgrader || what == part::upgrading_reader) {
+      if constexpr (lock::can_upgrade<Lock>)
+        what == part::upgrader ? upgrade(e, rank, lock) : try_to_upgrade(e, rank, lock);
+      return;
+    }
+    e.begin_acquire(rank);
+    if (!acquire(lock, what)) return e.give_up_acquire(rank);
+    stay(e, rank, exclusive);
+    if constexpr (lock::shared<Lock>) {
+      exclusive ? lock.unlock() : lock.unlock_shared();
+    } else {
+      lock.unlock();
+    }
+    e.released(rank);
+  }
+
+  static void stay(engine& e, rank_t rank, bool exclusive) {
+    e.enter(rank, exclusive);
+    e.act(rank, action::critical);
+    e.leave(rank, exclusive);
+  }
+
+  static void upgrade(engine& e, rank_t rank, Lock& lock) {
+    e.begin_acquire(rank);
+    lock.lock_upgrade();
+    stay(e, rank, false);
+    e.begin_acquire(rank);
+    lock.unlock_upgrade_and_lock();
+    stay(e, rank, true);
+    lock.unlock_and_lock_upgrade();
+    stay(e, rank, false);
+    lock.unlock_upgrade_and_lock_shared();
+    stay(e, rank, false);
+    lock.unlock_shared();
+    e.released(rank);
+  }
+
+  static void try_to_upgrade(engine& e, rank_t rank, Lock& lock) {
+    e.begin_acquire(rank);
+    lock.lock_shared();
+    stay(e, rank, false);
+    if (lock.try_unlock_shared_and_lock()) {
+      stay(e, rank, true);
+      lock.unlock_and_lock_shared();
+    }
+    stay(e, rank, false);
+    lock.unlock_shared();
+    e.released(rank);
+  }
+
+  [[nodiscard]] static bool acquire(Lock& lock, part what) {
+    if constexpr (lock::can_try<Lock>)
+      if (what == part::try_writer) return lock.try_lock();
+    if constexpr (lock::can_try_shared<Lock>)
+      if (what == part::try_reader) return lock.try_lock_shared();
+    constexpr std::uint64_t some_time = 1;  // the checker says when it is over
+    if constexpr (lock::can_time<Lock>)
+      if (what == part::timed_writer) return lock.try_lock_within(some_time);
+    if constexpr (lock::can_time_shared<Lock>)
+      if (what == part::timed_reader) return lock.try_lock_shared_within(some_time);
+    if constexpr (lock::shared<Lock>)
+      if (what == part::reader) {
+        lock.lock_shared();
+        return true;
+      }
+    lock.lock();
+    return true;
+  }
+};
+
+}  // namespace lockflight::check

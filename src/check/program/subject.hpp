@@ -1,0 +1,115 @@
+// A lock as the checker knows it: a name, its facts, and how to make an engine that runs it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "catalogue/parameters.hpp"
+#include "check/engine/engine.hpp"
+#include "check/program/epoch_program.hpp"
+#include "check/program/lock_program.hpp"
+#include "lockflight/lock/about.hpp"
+
+namespace lockflight::check {
+
+/// A request that cannot be carried out as asked: one line, the argument, its value, what is
+/// accepted.
+struct bad_request : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+using settings = lock::parameter_values;
+
+struct subject {
+  lock::facts about;
+  bool shared = false;  ///< has readers
+  /// What the lock would need to play that part, and lacks; null if nothing.
+  const char* (*lacks)(part);
+  /// Throws bad_request for a parameter that the lock does not have or a value out of range.
+  std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
+};
+
+/// Parameters as the checker wants them unless told otherwise: thresholds so small that a few
+/// rounds reach them.
+template <class Parameters>
+[[nodiscard]] Parameters small_thresholds() {
+  Parameters p{};
+  if constexpr (requires { p.t_l; })
+    for (std::int64_t& t : p.t_l) t = 1;
+  if constexpr (requires { p.t_r; }) p.t_r = 2;
+  if constexpr (requires { p.local_budget; }) p.local_budget = p.remote_budget = 1;
+  if constexpr (requires { p.barge; }) p.barge = 1;
+  if constexpr (requires { p.handovers; }) p.handovers = 1;
+  if constexpr (requires { p.writers; }) {
+    // Of flight's two ways inside a node the one with fewer steps, unless the other is asked for.
+    p.writers = {.barge = 1, .handovers = 0, .local_budget = 1, .remote_budget = 1};
+    p.t_w = 2;
+  }
+  if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
+  if constexpr (requires { p.adaptive; }) p.worth = p.reads = p.against = 1;
+  if constexpr (requires { p.readers_turn; }) p.readers_turn = 1;  // a pause more is no other order
+  if constexpr (requires { p.patience; }) p.patience = 0;          // nor is a look more
+  if constexpr (requires { p.bias; }) p.bias = 0;  // a part of the protocol that is asked for
+  return p;
+}
+
+/// The same with what is set. Throws bad_request.
+template <class Parameters>
+[[nodiscard]] Parameters parameters_for(const settings& set) {
+  try {
+    return catalogue::checked(small_thresholds<Parameters>(), set);
+  } catch (const catalogue::bad_parameter& e) {
+    throw bad_request("--set " + std::string(e.what()));
+  }
+}
+
+/// What participants do with a lock to check it.
+template <class Lock>
+using program_of = std::conditional_t<lock::defers<Lock>, epoch_program<Lock>, lock_program<Lock>>;
+
+template <class Lock>
+[[nodiscard]] const char* what_lacks(part what) {
+  switch (what) {
+    case part::writer:
+    case part::reader:
+      break;
+    case part::try_writer:
+      return lock::can_try<Lock> ? nullptr : "try_lock";
+    case part::try_reader:
+      return lock::can_try_shared<Lock> ? nullptr : "try_lock_shared";
+    case part::timed_writer:
+      return lock::can_time<Lock> ? nullptr : "try_lock_for";
+    case part::timed_reader:
+      return lock::can_time_shared<Lock> ? nullptr : "try_lock_shared_for";
+    case part::upgrader:
+    case part::upgrading_reader:
+      return lock::can_upgrade<Lock> ? nullptr : "lock_upgrade";
+  }
+  return nullptr;
+}
+
+template <class Lock>
+[[nodiscard]] constexpr subject make_subject() {
+  return {
+      .about = Lock::about,
+      .shared = lock::shared<Lock>,
+      .lacks = what_lacks<Lock>,
+      .make =
+          [](const scenario& what, const settings& set, model how) {
+            const auto chosen = parameters_for<typename Lock::parameters>(set);
+            how.endless = what.endless;
+            if constexpr (requires { Lock::most_overtaken(what.machine, chosen); })
+              if (!what.endless) how.most_overtaken = Lock::most_overtaken(what.machine, chosen);
+            const program_of<Lock> runs(what, chosen);
+            auto made = std::make_unique<engine>(runs(), how);
+            runs.describe_cells(*made);
+            return made;
+          },
+  };
+}
+
+}  // namespace lockflight::check

@@ -1,0 +1,69 @@
+// All states of an endless program and the steps between them, for what cannot be said of one state
+// at a time.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "check/engine/engine.hpp"
+
+namespace lockflight::check {
+
+/// States are numbered from 0, the first one, in the order in which they were reached.
+class state_graph {
+ public:
+  using number = std::uint32_t;
+
+  struct edge {
+    number to;
+    step what;
+    std::uint8_t duty;  ///< its bit, or `none`
+  };
+  static constexpr std::uint8_t none = 64;
+
+  /// What is known of a state: the duties (engine::duty) that are possible in it; a bit for each
+  /// rank that is in a round, and that releases.
+  struct facts {
+    std::uint64_t duties;
+    std::uint16_t in_round;
+    std::uint16_t leaving;
+  };
+
+  /// The state that `e` is in; its edges lead to 0 until they are set.
+  number add(const engine& e) {
+    steps_.clear();
+    e.enabled(steps_);
+    facts here{0, e.in_round(), e.leaving()};
+    for (const step s : steps_) {
+      const std::uint64_t duty = e.duty(s);
+      here.duties |= duty;
+      edges_.push_back({0, s, static_cast<std::uint8_t>(std::countr_zero(duty))});
+    }
+    facts_.push_back(here);
+    first_.push_back(edges_.size());
+    return static_cast<number>(facts_.size() - 1);
+  }
+  void lead(std::size_t from_edge, number to) { edges_[from_edge].to = to; }
+
+  [[nodiscard]] std::size_t size() const { return facts_.size(); }
+  [[nodiscard]] std::size_t steps() const { return edges_.size(); }
+  [[nodiscard]] const facts& of(number state) const { return facts_[state]; }
+  /// A state's edges are those from `first` to before `last`.
+  [[nodiscard]] std::size_t first(number state) const { return first_[state]; }
+  [[nodiscard]] std::size_t last(number state) const { return first_[state + 1]; }
+  [[nodiscard]] const edge& at(std::size_t i) const { return edges_[i]; }
+  [[nodiscard]] std::uint64_t duty_at(std::size_t i) const {
+    return edges_[i].duty == none ? 0 : std::uint64_t{1} << edges_[i].duty;
+  }
+
+ private:
+  std::vector<facts> facts_;
+  std::vector<std::size_t> first_{0};
+  std::vector<edge> edges_;
+  std::vector<step> steps_;  // of one state
+};
+
+}  // namespace lockflight::check

@@ -1,0 +1,64 @@
+// The MPI's own calls, by the names of its profiling interface. The drop-in interposes MPI_X and
+// PMPI_X alike, since Open MPI's bindings for Fortran, and profiling tools, call PMPI_X. So the
+// MPI's own PMPI_X is looked up behind the drop-in.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+
+namespace lockflight::mpi_preload {
+
+// Every call that is interposed; MPI 4 has the data movement and most of what makes windows a
+// second time, with large counts.
+// clang-format off
+#define LOCKFLIGHT_INTERPOSED(CALL)                                                   \
+  CALL(Win_create) CALL(Win_allocate) CALL(Win_allocate_shared)                         \
+  CALL(Win_create_dynamic) CALL(Win_free) CALL(Win_get_info) CALL(Finalize)             \
+  CALL(Win_lock) CALL(Win_unlock) CALL(Win_lock_all) CALL(Win_unlock_all)               \
+  CALL(Win_flush) CALL(Win_flush_all) CALL(Win_fence) CALL(Win_start) CALL(Win_post)    \
+  CALL(Put) CALL(Get) CALL(Accumulate) CALL(Get_accumulate)                             \
+  CALL(Fetch_and_op) CALL(Compare_and_swap)                                             \
+  CALL(Rput) CALL(Rget) CALL(Raccumulate) CALL(Rget_accumulate)
+#if MPI_VERSION >= 4
+#define LOCKFLIGHT_INTERPOSED_LARGE(CALL)                                             \
+  CALL(Win_create_c) CALL(Win_allocate_c) CALL(Win_allocate_shared_c)                   \
+  CALL(Put_c) CALL(Get_c) CALL(Accumulate_c) CALL(Get_accumulate_c)                     \
+  CALL(Rput_c) CALL(Rget_c) CALL(Raccumulate_c) CALL(Rget_accumulate_c)
+#else
+#define LOCKFLIGHT_INTERPOSED_LARGE(CALL)
+#endif
+// clang-format on
+
+/// `pmpi().Win_lock(…)` is the MPI's own MPI_Win_lock.
+struct mpi_calls {
+#define LOCKFLIGHT_DECLARE(call) decltype(&PMPI_##call) call;
+  LOCKFLIGHT_INTERPOSED(LOCKFLIGHT_DECLARE)
+  LOCKFLIGHT_INTERPOSED_LARGE(LOCKFLIGHT_DECLARE)
+#undef LOCKFLIGHT_DECLARE
+};
+/// Ends the process with exit code 3 if no MPI is loaded behind us.
+[[nodiscard]] const mpi_calls& pmpi();
+
+namespace detail {
+// A pointer and not a flag beside the calls: one look says both whether and where to jump.
+extern constinit std::atomic<const mpi_calls*> straight;
+}  // namespace detail
+
+/// The MPI's own calls while ours have nothing to add, so that a program that never locks pays a
+/// load, a test and a jump: null from the first lock on any window of ours on, and before the first
+/// call of pmpi().
+///
+/// Acquire, with the release in pmpi(): the calls were looked up, perhaps by another thread.
+[[nodiscard, gnu::always_inline]] inline const mpi_calls* before_any_lock() {
+  return detail::straight.load(std::memory_order_acquire);
+}
+
+/// A window of ours is about to be locked: from here on our calls look which window they are for.
+///
+/// Relaxed: a thread whose call must see this, since it belongs to the epoch that the lock begins
+/// or follows it on the same window, is ordered after the lock by the program (MPI-3.1, section
+/// 11.7). For all others either answer is right.
+inline void a_lock_comes() { detail::straight.store(nullptr, std::memory_order_relaxed); }
+
+}  // namespace lockflight::mpi_preload
