@@ -139,6 +139,40 @@ TEST(engine, a_thrown_exception_is_an_assertion) {
   EXPECT_EQ(found.broken->detail, "rank 1: cannot be");
 }
 
+TEST(engine, a_violated_assertion_is_a_verdict_with_its_place_and_text) {
+  const auto asserts = [](port&, engine&) { rma::ensure(false, "a writer holds"); };
+  engine e(two(nothing, asserts), {});
+  const outcome found = search_all(e, {});
+  ASSERT_EQ(property_of(found), "assertion");
+  EXPECT_TRUE(found.broken->detail.starts_with("rank 1: engine_test.cpp:")) << found.broken->detail;
+  EXPECT_TRUE(found.broken->detail.ends_with(": a writer holds")) << found.broken->detail;
+}
+
+// A guard's destructor releases; an exception would end the process there.
+TEST(engine, a_violated_assertion_may_lie_in_a_function_that_throws_nothing) {
+  struct guard {
+    ~guard() { rma::ensure(false, "released once"); }
+  };
+  const auto asserts = [](port& p, engine&) {
+    rma::put_now(p, rma::plain_cell{0, x}, 1);
+    const guard at_end;
+  };
+  const auto waits = [](port& p, engine&) { p.await(rma::plain_cell{0, x}, rma::equals(2)); };
+  engine e(two(waits, asserts), {});
+  const outcome found = search_all(e, {});
+  EXPECT_EQ(property_of(found), "assertion");
+  EXPECT_FALSE(found.schedule.empty());
+}
+
+TEST(engine, an_assertion_that_holds_changes_nothing) {
+  const auto asserts = [](port& p, engine&) {
+    rma::put_now(p, rma::plain_cell{0, x}, 1);
+    rma::ensure(p.rank() == 1, "this is rank 1");
+  };
+  engine e(two(nothing, asserts), {});
+  EXPECT_EQ(property_of(search_all(e, {})), "none");
+}
+
 TEST(engine, a_cell_of_somebody_else_is_reported_by_whoever_touches_it_first) {
   const auto strays = [](port& p, engine&) { static_cast<void>(p.load(rma::plain_cell{0, 100})); };
   engine e(two(strays, nothing), {});

@@ -233,7 +233,11 @@ void engine::run(rank_t f, bool time_is_over) {
 void engine::resume(rank_t f) {
   const auto i = static_cast<std::size_t>(f);
   if (how_.endless) fiber_[i].wipe_free();
-  fiber_[i].resume();
+  running_ = f;
+  {
+    const listening here(*this);
+    fiber_[i].resume();
+  }
   if (how_.endless) state(f).history = mix_all(fiber_[i].live_stack());
   const action next = state(f).next;
   if (is_wait(next) && world_.all.where[i] == stage::acquiring) {

@@ -14,6 +14,7 @@
 
 #include "check/engine/world.hpp"
 #include "fiber/fiber.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/port.hpp"
 
 namespace lockflight::check {
@@ -65,7 +66,7 @@ struct violation {
 };
 
 /// One program in one state. Not copyable; a state can be saved and returned to (save, restore).
-class engine {
+class engine final : private rma::assertion_listener {
  public:
   engine(program what, const model& how);
   ~engine();
@@ -184,6 +185,9 @@ class engine {
   void fail(std::string property, std::string detail);
 
  private:
+  /// The participant that runs stands still for good: it may be in a function that throws nothing.
+  void violated(const char* what, const std::source_location& where) override;
+
   struct named_block {
     std::uint32_t first, count;
     std::string name;
@@ -243,6 +247,7 @@ class engine {
   std::optional<violation> broken_;
   unsigned retrying_ = 0;
   std::uint64_t progress_ = 0;
+  rank_t running_ = -1;
   undo* recording_ = nullptr;  // where the write of the step under way is noted
 
   std::unique_ptr<fiber::stack_pool> stacks_;

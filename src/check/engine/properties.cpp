@@ -1,10 +1,20 @@
 // What must hold: who may be inside together, and who may be overtaken how often.
 #include "check/engine/engine.hpp"
 
+#include <string>
+
 namespace lockflight::check {
 
 void engine::fail(std::string property, std::string detail) {
   if (!broken_) broken_ = violation{std::move(property), std::move(detail)};
+}
+
+void engine::violated(const char* what, const std::source_location& where) {
+  fail("assertion", "rank " + std::to_string(running_) + ": " +
+                        std::string(rma::file_name_of(where)) + ":" + std::to_string(where.line()) +
+                        ": " + what);
+  ++progress_;
+  while (true) act(running_, action::finished);
 }
 
 void engine::begin_acquire(rank_t me) {
