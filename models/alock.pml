@@ -1,20 +1,20 @@
 /* alock: two cohorts, each an MCS queue with a budget, and Peterson's algorithm between their heads.
  *
  * "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithms 1 to 4. A cohort's
- * tail is its flag in Peterson's algorithm. What the source adds and is here too: a head looks at
+ * tail is its flag in Peterson's algorithm. The model also has what the source adds: a head reads
  * the other tail first and becomes the victim only if that is set, and attempts.
  *
- * A local participant's stores may be seen late; here each is seen at once. That they are where it
- * matters, by the fence, is the checker's to say.
+ * A local participant's stores may become visible late; here each is visible at once. The checker
+ * covers the late ones, and the fence that they need.
  *
  * Macros of this model:
  *   LOCALS, REMOTES   participants of each cohort
  *   LOCAL_BUDGET, REMOTE_BUDGET   acquires in a row before a cohort lets the other one in
  *   TRIES=1           the last remote participant only tries
- *   BUDGETS=0         a cohort passes the lock on as long as somebody waits in it
+ *   BUDGETS=0         a cohort passes the lock on as long as it has a waiter
  *   VICTIM=0          a head that finds a rival waits until the other tail is not set
  *   GIVES_WAY=0       an attempt that withdraws does not become the victim before
- *   COMPETES=0        whoever came behind such an attempt takes it for the holder of the lock
+ *   COMPETES=0        the successor of such an attempt takes it for the holder of the lock
  * Of all: shared.pml.
  */
 
@@ -56,7 +56,7 @@
 
 byte TAIL[2] = NIL; /* of each cohort, and its flag */
 byte victim = 0;    /* the cohort that lets the other one go first */
-byte NEXT[P];       /* who stands behind p */
+byte NEXT[P];       /* the successor of p */
 byte BUDGET[P];     /* MUST_WAIT, or what p was passed */
 
 /* Algorithm 4: our tail is set. Either of the two conditions is reason enough to enter. */
@@ -97,7 +97,7 @@ proctype participant(byte me) {
         victim = COHORT(me);
 #endif
 #if COMPETES
-        left = 1; /* whoever came behind us must compete */
+        left = 1; /* our successor must compete */
 #else
         left = 2;
 #endif
@@ -130,7 +130,7 @@ leave:
       if
       :: atomic { TAIL[COHORT(me)] == REF(me) -> TAIL[COHORT(me)] = NIL };
         goto next_round
-      :: TAIL[COHORT(me)] != REF(me) /* somebody is about to make itself visible */
+      :: TAIL[COHORT(me)] != REF(me) /* a successor is about to write its link */
       fi;
       atomic { NEXT[me] != NIL -> succ = NEXT[me] }
     :: else

@@ -23,7 +23,7 @@
 #include "shared.pml"
 
 byte TAIL = NIL; /* the last in the queue */
-byte NEXT[P];    /* who stands behind p */
+byte NEXT[P];    /* the successor of p */
 bool WAIT[P];    /* p must wait */
 
 proctype participant(byte me) {
@@ -32,7 +32,7 @@ proctype participant(byte me) {
 
   do
   :: NEXT_ROUND ->
-    /* Listing 2, lines 3 and 4. Nobody can refer to us before the swap. */
+    /* Listing 2, lines 3 and 4. No participant can refer to us before the swap. */
     atomic { NEXT[me] = NIL; WAIT[me] = true };
     if
     :: /* lines 6 to 14 */
@@ -82,7 +82,7 @@ proctype participant(byte me) {
 #endif
       if
       :: tail == REF(me) -> goto next_round /* alone in the queue */
-      :: else /* somebody is behind us and is about to make itself visible */
+      :: else /* a successor is about to write its link */
       fi;
       atomic { NEXT[me] != NIL -> succ = NEXT[me] }
     :: else

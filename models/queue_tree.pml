@@ -7,14 +7,14 @@
  *   LEAF          places for participants in each element of level N
  *   P             participants; they fill the places from the first element on
  *   TL1 ... TL4   T_L,i, at most 7
- *   TL_FOREVER=1  the lock is passed on inside an element as long as somebody waits there, to see
- *                 what the thresholds are for
+ *   TL_FOREVER=1  the lock is passed on inside an element as long as it has a waiter, to see what
+ *                 the thresholds are for
  *
- * Above level N an entry of a queue stands for an element: whoever holds the lock there may not be
- * the one who entered it, since the lock was passed on inside the element meanwhile. An entry is
- * known by its NEXT, and NEXT says where the one behind it waits. Listings 4 and 5 write p for
- * both; -DENTRY_IS_P=1 reads them so: each entry is that of whoever entered it, and a releaser
- * looks at its own. It is there to show that this reading waits for ever.
+ * Above level N an entry of a queue stands for an element: the holder there may not be the
+ * participant that entered it, since the lock was passed on inside the element meanwhile. An entry
+ * is known by its NEXT, and NEXT says where its successor waits. Listings 4 and 5 write p for both;
+ * -DENTRY_IS_P=1 reads them so: each entry is that of the participant that entered it, and a
+ * releaser reads its own. It shows that this reading waits for ever.
  */
 
 #ifndef N
@@ -85,7 +85,7 @@
 
 /* ---- STATUS: an order and, for each level, how often in a row the lock was passed there ---- */
 
-#define WAIT 0           /* nothing was said yet */
+#define WAIT 0           /* nothing was passed yet */
 #define ENTER 1          /* the lock is yours */
 #define ACQUIRE_PARENT 2 /* go on to the level above */
 #define MODE_CHANGE 3    /* RMA-RW, level 1: the readers have the lock */
@@ -108,16 +108,16 @@
 
 byte TAIL[QUEUES];  /* NIL or REF(entry) */
 byte NEXT[ENTRIES]; /* NIL or REF(the participant that waits behind the entry) */
-short STATUS[P];    /* one for all levels: whoever waits at a level heads the queues below it */
+short STATUS[P];    /* one for all levels: a waiter at a level heads the queues below it */
 
 /* What a participant knows. `status` is valid while it holds the lock. */
-#define TREE_VARIABLES                                       \
-  byte level = 0, pred = NIL, told = WAIT, succ[N + 1] = NIL; \
+#define TREE_VARIABLES                                          \
+  byte level = 0, pred = NIL, handed = WAIT, succ[N + 1] = NIL; \
   short status = 0;
 
-/* Listing 4, lines 2 to 20: enters the queue at `level` and waits. `told` is what the predecessor
- * said, or ACQUIRE_PARENT if there was none. The stores that prepare the entry are one step:
- * nobody can refer to it before the swap. */
+/* Listing 4, lines 2 to 20: enters the queue at `level` and waits. `handed` is what the predecessor
+ * passed, or ACQUIRE_PARENT if there was none. The stores that prepare the entry are one step: no
+ * participant can refer to it before the swap. */
 inline enter() {
   atomic {
     NEXT[ENTRY(me, level)] = NIL;
@@ -128,20 +128,20 @@ inline enter() {
     TAIL[QUEUE(me, level)] = REF(ENTRY(me, level))
   }
   if
-  :: pred == NIL -> atomic { told = ACQUIRE_PARENT; status = ENTER }
+  :: pred == NIL -> atomic { handed = ACQUIRE_PARENT; status = ENTER }
   :: else ->
-    atomic { NEXT[AT(pred)] = REF(me); pred = NIL } /* the predecessor learns where we wait */
+    atomic { NEXT[AT(pred)] = REF(me); pred = NIL } /* the predecessor now knows where we wait */
     atomic {
-      STATUS[me] != WAIT -> told = ORDER(STATUS[me]);
+      STATUS[me] != WAIT -> handed = ORDER(STATUS[me]);
       if
-      :: told == ENTER -> status = STATUS[me]
+      :: handed == ENTER -> status = STATUS[me]
       :: else -> status = ENTER
       fi
     }
   fi
 }
 
-/* Enters the queue at `level` only if nobody is in it: `told` is ACQUIRE_PARENT, else WAIT. */
+/* Enters the queue at `level` only if it is empty: `handed` is ACQUIRE_PARENT, else WAIT. */
 inline try_enter() {
   atomic {
     NEXT[ENTRY(me, level)] = NIL;
@@ -151,19 +151,19 @@ inline try_enter() {
     if
     :: TAIL[QUEUE(me, level)] == NIL ->
       TAIL[QUEUE(me, level)] = REF(ENTRY(me, level));
-      told = ACQUIRE_PARENT;
+      handed = ACQUIRE_PARENT;
       status = ENTER
-    :: else -> told = WAIT
+    :: else -> handed = WAIT
     fi
   }
 }
 
-/* Listing 5, line 3: who is behind us, if it has made itself visible. */
-inline look_behind() { succ[level] = NEXT[ENTRY(me, level)] }
+/* Listing 5, line 3: our successor, if it has written its link. */
+inline read_successor() { succ[level] = NEXT[ENTRY(me, level)] }
 
-inline tell(what) { atomic { STATUS[AT(succ[level])] = what; succ[level] = NIL } }
+inline pass_on(what) { atomic { STATUS[AT(succ[level])] = what; succ[level] = NIL } }
 
-/* Listing 5, lines 13 to 23: takes our entry off the queue, or tells whoever is behind it. */
+/* Listing 5, lines 13 to 23: takes our entry off the queue, or passes a value to its successor. */
 inline leave(what) {
   if
   :: succ[level] == NIL ->
@@ -171,7 +171,7 @@ inline leave(what) {
     :: atomic {
          TAIL[QUEUE(me, level)] == REF(ENTRY(me, level)) -> TAIL[QUEUE(me, level)] = NIL
        }
-    :: atomic { /* somebody swapped itself in behind us and is about to write its link */
+    :: atomic { /* a successor swapped itself in and is about to write its link */
          TAIL[QUEUE(me, level)] != REF(ENTRY(me, level)) && NEXT[ENTRY(me, level)] != NIL ->
          succ[level] = NEXT[ENTRY(me, level)]
        }
@@ -179,7 +179,7 @@ inline leave(what) {
   :: else
   fi;
   if
-  :: succ[level] != NIL -> tell(what)
+  :: succ[level] != NIL -> pass_on(what)
   :: else
   fi
 }
@@ -190,5 +190,5 @@ inline leave_those_below() {
   :: level < N -> level++; leave(ACQUIRE_PARENT)
   :: else -> break
   od;
-  atomic { level = 0; told = WAIT; status = 0 }
+  atomic { level = 0; handed = WAIT; status = 0 }
 }

@@ -24,7 +24,7 @@ proctype participant(byte me) {
       :: level >= 1 ->
         enter();
         if
-        :: told == ENTER -> break
+        :: handed == ENTER -> break
         :: else -> level--
         fi
       :: else -> break
@@ -35,7 +35,7 @@ proctype participant(byte me) {
       :: level >= 1 ->
         try_enter();
         if
-        :: told == WAIT -> goto lower
+        :: handed == WAIT -> goto lower
         :: else -> level--
         fi
       :: else -> break
@@ -48,13 +48,13 @@ proctype participant(byte me) {
 
     level = N;
     do
-    :: look_behind();
+    :: read_successor();
       if
       :: level == 1 -> leave(ENTER); break
       :: level > 1 && succ[level] != NIL && MAY_PASS(status, level) ->
-        tell(PASSED_AT(status, level));
+        pass_on(PASSED_AT(status, level));
         break
-      :: else -> level-- /* the parent's first: whoever we send up finds our entry out of it */
+      :: else -> level-- /* the parent's first: a successor sent up finds our entry out of it */
       fi
     od;
 lower:

@@ -1,11 +1,11 @@
 /* RMA-RW: the topology-aware reader-writer lock, corrected.
  *
- * "High-Performance Distributed RMA Locks", section 3, Listings 4 to 10, with the mends that the
- * lock needs. Each can be left out with -DMx=0, to see what it is for:
+ * "High-Performance Distributed RMA Locks", section 3, Listings 4 to 10, with the corrections that
+ * the lock needs. Each can be left out with -DMx=0, to see what it is for:
  *
  *   M1  a writer first lets readers in up to T_R, and then waits for those that are in;
  *   M2  a reader that resets its counter never subtracts a WRITE flag;
- *   M3  a reader that waits at T_R looks at the writers' queue again;
+ *   M3  a reader that waits at T_R reads the writers' queue again;
  *   M4  a reader resets DEPART first, then ARRIVE, and a writer compares a DEPART with an ARRIVE
  *       that it read before (-DM4=0: a writer reads the two in any order; what a reader does then
  *       shows with -DM6=0);
@@ -13,8 +13,8 @@
  *   M6  a reader that resets its counter takes DEPART with a swap. With a get and an add, two
  *       readers can subtract the same departures twice: a ticket that is given back late lets a
  *       second one draw T_R while the first still resets;
- *   M7  try_lock_shared looks before it takes a ticket. Otherwise the tickets of those that try
- *       again and again can keep a writer waiting for ever: to it, a ticket that is about to be
+ *   M7  try_lock_shared reads the counter before it takes a ticket. Otherwise the tickets of
+ *       repeated attempts can keep a writer waiting for ever: to it, a ticket that is about to be
  *       given back looks like a reader that is in.
  *
  * Macros of this model: READERS, WRITERS, T_R, and
@@ -77,7 +77,7 @@
 /* ---- the distributed counter (DC) ---- */
 
 #define WRITE 1024 /* the flag, above any count of readers */
-/* Words are unsigned: a negative one is above everything. */
+/* Words are unsigned: a negative one is greater than all others. */
 #define BELOW(word, limit) ((word) >= 0 && (word) < (limit))
 
 short ARRIVE[COUNTERS]; /* readers that came, and the WRITE flag */
@@ -153,12 +153,12 @@ inline reset_by_reader() {
   fi
 }
 
-/* Listing 9, lines 5 to 9, and M3. The lock polls; here whoever sees nothing new blocks. */
+/* Listing 9, lines 5 to 9, and M3. The lock polls; here a reader that sees nothing new blocks. */
 inline await_turn() {
   do
   :: BELOW(ARRIVE[C], T_R) -> break
 #if M3
-  :: ARRIVE[C] == T_R -> /* full, and nobody to empty it? */
+  :: ARRIVE[C] == T_R -> /* full, and no writer to reset it? */
     if
     :: TAIL[ROOT] == NIL -> break
     :: ARRIVE[C] != T_R
@@ -255,7 +255,7 @@ next_round:
 #define TAKE_EFFECT(set, c) atomic { (set & BIT(c)) -> set = set & ~BIT(c)
 #define UNTIL_FLUSHED atomic { on_arrive == 0 && on_depart == 0 -> break }
 
-/* M1, first half (section 3.3.3): at every counter, either nobody was in when we looked, or T_R
+/* M1, first half (section 3.3.3): at every counter, either no reader was in when we read it, or T_R
  * have entered. One round. */
 #define LOOK(c)                                              \
   :: TAKE_EFFECT(on_arrive, c); arrived[c] = ARRIVE[c] }     \
@@ -391,7 +391,7 @@ proctype writer(byte me) {
       :: level >= 1 ->
         enter();
         if
-        :: told == ENTER -> break
+        :: handed == ENTER -> break
         :: else -> level--
         fi
       :: else -> break
@@ -403,7 +403,7 @@ proctype writer(byte me) {
       :: level >= 1 ->
         try_enter();
         if
-        :: told == WAIT -> goto lower
+        :: handed == WAIT -> goto lower
         :: else -> level--
         fi
       :: else -> break
@@ -412,7 +412,7 @@ proctype writer(byte me) {
     fi;
 
     if
-    :: told != ENTER -> /* we head the root's queue; the readers have the lock */
+    :: handed != ENTER -> /* we head the root's queue; the readers have the lock */
       READER_BATCH_BEGINS;
 #if M1
       do
@@ -448,26 +448,26 @@ proctype writer(byte me) {
     /* Listing 5, from level N up: pass the lock on, or release the level above. */
     level = N;
     do
-    :: look_behind();
+    :: read_successor();
       if
       :: level > 1 ->
         if
         :: succ[level] != NIL && MAY_PASS(status, level) ->
-          tell(PASSED_AT(status, level));
+          pass_on(PASSED_AT(status, level));
           goto lower
         :: else -> level--
         fi
       :: else -> /* Listing 8 */
         if
         :: succ[1] != NIL && PASSED(status, 1) + 1 < THRESHOLD_OF_ROOT ->
-          tell(PASSED_AT(status, 1));
+          pass_on(PASSED_AT(status, 1));
           goto lower
         :: else -> give = true; break
         fi
       fi
     od;
 withdraw:
-    /* Listing 8, lines 11 to 23: before whoever is behind us takes over. */
+    /* Listing 8, lines 11 to 23: before our successor takes over. */
     if
     :: give -> give_to_readers()
     :: else
@@ -499,7 +499,7 @@ init {
 #ifdef OBSERVE
 ltl no_writer_starves { []<> !writer_waits }
 ltl no_reader_starves { []<> !reader_waits }
-/* Who waits sees somebody enter, if not itself: another reader, or anybody. */
+/* A waiter sees a participant enter, itself or another: a reader, or any. */
 ltl readers_have_turns { [] (reader_waits -> <> (!reader_waits || readers_in > 0)) }
 ltl somebody_enters {
   [] ((writer_waits || reader_waits) -> <> (writers_in > 0 || readers_in > 0))

@@ -1,8 +1,8 @@
 /* RMA-RW as the paper prints it: the root level (Listings 7 and 8) and one counter (Listings 6, 9
  * and 10), line by line.
  *
- * "High-Performance Distributed RMA Locks", section 3.3. The listings have flaws; each can be
- * mended by itself, so that each can be shown by itself. With 1 reader and 1 writer:
+ * "High-Performance Distributed RMA Locks", section 3.3. The listings have errors; each can be
+ * corrected by itself, so that each can be shown by itself. With 1 reader and 1 writer:
  *
  *   MEND_1  set_counters_to_WRITE (Listing 6) takes the counter and returns, although readers may
  *           be in. Mend: it then waits until ARRIVE, less the flag, equals DEPART, as section 4.1
@@ -12,10 +12,10 @@
  *           subtracts the flag.
  *   MEND_3  reset_counters comes before the writer takes itself off the queue (Listing 8, lines 12
  *           to 15). In between readers can reach T_R, see a TAIL that is not empty, and wait for a
- *           reset that nobody makes (Listing 9, lines 6 to 8). Mend: whoever waits at T_R looks at
- *           TAIL again.
+ *           reset that no writer makes (Listing 9, lines 6 to 8). Mend: a reader that waits at T_R
+ *           reads TAIL again.
  *
- * Once those are mended, with 2 readers and 1 writer:
+ * Once those are corrected, with 2 readers and 1 writer:
  *
  *   MEND_4  the two accumulates of reset_counter take effect in any order, and so do the two gets
  *           of the check of MEND_1: a reset between or around them can hide a reader that is in.
@@ -73,7 +73,7 @@ byte NEXT[WRITERS];
 short STATUS[WRITERS];
 short ARRIVE = 0, DEPART = 0;
 
-/* Listing 6, lines 10 to 24. Only writers may reset the flag, if that is mended. */
+/* Listing 6, lines 10 to 24. Only writers may reset the flag, if that is corrected. */
 inline reset_counter(may_reset_flag) {
 #if MEND_5
   arr_cnt = ARRIVE;
@@ -116,7 +116,7 @@ inline set_counters_to_WRITE() {
      fi;
      if
      :: arr_cnt - FLAG == dep_cnt -> break
-     :: arr_cnt - FLAG != dep_cnt && (ARRIVE != arr_cnt || DEPART != dep_cnt) /* look again */
+     :: arr_cnt - FLAG != dep_cnt && (ARRIVE != arr_cnt || DEPART != dep_cnt) /* read again */
      fi
   od;
   atomic { arr_cnt = 0; dep_cnt = 0 }

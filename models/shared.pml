@@ -1,16 +1,16 @@
 /* What all models share: the rounds of a participant, its critical section, what is observed.
  *
- * A step is one operation that the lock posts and flushes at once, or one look at a cell of the
+ * A step is one operation that the lock posts and flushes at once, or one read of a cell of the
  * own node. Where a lock posts several operations under one flush they are several steps, in any
- * order. Whoever polls a cell, or several, blocks until it would see something new: what waits for
- * ever is an invalid end state.
+ * order. A participant that polls a cell, or several, blocks until it would read something new: an
+ * endless wait is an invalid end state.
  *
  *   ROUNDS=K         every participant acquires K times. Not given: as often as it likes, and it
  *                    may stop after any round, so that all K are covered at once.
  *   WRITER_ROUNDS=K  writers acquire K times; readers as ROUNDS says.
  *   TRY=1            each acquire is a lock or a try_lock, as it likes.
- *   OBSERVE          declares what the LTL formulas speak of.
- *   WATCHED=p        the participant whose waiting they speak of (0). The waiting of a try_lock
+ *   OBSERVE          declares what the LTL formulas refer to.
+ *   WATCHED=p        the participant whose waiting they refer to (0). The waiting of a try_lock
  *                    does not count.
  */
 

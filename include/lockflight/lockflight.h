@@ -12,7 +12,7 @@
  * same memory without a word to each other. Handles belong to the participant that made them, live
  * at most as long as it, and are not used by two threads at once.
  *
- * Costs are in network operations; each lock's are in the table of README.md. */
+ * Costs are in network operations; each lock's are in the table of docs/performance.md. */
 #ifndef LOCKFLIGHT_LOCKFLIGHT_H
 #define LOCKFLIGHT_LOCKFLIGHT_H
 

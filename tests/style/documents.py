@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Checks the documents: how long they are, and that what they name exists.
+
+usage: documents.py ROOT
+
+A document grows a sentence at a time, and a path in it dies when the file moves; nobody notices
+either. First every rule is seen to fail on a text that breaks it.
+
+Exit codes: 0 fine, 1 a rule is broken, 2 bad usage.
+"""
+
+import html
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+# Every document, and the most words that it may have, as `wc -w` counts them.
+MOST_WORDS = {
+    "README.md": 2000,
+    "claims/README.md": 1600,
+    "docs/architecture.md": 3000,
+    "docs/contract.md": 3300,
+    "docs/flight.md": 2500,
+    "docs/mpi.md": 2800,
+    "docs/performance.md": 2000,
+    "docs/reproduction.md": 1750,
+    "docs/simulator.md": 1900,
+    "docs/tuning.md": 1150,
+    "docs/verification.md": 2500,
+    "models/README.md": 1500,
+}
+
+FOLDERS = ("bench", "claims", "cmake", "docs", "examples", "include", "machines", "models", "src",
+           "tests")
+SOURCES = (".c", ".cpp", ".h", ".hpp", ".in")
+
+# ---- words, links, paths ------------------------------------------------------------------------
+
+
+def too_long(name, text):
+    words = len(text.split())
+    if name not in MOST_WORDS:
+        yield f"{name}: {words} words, and no limit for it in tests/style/documents.py"
+    elif words > MOST_WORDS[name]:
+        yield f"{name}: {words} words (at most {MOST_WORDS[name]}): shorten it"
+
+
+def dead_links(name, text, files):
+    """Links lead from the document's folder, paths in backticks from the root."""
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        path = os.path.normpath(os.path.join(os.path.dirname(name), target))
+        if path not in files:
+            yield f"{name}: links to {target}, which does not exist"
+    for path in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text):
+        if path.rstrip("/") not in files:
+            yield f"{name}: {path} does not exist"
+    for end in re.findall(r"`([\w/-]+\.(?:c|cpp|f90|hpp|mutants|pml|py))`", text):
+        if not end.startswith(FOLDERS) and not any(f"/{f}".endswith(f"/{end}") for f in files):
+            yield f"{name}: no file is called {end}"
+
+
+# ---- pictures -----------------------------------------------------------------------------------
+
+
+NAME = r'(?:"[^"]+"|\w+)'
+
+
+def edges_of(dot):
+    """The arrows of a source for graphviz, chains included; no groups in braces."""
+    code = re.sub(r'//.*|= *"[^"]*"', "", dot)
+    for chain in re.findall(rf"{NAME}(?::\w+)?(?:\s*->\s*{NAME}(?::\w+)?)+", code):
+        names = [re.sub(r":\w+$", "", n.strip()).strip('"') for n in chain.split("->")]
+        yield from zip(names, names[1:])
+
+
+def labels_of(dot):
+    """The lines of all labels."""
+    labels = re.findall(r'\blabel *= *"([^"]*)"', dot)
+    lines = [line.strip() for label in labels for line in re.split(r"\\[nlr]", label)]
+    return [line for line in lines if line]
+
+
+def not_redrawn(name, dot, svg):
+    """Whether the picture shows what its source says; layout and font are graphviz's affair. A node
+    without a label shows its name."""
+    titles = {html.unescape(t) for t in re.findall(r"<title>(.*?)</title>", svg)}
+    titles -= set(re.findall(r"\b(?:digraph|subgraph) +(\w+)", dot))
+    drawn = {t for t in titles if "->" in t}
+    shown = [html.unescape(t).strip() for t in re.findall(r"<text[^>]*>(.*?)</text>", svg)]
+    labelled = {n.strip('"') for n in re.findall(rf'(?m)^\s*({NAME}) +\[.*\blabel *=', dot)}
+    labelled -= {"graph", "node", "edge"}
+    said = labels_of(dot) + sorted(titles - drawn - labelled)
+    if (not shown or not labelled <= titles or sorted(shown) != sorted(said)
+            or drawn != {f"{a}->{b}" for a, b in edges_of(dot)}):
+        yield f"{name}: is not what its source says: run ./dev pictures"
+
+
+def folder_of(path, folders):
+    inside = [f for f in folders if path.startswith(f + "/")]
+    return max(inside, key=len) if inside else None
+
+
+def includes(root, files):
+    """(file, included file) of all files in include/ and src/."""
+    for name in files:
+        if not name.startswith(("include/", "src/")) or not name.endswith(SOURCES):
+            continue
+        text = (root / name).read_text(encoding="utf-8")
+        for target in re.findall(r'(?m)^[ \t]*#\s*include\s*["<]([^">]+)[">]', text):
+            for base in ("include", "src", os.path.dirname(name)):
+                path = os.path.normpath(os.path.join(base, target))
+                if path in files:
+                    yield name, path
+                    break
+
+
+def reachable(start, edges):
+    found, ahead = set(), [start]
+    while ahead:
+        for a, b in edges:
+            if a == ahead[0] and b not in found:
+                found.add(b)
+                ahead.append(b)
+        ahead.pop(0)
+    return found
+
+
+def wrong_layers(name, dot, pairs):
+    """Whether the picture has the arrows that the sources have, without those that follow."""
+    nodes = {n.strip('"') for n in re.findall(rf"(?m)^\s*({NAME}) +\[", dot)}
+    drawn = set(edges_of(dot))
+    for path in sorted({p for pair in pairs for p in pair if folder_of(p, nodes) is None}):
+        yield f"{name}: has no place for {path}"
+    real = {(folder_of(a, nodes), folder_of(b, nodes)) for a, b in pairs}
+    real = {(a, b) for a, b in real if a != b and a and b}
+    for node in sorted(n for n in nodes if n in reachable(n, real)):
+        yield f"{node}: includes itself by way of others, {sorted(b for a, b in real if a == node)}"
+    needed = {(a, b) for a, b in real
+              if not any(c != b and b in reachable(c, real) for d, c in real if d == a)}
+    for a, b in sorted(needed - drawn):
+        yield f"{name}: lacks the arrow from {a} to {b}"
+    for a, b in sorted(drawn - needed):
+        yield f"{name}: the arrow from {a} to {b} is not so, or follows from others"
+
+
+# ---- searches and models ------------------------------------------------------------------------
+
+
+def unsearched(name, text, bounds):
+    """Whether the largest searches of the table are among those of ./dev check-deep."""
+    rows = re.findall(r"(?m)^\| `([\w-]+)`[^|]* \| `(--[^`]+)` \|", text)
+    if not rows:
+        yield f"{name}: no table of searches"
+    for lock, options in rows:
+        if f"{lock} {options}" not in bounds:
+            yield f"{name}: {lock} {options} is not searched by tests/check_deep"
+
+
+def untold_models(name, text, models, checked):
+    """`checked`: the models that models/run has checks of."""
+    told = set(re.findall(r"(?m)^\| `(\w+)\.pml` \|", text))
+    for model in sorted(models ^ told):
+        yield f"{name}: {model}.pml is {'not in the table' if model in models else 'no file'}"
+    for model in sorted(models - checked - {"queue_tree", "shared"}):  # parts of the others
+        yield f"models/run: has no check of {model}.pml"
+
+
+# ---- every rule is seen to fail -----------------------------------------------------------------
+
+DOT = '  "a" [label = "A\\nroom"];\n  "b" [label = "B"];\n  "c" [label = "C"];\n'
+CHAIN = '  "a" -> "b";\n  "b" -> "c";\n'
+SVG = ("<title>a</title><text>A</text><text>room</text><title>b</title><text>B</text>"
+       "<title>c</title><text>C</text><title>a&#45;&gt;b</title><title>b&#45;&gt;c</title>")
+PAIRS = {("a/x.hpp", "b/x.hpp"), ("b/x.hpp", "c/x.hpp"), ("a/x.hpp", "c/x.hpp")}
+FILES = {"README.md", "docs", "docs/a.md", "src/x.hpp"}
+
+BROKEN = [
+    too_long("README.md", "word " * 2001),
+    too_long("docs/new.md", "word"),
+    dead_links("docs/b.md", "[a](docs/a.md)", FILES),
+    dead_links("docs/b.md", "![a](a.svg)", FILES),
+    dead_links("README.md", "`src/y.hpp`", FILES),
+    dead_links("README.md", "`y.hpp`", FILES),
+    not_redrawn("a.svg", DOT + CHAIN, SVG.replace("room", "house")),
+    not_redrawn("a.svg", DOT + CHAIN, SVG.replace("<title>b</title>", "")),
+    not_redrawn("a.svg", DOT + CHAIN, SVG + "<title>d</title>"),
+    not_redrawn("a.svg", DOT + CHAIN + '  "a" -> "c";\n', SVG),
+    not_redrawn("a.svg", DOT, SVG),
+    not_redrawn("a.svg", "", ""),
+    not_redrawn("a.svg", DOT + '  "a" -> "b" -> "a";\n', SVG),
+    wrong_layers("l", DOT + '  "a" -> "b";\n', PAIRS),
+    wrong_layers("l", DOT + CHAIN + '  "a" -> "c";\n', PAIRS),
+    wrong_layers("l", DOT + CHAIN, PAIRS | {("c/x.hpp", "a/x.hpp")}),
+    wrong_layers("l", DOT + CHAIN, PAIRS | {("d/x.hpp", "a/x.hpp")}),
+    unsearched("v", "| `spin` | `--writers 2` | 1 |", ["spin --writers 3"]),
+    unsearched("v", "", []),
+    untold_models("m", "", {"a"}, {"a"}),
+    untold_models("m", "| `a.pml` | |\n| `b.pml` | |", {"a"}, {"a"}),
+    untold_models("m", "| `a.pml` | |", {"a"}, set()),
+]
+
+SOUND = [
+    not_redrawn("a.svg", "digraph g {\n" + DOT + CHAIN, SVG + "<title>g</title>"),
+    not_redrawn("a.svg", DOT + '  "a" -> "b" -> "c";\n', SVG),
+    not_redrawn("a.svg", DOT + CHAIN + "  d;\n", SVG + "<title>d</title><text>d</text>"),
+    too_long("README.md", "word " * 2000),
+    dead_links("docs/b.md", "[a](a.md), [r](../README.md#x), [w](https://x.org), `src/x.hpp`, "
+                            "`x.hpp`, `src/*.hpp`", FILES),
+    wrong_layers("l", DOT + CHAIN, PAIRS),
+    unsearched("v", "| `spin`, `x` | `--writers 3` | 1 |", ["spin --writers 3"]),
+    untold_models("m", "| `a.pml` | |\n| `shared.pml` | |", {"a", "shared"}, {"a"}),
+]
+
+
+def self_test():
+    for number, found in enumerate(BROKEN):
+        if not list(found):
+            yield f"no rule notices example {number} of BROKEN"
+    for number, found in enumerate(SOUND):
+        for what in found:
+            yield f"a rule is too strict, example {number} of SOUND: {what}"
+
+
+# ---- the documents ------------------------------------------------------------------------------
+
+
+def files_of(root):
+    """Files and folders of the sources, from the root."""
+    found = {p.name for p in root.iterdir()}
+    for folder in FOLDERS:
+        found |= {p.relative_to(root).as_posix() for p in (root / folder).rglob("*")}
+    return found
+
+
+def broken_rules(root):
+    def text_of(name):
+        return (root / name).read_text(encoding="utf-8")
+
+    files = files_of(root)
+    for name in sorted(f for f in files if f.endswith(".md")):
+        yield from too_long(name, text_of(name))
+        yield from dead_links(name, text_of(name), files)
+    for name in sorted(f for f in files if f.endswith(".dot")):
+        picture = name.removesuffix(".dot") + ".svg"
+        yield from not_redrawn(picture, text_of(name), text_of(picture))
+    yield from wrong_layers("docs/layers.dot", text_of("docs/layers.dot"),
+                            set(includes(root, files)))
+    yield from unsearched("docs/verification.md", text_of("docs/verification.md"),
+                          text_of("tests/check_deep").splitlines())
+    listed = subprocess.run([root / "models" / "run", "--list"], capture_output=True, text=True,
+                            check=True).stdout.splitlines()[1:]
+    yield from untold_models("models/README.md", text_of("models/README.md"),
+                             {pathlib.Path(f).stem for f in files if f.endswith(".pml")},
+                             {line.split()[0] for line in listed})
+
+
+def main(arguments):
+    if len(arguments) != 1 or not (pathlib.Path(arguments[0]) / "docs").is_dir():
+        print("usage: documents.py ROOT (of lockflight's sources)", file=sys.stderr)
+        return 2
+    broken = [*self_test(), *broken_rules(pathlib.Path(arguments[0]))]
+    for each in broken:
+        print(each)
+    print(f"{len(BROKEN) + len(SOUND)} examples, {len(broken)} broken rules")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
