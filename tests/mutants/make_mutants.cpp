@@ -159,7 +159,7 @@ void add_line(table& into, std::string& file, const std::string& text) {
 }
 
 /// A C++ string literal.
-[[nodiscard]] std::string quoted(const std::string& text) {
+[[nodiscard]] std::string literal_of(const std::string& text) {
   std::string made = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') made += '\\';
@@ -232,10 +232,10 @@ class writer {
         copied.insert(from_.files[i]);
         write_source(sources[i], space, out);
       }
-    return "      {.name = " + quoted(m.name) + ", .lock = " + quoted(from_.lock) +
-           ", .why = " + quoted(m.why) + ", .base = " + quoted(m.base) +
-           ", .bound = " + quoted(m.bound) + ", .expected = " + quoted(m.expected) +
-           ", .stale = " + quoted(stale) + ",\n       .broken = " +
+    return "      {.name = " + literal_of(m.name) + ", .lock = " + literal_of(from_.lock) +
+           ", .why = " + literal_of(m.why) + ", .base = " + literal_of(m.base) +
+           ", .bound = " + literal_of(m.bound) + ", .expected = " + literal_of(m.expected) +
+           ", .stale = " + literal_of(stale) + ",\n       .broken = " +
            (stale.empty() ? "check::make_subject<" + space + "::" + from_.lock + "<check::port>>()"
                           : "{}") +
            "},\n";

@@ -48,7 +48,7 @@ class node_lock {
       : port_(me.port()),
         word_(rma::resolve(port_, where.word)),
         queue_(me, where.tail),
-        barge_(static_cast<int>(set.barge)),
+        barge_(static_cast<rma::word>(set.barge)),
         handovers_(static_cast<int>(set.handovers)),
         barging_(handovers_ == 0) {}
 
@@ -131,13 +131,11 @@ class node_lock {
 
   // Leaves the word to anybody or to the queue's head, as the head was overtaken (I3).
   rma::word leave(node_word to) {
-    const rma::word overtaken = barging_ && barged_
-                                    ? std::min<rma::word>(found_.get(node_word::overtaken) + 1,
-                                                          static_cast<rma::word>(barge_))
-                                    : 0;
+    rma::word overtaken = 0;
+    if (barging_ && barged_) overtaken = std::min(found_.get(node_word::overtaken) + 1, barge_);
     to = to.with(node_word::barging, barging_ ? 1 : 0)
              .with(node_word::overtaken, overtaken)
-             .with(node_word::reserved, !barging_ || overtaken >= static_cast<rma::word>(barge_));
+             .with(node_word::reserved, !barging_ || overtaken >= barge_);
     port_.store(word_, to.bits());
     return to.bits();
   }
@@ -224,7 +222,7 @@ class node_lock {
   Port& port_;
   rma::resolved<Port, rma::cpu_cell> word_;  // a node_word
   abortable_queue<Port> queue_;
-  int barge_;
+  rma::word barge_;
   int handovers_;
   rma::word free_ = 0;             // the word, as far as we know, while nobody has it or waits
   node_word found_;                // when we took the word

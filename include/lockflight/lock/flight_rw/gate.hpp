@@ -81,6 +81,7 @@ struct phase : rma::packed<phase> {
 
 /// A set of nodes, one bit each, of 64 at most.
 using node_set = rma::word;
+constexpr node_set all_nodes = ~node_set{0};
 [[nodiscard]] constexpr node_set set_of(int node) {
   return node_set{1} << static_cast<unsigned>(node % 64);
 }

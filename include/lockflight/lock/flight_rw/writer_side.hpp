@@ -40,6 +40,7 @@ class writer_side {
   /// it too. 1 round trip, 1 get, if it knows nothing and neither gate on its node is in use.
   void start(state known) {
     now_ = gate{}.as(known);
+    home_says_ = gate{}.as(state::claimed);  // which it never is
     knows_gate_ = knows_set_ = has_closed_ = false;
     if (known == state::open) learn_gate();
   }
@@ -180,19 +181,18 @@ class writer_side {
   // The gates of these nodes and the home's say `to` then, or, if it says so, those of all; others
   // that were in use are unlisted. Complete at the return: nobody waits for what is not flushed.
   void put_gates(gate to, node_set keep) {
-    const gate before = now_;
-    const node_set was_listed = listed_;
+    const gate unlisted = now_.as(state::unlisted).without(gate::all);
+    const node_set was_used = has_few() ? listed_ | of_home_ : all_nodes;
     const bool had_few = has_few();
     now_ = to;
     if (has_few()) list_only(keep, had_few);
-    for (int node = 0; node < nodes(); ++node) {
-      const bool was_used = !had_few || lock::has(was_listed | of_home_, node);
+    bool posted = false;
+    for (int node = 0; node < nodes(); ++node)
       if (is_used(listed_, node))
-        put_gate(node, to);
-      else if (was_used)
-        put_gate(node, before.as(state::unlisted).without(gate::all));
-    }
-    port_.flush();
+        posted = put_gate(node, to) || posted;
+      else if (lock::has(was_used, node))
+        posted = put_gate(node, unlisted) || posted;
+    if (posted) port_.flush();
   }
   // Only these nodes are listed then. By a sum, since readers list others meanwhile; none whose
   // gate we have closed.
@@ -206,19 +206,21 @@ class writer_side {
     listed_ = keep;
   }
 
-  void put_gate(int node, gate to) {
+  // Whether it has posted a put, to be flushed.
+  [[nodiscard]] bool put_gate(int node, gate to) {
     const rma::cpu_cell of = where_.gate_of_node(me_.machine(), node);
+    if (of == where_.gates && to == home_says_) return false;
+    if (of == where_.gates) home_says_ = to;
     const rma::word bits = to.bits() ^ where_.zero_of_gate(of.home);
     if (of == own_gate_)
       port_.store(of, bits);
     else
       port_.put(of, bits);
+    return of != own_gate_;
   }
+  // Before the other gates.
   void write_home(gate to) {
-    if (is_home_)
-      port_.store(where_.gates, to.bits());
-    else
-      port_.put(where_.gates, to.bits());
+    static_cast<void>(put_gate(me_.machine().node_of(where_.gates.home), to));
   }
 
   rma::participant<Port>& me_;
@@ -228,7 +230,8 @@ class writer_side {
   bool is_home_;  // our node is the home's
   node_set of_home_;
   reader_scan<Port> scan_;
-  gate now_;                 // the home's gate, as far as we know: the state, or all of it
+  gate now_;                 // what the gates say, as far as we know: the state, or all of it
+  gate home_says_;           // the home's, once we have written it
   bool knows_gate_ = false;  // all of it
   bool knows_set_ = false;   // listed_, unless all gates are in use
   bool has_closed_ = false;  // and scanned the counters, since we have flight
