@@ -14,6 +14,13 @@ const parameter_row* find(parameter_rows rows, std::string_view name) {
   return at == rows.end() ? nullptr : &*at;
 }
 
+bool is_gone(std::string_view name) {
+  // Of flight-rw.
+  static constexpr std::array gone{"adaptive", "bias",       "branch",       "broadcast",
+                                   "pointers", "preference", "readers_turn", "starts_open"};
+  return std::find(gone.begin(), gone.end(), name) != gone.end();
+}
+
 std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string_view text,
                                                                      char sign) {
   const std::size_t at = text.find(sign);
@@ -27,7 +34,8 @@ std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string
 }
 
 bad_parameter::bad_parameter(const std::string& what, const std::string& range, bool has_name)
-    : std::invalid_argument("'" + what + "' (accepted: " + range + ")"),
+    : std::invalid_argument("'" + what + (is_gone(what) ? "' is gone" : "'") +
+                            " (accepted: " + range + ")"),
       given(what),
       accepted(range),
       is_known(has_name) {}

@@ -46,6 +46,10 @@ inline constexpr auto rows_of = [] {
 /// The row of that name; null if there is none.
 [[nodiscard]] const parameter_row* find(parameter_rows rows, std::string_view name);
 
+/// Whether a lock of an earlier version had a parameter of that name, and none has one now:
+/// profiles and replays may still ask for it.
+[[nodiscard]] bool is_gone(std::string_view name);
+
 /// "T_R=100" as a name and a whole number, with another `sign` between them if it is given. None if
 /// the text is anything else.
 [[nodiscard]] std::optional<std::pair<std::string, std::int64_t>> parse_assignment(

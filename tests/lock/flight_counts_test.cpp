@@ -14,14 +14,6 @@ namespace {
 using rma::topology;
 using flight = placed<lock::flight>;
 
-/// That a lock takes of each rank's segment.
-std::uint32_t words_of_flight(const topology& machine) {
-  rma::layout in(4096);
-  const std::uint32_t before = in.used();
-  static_cast<void>(flight::lock_type::cells::place(in, machine, {}, 0));
-  return in.used() - before;
-}
-
 void is_one_atomic_and_a_store(const topology& machine) {
   on_every_rank(machine, [](counted_participant& me) {
     rma::barrier all(me);
@@ -38,26 +30,6 @@ void is_one_atomic_and_a_store(const topology& machine) {
 
 TEST(flight_counts, one_node_is_one_atomic_and_a_store) {
   is_one_atomic_and_a_store(topology::flat(2));
-}
-
-const topology two_elements = topology::balanced({2, 2}, /*node_level=*/1);  // of one node
-
-// A free lock costs the same with levels inside the node.
-TEST(flight_counts, two_elements_of_a_node_uncontended) { is_one_atomic_and_a_store(two_elements); }
-
-// Levels that order nothing take no cells and cost nothing: elements of one rank, and one element
-// that is the whole node.
-TEST(flight_counts, levels_that_order_nothing_cost_nothing) {
-  for (const std::vector<int>& fanouts : {std::vector{2, 1}, std::vector{1, 2}}) {
-    const topology machine = topology::balanced(fanouts, 1);
-    EXPECT_EQ(words_of_flight(machine), words_of_flight(topology::flat(2)));
-    on_every_rank(machine, [](counted_participant& me) {
-      flight l(me);
-      if (me.rank() != 0) return;
-      costs(me, "lock", {.rmw = 1}, [&] { l.lock.lock(); });
-      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
-    });
-  }
 }
 
 // A flush is a round trip: the swap and the look at the home's node share one.
@@ -185,17 +157,6 @@ TEST(flight_counts, nobody_uses_the_network_to_reach_its_own_node) {
     require((me.rank() < 2) == (spent.network() == 0), "the home's node needs no network");
     require(spent.rmw > 0, "inside a node CPU atomics decide");
   });
-}
-
-TEST(flight_counts, nobody_uses_the_network_inside_a_node_with_levels) {
-  for (const int node_level : {1, 2})
-    on_every_rank(topology::balanced({2, 2, 2}, node_level), [](counted_participant& me) {
-      flight l(me, {.barge = 1, .local_budget = 2, .remote_budget = 1});
-      const operation_counts spent = everybody_at_once(me, l.lock);
-      require(spent.loopback == 0, "no loopback");
-      require(me.machine().same_node(0, me.rank()) == (spent.network() == 0),
-              "the home's node needs no network");
-    });
 }
 
 // The bound holds from when somebody stands in the queue. Rank 0 takes the lock again and again,

@@ -116,7 +116,7 @@ TEST(flight_rw_counts, one_line_in_a_table) {
   const std::uint32_t line = cells.writers.lines.index;
   for (const std::uint32_t index :
        {cells.writers.tail.index, cells.writers.victim.index, cells.readers.gates.index,
-        cells.readers.gates.index + 1, cells.readers.says.index, cells.readers.listed.index}) {
+        cells.readers.gates.index + 1, cells.readers.listed.index}) {
     EXPECT_GE(index, line + 2);
     EXPECT_LT(index, line + rma::line_words);
   }
@@ -176,81 +176,6 @@ TEST(flight_rw_counts, a_cell_more_elsewhere_costs_no_operation) {
             [&] { l.lock.lock(); });
       costs(me, "unlock opens them", {.put = 1, .cas = 1, .flush = 2, .load = 4, .store = 2},
             [&] { l.lock.unlock(); });
-    }
-    all.arrive_and_wait();
-  });
-}
-
-// Nobody waits to read when a turn ends: readers are counted together, for who writes has then less
-// to look at. Once, after that, it looks at all cells.
-TEST(flight_rw_counts, adaptive_cells_are_one_a_node_while_few_read) {
-  on_every_rank(two_nodes, [](counted_participant& me) {
-    rma::barrier all(me);
-    flight_rw l(me, {.ranks_per_cell = 1, .adaptive = 1, .against = 1});
-    const auto write = [&](const char* which, std::uint64_t gets) {
-      me.port().reset_counts();
-      l.lock.lock();
-      require(me.port().counts().get == gets,
-              std::string(which) + ": " + std::to_string(me.port().counts().get) + " gets");
-      l.lock.unlock();
-    };
-    if (me.rank() == 2) write("the first lock looks at the cells of few elsewhere", 2);
-    all.arrive_and_wait();
-    if (me.rank() == 3) {
-      costs(me, "lock_shared finds the cells changed", {.load = 2, .store = 1, .rmw = 2},
-            [&] { l.lock.lock_shared(); });
-      costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
-      costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
-      l.lock.unlock_shared();
-    }
-    all.arrive_and_wait();
-    if (me.rank() == 2) {
-      write("the second lock looks at both kinds", 3);
-      l.lock.lock_shared();  // else the gates stay closed
-      l.lock.unlock_shared();
-      write("the third lock looks at the one of more", 2);
-    }
-    all.arrive_and_wait();
-  });
-}
-
-// Four nodes in branches of two: a reader that waits on the third node sees to the fourth.
-TEST(flight_rw_counts, a_deputy_puts_the_gates_of_its_branch) {
-  on_every_rank(topology::balanced({4, 1}), [](counted_participant& me) {
-    constexpr std::int64_t until_it_comes = 1'000'000'000;
-    rma::barrier all(me);
-    flight_rw l(me, {.overtaking = 0, .branch = 2, .patience = until_it_comes});
-    if (me.rank() == 0) {
-      me.port().reset_counts();
-      l.lock.lock();
-      require(me.port().counts().put == 2, "closed: the first gates of both branches");
-      me.port().reset_counts();
-      l.lock.unlock();
-      require(me.port().counts().put == 2, "opened: the same");
-    } else if (me.rank() == 2) {
-      me.port().reset_counts();
-      while (me.port().counts().put == 0) {
-        l.lock.lock_shared();
-        l.lock.unlock_shared();
-      }
-      require(me.port().counts().put == 2, "the fourth gate, closed and opened");
-    }
-    all.arrive_and_wait();
-    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
-    l.lock.unlock_shared();
-    all.arrive_and_wait();
-  });
-}
-
-TEST(flight_rw_counts, a_writer_does_without_a_deputy) {
-  on_every_rank(topology::balanced({4, 1}), [](counted_participant& me) {
-    rma::barrier all(me);
-    flight_rw l(me, {.branch = 2, .patience = 0});
-    if (me.rank() == 0) {
-      costs(me, "lock: 2 puts and 2 gets, a dismissal and a look, 1 put and 2 gets",
-            {.put = 4, .get = 5, .flush = 6, .load = 5, .store = 1, .rmw = 1},
-            [&] { l.lock.lock(); });
-      l.lock.unlock();
     }
     all.arrive_and_wait();
   });

@@ -13,7 +13,7 @@ using state = gate::state;
 // in, whatever epoch it has.
 TEST(gate, lets_in_at_odd_distances_where_writers_wait) {
   for (const state s :
-       {state::open, state::closed, state::idle, state::unlisted, state::coming, state::listed}) {
+       {state::open, state::closed, state::idle, state::opening, state::unlisted, state::claimed}) {
     const bool is_in_use = s == state::open || s == state::closed;
     gate now = gate{}.as(s);
     for (rma::word epoch = 0; epoch < 4; ++epoch, now = now.next_phase().as(s)) {

@@ -1,59 +1,22 @@
-// What flight-rw costs where it need not look at all gates: at idle ones, and with the directory of
+// What flight-rw costs where it need not close all gates: at idle ones, and with the directory of
 // those that are in use.
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "counts.hpp"
 #include "lockflight/lock/flight_rw.hpp"
 #include "lockflight/lock/flight_rw/gate.hpp"
-#include "lockflight/lock/flight_rw/writer_side.hpp"
-#include "lockflight/lock/flight_rw/writers_turn.hpp"
 
 namespace lockflight::test {
 namespace {
 
 using rma::topology;
 using flight_rw = placed<lock::flight_rw>;
-
-// Where only writers come the gates stay closed, and the third write costs what flight costs; from
-// elsewhere, where posts are ordered, with a look at the directory in the same round trip.
-TEST(flight_rw_counts, writers_alone_pay_for_flight) {
-  on_every_rank(two_nodes, [](counted_participant& me) {
-    rma::barrier all(me);
-    flight_rw l(me);
-    if (me.rank() == 2) {
-      costs(me, "the first lock closes the gates",
-            {.put = 1, .get = 2, .swap = 1, .flush = 3, .load = 4, .store = 1, .rmw = 1},
-            [&] { l.lock.lock(); });
-      l.lock.unlock();
-      l.lock.lock();
-      l.lock.unlock();
-      costs(me, "the third lock, and a look at the directory",
-            {.get = 2, .swap = 1, .flush = 1, .load = 2, .rmw = 1}, [&] { l.lock.lock(); });
-      costs(me, "the third unlock", {.cas = 1, .flush = 1, .load = 2, .store = 1},
-            [&] { l.lock.unlock(); });
-    }
-    all.arrive_and_wait();
-    // The first reader lists its node and opens the gates that are in use; after that they are
-    // open.
-    for (const rma::rank_t reader : {3, 0}) {
-      if (me.rank() == reader) {
-        me.port().reset_counts();
-        l.lock.lock_shared();
-        const operation_counts c = me.port().counts();
-        require(c.add == (reader == 3 ? 1 : 0), "1 bit for the node that is not the home's");
-        require(c.put == (reader == 3 ? 2 : 0), "the directory and the home's gate");
-        l.lock.unlock_shared();
-      }
-      all.arrive_and_wait();
-    }
-    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
-    l.lock.unlock_shared();
-    all.arrive_and_wait();
-  });
-}
+using state = lock::gate::state;
 
 const topology three_nodes = topology::balanced({3, 1});
 
@@ -64,64 +27,101 @@ lock::gate gate_at(counted_participant& me, const flight_rw& l, rma::rank_t of) 
 }
 
 void leave_gates_idle(flight_rw& l) {
-  for (int turn = 0; turn < 2; ++turn) {
+  for (int phase = 0; phase < 2; ++phase) {
     l.lock.lock();
     l.lock.unlock();
   }
 }
 
-// A lock that only its home's node uses costs nothing of the network, however many others there
-// are.
-TEST(flight_rw_counts, who_uses_it_at_home_alone_does_not_use_the_network) {
-  on_every_rank(three_nodes, [](counted_participant& me) {
+/// What a call costs of the network, and flushes.
+void network(counted_participant& me, const char* what, operation_counts expected, auto call) {
+  me.port().reset_counts();
+  call();
+  const operation_counts c = me.port().counts();
+  const operation_counts found{
+      .put = c.put, .get = c.get, .add = c.add, .swap = c.swap, .cas = c.cas, .flush = c.flush};
+  require(to_text(found) == to_text(expected), std::string(what) + " costs" + to_text(found));
+}
+
+// Where only writers come the gates stay closed, and the third write costs what flight costs.
+TEST(flight_rw_counts, writers_alone_pay_for_flight) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
     rma::barrier all(me);
     flight_rw l(me);
-    if (me.rank() == 0) {
-      leave_gates_idle(l);
-      for (int round = 0; round < 2; ++round) {
-        costs(me, "lock_shared",
-              round == 0 ? operation_counts{.load = 9, .store = 3, .rmw = 5}
-                         : operation_counts{.load = 1, .rmw = 1},
-              [&] { l.lock.lock_shared(); });
-        costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
-      }
-      costs(me, "lock", {.load = 4, .store = 2, .rmw = 1}, [&] { l.lock.lock(); });
-      costs(me, "unlock", {.load = 2, .store = 3}, [&] { l.lock.unlock(); });
-      leave_gates_idle(l);
-      costs(me, "lock at idle gates, and a look at the own one", {.load = 2, .rmw = 1},
-            [&] { l.lock.lock(); });
-      costs(me, "unlock at idle gates", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
+    if (me.rank() == 2) {
+      network(me, "the first lock closes the home's gate",
+              {.put = 1, .get = 4, .swap = 1, .flush = 4}, [&] { l.lock.lock(); });
+      network(me, "the first unlock opens it", {.put = 1, .cas = 1, .flush = 2},
+              [&] { l.lock.unlock(); });
+      l.lock.lock();
+      l.lock.unlock();
+      const operation_counts as_flight{.get = 1, .swap = 1, .flush = 1, .load = 1, .rmw = 1};
+      costs(me, "the third lock", as_flight, [&] { l.lock.lock(); });
+      costs(me, "the third unlock", {.cas = 1, .flush = 1, .load = 2, .store = 1},
+            [&] { l.lock.unlock(); });
     }
+    all.arrive_and_wait();
+    // The first reader lists its node and opens the home's gate; after that they are open.
+    for (const rma::rank_t reader : {3, 0}) {
+      if (me.rank() == reader)
+        network(
+            me, "lock_shared",
+            reader == 3
+                ? operation_counts{.put = 1, .get = 4, .add = 1, .swap = 1, .cas = 1, .flush = 6}
+                : operation_counts{},
+            [&] { l.lock.lock_shared(); });
+      if (me.rank() == reader) l.lock.unlock_shared();
+      all.arrive_and_wait();
+    }
+    costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
     all.arrive_and_wait();
   });
 }
 
-// On one node who comes to a free lock need not look at the gate to know that it is idle.
-TEST(flight_rw_counts, writers_alone_on_one_node_pay_for_flight) {
-  for (const lock::flight_rw_parameters& set :
-       {lock::flight_rw_parameters{}, lock::in_table(lock::flight_rw_parameters{}, {2, 2})})
-    on_every_rank(topology::flat(2), [&](counted_participant& me) {
-      flight_rw l(me, set);
-      if (me.rank() != 0) return;
-      if (set.starts_open != 0) leave_gates_idle(l);
-      const auto write = [&] {
-        costs(me, "lock", {.rmw = 1}, [&] { l.lock.lock(); });
-        costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
-      };
-      write();
-      l.lock.lock_shared();
-      l.lock.unlock_shared();
-      costs(me, "lock at an open gate", {.load = 4, .store = 1, .rmw = 1}, [&] { l.lock.lock(); });
-      l.lock.unlock();
-      l.lock.lock();
-      l.lock.unlock();
-      write();
-    });
+// A lock that only its home's node uses costs nothing of the network, however many others there
+// are.
+TEST(flight_rw_counts, at_home_alone_nothing_of_the_network) {
+  on_every_rank(three_nodes, [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    if (me.rank() == 0)
+      network(me, "all of it", {}, [&] {
+        for (int round = 0; round < 3; ++round) {
+          l.lock.lock();
+          l.lock.unlock();
+          leave_gates_idle(l);
+          l.lock.lock_shared();
+          l.lock.unlock_shared();
+          require(l.lock.try_lock() && (l.lock.unlock(), l.lock.try_lock_shared()), "free");
+          l.lock.unlock_shared();
+        }
+      });
+    all.arrive_and_wait();
+  });
 }
 
-// Who is handed the lock in a turn of writers is told so, and does not look at the gate: it costs
-// what flight costs (flight_counts.a_handover_inside_a_node_is_one_store).
-TEST(flight_rw_counts, who_is_told_of_a_turn_does_not_look) {
+// At idle gates a writer on the lock's node reads its gate, and nothing else that flight does not.
+TEST(flight_rw_counts, writers_alone_on_one_node) {
+  on_every_rank(topology::flat(2), [](counted_participant& me) {
+    flight_rw l(me);
+    if (me.rank() != 0) return;
+    leave_gates_idle(l);
+    for (int again = 0; again < 2; ++again) {
+      costs(me, "lock at idle gates", {.load = 1, .rmw = 1}, [&] { l.lock.lock(); });
+      costs(me, "unlock", {.load = 1, .store = 1}, [&] { l.lock.unlock(); });
+    }
+    costs(me, "lock_shared opens them", {.load = 6, .store = 2, .rmw = 4},
+          [&] { l.lock.lock_shared(); });
+    l.lock.unlock_shared();
+    costs(me, "lock at open gates", {.load = 3, .store = 1, .rmw = 1}, [&] { l.lock.lock(); });
+    l.lock.unlock();
+  });
+}
+
+// A writer that is handed the lock in a phase of writers is passed that, and does not read a gate:
+// it costs what flight costs (flight_counts.a_handover_inside_a_node_is_one_store).
+TEST(flight_rw_counts, a_writer_that_is_passed_a_phase_reads_no_gate) {
   for (const topology& machine : {topology::flat(3), topology::balanced({2, 3})})
     on_every_rank(machine, [](counted_participant& me) {
       hooks(me).has_cores = true;
@@ -132,7 +132,7 @@ TEST(flight_rw_counts, who_is_told_of_a_turn_does_not_look) {
         if (me.rank() != 1 && me.rank() != 2) return;
         if (me.rank() == 2) {
           hooks(me).before_await = say_that_it_waits;
-          costs(me, "lock behind somebody", {.load = 1, .store = 2, .rmw = 2},
+          costs(me, "lock behind another writer", {.load = 1, .store = 2, .rmw = 2},
                 [&] { l.lock.lock(); });
         } else {
           l.lock.lock();
@@ -142,204 +142,168 @@ TEST(flight_rw_counts, who_is_told_of_a_turn_does_not_look) {
     });
 }
 
-// And it must look before it opens them: for the phase after the one that they are closed for.
-TEST(flight_rw_counts, who_is_told_of_a_turn_opens_the_next_phase) {
-  for (const std::int64_t starts_open : {0, 1})
-    on_every_rank(three_nodes, [starts_open](counted_participant& me) {
-      lock::flight_rw_parameters set{};
-      set.starts_open = starts_open;
-      flight_rw l(me, set);
-      if (me.rank() != 0) return;
-      l.lock.lock();
-      l.lock.unlock();
-      l.lock.lock();
-      const lock::gate closed = gate_at(me, l, 0);
-      require(closed.what() == lock::gate::state::closed && closed.epoch() == 1, "rank 0 has it");
-      lock::gate_keeper<counted_port> told(me, l.cells.readers, set);
-      told.start(lock::writers_turn{.writers = 1}.bits(), false);
-      require(told.look().what() == lock::gate::state::closed, "so it was told");
-      told.open_here();
-      require(gate_at(me, l, 0) == closed.next_phase().with_quiet(0),
-              "open, for the phase after it");
-    });
-}
-
-// A note in a word that is free says nothing of who comes past the queue: without handovers the
-// word is left to anybody still.
-TEST(flight_rw_counts, a_note_does_not_end_barging) {
-  on_every_rank(topology::flat(2), [](counted_participant& me) {
+// A value in a word that is free says nothing of barging: without handovers the word is left to
+// anybody still.
+TEST(flight_rw_counts, a_value_does_not_end_barging) {
+  on_every_rank(two_nodes, [](counted_participant& me) {
     rma::barrier all(me);
     flight_rw l(me, {.writers = {.handovers = 0}});
-    if (me.rank() == 0) leave_gates_idle(l);
+    if (me.rank() == 0) l.lock.lock(), l.lock.unlock();
     all.arrive_and_wait();
-    if (me.rank() != 1) return;
-    for (const char* what : {"lock finds a note", "lock finds somebody behind"}) {
-      costs(me, what, {.rmw = 2}, [&] { l.lock.lock(); });
+    if (me.rank() == 1) {
+      costs(me, "lock finds a value", {.load = 4, .store = 1, .rmw = 2}, [&] { l.lock.lock(); });
       const auto node = l.cells.writers.lines;
-      rma::put_now(uncounted(me), node + 1, 1);  // the queue's tail: somebody stands there
+      rma::put_now(uncounted(me), node + 1, 1);  // the queue's tail: a waiter stands there
       l.lock.unlock();
-      require(lock::node_word::from(rma::get_now(uncounted(me), node)).barging,
-              "it is for anybody");
+      require(
+          lock::node_word::from(rma::get_now(uncounted(me), node)).has(lock::node_word::barging),
+          "it is for anybody");
       rma::put_now(uncounted(me), node + 1, 0);
     }
+    all.arrive_and_wait();
   });
 }
 
-// Of three nodes one reads: nobody asks the third.
+// Of three nodes one reads: no writer asks the third.
 TEST(flight_rw_counts, a_writer_closes_the_gates_in_the_directory) {
   on_every_rank(three_nodes, [](counted_participant& me) {
     rma::barrier all(me);
     flight_rw l(me);
-    if (me.rank() == 1) leave_gates_idle(l);
-    all.arrive_and_wait();
     if (me.rank() == 2) {
-      costs(me, "lock_shared lists its node and opens idle gates",
-            {.put = 2,
-             .get = 5,
-             .add = 1,
-             .swap = 1,
-             .cas = 1,
-             .flush = 5,
-             .load = 11,
-             .store = 2,
-             .rmw = 8},
-            [&] { l.lock.lock_shared(); });
+      network(me, "the first lock_shared lists its node", {.get = 1, .add = 1, .flush = 1},
+              [&] { l.lock.lock_shared(); });
+      l.lock.unlock_shared();
+      network(me, "the second one", {}, [&] { l.lock.lock_shared(); });
       l.lock.unlock_shared();
     }
     all.arrive_and_wait();
     if (me.rank() == 1) {
-      costs(me, "lock closes two gates",
-            {.put = 3, .get = 5, .swap = 1, .flush = 4, .load = 3, .rmw = 1},
-            [&] { l.lock.lock(); });
-      costs(me, "unlock opens them", {.put = 3, .cas = 1, .flush = 2, .load = 4, .store = 1},
-            [&] { l.lock.unlock(); });
+      network(me, "lock closes two gates", {.put = 2, .get = 5, .swap = 1, .flush = 5},
+              [&] { l.lock.lock(); });
+      network(me, "unlock opens them", {.put = 2, .cas = 1, .flush = 2}, [&] { l.lock.unlock(); });
     }
     all.arrive_and_wait();
-  });
-}
-
-// A lock of a table, of which nobody knows yet who uses it.
-TEST(flight_rw_counts, a_lock_that_starts_with_nobody_listed) {
-  on_every_rank(three_nodes, [](counted_participant& me) {
-    rma::barrier all(me);
-    lock::flight_rw_parameters set{};
-    set.starts_open = 0;
-    flight_rw l(me, set);
     if (me.rank() == 0) {
-      costs(me, "lock at home", {.load = 4, .store = 2, .rmw = 1}, [&] { l.lock.lock(); });
-      costs(me, "unlock at home", {.load = 2, .store = 3}, [&] { l.lock.unlock(); });
-    }
-    all.arrive_and_wait();
-    for (int round = 0; round < 2; ++round) {
-      if (me.rank() == 2)
-        costs(me, "lock_shared",
-              round == 0 ? operation_counts{.get = 1, .add = 1, .flush = 1, .load = 2, .rmw = 3}
-                         : operation_counts{.load = 1, .rmw = 1},
-              [&] { l.lock.lock_shared(); });
-      if (me.rank() == 2) l.lock.unlock_shared();
+      network(me, "lock at home closes one more", {.put = 1, .get = 1, .flush = 2},
+              [&] { l.lock.lock(); });
+      network(me, "unlock leaves them idle and unlists it",
+              {.put = 1, .get = 1, .add = 1, .flush = 3}, [&] { l.lock.unlock(); });
+      require(gate_at(me, l, 0).is(state::idle) && gate_at(me, l, 2).is(state::unlisted), "idle");
     }
     all.arrive_and_wait();
   });
 }
 
-// Where readers have come on more nodes than the directory has pointers: those on which nobody is
-// any more are left alone after one turn, unless they are so many that all gates are opened.
-TEST(flight_rw_counts, more_nodes_than_pointers) {
-  for (const std::int64_t broadcast : {2, 1})
-    on_every_rank(three_nodes, [broadcast](counted_participant& me) {
-      rma::barrier all(me);
-      lock::flight_rw_parameters set{.pointers = 1, .broadcast = broadcast};
-      set.starts_open = 0;
-      flight_rw l(me, set);
-      if (me.rank() > 0) {
-        l.lock.lock_shared();
-        l.lock.unlock_shared();
-      }
-      all.arrive_and_wait();
-      if (me.rank() == 0) {
-        const bool leaves = broadcast == 2;
-        const auto network = [&](const char* what, operation_counts expected, auto call) {
-          me.port().reset_counts();
-          call();
-          const operation_counts c = me.port().counts();
-          const operation_counts found{.put = c.put, .get = c.get, .add = c.add, .flush = c.flush};
-          require(to_text(found) == to_text(expected),
-                  std::string(what) + " costs" + to_text(found));
-        };
-        network("the first lock", {.put = 2, .get = 2, .flush = 2}, [&] { l.lock.lock(); });
-        network("the first unlock", {.put = 2, .add = leaves ? 1u : 0u, .flush = leaves ? 2u : 1u},
-                [&] { l.lock.unlock(); });
-        network("the second lock",
-                leaves ? operation_counts{} : operation_counts{.put = 2, .get = 2, .flush = 2},
-                [&] { l.lock.lock(); });
-        l.lock.unlock();
-      }
-      all.arrive_and_wait();
-    });
+// Where more than a third of the nodes read all gates are opened, and the next writer closes them
+// without asking the directory.
+TEST(flight_rw_counts, all_gates_are_opened_where_many_nodes_read) {
+  on_every_rank(topology::balanced({4, 1}), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    if (me.rank() == 1 || me.rank() == 2) {
+      l.lock.lock_shared();
+      l.lock.unlock_shared();
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 0) {
+      network(me, "the first lock closes two", {.put = 2, .get = 2, .flush = 2},
+              [&] { l.lock.lock(); });
+      network(me, "the first unlock opens all", {.put = 3, .flush = 1}, [&] { l.lock.unlock(); });
+      require(gate_at(me, l, 3).has(lock::gate::all), "the gate of a node that has not read, too");
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 3) {
+      network(me, "lock closes all", {.put = 3, .get = 4, .swap = 1, .flush = 3},
+              [&] { l.lock.lock(); });
+      l.lock.unlock();
+      require(gate_at(me, l, 0).is(state::idle), "two phases have met no reader");
+      require(gate_at(me, l, 1).is(state::unlisted), "and all nodes are off the directory");
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 1)
+      require(rma::get_now(uncounted(me), l.cells.readers.listed) == 0, "which is empty");
+    all.arrive_and_wait();
+  });
 }
 
-// Where posts come in no order a look at the directory is a round trip of its own, the third one.
-// The tail says that gates are idle, so it is not needed, for as long as the home's word says no
-// other.
-TEST(flight_rw_counts, a_free_lock_tells_that_gates_are_idle) {
+// A free lock shows that gates are idle, if the tail and the home's word agree: a writer from
+// elsewhere reads both with its acquire, and no gate.
+TEST(flight_rw_counts, a_free_lock_shows_that_gates_are_idle) {
   const operation_counts as_flight{.get = 1, .swap = 1, .flush = 2, .load = 1, .rmw = 1};
-  const operation_counts with_a_look{.get = 2, .swap = 1, .flush = 3, .load = 2, .rmw = 1};
+  const operation_counts with_the_gate{.get = 2, .swap = 1, .flush = 3, .load = 2, .rmw = 1};
   on_every_rank(three_nodes, [&](counted_participant& me) {
     rma::barrier all(me);
     hooks(me).has_order = false;
     flight_rw l(me);
-    const auto writes = [&](rma::rank_t who, const char* what, const operation_counts& expected) {
-      if (me.rank() == who) {
+    const auto writes = [&](rma::rank_t which, const char* what, const operation_counts& expected) {
+      if (me.rank() == which) {
         costs(me, what, expected, [&] { l.lock.lock(); });
         l.lock.unlock();
       }
       all.arrive_and_wait();
     };
-    const auto reads = [&](rma::rank_t who) {
-      if (me.rank() == who) l.lock.lock_shared(), l.lock.unlock_shared();
+    const auto reads = [&](rma::rank_t which) {
+      if (me.rank() == which) l.lock.lock_shared(), l.lock.unlock_shared();
       all.arrive_and_wait();
     };
     if (me.rank() == 1) leave_gates_idle(l);
     all.arrive_and_wait();
     writes(2, "lock, as the tail says idle", as_flight);
-    writes(0, "lock at home, as the tail says idle", {.load = 1, .rmw = 1});
+    writes(0, "lock at home reads its gate", {.load = 3, .rmw = 1});
     writes(2, "lock after the home's node", as_flight);
     reads(0);  // opens them
-    writes(0, "lock at home, where gates are open", {.load = 4, .store = 2, .rmw = 1});
-    if (me.rank() == 1) leave_gates_idle(l);
-    all.arrive_and_wait();
-    if (me.rank() == 0) l.lock.lock(), l.lock.unlock();  // leaves them idle, and so does its word
+    if (me.rank() == 0) leave_gates_idle(l);
     all.arrive_and_wait();
     writes(2, "lock, as both say idle", as_flight);
     reads(1);  // lists its node, and opens them
     if (me.rank() == 0) leave_gates_idle(l);
     all.arrive_and_wait();
-    writes(2, "lock, as the tail does not say so", with_a_look);
+    writes(2, "lock, as the tail does not say so", with_the_gate);
   });
 }
 
-// What a node's gate says that was listed while the gates in use were idle, by who only tries: as
-// they do, with their epoch. With its own it would let those in who have parked there since,
-// behind a gate that a writer finds unlisted.
-TEST(flight_rw_counts, a_gate_is_listed_with_the_epoch_of_the_directory) {
+// A gate is listed with the epoch of the home's: with its own it would let in readers that parked
+// there since, behind a gate that a writer finds unlisted.
+TEST(flight_rw_counts, a_gate_is_listed_with_the_epoch_of_the_homes) {
   on_every_rank(three_nodes, [](counted_participant& me) {
     rma::barrier all(me);
-    lock::flight_rw_parameters set{};
-    set.starts_open = 0;
-    flight_rw l(me, set);
-    if (me.rank() == 0) {
-      leave_gates_idle(l);
-      const lock::gate idle = gate_at(me, l, 0);
-      require(idle.what() == lock::gate::state::idle, "the home's gate is idle");
-      require(idle.epoch() != gate_at(me, l, 2).epoch(), "the unlisted one has missed epochs");
-      l.lock.lock();
+    flight_rw l(me);
+    if (me.rank() == 0) l.lock.lock(), l.lock.unlock();
+    all.arrive_and_wait();
+    if (me.rank() == 2) {
+      require(gate_at(me, l, 2).epoch() != gate_at(me, l, 0).epoch(), "it has missed an epoch");
+      l.lock.lock_shared();
+      require(gate_at(me, l, 2) == gate_at(me, l, 0), "the gate says what the home's does");
+      l.lock.unlock_shared();
     }
     all.arrive_and_wait();
-    if (me.rank() == 2) require(!l.lock.try_lock_shared(), "rank 0 has flight");
+  });
+}
+
+// A reader that has no queue node left to take flight with leaves the gate to another one.
+TEST(flight_rw_counts, a_reader_that_cannot_open_the_gates_leaves_them_idle) {
+  on_every_rank(topology::flat(3), [](counted_participant& me) {
+    rma::barrier all(me);
+    flight_rw l(me);
+    if (me.rank() == 0) {
+      leave_gates_idle(l);
+      l.lock.lock();  // at idle gates
+    }
+    std::vector<rma::line> taken;
+    if (me.rank() == 1)
+      for (int i = 0; i < 32; ++i) taken.push_back(me.take_line());
     all.arrive_and_wait();
-    require(gate_at(me, l, 2) == gate_at(me, l, 0), "the gate says what the others do");
+    if (me.rank() == 1) {
+      EXPECT_THROW(l.lock.lock_shared(), std::length_error);
+      require(gate_at(me, l, 1).is(state::idle), "for another reader");
+      for (const rma::line& each : taken) me.give_back(each);
+    }
     all.arrive_and_wait();
     if (me.rank() == 0) l.lock.unlock();
+    if (me.rank() == 2) {
+      l.lock.lock_shared();
+      l.lock.unlock_shared();
+    }
     all.arrive_and_wait();
   });
 }

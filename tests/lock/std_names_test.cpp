@@ -246,13 +246,12 @@ TEST(std_names, mutex_guards_among_ranks) {
 
 TEST(std_names, shared_mutex_guards_among_ranks) {
   const lock::flight_rw_parameters few_in_a_row{.t_w = 2};
-  const lock::flight_rw_parameters adaptive{
-      .ranks_per_cell = 1, .adaptive = 1, .worth = 1, .against = 1};
-  const lock::flight_rw_parameters in_branches{.branch = 2, .patience = 0};
+  const lock::flight_rw_parameters as_in_a_table =
+      lock::in_table(lock::flight_rw_parameters{}, {.locks = 9, .ranks = 4});
   const rma::topology two_nodes = rma::topology::balanced({2, 2});
   const rma::topology four_nodes = rma::topology::balanced({4, 1});
   for (const auto& [set, machine] :
-       {std::pair(few_in_a_row, two_nodes), {adaptive, two_nodes}, {in_branches, four_nodes}})
+       {std::pair(few_in_a_row, two_nodes), {as_in_a_table, four_nodes}})
     EXPECT_NO_THROW(shm_processes::run(machine, [&](auto& me) {
       rma::barrier all(me);
       shared_mutex data(me, set);

@@ -89,42 +89,6 @@ std::vector<turn> turns(const rma::topology& machine, const lock::flight_paramet
   return order;
 }
 
-/// How often the lock went from one socket's four ranks to the other's, and the longest that it
-/// stayed, while all come yet.
-struct stays {
-  int acquires = 0;
-  int changes = 0;
-  int longest = 0;
-};
-stays of_sockets(const std::vector<turn>& order) {
-  stays seen;
-  int now = 0;
-  for (std::size_t i = 0; i < order.size() / 2; ++i, ++seen.acquires) {
-    const bool changes = i > 0 && order[i].rank / 4 != order[i - 1].rank / 4;
-    if (changes) ++seen.changes;
-    now = changes ? 1 : now + 1;
-    seen.longest = std::max(seen.longest, now);
-  }
-  return seen;
-}
-
-// Sockets of one node, as a level of the machine and without.
-TEST(flight, stays_on_a_socket_for_its_budget) {
-  const rma::topology sockets = rma::topology::balanced({2, 4}, 1);
-  constexpr int barge = 2;
-  const stays without = of_sockets(turns(rma::topology::flat(8), {.barge = barge}));
-  for (const int budget : {1, 4, 16}) {
-    SCOPED_TRACE(budget);
-    const stays with = of_sockets(turns(sockets, {.barge = barge, .local_budget = budget}));
-    // An element's turns, each with some that come past, and some that come past the node's queue.
-    EXPECT_LE(with.longest, budget * (barge + 1) + barge);
-    EXPECT_LE(with.changes, with.acquires / budget);
-    if (budget == 16) {
-      EXPECT_LT(with.changes, without.changes / 3);
-    }
-  }
-}
-
 /// The part of the turns, while all come yet, that somebody waited for who had asked before.
 double part_passed_by(const std::vector<turn>& order) {
   const std::size_t all = order.size() / 2;
