@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "catalogue/nearest.hpp"
+
 namespace lockflight::catalogue {
 
 std::string parameter_row::range() const {
@@ -26,23 +28,29 @@ std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string
   return std::pair(std::string(text.substr(0, at)), value);
 }
 
-bad_parameter::bad_parameter(const std::string& what, const std::string& range, bool has_name)
-    : std::invalid_argument("'" + what + "' (accepted: " + range + ")"),
+std::string why_unknown(const std::string& name, const std::vector<std::string>& known) {
+  if (known.empty()) return "(accepted: none, there are no parameters)";
+  if (!was_removed(name)) return accepted_names(name, known);
+  return "(removed; " + accepted_names("", known).substr(1);
+}
+
+bad_parameter::bad_parameter(const std::string& what, const std::string& instead, bool has_name)
+    : std::invalid_argument("'" + what + "' " + instead),
       given(what),
-      accepted(range),
+      why(instead),
       is_known(has_name) {}
 
 void check(parameter_rows rows, const parameter_values& values) {
   for (const auto& [name, value] : values) {
     const parameter_row* const row = find(rows, name);
     if (row == nullptr) {
-      std::string names;
-      for (const parameter_row& one : rows)
-        names.append(names.empty() ? "" : ", ").append(one.name);
-      throw bad_parameter(name, names.empty() ? "none" : names, false);
+      std::vector<std::string> known;
+      for (const parameter_row& one : rows) known.emplace_back(one.name);
+      throw bad_parameter(name, why_unknown(name, known), false);
     }
     if (!row->takes(value))
-      throw bad_parameter(name + "=" + std::to_string(value), row->range(), true);
+      throw bad_parameter(name + "=" + std::to_string(value), "(accepted: " + row->range() + ")",
+                          true);
   }
 }
 
