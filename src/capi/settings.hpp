@@ -20,8 +20,7 @@ template <class Parameters>
   try {
     return catalogue::checked(Parameters{}, set);
   } catch (const catalogue::bad_parameter& e) {
-    const std::string why =
-        "parameter '" + e.given + "' of " + lock + " (accepted: " + e.accepted + ")";
+    const std::string why = "parameter '" + e.given + "' of " + lock + " " + e.why;
     if (!e.is_known) throw refusal(LOCKFLIGHT_UNKNOWN, why);
     throw std::invalid_argument(why);
   }

@@ -4,8 +4,6 @@
 #include <cctype>
 #include <numeric>
 
-#include "catalogue/parameters.hpp"
-
 namespace lockflight::catalogue {
 namespace {
 
@@ -56,7 +54,6 @@ std::string nearest(const std::string& typed, const std::vector<std::string>& kn
 std::string accepted_names(const std::string& typed, const std::vector<std::string>& known) {
   std::string names;
   for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-  if (is_gone(typed)) return "is gone (accepted: " + names + ")";
   const std::string near = nearest(typed, known);
   return (near.empty() ? "(accepted: " : "(nearest: " + near + "; accepted: ") + names + ")";
 }

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "catalogue/nearest.hpp"
+
 namespace lockflight::catalogue {
 
 std::string parameter_row::range() const {
@@ -12,13 +14,6 @@ const parameter_row* find(parameter_rows rows, std::string_view name) {
   const auto at = std::find_if(rows.begin(), rows.end(),
                                [&](const parameter_row& row) { return row.name == name; });
   return at == rows.end() ? nullptr : &*at;
-}
-
-bool is_gone(std::string_view name) {
-  // Of flight-rw.
-  static constexpr std::array gone{"adaptive", "bias",       "branch",       "broadcast",
-                                   "pointers", "preference", "readers_turn", "starts_open"};
-  return std::find(gone.begin(), gone.end(), name) != gone.end();
 }
 
 std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string_view text,
@@ -33,24 +28,29 @@ std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string
   return std::pair(std::string(text.substr(0, at)), value);
 }
 
-bad_parameter::bad_parameter(const std::string& what, const std::string& range, bool has_name)
-    : std::invalid_argument("'" + what + (is_gone(what) ? "' is gone" : "'") +
-                            " (accepted: " + range + ")"),
+std::string why_unknown(const std::string& name, const std::vector<std::string>& known) {
+  if (known.empty()) return "(accepted: none, there are no parameters)";
+  if (!was_removed(name)) return accepted_names(name, known);
+  return "(removed; " + accepted_names("", known).substr(1);
+}
+
+bad_parameter::bad_parameter(const std::string& what, const std::string& instead, bool has_name)
+    : std::invalid_argument("'" + what + "' " + instead),
       given(what),
-      accepted(range),
+      why(instead),
       is_known(has_name) {}
 
 void check(parameter_rows rows, const parameter_values& values) {
   for (const auto& [name, value] : values) {
     const parameter_row* const row = find(rows, name);
     if (row == nullptr) {
-      std::string names;
-      for (const parameter_row& one : rows)
-        names.append(names.empty() ? "" : ", ").append(one.name);
-      throw bad_parameter(name, names.empty() ? "none" : names, false);
+      std::vector<std::string> known;
+      for (const parameter_row& one : rows) known.emplace_back(one.name);
+      throw bad_parameter(name, why_unknown(name, known), false);
     }
     if (!row->takes(value))
-      throw bad_parameter(name + "=" + std::to_string(value), row->range(), true);
+      throw bad_parameter(name + "=" + std::to_string(value), "(accepted: " + row->range() + ")",
+                          true);
   }
 }
 

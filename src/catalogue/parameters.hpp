@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lockflight/lock/parameters.hpp"
 
@@ -46,9 +47,18 @@ inline constexpr auto rows_of = [] {
 /// The row of that name; null if there is none.
 [[nodiscard]] const parameter_row* find(parameter_rows rows, std::string_view name);
 
-/// Whether a lock of an earlier version had a parameter of that name, and none has one now:
-/// profiles and replays may still ask for it.
-[[nodiscard]] bool is_gone(std::string_view name);
+/// Whether flight-rw had a parameter of that name once: what names it is refused with a line that
+/// says so.
+[[nodiscard]] constexpr bool was_removed(std::string_view name) {
+  constexpr std::array removed{"adaptive", "bias",       "branch",       "broadcast",
+                               "pointers", "preference", "readers_turn", "starts_open"};
+  return std::any_of(removed.begin(), removed.end(), [&](const char* one) { return name == one; });
+}
+
+/// Why locks with parameters of these names do not take another: "(nearest: T_R; accepted: T_DC,
+/// T_R)", or "(removed; accepted: T_W)".
+[[nodiscard]] std::string why_unknown(const std::string& name,
+                                      const std::vector<std::string>& known);
 
 /// "T_R=100" as a name and a whole number, with another `sign` between them if it is given. None if
 /// the text is anything else.
@@ -56,13 +66,13 @@ inline constexpr auto rows_of = [] {
     std::string_view text, char sign = '=');
 
 /// A value that a lock does not take. `what()` is "'T_R=0' (accepted: 1 to 1000)", or
-/// "'T_X' (accepted: T_DC, T_R)" for a name that the lock does not have.
+/// "'T_X' (nearest: T_R; accepted: T_DC, T_R)" for a name that the lock does not have.
 struct bad_parameter : std::invalid_argument {
-  bad_parameter(const std::string& what, const std::string& range, bool has_name);
+  bad_parameter(const std::string& what, const std::string& instead, bool has_name);
 
-  std::string given;
-  std::string accepted;
-  bool is_known;  ///< the lock has a parameter of that name
+  std::string given;  ///< "T_R=0"
+  std::string why;    ///< "(accepted: 1 to 1000)"
+  bool is_known;      ///< the lock has a parameter of that name
 };
 
 /// Throws bad_parameter unless the lock has all of these parameters and takes their values.

@@ -112,8 +112,8 @@ class reader {
   void finish() const {
     for (const auto& [key, node] : table_)
       if (!known_.contains(std::string(key.str())))
-        fail(node, (catalogue::is_gone(key.str()) ? "gone: '" : "unknown key '") + full(key.str()) +
-                       "' (accepted: " + joined(known_) + ")");
+        fail(node, (catalogue::was_removed(key.str()) ? "removed" : "unknown") +
+                       (" key '" + full(key.str())) + "' (accepted: " + joined(known_) + ")");
   }
 
   [[noreturn]] void refuse(const toml::node& at, std::string_view key,

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/plan/launch.hpp"
-#include "catalogue/nearest.hpp"
 
 namespace lockflight::tune {
 namespace {
@@ -65,10 +64,8 @@ void check_wishes(const request& what, const bench::lock_row& lock) {
       throw bench::bad_request(fmt::format(
           "--parameter '{}' (accepted: a parameter that --set does not give)", asked.name));
     if (catalogue::find(lock.parameters, asked.name) != nullptr) continue;
-    throw bench::bad_request(fmt::format(
-        "--parameter '{}' {}", asked.name,
-        known.empty() ? fmt::format("(accepted: none, {} has no parameters)", lock.about.name)
-                      : catalogue::accepted_names(asked.name, known)));
+    throw bench::bad_request(
+        fmt::format("--parameter '{}' {}", asked.name, catalogue::why_unknown(asked.name, known)));
   }
 }
 

@@ -260,9 +260,9 @@ TEST(CapiMisuse, NamesAndParametersMustExist) {
     refused(create("rma-msc", nullptr), LOCKFLIGHT_UNKNOWN,
             "lock 'rma-msc' (accepted: spin, spin-backoff, d-mcs, rma-mcs, ");
     refused(create("rma-mcs", "T_L=3"), LOCKFLIGHT_UNKNOWN,
-            "parameter 'T_L' of rma-mcs (accepted: T_L2, T_L3, T_L4)");
+            "parameter 'T_L' of rma-mcs (nearest: T_L2; accepted: T_L2, T_L3, T_L4)");
     refused(create("d-mcs", "T_L2=3"), LOCKFLIGHT_UNKNOWN,
-            "parameter 'T_L2' of d-mcs (accepted: none)");
+            "parameter 'T_L2' of d-mcs (accepted: none");
     refused(create("rma-rw", "T_R=0"), LOCKFLIGHT_INVALID,
             "parameter 'T_R=0' of rma-rw (accepted: 1 to ");
     for (const char* malformed :

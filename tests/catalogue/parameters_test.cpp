@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lockflight/lock/d_mcs.hpp"
-#include "lockflight/lock/rma_rw.hpp"
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/lock/all.hpp"
 
 namespace lockflight::catalogue {
 namespace {
@@ -48,7 +48,7 @@ TEST(Values, OfOtherLocksAreIgnoredWhereNothingIsChecked) {
 }
 
 struct refused {
-  std::string what, given, accepted;
+  std::string what, given, why;
   bool is_known = false;
 };
 template <class Parameters>
@@ -56,7 +56,7 @@ refused refusal_of(const parameter_values& values) {
   try {
     static_cast<void>(checked(Parameters{}, values));
   } catch (const bad_parameter& e) {
-    return {e.what(), e.given, e.accepted, e.is_known};
+    return {e.what(), e.given, e.why, e.is_known};
   }
   return {};
 }
@@ -66,16 +66,26 @@ TEST(Values, OutOfRangeAreRefused) {
   const refused no = refusal_of<rw>({{"T_R", 0}});
   EXPECT_EQ(no.what, "'T_R=0' (accepted: " + range + ")");
   EXPECT_EQ(no.given, "T_R=0");
-  EXPECT_EQ(no.accepted, range);
+  EXPECT_EQ(no.why, "(accepted: " + range + ")");
   EXPECT_TRUE(no.is_known);
 }
 
 TEST(Values, OfOtherLocksAreRefused) {
   const refused no = refusal_of<rw>({{"T_X", 1}});
   EXPECT_EQ(no.given, "T_X");
-  EXPECT_EQ(no.accepted.substr(0, 4), "T_DC");
+  EXPECT_TRUE(no.why.starts_with("(nearest: T_R; accepted: T_DC, T_R")) << no.why;
   EXPECT_FALSE(no.is_known);
-  EXPECT_EQ(refusal_of<lock::d_mcs_parameters>({{"T_R", 1}}).what, "'T_R' (accepted: none)");
+  EXPECT_EQ(refusal_of<lock::d_mcs_parameters>({{"T_R", 1}}).what,
+            "'T_R' (accepted: none, there are no parameters)");
+}
+
+TEST(Values, OfWhatWasRemovedAreRefusedAsThat) {
+  EXPECT_EQ(refusal_of<lock::rma_mcs_parameters>({{"adaptive", 1}}).what,
+            "'adaptive' (removed; accepted: T_L2, T_L3, T_L4)");
+  lock::all::for_each([]<template <class> class Lock>(lock::family<Lock>) {
+    for (const parameter_row& row : rows_of<typename Lock<shm::port>::parameters>)
+      EXPECT_FALSE(was_removed(row.name)) << row.name;
+  });
 }
 
 }  // namespace

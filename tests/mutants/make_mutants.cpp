@@ -22,7 +22,6 @@
 //   in FILE                the file that the next lines change
 //   - LINE  + LINE         whole lines, but for their indentation: the old ones are found once
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -168,6 +167,12 @@ void add_line(table& into, std::string& file, const std::string& text) {
   return made + "\"";
 }
 
+/// "spin" of "tests/mutants/spin.mutants".
+[[nodiscard]] std::string name_of(const std::string& table) {
+  const std::string file = table.substr(table.rfind('/') + 1);
+  return file.substr(0, file.rfind('.'));
+}
+
 /// Files of tests/check are named with that folder, all others are below include/lockflight/lock.
 [[nodiscard]] bool is_of_tests(const std::string& file) { return file.starts_with("check/"); }
 
@@ -260,7 +265,7 @@ int main(int argc, char** argv) {
   try {
     if (argc != 4) throw std::runtime_error("usage: make_mutants PROJECT_DIR TABLE OUTPUT");
     std::ofstream out(argv[3]);
-    writer(argv[1], std::filesystem::path(argv[2]).stem().string(), read_table(argv[2])).write(out);
+    writer(argv[1], name_of(argv[2]), read_table(argv[2])).write(out);
     if (!out.flush()) throw std::runtime_error(std::string("cannot write ") + argv[3]);
   } catch (const std::exception& e) {
     std::cerr << "make_mutants: " << e.what() << '\n';

@@ -392,10 +392,7 @@ void check_value(std::string_view argument, const std::string& name, std::int64_
                    fmt::format("{} for {}", row->range(), lock->about.name));
   }
   if (found) return;
-  if (known.empty())
-    throw bad_request(fmt::format(
-        "{} '{}' (accepted: nothing, the locks asked for have no parameters)", argument, name));
-  throw unknown(argument, name, known);
+  throw bad_request(fmt::format("{} '{}' {}", argument, name, catalogue::why_unknown(name, known)));
 }
 
 void check_parameters(const request& what, const std::vector<const lock_entry*>& locks) {

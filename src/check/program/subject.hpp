@@ -50,10 +50,6 @@ template <class Parameters>
     p.t_w = 2;
   }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
-  if constexpr (requires { p.adaptive; }) p.worth = p.reads = p.against = 1;
-  if constexpr (requires { p.readers_turn; }) p.readers_turn = 1;  // a pause more is no other order
-  if constexpr (requires { p.patience; }) p.patience = 0;          // nor is a look more
-  if constexpr (requires { p.bias; }) p.bias = 0;  // a part of the protocol that is asked for
   return p;
 }
 
