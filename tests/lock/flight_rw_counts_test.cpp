@@ -18,6 +18,10 @@ TEST(flight_rw_counts, readers_never_use_the_network) {
   on_every_rank(two_nodes, [](counted_participant& me) {
     rma::barrier all(me);
     flight_rw l(me);
+    if (me.rank() == 2) {  // lists its node
+      l.lock.lock_shared();
+      l.lock.unlock_shared();
+    }
     all.arrive_and_wait();
     costs(me, "lock_shared", {.load = 1, .rmw = 1}, [&] { l.lock.lock_shared(); });
     costs(me, "unlock_shared", {.rmw = 1}, [&] { l.lock.unlock_shared(); });
@@ -30,7 +34,13 @@ TEST(flight_rw_counts, readers_never_use_the_network) {
 
 void a_reader_waits(const lock::flight_rw_parameters& set, const operation_counts& its) {
   on_every_rank(two_nodes, [&](counted_participant& me) {
+    rma::barrier all(me);
     flight_rw l(me, set);
+    if (me.rank() == 3) {  // lists its node
+      l.lock.lock_shared();
+      l.lock.unlock_shared();
+    }
+    all.arrive_and_wait();
     while_rank_0_holds(me, l.lock, [&](auto say_that_it_waits) {
       if (me.rank() != 3) return;
       hooks(me).before_await = say_that_it_waits;

@@ -40,11 +40,14 @@ class reader_scan {
 
   /// One round trip, 1 get for each other node where readers are left; whether none is, there.
   [[nodiscard]] bool is_gone_elsewhere() {
-    for (int node = 0; node < nodes(); ++node)
-      if (node != own_ && !is_gone(node))
-        rma::get_lines(port_, where_.first_counter(where_.gate_of_node(me_.machine(), node)),
-                       of(counts_, node));
-    port_.flush();
+    bool posted = false;
+    for (int node = 0; node < nodes(); ++node) {
+      if (node == own_ || is_gone(node)) continue;
+      rma::get_lines(port_, where_.first_counter(where_.gate_of_node(me_.machine(), node)),
+                     of(counts_, node));
+      posted = true;
+    }
+    if (posted) port_.flush();
     bool all = true;
     for (int node = 0; node < nodes(); ++node)
       if (node != own_) all = judge(node) && all;
