@@ -191,7 +191,7 @@ class port {
   }
 
   /// C40. A system call that interrupts each processor on which a rank runs: some
-  /// microseconds, more in a virtual machine.
+  /// microseconds, more in a virtual machine. If it is refused the run ends in this rank's name.
   void fence_node();
 
   // ---- waiting ----
