@@ -110,7 +110,9 @@ class dlm_server {
     queue(rma::participant<Port>& me, const cells& where)
         : server<Port>(me, where),
           name_(rma::to_word(where.name)),
-          waiting_(me.machine().ranks(), me.memory()) {}
+          waiting_(me.machine().ranks(), me.memory()) {
+      this->open();
+    }
 
     void serve(const rma::message& m) override {
       switch (this->template request_of<request>(m)) {

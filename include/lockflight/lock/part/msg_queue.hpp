@@ -26,7 +26,9 @@ template <rma::messaging_port Port>
 class msg_queue final : public server<Port> {
  public:
   msg_queue(rma::participant<Port>& me, const served_cells& where)
-      : server<Port>(me, where), waiting_(me.machine().ranks(), me.memory()) {}
+      : server<Port>(me, where), waiting_(me.machine().ranks(), me.memory()) {
+    this->open();
+  }
 
   void serve(const rma::message& m) override {
     const waiter w{m.from, this->index_of(m), this->template request_of<msg_request>(m), m.body[2]};
