@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lockflight/rma/assert.hpp"
 #include "mpi_preload/pmpi.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/yields.hpp"
@@ -262,6 +263,7 @@ answer window::unlock(int target) {
       break;
   }
   // Not before: a release may wait, and let other threads in.
+  rma::ensure(targets_held_ > 0, "a target that is unlocked is counted");
   here = epoch::none;
   --targets_held_;
   return completed;

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "fabric/shm/pause.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "segment.hpp"
 #include "waiting.hpp"
 
@@ -123,6 +124,7 @@ void port::pause(std::uint64_t nanoseconds) {
 // sender that is killed between taking it and filling it leaves it taken (is_abandoned).
 
 void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
+  rma::ensure(to >= 0 && to < machine_.ranks(), "a message goes to a rank of the run");
   std::atomic<std::uint32_t>& fills_at = segment_.mailboxes[rank_].fills_at;
   // Relaxed: what makes it visible is the increment that takes the slot.
   fills_at.store(static_cast<std::uint32_t>(to) + 1, std::memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -127,8 +128,12 @@ class waiting_line {
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] const Waiter& front() const { return ring_[first_]; }
-  void push(const Waiter& w) { ring_[(first_ + count_++) % ring_.size()] = w; }
+  void push(const Waiter& w) {
+    rma::ensure(count_ < ring_.size(), "a client waits once");
+    ring_[(first_ + count_++) % ring_.size()] = w;
+  }
   Waiter pop() {
+    rma::ensure(count_ > 0, "somebody waits");
     const Waiter w = std::exchange(ring_[first_], Waiter{});
     first_ = (first_ + 1) % ring_.size();
     // Empty lines are all alike, so that a search knows them again.

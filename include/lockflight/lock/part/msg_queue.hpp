@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/part/client_server.hpp"
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::lock {
 
@@ -38,11 +39,13 @@ class msg_queue final : public server<Port> {
         attempt(w);
         break;
       case msg_request::unlock:
+        rma::ensure(written_, "a writer that releases holds");
         written_ = false;
         serve_the_queue();
         this->answer(w.client, reply::released);
         break;
       case msg_request::unlock_shared:
+        rma::ensure(readers_ > 0, "a reader that releases holds");
         --readers_;
         serve_the_queue();
         this->answer(w.client, reply::released);
