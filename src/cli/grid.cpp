@@ -1,12 +1,12 @@
-// lockflight grid: where flight and flight-rw fall short of another lock.
+// lockflight grid: flight and flight-rw beside all other locks on the simulated machines.
 #include "reproduce/grid.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cli/command.hpp"
@@ -27,6 +27,7 @@ using reproduce::grid_outcome;
 constexpr int most_ranks = 65'536;
 constexpr int most_locks = 10'000;
 constexpr int most_times = 1'000;
+constexpr double most_below = 100;
 
 reproduce::grid_choice choice(const arguments& given) {
   reproduce::grid_choice which{.quick = given.has("--quick")};
@@ -43,6 +44,8 @@ reproduce::grid_choice choice(const arguments& given) {
     which.locks = whole_numbers("--locks", *locks, 1, most_locks);
   if (const auto writers = given.one("--writers"))
     which.writers = real_number("--writers", *writers, 0, 1);
+  if (const auto below = given.one("--below"))
+    which.below = real_number("--below", *below, 0, most_below);
   return which;
 }
 
@@ -55,8 +58,7 @@ void print_short(console& out, const std::vector<grid_outcome>& all) {
                {.title = "ops/s", .importance = 2},
                {.title = "best other", .numeric = false},
                {.title = "its ops/s", .importance = 3},
-               {.title = "ratio"},
-               {.title = "bound", .importance = 1}});
+               {.title = "ratio"}});
   bool any = false;
   for (const grid_outcome& o : all) {
     if (!o.falls_short()) continue;
@@ -70,49 +72,37 @@ void print_short(console& out, const std::vector<grid_outcome>& all) {
                    {o.ops_s ? scaled(*o.ops_s) : "–"},
                    {o.best},
                    {o.best.empty() ? "" : scaled(o.best_ops_s)},
-                   {o.why.empty() ? rounded(o.ratio()) : one_line(o.why), style::bad},
-                   {fmt::format("{:g}", o.of.bound)}});
+                   {o.why.empty() ? rounded(o.ratio()) : one_line(o.why), style::bad}});
   }
   if (!any) return;
   static_cast<void>(shown.print(out));
   out.line();
 }
 
-// For each machine and share of writers: how many cells reach the bound, and the least ratio.
-void print_summary(console& out, const std::vector<grid_outcome>& all) {
-  struct part {
-    int cells = 0;
-    int reached = 0;
-    double least = 0;
-  };
-  std::map<std::pair<std::string, double>, std::map<std::string, part>> parts;
-  std::vector<std::pair<std::string, double>> order;
-  for (const grid_outcome& o : all) {
-    const std::pair key{o.of.in.machine, o.of.in.writers};
-    if (!parts.contains(key)) order.push_back(key);
-    part& p = parts[key][o.of.lock];
-    if (p.cells == 0 || o.ratio() < p.least) p.least = o.ratio();
-    ++p.cells;
-    p.reached += o.falls_short() ? 0 : 1;
-  }
+// For each machine and share of writers: the median ratio and the least one.
+void print_medians(console& out, const std::vector<grid_outcome>& all) {
+  const std::vector<reproduce::grid_median> medians = reproduce::medians_of(all);
   table shown({{.title = "machine", .numeric = false},
                {.title = "writers", .numeric = false},
                {.title = "flight"},
-               {.title = "least ratio"},
+               {.title = "least"},
                {.title = "flight-rw"},
-               {.title = "least ratio"}});
-  for (const auto& key : order) {
-    std::vector<table_cell> row{{key.first}, {reproduce::said_of_writers(key.second)}};
+               {.title = "least"}});
+  std::set<std::pair<std::string, double>> done;
+  for (const reproduce::grid_median& of_row : medians) {
+    if (!done.emplace(of_row.machine, of_row.writers).second) continue;
+    std::vector<table_cell> row{{of_row.machine.empty() ? "all" : of_row.machine},
+                                {reproduce::said_of_writers(of_row.writers)}};
     for (const char* const lock : {"flight", "flight-rw"}) {
-      const auto at = parts[key].find(lock);
-      if (at == parts[key].end()) {
-        row.insert(row.end(), {{""}, {""}});
+      const auto at = std::find_if(medians.begin(), medians.end(), [&](const auto& m) {
+        return m.machine == of_row.machine && m.writers == of_row.writers && m.lock == lock;
+      });
+      if (at == medians.end() || at->cells == 0) {
+        row.insert(row.end(), {{at == medians.end() ? "" : "–"}, {""}});
         continue;
       }
-      const part& p = at->second;
-      row.push_back({fmt::format("{} of {}", p.reached, p.cells),
-                     p.reached == p.cells ? style::good : style::bad});
-      row.push_back({rounded(p.least)});
+      row.push_back({rounded(at->median)});
+      row.push_back({rounded(at->least), at->falls_short > 0 ? style::bad : style::good});
     }
     shown.add_row(std::move(row));
   }
@@ -153,8 +143,9 @@ int run_grid(const arguments& given, console& out) {
     out.print(text);
   } else {
     print_short(out, all);
-    print_summary(out, all);
-    out.line(fmt::format("{} of {} fall short", falling, counted(all.size(), "cell")));
+    print_medians(out, all);
+    out.line(fmt::format("{} of {} fall short of {:g} times the fastest other lock", falling,
+                         counted(all.size(), "cell"), which.below));
   }
   if (json) {
     json->commit(text);
@@ -169,16 +160,22 @@ command grid_command() {
   using enum option::offer;
   return {
       .name = "grid",
-      .summary = "where flight and flight-rw fall short of another lock",
+      .summary = "flight and flight-rw beside all other locks on the simulated machines",
       .description =
           {"Runs every lock on the simulated machines with 16 to 1024 ranks, 0 to 100 % writers, "
-           "and 1, 100 or 1000 locks of which 50, 90 or 100 % are on the own node. flight-rw must "
-           "have at least 0.95 times the throughput of the fastest other reader-writer lock, 5 "
-           "times with 0.2 % writers and 1024 ranks, and where all write 0.95 times that of the "
-           "fastest mutex; flight 0.95 times that of the fastest other mutex.",
-           "Cells that fall short are printed, then for each machine and share of writers how many "
-           "do not. The exit code is 1 if any does. A lock whose run takes more than " +
-               reproduce::most_of_a_point() + " has no result: it is no rival there."},
+           "and 1, 100 or 1000 locks of which 50, 90 or 100 % are on the own node. In each of "
+           "these "
+           "cells flight-rw's throughput is compared with that of the fastest other reader-writer "
+           "lock, or, where all write, of the fastest mutex; and there flight's with that of the "
+           "fastest other mutex.",
+           "Prints the cells that fall short, which are those below --below times the fastest "
+           "other "
+           "lock; then for each machine and share of writers the median of the cells and the "
+           "least. "
+           "A run of flight or flight-rw that breaks mutual exclusion, or takes more than " +
+               reproduce::most_of_a_point() +
+               ", has no result: its cell counts as 0 and falls short in any case. Another lock "
+               "without a result is no rival there. The exit code is 1 if a cell falls short."},
       .options =
           {{.name = "--quick", .what = "16 and 256 ranks, 1 and 100 locks, and few operations"},
            {.name = "--machine",
@@ -194,6 +191,11 @@ command grid_command() {
             .value = "F",
             .what = "only with this part of the operations exclusive, 0 to 1 (default: 0, 0.002, "
                     "0.02, 0.05, 0.3 and 1)"},
+           {.name = "--below",
+            .value = "F",
+            .what = fmt::format("a cell falls short below so many times the throughput of the "
+                                "fastest other lock, 0 to {:g} (default: {:g})",
+                                most_below, reproduce::usual_bound)},
            {.name = "--times",
             .value = "N",
             .what =

@@ -73,7 +73,12 @@ stack stack_pool::take() {
   return {this, base};
 }
 
-void stack_pool::put_back(std::byte* base) noexcept { free_.push_back(base); }
+void stack_pool::put_back(std::byte* base) noexcept {
+  if (free_.size() == carved_) {
+    detail::fail("a stack is put back twice");
+  }
+  free_.push_back(base);
+}
 
 void stack_pool::add_slab() {
   const std::size_t stacks = std::clamp(carved_, first_slab_stacks, largest_slab_stacks);

@@ -4,12 +4,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 
+#include "lockflight/rma/assert.hpp"
 #include "mpi_preload/pmpi.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/yields.hpp"
@@ -71,11 +73,22 @@ class [[nodiscard]] entry {
   entry& operator=(const entry&) = delete;
 };
 
+/// What `f` throws, in words; empty if it throws nothing.
+template <class F>
+[[nodiscard]] std::string fault_in(F f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
 [[nodiscard]] mpi::config config_for(MPI_Comm group, const scheme_name& scheme) {
   const int handle = PMPI_Comm_c2f(group);
   rma::topology machine = mpi::nodes_of(handle);
-  // Beyond the locks: who holds, and who held.
-  const std::uint32_t words = words_of(scheme, machine) + 2 * rma::line_words;
+  std::uint32_t words = 2 * rma::line_words;  // beyond the locks: who holds, and who held
+  mpi::agree(fault_in([&] { words += words_of(scheme, machine); }), handle);
   return {.machine = std::move(machine),
           .words_per_rank = words,
           .communicator = handle,
@@ -99,24 +112,42 @@ window::communicator::communicator(MPI_Comm of) { PMPI_Comm_dup(of, &own); }
 window::communicator::~communicator() { PMPI_Comm_free(&own); }
 
 window::window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme)
+    : window(of, whole, scheme, config_for(whole, scheme)) {}
+
+window::window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme, const mpi::config& what)
     : win_(of),
       group_(whole),
       scheme_(scheme),
-      members_(config_for(whole, scheme)),
-      me_(members_.access(), words_of(scheme, members_.machine()) + 2 * rma::line_words),
-      locks_(make_scheme(scheme, me_)),
-      hook_([this] {
-        tell_if_it_hangs();
-        if (many_threads()) one_at_a_time.let_others_in();
-      }),
-      held_(static_cast<std::size_t>(members_.machine().ranks()), epoch::none),
-      begun_(held_.size()),
-      observed_(environment().statistics || environment().hang_seconds > 0) {
-  holder_ = me_.cells().take<rma::plain_cell>(1);
-  last_ = me_.cells().take<rma::plain_cell>(1);
-  counted_.handoffs.resize(static_cast<std::size_t>(members_.machine().levels()));
-  counted_.waited_for.resize(held_.size());
+      members_(what),
+      me_(members_.access(), what.words_per_rank) {
+  const std::string why = fault_in([&] {
+    locks_ = make_scheme(scheme, me_);
+    hook_ = [this] {
+      tell_if_it_hangs();
+      if (many_threads()) one_at_a_time.let_others_in();
+    };
+    const auto targets = static_cast<std::size_t>(members_.machine().ranks());
+    held_.assign(targets, epoch::none);
+    begun_ = std::vector<std::atomic<bool>>(targets);
+    holder_ = me_.cells().take<rma::plain_cell>(1);
+    last_ = me_.cells().take<rma::plain_cell>(1);
+    counted_.handoffs.resize(static_cast<std::size_t>(members_.machine().levels()));
+    counted_.waited_for.resize(targets);
+  });
+  // What has been made so far is ended together, so nobody throws alone.
+  mpi::agree(why, PMPI_Comm_c2f(whole));
+  agree_on_what_is_observed();
   if (many_threads() || observed_) members_.access().while_waiting(hook_);
+}
+
+// Who holds what is said by the holder, and a summary is of all ranks: if one wants either, all
+// take part.
+void window::agree_on_what_is_observed() {
+  std::array<int, 2> wanted{environment().statistics ? 1 : 0,
+                            environment().hang_seconds > 0 ? 1 : 0};
+  PMPI_Allreduce(MPI_IN_PLACE, wanted.data(), 2, MPI_INT, MPI_MAX, group_.own);
+  counts_ = wanted[0] != 0;
+  observed_ = counts_ || wanted[1] != 0;
 }
 
 window::~window() { static_cast<void>(make_way_for_active_target()); }
@@ -232,6 +263,7 @@ answer window::unlock(int target) {
       break;
   }
   // Not before: a release may wait, and let other threads in.
+  rma::ensure(targets_held_ > 0, "a target that is unlocked is counted");
   here = epoch::none;
   --targets_held_;
   return completed;
@@ -334,6 +366,8 @@ std::string window::waits_for(const wait& what) {
   return what.target >= 0 ? "those who share it or have locked all" : "whom, nobody has noted";
 }
 
-std::string window::summary() const { return tell(counted_, name_of(win_), scheme_, group_.own); }
+std::string window::summary() const {
+  return counts_ ? tell(counted_, name_of(win_), scheme_, group_.own) : "";
+}
 
 }  // namespace lockflight::mpi_preload

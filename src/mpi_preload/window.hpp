@@ -33,7 +33,8 @@ struct answer {
 /// who waits lets the others in.
 class window {
  public:
-  /// Collective over the window's group. Throws mpi::unavailable or std::exception.
+  /// Collective over the window's group. Throws mpi::unavailable or std::exception, on all of its
+  /// ranks or on none.
   window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme);
   /// Collective.
   ~window();
@@ -58,7 +59,7 @@ class window {
   }
 
   [[nodiscard]] const scheme_name& scheme() const { return scheme_; }
-  /// What was counted, of all ranks; the text is rank 0's. Collective.
+  /// What was counted, of all ranks, if one of them wants it; the text is rank 0's. Collective.
   [[nodiscard]] std::string summary() const;
 
  private:
@@ -70,6 +71,8 @@ class window {
     bool told = false;
   };
 
+  window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme, const mpi::config& what);
+  void agree_on_what_is_observed();
   answer open();
   answer complete(int target);
   answer complete_all();
@@ -107,7 +110,8 @@ class window {
   std::atomic<bool> begun_anywhere_{false};
 
   window_statistics counted_;
-  bool observed_;  // somebody wants to know who holds what
+  bool counts_ = false;    // somebody wants the statistics
+  bool observed_ = false;  // or to know who holds what
   static thread_local wait* waiting_;
 };
 

@@ -48,6 +48,28 @@ class work {
   bool before_;
 };
 
+/// Whether all ranks have LOCKFLIGHT_MPI_OFF, which each reads for itself. Collective.
+[[nodiscard]] bool all_switched_off(MPI_Comm group) {
+  int off = environment().off ? 1 : 0;
+  PMPI_Allreduce(MPI_IN_PLACE, &off, 1, MPI_INT, MPI_MIN, group);
+  return off != 0;
+}
+
+/// Why this rank cannot have one more window; empty if it can. Then adding one cannot fail.
+[[nodiscard]] std::string why_no_window() {
+  if (environment().off) return "LOCKFLIGHT_MPI_OFF is set";
+  list& those = all();
+  const std::unique_lock change(those.guard);
+  try {
+    // As many as push_back would make room for.
+    if (those.windows.size() == those.windows.capacity())
+      those.windows.reserve(2 * those.windows.size() + 1);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
 }  // namespace
 
 // Every put comes through here: each thread remembers what it found last.
@@ -65,15 +87,18 @@ window* find(MPI_Win win) {
 }
 
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info) {
-  if (at_work || environment().off) return;
+  if (at_work) return;
   const work ours;
+  if (all_switched_off(group)) return;
   try {
+    mpi::agree(why_no_window(), PMPI_Comm_c2f(group));
     auto made = std::make_unique<window>(win, group, scheme_of(info, group));
     list& those = all();
     const std::unique_lock change(those.guard);
     those.windows.emplace_back(win, std::move(made));
     changes.fetch_add(1, std::memory_order_release);
   } catch (const std::exception& e) {
+    // All ranks are here, for the same reason.
     int rank = 0;
     PMPI_Comm_rank(group, &rank);
     if (rank == 0)
@@ -94,7 +119,7 @@ void forget(MPI_Win win) {
     changes.fetch_add(1, std::memory_order_release);
   }
   const work ours;
-  if (environment().statistics) keep_for_the_end(gone->summary());
+  keep_for_the_end(gone->summary());
   gone.reset();
 }
 

@@ -10,8 +10,9 @@ namespace lockflight::mpi_preload {
 /// Null for a window that MPI keeps: one that was made while this was off, or by ourselves.
 [[nodiscard]] window* find(MPI_Win win);
 
-/// After MPI has made a window; collective over its group. If the locks cannot be made the window
-/// stays MPI's, with a warning. What we do in here is not taken for the program's own calls.
+/// After MPI has made a window; collective over its group. If the locks cannot be made on one of
+/// the ranks the window stays MPI's on all of them, with one warning. What we do in here is not
+/// taken for the program's own calls.
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 
 /// Before MPI frees it; collective.

@@ -18,11 +18,6 @@ using nlohmann::json;
 constexpr const char* our_mutex = "flight";
 constexpr const char* our_rw = "flight-rw";
 
-constexpr double at_least_beside = 0.95;
-// Where nearly everybody reads, and many do.
-constexpr double at_least_ahead = 5;
-constexpr int many_ranks = 1024;
-
 std::vector<std::string> locks_of(lock::kind what) {
   std::vector<std::string> names;
   for (const bench::lock_row& row : bench::lock_table())
@@ -38,15 +33,14 @@ std::vector<std::string> without(std::vector<std::string> names, std::string_vie
 }
 
 // Where all operations write, a reader-writer lock is beside mutexes, ours too.
-void add_contests(std::vector<contest>& to, const grid_cell& in) {
+void add_contests(std::vector<contest>& to, const grid_cell& in, double bound) {
   static const std::vector<std::string> mutexes = locks_of(lock::kind::mutex);
   static const std::vector<std::string> rw = locks_of(lock::kind::rw);
   if (in.writers == 1) {
-    to.push_back({in, our_mutex, without(mutexes, our_mutex), at_least_beside});
-    to.push_back({in, our_rw, mutexes, at_least_beside});
+    to.push_back({in, our_mutex, without(mutexes, our_mutex), bound});
+    to.push_back({in, our_rw, mutexes, bound});
   } else {
-    const bool ahead = in.writers == few_writers && in.procs == many_ranks;
-    to.push_back({in, our_rw, without(rw, our_rw), ahead ? at_least_ahead : at_least_beside});
+    to.push_back({in, our_rw, without(rw, our_rw), bound});
   }
 }
 
@@ -66,6 +60,14 @@ bool chosen(const auto& wanted, const auto& one) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), one) != wanted.end();
 }
 
+// Of no values 0. The middle one, or the mean of the two that are.
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
 /// What a run says against itself, or nothing.
 std::string wrong_with(const result& r) {
   if (!r.failed.empty()) return r.failed;
@@ -75,7 +77,7 @@ std::string wrong_with(const result& r) {
 }  // namespace
 
 const std::vector<int>& ranks_of_grid() {
-  static const std::vector<int> all{16, 64, 256, many_ranks};
+  static const std::vector<int> all{16, 64, 256, 1024};
   return all;
 }
 
@@ -91,7 +93,7 @@ std::vector<contest> contests_of_grid(const grid_choice& which) {
       for (const int locks : which.locks.empty() ? all.locks : which.locks)
         for (const double locality : locks == 1 || one_node ? std::vector{1.0} : all.localities)
           for (const double writers : which.writers ? std::vector{*which.writers} : all.writers)
-            add_contests(contests, {machine, procs, writers, locks, locality});
+            add_contests(contests, {machine, procs, writers, locks, locality}, which.below);
     }
   }
   return contests;
@@ -170,6 +172,33 @@ std::string said_of_locks(const grid_cell& in) {
   return fmt::format("{} locks, {:g} % local", in.locks, 100 * in.locality);
 }
 
+std::vector<grid_median> medians_of(const std::vector<grid_outcome>& all) {
+  std::vector<grid_median> medians;
+  std::vector<std::vector<double>> ratios;
+  const auto count = [&](const std::string& machine, const grid_outcome& o) {
+    const auto is_its = [&](const grid_median& m) {
+      return m.machine == machine && m.writers == o.of.in.writers && m.lock == o.of.lock;
+    };
+    auto at = std::find_if(medians.begin(), medians.end(), is_its);
+    if (at == medians.end()) {
+      ratios.emplace_back();
+      at = medians.insert(at, {.machine = machine, .writers = o.of.in.writers, .lock = o.of.lock});
+    }
+    at->falls_short += o.falls_short() ? 1 : 0;
+    if (!o.best.empty())
+      ratios[static_cast<std::size_t>(at - medians.begin())].push_back(o.ratio());
+  };
+  for (const grid_outcome& o : all) count(o.of.in.machine, o);
+  for (const grid_outcome& o : all) count("", o);
+  for (std::size_t i = 0; i < medians.size(); ++i) {
+    medians[i].cells = static_cast<int>(ratios[i].size());
+    medians[i].median = median_of(ratios[i]);
+    if (!ratios[i].empty())
+      medians[i].least = *std::min_element(ratios[i].begin(), ratios[i].end());
+  }
+  return medians;
+}
+
 json to_json(const std::vector<grid_outcome>& all) {
   json rows = json::array();
   for (const grid_outcome& o : all) {
@@ -191,7 +220,16 @@ json to_json(const std::vector<grid_outcome>& all) {
     if (!o.why.empty()) row["why"] = o.why;
     rows.push_back(std::move(row));
   }
-  return {{"grid", std::move(rows)}};
+  json medians = json::array();
+  for (const grid_median& m : medians_of(all))
+    medians.push_back({{"machine", m.machine.empty() ? json(nullptr) : json(m.machine)},
+                       {"writers", m.writers},
+                       {"lock", m.lock},
+                       {"cells", m.cells},
+                       {"falls_short", m.falls_short},
+                       {"median", m.cells > 0 ? json(m.median) : json(nullptr)},
+                       {"least", m.cells > 0 ? json(m.least) : json(nullptr)}});
+  return {{"grid", std::move(rows)}, {"medians", std::move(medians)}};
 }
 
 }  // namespace lockflight::reproduce

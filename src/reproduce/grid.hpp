@@ -1,6 +1,6 @@
 // The grid: flight and flight-rw beside all other locks, on every machine, with few ranks and many,
-// few writers and many, one lock and many. Where one of them falls short of the fastest other lock
-// is a finding, and says where to look.
+// few writers and many, one lock and many. Its medians say what they are worth for a share of
+// writers; a cell far below the fastest other lock says where to look.
 #pragma once
 
 #include <map>
@@ -36,6 +36,10 @@ struct contest {
   double bound = 1;
 };
 
+/// A cell below this many times the throughput of the fastest other lock falls short, if nobody
+/// says otherwise.
+constexpr double usual_bound = 0.5;
+
 /// Which cells; empty: all of them.
 struct grid_choice {
   bool quick = false;  ///< fewer numbers of ranks and locks, and few operations
@@ -43,6 +47,7 @@ struct grid_choice {
   std::vector<int> procs{};
   std::vector<int> locks{};
   std::optional<double> writers{};
+  double below = usual_bound;  ///< the bound of every cell
 };
 
 /// How many operations a run has.
@@ -69,7 +74,9 @@ struct grid_outcome {
   std::map<std::string, double> others_ops_s{};     ///< rivals with a result
   std::map<std::string, std::string> unfinished{};  ///< those without, and why
 
+  /// 0 without a result of our own.
   [[nodiscard]] double ratio() const { return ops_s && best_ops_s > 0 ? *ops_s / best_ops_s : 0; }
+  /// Below the bound; or our run broke a rule or has no result, whatever the bound.
   [[nodiscard]] bool falls_short() const {
     return !why.empty() || (!best.empty() && ratio() < of.bound);
   }
@@ -79,10 +86,25 @@ struct grid_outcome {
 [[nodiscard]] std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests,
                                                        grid_length length, const how& way);
 
+/// One of our locks with one share of writers, on one machine or on all.
+struct grid_median {
+  std::string machine;  ///< empty: all of them
+  double writers = 1;
+  std::string lock;
+  int cells = 0;        ///< in which a rival has a result
+  int falls_short = 0;  ///< of all cells
+  double median = 0;    ///< of the ratios; a cell without a result of ours counts as 0
+  double least = 0;
+};
+
+/// By machine, in the order of the outcomes, then of all machines; each by share of writers and
+/// lock.
+[[nodiscard]] std::vector<grid_median> medians_of(const std::vector<grid_outcome>& all);
+
 /// "1 lock", "100 locks, 90 % local".
 [[nodiscard]] std::string said_of_locks(const grid_cell& in);
 
-/// A row for each contest.
+/// A row for each contest in "grid", one for each median in "medians".
 [[nodiscard]] nlohmann::json to_json(const std::vector<grid_outcome>& all);
 
 }  // namespace lockflight::reproduce

@@ -1,11 +1,11 @@
 // What happens next: a heap of moments.
 #pragma once
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "lockflight/rma/assert.hpp"
 #include "sim/time.hpp"
 
 namespace lockflight::sim {
@@ -42,7 +42,7 @@ class event_queue {
   [[nodiscard]] event first() const { return unpacked(heap_.front()); }
 
   void push(time_ps at, happening what, std::uint32_t about) {
-    assert(about < most_numbers);
+    rma::ensure(about < most_numbers, "an event's number has 24 bits");
     const auto kind = std::uint64_t{static_cast<std::uint8_t>(what)};
     const std::uint64_t low = pushed_++ << order_shift | kind << number_bits | about;
     heap_.push_back(entry{at} << 64 | low);
@@ -50,6 +50,7 @@ class event_queue {
   }
 
   event pop() {
+    rma::ensure(!heap_.empty(), "something happens next");
     const entry first = heap_.front();
     const entry last = heap_.back();
     heap_.pop_back();

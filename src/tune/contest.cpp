@@ -1,13 +1,14 @@
 #include "tune/contest.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
+
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::tune {
 
 double sample::median() const {
-  assert(!values.empty());
+  rma::ensure(!values.empty(), "a sample has a value");
   std::vector<double> sorted = values;
   std::sort(sorted.begin(), sorted.end());
   const std::size_t middle = sorted.size() / 2;

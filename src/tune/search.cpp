@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <set>
+
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::tune {
 namespace {
@@ -72,7 +73,8 @@ class climber {
 
   [[nodiscard]] std::ptrdiff_t rung_of(const axis& along) const {
     const auto at = std::lower_bound(along.rungs.begin(), along.rungs.end(), best_.at(along.name));
-    assert(at != along.rungs.end() && *at == best_.at(along.name) && "the start is on the ladder");
+    rma::ensure(at != along.rungs.end() && *at == best_.at(along.name),
+                "the start is on the ladder");
     return at - along.rungs.begin();
   }
 

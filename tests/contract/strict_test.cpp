@@ -64,6 +64,28 @@ TEST(strict, C10_allows_them_on_the_own_node) {
   });
 }
 
+TEST(strict, C21_refuses_what_lies_in_no_segment) {
+  on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
+    const one_of_each cells = one_of_each::take_from(me);
+    const std::uint32_t words = port.inner().words_per_rank();
+    const auto why = [words](std::uint32_t index) {
+      return "an operation on cell " + std::to_string(index) + " of a segment of " +
+             std::to_string(words);
+    };
+    require(words >= me.cells().limit(), "a segment is as large as it was asked for, or larger");
+    for (const std::uint32_t index : {0u, words, UINT32_MAX}) {
+      const plain_cell none{0, index};
+      word got = 0;
+      refuses([&] { port.put(none, 1); }, why(index));
+      refuses([&] { port.get(none.at(2), got); }, why(index));
+      refuses([&] { static_cast<void>(port.load(none)); }, why(index));
+      refuses([&] { port.await(none, anything); }, why(index));
+    }
+    allows([&] { static_cast<void>(port.load(plain_cell{0, words - 1})); });
+    allows([&] { static_cast<void>(port.load(cells.plain)); });
+  });
+}
+
 TEST(strict, C16_refuses_to_await_another_nodes_cell) {
   on_rank_0_of_two_nodes<strict_port>([](auto& port, auto& me) {
     const one_of_each cells = one_of_each::take_from(me);

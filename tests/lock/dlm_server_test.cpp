@@ -5,6 +5,7 @@
 
 #include "counts.hpp"
 #include "guarded.hpp"
+#include "lockflight/lock/msg.hpp"
 
 namespace lockflight::test {
 namespace {
@@ -61,6 +62,33 @@ TEST(dlm_server, who_gives_up_is_off_the_queue) {
     both.arrive_and_wait();
   });
 }
+
+/// A client's request is at the home before the home has made the lock, and while it serves another
+/// one.
+template <template <class> class Lock>
+void a_request_comes_early() {
+  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+    using lock_type = Lock<counted_port>;
+    const typename lock_type::parameters set;
+    const auto cells = lock_type::cells::place(me.cells(), me.machine(), set, 0);
+    rma::barrier both(me);
+    placed<Lock> other(me);
+    both.arrive_and_wait();
+    if (me.rank() == 0)
+      for (int i = 0; i < 50; ++i) me.port().pause(1'000'000);
+    lock_type here(me, cells, set);
+    if (me.rank() == 1) {
+      here.lock();
+      here.unlock();
+    }
+    both.arrive_and_wait();  // where rank 0 serves
+  });
+}
+
+TEST(dlm_server, a_request_may_come_before_the_server) {
+  a_request_comes_early<lock::dlm_server>();
+}
+TEST(msg, a_request_may_come_before_the_server) { a_request_comes_early<lock::msg>(); }
 
 }  // namespace
 }  // namespace lockflight::test

@@ -45,8 +45,7 @@ TEST(Grid, RivalsAreOfTheSameKind) {
     EXPECT_EQ(has(c.rivals, "rma-mcs"), c.in.writers == 1);
     EXPECT_EQ(has(c.rivals, "rma-rw"), c.in.writers < 1);
     EXPECT_EQ(has(c.rivals, "flight"), c.in.writers == 1 && c.lock == "flight-rw");
-    const bool ahead = c.in.writers == 0.002 && c.in.procs == 1024;
-    EXPECT_EQ(c.bound, ahead ? 5 : 0.95);
+    EXPECT_EQ(c.bound, 0.5);
   }
 }
 
@@ -62,6 +61,8 @@ TEST(Grid, ChoicesLeaveTheOthersOut) {
   for (const contest& c : contests_of_grid({.locks = {1, 7}}))
     EXPECT_TRUE(c.in.locks == 1 || c.in.locks == 7) << c.in.locks;
   for (const contest& c : contests_of_grid({.writers = 1})) EXPECT_EQ(c.in.writers, 1);
+  for (const contest& c : contests_of_grid({.quick = true, .below = 0.75}))
+    EXPECT_EQ(c.bound, 0.75);
 }
 
 // What the benchmark would refuse must not be found after an hour.
@@ -85,15 +86,60 @@ grid_outcome outcome_of(double ours, double best, double bound) {
 }
 
 TEST(Grid, ALockFallsShortBelowItsBound) {
-  EXPECT_FALSE(outcome_of(95, 100, 0.95).falls_short());
-  EXPECT_TRUE(outcome_of(94, 100, 0.95).falls_short());
+  EXPECT_FALSE(outcome_of(50, 100, 0.5).falls_short());
+  EXPECT_TRUE(outcome_of(49, 100, 0.5).falls_short());
   EXPECT_TRUE(outcome_of(400, 100, 5).falls_short());
-  grid_outcome failed = outcome_of(200, 100, 0.95);
+  EXPECT_FALSE(outcome_of(1, 100, 0).falls_short());
+  grid_outcome failed = outcome_of(200, 100, 0);
   failed.why = "broke mutual exclusion";
-  EXPECT_TRUE(failed.falls_short());
-  grid_outcome alone = outcome_of(1, 0, 0.95);
+  EXPECT_TRUE(failed.falls_short()) << "whatever the bound";
+  grid_outcome alone = outcome_of(1, 0, 0.5);
   alone.best.clear();
   EXPECT_FALSE(alone.falls_short()) << "no rival finished";
+}
+
+TEST(Grid, MediansAreByMachineWritersAndLock) {
+  const auto on = [](const char* machine, double ours) {
+    grid_outcome o = outcome_of(ours, 100, 0.5);
+    o.of.in.machine = machine;
+    return o;
+  };
+  std::vector<grid_outcome> all{on("scc", 300), on("scc", 100), on("scc", 40), on("fx10", 100),
+                                on("fx10", 200)};
+  const std::vector<grid_median> medians = medians_of(all);
+  ASSERT_EQ(medians.size(), 3u);
+  EXPECT_EQ(medians[0].machine, "scc");
+  EXPECT_EQ(medians[0].median, 1);
+  EXPECT_EQ(medians[0].least, 0.4);
+  EXPECT_EQ(medians[0].cells, 3);
+  EXPECT_EQ(medians[0].falls_short, 1);
+  EXPECT_EQ(medians[1].machine, "fx10");
+  EXPECT_EQ(medians[1].median, 1.5) << "of two the mean";
+  EXPECT_EQ(medians[2].machine, "") << "all machines";
+  EXPECT_EQ(medians[2].median, 1);
+  EXPECT_EQ(medians[2].cells, 5);
+
+  all[3].of.in.writers = 0;
+  all[4].of.lock = "flight-rw";
+  EXPECT_EQ(medians_of(all).size(), 6u);
+}
+
+TEST(Grid, MediansCountACellWithoutAResultAndNoneWithoutARival) {
+  grid_outcome failed = outcome_of(0, 100, 0.5);
+  failed.ops_s.reset();
+  failed.why = "took too long";
+  grid_outcome alone = outcome_of(1, 0, 0.5);
+  alone.best.clear();
+  const std::vector<grid_median> medians =
+      medians_of({outcome_of(200, 100, 0.5), outcome_of(100, 100, 0.5), failed, alone});
+  ASSERT_EQ(medians.size(), 2u);
+  EXPECT_EQ(medians[0].cells, 3);
+  EXPECT_EQ(medians[0].median, 1);
+  EXPECT_EQ(medians[0].least, 0);
+  EXPECT_EQ(medians[0].falls_short, 1);
+  const nlohmann::json none = to_json({alone}).at("medians").at(0);
+  EXPECT_EQ(none.at("cells"), 0);
+  EXPECT_EQ(none.at("median"), nullptr);
 }
 
 TEST(Grid, TimesIsOfOperationsAndOfEvents) {
@@ -107,7 +153,7 @@ TEST(Grid, TimesIsOfOperationsAndOfEvents) {
 // The same runs by hand.
 TEST(Grid, RatiosAreThoseOfTheRuns) {
   const grid_cell in{.machine = "osc-2005", .procs = 4, .writers = 1, .locks = 3, .locality = 0.5};
-  const std::vector<contest> two{{in, "flight", {"spin", "d-mcs"}, 0.95},
+  const std::vector<contest> two{{in, "flight", {"spin", "d-mcs"}, 0.5},
                                  {in, "flight", {"flight-rw"}, 1e9}};
   const auto all = carry_out_grid(two, {.quick = true}, {.at_a_time = 2});
   ASSERT_EQ(all.size(), 2u);
@@ -127,7 +173,14 @@ TEST(Grid, RatiosAreThoseOfTheRuns) {
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].at("ratio"), all[0].ratio());
   EXPECT_EQ(rows[1].at("falls_short"), true);
+  EXPECT_EQ(rows[0].at("bound"), 0.5);
   EXPECT_EQ(rows[0].at("locks"), 3);
+  const nlohmann::json medians = to_json(all).at("medians");
+  ASSERT_EQ(medians.size(), 2u);
+  EXPECT_EQ(medians[0].at("machine"), "osc-2005");
+  EXPECT_EQ(medians[1].at("machine"), nullptr);
+  EXPECT_EQ(medians[0].at("cells"), 2);
+  EXPECT_EQ(medians[0].at("least"), std::min(all[0].ratio(), all[1].ratio()));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ class decorator {
   decorator& operator=(const decorator&) = delete;
 
   [[nodiscard]] Inner& inner() { return inner_; }
+  [[nodiscard]] const Inner& inner() const { return inner_; }
   [[nodiscard]] rma::rank_t rank() const { return inner_.rank(); }
   [[nodiscard]] const rma::topology& machine() const { return inner_.machine(); }
   [[nodiscard]] bool orders_posts() const { return rma::orders_posts(inner_); }

@@ -409,7 +409,7 @@ class membership {
 /// The machine that a communicator, as MPI_Comm_c2f gives it, stands for: its nodes are the ranks
 /// that can share memory, as many on each as there are. LOCKFLIGHT_MPI_NODES=k cuts every machine's
 /// ranks into k nodes, for tests. Collective. Throws `unavailable` when MPI is not initialised or
-/// is finalised, std::invalid_argument on MPI_COMM_NULL.
+/// is finalised, std::invalid_argument on MPI_COMM_NULL or, on all ranks, if k is no number.
 [[nodiscard]] rma::topology nodes_of(int communicator);
 
 /// Whether on some machine more ranks of the communicator, as MPI_Comm_c2f gives it, share the
@@ -419,6 +419,11 @@ class membership {
 /// The first rank's text, on every rank of a communicator as MPI_Comm_c2f gives it. Collective.
 /// Throws as nodes_of does.
 [[nodiscard]] std::string first_rank_says(std::string mine, int communicator);
+
+/// For what may have failed on one rank alone: each rank of a communicator as MPI_Comm_c2f gives it
+/// says why, or nothing if all is well there. If one says why all throw `unavailable`, in its
+/// words. Collective.
+void agree(const std::string& why, int communicator);
 
 /// Says what failed, on standard error, and ends the launch with exit code 3. For what only one
 /// rank sees.

@@ -40,10 +40,10 @@ class sleeper {
   void arm(bell& at);
   /// Until the bell rings, unless it has since arm(); not longer than given. Disarmed afterwards.
   void sleep(const timespec& at_most);
-
- private:
+  /// Not to sleep after all.
   void disarm();
 
+ private:
   bell* at_ = nullptr;
   std::uint32_t ticket_ = 0;
 };

@@ -108,6 +108,12 @@ class port {
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
 
+  /// The size of each rank's segment.
+  [[nodiscard]] std::uint32_t words_per_rank() const {
+    constexpr int word_shift = 3;
+    return 1u << (segment_.stride_shift - word_shift);
+  }
+
   /// As rma::resolve has it.
   template <rma::cell_class Class>
   [[nodiscard]] detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
@@ -191,7 +197,7 @@ class port {
   }
 
   /// C40. A system call that interrupts each processor on which a rank runs: some
-  /// microseconds, more in a virtual machine.
+  /// microseconds, more in a virtual machine. If it is refused the run ends in this rank's name.
   void fence_node();
 
   // ---- waiting ----

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ struct contract_violation : std::logic_error {
 };
 
 /// Throws contract_violation on an immediate operation or a wait on another node's cell (C10, C16),
-/// on an unflushed operation when its participant starts to wait (C9), and on what goes to no rank.
+/// on an unflushed operation when its participant starts to wait (C9), on what goes to no rank,
+/// and, where the port says how large a segment is, on what goes beyond it or to "no cell" (C21).
 template <rma::port Inner>
 class strict : public decorator<Inner> {
   using base = decorator<Inner>;
@@ -26,28 +28,28 @@ class strict : public decorator<Inner> {
 
   template <class Cell>
   void put(Cell to, rma::word value) {
-    posted(to.home);
+    posted(to);
     base::put(to, value);
   }
   template <class Cell>
   void get(Cell from, rma::word& result) {
-    posted(from.home);
+    posted(from);
     base::get(from, result);
   }
   void add(rma::nic_cell to, rma::word value) {
-    posted(to.home);
+    posted(to);
     base::add(to, value);
   }
   void fetch_add(rma::nic_cell at, rma::word value, rma::word& before) {
-    posted(at.home);
+    posted(at);
     base::fetch_add(at, value, before);
   }
   void swap(rma::nic_cell at, rma::word value, rma::word& before) {
-    posted(at.home);
+    posted(at);
     base::swap(at, value, before);
   }
   void compare_swap(rma::nic_cell at, rma::word expected, rma::word desired, rma::word& before) {
-    posted(at.home);
+    posted(at);
     base::compare_swap(at, expected, desired, before);
   }
   void flush(rma::rank_t rank) {
@@ -62,37 +64,37 @@ class strict : public decorator<Inner> {
 
   template <class Cell>
   [[nodiscard]] rma::word load(Cell from) {
-    must_be_here(from.home, "load");
+    must_be_here(from, "load");
     return base::load(from);
   }
   template <class Cell>
   void store(Cell to, rma::word value) {
-    must_be_here(to.home, "store");
+    must_be_here(to, "store");
     base::store(to, value);
   }
   [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell at, rma::word value) {
-    must_be_here(at.home, "cpu_fetch_add");
+    must_be_here(at, "cpu_fetch_add");
     return base::cpu_fetch_add(at, value);
   }
   [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at, rma::word value) {
-    must_be_here(at.home, "cpu_swap");
+    must_be_here(at, "cpu_swap");
     return base::cpu_swap(at, value);
   }
   [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at, rma::word expected,
                                            rma::word desired) {
-    must_be_here(at.home, "cpu_compare_swap");
+    must_be_here(at, "cpu_compare_swap");
     return base::cpu_compare_swap(at, expected, desired);
   }
 
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {
-    must_be_here(on.home, "await");
+    must_be_here(on, "await");
     must_be_flushed("await");
     return base::await(on, done);
   }
   template <class Cell, class Predicate>
   rma::word await_until(Cell on, Predicate done, rma::deadline until) {
-    must_be_here(on.home, "await_until");
+    must_be_here(on, "await_until");
     must_be_flushed("await_until");
     return base::await_until(on, done, until);
   }
@@ -116,16 +118,27 @@ class strict : public decorator<Inner> {
   }
 
  private:
+  template <class Cell>
+  void must_exist(const Cell& c) const {
+    must_exist(c.home);
+    if constexpr (requires(const Inner& p) { p.words_per_rank(); }) {
+      const std::uint32_t words = this->inner().words_per_rank();
+      if (c.index == 0 || c.index >= words)
+        throw contract_violation("an operation on cell " + std::to_string(c.index) +
+                                 " of a segment of " + std::to_string(words));
+    }
+  }
   void must_exist(rma::rank_t rank) const {
     if (rank < 0 || rank >= this->machine().ranks())
       throw contract_violation("an operation on rank " + std::to_string(rank) + " of " +
                                std::to_string(this->machine().ranks()));
   }
-  void must_be_here(rma::rank_t home, const char* operation) const {
-    must_exist(home);
-    if (!this->on_my_node(home))
+  template <class Cell>
+  void must_be_here(const Cell& c, const char* operation) const {
+    must_exist(c);
+    if (!this->on_my_node(c.home))
       throw contract_violation(std::string(operation) + " by rank " + std::to_string(this->rank()) +
-                               " on a cell of rank " + std::to_string(home) +
+                               " on a cell of rank " + std::to_string(c.home) +
                                ", which is on another node");
   }
   void must_be_flushed(const char* operation) const {
@@ -133,8 +146,10 @@ class strict : public decorator<Inner> {
       throw contract_violation(std::string(operation) + " by rank " + std::to_string(this->rank()) +
                                " while an operation is not flushed");
   }
-  void posted(rma::rank_t target) {
-    must_exist(target);
+  template <class Cell>
+  void posted(const Cell& c) {
+    must_exist(c);
+    const rma::rank_t target = c.home;
     // From the back: the last target is the likely one.
     if (std::find(pending_.rbegin(), pending_.rend(), target) == pending_.rend())
       pending_.push_back(target);

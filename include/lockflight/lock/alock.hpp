@@ -31,6 +31,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -132,6 +133,7 @@ class alock {
   }
 
   void unlock() {
+    rma::ensure(budget_ > 0, "the holder's own acquire is in the budget");
     rma::word succ = port_.load(line_[next]);
     if (succ == rma::null_ref) {
       // This also takes our flag down: it is the release to the other cohort.
@@ -141,6 +143,7 @@ class alock {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
+      rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
     port_.store(line_[next], rma::null_ref);

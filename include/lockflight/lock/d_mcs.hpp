@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -88,6 +89,7 @@ class d_mcs {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
+      rma::ensure(me_.has_taken(line_), "only the holder releases");
       port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
     const rma::line succ{rma::from_word<rma::plain_cell>(port_.load(line_[next]))};

@@ -23,6 +23,7 @@
 
 #include "lockflight/lock/about.hpp"
 #include "lockflight/lock/part/client_server.hpp"
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::lock {
 
@@ -99,6 +100,7 @@ class dlm_server {
   }
 
   void unlock() {
+    rma::ensure(held_, "only the holder releases");
     held_ = false;
     static_cast<void>(server_.ask(request::unlock));
   }
@@ -110,7 +112,9 @@ class dlm_server {
     queue(rma::participant<Port>& me, const cells& where)
         : server<Port>(me, where),
           name_(rma::to_word(where.name)),
-          waiting_(me.machine().ranks(), me.memory()) {}
+          waiting_(me.machine().ranks(), me.memory()) {
+      this->open();
+    }
 
     void serve(const rma::message& m) override {
       switch (this->template request_of<request>(m)) {
@@ -151,6 +155,7 @@ class dlm_server {
     }
 
     void release() {
+      rma::ensure(is_held(), "what is released is held");
       holder_ = nobody;
       while (!is_held() && !waiting_.empty()) grant(waiting_.pop());
     }

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -95,7 +96,9 @@ class basic_fompi_rw {
   }
 
   [[nodiscard]] bool try_lock_shared() {
-    if (rma::fetch_add_now(port_, cells_.local, shared_unit) % shared_unit == 0) return true;
+    const rma::word before = rma::fetch_add_now(port_, cells_.local, shared_unit);
+    rma::ensure(before < most_sharing, "nobody leaves who has not come");
+    if (before % shared_unit == 0) return true;
     add_now(cells_.local, 0 - shared_unit);
     return false;
   }
@@ -116,6 +119,7 @@ class basic_fompi_rw {
  private:
   static constexpr rma::word exclusive_bit = 1;                  // local: bit 0
   static constexpr rma::word shared_unit = 2;                    // local: the bits above
+  static constexpr rma::word most_sharing = rma::word{1} << 32;  // more came from below zero
   static constexpr rma::word exclusive_unit = 1;                 // global: the low half
   static constexpr rma::word lockall_unit = rma::word{1} << 32;  // global: the high half
 

@@ -32,6 +32,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -114,6 +115,7 @@ class mcs_rw_fair {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
+      rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
     give_line_back();
@@ -230,7 +232,9 @@ class mcs_rw_fair {
 
   // A counted reader leaves. F1: the last one lets the waiting writer in, if there is one.
   void depart() {
-    if (rma::fetch_add_now(port_, cells_.state, 0 - reader) == reader + writer)
+    const rma::word before = rma::fetch_add_now(port_, cells_.state, 0 - reader);
+    rma::ensure(before >= reader, "a reader that leaves is counted");
+    if (before == reader + writer)
       write(rma::get_now(port_, cells_.next_writer), blocked, uncounted);
   }
 
@@ -239,8 +243,10 @@ class mcs_rw_fair {
   void next_is(rma::word node, rma::word leaving) {
     // Flushed before the flag is set: whoever sees the flag reads it.
     rma::put_now(port_, cells_.next_writer, node);
-    if (rma::fetch_add_now(port_, cells_.state, writer - leaving) == leaving)
-      write(node, blocked, uncounted);
+    const rma::word before = rma::fetch_add_now(port_, cells_.state, writer - leaving);
+    rma::ensure((before & writer) == 0, "one writer at a time waits for the readers or is in");
+    rma::ensure(before >= leaving, "a reader that leaves is counted");
+    if (before == leaving) write(node, blocked, uncounted);
   }
 
   // A writer that has not the lock any more, or never had it, lets the next one have its turn.
@@ -250,6 +256,7 @@ class mcs_rw_fair {
       if (rma::compare_swap_now(port_, cells_.tail, node, rma::null_ref) == node)
         return give_line_back();
       // Somebody swapped itself in behind us and is about to write its link.
+      rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
     give_line_back();

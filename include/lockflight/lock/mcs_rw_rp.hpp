@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -90,6 +91,7 @@ class mcs_rw_rp {
 
   void unlock_shared() {
     const rma::word before = rma::fetch_add_now(port_, cells_.state, 0 - reader);
+    rma::ensure(before >= reader, "a reader that leaves is counted");
     // The last reader makes the waiting writer active, unless another reader comes in between: then
     // that one is the last.
     if (before == reader + writer_interested && writer_becomes_active()) wake_head();
@@ -179,6 +181,7 @@ class mcs_rw_rp {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
+      rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
     port_.store(line_[next], rma::null_ref);

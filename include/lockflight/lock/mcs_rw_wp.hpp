@@ -29,6 +29,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -98,7 +99,11 @@ class mcs_rw_wp {
     return false;
   }
 
-  void unlock_shared() { settle(rma::fetch_add_now(port_, cells_.state, 0 - reader) - reader); }
+  void unlock_shared() {
+    const rma::word before = rma::fetch_add_now(port_, cells_.state, 0 - reader);
+    rma::ensure(before >= reader, "a reader that leaves is counted");
+    settle(before - reader);
+  }
 
   // ---- writers ----
 
@@ -208,6 +213,7 @@ class mcs_rw_wp {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
+      rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
     port_.store(line_[next], rma::null_ref);

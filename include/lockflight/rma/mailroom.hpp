@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/port.hpp"
 
 namespace lockflight::rma {
@@ -42,13 +43,15 @@ class mailroom final : private message_handler {
     if (first_ != nullptr) port_.serve_with(nullptr);
   }
 
-  /// From here on `handler` serves the requests about `name`, those that have come early included.
-  /// Of several handlers of one name the first serves.
+  /// From here on `handler` serves the requests about `name`, those that have come early included,
+  /// which it serves before this returns: a constructor calls this last. Of several handlers of one
+  /// name the first serves. A handler is open once.
   void open(request_handler& handler, word name) {
-    handler.name_ = name;
-    request_handler** last = &first_;
-    while (*last != nullptr) last = &(*last)->next_;
+    ensure(name != null_ref, "a request has a name, or it would be a reply");
+    request_handler** const last = end_or(handler);
+    ensure(*last == nullptr, "a request handler is open once");
     *last = &handler;
+    handler.name_ = name;
     handler.next_ = nullptr;
     port_.serve_with(this);
     std::pmr::vector<message> waiting(early_.get_allocator());
@@ -56,9 +59,11 @@ class mailroom final : private message_handler {
     for (const message& m : waiting) serve(m);
   }
 
+  /// From here on `handler` serves nothing; requests about its name wait for the next one. Does
+  /// nothing if it is not open, so that a destructor need not know whether it has come to be.
   void close(request_handler& handler) {
-    request_handler** at = &first_;
-    while (*at != &handler) at = &(*at)->next_;
+    request_handler** const at = end_or(handler);
+    if (*at == nullptr) return;
     *at = handler.next_;
     if (first_ == nullptr) port_.serve_with(nullptr);
   }
@@ -89,6 +94,13 @@ class mailroom final : private message_handler {
     for (request_handler* h = first_; h != nullptr; h = h->next_)
       if (h->name_ == request.body[0]) return h->serve(request);
     early_.push_back(request);
+  }
+
+  /// Where the list of handlers has this one, or ends without it.
+  [[nodiscard]] request_handler** end_or(const request_handler& handler) {
+    request_handler** at = &first_;
+    while (*at != nullptr && *at != &handler) at = &(*at)->next_;
+    return at;
   }
 
   Port& port_;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <bit>
-#include <cassert>
 #include <cstdint>
 #include <memory_resource>
 #include <stdexcept>
 #include <type_traits>
 
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/layout.hpp"
 #include "lockflight/rma/mailroom.hpp"
 #include "lockflight/rma/port.hpp"
@@ -72,8 +72,16 @@ class participant {
   /// Gives back a line that no queue and no other participant refers to any more, with all of its
   /// words 0 again (C25).
   void give_back(line l) {
-    assert((free_ & bit_of(l)) == 0 && "a line is given back once");
-    free_ |= bit_of(l);
+    const std::uint32_t bit = bit_of(l);
+    ensure((free_ & bit) == 0, "a queue node is given back once");
+    free_ |= bit;
+  }
+
+  /// Whether the line is in use: what a lock's handle holds while it has the lock. A handle that
+  /// never had it has no line.
+  [[nodiscard]] bool has_taken(line l) const {
+    const std::uint32_t slot = slot_of(l);
+    return slot < most_nested && (free_ & 1u << slot) == 0;
   }
 
   /// The word of a line that is not 0 while the line is in a queue that its owner has left.
@@ -81,7 +89,11 @@ class participant {
 
   /// Gives back a line that is still in a queue: it is free when whoever takes it out there has
   /// made all of its words 0, that one last.
-  void abandon(line l) { abandoned_ |= bit_of(l); }
+  void abandon(line l) {
+    const std::uint32_t bit = bit_of(l);
+    ensure(((free_ | abandoned_) & bit) == 0, "a queue node is abandoned once, by its owner");
+    abandoned_ |= bit;
+  }
   /// Takes back a line that was abandoned. False if it is not, and may have come to other use.
   [[nodiscard]] bool reclaim(line l) {
     const bool is_there = (abandoned_ & bit_of(l)) != 0;
@@ -90,9 +102,10 @@ class participant {
   }
 
  private:
-  [[nodiscard]] std::uint32_t bit_of(line l) const {
-    return 1u << (l.first.index - lines_.index) / line_words;
+  [[nodiscard]] std::uint32_t slot_of(line l) const {
+    return (l.first.index - lines_.index) / line_words;
   }
+  [[nodiscard]] std::uint32_t bit_of(line l) const { return 1u << slot_of(l) % most_nested; }
   [[nodiscard]] line line_of(int slot) const {
     return {lines_.at(rank()) + static_cast<std::uint32_t>(slot) * line_words};
   }

@@ -64,6 +64,7 @@ void engine::note_rmw(cell_id cell, std::uint8_t rmw_class) {
 
 void engine::drain(rank_t f) {
   fiber_state& s = state(f);
+  rma::ensure(s.stores > 0, "a store that becomes visible is buffered");
   const buffered oldest = s.buffer[0];
   std::copy(s.buffer.begin() + 1, s.buffer.begin() + s.stores, s.buffer.begin());
   --s.stores;

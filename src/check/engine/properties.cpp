@@ -63,7 +63,9 @@ void engine::enter(rank_t me, bool exclusive) {
 }
 
 void engine::leave(rank_t me, bool exclusive) {
-  --(exclusive ? world_.all.writers : world_.all.readers);
+  std::uint8_t& inside = exclusive ? world_.all.writers : world_.all.readers;
+  rma::ensure(inside > 0, "who leaves has entered");
+  --inside;
   world_.all.where[static_cast<std::size_t>(me)] = stage::releasing;
 }
 

@@ -44,6 +44,7 @@ void engine::take(step s, undo& record, std::vector<std::byte>& images) {
 }
 
 void engine::take_back(const undo& record, std::vector<std::byte>& images) {
+  rma::ensure(record.image_at <= images.size(), "steps are taken back in order");
   world_.all = record.all;
   std::memcpy(static_cast<void*>(&state(record.what.fiber)), images.data() + record.state_at,
               record.image_at - record.state_at);

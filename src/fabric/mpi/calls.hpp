@@ -4,6 +4,8 @@
 #include <mpi.h>
 #include <sched.h>
 
+#include <array>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -11,15 +13,19 @@
 
 namespace lockflight::mpi::detail {
 
-/// Throws `unavailable` with MPI's own words unless the call succeeded. Communicators and windows
-/// of this fabric return their errors.
-inline void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
+/// What MPI says of a call that failed; empty of one that did not.
+[[nodiscard]] inline std::string fault_of(int code, const char* call) {
+  if (code == MPI_SUCCESS) return "";
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw unavailable(std::string(call) +
-                    " failed: " + std::string(text, static_cast<std::size_t>(length)));
+  return std::string(call) + " failed: " + std::string(text, static_cast<std::size_t>(length));
+}
+
+/// Throws `unavailable` with MPI's own words unless the call succeeded. Communicators and windows
+/// of this fabric return their errors.
+inline void check(int code, const char* call) {
+  if (code != MPI_SUCCESS) throw unavailable(fault_of(code, call));
 }
 
 /// Throws unless MPI can be called.
@@ -137,6 +143,32 @@ inline void gather(const communicator& all, const void* mine, void* values, MPI_
   return together != 0;
 }
 
+/// For what may fail on one rank alone, where the others would wait in the next collective call: it
+/// says why, or nothing if all is well, and so do they. If somebody says why, all throw an Error
+/// with the words of the first of them.
+template <class Error = unavailable>
+void agree(const communicator& all, const std::string& why) {
+  int first = why.empty() ? all.size() : all.rank();
+  combine(all, &first, 1, MPI_INT, MPI_MIN);
+  if (first == all.size()) return;
+  std::array<char, 512> text{};
+  why.copy(text.data(), text.size() - 1);
+  tell(all, text.data(), static_cast<int>(text.size()), MPI_CHAR, first);
+  // Where all fail rank 0 need not be named.
+  throw Error(text.data() + (first > 0 ? " (on rank " + std::to_string(first) + ")" : ""));
+}
+
+/// What `f` throws, in words; empty if it throws nothing.
+template <class F>
+[[nodiscard]] std::string fault_in(F f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
 /// Owns a window.
 class window {
  public:
@@ -153,6 +185,8 @@ class window {
   ~window() {
     if (handle_ != MPI_WIN_NULL) MPI_Win_free(&handle_);
   }
+  /// Of one that not all of its ranks have: freeing it would wait for ever.
+  void leave() { handle_ = MPI_WIN_NULL; }
 
   [[nodiscard]] MPI_Win get() const { return handle_; }
   [[nodiscard]] explicit operator bool() const { return handle_ != MPI_WIN_NULL; }

@@ -15,16 +15,21 @@ using detail::communicator;
 
 constexpr std::size_t most_levels = 4;  // what a tree of queues can climb
 
-int synthetic_nodes() {
+/// What LOCKFLIGHT_MPI_NODES says, which may be something else on each rank. Throws
+/// std::invalid_argument on all of them alike.
+int synthetic_nodes(const communicator& all) {
   const char* const given = std::getenv("LOCKFLIGHT_MPI_NODES");
-  if (given == nullptr || *given == '\0') return 1;
-  char* end = nullptr;
-  const long nodes = std::strtol(given, &end, 10);
-  constexpr long most = 1 << 20;
-  if (*end != '\0' || nodes < 1 || nodes > most)
-    throw std::invalid_argument(
-        "LOCKFLIGHT_MPI_NODES '" + std::string(given) +
-        "' (accepted: the number of nodes to cut each machine into, from 1)");
+  long nodes = 1;
+  std::string why;
+  if (given != nullptr && *given != '\0') {
+    char* end = nullptr;
+    nodes = std::strtol(given, &end, 10);
+    constexpr long most = 1 << 20;
+    if (*end != '\0' || nodes < 1 || nodes > most)
+      why = "LOCKFLIGHT_MPI_NODES '" + std::string(given) +
+            "' (accepted: the number of nodes to cut each machine into, from 1)";
+  }
+  detail::agree<std::invalid_argument>(all, why);
   return static_cast<int>(nodes);
 }
 
@@ -42,10 +47,10 @@ std::vector<int> gathered(const communicator& all, long long mine) {
 }  // namespace
 
 hardware discover(int ranks) {
-  const int nodes_each = synthetic_nodes();
   int world_rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   const communicator whole = communicator::duplicate(MPI_COMM_WORLD);
+  const int nodes_each = synthetic_nodes(whole);
   const communicator members = communicator::split(whole.get(), world_rank < ranks ? 0 : -1);
   std::vector<std::vector<int>> levels{std::vector<int>(static_cast<std::size_t>(ranks), 0)};
   std::vector<std::string> names{"launch"};
@@ -112,10 +117,15 @@ std::string first_rank_says(std::string mine, int communicator_handle) {
   return mine;
 }
 
+void agree(const std::string& why, int communicator_handle) {
+  detail::agree(duplicate_of(communicator_handle), why);
+}
+
 rma::topology nodes_of(int communicator_handle) {
   const communicator whole = duplicate_of(communicator_handle);
+  const int nodes_each = synthetic_nodes(whole);
   const communicator machine = communicator::of_machine(whole.get());
-  const int part = machine.rank() * synthetic_nodes() / machine.size();
+  const int part = machine.rank() * nodes_each / machine.size();
   const communicator node = communicator::split(machine.get(), part);
   int first = whole.rank();
   detail::tell(node, &first, 1, MPI_INT);

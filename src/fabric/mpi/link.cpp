@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "lockflight/rma/assert.hpp"
+
 namespace lockflight::mpi::detail {
 namespace {
 
@@ -102,6 +104,7 @@ void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word ex
 
 link::slot& link::take(rma::rank_t home) {
   if (used_ == slots) complete_all();  // as early as C5 allows
+  rma::ensure(used_ < slots, "what is complete leaves its slot");
   slot& s = slots_[used_++];
   s.home = home;
   return s;

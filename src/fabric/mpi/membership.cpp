@@ -13,12 +13,17 @@ struct membership::parts {
         at(detail::communicator::duplicate(MPI_Comm_f2c(*asked.communicator)), asked) {
     if (!at.members) throw std::invalid_argument("the machine has fewer ranks than its members");
     const wait_policy policy = detail::policy_of(asked, at);
-    at.cells->clear();
+    std::string why = detail::fault_in([&] { at.cells->clear(); });
     detail::meet(at.members);
-    link.emplace(at.messages, at.cells->exposed(),
-                 /*patient=*/policy.spins == 0 && detail::spins_in_flush);
-    access.emplace(at.members.rank(), asked.machine, at.cells->base(), at.only_cpu, policy, *link,
-                   asked.serves);
+    // One that cannot go on keeps its part of the venue until all know, since all end it together.
+    if (why.empty())
+      why = detail::fault_in([&] {
+        link.emplace(at.messages, at.cells->exposed(),
+                     /*patient=*/policy.spins == 0 && detail::spins_in_flush);
+        access.emplace(at.members.rank(), asked.machine, at.cells->base(), at.only_cpu, policy,
+                       *link, asked.serves);
+      });
+    detail::agree(at.members, why);
   }
 
   config asked;

@@ -28,6 +28,19 @@ void require_unified(MPI_Win w) {
         "put (needed: MPI_WIN_UNIFIED)");
 }
 
+/// A window over `its` ranks, who are some of `all`. Throws on all of these alike if one of them
+/// has none.
+template <class Make>
+window made_by_all(const communicator& all, const communicator& its, const char* call, Make make) {
+  MPI_Win handle = MPI_WIN_NULL;
+  const int code = make(&handle);
+  window made;
+  if (code == MPI_SUCCESS) made = window(handle);
+  if (!holds_on_all(its, code == MPI_SUCCESS)) made.leave();
+  agree(all, fault_of(code, call));
+  return made;
+}
+
 }  // namespace
 
 segment::segment(const communicator& all, const communicator& node, std::uint32_t words,
@@ -35,11 +48,10 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   const std::size_t bytes = std::size_t{words} * sizeof(rma::word);
   const std::size_t piece_bytes = round_up(bytes + 2 * sizeof(bell), page);
   void* piece = nullptr;
-  MPI_Win shared = MPI_WIN_NULL;
-  check(MPI_Win_allocate_shared(static_cast<MPI_Aint>(piece_bytes), 1, MPI_INFO_NULL, node.get(),
-                                &piece, &shared),
-        "MPI_Win_allocate_shared");
-  shared_ = window(shared);
+  shared_ = made_by_all(all, node, "MPI_Win_allocate_shared", [&](MPI_Win* made) {
+    return MPI_Win_allocate_shared(static_cast<MPI_Aint>(piece_bytes), 1, MPI_INFO_NULL, node.get(),
+                                   &piece, made);
+  });
   mine_ = cells_in(piece);
   bytes_ = bytes;
 
@@ -52,7 +64,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
     MPI_Aint size = 0;
     int unit = 0;
     void* at = nullptr;
-    check(MPI_Win_shared_query(shared, i, &size, &unit, &at), "MPI_Win_shared_query");
+    check(MPI_Win_shared_query(shared_.get(), i, &size, &unit, &at), "MPI_Win_shared_query");
     base_[static_cast<std::size_t>(neighbours[static_cast<std::size_t>(i)])] = cells_in(at);
   }
 
@@ -61,14 +73,19 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
     // accumulates (C6). All segments are alike.
     info hints;
     hints.set("accumulate_ordering", "none").set("same_size", "true").set("same_disp_unit", "true");
-    MPI_Win exposed = MPI_WIN_NULL;
-    check(MPI_Win_create(mine_, static_cast<MPI_Aint>(bytes), sizeof(rma::word), hints.get(),
-                         all.get(), &exposed),
-          "MPI_Win_create");
-    exposed_ = window(exposed);
-    require_unified(exposed);
+    exposed_ = made_by_all(all, all, "MPI_Win_create", [&](MPI_Win* made) {
+      return MPI_Win_create(mine_, static_cast<MPI_Aint>(bytes), sizeof(rma::word), hints.get(),
+                            all.get(), made);
+    });
+    require_unified(exposed_.get());
     // Nobody ever locks a rank of this window exclusively: the check can be left out.
-    check(MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed), "MPI_Win_lock_all");
+    const int locked = MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed_.get());
+    try {
+      agree(all, fault_of(locked, "MPI_Win_lock_all"));
+    } catch (...) {
+      if (locked == MPI_SUCCESS) MPI_Win_unlock_all(exposed_.get());
+      throw;
+    }
   }
 }
 

@@ -12,7 +12,8 @@ namespace lockflight::mpi::detail {
 class segment {
  public:
   /// `node` holds those of `all` that share memory and may use it; `only_cpu` makes no MPI window
-  /// for the rest, since there is none. Throws `unavailable` without MPI_WIN_UNIFIED.
+  /// for the rest, since there is none. Throws `unavailable`, on all ranks alike, without
+  /// MPI_WIN_UNIFIED or if one of them cannot have its memory or window.
   segment(const communicator& all, const communicator& node, std::uint32_t words, bool only_cpu);
   ~segment();
   segment(const segment&) = delete;

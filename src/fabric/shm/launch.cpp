@@ -100,6 +100,13 @@ bool is_borne(const config& what, rma::rank_t rank, int status) {
          what.bears_loss_of(rank);
 }
 
+/// Whether the barriers of the others reach this process, if they rely on them.
+bool is_reached_by_others(const start& s, rma::rank_t rank) {
+  if (s.fenced_stores || detail::register_membarrier()) return true;
+  s.segment.view().shared->report(rank, detail::refused("membarrier", errno));
+  return false;
+}
+
 /// The processes of a run. Whatever way it is left, none of them lives on.
 class children {
  public:
@@ -113,8 +120,7 @@ class children {
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(exit_threw);  // it died before it could be tied to us
-      if (!s.fenced_stores) static_cast<void>(detail::register_membarrier());
-      const bool fine = run_rank(s, rank, body);
+      const bool fine = is_reached_by_others(s, rank) && run_rank(s, rank, body);
       std::fflush(nullptr);
       _exit(fine ? exit_finished : exit_threw);
     }
@@ -208,7 +214,9 @@ std::vector<rma::rank_t> run_ports(const config& what, const std::function<void(
   const detail::segment segment(ranks, what.words_per_rank);
   // With more ranks than cores sleeping is common, and a fence in each store is cheaper than a
   // barrier on every processor each time; otherwise sleeping is rare and stores are what counts.
-  const bool fenced_stores = ranks > cores || !detail::register_membarrier();
+  // The barrier is tried at once: registering for it may be allowed alone.
+  const bool fenced_stores =
+      ranks > cores || !detail::register_membarrier() || !detail::membarrier();
   detail::control& shared = *segment.view().shared;
   shared.may_lose = what.bears_loss_of && !what.threads;
   const start s{what, segment, wait_policy::parse(what.waiting, ranks, cores), fenced_stores,

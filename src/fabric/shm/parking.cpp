@@ -9,6 +9,7 @@
 #include <climits>
 
 #include "fabric/shm/pause.hpp"
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::shm::detail {
 
@@ -19,6 +20,7 @@ void bell::wake() {
 
 // The ticket before the mark: a ring between the two makes sleep() return at once.
 void sleeper::arm(bell& at) {
+  rma::ensure(!armed(), "one sleeps at one bell");
   ticket_ = at.rung.load(std::memory_order_seq_cst);
   at.parked.fetch_add(1, std::memory_order_seq_cst);
   // Our next look at the cell comes after our mark, also where an RMW is no fence for later loads.
@@ -27,11 +29,13 @@ void sleeper::arm(bell& at) {
 }
 
 void sleeper::disarm() {
+  rma::ensure(armed(), "who does not sleep after all was about to");
   at_->parked.fetch_sub(1, std::memory_order_seq_cst);
   at_ = nullptr;
 }
 
 void sleeper::sleep(const timespec& at_most) {
+  rma::ensure(armed(), "who sleeps has said where");
   syscall(SYS_futex, &at_->rung, FUTEX_WAIT, ticket_, &at_most, nullptr, 0);
   disarm();
 }

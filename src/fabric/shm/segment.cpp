@@ -9,6 +9,8 @@
 #include <new>
 #include <system_error>
 
+#include "lockflight/rma/assert.hpp"
+
 namespace lockflight::shm::detail {
 namespace {
 
@@ -85,6 +87,7 @@ segment::segment(int ranks, std::uint32_t words_per_rank) : ranks_(ranks) {
 void segment::lose(rma::rank_t rank) const {
   control& shared = *view_.shared;
   const std::uint32_t before = shared.losses.load(std::memory_order_relaxed);  // ours alone
+  rma::ensure(before < static_cast<std::uint32_t>(ranks_), "a rank is lost once");
   shared.lost[before] = rank;
   // Release: who sees the loss sees all that the rank wrote, since we have seen its end.
   shared.losses.store(before + 1, std::memory_order_release);

@@ -4,10 +4,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <ctime>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 
 #include "fabric/shm/pause.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "segment.hpp"
 #include "waiting.hpp"
 
@@ -22,11 +26,20 @@ constexpr std::uint64_t abort_check_ns = 100'000'000;
 
 namespace detail {
 
+std::string refused(const char* call, int error) {
+  return std::string("failed: ") + call + ": " + std::generic_category().message(error);
+}
+
 bool register_membarrier() {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-void membarrier() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+// The quick command needs memory of the kernel. The other one waits for all processors instead,
+// some milliseconds.
+bool membarrier() {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0 ||
+         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0;
+}
 
 }  // namespace detail
 
@@ -70,13 +83,19 @@ void port::waiter::step() {
   sleeper_.arm(port_.segment_.bells[home_]);
   // A writer whose store and look at `parked` have no fence between them must not have looked
   // before our mark with its store still unseen: the barrier runs on every processor instead.
-  if (!port_.fenced_stores_) detail::membarrier();
+  if (port_.fenced_stores_ || detail::membarrier()) return;
+  sleeper_.disarm();
+  sched_yield();
 }
 
-// Ranks whose stores are fenced one by one need no other's help, whoever runs.
+// Ranks whose stores are fenced one by one need no other's help, whoever runs. The others have left
+// their fences to us: without the barrier no lock is safe any more.
 void port::fence_node() {
   fence();
-  if (!fenced_stores_) detail::membarrier();
+  if (fenced_stores_ || detail::membarrier()) return;
+  // Here already, as in hear_of_losses.
+  segment_.shared->report(rank_, detail::refused("membarrier", errno));
+  throw run_aborted();
 }
 
 rma::deadline port::deadline_in(std::uint64_t nanoseconds) {
@@ -105,6 +124,7 @@ void port::pause(std::uint64_t nanoseconds) {
 // sender that is killed between taking it and filling it leaves it taken (is_abandoned).
 
 void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
+  rma::ensure(to >= 0 && to < machine_.ranks(), "a message goes to a rank of the run");
   std::atomic<std::uint32_t>& fills_at = segment_.mailboxes[rank_].fills_at;
   // Relaxed: what makes it visible is the increment that takes the slot.
   fills_at.store(static_cast<std::uint32_t>(to) + 1, std::memory_order_relaxed);

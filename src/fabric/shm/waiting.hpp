@@ -1,11 +1,16 @@
 #pragma once
 
+#include <string>
+
 namespace lockflight::shm::detail {
 
-/// Enters this process into those that membarrier's global expedited command reaches. False where
-/// the kernel lacks it; stores are fenced then.
+/// Enters this process into those that membarrier reaches. False where the kernel, or whoever
+/// confines this process, refuses it.
 [[nodiscard]] bool register_membarrier();
-/// Every processor that runs such a process comes to a full barrier before this returns.
-void membarrier();
+/// Every processor that runs such a process comes to a full barrier before this returns. False if
+/// it is refused; errno says why.
+[[nodiscard]] bool membarrier();
+/// What a rank reports that cannot go on without this system call.
+[[nodiscard]] std::string refused(const char* call, int error);
 
 }  // namespace lockflight::shm::detail

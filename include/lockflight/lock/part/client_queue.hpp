@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -42,7 +43,10 @@ class client_queue {
   /// Whether a successor has made itself known. One that has not may still exist.
   [[nodiscard]] bool has_successor() { return port_.load(line_[next]) != rma::null_ref; }
 
-  void await_successor() { port_.await(line_[next], rma::differs_from(rma::null_ref)); }
+  void await_successor() {
+    rma::ensure(me_.has_taken(line_), "only the holder releases");
+    port_.await(line_[next], rma::differs_from(rma::null_ref));
+  }
 
   /// Passes the lock on to the successor, which has made itself known. 1 put.
   void pass_on() {

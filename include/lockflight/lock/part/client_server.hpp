@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -72,17 +73,19 @@ class client {
   rma::word name_;
 };
 
-/// The home's side, from construction on. A lock derives from it and serves.
+/// The home's side. A lock derives from it, opens it when it can serve, at the end of its own
+/// constructor, and serves.
 template <rma::messaging_port Port>
 class server : public rma::request_handler {
  public:
   server(rma::participant<Port>& me, const served_cells& where)
-      : port_(me.port()), mail_(me.mail()) {
-    mail_.open(*this, rma::to_word(where.name));
-  }
+      : port_(me.port()), mail_(me.mail()), name_(rma::to_word(where.name)) {}
   ~server() override { mail_.close(*this); }
 
  protected:
+  /// Requests that have come early are served here.
+  void open() { mail_.open(*this, name_); }
+
   template <class Request>
   [[nodiscard]] static Request request_of(const rma::message& m) {
     return static_cast<Request>(m.body[1] & 0xffff'ffff);
@@ -112,6 +115,7 @@ class server : public rma::request_handler {
 
   Port& port_;
   rma::mailroom<Port>& mail_;
+  rma::word name_;
 };
 
 /// Who waits, in the order of arrival. There is room for each client once: it waits for one lock at
@@ -124,8 +128,12 @@ class waiting_line {
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] const Waiter& front() const { return ring_[first_]; }
-  void push(const Waiter& w) { ring_[(first_ + count_++) % ring_.size()] = w; }
+  void push(const Waiter& w) {
+    rma::ensure(count_ < ring_.size(), "a client waits once");
+    ring_[(first_ + count_++) % ring_.size()] = w;
+  }
   Waiter pop() {
+    rma::ensure(count_ > 0, "somebody waits");
     const Waiter w = std::exchange(ring_[first_], Waiter{});
     first_ = (first_ + 1) % ring_.size();
     // Empty lines are all alike, so that a search knows them again.

@@ -11,6 +11,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -110,7 +111,10 @@ class distributed_counter {
   void take_from_readers() {
     for (seen& c : all_) port_.fetch_add(c.at.arrive, write_flag, c.arrived);
     port_.flush();
-    for (seen& c : all_) c.arrived += write_flag;
+    for (seen& c : all_) {
+      rma::ensure(c.arrived < write_flag, "one writer has the counters");
+      c.arrived += write_flag;
+    }
   }
 
   /// M1, second half: true once every reader has left. A counter is drained when ARRIVE, less the
@@ -127,6 +131,7 @@ class distributed_counter {
     port_.flush();
     for (seen& c : all_) {
       if (c.done) continue;
+      rma::ensure(c.departed <= c.arrived - write_flag, "no more readers left than came");
       c.done = c.arrived - write_flag == c.departed;
       if (c.compared) c.arrived = c.arrived_now;
       c.compared = true;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/part/client_server.hpp"
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::lock {
 
@@ -26,7 +27,9 @@ template <rma::messaging_port Port>
 class msg_queue final : public server<Port> {
  public:
   msg_queue(rma::participant<Port>& me, const served_cells& where)
-      : server<Port>(me, where), waiting_(me.machine().ranks(), me.memory()) {}
+      : server<Port>(me, where), waiting_(me.machine().ranks(), me.memory()) {
+    this->open();
+  }
 
   void serve(const rma::message& m) override {
     const waiter w{m.from, this->index_of(m), this->template request_of<msg_request>(m), m.body[2]};
@@ -36,11 +39,13 @@ class msg_queue final : public server<Port> {
         attempt(w);
         break;
       case msg_request::unlock:
+        rma::ensure(written_, "a writer that releases holds");
         written_ = false;
         serve_the_queue();
         this->answer(w.client, reply::released);
         break;
       case msg_request::unlock_shared:
+        rma::ensure(readers_ > 0, "a reader that releases holds");
         --readers_;
         serve_the_queue();
         this->answer(w.client, reply::released);

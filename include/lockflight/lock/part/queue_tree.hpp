@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -70,6 +71,7 @@ class tree_status {
 
   /// The lock as its next holder at `level` gets it: passed there once more, and never yet below.
   [[nodiscard]] constexpr tree_status passed_at(int level) const {
+    rma::ensure(count(level) < most_count, "a count of passings has room");
     const rma::word kept = bits_ & ((rma::word{1} << shift(level + 1)) - 1);
     tree_status s;
     s.bits_ = ((kept + (rma::word{1} << shift(level))) & ~((rma::word{1} << order_bits) - 1)) |
@@ -191,6 +193,7 @@ class queue_tree {
     // but the predecessor at this level writes to us, once. A store is visible before what we post
     // after it takes effect (C12), so the next one to write finds it reset.
     port_.store(line_[wait], tree_status().bits());
+    rma::ensure(told.what() != order::wait, "a predecessor says what to do");
     if (told.what() == order::enter) status = told;
     return told.what();
   }
@@ -252,6 +255,7 @@ class queue_tree {
 
   // Somebody swapped itself in behind us and is about to write its link.
   rma::word await_successor(int level) {
+    rma::ensure(me_.has_taken(line_), "only the holder releases");
     const rma::plain_cell entry = at(entry_, level);
     const auto linked = rma::differs_from(rma::null_ref);
     if (at(here_, level)) return port_.await(entry, linked);

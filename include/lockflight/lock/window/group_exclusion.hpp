@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -44,6 +45,7 @@ class group_exclusion {
 
   void enter(room r) {
     const rma::word before = rma::fetch_add_now(port_, occupied_, one_in(r));
+    rma::ensure(before < 2 * somebody_waits, "nobody leaves a room that has not entered");
     if (before < somebody_waits && in_other(before, r) == 0) return;
     add_now(0 - one_in(r));
 

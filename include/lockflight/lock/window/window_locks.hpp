@@ -16,6 +16,7 @@
 
 #include "lockflight/lock/concepts.hpp"
 #include "lockflight/lock/window/group_exclusion.hpp"
+#include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
@@ -68,6 +69,7 @@ class window_door {
     ++exclusive_;
   }
   void leave() {
+    rma::ensure(exclusive_ > 0, "whoever leaves has entered");
     if (--exclusive_ > 0) return;
     const passage now(somebody_passes_);
     way_.unlock_one();

@@ -1,0 +1,153 @@
+// Windows whose locks cannot be made on rank 1 alone: all ranks go on with MPI's own, or none does.
+// Run by 2 ranks or more, `agreement WHAT`:
+//
+//   nothing   nothing fails here; the launcher may have given the ranks different settings
+//   allocate  a call of MPI that the locks' memory comes from fails: MPI_Win_allocate_shared
+//   create    the same where nodes are several: MPI_Win_create
+//   memory    each allocation once that comes after MPI's part, until none is left that could fail
+//
+// The calls come here first, as they would come to any profiling tool. What fails has taken part in
+// the call before, since MPI itself would hang otherwise; so there is a window in truth, which this
+// program frees when all is over, as MPI_Finalize wants it.
+//
+// Rank 0 says how many windows keep MPI's locks and how many have others.
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace {
+
+enum class fault { none, allocate, create, memory };
+
+constinit fault what = fault::none;
+constinit bool is_chosen = false;  // this rank fails
+constinit bool is_made = false;    // a window of the program is being made
+constinit int to_fail = 0;         // the number of the allocation, from 1
+constinit int allocations = 0;     // since MPI's part was over
+constinit bool is_counting = false;
+
+MPI_Win in_truth = MPI_WIN_NULL;  // what a call made that has failed on some rank
+
+bool fails(fault here) { return is_made && is_chosen && what == here; }
+
+/// What a call comes to on this rank.
+int after(fault here, int code, MPI_Win made) {
+  if (is_made && what == here) in_truth = made;
+  return fails(here) ? MPI_ERR_NO_MEM : code;
+}
+
+int rank = 0;
+int ranks = 0;
+
+void require(bool holds, const char* text) {
+  if (holds) return;
+  std::fprintf(stderr, "rank %d: %s\n", rank, text);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+bool serves(MPI_Win win) {
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Win_get_info(win, &info);
+  char value[MPI_MAX_INFO_VAL + 1] = {};
+  int found = 0;
+  MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_free(&info);
+  return found != 0;
+}
+
+/// Makes a window and uses it; whether the drop-in has it, which all ranks see alike.
+bool makes_a_window() {
+  std::uint64_t* base = nullptr;
+  MPI_Win win = MPI_WIN_NULL;
+  is_made = true;
+  allocations = 0;
+  MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  is_made = is_counting = false;
+
+  const int mine = serves(win) ? 1 : 0;
+  int least = 0;
+  int most = 0;
+  MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  require(least == most, "has other locks than another rank");
+
+  *base = 0;
+  MPI_Win_fence(0, win);
+  constexpr int rounds = 20;
+  for (int i = 0; i < rounds; ++i) {
+    std::uint64_t now = 0;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Get(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+    MPI_Win_flush(0, win);
+    ++now;
+    MPI_Put(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+    MPI_Win_unlock(0, win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+  if (rank == 0)
+    require(*base == static_cast<std::uint64_t>(rounds * ranks), "increments are lost");
+  MPI_Win_unlock(rank, win);
+  MPI_Win_free(&win);
+  return mine != 0;
+}
+
+}  // namespace
+
+// ---- what fails ----
+
+extern "C" int MPI_Ibarrier(MPI_Comm all, MPI_Request* request) {
+  // The ranks meet when MPI's part is done.
+  if (fails(fault::memory)) is_counting = true;
+  return PMPI_Ibarrier(all, request);
+}
+
+extern "C" int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm all,
+                                       void* base, MPI_Win* win) {
+  const int made = PMPI_Win_allocate_shared(size, unit, info, all, base, win);
+  return after(fault::allocate, made, *win);
+}
+
+extern "C" int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm all,
+                              MPI_Win* win) {
+  const int made = PMPI_Win_create(base, size, unit, info, all, win);
+  return after(fault::create, made, *win);
+}
+
+void* operator new(std::size_t bytes) {
+  if (is_counting && ++allocations == to_fail) throw std::bad_alloc();
+  if (void* const made = std::malloc(bytes == 0 ? 1 : bytes)) return made;
+  throw std::bad_alloc();
+}
+void operator delete(void* what_was_made) noexcept { std::free(what_was_made); }
+void operator delete(void* what_was_made, std::size_t) noexcept { std::free(what_was_made); }
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  is_chosen = rank == 1;
+  const char* const fails_by = argc > 1 ? argv[1] : "nothing";
+  if (std::strcmp(fails_by, "allocate") == 0) what = fault::allocate;
+  if (std::strcmp(fails_by, "create") == 0) what = fault::create;
+  if (std::strcmp(fails_by, "memory") == 0) what = fault::memory;
+
+  int theirs = 0;
+  int ours = 0;
+  constexpr int most_windows = 100;
+  for (int i = 0; i < most_windows; ++i) {
+    to_fail = i + 1;
+    ++(makes_a_window() ? ours : theirs);
+    int is_last = what != fault::memory || allocations < to_fail ? 1 : 0;
+    MPI_Bcast(&is_last, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    if (is_last != 0) break;
+  }
+  if (rank == 0) std::printf("%d keep MPI's locks, %d have others\n", theirs, ours);
+  if (in_truth != MPI_WIN_NULL) MPI_Win_free(&in_truth);
+  MPI_Finalize();
+  return 0;
+}
