@@ -66,6 +66,9 @@
 #ifndef HANDOVERS
 #define HANDOVERS 0
 #endif
+#ifndef VALUES
+#define VALUES 0
+#endif
 #ifndef TRIERS
 #define TRIERS 0
 #endif
@@ -148,25 +151,14 @@ byte head_overtaken[NODES];
 #define OVERTAKES(n) skip
 #endif
 
-#if VALUES
 bool is_left = false; /* what the last holder left: a value, and the flag */
 #define CHOOSES_VALUE \
   atomic { \
     assert(!got || is_left); \
-    if \
-    :: is_left = true \
-    :: is_left = false \
-    fi \
+    if :: VALUES -> is_left = true :: is_left = false fi \
   }
-#define LEAVES_VALUE is_left
-#define NOT_FLAGGED (node == 0 && !ONLY_NODE -> VALUE : 0)
+#define NOT_FLAGGED (VALUES && node == 0 && !ONLY_NODE -> VALUE : 0)
 #define FREE_WORD (is_left -> 0 : NOT_FLAGGED)
-#else
-#define CHOOSES_VALUE skip
-#define LEAVES_VALUE 0
-#define NOT_FLAGGED 0
-#define FREE_WORD 0
-#endif
 #ifndef DOUBTS
 #define FAILED_WORD NOT_FLAGGED
 #else
@@ -253,10 +245,7 @@ inline stand() {
     atomic {
       ref = NODE_TAIL[node];
       NODE_TAIL[node] = REF(line);
-      if
-      :: ref == NIL -> HEADS(node)
-      :: else -> is_behind = true
-      fi
+      if :: ref == NIL -> HEADS(node) :: else -> is_behind = true fi
     }
     WHEN(is_behind, atomic { NEXT[AT(ref)] = REF(line); ref = NIL })
   :: else -> is_behind = true
@@ -396,7 +385,7 @@ inline release_word(free) {
 #define ONE_MORE 0
 #endif
 #define WITH_THE_TOP \
-  ((ONLY_NODE -> 0 : WITH_TOP | ONE_MORE << 8 | left << 11) | LEAVES_VALUE << 4)
+  ((ONLY_NODE -> 0 : WITH_TOP | ONE_MORE << 8 | left << 11) | is_left << 4)
 
 /* The word with the top, to a waiter of our node: `gone`, or the word is ours again. */
 inline pass_inside() {
@@ -561,10 +550,7 @@ inline climb() {
     :: else ->
       got = 0;
       agree(!INTERESTED(WORD[0]), REMOTE_SIDE);
-      if
-      :: gave_up -> leave_without_top()
-      :: else -> left = REMOTE_BUDGET
-      fi
+      if :: gave_up -> leave_without_top() :: else -> left = REMOTE_BUDGET fi
     fi
   fi
 }
@@ -596,7 +582,7 @@ inline pass() {
   waited_for = SOMEBODY_WAITS;
   WHEN(waited_for && STAYS_HERE, pass_inside());
   WHEN(!gone && node != 0 && left > 1,
-    leave(true, NIL, LEAVES_VALUE);
+    leave(true, NIL, is_left);
     WHEN(gone, gone = false; release_word(0); gone = true))
 }
 
@@ -609,7 +595,7 @@ inline unlock() {
 #ifdef LEAVES_FIRST
     release_word(FREE_WORD);
 #endif
-    WHEN(node != 0, leave(false, (LEAVES_VALUE -> FLAG : NIL), LEAVES_VALUE); gone = false);
+    WHEN(node != 0, leave(false, (is_left -> FLAG : NIL), is_left); gone = false);
 #ifndef LEAVES_FIRST
     release_word(FREE_WORD)
 #endif

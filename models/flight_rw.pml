@@ -474,7 +474,8 @@ inline open_and_enter() {
   COUNT(ACTIVE);
   do /* enter_with_flight */
   :: STATE(gates[own]) == OPEN -> break
-  :: atomic { NEEDS_READER(gates[own]) -> found = gates[own] } open_gate(false)
+  :: atomic { IS_IDLE(gates[own]) || STATE(gates[own]) == UNLISTED -> found = gates[own] }
+    open_gate(false)
 #ifdef COUNTS_AT_ONCE
   :: STATE(gates[own]) == CLOSED -> break
 #endif
@@ -500,8 +501,7 @@ proctype reader(byte me; byte own) {
     :: me < TIMED_READERS -> /* try_lock_shared_within */
       atomic { timed = true; found = gates[own] }
       if
-      :: STATE(found) != CLOSED
-      :: STATE(found) == CLOSED && gates[own] != found
+      :: STATE(found) != CLOSED || gates[own] != found
       :: STATE(found) == CLOSED -> gave_up = true
       fi
     :: TRY || me < TRY_READERS -> /* try_lock_shared */
@@ -590,10 +590,7 @@ inline unlock() {
     :: atomic { MAY_PASS && SOMEBODY_WAITS -> value = writers << 1 | quiet; FLIGHT_GIVE }
     :: true ->
       end_phase();
-      if
-      :: STATE(now) == IDLE -> UNLOCK_IDLE
-      :: else -> UNLOCK
-      fi
+      if :: STATE(now) == IDLE -> UNLOCK_IDLE :: else -> UNLOCK fi
     fi
   fi
 }
@@ -614,10 +611,7 @@ proctype writer(byte me; byte own) {
     :: gave_up
     :: else ->
       shut_out_readers();
-      if
-      :: gave_up -> UNLOCK
-      :: else -> writer_enters(); writer_leaves(); unlock()
-      fi
+      if :: gave_up -> UNLOCK :: else -> writer_enters(); writer_leaves(); unlock() fi
     fi;
     atomic { timed = false; gave_up = false; FORGET }
   :: WRITER_STOP -> break
@@ -691,16 +685,15 @@ init {
   atomic {
 #if DIRECTORY
     for (p : 0 .. NODES - 1) { gates[p] = (p == HOME -> OPEN : UNLISTED) }
+    p = 0;
 #endif
-#if WRITERS > 0
-    for (p : 0 .. WRITERS - 1) { run writer(p, (HOME + p) % NODES) }
+    do :: p < WRITERS -> run writer(p, (HOME + p) % NODES); p++ :: else -> break od;
+    p = 0;
+#if UPGRADERS
+    do :: p < UPGRADERS -> run upgrader(p, p % READ_ON); p++ :: else -> break od;
+    p = 0;
 #endif
-#if UPGRADERS > 0
-    for (p : 0 .. UPGRADERS - 1) { run upgrader(p, p % READ_ON) }
-#endif
-#if READERS > 0
-    for (p : 0 .. READERS - 1) { run reader(p, p % READ_ON) }
-#endif
+    do :: p < READERS -> run reader(p, p % READ_ON); p++ :: else -> break od;
     p = 0
   }
 }
