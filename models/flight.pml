@@ -1,54 +1,47 @@
-/* flight: a lock of each node, a queue of the nodes, and Peterson's algorithm between the head of
- * that queue and the home's node.
+/* flight: a lock of each node, a queue of the nodes' leaders, and Peterson's algorithm between the
+ * head of that queue and the home's node.
  *
- * include/lockflight/lock/part/abortable_queue.hpp, flight/node_lock.hpp, flight/leader_queue.hpp, flight/peterson.hpp and
- * flight.hpp, with the names that they have there. Node 0 is the home. Where nobody gives up in time, what a node is told is told to
- * whoever waits for it.
+ * include/lockflight/lock/part/abortable_queue.hpp, flight/node_lock.hpp, flight/leader_queue.hpp,
+ * flight/peterson.hpp and flight.hpp, with the names that they have there. Node 0 is the home.
  *
  * Stores may be seen late; here each is seen at once. That they are where it matters, by fences and
  * atomics, is the checker's to say.
  *
  * Macros of this model:
  *   OF_0, OF_1, OF_2  participants of each node; numbered from the home's on
- *   BARGE, LOCAL_BUDGET, REMOTE_BUDGET   parameters, at most 7
- *   HANDOVERS         another, at most 6; 0 unless set
+ *   BARGE, LOCAL_BUDGET, REMOTE_BUDGET, HANDOVERS   parameters, at most 3; HANDOVERS is 0 unless set
  *   TRIERS            participants that only try: the sum of 2^p
  *   TIMED             participants whose time may be over whenever they wait: the sum of 2^p. Each of
- *                     their acquires is such a one or a lock, as they like
- *   PASSED_BY         asserts that no more others than that come past the head of a node's queue
- *   HOME_BATCH        asserts that the home's node enters no more often than that once the head of the
- *                     queue of nodes has become the victim
- *   REMOTE_BATCH      the same of the other nodes, once the home's node has become the victim
- *   NOTES             1: the lock keeps a note while it is free, whether its last holder has left
- *                     something in order, and asserts that whoever believes that it is finds it so. Of
- *                     what is noted for whoever the lock is passed to nothing is here
- * and what each part is for shows without it:
- *   VICTIM=0          whoever finds the other side waits until it is not interested
- *   VICTIM_FIRST=0    the victim is written after the looks
- *   COUNTS_PASSED=0   nobody counts who comes past the head
+ *                     their acquires is such a one or a lock
+ *   OVERTAKEN         asserts that no more others than that overtake the head of a node's queue
+ *   VALUES            1: each holder leaves a value for the next one, and the same as the flag of a
+ *                     free lock; asserts that a holder that gets it was left it by the last one
+ *   PASSES            1: each holder tries `pass` before it releases the lock, or does not
+ * and what each part is for shows without it. All of these are on unless they are given:
+ *   VICTIM=0          a side that finds the other one waits until that is not interested
+ *   VICTIM_FIRST=0    the victim is written after the reads
+ *   COUNTS_OVERTAKEN=0  nobody counts how often the head is overtaken
  *   LOCAL_BUDGETS=0   a node keeps the lock as long as somebody waits in it
  *   REMOTE_BUDGETS=0  the nodes pass the lock on as long as one waits
- *   FORGETS_TOP=0     a node that gave the lock above away keeps the mark that it has it
- *   LEAVES_FIRST=0    the word is passed before the node has left the queue of nodes
- *   ENTRY_IS_P=1      an entry is that of the participant, not of the node: a releaser looks at its
- *                     own
- *   COMPETES=0        whoever came behind an attempt takes it for the holder of the lock
+ *   FORGETS_TOP=0     a node that gave the top away keeps the mark that it has it
+ *   LEAVES_FIRST=0    the word is passed before the node has left the leaders' queue
+ *   COMPETES=0        a node behind an attempt that failed takes that for the holder of the lock
  *   GIVES_WAY=0       an attempt that withdraws does not become the victim before
- *   ATTEMPTS_COUNT=0  an attempt that fails frees the word for all, and the head that it has passed
- *                     is not told
- *   LOOKS_AT_TAIL=0   an attempt at home takes the word without a look at the tail
- *   LOOKS_AGAIN=0     a node passes what it has inside, and does not look whether somebody is left
- *   TAKES_WHAT_IS_LEFT=0  the last one that gives up does not look whether the word was left to it
- *   TELLS=0           a node tells the next one by a put, though that may have given up
+ *   ATTEMPTS_COUNT=0  an attempt that fails frees the word for all, and the head that it has
+ *                     overtaken is not told
+ *   READS_TAIL=0      an attempt at home takes the word without a read of the tail
+ *   READS_AGAIN=0     a holder passes the top inside its node, and does not read whether somebody is
+ *                     left there
+ *   TAKES_WHAT_IS_LEFT=0  the last waiter that gives up does not read whether the word was left to it
+ *   COMPARES=0        a node passes the turn by a put, though the successor may have given up
  *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
- *   TRIES=0           who is told that it is the head, so that others may come past it, takes the word
- *                     for its own
- *   STANDS_DOWN=0     who stays in the queue puts down its word and does not leave the queue
- *   TAKES_OUT=0       who gives up goes away, and who finds its line in the queue makes it the head
- *   HOME_SAYS=0       who finds the lock free believes the note at the tail, whatever the home's says
+ *   TRIES=0           a participant that is told that it is the head takes the word for its own
+ *   STANDS_DOWN=0     a holder in the queue releases its word and does not leave the queue
+ *   TAKES_OUT=0       a left queue node is made the head
+ *   HOME_SAYS=0       a flag at the tail is believed, whatever the home's word says
  *   OTHERS_SAY=0      the other way round
- *   VICTIM_FORGETS=0  who gets the lock since the other side is the victim believes both
- *   DOUBTS=0          who at home has not got the lock puts its word down as if all were in order
+ *   VICTIM_FORGETS=0  both are believed by a node that gets the lock since the other is the victim
+ *   DOUBTS=0          an attempt at home that fails frees its word as if it left the flag
  * Of all: shared.pml.
  */
 
@@ -73,83 +66,14 @@
 #ifndef HANDOVERS
 #define HANDOVERS 0
 #endif
-#ifndef TRIES
-#define TRIES 1
-#endif
-#ifndef STANDS_DOWN
-#define STANDS_DOWN 1
+#ifndef VALUES
+#define VALUES 0
 #endif
 #ifndef TRIERS
 #define TRIERS 0
 #endif
-#ifndef VICTIM
-#define VICTIM 1
-#endif
-#ifndef VICTIM_FIRST
-#define VICTIM_FIRST 1
-#endif
-#ifndef COUNTS_PASSED
-#define COUNTS_PASSED 1
-#endif
-#ifndef LOCAL_BUDGETS
-#define LOCAL_BUDGETS 1
-#endif
-#ifndef REMOTE_BUDGETS
-#define REMOTE_BUDGETS 1
-#endif
-#ifndef FORGETS_TOP
-#define FORGETS_TOP 1
-#endif
-#ifndef LEAVES_FIRST
-#define LEAVES_FIRST 1
-#endif
-#ifndef ENTRY_IS_P
-#define ENTRY_IS_P 0
-#endif
-#ifndef COMPETES
-#define COMPETES 1
-#endif
-#ifndef GIVES_WAY
-#define GIVES_WAY 1
-#endif
-#ifndef ATTEMPTS_COUNT
-#define ATTEMPTS_COUNT 1
-#endif
-#ifndef LOOKS_AT_TAIL
-#define LOOKS_AT_TAIL 1
-#endif
 #ifndef TIMED
 #define TIMED 0
-#endif
-#ifndef LOOKS_AGAIN
-#define LOOKS_AGAIN 1
-#endif
-#ifndef TAKES_WHAT_IS_LEFT
-#define TAKES_WHAT_IS_LEFT 1
-#endif
-#ifndef TELLS
-#define TELLS 1
-#endif
-#ifndef KEEPS_PLACE
-#define KEEPS_PLACE 1
-#endif
-#ifndef TAKES_OUT
-#define TAKES_OUT 1
-#endif
-#ifndef NOTES
-#define NOTES 0
-#endif
-#ifndef HOME_SAYS
-#define HOME_SAYS 1
-#endif
-#ifndef OTHERS_SAY
-#define OTHERS_SAY 1
-#endif
-#ifndef DOUBTS
-#define DOUBTS 1
-#endif
-#ifndef VICTIM_FORGETS
-#define VICTIM_FORGETS 1
 #endif
 
 #include "shared.pml"
@@ -161,206 +85,89 @@
 #define ONLY_TRIES(p) (((TRIERS) >> (p)) & 1)
 #define MAY_GIVE_UP(p) (((TIMED) >> (p)) & 1)
 
-/* ---- the word of a node ---- */
+/* ---- the cells ---- */
 
+/* The word of a node. */
 #define HELD 1
 #define WITH_TOP 2
 #define RESERVED 4
-#define PASSED_BY_OF(word) (((word) >> 3) & 7)
-#define IN_A_ROW_OF(word) (((word) >> 6) & 7)
-#define LEFT_OF(word) (((word) >> 9) & 7)
-#define BARGING 4096
+#define BARGING 8
+#define VALUE 16 /* the handoff value; in a free word of the home's node: that it is not flagged */
+#define OVERTAKEN_OF(word) (((word) >> 5) & 7)
+#define IN_A_ROW_OF(word) (((word) >> 8) & 7)
+#define LEFT_OF(word) (((word) >> 11) & 7)
 #define INTERESTED(word) (((word) & (HELD | WITH_TOP)) != 0)
+#define IS_PASSED(word) (((word) & (RESERVED | BARGING)) != 0)
 
-/* What is noted while the lock is free: in the home's word, that it was not left in order, so that a
- * word that says nothing else is the one of memory full of zeroes; at the tail that it was. */
-#if NOTES
-#define NOTE 8192
-#define NOTE_AT_TAIL 128
-bool in_order = false; /* as it is */
-#define FINDS_AND_LEAVES_ORDER                      \
-  atomic {                                          \
-    assert(!is_told || in_order);                   \
-    if                                              \
-    :: in_order = true                              \
-    :: in_order = false                             \
-    fi;                                             \
-    note = (node != 0 || in_order -> 0 : NOTE)      \
-  }
-#define NOTE_OF_NOTHING (node == 0 && DOUBTS -> NOTE : 0)
-#define FREE_TAIL (in_order -> NOTE_AT_TAIL : NIL)
-#define LOOK_FOR_NOTES(word, tail)                              \
-  is_told = (!HOME_SAYS || ((word) & NOTE) == 0) &&             \
-            (!OTHERS_SAY || ((tail) & NOTE_AT_TAIL) != 0)
-#else
-#define NOTE 0
-#define NOTE_AT_TAIL 0
-#define NOTE_OF_NOTHING 0
-#define FREE_TAIL NIL
-#define LOOK_FOR_NOTES(word, tail) skip
-#endif
-#define IS_FREE(word) (((word) & ~NOTE) == 0)
-#define NOBODY_AT(tail) (((tail) & ~NOTE_AT_TAIL) == NIL)
+short WORD[NODES];     /* 0: free */
+byte NODE_TAIL[NODES]; /* the last queue node of the node's queue */
 
-/* ---- the cells ---- */
-
-short WORD[NODES];       /* 0: free */
-byte NODE_TAIL[NODES];   /* the last in the node's queue */
-byte TAIL = NIL;         /* the last in the queue of nodes */
-byte victim = 0;         /* the side that lets the other one go first */
-#if ENTRY_IS_P
-byte ENTRY[P];
-#define OWN_ENTRY me
-#else
-byte ENTRY[NODES];       /* who waits behind the node; of a node that may give up, how */
-#define OWN_ENTRY node
-#endif
-
-/* A participant's lines. Each of the others may be about to give one back that it has taken out. */
+/* A participant's queue nodes. Each of the others may be about to give one back. */
 #if TIMED
 #define LINES P
-bool STANDS_IN[P * LINES]; /* its owner has left */
-short TURN[NODES];         /* where a node waits: the parity, LEFT, OUT, nodes, as turn_word */
 #else
 #define LINES 1
-byte TOLD[P];            /* what p was told: nodes that the lock may still be passed to, + 1 */
 #endif
-byte NEXT[P * LINES];    /* who stands behind a line in its node's queue */
+byte NEXT[P * LINES];      /* the queue node behind */
+bool STANDS_IN[P * LINES]; /* its owner has given up */
+short STATE[P * LINES];    /* one of these, or a word that is handed over, with RESERVED */
 #define WAITING 0
-#define HEAD 1 /* its predecessor has left the queue */
-#define LEFT 2
-#define OUT 3
-short STATE[P * LINES];  /* one of these, or the word of a node that is handed over, with RESERVED */
+#define LEFT 1
+#define OUT 2
+#define HEAD 3 /* its predecessor has left the queue */
 
+/* The leaders' queue: entries of nodes. */
+#define FLAG 128
+byte TAIL = NIL;    /* the last entry, or FLAG, or nothing */
+byte ENTRY[NODES];  /* the entry behind, and how its node waits */
+byte TURN[NODES];   /* where a node waits */
+#define WAIT 1      /* the parity of the last wait that has ended, or was given up */
+#define GIVEN_UP 2
+#define TAKEN_OUT 4 /* the predecessor is at it */
+#define TURN_OF(parity, nodes, v) ((parity) | (v) << 3 | (nodes) << 4)
+#define LINK(ref, parity, may_give_up) ((ref) | (parity) << 2 | (may_give_up) << 3)
+#define ENTRY_OF(link) ((link) & 3)
+#define WAIT_OF(link) ((link) >> 2 & 1)
+#define MAY_HAVE_LEFT(link) ((link) >> 3)
+#define NO_NODE_AT(tail) (((tail) & ~FLAG) == NIL)
+
+byte victim = 0; /* the side that lets the other one go first */
 #define LOCAL_SIDE 1
 #define REMOTE_SIDE 2
 
-/* ---- what bounds speak of ---- */
+/* ---- what is asserted and observed ---- */
 
-#ifdef PASSED_BY
-bool head_waits[NODES]; /* somebody heads the node's queue */
-byte passed_head[NODES];
-#define HEADS(n) head_waits[n] = true; passed_head[n] = 0
-#define HEADS_NO_MORE(n) head_waits[n] = false; passed_head[n] = 0
-#define GOES_PAST(n)                                \
-  if                                                \
-  :: head_waits[n] ->                               \
-    passed_head[n]++;                               \
-    assert(passed_head[n] <= PASSED_BY)             \
-  :: else                                           \
-  fi
+#ifdef OVERTAKEN
+bool head_waits[NODES];
+byte head_overtaken[NODES];
+#define HEADS(n) head_waits[n] = true; head_overtaken[n] = 0
+#define HEADS_NO_MORE(n) head_waits[n] = false; head_overtaken[n] = 0
+#define OVERTAKES(n) \
+  head_overtaken[n] = (head_waits[n] -> head_overtaken[n] + 1 : 0); \
+  assert(head_overtaken[n] <= OVERTAKEN)
 #else
 #define HEADS(n) skip
 #define HEADS_NO_MORE(n) skip
-#define GOES_PAST(n) skip
+#define OVERTAKES(n) skip
 #endif
 
-#ifdef HOME_BATCH
-byte home_batch = 0;
-bool node_waits = false;
-#define NODE_WAITS node_waits = true
-#else
-#define NODE_WAITS skip
-#endif
-#ifdef REMOTE_BATCH
-byte remote_batch = 0;
-bool home_waits = false;
-#define HOME_WAITS home_waits = true
-#else
-#define HOME_WAITS skip
-#endif
-
-
-inline batch_goes_on() {
-  atomic {
-#ifdef HOME_BATCH
-    if
-    :: node != 0 -> home_batch = 0; node_waits = false
-    :: node == 0 && node_waits -> home_batch++; assert(home_batch <= HOME_BATCH)
-    :: else
-    fi;
-#endif
-#ifdef REMOTE_BATCH
-    if
-    :: node == 0 -> remote_batch = 0; home_waits = false
-    :: node != 0 && home_waits -> remote_batch++; assert(remote_batch <= REMOTE_BATCH)
-    :: else
-    fi;
-#endif
-    skip
+bool is_left = false; /* what the last holder left: a value, and the flag */
+#define CHOOSES_VALUE \
+  atomic { \
+    assert(!got || is_left); \
+    if :: VALUES -> is_left = true :: is_left = false fi \
   }
-}
-
-/* ---- node_queue ---- */
-
-/* What is kept for the head of a queue that nobody is left in is for anybody. */
-#if TIMED
-#define NOBODY_STANDS (NODE_TAIL[node] == NIL)
+#define NOT_FLAGGED (VALUES && node == 0 && !ONLY_NODE -> VALUE : 0)
+#define FREE_WORD (is_left -> 0 : NOT_FLAGGED)
+#ifndef DOUBTS
+#define FAILED_WORD NOT_FLAGGED
 #else
-#define NOBODY_STANDS false
+#define FAILED_WORD 0
 #endif
 
-/* Takes the word past the queue: `barged` says whether, `found` what it was. */
-inline take() {
-  atomic {
-    found = WORD[node];
-    if
-    :: IS_FREE(found) -> WORD[node] = HELD; barged = true; GOES_PAST(node)
-    :: else
-    fi
-  }
-  if
-  :: !barged && (found & HELD) == 0 && ((found & RESERVED) == 0 || NOBODY_STANDS) ->
-    atomic {
-      if
-      :: WORD[node] == found ->
-        WORD[node] = HELD; barged = true; barging = (found & BARGING) != 0; GOES_PAST(node)
-      :: else
-      fi
-    }
-  :: else
-  fi
-}
-
-/* Who was handed the word, or has come to the queue's head and was not passed by there, stays in
- * the queue while it has it. */
-inline stay_if_told() {
-  atomic {
-    if
-    :: told_word > HEAD || (!TRIES && told_word == HEAD) ->
-      found = told_word & ~(RESERVED | 7 << 3); handovers_left = PASSED_BY_OF(told_word);
-      in_queue = true; barging = false
-    :: else
-    fi;
-    told_word = 0
-  }
-}
-/* That it was not passed by tells nothing if it had no time. By whom it was is not told apart: it
- * may take that for a reason to let others come past, or not. */
-inline stay_if_alone() {
-  if
-  :: HANDOVERS > 0 -> in_queue = true; barging = false; handovers_left = HANDOVERS
-  :: HANDOVERS > 0 && PASSED_BY_OF(found) == 0 && barging
-  :: HANDOVERS > 0 && PASSED_BY_OF(found) > 0 -> barging = true
-  :: HANDOVERS == 0
-  fi
-}
-
-#define TELL(what)                                  \
-  STATE[AT(ref)] = what;                            \
-  if                                                \
-  :: what == HEAD -> HEADS(node)                    \
-  :: else                                           \
-  fi
-
-#if TIMED
-#define GIVES_UP timed
-#define GAVE_UP gave_up
-#define STATE_OF(ref) STATE[AT(ref)]
-
-/* Who leaves a queue looks for somebody behind who has not given up. That has no end if each time
- * somebody gives up, or comes back, between two of its looks. */
-#ifdef OBSERVE
+/* A holder that leaves a queue reads whether somebody is behind that has not given up. That has no
+ * end if each time somebody gives up, or comes back, between two of its reads. */
+#if TIMED && defined(OBSERVE)
 byte leaving = 0; /* the sum of 2^p of those who are at it */
 #define LEAVES leaving = leaving | (1 << me)
 #define HAS_LEFT leaving = leaving & ~(1 << me)
@@ -369,22 +176,17 @@ byte leaving = 0; /* the sum of 2^p of those who are at it */
 #define HAS_LEFT skip
 #endif
 
-/* A free line, or the one that we have left in the queue and that still stands there. */
+/* ---- a node's queue ---- */
+
+/* A free queue node, or, if it still stands in the queue, the one that we have left there. */
 inline line_to_stand_in() {
-  stands = false;
   if
   :: left_line != NIL && STANDS_IN[AT(left_line)] ->
-    atomic { line = AT(left_line); left_line = NIL }
     atomic {
-      if
-      :: STATE[line] == LEFT -> STATE[line] = WAITING; STANDS_IN[line] = false; stands = true
-      :: else
-      fi
+      line = AT(left_line); left_line = NIL;
+      WHEN(STATE[line] == LEFT, STATE[line] = WAITING; STANDS_IN[line] = false; stands = true)
     }
-    if
-    :: stands
-    :: !stands && STATE[line] == WAITING
-    fi
+    stands || STATE[line] == WAITING
   :: else ->
     atomic {
       left_line = NIL;
@@ -400,7 +202,7 @@ inline line_to_stand_in() {
 
 inline take_out(l) {
   if
-  :: NEXT[l] != NIL -> atomic { ref = NEXT[l]; NEXT[l] = NIL }
+  :: atomic { NEXT[l] != NIL -> ref = NEXT[l]; NEXT[l] = NIL }
   :: NEXT[l] == NIL ->
     if
     :: atomic { NODE_TAIL[node] == REF(l) -> NODE_TAIL[node] = NIL; ref = NIL }
@@ -409,656 +211,464 @@ inline take_out(l) {
   fi
 }
 
-/* The next one that has not given up is told. */
+#define TELL(what) \
+  STATE[AT(ref)] = what; \
+  if \
+  :: what == HEAD -> HEADS(node) \
+  :: else \
+  fi
+
+/* The next one that has not given up is told; `ref` is NIL if there is none. */
 inline tell_next(what) {
+  LEAVES;
   take_out(line);
   do
   :: ref == NIL -> break
-  :: ref != NIL ->
-    if
-    :: atomic { STATE_OF(ref) == WAITING -> TELL(what) } break
-#if TAKES_OUT
-    :: STATE_OF(ref) != WAITING ->
-      if
-      :: atomic { STATE_OF(ref) == LEFT -> STATE_OF(ref) = OUT; there = AT(ref) }
-        take_out(there);
-        STANDS_IN[there] = false;
-        atomic { STATE[there] = WAITING; there = 0 }
-      :: STATE_OF(ref) != LEFT /* it is back */
-      fi
+#ifndef TAKES_OUT
+  :: atomic { ref != NIL && STATE[AT(ref)] == WAITING -> TELL(what); break }
+  :: atomic { ref != NIL && STATE[AT(ref)] == LEFT -> STATE[AT(ref)] = OUT; there = AT(ref) }
+    take_out(there);
+    STANDS_IN[there] = false;
+    atomic { STATE[there] = WAITING; there = 0 }
 #else
-    :: atomic { STATE_OF(ref) != WAITING -> TELL(what) } break
+  :: atomic { ref != NIL -> TELL(what); break }
 #endif
-    fi
-  od
+  od;
+  HAS_LEFT
 }
 
-inline queue() {
+/* Until we have come to the queue's head: `told` is what the predecessor said, or 0. */
+inline stand() {
   line_to_stand_in();
   if
-  :: stands -> is_behind = true
   :: !stands ->
     atomic {
       ref = NODE_TAIL[node];
       NODE_TAIL[node] = REF(line);
-      is_behind = ref != NIL;
-      if
-      :: ref == NIL -> HEADS(node)
-      :: else
-      fi
+      if :: ref == NIL -> HEADS(node) :: else -> is_behind = true fi
     }
-    if
-    :: ref != NIL -> atomic { NEXT[AT(ref)] = REF(line); ref = NIL }
-    :: ref == NIL
-    fi
+    WHEN(is_behind, atomic { NEXT[AT(ref)] = REF(line); ref = NIL })
+  :: else -> is_behind = true
   fi;
-  if
-  :: is_behind ->
+  WHEN(is_behind,
+    if
+    :: atomic { STATE[line] >= HEAD -> told = STATE[line]; STATE[line] = WAITING }
+    :: atomic {
+      timed && STATE[line] == WAITING ->
+      STATE[line] = LEFT; STANDS_IN[line] = true; left_line = REF(line); gave_up = true
+    }
+    fi);
+  atomic { stands = false; is_behind = false }
+}
+
+/* ---- a node's word ---- */
+
+/* Takes the word past the queue; `found` is what it was. */
+inline take() {
+  atomic {
+    found = WORD[node];
+    WHEN((found & ~VALUE) == 0, WORD[node] = HELD; barged = true; OVERTAKES(node))
+  }
+  WHEN(!barged && (found & HELD) == 0 && ((found & RESERVED) == 0 || NODE_TAIL[node] == NIL),
+    atomic { WHEN(WORD[node] == found,
+      WORD[node] = HELD; barged = true; barging = (found & BARGING) != 0; OVERTAKES(node)) })
+}
+
+/* The queue's head. Whether it had the time to see that nobody barges is not modelled: it may take
+ * that for a reason to stay in the queue, or not. */
+inline compete() {
+  do
+  :: atomic { (WORD[node] & HELD) == 0 -> found = WORD[node] }
     if
     :: atomic {
-        STATE[line] != WAITING && STATE[line] != LEFT && STATE[line] != OUT ->
-        told_word = STATE[line]; STATE[line] = WAITING
+        WORD[node] == found ->
+        WORD[node] = HELD;
+        if
+        :: HANDOVERS > 0 -> in_queue = true; barging = false; handovers_left = HANDOVERS
+        :: HANDOVERS > 0 && OVERTAKEN_OF(found) == 0 && barging
+        :: HANDOVERS > 0 && OVERTAKEN_OF(found) > 0 -> barging = true
+        :: HANDOVERS == 0
+        fi;
+        break
       }
-    :: atomic {
-        GIVES_UP && STATE[line] == WAITING ->
-        STATE[line] = LEFT; STANDS_IN[line] = true; left_line = REF(line); gave_up = true
-      }
+    :: WORD[node] != found
+    :: timed && WORD[node] != found -> gave_up = true; break
     fi
-  :: !is_behind
-  fi;
-  stay_if_told();
+  :: timed && (WORD[node] & HELD) -> gave_up = true; break
+  od;
+  atomic { HEADS_NO_MORE(node) }
+}
+
+inline wait() {
+  stand();
   if
-  :: gave_up || in_queue
+  :: gave_up
+#ifndef TRIES
+  :: atomic { told > HEAD ->
+#else
+  :: atomic { told >= HEAD ->
+#endif
+      found = told & ~(RESERVED | 7 << 5); handovers_left = OVERTAKEN_OF(told);
+      in_queue = true; barging = false
+    }
   :: else ->
-    /* compete */
-    do
-    :: atomic { (WORD[node] & HELD) == 0 -> found = WORD[node] }
-      if
-      :: atomic {
-          WORD[node] == found -> WORD[node] = HELD; HEADS_NO_MORE(node); stay_if_alone()
-        } break
-      :: WORD[node] != found
-      :: GIVES_UP && WORD[node] != found -> gave_up = true; break
-      fi
-    :: GIVES_UP && (WORD[node] & HELD) -> gave_up = true; break
-    od;
-    atomic { found = (gave_up -> 0 : found); HEADS_NO_MORE(node); LEAVES }
+    compete();
     if
-    :: !in_queue -> tell_next(HEAD)
-    :: in_queue
-    fi;
-#if TAKES_WHAT_IS_LEFT
-    if
-    :: ref == NIL && gave_up ->
-      found = WORD[node];
+    :: !in_queue ->
+      tell_next(HEAD);
+#ifndef TAKES_WHAT_IS_LEFT
       if
-      :: !IS_FREE(found) && (found & HELD) == 0 ->
+      :: gave_up && ref == NIL ->
+        found = WORD[node];
         atomic {
-          if
-          :: WORD[node] == found -> WORD[node] = HELD; gave_up = false
-          :: else
-          fi
+          WHEN(IS_PASSED(found) && (found & HELD) == 0 && WORD[node] == found,
+            WORD[node] = HELD; gave_up = false)
         }
       :: else
       fi
-    :: else
-    fi;
 #endif
-  fi;
-  atomic {
-    ref = NIL; stands = false; is_behind = false; line = (in_queue -> line : 0); HAS_LEFT
-  }
-}
-#define OWN_LINE line
-
-#else
-#define GAVE_UP false
-#define OWN_LINE me
-#define LEAVES skip
-#define HAS_LEFT skip
-
-/* The next one, if there is one, is told. */
-inline tell_next(what) {
-  ref = NEXT[me];
-  if
-  :: ref == NIL ->
-    if
-    :: atomic { NODE_TAIL[node] == REF(me) -> NODE_TAIL[node] = NIL }
-    :: atomic { NODE_TAIL[node] != REF(me) && NEXT[me] != NIL -> ref = NEXT[me] }
-    fi
-  :: else
-  fi;
-  if
-  :: ref != NIL -> atomic { NEXT[me] = NIL; TELL(what) }
-  :: else
-  fi
-}
-
-inline queue() {
-  atomic {
-    ref = NODE_TAIL[node];
-    NODE_TAIL[node] = REF(me);
-    if
-    :: ref == NIL -> HEADS(node)
     :: else
     fi
-  }
-  if
-  :: ref != NIL ->
-    atomic { NEXT[AT(ref)] = REF(me); ref = NIL }
-    atomic { STATE[me] != WAITING -> told_word = STATE[me]; STATE[me] = WAITING }
-  :: else
   fi;
-  stay_if_told();
-  if
-  :: in_queue
-  :: !in_queue ->
-    /* compete: looks until the word is free, and takes it if it has not changed since. */
-    do
-    :: atomic { (WORD[node] & HELD) == 0 -> found = WORD[node] }
-      if
-      :: atomic {
-          WORD[node] == found -> WORD[node] = HELD; HEADS_NO_MORE(node); stay_if_alone()
-        } break
-      :: WORD[node] != found
-      fi
-    od;
-    /* Out of the queue at once. */
-    if
-    :: !in_queue -> tell_next(HEAD); ref = NIL
-    :: in_queue
-    fi
-  fi
-}
-#endif
-
-/* What the last holder has kept in the word. */
-inline keep_found() {
-  atomic {
-    with_top = (found & WITH_TOP) != 0;
-    passed_by = (barged -> PASSED_BY_OF(found) : 0);
-    in_a_row = IN_A_ROW_OF(found);
-    left = LEFT_OF(found);
-    is_noted = (found & NOTE) != 0;
-    found = 0
-  }
+  atomic { told = 0; ref = NIL; line = (in_queue -> line : 0) }
 }
 
-#if COUNTS_PASSED
-#define NOW_PASSED_BY (barged -> (passed_by + 1 < BARGE -> passed_by + 1 : BARGE) : 0)
-#define MARK_OF_HEAD(passed)                                                           \
-  (HANDOVERS > 0 && !barging                                                           \
-       -> RESERVED                                                                     \
-       : (HANDOVERS > 0 -> BARGING : 0) | ((passed) << 3) | ((passed) >= BARGE -> RESERVED : 0))
-#else
-#define NOW_PASSED_BY 0
-#define MARK_OF_HEAD(passed) 0
-#endif
+#define SOMEBODY_WAITS (NODE_TAIL[node] != (in_queue -> REF(line) : NIL))
 
-/* ---- Peterson: our side is seen to be interested, by its word or by the tail ---- */
-
-#if TIMED
-#define OR_GIVES_UP :: timed -> gave_up = true
-#else
-#define OR_GIVES_UP
-#endif
-
-#define LOOK_AT_HOME LOOK_FOR_NOTES((is_noted -> NOTE : 0), TAIL)
-#define LOOK_FROM_ELSEWHERE LOOK_FOR_NOTES(WORD[0], (is_noted -> NOTE_AT_TAIL : 0))
-
-/* Whose turn it is since the other side is the victim. */
-#if VICTIM_FORGETS
-#define GOES_FIRST(look) skip
-#else
-#define GOES_FIRST(look) look
-#endif
-
-#define HOME_MAY_ENTER                                                     \
-  if                                                                       \
-  :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME }                            \
-  :: atomic { VICTIM && victim != LOCAL_SIDE -> GOES_FIRST(LOOK_AT_HOME) } \
-  OR_GIVES_UP                                                              \
-  fi
-
-#define REMOTE_MAY_ENTER                                                           \
-  if                                                                               \
-  :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE }                        \
-  :: atomic { VICTIM && victim != REMOTE_SIDE -> GOES_FIRST(LOOK_FROM_ELSEWHERE) } \
-  OR_GIVES_UP                                                                      \
-  fi
-
-inline agree_at_home() {
-  if
-  :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME }
-  :: !NOBODY_AT(TAIL) ->
-#if VICTIM_FIRST
-    atomic { victim = LOCAL_SIDE; HOME_WAITS }
-#endif
-    HOME_MAY_ENTER;
-#if !VICTIM_FIRST
-    victim = LOCAL_SIDE
-#endif
-  fi
-}
-
-inline agree_from_elsewhere() {
-  if
-  :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE }
-  :: INTERESTED(WORD[0]) ->
-#if VICTIM_FIRST
-    atomic { victim = REMOTE_SIDE; NODE_WAITS }
-#endif
-    REMOTE_MAY_ENTER;
-#if !VICTIM_FIRST
-    victim = REMOTE_SIDE
-#endif
-  fi
-}
-
-/* ---- the queue of nodes ---- */
-
-#define SWAP_TAIL(entry)                        \
-  ref = TAIL; TAIL = entry;                     \
-  is_noted = (ref & NOTE_AT_TAIL) != 0;         \
-  ref = (NOBODY_AT(ref) -> NIL : ref);          \
-  left = (ref == NIL -> 0 : REMOTE_BUDGET)
-
-#if TIMED
-#define PARITY 1 /* of the last wait that has ended, or was given up */
-#define GIVEN_UP 2
-#define BEING_TAKEN_OUT 4
-#define NODES_TOLD(turn) ((turn) >> 3)
-#define LINK(ref, parity, may_give_up) ((ref) | (parity) << 2 | (may_give_up) << 3)
-#define ENTRY_OF(link) (AT((link) & 3))
-#define PARITY_OF(link) ((link) >> 2 & 1)
-#define MAY_HAVE_LEFT(link) ((link) >> 3)
-
-/* Whether our node's entry is in the queue, left there by one of us who gave up: its place is ours. */
-inline has_a_place() {
-  atomic { turn = TURN[node]; has_place = false }
-#if KEEPS_PLACE
-  if
-  :: (turn & (GIVEN_UP | BEING_TAKEN_OUT)) == GIVEN_UP ->
-    atomic {
-      if
-      :: TURN[node] == turn ->
-        TURN[node] = (turn & ~GIVEN_UP) ^ PARITY; turn = TURN[node]; has_place = true
-      :: else
-      fi
-    }
-  :: else
-  fi;
-  if
-  :: !has_place && (turn & GIVEN_UP) -> atomic { (TURN[node] & GIVEN_UP) == 0 -> turn = TURN[node] }
-  :: else
-  fi
-#endif
-}
-
-inline wait_for_turn() {
-  if
-  :: atomic { (TURN[node] & PARITY) != (turn & PARITY) -> left = NODES_TOLD(TURN[node]) }
-  :: atomic {
-      GIVES_UP && TURN[node] == turn ->
-      TURN[node] = ((turn & PARITY) ^ PARITY) | GIVEN_UP; gave_up = true
-    }
-  fi
-}
-
-inline enter() {
-  has_a_place();
-  if
-  :: has_place -> wait_for_turn()
-  :: !has_place ->
-    atomic { SWAP_TAIL(REF(node)) }
-    if
-    :: ref != NIL ->
-      atomic { ENTRY[AT(ref)] = LINK(REF(node), (turn & PARITY) ^ PARITY, timed); ref = NIL }
-      wait_for_turn()
-    :: ref == NIL
-    fi
-  fi;
-  atomic { turn = 0; has_place = false }
-}
-
-#else
-inline wait_behind() {
-  atomic { ENTRY[AT(ref)] = REF(me); ref = NIL }
-  atomic { TOLD[me] != 0 -> left = TOLD[me] - 1; TOLD[me] = 0 }
-}
-
-inline enter() {
-  atomic { SWAP_TAIL(REF(OWN_ENTRY)) }
-  if
-  :: ref != NIL -> wait_behind()
-  :: else
-  fi
-}
-#endif
-
-#if TIMED
-/* An entry behind ours that its node has left. What is behind that comes behind ours. */
-inline take_out_entry() {
-  if
-  :: ENTRY[AT(ref)] != NIL
-  :: ENTRY[AT(ref)] == NIL ->
-    if
-    :: atomic { TAIL == ref -> TAIL = REF(node) }
-    :: atomic { TAIL != ref && ENTRY[AT(ref)] != NIL }
-    fi
-  fi;
-  if
-  :: ENTRY[AT(ref)] != NIL ->
-    atomic { behind = ENTRY[AT(ref)]; ENTRY[AT(ref)] = NIL }
-    atomic { ENTRY[node] = behind; behind = NIL }
-  :: ENTRY[AT(ref)] == NIL
-  fi;
-  TURN[AT(ref)] = PARITY_OF(succ)
-}
-
-/* To the next node that has not given up. */
-inline leave_queue(free_tail) {
-  do
-  :: atomic { succ = ENTRY[node]; LEAVES }
-    if
-    :: succ == NIL ->
-      if
-      :: atomic { TAIL == REF(node) -> TAIL = free_tail } break
-      :: atomic { TAIL != REF(node) && ENTRY[node] != NIL -> succ = ENTRY[node] }
-      fi
-    :: succ != NIL
-    fi;
-    atomic { ENTRY[node] = NIL; ref = succ & 3 }
-    if
-    :: !MAY_HAVE_LEFT(succ) || !TELLS ->
-      TURN[AT(ref)] = PARITY_OF(succ) | ((left - 1) << 3); break
-    :: else ->
-      /* tell */
-      turn = TURN[AT(ref)];
-      do
-      :: atomic {
-          TURN[AT(ref)] == turn && (turn & GIVEN_UP) == 0 ->
-          TURN[AT(ref)] = PARITY_OF(succ) | ((left - 1) << 3); told = true
-        } break
-      :: atomic {
-          TURN[AT(ref)] == turn && (turn & GIVEN_UP) != 0 ->
-          TURN[AT(ref)] = turn | BEING_TAKEN_OUT
-        } break
-      :: atomic { TURN[AT(ref)] != turn -> turn = TURN[AT(ref)] } /* it gave up, or is back */
-      od;
-      if
-      :: told -> break
-      :: !told -> take_out_entry()
-      fi
-    fi
-  od;
-  atomic { ref = NIL; succ = NIL; turn = 0; told = false; HAS_LEFT }
-}
-#else
-inline leave_queue(free_tail) {
-  ref = ENTRY[OWN_ENTRY];
-  if
-  :: ref == NIL ->
-    if
-    :: atomic { TAIL == REF(OWN_ENTRY) -> TAIL = free_tail }
-    :: atomic { TAIL != REF(OWN_ENTRY) && ENTRY[OWN_ENTRY] != NIL -> ref = ENTRY[OWN_ENTRY] }
-    fi
-  :: else
-  fi;
-  if
-  :: ref != NIL ->
-    ENTRY[OWN_ENTRY] = NIL;
-#if REMOTE_BUDGETS
-    atomic { TOLD[AT(ref)] = left; ref = NIL }
-#else
-    atomic { TOLD[AT(ref)] = (left == 1 -> 1 : REMOTE_BUDGET + 1); ref = NIL }
-#endif
-  :: else
-  fi
-}
-#endif
-
-/* Fetches the lock above for our node. */
-inline climb() {
-  atomic { in_a_row = 0; left = REMOTE_BUDGET }
-  if
-  :: node == 0 -> agree_at_home()
-  :: else ->
-    enter();
-    if
-    :: left > 0 || GAVE_UP
-    :: else ->
-      agree_from_elsewhere();
-      if
-      :: GAVE_UP -> left = 1; leave_queue(NIL) /* whoever is behind us must agree for itself */
-      :: !GAVE_UP -> left = REMOTE_BUDGET
-      fi
-    fi
-  fi
-}
-
-#if LOCAL_BUDGETS
-#define STAYS_HERE (ONLY_NODE || in_a_row + 1 < LOCAL_BUDGET)
-#define ONE_MORE_IN_A_ROW (in_a_row + 1)
-#else
-#define STAYS_HERE true
-#define ONE_MORE_IN_A_ROW 0
-#endif
-
-#define OF_TOP (stays && !ONLY_NODE -> WITH_TOP | (ONE_MORE_IN_A_ROW << 6) | (left << 9) \
-                                    : (FORGETS_TOP || ONLY_NODE -> note : WITH_TOP | (left << 9)))
-#define KEPT (MARK_OF_HEAD(NOW_PASSED_BY) | OF_TOP)
-
-/* The word is the next one's, and we are out of the queue; or just that, and `in_queue` is no more:
- * where nobody is left behind us, and where the next one is told to compete, a trial. */
-inline hand_over() {
-#if STANDS_DOWN
+/* For a holder that stands in the queue: out of it. `gone` if the word is the successor's then; if
+ * not the successor is the head now, and others may barge once. */
+inline hand_over(what) {
+#ifndef STANDS_DOWN
   atomic {
     barging = handovers_left == 0;
-    told_word = (barging -> HEAD : OF_TOP | RESERVED | ((handovers_left - 1) << 3));
-    LEAVES
+    told = (barging -> HEAD : (what) | RESERVED | handovers_left - 1 << 5)
   }
-  tell_next(told_word);
+  tell_next(told);
   atomic {
-    gone = ref != NIL && told_word != HEAD;
-    in_queue = false; handovers_left = 0; told_word = 0; ref = NIL; HAS_LEFT
+    gone = ref != NIL && !barging; in_queue = false; handovers_left = 0; told = 0; ref = NIL; line = 0
   }
 #else
   in_queue = false
 #endif
 }
 
-inline pass() { WORD[node] = KEPT }
+#ifndef COUNTS_OVERTAKEN
+#define NOW_OVERTAKEN \
+  (barging && barged -> (overtaken + 1 < BARGE -> overtaken + 1 : BARGE) : 0)
+#define MARKS \
+  ((barging -> BARGING : RESERVED) | NOW_OVERTAKEN << 5 | (NOW_OVERTAKEN >= BARGE -> RESERVED : 0))
+#else
+#define MARKS BARGING
+#endif
 
-#define SOMEBODY_WAITS (NODE_TAIL[node] != (in_queue -> REF(OWN_LINE) : NIL))
+#ifndef FORGETS_TOP
+#define KEPT_TOP 0
+#else
+#define KEPT_TOP (ONLY_NODE -> 0 : WITH_TOP | left << 11)
+#endif
 
-#define ENTER_FREE is_noted = (TAIL & NOTE_AT_TAIL) != 0; TAIL = REF(OWN_ENTRY)
+/* The word without the top. */
+inline release_word(free) {
+  WHEN(in_queue, hand_over(free));
+  if
+  :: gone
+  :: !gone && waited_for -> WORD[node] = MARKS | KEPT_TOP | (free)
+  :: !gone && !waited_for -> WORD[node] = free
+  fi
+}
+
+#ifndef LOCAL_BUDGETS
+#define STAYS_HERE (ONLY_NODE || in_a_row + 1 < LOCAL_BUDGET)
+#define ONE_MORE (in_a_row + 1)
+#else
+#define STAYS_HERE true
+#define ONE_MORE 0
+#endif
+#define WITH_THE_TOP \
+  ((ONLY_NODE -> 0 : WITH_TOP | ONE_MORE << 8 | left << 11) | is_left << 4)
+
+/* The word with the top, to a waiter of our node: `gone`, or the word is ours again. */
+inline pass_inside() {
+  WHEN(in_queue, hand_over(WITH_THE_TOP));
+  if
+  :: gone
+  :: else ->
+    atomic { passed = MARKS | WITH_THE_TOP; WORD[node] = passed; gone = true }
+#ifndef READS_AGAIN
+    if
+    :: NODE_TAIL[node] != NIL
+    :: atomic {
+        NODE_TAIL[node] == NIL ->
+        gone = WORD[node] != passed;
+        WORD[node] = (gone -> WORD[node] : HELD)
+      }
+    fi;
+#endif
+    passed = 0
+  fi
+}
+
+/* ---- Peterson: our side is seen to be interested, by its word or by the tail ---- */
+
+#ifdef HOME_SAYS
+#define READS_FLAGS got = flag
+#elif defined(OTHERS_SAY)
+#define READS_FLAGS got = (WORD[0] & VALUE) == 0
+#else
+#define READS_FLAGS got = flag && (WORD[0] & VALUE) == 0
+#endif
+#ifdef VICTIM_FORGETS
+#define GOES_FIRST READS_FLAGS
+#else
+#define GOES_FIRST skip
+#endif
+
+inline agree(other_is_away, own_side) {
+  if
+  :: atomic { other_is_away -> READS_FLAGS }
+  :: else ->
+#ifndef VICTIM_FIRST
+    victim = own_side;
+#endif
+    if
+    :: atomic { other_is_away -> READS_FLAGS }
+#ifndef VICTIM
+    :: atomic { victim != own_side -> GOES_FIRST }
+#endif
+    :: timed -> gave_up = true
+    fi;
+#ifdef VICTIM_FIRST
+    victim = own_side
+#endif
+  fi
+}
+
+/* ---- the leaders' queue ---- */
+
+inline wait_for_turn() {
+  if
+  :: atomic { (TURN[node] & WAIT) != (turn & WAIT) -> left = TURN[node] >> 4; got = TURN[node] >> 3 & 1 }
+  :: atomic {
+      timed && TURN[node] == turn ->
+      TURN[node] = ((turn & WAIT) ^ WAIT) | GIVEN_UP; gave_up = true
+    }
+  fi
+}
+
+/* `left` is 0 if we are the first, or have to agree with the home's node. */
+inline enter() {
+  atomic { turn = TURN[node]; left = 0 }
+#ifndef KEEPS_PLACE
+  WHEN((turn & (GIVEN_UP | TAKEN_OUT)) == GIVEN_UP,
+    atomic { WHEN(TURN[node] == turn,
+      turn = (turn & ~GIVEN_UP) ^ WAIT; TURN[node] = turn; is_behind = true) });
+  if
+  :: !is_behind && (turn & GIVEN_UP) -> atomic { (TURN[node] & GIVEN_UP) == 0 -> turn = TURN[node] }
+  :: else
+  fi;
+#endif
+  if
+  :: is_behind
+  :: else ->
+    atomic {
+      ref = TAIL; TAIL = REF(node);
+      flag = (ref & FLAG) != 0; ref = ref & ~FLAG; is_behind = ref != NIL
+    }
+    WHEN(is_behind,
+      atomic { ENTRY[AT(ref)] = LINK(REF(node), (turn & WAIT) ^ WAIT, timed); ref = NIL })
+  fi;
+  WHEN(is_behind, wait_for_turn());
+  atomic { turn = 0; is_behind = false }
+}
+
+/* An entry behind ours that its node has left. What is behind that comes behind ours. */
+inline take_out_entry() {
+  if
+  :: ENTRY[AT(ref)] != NIL
+  :: atomic { ENTRY[AT(ref)] == NIL && TAIL == ref -> TAIL = REF(node) }
+  :: ENTRY[AT(ref)] == NIL && TAIL != ref -> ENTRY[AT(ref)] != NIL
+  fi;
+  WHEN(ENTRY[AT(ref)] != NIL,
+    atomic { turn = ENTRY[AT(ref)]; ENTRY[AT(ref)] = NIL }
+    ENTRY[node] = turn);
+  TURN[AT(ref)] = WAIT_OF(succ)
+}
+
+#ifndef REMOTE_BUDGETS
+#define NEXT_TURN(v) TURN_OF(WAIT_OF(succ), left - 1, v)
+#else
+#define NEXT_TURN(v) TURN_OF(WAIT_OF(succ), (left == 1 -> 0 : REMOTE_BUDGET), v)
+#endif
+
+/* To the next node that has not given up: `gone`; or to nobody, unless we keep the lock then. */
+inline leave(keeps, free_tail, v) {
+  LEAVES;
+  do
+  :: atomic { succ = ENTRY[node] }
+    if
+    :: succ == NIL && keeps -> break
+    :: atomic { succ == NIL && !(keeps) && TAIL == REF(node) -> TAIL = free_tail; break }
+    :: atomic { succ == NIL && !(keeps) && TAIL != REF(node) && ENTRY[node] != NIL -> succ = ENTRY[node] }
+    :: succ != NIL
+    fi;
+    atomic { ENTRY[node] = NIL; ref = ENTRY_OF(succ) }
+    if
+#ifndef COMPARES
+    :: atomic { (TURN[AT(ref)] & GIVEN_UP) == 0 -> TURN[AT(ref)] = NEXT_TURN(v); gone = true; break }
+    :: atomic { TURN[AT(ref)] & GIVEN_UP -> TURN[AT(ref)] = TURN[AT(ref)] | TAKEN_OUT }
+      take_out_entry()
+#else
+    :: atomic { TURN[AT(ref)] = NEXT_TURN(v); gone = true; break }
+#endif
+    fi
+  od;
+  atomic { ref = NIL; succ = NIL; turn = 0; HAS_LEFT }
+}
+
+/* ---- flight ---- */
+
+/* At the head of the queue, but the home's node has the top: the next node agrees for itself. */
+inline leave_without_top() {
+#ifndef COMPETES
+  left = 1;
+#else
+  left = 2;
+#endif
+  leave(false, NIL, 0);
+  gone = false
+}
+
+/* Fetches the top for our node. */
+inline climb() {
+  atomic { in_a_row = 0; left = REMOTE_BUDGET; got = 0 }
+  if
+  :: node == 0 -> agree(NO_NODE_AT(TAIL), LOCAL_SIDE); got = 0
+  :: else ->
+    enter();
+    if
+    :: left > 0 || gave_up
+    :: else ->
+      got = 0;
+      agree(!INTERESTED(WORD[0]), REMOTE_SIDE);
+      if :: gave_up -> leave_without_top() :: else -> left = REMOTE_BUDGET fi
+    fi
+  fi
+}
+
+inline try_climb() {
+  atomic { in_a_row = 0; left = REMOTE_BUDGET; got = 0 }
+  if
+  :: node == 0 -> gave_up = !NO_NODE_AT(TAIL)
+  :: node != 0 && (TURN[node] & GIVEN_UP) -> gave_up = true
+  :: node != 0 && !(TURN[node] & GIVEN_UP) ->
+    if
+    :: atomic { NO_NODE_AT(TAIL) -> flag = (TAIL & FLAG) != 0; TAIL = REF(node) }
+      if
+      :: atomic { !INTERESTED(WORD[0]) -> READS_FLAGS }
+      :: else ->
+#ifndef GIVES_WAY
+        victim = REMOTE_SIDE;
+#endif
+        leave_without_top();
+        gave_up = true
+      fi
+    :: !NO_NODE_AT(TAIL) -> gave_up = true
+    fi
+  fi
+}
+
+/* pass, while others wait: `gone`, or the lock is ours still. */
+inline pass() {
+  waited_for = SOMEBODY_WAITS;
+  WHEN(waited_for && STAYS_HERE, pass_inside());
+  WHEN(!gone && node != 0 && left > 1,
+    leave(true, NIL, is_left);
+    WHEN(gone, gone = false; release_word(0); gone = true))
+}
+
+inline unlock() {
+  waited_for = SOMEBODY_WAITS;
+  WHEN(waited_for && STAYS_HERE, pass_inside());
+  if
+  :: gone
+  :: else ->
+#ifdef LEAVES_FIRST
+    release_word(FREE_WORD);
+#endif
+    WHEN(node != 0, leave(false, (is_left -> FLAG : NIL), is_left); gone = false);
+#ifndef LEAVES_FIRST
+    release_word(FREE_WORD)
+#endif
+  fi
+}
 
 proctype participant(byte me; byte node) {
-  bool is_noted = false, is_told = false; /* what was found while the lock was free, and believed */
-  short note = NOTE_OF_NOTHING;           /* for the next one that finds the home's word free */
-#if TIMED
-  byte line = 0, left_line = NIL, there = 0, succ = NIL, behind = NIL;
-  short turn = 0, passed = 0;
-  bool timed = false, gave_up = false, stands = false, is_behind = false, has_place = false,
-       told = false;
-#endif
-  short found = 0;
-  short told_word = 0;
-  byte ref = NIL, passed_by = 0, in_a_row = 0, left = 0, handovers_left = 0;
-  bool in_queue = false, barging = false, gone = false; /* barging: as it was the last time, too */
-  bool barged = false, with_top = false, waited_for = false, stays = false;
+  short found = 0, told = 0, passed = 0; /* words */
+  byte line = 0, left_line = NIL, there = 0, ref = NIL, succ = NIL, turn = 0; /* queues */
+  byte overtaken = 0, in_a_row = 0, left = 0, handovers_left = 0, got = 0;
+  bool barged = false, barging = (HANDOVERS == 0), in_queue = false, gone = false, waited_for = false;
+  bool stands = false, is_behind = false, flag = false, timed = false, gave_up = false, with_top = false, tries = false;
   ROUND_COUNTER
 
   do
   :: NEXT_ROUND ->
     if
     :: !ONLY_TRIES(me) -> /* lock */
-#if TIMED
       if
       :: MAY_GIVE_UP(me) -> timed = true
-      :: timed = false; WAITS(writer_waits)
+      :: WAITS(writer_waits)
       fi;
-#else
-      WAITS(writer_waits);
-#endif
       take();
-      if
-      :: barged
-      :: else -> queue()
-      fi;
-#if TIMED
-      if
-      :: gave_up -> goto next_round
-      :: !gave_up
-      fi;
-#endif
-      keep_found();
-      if
-      :: ONLY_NODE || with_top
-      :: else ->
-        climb();
-#if TIMED
-        if
-        :: gave_up -> goto let_go
-        :: !gave_up
-        fi
-#endif
-      fi
+      WHEN(!barged, wait())
     :: TRY || ONLY_TRIES(me) -> /* try_lock */
-#if LOOKS_AT_TAIL
+#ifndef READS_TAIL
       if
-      :: node == 0 && !NOBODY_AT(TAIL) -> goto next_round
-      :: node != 0 || NOBODY_AT(TAIL)
+      :: node == 0 && !NO_NODE_AT(TAIL) -> goto next_round
+      :: node != 0 || NO_NODE_AT(TAIL)
       fi;
 #endif
       take();
-      if
-      :: barged
-      :: else -> found = 0; goto next_round
-      fi;
-      keep_found();
-      if
-      :: ONLY_NODE || with_top
-      :: else -> /* try_climb */
-        atomic { in_a_row = 0; left = REMOTE_BUDGET }
-        if
-        :: node == 0 ->
-          if
-          :: atomic { NOBODY_AT(TAIL) -> LOOK_AT_HOME }
-          :: !NOBODY_AT(TAIL) -> goto let_go
-          fi
-        :: else ->
-          if
-#if TIMED
-          :: TURN[node] & GIVEN_UP -> goto let_go
-          :: atomic { (TURN[node] & GIVEN_UP) == 0 && NOBODY_AT(TAIL) -> ENTER_FREE }
-#else
-          :: atomic { NOBODY_AT(TAIL) -> ENTER_FREE }
+      WHEN(!barged, goto next_round);
+      tries = true
+    fi;
+    WHEN(gave_up, goto next_round);
+    atomic { /* what the last holder left in the word */
+      with_top = (found & WITH_TOP) != 0 || ONLY_NODE;
+      overtaken = (barged -> OVERTAKEN_OF(found) : 0);
+      in_a_row = IN_A_ROW_OF(found);
+      left = LEFT_OF(found);
+      got = (found & VALUE) / VALUE;
+      found = 0
+    }
+    if
+    :: with_top
+    :: !with_top && !tries -> climb()
+    :: !with_top && tries -> try_climb()
+    fi;
+    if
+    :: gave_up -> /* the head learns that it was overtaken */
+#ifndef ATTEMPTS_COUNT
+      waited_for = SOMEBODY_WAITS;
 #endif
-          :: !NOBODY_AT(TAIL) -> goto let_go
-          fi;
-          if
-          :: atomic { !INTERESTED(WORD[0]) -> LOOK_FROM_ELSEWHERE }
-          :: INTERESTED(WORD[0]) ->
-#if GIVES_WAY
-            victim = REMOTE_SIDE;
-#endif
-#if COMPETES
-            left = 1; /* whoever came behind us must agree for itself */
-#else
-            left = 2;
-#endif
-            leave_queue(NIL);
-            goto let_go
-          fi
-        fi
-      fi
+      release_word(FAILED_WORD);
+      goto next_round
+    :: else
     fi;
 
     writer_enters();
-    batch_goes_on();
-#if NOTES
-    FINDS_AND_LEAVES_ORDER
-#endif
+    CHOOSES_VALUE;
     writer_leaves();
-
-    /* unlock */
-    waited_for = SOMEBODY_WAITS;
-    stays = waited_for && STAYS_HERE;
+#if PASSES
     if
-    :: in_queue && stays ->
-      hand_over();
-      if
-      :: gone -> goto next_round
-      :: else
-      fi
-    :: else
-    fi;
-#if TIMED
-    if
-    :: stays -> /* pass_to_somebody */
-      atomic { passed = KEPT; WORD[node] = passed }
-#if LOOKS_AGAIN
-      if
-      :: NODE_TAIL[node] != NIL -> goto next_round
-      :: NODE_TAIL[node] == NIL
-      fi;
-      atomic {
-        if
-        :: WORD[node] == passed -> WORD[node] = HELD; stays = false; passed = 0
-        :: else -> goto next_round
-        fi
-      }
-#else
-      goto next_round
-#endif
-    :: !stays
+    :: true
+    :: pass()
     fi;
 #endif
-#if !LEAVES_FIRST
-    if
-    :: waited_for -> pass()
-    :: else -> WORD[node] = note
-    fi;
-#endif
-    if
-    :: node != 0 && !stays -> leave_queue(FREE_TAIL)
-    :: else
-    fi;
-#if LEAVES_FIRST
-    if
-    :: in_queue -> hand_over()
-    :: else
-    fi;
-    if
-    :: gone
-    :: !gone && waited_for -> pass()
-    :: else -> WORD[node] = note
-    fi;
-#endif
-    goto next_round;
-let_go:
-#if ATTEMPTS_COUNT
-    waited_for = SOMEBODY_WAITS;
-#endif
-    if
-    :: in_queue -> hand_over()
-    :: else
-    fi;
-    if
-    :: gone
-    :: !gone && waited_for -> pass()
-    :: else -> WORD[node] = note
-    fi;
+    WHEN(!gone, unlock());
 next_round:
     atomic {
-#if TIMED
-      timed = false; gave_up = false; passed = 0;
-#endif
-      passed_by = 0; in_a_row = 0; left = 0; barged = false;
-      with_top = false; waited_for = false; stays = false; gone = false;
-      is_noted = false; is_told = false; note = NOTE_OF_NOTHING
+      found = 0; overtaken = 0; in_a_row = 0; left = 0; got = 0; barged = false; gone = false;
+      waited_for = false; flag = false; timed = false; gave_up = false; with_top = false; tries = false
     }
   :: STOP -> break
   od;

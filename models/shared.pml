@@ -18,6 +18,8 @@
 #define TRY 0
 #endif
 
+#define WHEN(condition, then) if :: condition -> then :: else fi
+
 #define NIL 0 /* of references: a reference to x is x + 1 */
 #define REF(x) ((x) + 1)
 #define AT(ref) ((ref) - 1)
