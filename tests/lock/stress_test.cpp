@@ -17,6 +17,7 @@
 #include "any_lock.hpp"
 #include "guarded.hpp"
 #include "lockflight/rma/barrier.hpp"
+#include "support/long_tests.hpp"
 
 namespace lockflight::test {
 namespace {
@@ -38,12 +39,17 @@ constexpr bool on_sim = false;
 /// microseconds between nodes; and where no two ranks ever run at once, on the simulator, there is
 /// no race that more operations would hit.
 struct effort {
-  static constexpr int operations = under_asan                       ? 15  // of each rank, mixed
-                                    : under_tsan || on_mpi || on_sim ? 30
-                                                                     : 40;
-  static constexpr int full_speed_operations = on_sim                      ? 150
-                                               : on_mpi || under_sanitizer ? 500
-                                                                           : 3'000;
+  /// Of each rank, mixed.
+  static int operations() {
+    if (under_asan) return 15;
+    if (under_tsan || on_mpi || on_sim) return 30;
+    return long_tests() ? 40 : 20;
+  }
+  static int full_speed_operations() {
+    if (on_sim) return 150;
+    if (on_mpi || under_sanitizer) return 500;
+    return long_tests() ? 3'000 : 1'500;
+  }
 };
 
 /// A set is made of the least that each parameter may be, one more, 2, the number of ranks, and the
@@ -377,7 +383,7 @@ const bool modes = run_in(lock_modes);
 TEST_P(every_lock, one_level) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     SCOPED_TRACE(ranks);
-    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::flat(ranks), effort::operations));
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::flat(ranks), effort::operations()));
   }
 }
 
@@ -386,7 +392,7 @@ TEST_P(every_lock, several_levels) {
   const std::vector<int> machines[] = {{2, 2}, {2, 4}, {2, 2, 2}, {2, 2, 2, 1}};
   for (const std::vector<int>& fanouts : machines) {
     SCOPED_TRACE(testing::PrintToString(fanouts));
-    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts), effort::operations));
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts), effort::operations()));
   }
 }
 
@@ -397,7 +403,7 @@ TEST_P(every_lock, nodes_above_the_smallest_elements) {
   for (const auto& [fanouts, node_level] : machines) {
     SCOPED_TRACE(testing::PrintToString(fanouts) + " nodes at " + std::to_string(node_level));
     ASSERT_NO_FATAL_FAILURE(
-        stress(rma::topology::balanced(fanouts, node_level), effort::operations));
+        stress(rma::topology::balanced(fanouts, node_level), effort::operations()));
   }
 }
 
@@ -406,7 +412,7 @@ TEST_P(every_lock, full_speed) {
   const std::vector<int> machines[] = {{2}, {2, 1}, {1, 2}};
   for (const std::vector<int>& fanouts : machines) {
     SCOPED_TRACE(testing::PrintToString(fanouts));
-    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts), effort::full_speed_operations,
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts), effort::full_speed_operations(),
                                    /*widening=*/false));
   }
 }
