@@ -1,7 +1,8 @@
 # How tests are declared.
 #
 # lockflight_test(NAME SOURCES FILE... [LABELS LABEL...] [LIBS LIBRARY...] [TIMEOUT SECONDS]
-#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX] [HOT] [TWICE] [LONG | LONGER])
+#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX] [HOT] [TWICE] [LONG | LONGER]
+#                 [LONG_UNDER SANITIZER])
 #   A GoogleTest binary and one ctest entry that runs all of it. With PREFIX there is an entry for
 #   each file, PREFIX_FILE, that runs the tests of that file, in its modes. With BATCH so many files
 #   are compiled at a time, since they instantiate much the same; these share one unnamed namespace.
@@ -24,8 +25,9 @@
 #
 # With LOCKFLIGHT_LONG_TESTS=OFF, as `./dev test` has it without --all, a build declares neither what
 # is LONG nor, without sanitizers, what AddressSanitizer runs: that would be the same test once more.
-# But it does declare what is HOT or TWICE. A LONGER test is there, and does less: it reads
-# LOCKFLIGHT_LONG_TESTS from its environment. tests.txt in the build folder lists them all.
+# But it does declare what is HOT or TWICE. What is LONG_UNDER a sanitizer is long there. A LONGER
+# test is there, and does less: it reads LOCKFLIGHT_LONG_TESTS from its environment. tests.txt in the
+# build folder lists them all.
 #
 # Tests on MPI have the machine to themselves: their ranks wait for each other all the time, MPICH's
 # without ever yielding, and beside another test for a slice of the kernel's at each handoff.
@@ -162,7 +164,7 @@ endfunction()
 
 function(lockflight_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "HOT;TWICE;LONG;LONGER"
-    "TIMEOUT;PROCESSORS;PREFIX;BATCH" "SOURCES;LABELS;LIBS")
+    "TIMEOUT;PROCESSORS;PREFIX;BATCH;LONG_UNDER" "SOURCES;LABELS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "lockflight_test(${name}): needs SOURCES; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -180,6 +182,9 @@ function(lockflight_test name)
     endforeach()
   endif()
   lockflight_how_long()
+  if(arg_LONG_UNDER AND LOCKFLIGHT_SANITIZE MATCHES "${arg_LONG_UNDER}")
+    list(APPEND how_long LONG)
+  endif()
   if("sanitize" IN_LIST arg_LABELS AND NOT arg_HOT AND NOT arg_TWICE)
     list(APPEND how_long ONCE)
   endif()
