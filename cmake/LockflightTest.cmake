@@ -1,14 +1,16 @@
 # How tests are declared.
 #
 # lockflight_test(NAME SOURCES FILE... [LABELS LABEL...] [LIBS LIBRARY...] [TIMEOUT SECONDS]
-#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX] [HOT])
+#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX] [HOT] [TWICE] [LONG | LONGER]
+#                 [LONG_UNDER SANITIZER])
 #   A GoogleTest binary and one ctest entry that runs all of it. With PREFIX there is an entry for
 #   each file, PREFIX_FILE, that runs the tests of that file, in its modes. With BATCH so many files
 #   are compiled at a time, since they instantiate much the same; these share one unnamed namespace.
-#   HOT compiles it as hot_test (LockflightQuickBuild.cmake).
+#   HOT compiles it as hot_test (LockflightQuickBuild.cmake). TWICE says that it finds something
+#   without sanitizers that it cannot find with them.
 #
 # lockflight_command_test(NAME COMMAND WORD... [LABELS LABEL...] [TIMEOUT SECONDS]
-#                         [PROCESSORS N])
+#                         [PROCESSORS N] [LONG | LONGER])
 #   A ctest entry that passes when the command exits with 0.
 #
 # lockflight_compile_fail_test(NAME FILE REGEX [LABELS LABEL...])
@@ -16,10 +18,16 @@
 #   FILE with -DPOSITIVE_CONTROL, so that a misspelt include cannot pass for the error that was
 #   meant.
 #
-# lockflight_mpi_tests(NAME SOURCES FILE... [LABELS LABEL...] [TIMEOUT SECONDS])
+# lockflight_mpi_tests(NAME SOURCES FILE... [LABELS LABEL...] [TIMEOUT SECONDS] [LONG MPI_N...])
 #   GoogleTest binaries with a main() of their own, compiled once with LOCKFLIGHT_TEST_ON_MPI and
 #   linked with the fabric of each MPI; NAME_MPI_N is a ctest entry, labelled mpi too, that starts
-#   N = 2, 4 and 8 ranks of it.
+#   N = 2, 4 and 8 ranks of it; those that LONG names are long.
+#
+# With LOCKFLIGHT_LONG_TESTS=OFF, as `./dev test` has it without --all, a build declares neither what
+# is LONG nor, without sanitizers, what AddressSanitizer runs: that would be the same test once more.
+# But it does declare what is HOT or TWICE. What is LONG_UNDER a sanitizer is long there. A LONGER
+# test is there, and does less: it reads LOCKFLIGHT_LONG_TESTS from its environment. tests.txt in the
+# build folder lists them all.
 #
 # Tests on MPI have the machine to themselves: their ranks wait for each other all the time, MPICH's
 # without ever yielding, and beside another test for a slice of the kernel's at each handoff.
@@ -58,6 +66,43 @@ if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND EXISTS /proc/sys/vm/mmap_rnd_bits)
   endif()
 endif()
 
+# lockflight_put_off(NAMES... [LONG] [LONGER] [ONCE] OUT variable)
+#   Notes for tests.txt when the entries run, and says whether they are not of this build. ONCE: they
+#   are of another one as well.
+function(lockflight_put_off)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "LONG;LONGER;ONCE" "OUT" "NAMES")
+  set(when default)
+  if(arg_LONG OR (arg_ONCE AND NOT LOCKFLIGHT_SANITIZE))
+    set(when all)
+  elseif(arg_LONGER)
+    set(when longer)
+  endif()
+  foreach(name IN LISTS arg_NAMES)
+    set_property(GLOBAL APPEND_STRING PROPERTY lockflight_test_list "${name} ${when}\n")
+  endforeach()
+  set(put_off FALSE)
+  if(when STREQUAL "all" AND NOT LOCKFLIGHT_LONG_TESTS)
+    set(put_off TRUE)
+  endif()
+  set(${arg_OUT} ${put_off} PARENT_SCOPE)
+endfunction()
+
+# Writes tests.txt, when all tests are declared.
+function(lockflight_write_test_list)
+  get_property(list GLOBAL PROPERTY lockflight_test_list)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${list}" @ONLY)
+endfunction()
+
+# The options of those that hand them on.
+macro(lockflight_how_long)
+  set(how_long "")
+  foreach(option IN ITEMS LONG LONGER)
+    if(arg_${option})
+      list(APPEND how_long ${option})
+    endif()
+  endforeach()
+endmacro()
+
 # Sets the properties that every ctest entry has; the rest of the arguments are as parsed.
 function(lockflight_test_properties name labels timeout processors)
   if(NOT timeout)
@@ -68,6 +113,9 @@ function(lockflight_test_properties name labels timeout processors)
   endif()
   math(EXPR cost "100 * (${processors} - 1)")
   set(environment "LOCKFLIGHT_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  if(LOCKFLIGHT_LONG_TESTS)
+    list(APPEND environment "LOCKFLIGHT_LONG_TESTS=1")
+  endif()
   if(TARGET lockflight_program)
     list(APPEND environment "LOCKFLIGHT_PROGRAM=$<TARGET_FILE:lockflight_program>")
   endif()
@@ -85,9 +133,9 @@ function(lockflight_left_out labels out)
   if(LOCKFLIGHT_SANITIZE AND NOT "sanitize" IN_LIST labels)
     set(left_out TRUE)
   endif()
-  # The checker and the simulator have one thread, and what counts operations meets no race that
-  # the stress tests do not: AddressSanitizer is enough for them.
-  if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND labels MATCHES "check|sim|counts")
+  # The checker, the simulator and parsers have one thread, and what counts operations meets no race
+  # that the stress tests do not: AddressSanitizer is enough for them.
+  if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND labels MATCHES "check|sim|counts|parse")
     set(left_out TRUE)
   endif()
   set(${out} ${left_out} PARENT_SCOPE)
@@ -115,14 +163,33 @@ function(lockflight_test_entry name binary labels timeout processors)
 endfunction()
 
 function(lockflight_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HOT" "TIMEOUT;PROCESSORS;PREFIX;BATCH"
-    "SOURCES;LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HOT;TWICE;LONG;LONGER"
+    "TIMEOUT;PROCESSORS;PREFIX;BATCH;LONG_UNDER" "SOURCES;LABELS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "lockflight_test(${name}): needs SOURCES; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
   endif()
   lockflight_left_out("${arg_LABELS}" left_out)
   if(left_out)
+    return()
+  endif()
+  set(entries ${name})
+  if(arg_PREFIX)
+    set(entries "")
+    foreach(source IN LISTS arg_SOURCES)
+      cmake_path(GET source STEM stem)
+      list(APPEND entries ${arg_PREFIX}_${stem})
+    endforeach()
+  endif()
+  lockflight_how_long()
+  if(arg_LONG_UNDER AND LOCKFLIGHT_SANITIZE MATCHES "${arg_LONG_UNDER}")
+    list(APPEND how_long LONG)
+  endif()
+  if("sanitize" IN_LIST arg_LABELS AND NOT arg_HOT AND NOT arg_TWICE)
+    list(APPEND how_long ONCE)
+  endif()
+  lockflight_put_off(NAMES ${entries} ${how_long} OUT put_off)
+  if(put_off)
     return()
   endif()
   set(kind test)
@@ -145,7 +212,7 @@ function(lockflight_test name)
 endfunction()
 
 function(lockflight_command_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;LONGER" "TIMEOUT;PROCESSORS" "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_COMMAND)
     message(FATAL_ERROR "lockflight_command_test(${name}): needs COMMAND; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -154,12 +221,17 @@ function(lockflight_command_test name)
   if(left_out)
     return()
   endif()
+  lockflight_how_long()
+  lockflight_put_off(NAMES ${name} ${how_long} OUT put_off)
+  if(put_off)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
 endfunction()
 
 function(lockflight_mpi_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;LONG")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "lockflight_mpi_tests(${name}): needs SOURCES; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -176,6 +248,14 @@ function(lockflight_mpi_tests name)
     target_link_libraries(${name}_${mpi} PRIVATE ${name}_objects lockflight::mpi_${mpi})
     add_dependencies(lockflight_tests ${name}_${mpi})
     foreach(ranks IN ITEMS 2 4 8)
+      set(how_long "")
+      if("${mpi}_${ranks}" IN_LIST arg_LONG)
+        set(how_long LONG)
+      endif()
+      lockflight_put_off(NAMES ${name}_${mpi}_${ranks} ${how_long} OUT put_off)
+      if(put_off)
+        continue()
+      endif()
       add_test(NAME ${name}_${mpi}_${ranks}
         COMMAND ${lockflight_mpi_launch_${mpi}} ${ranks} $<TARGET_FILE:${name}_${mpi}>)
       lockflight_test_properties(${name}_${mpi}_${ranks} "mpi;${arg_LABELS}" "${arg_TIMEOUT}"
@@ -194,6 +274,7 @@ function(lockflight_compile_fail_test name file regex)
     return()
   endif()
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  lockflight_put_off(NAMES ${name} OUT put_off)
   add_test(NAME ${name}
     COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
             "-DINCLUDE=${PROJECT_SOURCE_DIR}/include" "-DFILE=${file}" "-DREGEX=${regex}"

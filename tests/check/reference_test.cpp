@@ -11,6 +11,7 @@
 
 #include "check/engine/port.hpp"
 #include "check/search/search.hpp"
+#include "support/long_tests.hpp"
 
 namespace lockflight::check {
 namespace {
@@ -341,7 +342,8 @@ class checked {
 
 TEST(reference, has_the_same_outcomes) {
   std::mt19937 random(2016);
-  const int most_programs = engine::can_copy_stacks() ? 4000 : 60;  // a sanitizer takes its time
+  const int usual = test::long_tests() ? 4000 : 1200;
+  const int most_programs = engine::can_copy_stacks() ? usual : 60;  // a sanitizer takes its time
   int stuck = 0;
   std::size_t outcomes = 0;
   for (int i = 0; i < most_programs; ++i) {

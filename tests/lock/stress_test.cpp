@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <mutex>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "any_lock.hpp"
 #include "guarded.hpp"
 #include "lockflight/rma/barrier.hpp"
-#include "subjects.hpp"
+#include "support/long_tests.hpp"
 
 namespace lockflight::test {
 namespace {
@@ -35,95 +39,76 @@ constexpr bool on_sim = false;
 /// microseconds between nodes; and where no two ranks ever run at once, on the simulator, there is
 /// no race that more operations would hit.
 struct effort {
-  static constexpr int operations = under_asan                       ? 15  // of each rank, mixed
-                                    : under_tsan || on_mpi || on_sim ? 30
-                                                                     : 40;
-  static constexpr int full_speed_operations = on_sim                      ? 150
-                                               : on_mpi || under_sanitizer ? 500
-                                                                           : 3'000;
+  /// Of each rank, mixed.
+  static int operations() {
+    if (under_asan) return 15;
+    if (under_tsan || on_mpi || on_sim) return 30;
+    return long_tests() ? 40 : 20;
+  }
+  static int full_speed_operations() {
+    if (on_sim) return 150;
+    if (on_mpi || under_sanitizer) return 500;
+    return long_tests() ? 3'000 : 1'500;
+  }
 };
 
-/// Parameters that a set is made of: the least that each may be and one more, 2, the number of
-/// ranks, the default. (The largest would do nothing, or make back-offs endless.)
-template <class Parameters>
-Parameters extreme_set(const rma::topology& machine, auto choose) {
-  Parameters set;
-  for (const auto& p : Parameters::all()) {
-    std::int64_t& value = p.of(set);
-    const std::int64_t candidates[] = {p.min, p.min + 1, std::int64_t{2}, machine.ranks(), value};
-    value = std::clamp(candidates[choose() % std::size(candidates)], p.min, p.max);
+/// A set is made of the least that each parameter may be, one more, 2, the number of ranks, and the
+/// default. (The largest would do nothing, or make back-offs endless.)
+void make_extreme(std::vector<any_parameter> set, const rma::topology& machine,
+                  const choice& choose) {
+  for (const any_parameter& p : set) {
+    const std::int64_t candidates[] = {p.min, p.min + 1, std::int64_t{2}, machine.ranks(), p.value};
+    p.value = std::clamp(candidates[choose(std::size(candidates))], p.min, p.max);
   }
-  return set;
 }
 
-/// The defaults of a table, if they are others; and with few operations words are handed over
-/// though ranks share cores, which takes a time slice each if the machine has something else to do.
-template <class Parameters>
-Parameters set_of_table(lock::table_size of) {
-  Parameters set = lock::in_table(Parameters{}, of);
-  for (const auto& p : Parameters::all())
-    if (p.name == "handovers" && (on_sim || under_sanitizer)) p.of(set) = 2;
-  return set;
+/// With few operations words are handed over though ranks share cores, which takes a time slice
+/// each if the machine has something else to do.
+void hand_over_seldom(std::vector<any_parameter> set) {
+  for (const any_parameter& p : set)
+    if (p.name == "handovers" && (on_sim || under_sanitizer)) p.value = 2;
 }
 
 /// The defaults, here and in a table, the least of all, one more of all, and one at random: another
 /// for each machine, way and fabric, the same on all ranks.
-template <class Subject>
-auto parameter_sets(const rma::topology& machine) {
-  using parameters = typename Subject::lock::parameters;
-  std::vector<parameters> sets{parameters{}};
-  if (std::size(parameters::all()) == 0) return sets;
-  for (const unsigned one_for_all : {0u, 1u})
-    sets.push_back(extreme_set<parameters>(machine, [=] { return one_for_all; }));
-  const lock::table_size few_locks{1, machine.ranks()};
-  if constexpr (requires(const parameters& p) { p.in_table(few_locks); })
-    sets.push_back(set_of_table<parameters>(few_locks));
+how_to_choose parameter_sets(const std::string& subject, const rma::topology& machine) {
   const int shape[] = {machine.ranks(), machine.levels(), machine.node_level()};
   const std::string where =
-      Subject::name() + mode_now().name + std::to_string(seed()) + testing::PrintToString(shape);
+      subject + mode_now().name + std::to_string(seed()) + testing::PrintToString(shape);
   std::seed_seq mixed(where.begin(), where.end());
-  random_source random(mixed);
-  sets.push_back(extreme_set<parameters>(machine, [&] { return random(); }));
-  return sets;
+  return {
+      .sets = {{[](std::size_t) { return std::size_t{0}; },
+                [](std::size_t) { return std::size_t{1}; },
+                [random = random_source(mixed)](std::size_t n) mutable { return random() % n; }}},
+      .in_table = hand_over_seldom,
+      .change = make_extreme};
 }
 
 /// A lock and the data that it guards.
-template <class Subject>
+template <rma::port Port>
 struct guarded_lock {
-  using port = typename Subject::port;
-  using lock_type = typename Subject::lock;
-  using parameters = typename lock_type::parameters;
-  using cells = typename lock_type::cells;
+  guarded_lock(rma::participant<Port>& me, std::unique_ptr<any_lock> handle, rma::rank_t home)
+      : lock(std::move(handle)), data(me, home) {}
 
-  guarded_lock(rma::participant<port>& me, const parameters& set, rma::rank_t home)
-      : where(cells::place(me.cells(), me.machine(), set, home)),
-        lock(me, where, set),
-        data(me, home) {}
-
-  cells where;
-  lock_type lock;
-  guarded<port> data;
+  std::unique_ptr<any_lock> lock;
+  guarded<Port> data;
   rma::word writes = 0;  // by this participant
 };
 
 /// What one participant does to two locks.
-template <class Subject>
+template <rma::port Port>
 class workload {
-  using port = typename Subject::port;
-  using lock_type = typename Subject::lock;
-  using parameters = typename lock_type::parameters;
-  using guarded_type = guarded_lock<Subject>;
-  static constexpr bool shares = lock::shared<lock_type>;
-  static constexpr bool can_more = lock::can_time<lock_type> || lock::can_upgrade<lock_type>;
+  using guarded_type = guarded_lock<Port>;
 
  public:
-  workload(rma::participant<port>& me, rma::barrier<port>& all, const parameters& set,
-           std::uint64_t salt)
+  workload(rma::participant<Port>& me, rma::barrier<Port>& all, const abilities& can,
+           const any_sets<Port>& sets, std::size_t set)
       : me_(me),
         all_(all),
-        set_(set),
-        random_(seed() * 1'000'003 + salt * 65'537 + static_cast<std::uint64_t>(me.rank())),
-        locks_{{me, set, 0}, {me, set, me.machine().ranks() - 1}},
+        can_(can),
+        random_(seed() * 1'000'003 + set * 65'537 + static_cast<std::uint64_t>(me.rank())),
+        locks_{{me, sets.make(me, set, 0), 0},
+               {me, sets.make(me, set, me.machine().ranks() - 1), me.machine().ranks() - 1}},
         totals_(me.cells().template take<rma::nic_cell>(2)) {}
 
   /// All participants together.
@@ -150,7 +135,7 @@ class workload {
  private:
   void step() {
     guarded_type& on = locks_[random_() % 2];
-    switch (random_() % (can_more ? 12 : 8)) {
+    switch (random_() % (can_.times || can_.upgrades ? 12 : 8)) {
       case 8:
         return timed_exclusive(on);
       case 9:
@@ -177,33 +162,33 @@ class workload {
   }
 
   void exclusive(guarded_type& on) {
-    on.lock.lock();
+    on.lock->lock();
     write(on);
-    on.lock.unlock();
+    on.lock->unlock();
   }
   void try_exclusive(guarded_type& on) {
-    if constexpr (lock::can_try<lock_type>) {
-      if (!on.lock.try_lock()) return;
+    if (can_.tries) {
+      if (!on.lock->try_lock()) return;
       write(on);
-      on.lock.unlock();
+      on.lock->unlock();
     } else {
       exclusive(on);
     }
   }
   void shared(guarded_type& on) {
-    if constexpr (shares) {
-      on.lock.lock_shared();
+    if (can_.shares) {
+      on.lock->lock_shared();
       look(on);
-      on.lock.unlock_shared();
+      on.lock->unlock_shared();
     } else {
       exclusive(on);
     }
   }
   void try_shared(guarded_type& on) {
-    if constexpr (lock::can_try_shared<lock_type>) {
-      if (!on.lock.try_lock_shared()) return;
+    if (can_.tries_shared) {
+      if (!on.lock->try_lock_shared()) return;
       look(on);
-      on.lock.unlock_shared();
+      on.lock->unlock_shared();
     } else {
       try_exclusive(on);
     }
@@ -214,17 +199,17 @@ class workload {
     return random_() % (random_() % 4 == 0 ? 1'000'000 : 10'000);
   }
   void timed_exclusive(guarded_type& on) {
-    if constexpr (lock::can_time<lock_type>) {
-      if (!on.lock.try_lock_within(patience())) return;
+    if (can_.times) {
+      if (!on.lock->try_lock_within(patience())) return;
       write(on);
-      on.lock.unlock();
+      on.lock->unlock();
     }
   }
   void timed_shared(guarded_type& on) {
-    if constexpr (lock::can_time_shared<lock_type>) {
-      if (!on.lock.try_lock_shared_within(patience())) return;
+    if (can_.times_shared) {
+      if (!on.lock->try_lock_shared_within(patience())) return;
       look(on);
-      on.lock.unlock_shared();
+      on.lock->unlock_shared();
     } else {
       timed_exclusive(on);
     }
@@ -232,39 +217,39 @@ class workload {
 
   /// What was seen before does not change on the way, unless by ourselves.
   void up_and_down(guarded_type& on) {
-    if constexpr (lock::can_upgrade<lock_type>) {
+    if (can_.upgrades) {
       if (random_() % 2 == 0)
-        on.lock.lock_upgrade();
-      else if (!on.lock.try_lock_upgrade())
+        on.lock->lock_upgrade();
+      else if (!on.lock->try_lock_upgrade())
         return;
       const rma::word before = look(on);
       if (random_() % 2 == 0) {
-        on.lock.unlock_upgrade_and_lock();
+        on.lock->unlock_upgrade_and_lock();
         require(look(on) == before, "somebody wrote while the lock was upgraded");
         write(on);
-        if (random_() % 2 == 0) return on.lock.unlock();
-        on.lock.unlock_and_lock_upgrade();
+        if (random_() % 2 == 0) return on.lock->unlock();
+        on.lock->unlock_and_lock_upgrade();
         require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
       }
-      if (random_() % 2 == 0) return on.lock.unlock_upgrade();
+      if (random_() % 2 == 0) return on.lock->unlock_upgrade();
       const rma::word last = look(on);
-      on.lock.unlock_upgrade_and_lock_shared();
+      on.lock->unlock_upgrade_and_lock_shared();
       require(look(on) == last, "somebody wrote while the lock was downgraded");
-      on.lock.unlock_shared();
+      on.lock->unlock_shared();
     } else {
       exclusive(on);
     }
   }
   void up_from_shared(guarded_type& on) {
-    if constexpr (lock::can_upgrade<lock_type>) {
-      on.lock.lock_shared();
+    if (can_.upgrades) {
+      on.lock->lock_shared();
       const rma::word before = look(on);
-      if (!on.lock.try_unlock_shared_and_lock()) return on.lock.unlock_shared();
+      if (!on.lock->try_unlock_shared_and_lock()) return on.lock->unlock_shared();
       require(look(on) == before, "somebody wrote while the lock was upgraded");
       write(on);
-      on.lock.unlock_and_lock_shared();
+      on.lock->unlock_and_lock_shared();
       require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
-      on.lock.unlock_shared();
+      on.lock->unlock_shared();
     } else {
       timed_shared(on);
     }
@@ -276,11 +261,11 @@ class workload {
   /// not on the simulator, where nothing ever brings two out of step who wait for each other's
   /// messages.
   void both_at_once() {
-    if constexpr (lock::can_try<lock_type> && !on_sim) {
+    if (can_.tries && !on_sim) {
       const bool one_of_two = me_.rank() == 0 || me_.rank() == me_.machine().ranks() - 1;
       if (one_of_two && random_() % 4 == 0) {
         const std::size_t i = random_() % 2;
-        const std::scoped_lock both(locks_[i].lock, locks_[1 - i].lock);
+        const std::scoped_lock both(*locks_[i].lock, *locks_[1 - i].lock);
         write(locks_[1 - i]);
         return write(locks_[i]);
       }
@@ -292,7 +277,7 @@ class workload {
   void nested() {
     bool is_shared[2] = {};
     for (std::size_t i = 0; i < 2; ++i) {
-      is_shared[i] = shares && random_() % 2 == 0;
+      is_shared[i] = can_.shares && random_() % 2 == 0;
       acquire(locks_[i], is_shared[i]);
     }
     for (std::size_t i = 0; i < 2; ++i)
@@ -301,14 +286,14 @@ class workload {
     for (const std::size_t i : {first, 1 - first}) release(locks_[i], is_shared[i]);
   }
   void acquire(guarded_type& on, bool is_shared) {
-    if constexpr (shares)
-      if (is_shared) return on.lock.lock_shared();
-    on.lock.lock();
+    if (can_.shares)
+      if (is_shared) return on.lock->lock_shared();
+    on.lock->lock();
   }
   void release(guarded_type& on, bool is_shared) {
-    if constexpr (shares)
-      if (is_shared) return on.lock.unlock_shared();
-    on.lock.unlock();
+    if (can_.shares)
+      if (is_shared) return on.lock->unlock_shared();
+    on.lock->unlock();
   }
 
   void write(guarded_type& on) {
@@ -325,81 +310,110 @@ class workload {
   /// Everybody has left: whoever comes now finds nobody, and no queue node is missing.
   void must_be_free() {
     for (guarded_type& each : locks_) {
-      lock_type fresh(me_, each.where, set_);
-      if constexpr (lock::can_try<lock_type>) {
-        require(fresh.try_lock(), "try_lock fails on a lock that everybody has left");
-        fresh.unlock();
+      const std::unique_ptr<any_lock> fresh = each.lock->another();
+      if (can_.tries) {
+        require(fresh->try_lock(), "try_lock fails on a lock that everybody has left");
+        fresh->unlock();
       }
-      if constexpr (lock::can_try_shared<lock_type>) {
-        require(fresh.try_lock_shared(), "try_lock_shared fails on a lock that everybody has left");
-        fresh.unlock_shared();
+      if (can_.tries_shared) {
+        require(fresh->try_lock_shared(),
+                "try_lock_shared fails on a lock that everybody has left");
+        fresh->unlock_shared();
       }
     }
     std::vector<rma::line> lines;
-    for (int i = 0; i < rma::participant<port>::most_nested; ++i) lines.push_back(me_.take_line());
+    for (int i = 0; i < rma::participant<Port>::most_nested; ++i) lines.push_back(me_.take_line());
     for (const rma::line& l : lines) me_.give_back(l);
   }
 
-  rma::participant<port>& me_;
-  rma::barrier<port>& all_;
-  parameters set_;
+  rma::participant<Port>& me_;
+  rma::barrier<Port>& all_;
+  abilities can_;
   random_source random_;
   guarded_type locks_[2];
   rma::nic_cell totals_;
   bool widening_ = true;
 };
 
-template <class Subject>
-void stress(const rma::topology& machine, int operations, bool widening = true) {
-  if (!fits<typename Subject::fabric>(machine)) return;
-  Subject::fabric::run(machine, [&](auto& me) {
-    rma::barrier all(me);
-    std::uint64_t salt = 0;
-    for (const auto& set : parameter_sets<Subject>(me.machine()))
-      workload<Subject>(me, all, set, salt++)
-          .run(rounds<typename Subject::fabric>(operations), widening);
-  });
+/// A lock on a fabric, whatever it is.
+struct subject {
+  std::string name;
+  std::function<bool(const rma::topology&)> fits;
+  std::function<void(const rma::topology&, int operations, bool widening)> stress;
+};
+
+void PrintTo(const subject& s, std::ostream* out) { *out << s.name; }
+
+template <class Fabric>
+void add_subjects_on(std::vector<subject>& all) {
+  for (const any_subject<Fabric>& each : all_on<Fabric>())
+    all.push_back({each.name, fits<Fabric>,
+                   [each](const rma::topology& machine, int operations, bool widening) {
+                     if (!fits<Fabric>(machine)) return;
+                     Fabric::run(machine, [&](auto& me) {
+                       rma::barrier barrier(me);
+                       const auto sets =
+                           each.sets(me.machine(), parameter_sets(each.name, me.machine()));
+                       for (std::size_t set = 0; set < sets->count(); ++set)
+                         workload(me, barrier, each.can, *sets, set)
+                             .run(rounds<Fabric>(operations), widening);
+                     });
+                   }});
 }
 
-template <class Subject>
-struct stress_suite : testing::Test {};
-TYPED_TEST_SUITE(stress_suite, subjects, subject_names);
+template <class... Fabrics>
+std::vector<subject> subjects_on(fabric_list<Fabrics...>) {
+  std::vector<subject> all;
+  (add_subjects_on<Fabrics>(all), ...);
+  return all;
+}
+
+class every_lock : public testing::TestWithParam<subject> {
+ protected:
+  void stress(const rma::topology& machine, int operations, bool widening = true) {
+    ASSERT_NO_THROW(GetParam().stress(machine, operations, widening));
+  }
+  [[nodiscard]] static bool has_four_ranks() { return GetParam().fits(rma::topology::flat(4)); }
+};
+
+INSTANTIATE_TEST_SUITE_P(stress, every_lock, testing::ValuesIn(subjects_on(fabrics{})),
+                         [](const auto& of) { return of.param.name; });
 const bool modes = run_in(lock_modes);
 
-TYPED_TEST(stress_suite, one_level) {
+TEST_P(every_lock, one_level) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     SCOPED_TRACE(ranks);
-    ASSERT_NO_THROW(stress<TypeParam>(rma::topology::flat(ranks), effort::operations));
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::flat(ranks), effort::operations()));
   }
 }
 
-TYPED_TEST(stress_suite, several_levels) {
-  if (!fits<typename TypeParam::fabric>(rma::topology::flat(4))) GTEST_SKIP() << "needs 4 ranks";
+TEST_P(every_lock, several_levels) {
+  if (!has_four_ranks()) GTEST_SKIP() << "needs 4 ranks";
   const std::vector<int> machines[] = {{2, 2}, {2, 4}, {2, 2, 2}, {2, 2, 2, 1}};
   for (const std::vector<int>& fanouts : machines) {
     SCOPED_TRACE(testing::PrintToString(fanouts));
-    ASSERT_NO_THROW(stress<TypeParam>(rma::topology::balanced(fanouts), effort::operations));
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts), effort::operations()));
   }
 }
 
-TYPED_TEST(stress_suite, nodes_above_the_smallest_elements) {
-  if (!fits<typename TypeParam::fabric>(rma::topology::flat(4))) GTEST_SKIP() << "needs 4 ranks";
+TEST_P(every_lock, nodes_above_the_smallest_elements) {
+  if (!has_four_ranks()) GTEST_SKIP() << "needs 4 ranks";
   const std::pair<std::vector<int>, int> machines[] = {
       {{2, 2}, 1}, {{2, 2, 2}, 1}, {{2, 2, 2}, 2}, {{2, 2, 2, 1}, 3}};
   for (const auto& [fanouts, node_level] : machines) {
     SCOPED_TRACE(testing::PrintToString(fanouts) + " nodes at " + std::to_string(node_level));
-    ASSERT_NO_THROW(
-        stress<TypeParam>(rma::topology::balanced(fanouts, node_level), effort::operations));
+    ASSERT_NO_FATAL_FAILURE(
+        stress(rma::topology::balanced(fanouts, node_level), effort::operations()));
   }
 }
 
 // No pauses: two ranks that a machine with two cores really runs at once.
-TYPED_TEST(stress_suite, full_speed) {
+TEST_P(every_lock, full_speed) {
   const std::vector<int> machines[] = {{2}, {2, 1}, {1, 2}};
   for (const std::vector<int>& fanouts : machines) {
     SCOPED_TRACE(testing::PrintToString(fanouts));
-    ASSERT_NO_THROW(stress<TypeParam>(rma::topology::balanced(fanouts),
-                                      effort::full_speed_operations, /*widening=*/false));
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts), effort::full_speed_operations(),
+                                   /*widening=*/false));
   }
 }
 

@@ -1,13 +1,11 @@
-// Every lock on every fabric, as GoogleTest types. A new lock is a line in lock::all (or in
-// `baselines` here), a new fabric a line in `fabrics`.
+// What the locks' suites run on: a new lock is a line in lock::all (or in `baselines` here), a new
+// fabric a line in `fabrics`.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <span>
-#include <string>
 
 #include "lockflight/baseline/pthread.hpp"
 #include "lockflight/lock/all.hpp"
@@ -39,65 +37,5 @@ inline constexpr std::array lock_modes = usual_modes;
 /// The baselines, which need ports whose cells are ordinary memory.
 using baselines =
     lock::families<lock::family<baseline::pthread_mutex>, lock::family<baseline::pthread_rwlock>>;
-
-/// One lock on one fabric.
-template <class Fabric, class Family>
-struct subject {
-  using fabric = Fabric;
-  using port = typename Fabric::port_type;
-  using lock = typename Family::template on<port>;
-
-  /// As GoogleTest wants names: no dashes, which mean something in its filters.
-  static std::string name() {
-    std::string text = std::string(Fabric::name) + "/" + std::string(lock::about.name);
-    std::replace(text.begin(), text.end(), '-', '_');
-    return text;
-  }
-};
-
-struct subject_names {
-  template <class Subject>
-  static std::string GetName(int) {
-    return Subject::name();
-  }
-};
-
-namespace detail {
-
-template <class... Ts>
-struct joined;
-template <class... Ts>
-struct joined<testing::Types<Ts...>> {
-  using type = testing::Types<Ts...>;
-};
-template <class... As, class... Bs, class... Rest>
-struct joined<testing::Types<As...>, testing::Types<Bs...>, Rest...>
-    : joined<testing::Types<As..., Bs...>, Rest...> {};
-
-template <class Fabric, class Families>
-struct crossed;
-template <class Fabric, class... Families>
-struct crossed<Fabric, lock::families<Families...>> {
-  using type = testing::Types<subject<Fabric, Families>...>;
-};
-
-template <class Fabric>
-constexpr auto subjects_on() {
-  using locks = typename crossed<Fabric, lock::all>::type;
-  if constexpr (rma::native_port<typename Fabric::port_type>)
-    return typename joined<locks, typename crossed<Fabric, baselines>::type>::type{};
-  else
-    return locks{};
-}
-
-template <class List>
-struct all_subjects;
-template <class... Fabrics>
-struct all_subjects<fabric_list<Fabrics...>> : joined<decltype(subjects_on<Fabrics>())...> {};
-
-}  // namespace detail
-
-/// Fabrics × locks.
-using subjects = typename detail::all_subjects<fabrics>::type;
 
 }  // namespace lockflight::test

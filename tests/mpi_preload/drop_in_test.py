@@ -14,6 +14,11 @@ from default_lock import default_lock
 
 DROP_IN, WINDOW_LOCKS, HANG, *LAUNCHER = sys.argv[1:]
 
+# MPICH's ranks never yield while they wait: more of them than cores take minutes.
+LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
+crowded = unittest.skipUnless(LONG or os.path.basename(os.path.dirname(DROP_IN)) != "mpich",
+                              "MPICH, and more ranks than cores: ./dev test --all")
+
 
 def launch(ranks, *command, on_one_core=False, **environment):
     """Exit code, standard output, standard error, of a launch under the drop-in."""
@@ -41,6 +46,7 @@ class Standard(unittest.TestCase):
             with self.subTest(lock):
                 self.holds(2, lock)
 
+    @crowded
     def test_more_ranks_than_cores(self):
         for lock in ["fompi-rw-backoff", "flight-rw"]:
             with self.subTest(lock):
@@ -53,6 +59,7 @@ class Standard(unittest.TestCase):
         self.assertIn("lock fompi-rw-backoff, lock_all rooms\n", said)
 
     # Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
+    @crowded
     def test_several_nodes(self):
         self.holds(4, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
 
@@ -71,6 +78,7 @@ class Standard(unittest.TestCase):
             with self.subTest(lock):
                 self.holds(2, lock, "", "global")
 
+    @crowded
     def test_a_global_lock_and_more_ranks_than_cores(self):
         said = self.holds(4, LOCKFLIGHT_MPI_LOCK_ALL="global", LOCKFLIGHT_MPI_STATS=1)
         self.assertIn(f"lock {default_lock(4)}, lock_all global\n", said)

@@ -17,13 +17,13 @@ namespace {
 using participant = rma::participant<shm::port>;
 
 /// Ranks as processes and as threads, in every way of waiting. Who spins keeps a core to itself.
-struct way {
+struct start {
   bool threads;
   const char* waiting;
   int ranks;
 };
 
-class failing_rank : public testing::TestWithParam<way> {
+class failing_rank : public testing::TestWithParam<start> {
  protected:
   [[nodiscard]] static shm::config config() {
     return {.machine = rma::topology::flat(GetParam().ranks),
@@ -33,12 +33,12 @@ class failing_rank : public testing::TestWithParam<way> {
 };
 
 INSTANTIATE_TEST_SUITE_P(all_ways, failing_rank,
-                         testing::Values(way{false, "auto", 2}, way{false, "auto", 8},
-                                         way{false, "spin", 3}, way{false, "yield", 4},
-                                         way{false, "park", 4}, way{true, "auto", 2},
-                                         way{true, "auto", 8}, way{true, "spin", 3},
-                                         way{true, "yield", 4}, way{true, "park", 4}),
-                         [](const testing::TestParamInfo<way>& tested) {
+                         testing::Values(start{false, "auto", 2}, start{false, "auto", 8},
+                                         start{false, "spin", 3}, start{false, "yield", 4},
+                                         start{false, "park", 4}, start{true, "auto", 2},
+                                         start{true, "auto", 8}, start{true, "spin", 3},
+                                         start{true, "yield", 4}, start{true, "park", 4}),
+                         [](const testing::TestParamInfo<start>& tested) {
                            return std::string(tested.param.threads ? "threads_" : "processes_") +
                                   tested.param.waiting + "_" + std::to_string(tested.param.ranks);
                          });

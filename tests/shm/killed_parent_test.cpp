@@ -16,7 +16,7 @@ namespace {
 
 using participant = rma::participant<shm::port>;
 
-struct board {
+struct start_count {
   std::atomic<int> started{0};
 };
 
@@ -52,7 +52,7 @@ class killed_parent : public testing::Test {
 TEST_F(killed_parent, takes_its_ranks_with_it) {
   for (const char* const waiting : {"auto", "spin", "yield", "park"}) {
     SCOPED_TRACE(waiting);
-    const shared_with_ranks<board> seen;
+    const shared_with_ranks<start_count> seen;
     const int ranks = 4;
     const pid_t parent = start_parent({.machine = rma::topology::flat(ranks), .waiting = waiting},
                                       [&](participant& me) {
@@ -71,7 +71,7 @@ TEST_F(killed_parent, takes_its_ranks_with_it) {
 TEST_F(killed_parent, at_any_moment_of_its_start) {
   std::mt19937_64 random(seed());
   for (int i = 0; i < 20; ++i) {
-    const shared_with_ranks<board> seen;
+    const shared_with_ranks<start_count> seen;
     const int when = static_cast<int>(random() % 32);
     SCOPED_TRACE(testing::Message() << "after " << when << " ranks started, seed " << seed());
     const pid_t parent = start_parent({.machine = rma::topology::flat(32)}, [&](participant& me) {
