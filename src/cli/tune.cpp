@@ -58,10 +58,10 @@ const tune::objective& objective_of(const arguments& given) {
   throw unknown_name("--objective", name, objective_names());
 }
 
-tune::wish wish_of(const std::string& text) {
+tune::parameter_request parameter_request_of(const std::string& text) {
   constexpr const char* accepted = "a parameter, or one and values for it, such as T_R=100,1000";
   const std::size_t equals = text.find('=');
-  tune::wish made{.name = text.substr(0, equals), .values = {}};
+  tune::parameter_request made{.name = text.substr(0, equals), .values = {}};
   if (made.name.empty()) throw refuse("--parameter", text, accepted);
   if (equals == std::string::npos) return made;
   for (const std::string& value : words("--parameter", text.substr(equals + 1), accepted)) {
@@ -72,10 +72,10 @@ tune::wish wish_of(const std::string& text) {
   return made;
 }
 
-std::vector<tune::wish> wishes_of(const arguments& given) {
-  std::vector<tune::wish> wishes;
+std::vector<tune::parameter_request> parameter_requests_of(const arguments& given) {
+  std::vector<tune::parameter_request> wishes;
   for (const std::string& text : given.all("--parameter")) {
-    wishes.push_back(wish_of(text));
+    wishes.push_back(parameter_request_of(text));
     for (std::size_t i = 0; i + 1 < wishes.size(); ++i)
       if (wishes[i].name == wishes.back().name)
         throw refuse("--parameter", text, "each parameter once");
@@ -113,7 +113,7 @@ std::vector<tune::request> searches_of(const arguments& given) {
   run.procs = {run.procs.back()};
   if (!simulated && run.ops == 0 && !given.has("--seconds")) run.seconds = usual_run_s;
   tune::request all{.run = run,
-                    .parameters = wishes_of(given),
+                    .parameters = parameter_requests_of(given),
                     .aim = objective_of(given),
                     .turns = usual_turns,
                     .most = budget_of(given, simulated)};

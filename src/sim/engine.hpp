@@ -164,7 +164,7 @@ class engine {
     std::uint32_t index = 0;
     predicate test;
     bool woken = false;        // by the cell, not by a message
-    bool looks_again = false;  // woken, and on its way to see why: many_core.cpp
+    bool polls_again = false;  // woken, and on its way to see why: many_core.cpp
     bool unflushed = false;    // many_core.cpp
     // a core that is shared
     time_ps others_have_it = 0;  // after each slice of this rank
@@ -186,7 +186,7 @@ class engine {
   };
 
   /// A core that reads a cell of its own again and again, until it likes what it sees.
-  struct looker {
+  struct poller {
     rank_t rank;
     time_ps served;   // when its last read was
     time_ps arrives;  // when its next one reaches the controller
@@ -194,7 +194,7 @@ class engine {
   };
   struct controller {
     time_ps free = 0;
-    std::vector<looker> lookers;
+    std::vector<poller> pollers;
   };
   /// The register that makes atomics of a node's cells one at a time.
   struct test_and_set {
@@ -267,7 +267,7 @@ class engine {
   [[nodiscard]] time_ps way_between(std::uint32_t place, std::uint32_t other);
   [[nodiscard]] controller& controller_of(rank_t home);
   [[nodiscard]] time_ps way_to_controller(const rank_state& r, rank_t home);
-  void serve_lookers(controller& by, time_ps until);
+  void serve_pollers(controller& by, time_ps until);
   [[nodiscard]] time_ps pass(controller& by, time_ps arrived);
   template <class Effect>
   void access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect);
@@ -281,10 +281,10 @@ class engine {
                word desired, word* result);
   word written(posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
                time_ps now);
-  void begin_to_look(rank_state& r, rank_t me);
-  void look_again(rank_state& r);
-  void wake_looker(rank_t waiter, time_ps now);
-  looker stop_looking(rank_t waiter);
+  void begin_to_poll(rank_state& r, rank_t me);
+  void poll_again(rank_state& r);
+  void wake_poller(rank_t waiter, time_ps now);
+  poller stop_polling(rank_t waiter);
 
   const machine_profile& profile_;
   const rma::topology& machine_;

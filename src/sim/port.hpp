@@ -148,7 +148,7 @@ class port {
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, rma::deadline until) {
     record(fabric::trace_kind::await, on);
-    const word found = rma::await_by_looking(*this, on, done, until);
+    const word found = rma::await_by_polling(*this, on, done, until);
     record(fabric::trace_kind::awaited, on);
     return found;
   }

@@ -173,9 +173,9 @@ bool engine::await(rank_t me, rank_t home, std::uint32_t index, predicate test, 
   rank_state& of = state(home);
   r.next_waiter = of.first_waiter;
   of.first_waiter = me;
-  if (is_many_core()) begin_to_look(r, me);
+  if (is_many_core()) begin_to_poll(r, me);
   suspend(r, waiting::cell);
-  if (r.looks_again) look_again(r);
+  if (r.polls_again) poll_again(r);
   value = r.value;
   return r.woken;
 }
@@ -196,7 +196,7 @@ void engine::wake_waiters(rank_t home, std::uint32_t index, word value, time_ps 
     r.woken = true;
     r.for_what = waiting::nothing;
     if (is_many_core()) {
-      wake_looker(waiter, now);
+      wake_poller(waiter, now);
       continue;
     }
     queue_.push(now + about(transfer(r, line)) + profile_.cpu.hit, happening::resume,
@@ -210,7 +210,7 @@ void engine::stop_waiting(rank_t me) {
   rank_t* link = &state(r.home).first_waiter;
   while (*link != me) link = &state(*link).next_waiter;
   *link = r.next_waiter;
-  if (is_many_core()) stop_looking(me);
+  if (is_many_core()) stop_polling(me);
 }
 
 }  // namespace lockflight::sim

@@ -42,7 +42,7 @@ std::string refusal_of(const bench::request& run) {
   return "";
 }
 
-axis axis_of(const catalogue::parameter_row& row, const wish* asked, const std::string& lock) {
+axis axis_of(const catalogue::parameter_row& row, const parameter_request* asked, const std::string& lock) {
   if (asked == nullptr || asked->values.empty())
     return {std::string(row.name), ladder(row.min, row.max, row.default_value)};
   std::vector<std::int64_t> rungs = asked->values;
@@ -59,7 +59,7 @@ axis axis_of(const catalogue::parameter_row& row, const wish* asked, const std::
 void check_wishes(const request& what, const bench::lock_row& lock) {
   std::vector<std::string> known;
   for (const catalogue::parameter_row& row : lock.parameters) known.emplace_back(row.name);
-  for (const wish& asked : what.parameters) {
+  for (const parameter_request& asked : what.parameters) {
     if (what.run.set.contains(asked.name))
       throw bench::bad_request(fmt::format(
           "--parameter '{}' (accepted: a parameter that --set does not give)", asked.name));
@@ -78,7 +78,7 @@ std::vector<axis> axes_of(const request& what, const bench::lock_row& lock) {
     const std::string name(row.name);
     if (what.run.set.contains(name)) continue;
     const auto asked = std::find_if(what.parameters.begin(), what.parameters.end(),
-                                    [&](const wish& w) { return w.name == name; });
+                                    [&](const parameter_request& w) { return w.name == name; });
     const bool is_asked = asked != what.parameters.end();
     if (!what.parameters.empty() && !is_asked) continue;
     setting alone = what.run.set;

@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(as_documented, starves, testing::Values(
 // Who waits for a room stands in a queue, and those who find it closed step back once each.
 TEST(starvation, nobody_waits_for_ever_for_a_window) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
-  const subject window = make_subject<lock::rooms_window<port>>();
+  const subject window = make_subject<lock::group_window<port>>();
   for (const int writers : {1, 2}) {
     request r;
     r.writers = writers;

@@ -335,9 +335,9 @@ class workload {
         fresh.unlock_shared();
       }
     }
-    std::vector<rma::line> lines;
-    for (int i = 0; i < rma::participant<port>::most_nested; ++i) lines.push_back(me_.take_line());
-    for (const rma::line& l : lines) me_.give_back(l);
+    std::vector<rma::queue_node> lines;
+    for (int i = 0; i < rma::participant<port>::most_nested; ++i) lines.push_back(me_.take_queue_node());
+    for (const rma::queue_node& l : lines) me_.give_back(l);
   }
 
   rma::participant<port>& me_;

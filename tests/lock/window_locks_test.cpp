@@ -21,7 +21,7 @@ using participant = rma::participant<port>;
 /// A window of so many targets, all at rank 0.
 template <template <class> class Way>
 struct window {
-  using door = lock::window_door<Way<port>>;
+  using door = lock::whole_window<Way<port>>;
   using target = lock::window_lock<lock::d_mcs, door, port>;
 
   window(participant& me, int targets) : in(me, door::cells::place(me.cells(), me.machine(), 0)) {
@@ -47,7 +47,7 @@ struct by {
   template <class P>
   using on = Way<P>;
 };
-using ways = testing::Types<by<lock::window_rooms>, by<lock::window_global>>;
+using ways = testing::Types<by<lock::window_groups>, by<lock::window_global>>;
 TYPED_TEST_SUITE(window_locks, ways);
 
 constexpr int most = participant::most_nested;

@@ -117,7 +117,7 @@ inline void combine(const communicator& all, void* values, int count, MPI_Dataty
 }
 
 /// Tells everybody what the first rank, or `from`, says.
-inline void tell(const communicator& all, void* values, int count, MPI_Datatype type,
+inline void broadcast(const communicator& all, void* values, int count, MPI_Datatype type,
                  int from = 0) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibcast(values, count, type, from, all.get(), &request), "MPI_Ibcast");

@@ -66,7 +66,7 @@ bool environment::all(bool holds) const {
 }
 
 double environment::first(double mine) const {
-  detail::tell(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE);
+  detail::broadcast(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE);
   return mine;
 }
 

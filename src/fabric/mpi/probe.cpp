@@ -67,7 +67,7 @@ std::vector<double> timed_fetch_adds(detail::link& l) {
 }
 
 /// Tells rank 0 what rank 1 measured.
-void tell_first(const communicator& all, double& value) {
+void send_to_first(const communicator& all, double& value) {
   constexpr int tag = 3;
   if (all.rank() == 1) check(MPI_Send(&value, 1, MPI_DOUBLE, 0, tag, all.get()), "MPI_Send");
   if (all.rank() == 0)
@@ -84,8 +84,8 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
     double middle = median(times);
     double longest = times.empty() ? 0 : *std::max_element(times.begin(), times.end());
     meet(all);
-    tell_first(all, middle);
-    tell_first(all, longest);
+    send_to_first(all, middle);
+    send_to_first(all, longest);
     if (patient) {
       found.waiting_us = middle;
     } else {
@@ -112,7 +112,7 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
     longest = *std::max_element(times.begin(), times.end());
   }
   meet(all);
-  tell_first(all, longest);
+  send_to_first(all, longest);
   found.computing_us = longest;
 
   constexpr int probes = 1000;

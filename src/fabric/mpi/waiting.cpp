@@ -31,7 +31,7 @@ void port::waiter::step() {
   const wait_policy& policy = port_.waiting_;
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
-  if (step % port_.looks_between_progress_ == port_.looks_between_progress_ - 1)
+  if (step % port_.reads_between_progress_ == port_.reads_between_progress_ - 1)
     port_.make_progress();
   if (step < policy.spins) return relax();
   // No bell rings for a message.
@@ -55,7 +55,7 @@ void port::pause(std::uint64_t nanoseconds) {
   const bool crowded = shares_cores();
   serve();
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
-  const bool serving = looks_between_progress_ < looks_between_yields;
+  const bool serving = reads_between_progress_ < looks_between_yields;
   if (serving || every_so_often || nanoseconds >= worth_sleeping) make_progress();
   if (!serving && nanoseconds >= worth_sleeping) return shm::detail::sleep_for_ns(nanoseconds);
   // Between nodes whoever looks again at once makes work for the target, which with more ranks than
