@@ -1,4 +1,4 @@
-// A decorator that refuses what the contract forbids and a forgiving fabric lets pass.
+// A decorator that rejects operations that the contract forbids but a tolerant fabric accepts.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ struct contract_violation : std::logic_error {
 };
 
 /// Throws contract_violation on an immediate operation or a wait on another node's cell (C10, C16),
-/// on an unflushed operation when its participant starts to wait (C9), and on what goes to no rank.
+/// on a wait while an operation is not flushed (C9), and on an operation to a rank that does not
+/// exist.
 template <rma::port Inner>
 class strict : public decorator<Inner> {
   using base = decorator<Inner>;
@@ -140,7 +141,7 @@ class strict : public decorator<Inner> {
       pending_.push_back(target);
   }
 
-  std::vector<rma::rank_t> pending_;  // the targets of operations that are not flushed, each once
+  std::vector<rma::rank_t> pending_;  // targets of operations that are not flushed, each once
 };
 
 }  // namespace lockflight::fabric
