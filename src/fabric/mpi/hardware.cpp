@@ -1,4 +1,4 @@
-// What the launch looks like: nodes by MPI, deeper levels by hwloc.
+// The levels of a launch: nodes from MPI, deeper levels from hwloc.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -62,7 +62,8 @@ hardware discover(int ranks) {
       levels.push_back(std::move(node_of));
       names.emplace_back("node");
     }
-    // Below the nodes, what the first rank of each sees: a rank that is bound to a core sees less.
+    // Below the nodes, the levels that the first rank of each node finds. A rank that is bound to a
+    // core finds fewer.
     const shm::hardware below = shm::discover(node.size());
     int deeper = below.machine.levels() - 1;
     detail::broadcast(node, &deeper, 1, MPI_INT);
@@ -81,7 +82,7 @@ hardware discover(int ranks) {
     }
     depth = static_cast<int>(levels.size());
   }
-  // Ranks beyond the machine learn it from rank 0: all prepare the same run.
+  // Ranks beyond the machine get it from rank 0, since all prepare the same run.
   detail::broadcast(whole, &depth, 1, MPI_INT);
   levels.resize(static_cast<std::size_t>(depth), std::vector<int>(static_cast<std::size_t>(ranks)));
   names.resize(static_cast<std::size_t>(depth));
@@ -164,7 +165,7 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
   MPI_Aint size = 0;
   int unit = 0;
   check(MPI_Win_shared_query(shared, 0, &size, &unit, &at), "MPI_Win_shared_query");
-  // Both sides map whole pages: all processes round to the same place.
+  // Both sides map whole pages, so all processes round to the same offset.
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   constexpr std::uintptr_t line = 128;
   data_ = reinterpret_cast<std::byte*>((address + line - 1) / line * line);
@@ -178,7 +179,7 @@ bool machine_memory::bring_to_first(rma::rank_t from, std::size_t offset, std::s
   constexpr int tag = 2;
   const handles& h = *handles_;
   if (!h.members || from == 0) return false;
-  // Whether it lies on rank 0's machine only its own machine knows.
+  // Only the ranks of a machine know whether rank 0 is on it.
   int with_first = h.members.rank() == 0 ? 1 : 0;
   detail::broadcast(h.machine, &with_first, 1, MPI_INT);
   detail::broadcast(h.members, &with_first, 1, MPI_INT, from);

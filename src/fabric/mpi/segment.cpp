@@ -43,7 +43,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   mine_ = cells_in(piece);
   bytes_ = bytes;
 
-  // Who of all is on this node, and in which order.
+  // Which ranks are on this node, and in which order.
   base_.assign(static_cast<std::size_t>(all.size()), nullptr);
   std::vector<int> neighbours(static_cast<std::size_t>(node.size()));
   const int me = all.rank();
@@ -57,8 +57,8 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   }
 
   if (!only_cpu) {
-    // What the fabric does not need, so that the library need not keep it: no order among
-    // accumulates (C6). All segments are alike.
+    // The fabric does not need an order among accumulates (C6), so the library need not maintain
+    // one. All segments are alike.
     info hints;
     hints.set("accumulate_ordering", "none").set("same_size", "true").set("same_disp_unit", "true");
     MPI_Win exposed = MPI_WIN_NULL;
@@ -67,7 +67,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
           "MPI_Win_create");
     exposed_ = window(exposed);
     require_unified(exposed);
-    // Nobody ever locks a rank of this window exclusively: the check can be left out.
+    // No rank of this window is ever locked exclusively, so the check can be left out.
     check(MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed), "MPI_Win_lock_all");
   }
 }
@@ -75,7 +75,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
 void segment::clear() {
   new (mine_ - sizeof(bell)) bell;
   std::memset(mine_, 0, bytes_);
-  // Whoever learns from us that the zeroes are there finds them.
+  // A rank that learns from us that the zeroes are there finds them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
 }
