@@ -59,8 +59,8 @@ class group_window : public one_target<d_mcs, window_groups, Port> {
   using one_target<d_mcs, window_groups, Port>::one_target;
 };
 
-/// The same where whoever locks all reads one lock, and whoever locks exclusively writes it.
-/// Writers lock a second target too, with whoever writes there, and unlock it before their section.
+/// The same with one lock for the window: lock_all reads it, an exclusive lock writes it. All
+/// writers also lock a second target and unlock it before their section.
 template <rma::port Port>
 class global_window : public one_target<d_mcs, window_global, Port> {
   using base = one_target<d_mcs, window_global, Port>;

@@ -1,4 +1,4 @@
-// The locks of a window under the checker: who locks all targets against who locks one.
+// The locks of a window under the checker: lock_all against locks on one target.
 #include <gtest/gtest.h>
 
 #include <string>

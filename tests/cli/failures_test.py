@@ -27,7 +27,7 @@ def lives(pid):
         return False
 
 
-# The number of the system call in which a rank sleeps until somebody writes.
+# The number of the system call in which a rank sleeps until another rank writes.
 FUTEX = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine)
 
 
@@ -95,7 +95,8 @@ class Failures(ProgramTest):
                 self.assertIn(f"rank {victim} ", err.decode())
                 self.assert_all_gone(ranks)
 
-    # A holder computes and a client with --waiting park sleeps: one that was stopped asleep waits.
+    # A holder computes and a client with --waiting park sleeps: a client that was stopped asleep
+    # waits.
     def test_a_rank_that_is_killed_in_the_queue_is_passed_over(self):
         if FUTEX is None or not os.access(f"/proc/{os.getpid()}/syscall", os.R_OK):
             skip_visibly(self, "where a process sleeps cannot be seen here")

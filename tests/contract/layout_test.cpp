@@ -52,7 +52,7 @@ TYPED_TEST(contract, C20_cells_do_not_overlap) {
 TYPED_TEST(contract, C22_cells_start_as_zero) {
   run_on<TypeParam>(nodes(2, 2), [](auto& me) {
     auto& port = me.port();
-    // Before anybody has written anything: the whole segment, the last word included.
+    // Before the first write: the whole segment, the last word included.
     const std::uint32_t count = me.cells().limit() - me.cells().used() - rma::line_words;
     const auto cells = me.cells().template take<plain_cell>(count);
     const auto step = std::max(1u, count / 5000);
@@ -183,7 +183,8 @@ TEST(contract_layout, C25_as_many_lines_as_locks_nest) {
     require(refused, "the 33rd line is refused");
     for (const int i : {17, 3, 31}) me.give_back(taken[static_cast<std::size_t>(i)]);
     for (int i = 0; i < 3; ++i)
-      require(starts.count(me.take_queue_node().first.index) == 1, "lines given back are used again");
+      require(starts.count(me.take_queue_node().first.index) == 1,
+              "lines given back are used again");
   });
 }
 

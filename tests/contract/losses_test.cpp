@@ -30,7 +30,7 @@ using body = std::array<word, 3>;
   while (true) pause();
 }
 
-/// Runs the body on every rank; exactly these are lost.
+/// Runs the body on every rank; exactly these ranks are lost.
 template <class Fabric, class Body>
 void loses(const std::vector<rank_t>& whom, const rma::topology& machine, Body play) {
   if (!fits<Fabric>(machine))
@@ -42,7 +42,7 @@ void loses(const std::vector<rank_t>& whom, const rma::topology& machine, Body p
   }
 }
 
-/// For one that serves nobody, or serves meanwhile.
+/// For a participant that does not serve, or serves meanwhile.
 void await_loss(auto& port, rank_t rank) {
   while (!rma::is_lost(port, rank)) port.pause(0);
 }
@@ -103,7 +103,7 @@ struct survivor final : rma::message_handler {
   int heard = 0;
 };
 
-/// Rank 0 serves while it waits in `wait` for what the loss of rank 1 brings.
+/// Rank 0 serves while it waits in `wait` for an effect of the loss of rank 1.
 template <class Fabric, class Wait>
 void is_told_in(const rma::topology& machine, Wait wait) {
   loses<Fabric>({1}, machine, [wait](auto& me) {
@@ -138,7 +138,7 @@ TYPED_TEST(contract_of_losses, C39_poll_and_pause_tell_of_a_loss) {
   });
 }
 
-// It takes messages itself, and is told of losses all the same.
+// It receives messages itself, and its handler is called for losses all the same.
 TYPED_TEST(contract_of_losses, C39_receive_tells_of_a_loss) {
   SKIP_WITHOUT_LOSSES;
   is_told_in<TypeParam>(nodes(2, 1), [](auto& port, plain_cell, auto& handler) {
@@ -183,7 +183,7 @@ TYPED_TEST(contract_of_losses, C39_what_a_lost_rank_has_not_received_is_known) {
   });
 }
 
-// As C34: everybody leaves a mark before the barrier. Three ranks die, each in another episode.
+// As C34: every rank leaves a mark before the barrier. Three ranks die, each in another episode.
 TYPED_TEST(contract_of_losses, C39_a_barrier_leaves_out_the_lost) {
   SKIP_WITHOUT_LOSSES;
   loses<TypeParam>({2, 5, 7}, nodes(4, 2), [](auto& me) {

@@ -1,5 +1,5 @@
 // Every lock, on every fabric and many machines, with extreme parameters, against participants that
-// do everything a lock offers in random order. The data it guards say whether it does.
+// do everything a lock offers in random order. The guarded data show whether it works.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,8 +56,8 @@ Parameters extreme_set(const rma::topology& machine, auto choose) {
   return set;
 }
 
-/// The defaults of a table, if they are others; and with few operations words are handed over
-/// though ranks share cores, which takes a time slice each if the machine has something else to do.
+/// The defaults of a table, if they differ; and with few operations words are handed over although
+/// ranks share cores, which takes a time slice each if the machine is busy.
 template <class Parameters>
 Parameters set_of_table(lock::table_size of) {
   Parameters set = lock::in_table(Parameters{}, of);
@@ -106,7 +106,7 @@ struct guarded_lock {
   rma::word writes = 0;  // by this participant
 };
 
-/// What one participant does to two locks.
+/// The operations of one participant on two locks.
 template <class Subject>
 class workload {
   using port = typename Subject::port;
@@ -230,7 +230,7 @@ class workload {
     }
   }
 
-  /// What was seen before does not change on the way, unless by ourselves.
+  /// The data do not change on the way, except by ourselves.
   void up_and_down(guarded_type& on) {
     if constexpr (lock::can_upgrade<lock_type>) {
       if (random_() % 2 == 0)
@@ -273,8 +273,8 @@ class workload {
   /// By two ranks at most: std::scoped_lock tries, backs off and tries the other way round, and
   /// many that do so at two fair locks hand them to each other for seconds before one gets both.
   /// Now and then, since even two take long at it when another program takes their processors; and
-  /// not on the simulator, where nothing ever brings two out of step who wait for each other's
-  /// messages.
+  /// not on the simulator, where two ranks that wait for each other's messages never get out of
+  /// step.
   void both_at_once() {
     if constexpr (lock::can_try<lock_type> && !on_sim) {
       const bool one_of_two = me_.rank() == 0 || me_.rank() == me_.machine().ranks() - 1;
@@ -322,7 +322,7 @@ class workload {
     if (widening_ && random_() % 2 == 0) me_.port().pause(random_() % 2'000);
   }
 
-  /// Everybody has left: whoever comes now finds nobody, and no queue node is missing.
+  /// All participants have left: the next one finds the lock free, and no queue node is missing.
   void must_be_free() {
     for (guarded_type& each : locks_) {
       lock_type fresh(me_, each.where, set_);
@@ -336,7 +336,8 @@ class workload {
       }
     }
     std::vector<rma::queue_node> lines;
-    for (int i = 0; i < rma::participant<port>::most_nested; ++i) lines.push_back(me_.take_queue_node());
+    for (int i = 0; i < rma::participant<port>::most_nested; ++i)
+      lines.push_back(me_.take_queue_node());
     for (const rma::queue_node& l : lines) me_.give_back(l);
   }
 
@@ -393,7 +394,7 @@ TYPED_TEST(stress_suite, nodes_above_the_smallest_elements) {
   }
 }
 
-// No pauses: two ranks that a machine with two cores really runs at once.
+// No pauses: two ranks, which a machine with two cores really runs at once.
 TYPED_TEST(stress_suite, full_speed) {
   const std::vector<int> machines[] = {{2}, {2, 1}, {1, 2}};
   for (const std::vector<int>& fanouts : machines) {
@@ -403,7 +404,7 @@ TYPED_TEST(stress_suite, full_speed) {
   }
 }
 
-// ---- the data's own test: what a broken lock lets happen is noticed, whatever the timing ----
+// ---- the data's own test: the errors of a broken lock are noticed, whatever the timing ----
 
 template <class Body>
 std::string complaint(Body body) {

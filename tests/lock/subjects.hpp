@@ -47,7 +47,7 @@ struct subject {
   using port = typename Fabric::port_type;
   using lock = typename Family::template on<port>;
 
-  /// As GoogleTest wants names: no dashes, which mean something in its filters.
+  /// A name for GoogleTest: without dashes, which have a meaning in its filters.
   static std::string name() {
     std::string text = std::string(Fabric::name) + "/" + std::string(lock::about.name);
     std::replace(text.begin(), text.end(), '-', '_');

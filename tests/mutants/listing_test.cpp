@@ -1,5 +1,5 @@
-// What the RMA paper's listings get wrong, one flaw at a time: the checker must find each with the
-// others mended, and the counterexample must tell the story that rma_rw_listing.hpp tells.
+// The flaws of the RMA paper's listings, one at a time: the checker must find each with the others
+// corrected, and the counterexample must show what rma_rw_listing.hpp describes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ const std::string flag_and_less = "0x3fff";
   return value.starts_with(flag) || value.starts_with(flag_and_less);
 }
 
-/// "lock[23]@1: 0 -> 1" in two: what the cell was and what it became; empty for another cell.
+/// "lock[23]@1: 0 -> 1" in two: the value before and after; empty for another cell.
 [[nodiscard]] std::pair<std::string, std::string> change_of(const check::trace_row& row,
                                                             const std::string& cell) {
   if (!row.changed.starts_with(cell + ": ")) return {};
@@ -112,7 +112,7 @@ TEST(listing, passes_with_the_three_mended_where_each_was_found) {
     EXPECT_EQ(check_listing(bound).found.what, check::verdict::ok) << bound;
 }
 
-// What rma-rw's M4 is about. The design's model had counters that are reset in one step.
+// The flaw of rma-rw's M4. The design's model had counters that are reset in one step.
 TEST(listing, has_a_fourth_flaw_a_writer_looks_between_the_halves_of_a_reset) {
   const check::report made =
       check_listing("writers=1 readers=1 rounds=1,2 mend_1=1 mend_2=1 mend_3=1 T_R=1");

@@ -23,7 +23,7 @@ FABRIC = "include/lockflight/fabric/"
 
 # ---- what may be included -----------------------------------------------------------------------
 
-# Folder: what of lockflight its files may include. Other folders may include all of it.
+# Folder: the parts of lockflight that its files may include. Other folders may include all of it.
 MAY_INCLUDE = {
     RMA: ("lockflight/rma/",),
     LOCK: ("lockflight/rma/", "lockflight/lock/"),
@@ -48,7 +48,7 @@ NETWORK_HEADERS = {
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
         "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/mpi_never_locks.c",
         "bench/d_mcs_on_mpi.c"),
-    # Else what includes it would be of one MPI through the back door.
+    # Else a file that includes it would depend on one MPI.
     r"lockflight/lockflight_mpi\.h": (
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
