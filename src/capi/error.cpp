@@ -27,7 +27,7 @@ const char* lockflight_error_text(int code) {
     case LOCKFLIGHT_OK:
       return "fine";
     case LOCKFLIGHT_BUSY:
-      return "somebody else has the lock";
+      return "another participant has the lock";
     case LOCKFLIGHT_INVALID:
       return "an argument is not accepted";
     case LOCKFLIGHT_UNKNOWN:

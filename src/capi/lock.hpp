@@ -115,7 +115,7 @@ class lock_on final : public any_lock {
 
   [[noreturn]] static void cannot_time() {
     throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + std::string(Lock<Port>::about.name) +
-                                             "': who waits for it cannot leave (accepted for that: "
+                                             "': a waiter cannot leave (accepted for that: "
                                              "dlm-server, flight, flight-rw)");
   }
 

@@ -324,7 +324,7 @@ TEST_P(OnThreadsAndProcesses, WhoReturnsWithALockFailsAndEndsTheOthersWait) {
         fine(lockflight_barrier(me), "barrier");
         if (lockflight_rank(me) == 3) return LOCKFLIGHT_OK;
         const int code = lockflight_mutex_lock(mutex);
-        return code == LOCKFLIGHT_ABORTED ? code : 70;  // of processes there is nobody to return
+        return code == LOCKFLIGHT_ABORTED ? code : 70;  // a process has no caller to return to
       },
       "rank 3 failed: its body returned while it held a lock, flight");
 }
