@@ -16,9 +16,10 @@
 // attempts (section 4.4), so a client that is always late starves; dq-fair corrects that.
 //
 // Cost in network operations (Table 3); waiting is local:
-// | acquire, free                 | 1 compare-swap | | acquire, behind a predecessor | 2
-// compare-swaps (1 more a lost race), 1 put | | release, no successor | 1 compare-swap | | handoff
-// | 1 put, and 1 compare-swap if the successor has not linked yet |
+// | acquire, free                 | 1 compare-swap                                             |
+// | acquire, behind a predecessor | 2 compare-swaps (1 more a lost race), 1 put                |
+// | release, no successor         | 1 compare-swap                                             |
+// | handoff                       | 1 put, and 1 compare-swap if the successor has no link yet |
 #pragma once
 
 #include <array>

@@ -14,9 +14,10 @@
 // Fairness: once its fetch-add has taken effect, a waiter is not overtaken.
 //
 // Cost in network operations (Table 3); waiting for a predecessor is local:
-// | acquire, free | 1 fetch-add, 1 compare-swap |  | acquire, behind a predecessor |
-// 1 fetch-add, 2 compare-swaps or more, 1 put | | release, no successor | 1
-// compare-swap                                                    | | handoff | as dq |
+// | acquire, free                 | 1 fetch-add, 1 compare-swap                 |
+// | acquire, behind a predecessor | 1 fetch-add, 2 compare-swaps or more, 1 put |
+// | release, no successor         | 1 compare-swap                              |
+// | handoff                       | as dq                                       |
 #pragma once
 
 #include <algorithm>

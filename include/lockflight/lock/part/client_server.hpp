@@ -1,4 +1,4 @@
-// What locks that are served by their home have in common: clients send requests to the home and
+// The common part of the locks that are served by their home: clients send requests to the home and
 // wait for replies. The home may be a client as well; it serves whenever it waits, in a lock or in
 // anything else (C37).
 //
