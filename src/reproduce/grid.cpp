@@ -19,7 +19,7 @@ constexpr const char* our_mutex = "flight";
 constexpr const char* our_rw = "flight-rw";
 
 constexpr double at_least_beside = 0.95;
-// Where nearly everybody reads, and many do.
+// Where nearly all operations read, and there are many ranks.
 constexpr double at_least_ahead = 5;
 constexpr int many_ranks = 1024;
 

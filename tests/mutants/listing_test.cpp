@@ -68,7 +68,8 @@ TEST(listing, flaw_2_a_reader_removes_the_mark_of_a_writer_that_came_in_between)
   ASSERT_EQ(made.found.what, check::verdict::violation);
   EXPECT_EQ(made.found.broken->property, "deadlock");
   // The writer waits for readers that never seem to have left.
-  EXPECT_EQ(made.found.broken->detail, "nobody can go on; rank 0 waits for ever in retries");
+  EXPECT_EQ(made.found.broken->detail,
+            "no participant can go on; rank 0 waits for ever in retries");
   const auto looks = first_row(made.trace, [](const auto& row) {
     return row.rank == reader && row.what == "get " + root_tail + ", was 0";
   });
@@ -89,7 +90,7 @@ TEST(listing, flaw_3_a_reader_waits_for_a_reset_that_was_made_before) {
   ASSERT_EQ(made.found.what, check::verdict::violation);
   EXPECT_EQ(made.found.broken->property, "deadlock");
   EXPECT_EQ(made.found.broken->detail,
-            "nobody can go on; rank 1 waits for ever in poll on lock[23]@1, which is 2");
+            "no participant can go on; rank 1 waits for ever in poll on lock[23]@1, which is 2");
   const auto resets = first_row(made.trace, [](const auto& row) {
     const auto [was, is] = change_of(row, readers_arrive);
     return row.rank == writer && flagged(was) && !flagged(is);
