@@ -180,7 +180,7 @@ TEST_P(OnThreadsAndProcesses, UpAndDownLetInWhoMayBeThere) {
       if (!goes) {
         for (const auto attempt :
              {lockflight_shared_mutex_try_lock, lockflight_shared_mutex_try_lock_upgrade})
-          require(attempt(m) == LOCKFLIGHT_BUSY, std::string("busy for who would write: ") + what);
+          require(attempt(m) == LOCKFLIGHT_BUSY, std::string("busy for a writer: ") + what);
         if (readers_may) {
           fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
           require(lockflight_shared_mutex_try_unlock_shared_and_lock(m) == LOCKFLIGHT_BUSY,
@@ -236,22 +236,22 @@ TEST_P(OnThreadsAndProcesses, NobodyWritesOnTheWayUpAndDown) {
         fine(lockflight_shared_mutex_lock_upgrade(m), "lock_upgrade");
         const std::uint64_t before = now();
         fine(lockflight_shared_mutex_unlock_upgrade_and_lock(m), "upgrade");
-        require(now() == before, "somebody wrote during an upgrade");
+        require(now() == before, "another participant wrote during an upgrade");
         add_one(pair), ++mine;
         fine(lockflight_shared_mutex_unlock_and_lock_upgrade(m), "downgrade");
-        require(now() == before + 1, "somebody wrote during a downgrade");
+        require(now() == before + 1, "another participant wrote during a downgrade");
         fine(lockflight_shared_mutex_unlock_upgrade_and_lock_shared(m), "downgrade");
-        require(now() == before + 1, "somebody wrote beside a reader");
+        require(now() == before + 1, "another participant wrote beside a reader");
       } else {
         fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
         const std::uint64_t before = now();
         const int code = lockflight_shared_mutex_try_unlock_shared_and_lock(m);
         if (code != LOCKFLIGHT_BUSY) {
           fine(code, "try_unlock_shared_and_lock");
-          require(now() == before, "somebody wrote during an upgrade");
+          require(now() == before, "another participant wrote during an upgrade");
           add_one(pair), ++mine;
           fine(lockflight_shared_mutex_unlock_and_lock_shared(m), "downgrade");
-          require(now() == before + 1, "somebody wrote during a downgrade");
+          require(now() == before + 1, "another participant wrote during a downgrade");
         }
       }
       fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");

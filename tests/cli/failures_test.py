@@ -1,4 +1,4 @@
-"""The environment fails, or somebody interrupts: the right exit code, at once, and nothing left."""
+"""The environment fails, or the user interrupts: the right exit code, at once, and nothing left."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def state_of(pid):
 
 
 def stopped_asleep(pid):
-    """Stops a rank that sleeps until somebody writes, and no other: that one runs on."""
+    """Stops a rank that sleeps until another rank writes, and no other: that one runs on."""
     if state_of(pid) != "S":
         return False
     os.kill(pid, signal.SIGSTOP)

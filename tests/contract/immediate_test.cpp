@@ -135,7 +135,7 @@ TYPED_TEST(contract, C12_a_store_comes_before_a_later_fetch_add) {
       const rank_t other = 1 - me.rank();
       if (rma::fetch_add_now(port, nth(turn, i), 1) == 1)
         require(rma::get_now(port, nth(data.at(other), i)) == 1,
-                "who comes second sees what the first had stored");
+                "the second rank sees what the first had stored");
     }
   });
 }

@@ -53,14 +53,14 @@ TYPED_TEST(contract_of_losses, C39_who_is_killed_is_lost) {
     require(rma::may_lose(me.port()), "the run says so");
     if (me.rank() == 1) die();
     await_loss(me.port(), 1);
-    require(!rma::is_lost(me.port(), 0), "who lives is not lost");
+    require(!rma::is_lost(me.port(), 0), "a living rank is not lost");
     require(rma::is_lost(me.port(), 1), "once lost, always lost");
   });
 }
 
 TYPED_TEST(contract_of_losses, C39_only_where_the_run_says_so) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
-    require(!rma::may_lose(me.port()) && !rma::is_lost(me.port(), 1), "this run loses nobody");
+    require(!rma::may_lose(me.port()) && !rma::is_lost(me.port(), 1), "this run loses no rank");
   });
 }
 
@@ -89,7 +89,7 @@ template <class Port>
 struct survivor final : rma::message_handler {
   survivor(Port& p, plain_cell c) : port(p), told(c) {}
   void handle(const rma::message& m) override {
-    require(!rma::is_lost(port, m.from), "who is lost sends nothing more");
+    require(!rma::is_lost(port, m.from), "a lost rank sends nothing more");
     ++heard;
   }
   void lost(rank_t rank) override {
@@ -168,16 +168,16 @@ TYPED_TEST(contract_of_losses, C39_what_a_lost_rank_has_not_received_is_known) {
     await_loss(port, 1);
     if (me.rank() == 0) {
       require(!port.never_received(1, first), "it was received");
-      require(port.never_received(1, second), "nobody received it");
+      require(port.never_received(1, second), "no rank received it");
       require(!port.never_received(1, {1, 2, 3}), "it was never sent");
       port.send(2, {});
       static_cast<void>(port.receive());
-      require(!port.never_received(1, of_another), "somebody else sent it");
+      require(!port.never_received(1, of_another), "another rank sent it");
     } else {
       static_cast<void>(port.receive());
       port.send(1, of_another);
       require(port.never_received(1, of_another), "we sent it");
-      require(!port.never_received(1, second), "somebody else sent that");
+      require(!port.never_received(1, second), "another rank sent that");
       port.send(0, {});
     }
   });
@@ -200,7 +200,7 @@ TYPED_TEST(contract_of_losses, C39_a_barrier_leaves_out_the_lost) {
       for (rank_t r = 0; r < me.machine().ranks(); ++r) {
         if (dies_in(r) <= episode) continue;
         const word seen = rma::get_now(port, marks.at(r));
-        require(seen == episode || seen == episode + 1, "all who live have arrived");
+        require(seen == episode || seen == episode + 1, "all living ranks have arrived");
       }
     }
   });

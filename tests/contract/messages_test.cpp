@@ -39,7 +39,7 @@ TYPED_TEST(contract_of_messages, C27_a_message_arrives_whole) {
       for (int i = 0; i < ranks; ++i) {
         const rma::message m = port.receive();
         const auto sender = static_cast<word>(m.from);
-        require(m.body == body{sender, ~sender, from}, "what was sent, and who sent it");
+        require(m.body == body{sender, ~sender, from}, "the message and its sender");
         heard |= 1 << m.from;
       }
       require(heard == (1 << ranks) - 1, "one message from each");

@@ -240,16 +240,16 @@ class workload {
       const rma::word before = look(on);
       if (random_() % 2 == 0) {
         on.lock.unlock_upgrade_and_lock();
-        require(look(on) == before, "somebody wrote while the lock was upgraded");
+        require(look(on) == before, "another participant wrote while the lock was upgraded");
         write(on);
         if (random_() % 2 == 0) return on.lock.unlock();
         on.lock.unlock_and_lock_upgrade();
-        require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
+        require(look(on) == before + 1, "another participant wrote while the lock was downgraded");
       }
       if (random_() % 2 == 0) return on.lock.unlock_upgrade();
       const rma::word last = look(on);
       on.lock.unlock_upgrade_and_lock_shared();
-      require(look(on) == last, "somebody wrote while the lock was downgraded");
+      require(look(on) == last, "another participant wrote while the lock was downgraded");
       on.lock.unlock_shared();
     } else {
       exclusive(on);
@@ -260,10 +260,10 @@ class workload {
       on.lock.lock_shared();
       const rma::word before = look(on);
       if (!on.lock.try_unlock_shared_and_lock()) return on.lock.unlock_shared();
-      require(look(on) == before, "somebody wrote while the lock was upgraded");
+      require(look(on) == before, "another participant wrote while the lock was upgraded");
       write(on);
       on.lock.unlock_and_lock_shared();
-      require(look(on) == before + 1, "somebody wrote while the lock was downgraded");
+      require(look(on) == before + 1, "another participant wrote while the lock was downgraded");
       on.lock.unlock_shared();
     } else {
       timed_shared(on);
@@ -327,11 +327,11 @@ class workload {
     for (guarded_type& each : locks_) {
       lock_type fresh(me_, each.where, set_);
       if constexpr (lock::can_try<lock_type>) {
-        require(fresh.try_lock(), "try_lock fails on a lock that everybody has left");
+        require(fresh.try_lock(), "try_lock fails on a lock that all have left");
         fresh.unlock();
       }
       if constexpr (lock::can_try_shared<lock_type>) {
-        require(fresh.try_lock_shared(), "try_lock_shared fails on a lock that everybody has left");
+        require(fresh.try_lock_shared(), "try_lock_shared fails on a lock that all have left");
         fresh.unlock_shared();
       }
     }

@@ -129,7 +129,7 @@ std::vector<mutant> handmade_mutants() {
        .broken = check::make_subject<peterson<peterson_as::without_its_fence>>()},
       {.name = "peterson_victim_first",
        .lock = "handmade",
-       .why = "who gives way before it says that it comes can be overlooked by both",
+       .why = "a participant that gives way before it announces itself can be missed by both",
        .base = "peterson",
        .bound = "writers=2 levels=2",
        .expected = "mutual exclusion",

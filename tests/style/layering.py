@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who may include whom, and that locks touch shared memory through their port only.
+"""Checks which folders include which, and that locks touch shared memory through their port only.
 
 usage: layering.py ROOT
 
@@ -137,7 +137,7 @@ def after_bracket(code, opening):
 
 
 def hand_made_waits(code):
-    """Where a loop has no body, or looks at a cell of its node again and again: it would spin."""
+    """Where a loop has no body, or polls a cell of its node: it would spin."""
     ends_of_do = {after_bracket(code, m.end() - 1) for m in re.finditer(r"\bdo\s*\{", code)}
     for match in re.finditer(r"\b(while|for)\s*\(", code):
         end = after_bracket(code, match.end() - 1)
