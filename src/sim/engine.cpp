@@ -165,8 +165,8 @@ void engine::fail_stuck() const {
       who += fmt::format("rank {} waits for a message", i);
   }
   if (left_ > enough) who += fmt::format("; and {} more", left_ - enough);
-  throw rank_failed(
-      fmt::format("no rank can go on after {:.3f} us: {}", static_cast<double>(latest) * 1e-6, who));
+  throw rank_failed(fmt::format("no rank can go on after {:.3f} us: {}",
+                                static_cast<double>(latest) * 1e-6, who));
 }
 
 // No time on a real machine is exact, and two ranks that yield to each other in step would do so
