@@ -1,15 +1,15 @@
-/* The queue lock d-mcs in plain MPI-3, as somebody writes it who has no simulator of his own: it is
+/* The queue lock d-mcs in plain MPI-3, as an author without a simulator writes it: it is
  * run under SimGrid's SMPI, to compare how fast operations are simulated (`./dev perf`).
  *
  * usage: d_mcs_on_mpi poll|message ACQUIRES
  *   poll     a waiter looks at its own word again and again, and probes for messages in between:
- *            SMPI's clock stands still for who does not call MPI
+ *            SMPI's clock stands still for a rank that does not call MPI
  *   message  the lock is handed over by a message, so that waiting costs the simulator nothing
  *
  * All ranks together acquire and release the lock that often, with nothing inside. Rank 0 prints
  * the number of network operations (put, swap, compare-swap, message; no flushes) and of acquires.
  *
- * A rank refers to another by its number plus 1; 0 is nobody.
+ * A rank refers to another by its number plus 1; 0 is no rank.
  */
 #include <mpi.h>
 #include <stdint.h>

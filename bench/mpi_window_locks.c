@@ -2,10 +2,10 @@
  * is: the MPI's own, or the drop-in's under LD_PRELOAD.
  *
  * usage: mpi_window_locks WHAT SECONDS
- *   exclusive       everybody locks rank 0 exclusively and unlocks it
+ *   exclusive       every rank locks rank 0 exclusively and unlocks it
  *   exclusive-data  the same, and adds 1 to a counter there, with a get and a put
  *   shared          98 of 100 locks of rank 0 are shared
- *   shared-data     the same; who shares gets the counter, the others add 1 to it
+ *   shared-data     the same; a shared holder gets the counter, an exclusive one adds 1 to it
  *   readers         all locks of rank 0 are shared
  *   lock_all        MPI_Win_lock_all, MPI_Win_unlock_all
  *

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int rounds = 2'000;
 
-/// What the lock protects, in two words at rank 0: who held it last, and how often it moved.
+/// What the lock protects, in two words at rank 0: its last holder, and how often it moved.
 struct journey {
   rma::plain_cell last;
   rma::plain_cell moves;

@@ -1,16 +1,22 @@
 // A distributed hash table of 64-bit integers: a set that participants fill and search with
-// one-sided operations.
+// one-sided operations. Nothing is ever removed.
 //
 // Source: the DHT of "High-Performance Distributed RMA Locks", section 5.3, after the one of foMPI.
-// Every rank owns a *local volume*: a table of elements and an overflow heap for what collides,
-// both arrays of fixed size. An element is inserted by compare-and-swap; who loses takes an element
-// of the heap by incrementing the volume's next-free pointer, and a second compare-and-swap makes
-// it the chain's last. Nothing is ever removed.
+// Every rank owns a *local volume*: a table of elements and an overflow heap for elements that
+// collide, both arrays of fixed size. A participant inserts an element by compare-and-swap. If
+// another participant was faster, it takes an element of the heap by incrementing the volume's
+// next-free pointer, and a second compare-and-swap links that element at the end of the chain.
 //
-// The operations are safe without a lock (the paper's foMPI-A): an insert takes effect with the
-// compare-and-swap that puts the key into the table or links its element, and a search finds every
-// key whose insert has returned. Locks around them are for whoever needs more than one operation to
-// be atomic, or wants to measure locks.
+// Invariants: the operations are safe without a lock (the paper's foMPI-A). An insert takes effect
+// with the compare-and-swap that puts the key into the table or links its element, and a search
+// finds every key whose insert has returned. Locks around them are for callers that need several
+// operations to be atomic, or that measure locks.
+//
+// Cost in network operations, c elements in the chain:
+// | insert, free place of the table | 1 compare-swap                                       |
+// | insert, collision               | 1 compare-swap, 2 c - 1 gets in c round trips        |
+// | the same, new key               | 1 fetch-add, 1 put, 1 compare-swap more              |
+// | contains                        | 2 gets in 1 round trip for each element that is read |
 #pragma once
 
 #include <cstdint>
@@ -49,31 +55,29 @@ class hash_table {
     return static_cast<rma::rank_t>((scattered(key) >> 32) * ranks >> 32);
   }
 
-  /// False if the key was there. Network operations: 1 compare-swap into a free place of the table;
-  /// on a collision, with c elements in the chain, 1 compare-swap, 2 c - 1 gets in c round trips to
-  /// look through them, and, if the key is new, 1 fetch-add + 1 put + 1 compare-swap.
-  /// Throws std::length_error when the heap is full, std::invalid_argument on the reserved key.
+  /// False if the key was there. Throws std::length_error when the heap is full,
+  /// std::invalid_argument on the reserved key.
   bool insert(std::uint64_t key) { return insert_at(volume_of(key), key); }
 
-  /// Whether the key is there. Network operations: 2 gets in 1 round trip for each element of the
-  /// chain that is looked at.
+  /// Whether the key is there.
   [[nodiscard]] bool contains(std::uint64_t key) { return contains_at(volume_of(key), key); }
 
-  /// The same in the local volume of a given rank, which the caller then uses for the key always.
+  /// The same in the local volume of a given rank. The caller must use the same volume for the key
+  /// each time.
   bool insert_at(rma::rank_t volume, std::uint64_t key) {
     const rma::word stored = to_stored(key);
     element at{.where = first_of(volume, key)};
     at.key = rma::compare_swap_now(port_, at.where, empty, stored);
     if (at.key == empty) return true;
 
-    // Lost. The table's element was read but for its NEXT.
+    // Another key has the place. Of the table's element only NEXT is not read yet.
     at.next = rma::get_now(port_, at.where + next_word);
     std::uint64_t mine = none;
     while (true) {
       at = follow(volume, at, stored);
-      if (at.key == stored) return false;  // an element that we took meanwhile stays unused
+      if (at.key == stored) return false;  // an element that we have taken stays unused
       if (mine == none) mine = take(volume, stored);
-      // The key is complete (put and flushed) before anybody can find the element.
+      // The key is complete (put and flushed) before another participant can find the element.
       at.next = rma::compare_swap_now(port_, at.where + next_word, none, mine);
       if (at.next == none) return true;
     }
@@ -91,8 +95,9 @@ class hash_table {
 
  private:
   // The words of an element.
-  static constexpr std::uint32_t key_word = 0;   // the key + 1, or `empty`
-  static constexpr std::uint32_t next_word = 1;  // the heap's element behind it, from 1, or `none`
+  static constexpr std::uint32_t key_word = 0;  // the key + 1, or `empty`
+  static constexpr std::uint32_t next_word =
+      1;  // the number of the next element in the heap, from 1, or `none`
   static constexpr std::uint32_t element_words = 2;
   static constexpr rma::word empty = 0;
   static constexpr rma::word none = 0;
@@ -130,8 +135,8 @@ class hash_table {
     return table_.at(volume) + element_words * place;
   }
 
-  // Both gets in one round trip: whichever is older, the chain behind NEXT was complete when it was
-  // linked, and a key that came into the table in between came while we looked.
+  // Both gets in one round trip, in any order: the chain behind NEXT was complete when it was
+  // linked, and a key that came into the table between the two gets was inserted during this call.
   [[nodiscard]] element read(rma::nic_cell where) {
     element e{.where = where};
     port_.get(where + key_word, e.key);

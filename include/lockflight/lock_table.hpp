@@ -1,8 +1,11 @@
-// A table of locks: many locks of one kind, spread evenly over the ranks, with names that fit in a
-// word.
+// A table of locks: many locks of one kind, spread evenly over the ranks. Each has a name that fits
+// into a word.
 //
 // Source: the distributed lock table of "ALock: Asymmetric Lock Primitive for RDMA Systems"
 // (section 6), for any lock.
+//
+// Cost: making the table takes no communication. A lock takes the words of its kind; queue nodes
+// are the participant's, not the locks'.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +22,8 @@
 
 namespace lockflight {
 
-/// Names a lock of a table on every rank: where it lives. 8 bytes, trivially copyable; it can be
-/// stored in a cell or sent. A zero names no lock.
+/// The name of a lock of a table, valid on every rank: the lock's address. 8 bytes, trivially
+/// copyable; it can be stored in a cell or sent. Zero names no lock.
 class lock_reference {
  public:
   constexpr lock_reference() = default;
@@ -34,9 +37,9 @@ class lock_reference {
   }
   [[nodiscard]] constexpr rma::word word() const { return word_; }
 
-  /// The rank that the lock lives with.
+  /// The lock's home.
   [[nodiscard]] constexpr rma::rank_t home() const { return cell().home; }
-  /// The index of its first word there.
+  /// The index of the lock's first word there.
   [[nodiscard]] constexpr std::uint32_t offset() const { return cell().index; }
 
   friend constexpr auto operator<=>(const lock_reference&, const lock_reference&) = default;
@@ -51,9 +54,8 @@ static_assert(sizeof(lock_reference) == sizeof(rma::word));
 
 /// `lock_table<lock::d_mcs, shm::port> table(me, 1000); std::scoped_lock hold(table[17]);`
 ///
-/// Lock i lives with rank i mod P. Each participant has a handle of every lock, which takes no
-/// communication to make; queue nodes are the participant's, not the locks'.
-/// Parameters of the locks that are not set may have other defaults here (lock::in_table).
+/// The home of lock i is rank i mod P. Each participant has a handle of every lock. Parameters of
+/// the locks that are not set may have other defaults here (lock::in_table).
 template <template <class> class Lock, rma::port Port>
 class lock_table {
  public:
@@ -74,8 +76,8 @@ class lock_table {
     }
   }
 
-  /// How many words of each rank's segment a table takes. Throws std::length_error if no segment
-  /// can have so many.
+  /// How many words of each rank's segment a table takes. Throws std::length_error if that is more
+  /// than a segment can have.
   [[nodiscard]] static std::uint32_t words(const rma::topology& machine, std::uint32_t locks,
                                            const parameters& set = {}) {
     const parameters of_each = lock::in_table(set, {locks, machine.ranks()});
@@ -89,7 +91,7 @@ class lock_table {
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(offsets_.size()); }
 
-  /// The rank that lock `i` lives with.
+  /// The home of lock `i`.
   [[nodiscard]] rma::rank_t home_of(std::uint32_t i) const {
     return static_cast<rma::rank_t>(i % static_cast<std::uint32_t>(machine_.ranks()));
   }
@@ -102,8 +104,8 @@ class lock_table {
     return {home_of(i), offsets_[i]};
   }
 
-  /// This participant's handle of the lock that another rank named; a search among size() numbers.
-  /// Throws std::out_of_range if the table has no such lock.
+  /// This participant's handle of the lock with this name. Searches among size() numbers. Throws
+  /// std::out_of_range if the table has no such lock.
   [[nodiscard]] lock_type& at(lock_reference named) {
     const auto found = std::lower_bound(offsets_.begin(), offsets_.end(), named.offset());
     const auto i = static_cast<std::uint32_t>(found - offsets_.begin());
@@ -116,7 +118,7 @@ class lock_table {
 
  private:
   const rma::topology& machine_;
-  std::pmr::deque<lock_type> handles_;       // they stay where they are
+  std::pmr::deque<lock_type> handles_;       // at addresses that do not change
   std::pmr::vector<std::uint32_t> offsets_;  // [i]: where lock i's words begin, ascending
 };
 

@@ -26,7 +26,7 @@ static inline int lockflight_join_mpi(MPI_Comm comm, const struct lockflight_con
                                       lockflight_participant** me) {
   int initialised = 0;
   MPI_Initialized(&initialised);
-  /* Before MPI_Init nothing can be made of a communicator; the library says so. */
+  /* Before MPI_Init a communicator cannot be converted; the library returns the error. */
   return lockflight_join_mpi_f(initialised ? (int)MPI_Comm_c2f(comm) : 0, me, config);
 }
 

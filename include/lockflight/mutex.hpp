@@ -7,13 +7,13 @@
 
 namespace lockflight {
 
-/// A mutex that stays on its node while it is wanted there, and costs no network operation there:
-/// flight. Works with std::lock_guard, std::unique_lock, also with a time, and std::scoped_lock.
-/// Not recursive; a handle belongs to one participant. Nobody is passed by more often than
-/// flight.hpp says.
+/// The lock flight: a mutex that stays on its node while participants of that node want it, and
+/// costs no network operation there. It works with std::lock_guard, std::unique_lock (timed too)
+/// and std::scoped_lock. It is not recursive; a handle belongs to one participant. flight.hpp says
+/// how often a waiter can be overtaken.
 ///
 /// `unlock` makes visible to the next holder what the holder stored, and what it posted and
-/// flushed; posted operations that are not flushed are not waited for.
+/// flushed. It does not wait for posted operations that are not flushed.
 template <rma::port Port>
 class mutex : public lock::created<lock::flight<Port>, Port>, public timed_names<mutex<Port>> {
  public:

@@ -1,5 +1,5 @@
-// Profiles: the parameters of locks, found by `lockflight tune` for a workload on a machine.
-// docs/tuning.md has the format. What uses this header links lockflight::profile.
+// Profiles: parameters of locks that `lockflight tune` has found for a workload on a machine.
+// docs/tuning.md has the format. Programs that use this header link lockflight::profile.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace lockflight {
 
-/// A profile that cannot be used: one line with the file, the line in it, the key, its value and
-/// what is accepted.
+/// A profile that cannot be used. what() is one line with the file, the line number, the key, its
+/// value and what is accepted.
 struct bad_profile : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// The parameters of some locks, and where each lock's were found.
+/// The parameters of some locks, and for which runs they were found.
 ///
-/// Every rank must have the same: some parameters say where a lock's words lie. Read it before the
-/// ranks start, or on one of them and tell the others its text().
+/// Every rank must have the same profile, since some parameters say where a lock's words lie. Read
+/// it before the ranks start, or on one rank and send its text() to the others.
 class profile {
  public:
-  /// What the values were found with. Words that a file leaves out are empty, numbers 0.
+  /// The runs that the values were found with. Strings that a file leaves out are empty, numbers 0.
   struct origin {
     std::string fabric = {};
     std::string machine = {};  ///< the simulated one
@@ -38,10 +38,10 @@ class profile {
 
   struct entry {
     origin found;
-    lock::parameter_values parameters;  ///< the others have their defaults
+    lock::parameter_values parameters;  ///< parameters not named have their defaults
   };
 
-  /// No lock: all have their defaults.
+  /// An empty profile: all locks have their defaults.
   profile() = default;
   explicit profile(std::map<std::string, entry> locks) : locks_(std::move(locks)) {}
 
@@ -49,17 +49,17 @@ class profile {
   [[nodiscard]] static profile read(const std::string& path);
   /// The same from text; `path` is for errors.
   [[nodiscard]] static profile parse(std::string_view text, const std::string& path);
-  /// The file that the environment variable LOCKFLIGHT_PROFILE names; no lock, if it names none.
-  /// Throws bad_profile.
+  /// The file that the environment variable LOCKFLIGHT_PROFILE names; an empty profile if it is not
+  /// set. Throws bad_profile.
   [[nodiscard]] static profile from_environment();
 
   /// By the locks' names.
   [[nodiscard]] const std::map<std::string, entry>& locks() const { return locks_; }
 
-  /// What it says of a lock; nothing, if it does not name it.
+  /// The values for a lock; empty if the profile does not name it.
   [[nodiscard]] const lock::parameter_values& values_of(std::string_view lock) const;
 
-  /// The parameters of a lock: what the profile says, else the defaults.
+  /// The parameters of a lock: the profile's values, else the defaults.
   /// `lockflight::shared_mutex mine(me, tuned.parameters_of<lockflight::shared_mutex<Port>>());`
   template <class Lock>
   [[nodiscard]] typename Lock::parameters parameters_of() const {

@@ -7,9 +7,9 @@
 
 namespace lockflight {
 
-/// A reader-writer lock whose readers never leave their node, while readers and writers take turns:
-/// flight-rw. Works with std::shared_lock beside the guards of a mutex. Not recursive; a handle
-/// belongs to one participant.
+/// The lock flight-rw: a reader-writer lock whose readers use only cells of their own node. Works
+/// with std::shared_lock beside the guards of a mutex. It is not recursive; a handle belongs to one
+/// participant.
 template <rma::port Port>
 class shared_mutex : public lock::created<lock::flight_rw<Port>, Port>,
                      public shared_timed_names<shared_mutex<Port>> {

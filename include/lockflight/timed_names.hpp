@@ -1,4 +1,4 @@
-// std's names for acquires that end in time.
+// The std names of acquires that end at a time.
 #pragma once
 
 #include <chrono>
@@ -6,20 +6,20 @@
 
 namespace lockflight {
 
-/// A duration in whole nanoseconds, rounded up, and none below zero; as many as a word can say if
-/// it is longer.
+/// A duration in whole nanoseconds, rounded up: 0 if it is negative, UINT64_MAX if it is too long.
 template <class Rep, class Period>
 [[nodiscard]] constexpr std::uint64_t nanoseconds_of(std::chrono::duration<Rep, Period> d) {
   using std::chrono::duration;
   if (d <= d.zero()) return 0;
   const duration<double, std::nano> about = d;
-  constexpr double most = 9e18;  // of what std::chrono::nanoseconds can hold
+  constexpr double most = 9e18;  // a little less than std::chrono::nanoseconds can hold
   if (about.count() >= most) return UINT64_MAX;
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::nanoseconds>(d).count());
 }
 
 /// For a lock that has try_lock_within: makes it a TimedLockable of std. A duration is measured on
-/// the clock of the port (C38); a moment of another clock is turned into one when it is given.
+/// the clock of the port (C38); a time point of another clock is converted to a duration at the
+/// call.
 template <class Lock>
 class timed_names {
  public:
@@ -33,7 +33,7 @@ class timed_names {
   }
 };
 
-/// The shared half: a SharedTimedLockable.
+/// The same for shared locks: a SharedTimedLockable.
 template <class Lock>
 class shared_timed_names : public timed_names<Lock> {
  public:

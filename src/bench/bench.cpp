@@ -1,4 +1,4 @@
-// Carrying out a comparison: one run after the other, each watched over.
+// Carries out a comparison: one run after the other, each of them watched.
 #include "bench/bench.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,8 @@
 namespace lockflight::bench {
 namespace {
 
-/// Looks at a run from outside: says how far it is, and ends it when no rank gets on any more.
+/// Watches a run from outside: reports its progress, and ends it when no rank makes progress any
+/// more.
 class watcher {
  public:
   watcher(const run_results& results, const job& what, progress where,
@@ -85,8 +86,8 @@ void write_trace(std::ofstream& out, const job& what, const run_results& results
   if (!out) throw std::system_error(errno, std::generic_category(), "writing the trace");
 }
 
-/// Runs a job together with the other processes of the launch. Rank 0 gets the results and looks at
-/// the run from a thread of its own, which calls nothing of the fabric; the others get null.
+/// Runs a job together with the other processes of the launch. Rank 0 gets the results and watches
+/// the run from a thread of its own, which makes no call on the fabric; the others get null.
 std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, const progress& begun,
                                                  const progress_callback& tell) {
   const auto results = all.results(now.plan);
@@ -102,7 +103,7 @@ std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, co
     try {
       constexpr std::chrono::milliseconds period{100};
       while (!wakes.wait_for(held, over, period, [] { return false; }) && !over.stop_requested())
-        // Of ranks on other machines it sees nothing until they have ended.
+        // The progress of ranks on other machines is not visible until they have ended.
         if (results->whole()) seen.look();
     } catch (const std::exception& e) {
       all.abandon(fmt::format("lockflight bench: {}", e.what()));
@@ -112,7 +113,7 @@ std::shared_ptr<const run_results> run_in_launch(launch& all, const job& now, co
   return results;
 }
 
-/// Runs a job in this process, and in those that it starts.
+/// Runs a job in this process, and in processes that it starts.
 std::shared_ptr<const run_results> run_here(const job& now, const progress& begun,
                                             const progress_callback& tell) {
   const auto results = std::make_shared<const run_results>(now.plan);

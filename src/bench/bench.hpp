@@ -1,5 +1,5 @@
-// What the program asks of the benchmark: a comparison of locks, and its results as the JSON of the
-// program's fixed interface.
+// The benchmark's interface for the program: a comparison of locks, and its results as the JSON of
+// the program's fixed interface.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct machine_profile;
 
 namespace lockflight::bench {
 
-/// A request that cannot be carried out as asked. `what()` is one line: the argument, its value and
+/// A request that cannot be carried out. `what()` is one line: the argument, its value and
 /// what is accepted. The program exits with 2.
 struct bad_request : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// A request that this machine has not the memory for.
+/// A request for which this machine has too little memory.
 struct no_room : bad_request {
   using bad_request::bad_request;
 };
 
-/// Who writes: a participant all the time, or each operation by chance.
+/// How writers are chosen: a participant writes all the time, or each operation by chance.
 enum class role { process, operation };
 
 /// One comparison: every lock at every number of ranks.
@@ -43,7 +43,7 @@ struct request {
   std::map<std::string, double> machine_set;  ///< sim: numbers of it to replace, by "table.key"
   std::string nodes;  ///< sim: which of the machine's nodes, "0,6-11"; empty: the first ones
   std::vector<int> procs{2};
-  std::string levels;      ///< "AxB[xC]", or empty: what hwloc finds
+  std::string levels;      ///< "AxB[xC]", or empty: as hwloc finds
   int node_level = 0;      ///< which level's elements are nodes; 0: the smallest
   double writers = 0.002;  ///< F_W
   role by = role::operation;
@@ -51,18 +51,18 @@ struct request {
   double seconds = 1.0;
   std::uint64_t seed = 1;
   catalogue::parameter_values set;  ///< lock parameters; each must exist in a lock asked for
-  /// By lock: the parameters that a profile gives. What `set` or `sweep` gives goes before them.
+  /// By lock: the parameters of a profile. Those of `set` or `sweep` have precedence.
   std::map<std::string, catalogue::parameter_values> tuned;
   /// A parameter of locks, or one of sweepable_settings(), that is given each of `sweep_values` in
   /// turn; empty: none.
   std::string sweep;
   std::vector<double> sweep_values;
   // For some workloads only:
-  std::optional<std::uint64_t> sample;       ///< ecsb, sob: one operation in so many is timed
-  std::optional<std::uint64_t> table_size;   ///< table, contention: of so many operations choose
-  std::optional<double> locality;            ///< table: how much is done with locks of the own node
-  std::optional<double> hold_us;             ///< contention: how long a lock is held
-  bool server_busy = false;                  ///< contention: rank 0 computes meanwhile
+  std::optional<std::uint64_t> sample;      ///< ecsb, sob: one operation in this many is timed
+  std::optional<std::uint64_t> table_size;  ///< table, contention: the locks to choose from
+  std::optional<double> locality;  ///< table: fraction of operations on locks of the own node
+  std::optional<double> hold_us;   ///< contention: how long a lock is held
+  bool server_busy = false;        ///< contention: rank 0 computes meanwhile
   std::optional<std::uint64_t> server_load;  ///< contention, sim: busy processes beside rank 0
   std::optional<std::uint64_t> bytes;        ///< dht-writer: written each time
   std::optional<std::string> operation;      ///< primitive: one of operations(); none: all of them
@@ -71,21 +71,21 @@ struct request {
   std::string waiting = "auto";
   std::string trace;    ///< Chrome trace file; empty: none
   bool warm_up = true;  ///< false: all of a run is measured
-  /// sim: a run that takes some more events is ended by sim::too_many_events; 0: any number.
+  /// sim: a run with clearly more events is ended by sim::too_many_events; 0: any number.
   std::uint64_t most_events = 0;
 };
 
-/// Where a comparison stands; called a few times a second.
+/// The progress of a comparison; reported a few times a second.
 struct progress {
   std::string lock;
   int procs = 0;
   std::size_t run = 0;   ///< this one, from 0
-  std::size_t runs = 0;  ///< of so many
+  std::size_t runs = 0;  ///< runs in all
   double fraction = 0;   ///< of this one
 };
 using progress_callback = std::function<void(const progress&)>;
 
-/// Throws bad_request unless `run` could carry it out.
+/// Throws bad_request unless `run` could carry out the request.
 void validate(const request& what);
 
 /// Carries out the comparison and returns {"lockflight", "host", "runs"}. Throws bad_request,
@@ -100,7 +100,7 @@ void validate(const request& what);
     const request& what, const std::function<void()>& watch = nullptr,
     const std::function<void(double bytes)>& admit = nullptr);
 
-/// One lock, as the program shows it.
+/// One lock, for the program's lists.
 struct lock_row {
   lock::facts about;
   std::vector<std::string> fabrics;
@@ -117,11 +117,11 @@ struct workload_row {
 };
 [[nodiscard]] const std::vector<workload_row>& workloads();
 
-/// What workload primitive can do.
+/// The operations of workload primitive.
 [[nodiscard]] const std::vector<std::string>& operations();
 
-/// What `request::sweep` may name beside the parameters of locks: options of the program, without
-/// the dashes.
+/// The names that `request::sweep` accepts beside the parameters of locks: options of the program,
+/// without the dashes.
 struct setting_row {
   std::string name;
   bool whole;  ///< takes whole numbers only

@@ -27,7 +27,7 @@ handle& live(handle* given) {
   return found;
 }
 
-/// Where readers are to share: a mutex can come here by a cast only.
+/// The same for a call that needs shared holders. A mutex can come here only by a cast.
 handle& live_shared(handle* given) {
   handle& found = live(given);
   if (!found.shares)
@@ -37,7 +37,7 @@ handle& live_shared(handle* given) {
   return found;
 }
 
-/// Where it is to be held for upgrade, or turned from one way of holding into another.
+/// The same for a call that upgrades or downgrades.
 handle& live_upgradable(handle* given) {
   handle& found = live_shared(given);
   if (!found.lock->can_upgrade())
@@ -90,7 +90,7 @@ int destroy(handle* given) {
 
 // ---- locking ----
 
-/// What the calls of one way of holding do to a lock.
+/// The calls for one way of holding a lock.
 struct way {
   hold how;
   handle& (*of)(handle*);
@@ -145,7 +145,7 @@ int try_lock_for(handle* given, const way& w, std::uint64_t nanoseconds) {
   });
 }
 
-/// From now until then; none if it has been.
+/// From now until the moment; 0 if it has passed.
 std::uint64_t nanoseconds_until(const timespec& moment) {
   constexpr std::int64_t second = 1'000'000'000;
   timespec now{};
@@ -179,7 +179,7 @@ int unlock(handle* given, const way& w) {
   });
 }
 
-/// From one way of holding to another. A call that says false has left things as they were.
+/// From one way of holding to another. A call that returns false has changed nothing.
 template <class Said>
 int turn(handle* given, hold from, hold to, Said (any_lock::*into)(), const char* call) {
   return guarded([&] {

@@ -1,4 +1,4 @@
-// What a caller's configuration comes to.
+// The meaning of a caller's configuration.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lockflight::capi {
 
-/// The caller's, or the defaults where there is none.
+/// The caller's configuration, or the defaults if there is none.
 [[nodiscard]] inline lockflight_config or_defaults(const lockflight_config* given) {
   return given != nullptr ? *given : lockflight_config{};
 }

@@ -13,7 +13,7 @@ thread_local std::array<char, 1024> last_error{};
 
 int lockflight_detail_fail(int code, const char* text) {
   const std::size_t length = std::min(std::strlen(text), last_error.size() - 1);
-  std::memmove(last_error.data(), text, length);  // the text may be the one that is kept
+  std::memmove(last_error.data(), text, length);  // the text may be the stored one
   last_error[length] = '\0';
   return code;
 }
@@ -27,7 +27,7 @@ const char* lockflight_error_text(int code) {
     case LOCKFLIGHT_OK:
       return "fine";
     case LOCKFLIGHT_BUSY:
-      return "somebody else has the lock";
+      return "another participant has the lock";
     case LOCKFLIGHT_INVALID:
       return "an argument is not accepted";
     case LOCKFLIGHT_UNKNOWN:

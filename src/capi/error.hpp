@@ -1,4 +1,4 @@
-// How failures reach C: a code, and a line of text that the thread keeps.
+// Errors for C: a code, and a line of text that is stored for the thread.
 #pragma once
 
 #include <exception>
@@ -11,20 +11,20 @@
 #include "lockflight/lockflight.h"
 
 extern "C" {
-/// Keeps `text` as the calling thread's last error and returns `code`. Exported for the libraries
-/// of the MPIs alone, which come with this one; it is in no header that is installed.
+/// Stores `text` as the calling thread's last error and returns `code`. Exported for the libraries
+/// of the MPIs alone, which come with this one; it is in no installed header.
 int lockflight_detail_fail(int code, const char* text);
 }
 
 namespace lockflight::capi {
 
-/// A call that is refused with a code of its own.
+/// A call that fails with a code of its own.
 struct refusal : std::runtime_error {
   refusal(lockflight_code c, const std::string& text) : std::runtime_error(text), code(c) {}
   lockflight_code code;
 };
 
-/// Runs what a C function does; it returns a code, and what it throws becomes one.
+/// Runs the body of a C function. It returns a code; an exception becomes one.
 template <class Call>
 int guarded(Call call) noexcept {
   try {
@@ -50,7 +50,7 @@ int guarded(Call call) noexcept {
   }
 }
 
-/// Throws unless the pointer is there. "mutex NULL (accepted: …)".
+/// Throws if the pointer is NULL: "mutex NULL (accepted: …)".
 template <class T>
 T& need(T* given, const char* argument, const char* accepted) {
   if (given == nullptr)

@@ -15,8 +15,8 @@
 
 namespace lockflight::capi {
 
-/// A lock of any type on any fabric. A virtual call costs nanoseconds beside an operation on
-/// memory that others use too.
+/// A lock of any type on any fabric. A virtual call costs little beside an operation on shared
+/// memory.
 class any_lock {
  public:
   virtual ~any_lock() = default;
@@ -24,15 +24,15 @@ class any_lock {
   virtual void lock() = 0;
   [[nodiscard]] virtual bool try_lock() = 0;
   virtual void unlock() = 0;
-  /// Throws refusal if the lock's waiters cannot leave.
+  /// Throws refusal if waiters of this lock cannot leave.
   [[nodiscard]] virtual bool try_lock_for(std::uint64_t nanoseconds) = 0;
   [[nodiscard]] virtual bool try_lock_shared_for(std::uint64_t nanoseconds) = 0;
-  // Of reader-writer locks only: whoever calls has looked at the kind.
+  // Of reader-writer locks only; the caller has checked the kind.
   virtual void lock_shared() = 0;
   [[nodiscard]] virtual bool try_lock_shared() = 0;
   virtual void unlock_shared() = 0;
 
-  // Of locks that can be upgraded only: whoever calls has asked.
+  // Of locks that can be upgraded only; the caller has checked can_upgrade.
   [[nodiscard]] virtual bool can_upgrade() const = 0;
   virtual void lock_upgrade() = 0;
   [[nodiscard]] virtual bool try_lock_upgrade() = 0;
@@ -44,12 +44,12 @@ class any_lock {
   [[nodiscard]] virtual bool try_unlock_shared_and_lock() = 0;
 };
 
-/// Which lock, as a caller names it.
+/// The lock that a caller asks for.
 struct lock_request {
   std::string name;
   lock::parameter_values set;
   rma::rank_t home = 0;
-  bool shares = false;  ///< readers are to share it
+  bool shares = false;  ///< it must have shared holders
 };
 
 template <template <class> class Lock, rma::port Port>
@@ -115,14 +115,14 @@ class lock_on final : public any_lock {
 
   [[noreturn]] static void cannot_time() {
     throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + std::string(Lock<Port>::about.name) +
-                                             "': who waits for it cannot leave (accepted for that: "
+                                             "': a waiter cannot leave (accepted for that: "
                                              "dlm-server, flight, flight-rw)");
   }
 
   lock::created<Lock<Port>, Port> lock_;
 };
 
-/// A lock of the table as this fabric has it.
+/// A lock of the lock table on this fabric.
 template <rma::port Port>
 struct lock_row {
   lock::facts about;
@@ -139,7 +139,7 @@ template <template <class> class Lock, rma::port Port>
             try {
               return std::make_unique<lock_on<Lock, Port>>(me, set, what.home);
             } catch (...) {
-              me.cells() = before;  // a lock may have found words for some of its cells only
+              me.cells() = before;  // the lock may have found words for some of its cells only
               throw;
             }
           }};
@@ -163,8 +163,8 @@ template <rma::port Port>
   return all;
 }
 
-/// Makes the lock that is asked for. Throws refusal, std::invalid_argument or std::length_error,
-/// and the layout is then as it was.
+/// Makes the requested lock. Throws refusal, std::invalid_argument or std::length_error; the layout
+/// is unchanged then.
 template <rma::port Port>
 [[nodiscard]] std::unique_ptr<any_lock> make_lock(rma::participant<Port>& me,
                                                   const lock_request& what) {

@@ -7,13 +7,14 @@
 namespace lockflight::capi {
 namespace {
 
-/// Where the participant lives; a base, so that it is there before it and gone after it.
+/// The membership that the participant uses: a base class, so that it is constructed before it and
+/// destroyed after it.
 struct place {
   mpi::membership members;
   explicit place(const mpi::config& what) : members(what) {}
 };
 
-/// That of the first rank: some parameters say where a lock's words lie.
+/// The first rank's profile, on all ranks: some parameters say where a lock's words lie.
 [[nodiscard]] profile agreed_profile(mpi::membership& members, const mpi::config& what) {
   const bool first = members.access().rank() == 0;
   const std::string mine = first ? profile_or_warning().text() : "";
@@ -50,7 +51,8 @@ void refuse_members_of_runs(const lockflight_config& what) {
           std::to_string(machine.ranks()) + ", the ranks of the communicator)");
     machine = *std::move(given);
   }
-  // The program uses MPI too, and its one-sided operations may need the help of who waits here.
+  // The program uses MPI too, and its one-sided operations may need the progress of a rank that
+  // waits here.
   return {.machine = std::move(machine),
           .waiting = waiting_of(what),
           .words_per_rank = words_of(what),

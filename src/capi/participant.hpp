@@ -1,4 +1,4 @@
-// What the opaque handles of lockflight.h are.
+// The opaque types of lockflight.h.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace lockflight::capi {
 
-/// A participant's side of one lock, and whether it holds it: what misuse is told by.
+/// A participant's handle of one lock, and whether it holds the lock: so misuse is detected.
 struct handle {
   lockflight_participant* owner;
   std::string name;
-  std::unique_ptr<any_lock> lock;  ///< null once it is destroyed
+  std::unique_ptr<any_lock> lock;  ///< null when it is destroyed
   bool shares = false;
   enum class hold : std::uint8_t { none, exclusive, shared, upgrade } held = hold::none;
 };
 
 }  // namespace lockflight::capi
 
-// One record for both: what a cast makes of a mutex is then still told, by `shares`.
+// One record for both: a mutex that was cast is still recognised, by `shares`.
 struct lockflight_mutex : lockflight::capi::handle {};
 struct lockflight_shared_mutex : lockflight::capi::handle {};
 
@@ -33,8 +33,8 @@ struct lockflight_words {
   std::uint32_t count;
 };
 
-/// A participant on any fabric. It owns its handles, and keeps destroyed ones until its end, so
-/// that later use is told.
+/// A participant on any fabric. It owns its handles, destroyed ones until its end too, so that
+/// later uses are detected.
 struct lockflight_participant {
   lockflight_participant() = default;
   lockflight_participant(const lockflight_participant&) = delete;
@@ -43,7 +43,7 @@ struct lockflight_participant {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Whether it came by lockflight_join_mpi, and ends by lockflight_leave.
+  /// Whether lockflight_join_mpi made it; lockflight_leave ends it then.
   [[nodiscard]] virtual bool leaves() const = 0;
 
   virtual void barrier() = 0;
@@ -55,7 +55,7 @@ struct lockflight_participant {
   virtual void flush() = 0;
   virtual void flush(int rank) = 0;
 
-  /// The parameters of locks whose creator names none; the same on all ranks.
+  /// The parameters of locks for which the caller names none; the same on all ranks.
   lockflight::profile tuned;
 
   /// The first lock that it holds; null if none.
@@ -67,7 +67,7 @@ struct lockflight_participant {
     return nullptr;
   }
 
-  // Deques, whose elements stay where they are.
+  // Deques, whose elements do not move.
   std::deque<lockflight_mutex> mutexes;
   std::deque<lockflight_shared_mutex> shared_mutexes;
   std::deque<lockflight_words> words;

@@ -7,7 +7,7 @@
 namespace lockflight::capi {
 namespace {
 
-/// Before there is memory for so many.
+/// Before memory is taken for them.
 void check_ranks(int ranks) {
   if (ranks < 1 || ranks > shm::most_ranks)
     throw std::invalid_argument("ranks " + std::to_string(ranks) + " (accepted: 1 to " +
@@ -35,11 +35,11 @@ void check_ranks(int ranks) {
           .words_per_rank = words_of(what)};
 }
 
-/// One rank. What it throws is what lockflight_run says of it.
+/// Runs one rank. The text of an exception is what lockflight_run reports.
 void run_rank(shm::port& port, std::uint32_t words, const profile& tuned, lockflight_body* body,
               void* argument) {
   participant_on<shm::port> me(port, words, tuned);
-  lockflight_detail_fail(LOCKFLIGHT_OK, "");  // a forked rank has its parent's last error
+  lockflight_detail_fail(LOCKFLIGHT_OK, "");  // a forked rank would have its parent's last error
   const int code = body(&me, argument);
   if (code != LOCKFLIGHT_OK) {
     const std::string why = lockflight_last_error();
@@ -58,7 +58,7 @@ int lockflight_run(const lockflight_config* config, lockflight_body* body, void*
   return capi::guarded([&] {
     capi::need(body, "body", "a function that each rank runs");
     const lockflight::shm::config what = capi::config_of(capi::or_defaults(config));
-    // Before there are ranks: all have the same.
+    // Before the ranks start: all have the same.
     const lockflight::profile tuned = capi::profile_or_warning();
     lockflight::shm::run_ports(what, [&](lockflight::shm::port& port) {
       capi::run_rank(port, what.words_per_rank, tuned, body, argument);

@@ -9,10 +9,10 @@
 
 namespace lockflight::capi {
 
-/// Reads parameters as a caller writes them; empty text has none. Throws std::invalid_argument.
+/// Reads the text of a caller; empty text has no parameters. Throws std::invalid_argument.
 [[nodiscard]] lock::parameter_values parse_settings(std::string_view text);
 
-/// The defaults of `lock`, and what is set of them. Throws refusal on a name that it does not have,
+/// The defaults of `lock`, changed by the settings. Throws refusal on a name that it does not have,
 /// std::invalid_argument on a value out of range.
 template <class Parameters>
 [[nodiscard]] Parameters parameters_from(const std::string& lock,

@@ -37,7 +37,7 @@ std::size_t distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string nearest(const std::string& typed, const std::vector<std::string>& known) {
-  // What takes as many changes as it has letters has nothing in common with what was typed.
+  // A name that needs as many changes as it has letters has nothing in common with the typed one.
   constexpr std::size_t longest = 100;
   if (typed.empty() || typed.size() > longest) return "";
   std::size_t least = std::min(typed.size() - 1, std::max<std::size_t>(2, typed.size() / 3)) + 1;

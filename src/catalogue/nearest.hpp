@@ -1,4 +1,4 @@
-// What a misspelt name was meant to be.
+// The known name that a misspelt name probably means.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace lockflight::catalogue {
 
-/// The closest of `known` to what was typed; empty if nothing is near.
+/// The closest of `known` to the typed name; empty if none is near.
 [[nodiscard]] std::string nearest(const std::string& typed, const std::vector<std::string>& known);
 
 /// "(nearest: T_R; accepted: T_DC, T_R)", for errors.

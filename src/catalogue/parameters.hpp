@@ -65,7 +65,7 @@ inline constexpr auto rows_of = [] {
 [[nodiscard]] std::optional<std::pair<std::string, std::int64_t>> parse_assignment(
     std::string_view text, char sign = '=');
 
-/// A value that a lock does not take. `what()` is "'T_R=0' (accepted: 1 to 1000)", or
+/// A value that a lock does not accept. `what()` is "'T_R=0' (accepted: 1 to 1000)", or
 /// "'T_X' (nearest: T_R; accepted: T_DC, T_R)" for a name that the lock does not have.
 struct bad_parameter : std::invalid_argument {
   bad_parameter(const std::string& what, const std::string& instead, bool has_name);
@@ -75,7 +75,7 @@ struct bad_parameter : std::invalid_argument {
   bool is_known;      ///< the lock has a parameter of that name
 };
 
-/// Throws bad_parameter unless the lock has all of these parameters and takes their values.
+/// Throws bad_parameter unless the lock has all of these parameters and accepts their values.
 void check(parameter_rows rows, const parameter_values& values);
 
 /// `base` with the values. Throws bad_parameter.

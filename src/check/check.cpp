@@ -24,7 +24,7 @@ void require_count(const char* argument, int value, int least, int most) {
                       " (accepted: " + std::to_string(least) + " to " + std::to_string(most) + ")");
 }
 
-/// Parts are dealt out in turn, so that every node has some of each.
+/// Parts are assigned round robin, so that every node has some of each.
 [[nodiscard]] std::vector<part> deal(const request& r) {
   request left = r;
   std::vector<part> parts;
@@ -70,7 +70,7 @@ void validate_starvation(const subject& lock, const request& r) {
                       " does all of an epoch at its release (accepted: writers, readers, all)");
   if (r.random) throw bad_request(argument + "not with --random (accepted: the whole search)");
   if (watched_of(deal(r), r.starvation).ranks == 0)
-    throw bad_request(argument + "there is none of them (accepted: who takes part)");
+    throw bad_request(argument + "there is none of them (accepted: participants of the check)");
   if (!engine::can_copy_stacks())
     throw bad_request(argument +
                       "states cannot be known again under a sanitizer (accepted: a "
@@ -131,9 +131,9 @@ void validate(const subject& lock, const request& r) {
   return ranks > 1 && ranks % 2 == 0 ? "2x" + std::to_string(ranks / 2) : std::to_string(ranks);
 }
 
-/// A counterexample is easier to read if those who do not matter for it come less often, or never:
-/// lowers the rounds of each participant as long as the same property breaks in no more steps, for
-/// a few seconds in all.
+/// A counterexample is easier to read if participants that do not matter for it come less often, or
+/// never. Lowers the rounds of each participant as long as the same property breaks in no more
+/// steps, for a few seconds in all.
 void lower_rounds(const subject& lock, report& made) {
   constexpr double most_seconds = 10;
   request smaller = made.asked;

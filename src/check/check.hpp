@@ -1,4 +1,4 @@
-// What the program asks of the checker.
+// The checker's interface for the program: requests and reports.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,17 +10,17 @@
 
 namespace lockflight::check {
 
-/// Whose starvation is searched for.
+/// The participants whose starvation is searched for.
 enum class watched : std::uint8_t {
   nobody,
   writers,
   readers,
   all,      ///< both
-  leaving,  ///< whoever releases
-  tries,    ///< those who only try
+  leaving,  ///< participants that release
+  tries,    ///< participants that only try
 };
 
-/// One check: a lock, who takes part, and how far to search.
+/// One check: a lock, its participants, and the bound of the search.
 struct request {
   std::string lock;
   int writers = 2;
@@ -31,7 +31,7 @@ struct request {
   int timed_readers = 0;
   int upgraders = 0;
   int upgrading_readers = 0;
-  /// Not nobody: each comes as often as it likes, whatever `rounds` is, unless that is 0.
+  /// If not `nobody`: each participant comes without end, whatever `rounds` is, unless that is 0.
   watched starvation = watched::nobody;
   int rounds = 1;
   std::vector<int> rounds_of;  ///< of each rank, where they differ; else empty
@@ -44,7 +44,7 @@ struct request {
   random_limits random_until;
 };
 
-/// How a request counts those of a part, and what they are called.
+/// The count of a part in a request, and the names of the part.
 struct part_row {
   part what;
   int request::*count;
@@ -92,7 +92,7 @@ struct report {
   std::string replay;  ///< repeats the counterexample; empty if there is none
 };
 
-/// The locks that can be checked, as the lock table has them.
+/// The locks that can be checked, in the order of the lock table.
 [[nodiscard]] const std::vector<subject>& subjects();
 /// Throws bad_request for a lock that is not among them.
 [[nodiscard]] const subject& subject_named(const std::string& name);
@@ -103,14 +103,14 @@ struct report {
 [[nodiscard]] report run(const subject& lock, const request& what,
                          const search_progress& watch = nullptr);
 
-/// Repeats what a replay string says. Throws bad_request that says where the string is wrong, or
-/// what has changed since it was made.
+/// Replays a string. Throws bad_request that says where the string is wrong, or what has changed
+/// since it was made.
 [[nodiscard]] report replay(const std::string& text);
 [[nodiscard]] report replay(const subject& lock, const std::string& text);
 
-/// "writers", "readers", …; empty for nobody.
+/// "writers", "readers", …; empty for watched::nobody.
 [[nodiscard]] const char* name_of(watched who);
-/// What name_of says, back. Throws bad_request.
+/// The inverse of name_of. Throws bad_request.
 [[nodiscard]] watched watched_named(const std::string& name);
 
 /// "2 writers, 1 reader, 3 rounds".

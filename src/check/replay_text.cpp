@@ -36,7 +36,7 @@ namespace {
                     "' (accepted: the line that `lockflight check` prints after 'replay')");
 }
 
-// Effects are a pair of letters: who in upper case, which in lower case.
+// Effects are a pair of letters: the participant in upper case, the operation in lower case.
 [[nodiscard]] std::vector<step> schedule_of(const std::string& text) {
   std::vector<step> schedule;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -121,7 +121,7 @@ std::string to_replay_text(const report& of) {
 }
 
 replayed from_replay_text(const std::string& text) {
-  // What is refused is quoted, so nothing may be in it that is not one line of text.
+  // The refused text is quoted in the error, so it must be one line.
   const auto odd =
       std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
   if (odd != text.end()) refuse(text.substr(0, static_cast<std::size_t>(odd - text.begin())) + "…");

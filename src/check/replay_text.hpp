@@ -1,4 +1,4 @@
-// A counterexample as one line of text that can be given back to the program.
+// A counterexample as one line of text that the program can replay.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace lockflight::check {
 
 /// "lock=rma-rw;writers=1;…;steps=aabA0": the request, then the schedule: a lower-case letter lets
 /// that participant go on, an upper-case one with a number makes its posted operation take effect,
-/// a digit makes that participant's oldest store visible. Where starvation was searched for, also
-/// whose, and how many of the last steps go on and on.
+/// a digit makes that participant's oldest store visible. After a search for starvation the text
+/// also has the watched participants, and how many of the last steps repeat.
 [[nodiscard]] std::string to_replay_text(const report& of);
 
 struct replayed {

@@ -48,7 +48,7 @@ namespace {
   return text;
 }
 
-// What a participant's column says at a step; the cells that changed have a column of their own.
+// The text in a participant's column at a step; the cells that changed have a column of their own.
 [[nodiscard]] std::string column_text(const trace_row& row) {
   return row.note.empty() ? row.what : row.what + "  [" + row.note + "]";
 }

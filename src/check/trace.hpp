@@ -1,4 +1,4 @@
-// Telling a schedule to a person.
+// The description of a schedule for people.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace lockflight::check {
 
-/// Runs `schedule` from the beginning and says what happens at each step.
+/// Runs `schedule` from the beginning and describes each step.
 [[nodiscard]] std::vector<trace_row> trace_of(engine& e, const std::vector<step>& schedule);
 
 }  // namespace lockflight::check

@@ -21,7 +21,7 @@
 namespace lockflight::cli {
 namespace {
 
-/// The files that a comparison leaves. Made before it starts, so that it does not run in vain.
+/// The output files of a comparison. Opened before it starts, so that it does not run in vain.
 struct outputs {
   std::optional<output_file> json;
   std::optional<output_file> html;
@@ -105,7 +105,7 @@ int run_bench(const arguments& given, console& out) {
   write_files(files, result, out);
   const std::string broken = violations_in(result);
   if (broken.empty()) return 0;
-  out.finish();  // the table comes before what is said about it
+  out.finish();  // the table comes before the messages about it
   std::fputs(fmt::format("lockflight bench: {}\n", broken).c_str(), stderr);
   return 1;
 }
@@ -113,10 +113,11 @@ int run_bench(const arguments& given, console& out) {
 std::vector<option> bench_options() {
   using enum option::offer;
   std::vector<option> all = bench_request_options();
-  all.push_back({.name = "--trace",
-                 .value = "FILE",
-                 .what = "write who waited and who held as a Chrome trace, for ui.perfetto.dev",
-                 .completes = files});
+  all.push_back(
+      {.name = "--trace",
+       .value = "FILE",
+       .what = "write when each rank waited and held as a Chrome trace, for ui.perfetto.dev",
+       .completes = files});
   all.push_back({.name = "--json",
                  .value = "FILE|-",
                  .what = "write all results as JSON; - prints that alone, instead of the table",
@@ -148,8 +149,8 @@ command bench_command() {
            "Without options it compares all locks under ecsb with 1, 2, 4, ... ranks up to the "
            "number of cores, one second each, and 0.2 % writers.",
            "A rank that is killed ends the comparison. With dlm-server on shm, without --trace, "
-           "the "
-           "others go on if it neither held the lock nor serves one, and the results name it."},
+           "the others go on if it neither held the lock nor serves one, and the results name the "
+           "lost rank."},
       .options = bench_options(),
       .glossaries = {workload_glossary()},
       .examples =
@@ -157,7 +158,7 @@ command bench_command() {
            {"lockflight bench --lock d-mcs,rma-mcs --levels 2x4 --seconds 0.5",
             "two mutexes with 8 ranks on 2 nodes"},
            {"lockflight bench --lock rma-rw --procs 4 --set T_R=64 --writers 0.25 --json runs.json",
-            "a parameter set, a quarter of the operations writing, the results kept"},
+            "a parameter set, a quarter of the operations writing, the results saved"},
            {"lockflight bench --lock all --html report.html", "a page with charts"},
            {"lockflight bench --fabric sim --machine piz-daint --procs 64,1024",
             "on a simulated cluster, in virtual time"}},

@@ -143,7 +143,7 @@ void read_parameters(const arguments& given, bench::request& to) {
   }
 }
 
-/// In a launch every process reads it, and all go on or none.
+/// In a launch every process reads it, and all continue or none.
 void read_profile(const arguments& given, bench::request& to) {
   const auto path = given.one("--profile");
   if (!path) return;
@@ -202,7 +202,7 @@ void read_sweep(const arguments& given, bench::request& to) {
   }
 }
 
-/// Which workload understands them is the benchmark's affair.
+/// The benchmark checks which workload accepts them.
 void read_extras(const arguments& given, bench::request& to) {
   constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
   constexpr double most = 1e9;
@@ -231,13 +231,13 @@ std::vector<option> what_to_run() {
        .repeats = true},
       {.name = "--workload",
        .value = "W",
-       .what = "what the ranks do, see below (default: ecsb)",
+       .what = "the work of the ranks, see below (default: ecsb)",
        .completes = words,
        .known = workload_names()},
       {.name = "--fabric",
        .value = "FABRIC",
-       .what =
-           fmt::format("what operations go over (default: shm; known: {})", joined(fabric_names())),
+       .what = fmt::format("the fabric that carries the operations (default: shm; known: {})",
+                           joined(fabric_names())),
        .completes = words,
        .known = fabric_names()},
       {.name = "--machine",
@@ -274,7 +274,7 @@ std::vector<option> how_to_run() {
        .what = "F_W, the fraction that writes, 0 to 1 (default: 0.002)"},
       {.name = "--role",
        .value = "process|operation",
-       .what = "who writes: some ranks all the time, or each operation by chance (default: "
+       .what = "the writers: some ranks all the time, or each operation by chance (default: "
                "operation)",
        .completes = words,
        .known = {"process", "operation"}},
@@ -284,7 +284,7 @@ std::vector<option> how_to_run() {
       {.name = "--seconds",
        .value = "S",
        .what = "how long each run takes (default: 1; sim: of virtual time, 0.001)"},
-      {.name = "--seed", .value = "N", .what = "seed of all that is random (default: 1)"},
+      {.name = "--seed", .value = "N", .what = "seed of all random choices (default: 1)"},
       {.name = "--set",
        .value = "NAME=VALUE",
        .what = "a parameter of the locks; may be given several times",
@@ -306,11 +306,12 @@ std::vector<option> how_to_run() {
        .what = "ecsb, sob: one operation in N is timed, so that the clock costs less (default: 1)"},
       {.name = "--locks",
        .value = "N",
-       .what = "table: so many locks, spread over the nodes (default: 100); contention: on rank 0 "
-               "(default: 1)"},
+       .what =
+           "table: number of locks, spread over the nodes (default: 100); contention: on rank 0 "
+           "(default: 1)"},
       {.name = "--locality",
        .value = "F",
-       .what = "table: how much is done with locks of the own node, 0 to 1 (default: 1)"},
+       .what = "table: fraction of operations on locks of the own node, 0 to 1 (default: 1)"},
       {.name = "--hold",
        .value = "US",
        .what = "contention: how long a lock is held, in microseconds (default: 0)"},

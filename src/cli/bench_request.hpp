@@ -1,4 +1,4 @@
-// From the arguments of `lockflight bench` to what the benchmark is asked.
+// From the arguments of `lockflight bench` to a request to the benchmark.
 #pragma once
 
 #include "bench/bench.hpp"

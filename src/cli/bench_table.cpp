@@ -32,8 +32,8 @@ std::string latency(const json& run, const char* which) {
   return all.is_null() ? none : number(all.at(which));
 }
 
-/// Network operations and messages of one acquire plus one release. Flushes wait for operations and
-/// are none themselves.
+/// Network operations and messages of one acquire plus one release. Flushes wait for operations but
+/// are not operations.
 std::string network_per_op(const json& run) {
   const auto ops = run.at("ops").get<double>();
   if (ops == 0) return none;
@@ -44,7 +44,8 @@ std::string network_per_op(const json& run) {
   return rounded(sum / ops);
 }
 
-/// For each level, from the machine down, how often an operation got the lock from there.
+/// For each level, from the machine down, how often an operation got the lock by a handoff at that
+/// level.
 std::string handoffs_per_op(const json& run) {
   const auto ops = run.at("ops").get<double>();
   std::vector<std::string> levels;
@@ -61,13 +62,13 @@ std::string percent(const json& value) {
   return value.is_number() ? fmt::format("{:.3g} %", 100 * value.get<double>()) : none;
 }
 
-/// What only some workloads have.
+/// A field that only some workloads have.
 std::string optional(const json& run, const char* field) {
   const auto value = run.find(field);
   return value == run.end() ? none : fmt::format("{:g}", value->get<double>());
 }
 
-/// One level only says again how many ranks there are.
+/// A machine of one level has only the number of ranks, which is shown already.
 std::string levels(const json& run) {
   const std::string spec = text(run.at("levels"));
   return spec.find_first_not_of("0123456789") == std::string::npos ? none : spec;
@@ -80,13 +81,13 @@ std::string parameters(const json& run) {
   return all.empty() ? none : joined(all, " ");
 }
 
-/// What may differ between runs: a column if it does, else a few words above the table.
+/// A setting that may differ between runs: a column if it does, else a few words above the table.
 struct setting {
   const char* title;
   bool numeric;
   int importance;
   std::string (*of)(const json& run);
-  const char* above;  ///< how it is said above, after what comes before; {} is the value
+  const char* above;  ///< its words above the table; {} is the value
 };
 
 const setting settings[] = {

@@ -7,7 +7,8 @@
 
 namespace lockflight::cli {
 
-/// One row a run, grouped by what is comparable; what is the same in all runs is said once, above.
+/// One row for each run, in groups of comparable runs. Settings that are the same in all runs are
+/// shown once, above.
 void print_bench(console& out, const nlohmann::json& bench);
 
 /// How often the runs saw mutual exclusion broken, as a sentence; empty if never.

@@ -92,10 +92,10 @@ check::request request_from(const arguments& given) {
     asked.starvation = check::watched_named(*who);
     if (given.has("--rounds") && (asked.rounds_of.empty() || asked.rounds > 1))
       throw refuse("--rounds", *given.one("--rounds"),
-                   "with --starvation, not how often: 1 or 0 of each, 0 for who never comes");
+                   "with --starvation only 1 or 0 of each, 0 for a participant that never comes");
     if (given.has("--retries"))
       throw refuse("--retries", *given.one("--retries"),
-                   "not with --starvation, where there is no end to them");
+                   "not with --starvation, where attempts have no end");
   }
   asked.levels = given.one("--levels").value_or("");
   asked.node_level = count(given, "--node-level", 0, 0, 100);
@@ -129,15 +129,16 @@ void print_report(console& out, const check::report& made) {
   switch (made.found.what) {
     case check::verdict::ok:
       out.line(out.paint(
-          style::good, made.asked.starvation == check::watched::nobody
-                           ? "ok: every schedule was searched, no rule is broken"
-                           : "ok: every schedule was searched, no rule is broken, nobody starves"));
+          style::good,
+          made.asked.starvation == check::watched::nobody
+              ? "ok: every schedule was searched, no rule is broken"
+              : "ok: every schedule was searched, no rule is broken, no participant starves"));
       break;
     case check::verdict::bound:
       if (made.found.broken || !made.replay.empty())
         out.line("replayed: no rule is broken");
       else
-        out.line("bound: no rule is broken in what was searched, which is not everything");
+        out.line("bound: no rule is broken in the schedules searched, which are not all");
       break;
     case check::verdict::violation:
       out.line(out.paint(style::bad, "violation: " + made.found.broken->property));
@@ -164,7 +165,7 @@ check::report search(const arguments& given) {
   }
 }
 
-// What stopped early was asked to, or is not believed: 1.
+// A search that stopped early was asked to, or its result is not proved: 1.
 int exit_code(const arguments& given, const check::report& made) {
   switch (made.found.what) {
     case check::verdict::ok:
@@ -220,12 +221,12 @@ std::vector<option> who_options() {
        .what = "participants that take it shared and try to write before they leave"},
       {.name = "--rounds",
        .value = "K[,K...]",
-       .what =
-           "how often each comes, or each by itself, 0 for never, in the order above (default 1)"},
+       .what = "rounds of each participant, or one number for each, 0 for never, in the order "
+               "above (default 1)"},
       {.name = "--starvation",
        .value = "WHO",
        .what =
-           "each comes as often as it likes: does this end for everyone? waiting of writers, of "
+           "participants come without end; does this end for each of them? waiting of writers, of "
            "readers, of all; leaving; tries",
        .completes = words,
        .known = {"writers", "readers", "all", "leaving", "tries"}},
@@ -288,8 +289,8 @@ command check_command() {
           {"Runs the lock's own source with a few participants in every order that a network "
            "allows: posted operations take effect at any moment until their flush, stores are seen "
            "late. Checks mutual exclusion, deadlock, lost wake-ups, livelock, bounded overtaking, "
-           "and that the lock is free when everybody has left.",
-           "With --starvation it searches for a fair schedule without an end in which somebody "
+           "and that the lock is free when all participants have left.",
+           "With --starvation it searches for an endless fair schedule in which a participant "
            "waits "
            "for ever, for any number of rounds.",
            "The verdict is ok when every schedule was searched, violation with the shortest "
@@ -299,7 +300,7 @@ command check_command() {
                    {"lockflight check --lock rma-rw --writers 2 --readers 2 --levels 2x2",
                     "two nodes, delayed puts"},
                    {"lockflight check --lock rma-rw-listing --writers 1 --readers 1",
-                    "what the paper's listing gets wrong"},
+                    "the errors of the paper's listing"},
                    {"lockflight check --lock mcs-rw-wp --writers 2 --starvation readers",
                     "writers that keep coming, and a reader"},
                    {"lockflight check --lock rma-mcs --writers 6 --random --seconds 30",

@@ -1,5 +1,5 @@
-// What must not be left behind when the program is interrupted: half-written files and a line of
-// progress. The ranks of a run need no care, the system ends them with us.
+// Removes half-written files and the line of progress when the program is interrupted. The ranks of
+// a run need no care, since the system ends them with the program.
 #pragma once
 
 #include <signal.h>
@@ -8,14 +8,14 @@
 
 namespace lockflight::cli {
 
-/// From here on Ctrl-C, a hang-up, a request to terminate and a reader of our output that has gone
-/// remove the temporary files and end the program at once, with 128 + the signal's number.
+/// From here on Ctrl-C, a hang-up, a request to terminate and a closed output pipe remove the
+/// temporary files and end the program at once, with 128 + the signal's number.
 void clean_up_when_interrupted();
 
-/// Says whether a progress line is on the terminal; returns what was said before.
+/// Sets whether a progress line is on the terminal; returns the value before.
 bool progress_is_shown(bool shown);
 
-/// While this lives, those signals wait.
+/// While this object exists, those signals wait.
 class interruptions_held {
  public:
   interruptions_held();
@@ -27,7 +27,7 @@ class interruptions_held {
   sigset_t before_;
 };
 
-/// A temporary file that a signal removes for as long as this lives.
+/// A temporary file that a signal removes while this object exists.
 class removed_when_interrupted {
  public:
   /// Throws std::length_error past a handful of files at once.

@@ -1,4 +1,4 @@
-// What a subcommand is: facts from which parsing, help, manual page and completion are made, and a
+// A subcommand: facts from which parsing, help, manual page and completion are made, and a
 // function. A new subcommand is a new file and a line in commands.cpp.
 #pragma once
 
@@ -19,8 +19,8 @@ struct option {
 
   std::string name;            ///< "--lock"; "FILE.json" for a positional
   std::string shorthand = {};  ///< "-o", or empty
-  std::string value = {};      ///< what its value is called; empty: it takes none
-  std::string what = {};       ///< what it does, without a final stop
+  std::string value = {};      ///< the name of its value; empty: it takes none
+  std::string what = {};       ///< its effect, without a final stop
   offer completes = offer::nothing;
   std::vector<std::string> known = {};  ///< the words that completion offers
   bool repeats = false;                 ///< may be given several times
@@ -29,17 +29,17 @@ struct option {
 };
 
 struct example {
-  std::string line;  ///< what to type
-  std::string what;  ///< what that does
+  std::string line;  ///< the command line
+  std::string what;  ///< its effect
 };
 
-/// Names that an option takes, and what they mean.
+/// The names that an option takes, and their meanings.
 struct glossary {
   std::string title;
   std::vector<std::pair<std::string, std::string>> entries;
 };
 
-/// What was given on the command line, by option name.
+/// The arguments of the command line, by option name.
 class arguments {
  public:
   explicit arguments(std::map<std::string, std::vector<std::string>> given)
@@ -66,7 +66,7 @@ struct command {
   std::vector<option> options = {};
   std::vector<glossary> glossaries = {};
   std::vector<example> examples = {};  ///< at least one
-  /// Does it. Returns the exit code: 0 or 1; throws for the others.
+  /// Runs the command. Returns the exit code: 0 or 1; throws for the others.
   int (*run)(const arguments& given, console& out) = nullptr;
 };
 
@@ -78,14 +78,14 @@ struct command {
 [[nodiscard]] const option& help_option();
 [[nodiscard]] const option& version_option();
 
-/// One exit code and what it says, for help and manual.
+/// One exit code and its meaning, for help and manual.
 struct exit_status {
   int code;
   std::string_view what;
 };
 [[nodiscard]] const std::vector<exit_status>& exit_statuses();
 
-// One maker a file.
+// One function for each file.
 [[nodiscard]] command locks_command();
 [[nodiscard]] command topo_command();
 [[nodiscard]] command bench_command();

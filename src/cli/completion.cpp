@@ -1,4 +1,4 @@
-// lockflight completion: what a shell needs to complete our commands, options and names.
+// lockflight completion: scripts for shells to complete commands, options and names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ std::string bash_value(const option& o) {
   return "";
 }
 
-/// The cases for what follows an option that takes a value.
+/// The cases for the value of an option.
 std::string bash_cases() {
   std::vector<std::string> free_text;
   std::string out;

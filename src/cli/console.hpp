@@ -1,5 +1,5 @@
-// Where output goes: standard output, with colours and a width if it is a terminal, and a line of
-// progress on standard error if that is one.
+// The program's output: standard output, with colours and a width if it is a terminal, and a line
+// of progress on standard error if that is one.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@ enum class style { plain, heading, good, bad, faint };
 
 class console {
  public:
-  /// Looks at the standard streams, NO_COLOR, TERM and COLUMNS.
+  /// Reads the properties of the standard streams, NO_COLOR, TERM and COLUMNS.
   console();
 
-  /// Columns of the terminal; 0 where standard output is none and lines may be as long as they are.
+  /// Columns of the terminal; 0 where standard output is not a terminal and lines have no limit.
   [[nodiscard]] int width() const { return width_; }
   [[nodiscard]] std::string paint(style s, std::string_view text) const;
 
@@ -30,8 +30,8 @@ class console {
   int width_ = 0;
 };
 
-/// A line on standard error that is overwritten. Does nothing where that is no terminal, nor during
-/// the first moments of what may be done at once.
+/// A line on standard error that is overwritten. Does nothing where that is no terminal, nor in the
+/// first moments, since the work may be done at once.
 class progress_line {
  public:
   progress_line();

@@ -1,4 +1,4 @@
-// lockflight doctor: what a fabric's transport makes of the locks here.
+// lockflight doctor: tests whether the locks work on this MPI, and how fast.
 #include <fmt/format.h>
 
 #include "bench/plan/launch.hpp"
@@ -38,10 +38,10 @@ int run_doctor(const arguments& given, console& out) {
 command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "try what an MPI makes of one-sided operations",
+      .summary = "test the one-sided operations of an MPI",
       .description =
-          {"Tries the MPI that this program is built with, with the ranks of this launch: which "
-           "read-modify-writes are atomic, whether a target that computes delays whoever wants its "
+          {"Tests the MPI that this program is built with, with the ranks of this launch: which "
+           "read-modify-writes are atomic, whether a target that computes delays operations on its "
            "memory, what an operation costs; and says what to do about it. Exits with 1 when locks "
            "cannot work on this MPI."},
       .options = {{.name = "--fabric",

@@ -1,4 +1,4 @@
-// lockflight locks: what there is to choose from.
+// lockflight locks: the list of locks.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// A machine to look at: its topology with names, processors and the places of locks' words.
+// A machine to show: its topology with names, processors and the places of locks' words.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ struct machine_view {
   rma::topology machine;
   bool from_hwloc = false;                        ///< by hwloc; else given
   std::vector<std::string> level_names = {};      ///< [level - 1]
-  std::vector<int> processor_of_rank = {};        ///< empty for machines that are only imagined
+  std::vector<int> processor_of_rank = {};        ///< empty for machines given by --levels
   std::vector<rma::rank_t> counter_of_rank = {};  ///< c(p) of rma-rw with its default T_DC
 
   std::vector<std::vector<std::vector<int>>> members = {};  ///< [level - 1][element]: its ranks

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Whether the command line names the fabric. What else is wrong with it, parsing says.
+/// Whether the command line names the fabric. Parsing reports other errors in it.
 bool asks_for(std::string_view fabric, int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word(argv[i]);
@@ -23,8 +23,8 @@ bool asks_for(std::string_view fabric, int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   lockflight::bench::mpi_launch mpi;
   lockflight::bench::build_in(mpi);
-  // Before anything can be refused: then only rank 0 says so. A program that asks for no MPI needs
-  // no launcher.
+  // Before an error can be reported, so that only rank 0 reports it. A program that asks for no MPI
+  // needs no launcher.
   const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
   if (doctor || asks_for(mpi.fabric(), argc, argv)) {
     try {
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "lockflight: %s\n", e.what());
       return 3;
     }
-    // The others may still say on standard error why they failed.
+    // Other ranks can still report on standard error why they failed.
     if (mpi.rank() != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) return 3;
   }
   return lockflight::cli::run_program(argc, argv);

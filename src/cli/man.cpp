@@ -1,4 +1,4 @@
-// lockflight man: the manual page, made from what --help is made of.
+// lockflight man: the manual page, made from the same facts as --help.
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
@@ -29,7 +29,7 @@ std::string escaped(std::string_view text) {
 std::string section(std::string_view title) { return fmt::format(".SH {}\n", title); }
 std::string paragraph(std::string_view text) { return fmt::format(".PP\n{}\n", escaped(text)); }
 
-/// A tagged paragraph: what is typed, in bold, and what it means.
+/// A tagged paragraph: the text to type, in bold, and its meaning.
 std::string tagged(std::string_view tag, std::string_view what) {
   return fmt::format(".TP\n\\fB{}\\fR\n{}\n", escaped(tag), escaped(what));
 }

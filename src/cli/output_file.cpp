@@ -22,7 +22,7 @@ usage_error refuse_path(const std::string& argument, const std::string& path, co
   return refuse(argument, path, fmt::format("a file that can be written: {}", why));
 }
 
-/// What a new file is allowed to everybody: read and write, less the umask.
+/// The mode of a new file: read and write for all, less the umask.
 mode_t usual_mode() {
   const mode_t mask = umask(0);
   umask(mask);

@@ -1,4 +1,4 @@
-// A file that is there in full or not at all.
+// A file that exists completely or not at all.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace lockflight::cli {
 
-/// Refuses what cannot be written when it is made, before a long run; writes beside the target and
-/// renames when it is committed; leaves nothing when it never is.
+/// The constructor refuses a path that cannot be written, before a long run. The file is written
+/// beside the target and renamed by commit; without commit nothing is left.
 class output_file {
  public:
   /// `argument` is the option that named the path. Throws usage_error when it cannot be written.
@@ -21,9 +21,9 @@ class output_file {
 
   /// The path as the user gave it.
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Where the file really is, or will be.
+  /// The real path of the file.
   [[nodiscard]] const std::string& target() const { return target_; }
-  /// Where something else may write what commit() then puts in place.
+  /// The path where another writer may write the content that commit() then puts in place.
   [[nodiscard]] const std::string& temporary() const { return temporary_; }
 
   /// Writes all of the file and puts it in place. Throws std::system_error.

@@ -29,7 +29,7 @@ CLI::Option* declare(CLI::App& app, const option& o) {
 
 void prepare(CLI::App& app) {
   app.set_help_flag();
-  app.allow_extras();  // we say ourselves what is wrong with them
+  app.allow_extras();  // we report them ourselves
 }
 
 struct program {
@@ -67,7 +67,7 @@ std::vector<std::string> visible_options(const command* of) {
   return names;
 }
 
-/// What CLI11 did not know: an option, a command, or one word too many.
+/// The error for a word that CLI11 did not know: an option, a command, or one word too many.
 usage_error leftover(const command* of, const std::vector<std::string>& words) {
   for (const std::string& word : words)
     if (word.size() > 1 && word.front() == '-')

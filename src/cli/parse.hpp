@@ -5,7 +5,7 @@
 
 namespace lockflight::cli {
 
-/// What was asked for.
+/// A command and its arguments.
 struct invocation {
   enum class kind { run, help, version };
   kind wants = kind::run;

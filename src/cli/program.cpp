@@ -24,12 +24,12 @@ constexpr int bad_usage = 2;
 constexpr int environment_failed = 3;
 
 int say(const std::string& who, std::string_view what, int code) {
-  // What is wrong with the command line all processes of a launch find; one says it.
+  // All processes of a launch find an error in the command line; one reports it.
   if (bench::speaks()) std::fputs(fmt::format("{}: {}\n", who, one_line(what)).c_str(), stderr);
   return code;
 }
 
-/// Who speaks when something is wrong: "lockflight bench", as soon as that is known.
+/// The name in error messages: "lockflight bench", if the command is known.
 std::string name_of(int argc, const char* const* argv) {
   for (const command& c : commands())
     if (argc > 1 && c.name == argv[1]) return "lockflight " + c.name;

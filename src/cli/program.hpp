@@ -1,4 +1,4 @@
-// The program but for main(): parses, runs, and turns whatever happens into an exit code.
+// The program without main(): parses, runs, and returns an exit code.
 #pragma once
 
 namespace lockflight::cli {

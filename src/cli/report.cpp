@@ -11,7 +11,7 @@
 namespace lockflight::cli {
 namespace {
 
-/// The report's own messages name the place in the file; the argument is ours to name.
+/// The report's messages name the place in the file; this adds the argument.
 usage_error explain(const std::string& path, std::string message) {
   if (message.starts_with(path + ": ")) message.erase(0, path.size() + 2);
   if (message.find("accepted") == std::string::npos)

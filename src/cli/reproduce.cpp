@@ -258,10 +258,10 @@ command reproduce_command() {
       .name = "reproduce",
       .summary = "measure what the papers claim about speed, claim by claim",
       .description =
-          {"Runs the locks on simulated models of the machines that the papers used, and holds "
-           "each of the papers' statements about speed beside what comes out. A ratio holds within "
-           "a factor of 1.5, a value within 30 %, a direction if it points the same way. What "
-           "cannot be measured counts as missed and says why.",
+          {"Runs the locks on simulated models of the machines that the papers used, and compares "
+           "each of the papers' statements about speed with the result. A ratio holds within "
+           "a factor of 1.5, a value within 30 %, a direction if it points the same way. A claim "
+           "that cannot be measured counts as missed and says why.",
            "Runs that several claims need are carried out once, and as many at a time as there "
            "are processors and memory allows. The exit code is 1 if any claim is missed.",
            "Beyond the papers, every lock is run on every machine with 1, 4, 16, ... ranks: all "

@@ -16,7 +16,8 @@ struct table_cell {
 struct table_column {
   std::string title;
   bool numeric = true;  ///< aligned to the right
-  int importance = 0;   ///< on a narrow terminal the least important columns go first; 0 never
+  int importance =
+      0;  ///< on a narrow terminal the least important columns are dropped first; 0 never
 };
 
 class table {

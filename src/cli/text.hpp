@@ -1,4 +1,4 @@
-// Small things that are done to text. All that the program prints is one column a character.
+// Small functions on text. Every character that the program prints takes one column.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct labelled {
   std::string what;
 };
 
-/// Labels, and beside them what they mean. A long label has a line of its own.
+/// Labels, and beside them their meanings. A long label has a line of its own.
 [[nodiscard]] std::string two_columns(const std::vector<labelled>& rows, int width, int indent);
 
 /// "0-3, 8": numbers in order, neighbours as a range.
@@ -34,7 +34,7 @@ struct labelled {
 /// "1 rank", "2 ranks".
 [[nodiscard]] std::string counted(std::size_t n, std::string_view one);
 
-/// Three digits that count.
+/// Three significant digits.
 [[nodiscard]] std::string rounded(double value);
 
 /// The same with k, M or G.

@@ -12,7 +12,7 @@
 namespace lockflight::cli {
 namespace {
 
-/// Of many elements that look alike the first few and the last are enough.
+/// Of many equal elements the first few and the last are enough.
 constexpr int most_shown = 8;
 constexpr int shown_first = 3;
 
@@ -130,7 +130,7 @@ command topo_command() {
            "Without --levels it is what hwloc finds: packages, NUMA nodes and caches that tell "
            "processors apart, all on one node, since the machine is coherent.",
            "Beside each element are its ranks, the processors that they are put on, the rank that "
-           "hosts the tail of its queue, and for a node the ranks that host counters of readers."},
+           "hosts the tail of its queue, and for a node the ranks that host reader counters."},
       .options = {{.name = "--levels",
                    .value = "AxB[xC]",
                    .what =

@@ -28,7 +28,7 @@ constexpr double usual_budget_s = 60;
 constexpr std::uint64_t usual_simulated_runs = 1'000;
 constexpr double usual_run_s = 0.1;
 
-// ---- what is asked ----
+// ---- requests ----
 
 std::vector<std::string> tunable_names() {
   std::vector<std::string> names;
@@ -58,10 +58,10 @@ const tune::objective& objective_of(const arguments& given) {
   throw unknown_name("--objective", name, objective_names());
 }
 
-tune::wish wish_of(const std::string& text) {
+tune::parameter_request parameter_request_of(const std::string& text) {
   constexpr const char* accepted = "a parameter, or one and values for it, such as T_R=100,1000";
   const std::size_t equals = text.find('=');
-  tune::wish made{.name = text.substr(0, equals), .values = {}};
+  tune::parameter_request made{.name = text.substr(0, equals), .values = {}};
   if (made.name.empty()) throw refuse("--parameter", text, accepted);
   if (equals == std::string::npos) return made;
   for (const std::string& value : words("--parameter", text.substr(equals + 1), accepted)) {
@@ -72,15 +72,15 @@ tune::wish wish_of(const std::string& text) {
   return made;
 }
 
-std::vector<tune::wish> wishes_of(const arguments& given) {
-  std::vector<tune::wish> wishes;
+std::vector<tune::parameter_request> parameter_requests_of(const arguments& given) {
+  std::vector<tune::parameter_request> requests;
   for (const std::string& text : given.all("--parameter")) {
-    wishes.push_back(wish_of(text));
-    for (std::size_t i = 0; i + 1 < wishes.size(); ++i)
-      if (wishes[i].name == wishes.back().name)
+    requests.push_back(parameter_request_of(text));
+    for (std::size_t i = 0; i + 1 < requests.size(); ++i)
+      if (requests[i].name == requests.back().name)
         throw refuse("--parameter", text, "each parameter once");
   }
-  return wishes;
+  return requests;
 }
 
 tune::budget budget_of(const arguments& given, bool simulated) {
@@ -98,7 +98,7 @@ tune::budget budget_of(const arguments& given, bool simulated) {
   return {.runs = 0, .seconds = usual_budget_s};
 }
 
-/// One search for each lock. What is said of parameters is for those locks that have them.
+/// One search for each lock. An option about a parameter applies to the locks that have it.
 std::vector<tune::request> searches_of(const arguments& given) {
   constexpr unsigned most_turns = 1'000;
   if (!given.has("--lock"))
@@ -113,7 +113,7 @@ std::vector<tune::request> searches_of(const arguments& given) {
   run.procs = {run.procs.back()};
   if (!simulated && run.ops == 0 && !given.has("--seconds")) run.seconds = usual_run_s;
   tune::request all{.run = run,
-                    .parameters = wishes_of(given),
+                    .parameters = parameter_requests_of(given),
                     .aim = objective_of(given),
                     .turns = usual_turns,
                     .most = budget_of(given, simulated)};
@@ -131,7 +131,7 @@ std::vector<tune::request> searches_of(const arguments& given) {
         return catalogue::find(row->parameters, parameter) == nullptr;
       };
       std::erase_if(one.run.set, [&](const auto& set) { return is_another(set.first); });
-      std::erase_if(one.parameters, [&](const auto& wish) { return is_another(wish.name); });
+      std::erase_if(one.parameters, [&](const auto& asked) { return is_another(asked.name); });
     }
     tune::validate(one);
     searches.push_back(std::move(one));
@@ -139,9 +139,9 @@ std::vector<tune::request> searches_of(const arguments& given) {
   return searches;
 }
 
-// ---- what is shown ----
+// ---- output ----
 
-/// Three digits for what counts operations, more for an index of fairness.
+/// Three digits for counts of operations, more for an index of fairness.
 std::string value_of(const tune::objective& aim, double value) {
   return aim.name == "fairness" ? fmt::format("{:.4f}", value) : scaled(value);
 }
@@ -188,7 +188,7 @@ void print_tried(console& out, const tune::outcome& of) {
   static_cast<void>(shown.print(out));
 }
 
-/// What came of it, in a sentence.
+/// The outcome, in a sentence.
 std::string conclusion(const tune::outcome& of) {
   const bool simulated = of.asked.run.fabric == "sim";
   const std::string again = simulated ? "with seeds that the search has not used" : "in turn";
@@ -200,7 +200,7 @@ std::string conclusion(const tune::outcome& of) {
     out = "Nothing gained: no step was better by more than chance. The defaults are kept.";
   else
     out = fmt::format(
-        "Nothing gained: measured once more {}, what was found is not better by more "
+        "Nothing gained: measured once more {}, the best setting is not better by more "
         "than chance. The defaults are kept.",
         again);
   if (!of.finished) out += " The budget was spent before the search was over.";
@@ -366,7 +366,7 @@ std::vector<option> tune_options() {
                  .repeats = true});
   all.push_back({.name = "--objective",
                  .value = "WHAT",
-                 .what = "what is to get better, see below (default: throughput)",
+                 .what = "the measure to improve, see below (default: throughput)",
                  .completes = words,
                  .known = objective_names()});
   all.push_back({.name = "--turns",
@@ -405,13 +405,13 @@ command tune_command() {
       .summary = "find a lock's parameters for a workload by measuring",
       .description =
           {"Runs a workload with one value after the other of each of a lock's parameters, and "
-           "keeps what is better. A parameter goes up and down from its default by factors of 16, "
+           "keeps the better one. A parameter goes up and down from its default by factors of 16, "
            "then 4, then 2; when all have been moved, they are moved again, until nothing gains. "
            "Candidate and best so far are measured in turn, and a candidate is kept if its median "
            "is better by more than the spread of either. On a simulated machine a run is the same "
            "each time, so both are measured with several seeds.",
-           "At the end default and found are measured once more, and if that shows no gain, the "
-           "defaults are kept. The profile names what differs from the defaults. "
+           "At the end the default and the best are measured once more, and if that shows no "
+           "gain, the defaults are kept. The profile holds the parameters that differ from them. "
            "LOCKFLIGHT_PROFILE=FILE gives it to programs that use the library for C, and to "
            "programs under the drop-in for MPI."},
       .options = tune_options(),
@@ -423,7 +423,7 @@ command tune_command() {
             "0.25 --out profile.toml",
             "a reader-writer lock on a simulated cluster"},
            {"lockflight tune --lock rma-rw --parameter T_R=100,1000,10000 --objective p99",
-            "one of three values, for the sake of those who wait longest"}},
+            "one of three values, for the longest waits"}},
       .run = run_tune,
   };
 }

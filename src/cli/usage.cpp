@@ -8,7 +8,7 @@
 namespace lockflight::cli {
 namespace {
 
-/// Cuts at most where a character begins: half of one would garble the line.
+/// Cuts only where a character begins: half of one would garble the line.
 std::string clipped(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return std::string(text);
   std::size_t end = longest;

@@ -13,8 +13,7 @@ struct usage_error : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// A value from outside as a message may show it: in quotes, without control characters, cut when
-/// it is long.
+/// A user's value for a message: in quotes, without control characters, cut when it is long.
 [[nodiscard]] std::string shown(std::string_view value);
 
 /// "--procs '0' (accepted: …)".

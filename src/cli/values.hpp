@@ -20,11 +20,11 @@ namespace lockflight::cli {
 /// "1,2,2".
 [[nodiscard]] std::vector<int> each_whole_number(std::string_view argument, const std::string& text,
                                                  int min, int max);
-/// The same; what is repeated counts once.
+/// The same; a repeated value counts once.
 [[nodiscard]] std::vector<int> whole_numbers(std::string_view argument, const std::string& text,
                                              int min, int max);
 
-/// The words between commas; what is repeated counts once. An empty word is refused.
+/// The words between commas; a repeated word counts once. An empty word is refused.
 [[nodiscard]] std::vector<std::string> words(std::string_view argument, const std::string& text,
                                              std::string_view accepted);
 

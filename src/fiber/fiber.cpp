@@ -23,7 +23,7 @@ struct [[gnu::may_alias]] exception_state {
 
 enum class status : std::uint8_t { done, ready, running, suspended };
 
-// Destructors that suspend while they are unwound get this often their way, then it is a hang.
+// Destructors may suspend this often while they are unwound; more is taken for a hang.
 constexpr std::uint32_t most_refusals = 1'000'000;
 
 }  // namespace
@@ -101,8 +101,8 @@ fiber::fiber(stack memory) {
     detail::fail("a fiber needs a stack");
   }
   // Two cache lines, aligned, so that a switch touches no third. Were the tops of all stacks a
-  // power of two apart they would share few sets of the cache: staggering them by two lines halves
-  // what a switch among a thousand fibers costs, and is worth the up to 896 bytes.
+  // power of two apart they would share few sets of the cache: staggering them by two cache lines
+  // halves what a switch among a thousand fibers costs, and is worth the up to 896 bytes.
   constexpr std::size_t line = 64;
   constexpr std::size_t steps = 8;
   const auto top = reinterpret_cast<std::uintptr_t>(memory.base()) + memory.bytes();
@@ -118,7 +118,7 @@ fiber::~fiber() {
   try {
     unwind();
   } catch (...) {
-    // Documented: whoever wants it calls unwind().
+    // Documented: a caller that wants the exception calls unwind().
   }
   detail::switch_notes::unpoison(control_->memory.base(), control_);
   const stack memory = std::move(control_->memory);

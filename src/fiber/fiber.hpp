@@ -43,7 +43,7 @@ class fiber {
   fiber() noexcept = default;
 
   /// A fiber with a stack and nothing to run: `done` until `reset`. Takes 128 to 1,024 bytes of
-  /// it: tops of stacks are staggered so that they do not compete for the same lines of the cache.
+  /// it: tops of stacks are staggered so that they do not compete for the same cache lines.
   explicit fiber(stack memory);
 
   /// A fiber that runs `body()` when it is resumed first.
@@ -122,16 +122,16 @@ class fiber {
   /// What the fiber did since is forgotten, not undone. A memcpy.
   void restore(std::span<const std::byte> image) noexcept;
 
-  /// The live stack alone: `image` without the fiber's own books, which say where its owner stands.
-  /// The same rules.
+  /// The live stack alone: `image` without the fiber's own records, which say where its owner
+  /// continues. The same rules.
   std::span<const std::byte> live_stack() const noexcept;
 
   /// Zeroes what is free of the stack of a fiber that does not run, so that frames to come hold
   /// nothing of those that were there before. Then what a fiber does next, and what its live stack
-  /// holds afterwards, depends on nothing but the live stack and what it is told.
+  /// holds afterwards, depends on nothing but the live stack and its input.
   void wipe_free() noexcept;
 
-  /// Returns to whoever resumed the calling fiber, until it is resumed again. Throws
+  /// Returns to the caller of `resume`, until the fiber is resumed again. Throws
   /// `forced_unwind` if the fiber is being unwound. Only inside a fiber.
   static void suspend();
 

@@ -1,8 +1,8 @@
 #ifndef LOCKFLIGHT_FIBER_SANITIZER_HPP
 #define LOCKFLIGHT_FIBER_SANITIZER_HPP
 
-// What the address and the thread sanitizer need to be told about stacks that are switched by
-// hand. Without a sanitizer everything here is empty. Internal to this folder.
+// Tells the address and the thread sanitizer about stacks that are switched by hand. Without a
+// sanitizer everything here is empty. Internal to this folder.
 
 #include <cstddef>
 

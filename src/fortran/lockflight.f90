@@ -31,28 +31,28 @@ module lockflight
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> A lock for one at a time.
+  !> A lock with one holder at a time.
   type, public :: lockflight_mutex
     private
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> A lock for one writer, or any number of readers, at a time.
+  !> A lock with one writer or any number of readers at a time.
   type, public :: lockflight_shared_mutex
     private
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> As many integers of kind int64 in the memory of every rank.
+  !> The same number of integers of kind int64 in the memory of every rank.
   type, public :: lockflight_words
     private
     type(c_ptr) :: handle = c_null_ptr
     type(c_ptr) :: owner = c_null_ptr
   end type
 
-  !> How participants come about; what is left alone is the default.
+  !> The configuration of a run; components that are not set have their defaults.
   type, public :: lockflight_config
-    integer :: ranks = 0                           !< 0: as `levels` says, else one a processor
+    integer :: ranks = 0                           !< 0: product of `levels`, else one a processor
     character(len=:), allocatable :: levels        !< such as "2x4"
     integer :: node_level = 0                      !< the level whose elements are nodes
     logical :: threads = .false.                   !< ranks are threads, not processes
@@ -62,7 +62,7 @@ module lockflight
   end type
 
   abstract interface
-    !> What a rank of lockflight_run does.
+    !> The procedure that a rank of lockflight_run runs.
     subroutine lockflight_body(me)
       import :: lockflight_participant
       type(lockflight_participant), intent(in) :: me
@@ -95,17 +95,17 @@ module lockflight
     module procedure destroy_mutex, destroy_shared_mutex
   end interface
 
-  !> lockflight_lock(mutex [, stat]): waits until the lock is this participant's, alone.
+  !> lockflight_lock(mutex [, stat]): waits until this participant holds the lock alone.
   interface lockflight_lock
     module procedure lock_mutex, lock_shared_mutex
   end interface
 
-  !> lockflight_try_lock(mutex, got [, stat]): takes the lock if nobody has it.
+  !> lockflight_try_lock(mutex, got [, stat]): takes the lock if it is free.
   interface lockflight_try_lock
     module procedure try_lock_mutex, try_lock_shared_mutex
   end interface
 
-  !> lockflight_try_lock_for(mutex, seconds, got [, stat]): waits no longer than that.
+  !> lockflight_try_lock_for(mutex, seconds, got [, stat]): waits at most that long.
   interface lockflight_try_lock_for
     module procedure try_lock_mutex_for, try_lock_shared_mutex_for
   end interface
@@ -128,8 +128,8 @@ module lockflight
   end interface
 
   !> lockflight_get(words, rank, offset, values [, stat]): reads one value or several, and completes
-  !> all that this participant has posted. (It does not leave values to come later: what Fortran
-  !> passes may be a copy, which is gone by then.)
+  !> all that this participant has posted. (The values are there at the return: an argument that
+  !> Fortran passes may be a copy, which does not exist later.)
   interface lockflight_get
     module procedure get_one, get_many
   end interface
@@ -153,8 +153,8 @@ module lockflight
     end subroutine
   end interface
 
-  ! What lockflight_mpi.f90 uses, and nobody else: compilers show a submodule in another file no
-  ! private procedures.
+  ! For lockflight_mpi.f90 alone: compilers show no private procedures to a submodule in another
+  ! file.
   public :: lockflight_detail_conclude, lockflight_detail_prepare
 
   ! ---- the C interface ----
@@ -175,14 +175,14 @@ module lockflight
     integer(c_int) :: home = 0
   end type
 
-  !> A configuration for C, and the texts that it points to. Stays where it is once it is filled.
+  !> A configuration for C, and the texts that it points to. Not copied once it is filled.
   type :: prepared_config
     type(c_config) :: c
     character(len=:), allocatable :: levels, waiting
   end type
 
-  !> What a rank is to call, on its way through C.
-  type :: errand
+  !> The procedure that a rank calls, on its way through C.
+  type :: rank_call
     procedure(lockflight_body), pointer, nopass :: body => null()
   end type
 
@@ -365,7 +365,8 @@ contains
     end do
   end function
 
-  !> Where every call ends: hands the code to who asked for it, else stops on a failure.
+  !> The end of every call: returns the code in `stat` if the caller passed it, else stops on a
+  !> failure.
   subroutine lockflight_detail_conclude(code, stat)
     integer(c_int), intent(in) :: code
     integer, intent(out), optional :: stat
@@ -387,19 +388,19 @@ contains
     procedure(lockflight_body) :: body
     type(lockflight_config), intent(in), optional :: config
     integer, intent(out), optional :: stat
-    type(errand), target :: what
+    type(rank_call), target :: what
     type(prepared_config), target :: with
     what%body => body
     call lockflight_detail_prepare(with, config)
     flush (output_unit)  ! else each rank would write what is still in the buffer
     flush (error_unit)
-    call lockflight_detail_conclude(c_run(with%c, c_funloc(run_errand), c_loc(what)), stat)
+    call lockflight_detail_conclude(c_run(with%c, c_funloc(run_rank_call), c_loc(what)), stat)
   end subroutine
 
-  function run_errand(me, argument) bind(C) result(code)
+  function run_rank_call(me, argument) bind(C) result(code)
     type(c_ptr), value :: me, argument
     integer(c_int) :: code
-    type(errand), pointer :: what
+    type(rank_call), pointer :: what
     call c_f_pointer(argument, what)
     call what%body(lockflight_participant(me))
     flush (output_unit)
@@ -595,7 +596,7 @@ contains
     call lockflight_try_lock_shared_for(mutex, seconds_until(count), got, stat)
   end subroutine
 
-  !> None below zero; as many as there are, if there are fewer.
+  !> 0 for a negative time; the largest number if the time is too long.
   function nanoseconds(seconds) result(count)
     real(real64), intent(in) :: seconds
     integer(int64) :: count
@@ -631,7 +632,7 @@ contains
     call lockflight_detail_conclude(c_shared_mutex_unlock(mutex%handle), stat)
   end subroutine
 
-  !> Waits until no writer has the lock; other readers may.
+  !> Waits until no writer has the lock; other readers may have it.
   subroutine lockflight_lock_shared(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
@@ -653,16 +654,16 @@ contains
     call lockflight_detail_conclude(c_shared_mutex_unlock_shared(mutex%handle), stat)
   end subroutine
 
-  ! ---- up and down, of "flight-rw" ----
+  ! ---- upgrade and downgrade, of "flight-rw" ----
 
-  !> Waits until nobody else writes or holds the lock for upgrade; readers may share it.
+  !> Waits until there is no writer and no upgrade holder; readers may share the lock.
   subroutine lockflight_lock_upgrade(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_shared_mutex_lock_upgrade(mutex%handle), stat)
   end subroutine
 
-  !> Takes the lock for upgrade if nobody writes or holds it so.
+  !> Takes the lock for upgrade if there is no writer and no upgrade holder.
   subroutine lockflight_try_lock_upgrade(mutex, got, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     logical, intent(out) :: got
@@ -677,16 +678,16 @@ contains
     call lockflight_detail_conclude(c_shared_mutex_unlock_upgrade(mutex%handle), stat)
   end subroutine
 
-  !> From upgrade to alone: waits until the readers are gone. Nobody writes in between, here and
-  !> below; the C interface says what each costs.
+  !> From upgrade holder to writer: waits until the readers are gone. No writer comes in between,
+  !> here and below; the C interface says what each costs.
   subroutine lockflight_unlock_upgrade_and_lock(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_shared_mutex_unlock_upgrade_and_lock(mutex%handle), stat)
   end subroutine
 
-  !> From sharing to alone. Not got, and the lock is still shared, if somebody writes, waits to, or
-  !> holds it for upgrade; then unlock, since that one may wait for it.
+  !> From reader to writer. If there is a writer, a waiting writer or an upgrade holder, `got` is
+  !> false and the lock is still shared; then unlock, since that participant may wait for it.
   subroutine lockflight_try_unlock_shared_and_lock(mutex, got, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     logical, intent(out) :: got
@@ -694,21 +695,21 @@ contains
     call conclude_try(c_shared_mutex_try_unlock_shared_and_lock(mutex%handle), got, stat)
   end subroutine
 
-  !> From alone to sharing.
+  !> From writer to reader.
   subroutine lockflight_unlock_and_lock_shared(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_shared_mutex_unlock_and_lock_shared(mutex%handle), stat)
   end subroutine
 
-  !> From alone to upgrade: readers may share.
+  !> From writer to upgrade holder: readers may share the lock.
   subroutine lockflight_unlock_and_lock_upgrade(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_shared_mutex_unlock_and_lock_upgrade(mutex%handle), stat)
   end subroutine
 
-  !> From upgrade to sharing.
+  !> From upgrade holder to reader.
   subroutine lockflight_unlock_upgrade_and_lock_shared(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat

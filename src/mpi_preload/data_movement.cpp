@@ -1,6 +1,6 @@
-// The calls that move data. MPI does all of it; what they leave behind is that there is something
+// The calls that move data. MPI does all of it; the drop-in only records that there is an operation
 // to complete at the next unlock. An unlock with nothing to complete calls no MPI, and so cannot be
-// kept waiting by it: Open MPI 4.1 yields the processor in every flush when ranks outnumber cores.
+// delayed by it: Open MPI 4.1 yields the processor in every flush when ranks outnumber cores.
 #include "mpi_preload/interpose.hpp"
 #include "mpi_preload/windows.hpp"
 
@@ -9,9 +9,9 @@ namespace {
 namespace preload = lockflight::mpi_preload;
 using preload::pmpi;
 
-/// Passes on what MPI's own call that began an operation said, and notes the operation for the next
-/// unlock. What begins before any lock need not be noted: it belongs to an epoch with an active
-/// target, whose end completes it.
+/// Passes on the result of MPI's own call that began an operation, and records the operation for
+/// the next unlock. An operation before any lock need not be recorded: it belongs to an epoch with
+/// an active target, whose end completes it.
 int noted(int begun, int target, MPI_Win win) {
   if (begun != MPI_SUCCESS) return begun;
   if (preload::window* const ours = preload::find(win)) ours->note_operation(target);

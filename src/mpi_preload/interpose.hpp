@@ -10,11 +10,11 @@
       __attribute__((alias("PMPI_" #call), visibility("default"))); \
   __attribute__((visibility("default"))) int PMPI_##call
 
-// The same for a call with nothing to do but be MPI's until a window is locked:
+// The same for a call that is only MPI's own until a window is locked:
 // LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush, (int rank, MPI_Win win), (rank, win)) { … }.
 //
-// What a program that never locks pays is the few instructions of the outer function; the body is
-// one of its own, with the same arguments, so that the outer one has none to save or to move.
+// A program that never locks pays the few instructions of the outer function. The body is a
+// function of its own with the same arguments, so the outer one has no registers to save or move.
 #define LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments)                       \
   static int once_locked_##call parameters;                                                 \
   LOCKFLIGHT_INTERPOSE(call) parameters {                                                   \

@@ -9,8 +9,8 @@
 
 namespace lockflight::mpi_preload {
 
-// Every call that is interposed; MPI 4 has the data movement and most of what makes windows a
-// second time, with large counts.
+// Every call that is interposed. MPI 4 has the data movement and most of the calls that make
+// windows a second time, with large counts.
 // clang-format off
 #define LOCKFLIGHT_INTERPOSED(CALL)                                                   \
   CALL(Win_create) CALL(Win_allocate) CALL(Win_allocate_shared)                         \
@@ -41,24 +41,25 @@ struct mpi_calls {
 [[nodiscard]] const mpi_calls& pmpi();
 
 namespace detail {
-// A pointer and not a flag beside the calls: one look says both whether and where to jump.
+// A pointer and not a flag beside the calls: one read says both whether and where to jump.
 extern constinit std::atomic<const mpi_calls*> straight;
 }  // namespace detail
 
-/// The MPI's own calls while ours have nothing to add, so that a program that never locks pays a
-/// load, a test and a jump: null from the first lock on any window of ours on, and before the first
-/// call of pmpi().
+/// The MPI's own calls while the drop-in has nothing to add, so that a program that never locks
+/// pays a load, a test and a jump. Null from the first lock on a window of the drop-in on, and
+/// before the first call of pmpi().
 ///
 /// Acquire, with the release in pmpi(): the calls were looked up, perhaps by another thread.
 [[nodiscard, gnu::always_inline]] inline const mpi_calls* before_any_lock() {
   return detail::straight.load(std::memory_order_acquire);
 }
 
-/// A window of ours is about to be locked: from here on our calls look which window they are for.
+/// A window of the drop-in is about to be locked: from here on its calls check which window they
+/// are for.
 ///
 /// Relaxed: a thread whose call must see this, since it belongs to the epoch that the lock begins
-/// or follows it on the same window, is ordered after the lock by the program (MPI-3.1, section
-/// 11.7). For all others either answer is right.
+/// or follows it on the same window, is ordered after the lock by the program (MPI-3.1,
+/// section 11.7). For all other threads either value is right.
 inline void a_lock_comes() { detail::straight.store(nullptr, std::memory_order_relaxed); }
 
 }  // namespace lockflight::mpi_preload

@@ -17,7 +17,7 @@ template <template <class> class Target, template <class> class Way>
 class scheme_of final : public scheme {
   using target_lock = Target<mpi::port>;
   using parameters = typename target_lock::parameters;
-  using door = lock::window_door<Way<mpi::port>>;
+  using door = lock::whole_window<Way<mpi::port>>;
   using handle = lock::window_lock<Target, door, mpi::port>;
 
  public:
@@ -99,7 +99,7 @@ template <template <class> class Target, template <class> class Way>
     lock::all::for_each([&]<template <class> class Lock>(lock::family<Lock>) {
       // A program that computes would not serve requests.
       if constexpr (!Lock<mpi::port>::about.needs_messages) {
-        found.push_back(row_of<Lock, lock::window_rooms>());
+        found.push_back(row_of<Lock, lock::window_groups>());
         found.push_back(row_of<Lock, lock::window_global>());
       }
     });

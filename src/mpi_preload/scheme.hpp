@@ -1,5 +1,5 @@
-// The locks of a window by the name of the lock that serves on its targets, and of how all are
-// locked at once.
+// The locks of a window, by the names of the lock on its targets and of the way to lock all of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace lockflight::mpi_preload {
 
-/// What serves where nobody says otherwise. Where ranks share cores, whoever is next in an order
-/// may not be running, and to wait for it takes longer than to do without.
+/// The defaults. Where ranks share cores, the next rank in a queue may not be running, and waiting
+/// for it costs more than a queue saves.
 constexpr const char* default_lock = "flight-rw";
 constexpr const char* default_lock_on_shared_cores = "fompi-rw-backoff";
 constexpr const char* default_lock_all = "rooms";
 
-/// What a window's locks are made of.
+/// The names of a window's locks.
 struct scheme_name {
   std::string lock;      ///< on each target
   std::string lock_all;  ///< how locking all and exclusive locks exclude each other
-  /// Of the lock on each target; the others have their defaults.
+  /// Of the lock on each target; parameters not named have their defaults.
   lock::parameter_values parameters = {};
 };
 

@@ -15,7 +15,7 @@ namespace {
   return given != nullptr ? given : "";
 }
 
-/// Once for each argument, however many windows ask for what there is not.
+/// Once for each argument, however many windows have the same error.
 void warn(const std::string& argument, const std::string& text) {
   static std::set<std::string> warned;
   int initialised = 0;
@@ -55,7 +55,7 @@ constexpr const char* by_default = "";
 const std::string defaults =
     std::string(default_lock) + ", or " + default_lock_on_shared_cores + " where ranks share cores";
 
-/// The SCC paper's modes (section 4.1), each by the lock that is made for it.
+/// The SCC paper's modes (section 4.1), each with the lock that is made for it.
 constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
     {"full-support", by_default},
     {"fair", "mcs-rw-fair"},
@@ -103,8 +103,8 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
   return name.data();
 }
 
-// Names and values one after the other. Values may say where a lock's words lie: ranks that did not
-// agree would look for them in different places.
+// Names and values one after the other. Values may say where a lock's words lie, so ranks that did
+// not agree would use different places.
 [[nodiscard]] lock::parameter_values agreed(const lock::parameter_values& mine, MPI_Comm group) {
   auto count = static_cast<std::int64_t>(mine.size());
   PMPI_Bcast(&count, 1, MPI_INT64_T, 0, group);
@@ -138,7 +138,8 @@ const settings& environment() {
 }
 
 scheme_name scheme_of(MPI_Info info, MPI_Comm group) {
-  // Each is looked at, also one that another goes before: a misspelt value is told either way.
+  // Each is read, also one that another has precedence over: a misspelt value is warned of either
+  // way.
   const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
   const auto mode = known_mode(value_in(info, "passive_sync_mode"), "info key passive_sync_mode");
   const auto usual = known_lock(environment().lock, "LOCKFLIGHT_MPI_LOCK");

@@ -1,4 +1,4 @@
-// What the environment and a window's info say.
+// The settings in the environment and in a window's info.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +14,7 @@ namespace lockflight::mpi_preload {
 struct settings {
   bool off = false;         ///< LOCKFLIGHT_MPI_OFF: every call goes to MPI as it came
   bool statistics = false;  ///< LOCKFLIGHT_MPI_STATS: a table for each window at the end
-  double hang_seconds = 0;  ///< LOCKFLIGHT_MPI_HANG: tell who waits longer; 0: never
+  double hang_seconds = 0;  ///< LOCKFLIGHT_MPI_HANG: report ranks that wait longer; 0: never
   std::string lock;         ///< LOCKFLIGHT_MPI_LOCK: for windows whose info names none
   std::string lock_all;     ///< LOCKFLIGHT_MPI_LOCK_ALL: the same
   profile tuned;            ///< LOCKFLIGHT_PROFILE: parameters of the locks
@@ -24,12 +24,12 @@ struct settings {
 
 /// The scheme for a window. The lock: its info key lockflight_lock, its info key passive_sync_mode,
 /// the environment, else one of the defaults; lock_all: its info key lockflight_lock_all, the
-/// environment, else the default; the lock's parameters: the environment's profile. A name that is
-/// not known is warned of once for each of these, on rank 0 of MPI_COMM_WORLD, and the next one is
-/// taken. All ranks of the group take what its first one was told. Collective over the group.
+/// environment, else the default; the lock's parameters: the environment's profile. An unknown name
+/// is warned of once for each of these, on rank 0 of MPI_COMM_WORLD, and the next source is used.
+/// All ranks of the group use the choice of its first rank. Collective over the group.
 [[nodiscard]] scheme_name scheme_of(MPI_Info info, MPI_Comm group);
 
-/// The SCC paper's word for what a lock does, for MPI_Win_get_info.
+/// The SCC paper's mode for a lock, for MPI_Win_get_info.
 [[nodiscard]] const char* sync_mode_of(const std::string& lock);
 
 }  // namespace lockflight::mpi_preload

@@ -42,7 +42,7 @@ std::string tell(const window_statistics& mine, const std::string& window,
   total(&mine.longest_wait_s, &sum.longest_wait_s, 1, MPI_DOUBLE, MPI_MAX);
   total(mine.handoffs.data(), sum.handoffs.data(), static_cast<int>(mine.handoffs.size()),
         MPI_UINT64_T, MPI_SUM);
-  // Who waited for whom most: each says its own most, the largest wins.
+  // The pair of ranks with the most waits: each rank gives its own most, the largest is printed.
   const auto most = std::max_element(mine.waited_for.begin(), mine.waited_for.end());
   struct {
     int count;

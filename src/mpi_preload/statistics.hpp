@@ -1,4 +1,4 @@
-// What LOCKFLIGHT_MPI_STATS counts.
+// The counts of LOCKFLIGHT_MPI_STATS.
 #pragma once
 
 #include <mpi.h>
@@ -22,14 +22,14 @@ struct window_statistics {
   std::array<double, lock_kinds> waited_s{};
   double longest_wait_s = 0;
   std::vector<std::uint64_t> handoffs;  ///< [level - 1]: the last holder shares that level with us
-  std::vector<std::uint32_t> waited_for;  ///< [rank]: it had the lock when we came for it
+  std::vector<std::uint32_t> waited_for;  ///< [rank]: how often it held the lock when we came
 };
 
-/// Adds up all ranks' counts and says them; the text is empty but on rank 0. Collective.
+/// Adds up all ranks' counts and returns them as text, empty except on rank 0. Collective.
 [[nodiscard]] std::string tell(const window_statistics& mine, const std::string& window,
                                const scheme_name& scheme, MPI_Comm group);
 
-/// Kept until MPI_Finalize, which prints it.
+/// Stores the text until MPI_Finalize, which prints it.
 void keep_for_the_end(const std::string& text);
 void print_what_was_kept();
 

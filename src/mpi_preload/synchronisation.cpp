@@ -1,5 +1,4 @@
-// The calls of MPI that come here instead: what makes and frees windows, and what synchronises
-// them.
+// The interposed calls of MPI that make and free windows, and that synchronise them.
 #include "mpi_preload/interpose.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/windows.hpp"
@@ -9,7 +8,7 @@ namespace {
 namespace preload = lockflight::mpi_preload;
 using preload::pmpi;
 
-/// An error goes where the window's errors go, as MPI's own would, and once.
+/// Reports an error to the window's error handler, as MPI would, and once.
 int raised(MPI_Win win, preload::answer found) {
   if (found.code != MPI_SUCCESS && !found.told) PMPI_Win_call_errhandler(win, found.code);
   return found.code;

@@ -19,8 +19,9 @@
 namespace lockflight::mpi_preload {
 namespace {
 
-// With MPI_THREAD_MULTIPLE threads of a process share its side of a window. One is in here at a
-// time; who waits lets the others in between two looks, and the port has nothing pending then (C9).
+// With MPI_THREAD_MULTIPLE the threads of a process share its side of a window. One thread is in
+// here at a time. A waiting thread lets the others in between two reads, and the port has nothing
+// pending then (C9).
 class gate {
  public:
   void enter() {
@@ -31,8 +32,9 @@ class gate {
   }
   void leave() { inside_.unlock(); }
 
-  // Who waits goes out only if somebody wants to come in, and comes back after one has: a mutex
-  // would be his again long before whom he has woken, who perhaps brings what he waits for.
+  // A waiting thread leaves only if another wants to enter, and comes back after that one has
+  // entered. With a mutex alone the waiting thread would have it again long before the woken one,
+  // which may bring what it waits for.
   void let_others_in() {
     if (outside_.load(std::memory_order_relaxed) == 0) return;
     const unsigned before = entered_.load(std::memory_order_relaxed);
@@ -51,7 +53,7 @@ class gate {
 
 gate one_at_a_time;
 
-// Asked when the first window is made; before it nobody needs to know.
+// Asked when the first window is made; it is not needed before.
 [[nodiscard]] bool many_threads() {
   static const bool many = [] {
     int level = MPI_THREAD_SINGLE;
@@ -163,15 +165,15 @@ answer window::open() {
   return opened;
 }
 
-// What has begun is forgotten before it is flushed: what another thread begins meanwhile is noted
-// again.
+// The record of begun operations is cleared before the flush: operations that another thread begins
+// meanwhile are recorded again.
 
 int window::flush(int target) {
   if (target < 0 || static_cast<std::size_t>(target) >= held_.size())
     return pmpi().Win_flush(target, win_);
   const auto t = static_cast<std::size_t>(target);
   begun_[t].store(false, std::memory_order_relaxed);
-  // Those who share, or locked all, may be looking for what others write: they yield.
+  // A process that shares the target, or has locked all, may poll for others' writes: it yields.
   if (held_[t] != epoch::exclusive) return pmpi().Win_flush(target, win_);
   const keeping_the_processor meanwhile;
   return pmpi().Win_flush(target, win_);
@@ -234,7 +236,8 @@ answer window::lock(int type, int target, int assertion) {
     else
       acquire(lock_kind::shared, target, [&] { locks_->lock_shared(target); });
   } catch (const std::length_error&) {
-    // A lock with queues, and this process stands in as many as it can (participant::most_nested).
+    // A lock with queues, and all queue nodes of this process are in use
+    // (participant::most_nested).
     here = epoch::none;
     --targets_held_;
     waiting_ = nullptr;
@@ -243,7 +246,7 @@ answer window::lock(int type, int target, int assertion) {
   return {};
 }
 
-// The epoch's operations are complete at the target before anybody else may come.
+// The epoch's operations are complete at the target before another process can enter.
 answer window::unlock(int target) {
   const entry in;
   if (target == MPI_PROC_NULL) return {};
@@ -291,9 +294,9 @@ answer window::unlock_all() {
   return completed;
 }
 
-// ---- who waits, and for whom ----
+// ---- waits, and the holders that they wait for ----
 
-// Of each thread: several of a process may wait in one window, and leave in any order.
+// One for each thread: several threads of a process may wait in one window, and leave in any order.
 thread_local window::wait* window::waiting_ = nullptr;
 
 template <class Acquire>
@@ -345,7 +348,7 @@ void window::tell_if_it_hangs() {
       name_of(win_).c_str(), who.c_str());
 }
 
-// On another node's target this takes a round trip; whoever asks is waiting anyway.
+// On another node's target this takes a round trip; the caller is waiting anyway.
 std::string window::who_holds(int target) {
   const rma::word holder = rma::get_now(me_.port(), holder_.at(target));
   return holder != 0 ? "rank " + std::to_string(holder - 1) : "";
@@ -355,15 +358,15 @@ std::string window::waits_for(const wait& what) {
   if (what.target >= 0)
     if (const std::string who = who_holds(what.target); !who.empty())
       return who + ", which holds it exclusively";
-  // Who locks all waits for any target's holder; where that takes one lock for the whole window, so
-  // does who locks exclusively.
+  // lock_all waits for the holder of any target; where the window has one lock, so does an
+  // exclusive lock.
   const bool for_any =
       what.target < 0 || (what.kind == lock_kind::exclusive && scheme_.lock_all == "global");
   if (for_any)
     for (std::size_t t = 0; t < held_.size(); ++t)
       if (const std::string who = who_holds(static_cast<int>(t)); !who.empty())
         return who + ", which holds target " + std::to_string(t);
-  return what.target >= 0 ? "those who share it or have locked all" : "whom, nobody has noted";
+  return what.target >= 0 ? "the ranks that share it or have locked all" : "an unknown rank";
 }
 
 std::string window::summary() const {

@@ -1,4 +1,4 @@
-// A window whose passive-target synchronisation is ours.
+// A window whose passive-target synchronisation is the drop-in's.
 #pragma once
 
 #include <mpi.h>
@@ -16,8 +16,8 @@
 
 namespace lockflight::mpi_preload {
 
-/// What a call comes to: an error class or code of MPI's, and whether MPI has told the window's
-/// error handler of it already, because the call that failed was its own.
+/// The result of a call: an error class or code of MPI's, and whether MPI has called the window's
+/// error handler already, because its own call failed.
 struct answer {
   int code = MPI_SUCCESS;
   bool told = false;
@@ -25,12 +25,13 @@ struct answer {
 
 /// The locks beside a window of MPI: this process's side of them, and which epochs it has open.
 ///
-/// For MPI the window is in one epoch, lock_all with MPI_MODE_NOCHECK, from the first lock on: that
-/// somebody else sees to the exclusion. So its data operations and flushes stay MPI's, and a lock
-/// costs nothing but ours. Active-target calls end that epoch, and the next lock opens it again.
+/// For MPI the window is in one epoch, lock_all with MPI_MODE_NOCHECK, from the first lock on: this
+/// says that the exclusion is ensured elsewhere. So data operations and flushes stay MPI's, and a
+/// lock costs only the drop-in's lock. Active-target calls end that epoch, and the next lock opens
+/// it again.
 ///
 /// With MPI_THREAD_MULTIPLE any thread may call; one at a time is in any window of the process, and
-/// who waits lets the others in.
+/// a waiting thread lets the others in.
 class window {
  public:
   /// Collective over the window's group. Throws mpi::unavailable or std::exception, on all of its
@@ -48,7 +49,7 @@ class window {
   answer unlock_all();
   int flush(int target);  // MPI's own, and so are its errors
   int flush_all();
-  /// Before a fence, or MPI_Win_start or _post: MPI's own epoch ends if nobody here holds a lock.
+  /// Before a fence, or MPI_Win_start or _post: MPI's own epoch ends if this process holds no lock.
   answer make_way_for_active_target();
 
   /// An operation on this target's memory has begun. From any thread.
@@ -97,8 +98,8 @@ class window {
   scheme_name scheme_;
   mpi::membership members_;
   rma::participant<mpi::port> me_;
-  rma::plain_cell holder_;  // at each target: rank + 1 of who has it exclusively; if asked for
-  rma::plain_cell last_;    // at each target: rank + 1 of who had it last; if asked for
+  rma::plain_cell holder_;  // at each target: rank + 1 of the exclusive holder; if asked for
+  rma::plain_cell last_;    // at each target: rank + 1 of the last holder; if asked for
   std::unique_ptr<mpi_preload::scheme> locks_;
   std::function<void()> hook_;
 

@@ -15,7 +15,7 @@
 namespace lockflight::mpi_preload {
 namespace {
 
-// A program has few windows: a list is found through faster than a table.
+// A program has few windows: a search in a list is faster than in a table.
 struct list {
   std::shared_mutex guard;
   std::vector<std::pair<MPI_Win, std::unique_ptr<window>>> windows;
@@ -25,7 +25,7 @@ list& all() {
   return those;
 }
 
-// How often the list has changed, and what a thread found in it when it had changed so often.
+// The number of changes of the list, and a thread's last result at that number.
 constinit std::atomic<std::uint64_t> changes{1};
 struct found {
   MPI_Win win;
@@ -35,7 +35,7 @@ struct found {
 // Reached without a call: this library is loaded with the program (preloaded or linked).
 [[gnu::tls_model("initial-exec")]] constinit thread_local found last{};
 
-// Windows that our fabric makes for itself come through the same calls.
+// Windows that the fabric makes for itself come through the same calls.
 thread_local bool at_work = false;
 class work {
  public:
@@ -72,7 +72,7 @@ class work {
 
 }  // namespace
 
-// Every put comes through here: each thread remembers what it found last.
+// Every put comes through here: each thread remembers its last result.
 window* find(MPI_Win win) {
   const std::uint64_t now = changes.load(std::memory_order_acquire);
   if (last.as_of == now && last.win == win) [[likely]]

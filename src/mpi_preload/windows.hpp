@@ -1,4 +1,4 @@
-// Which windows are ours.
+// The windows that the drop-in synchronises.
 #pragma once
 
 #include <mpi.h>
@@ -7,7 +7,8 @@
 
 namespace lockflight::mpi_preload {
 
-/// Null for a window that MPI keeps: one that was made while this was off, or by ourselves.
+/// Null for a window that MPI synchronises: it was made while the drop-in was off, or by the
+/// fabric.
 [[nodiscard]] window* find(MPI_Win win);
 
 /// After MPI has made a window; collective over its group. If the locks cannot be made on one of
@@ -18,7 +19,7 @@ void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 /// Before MPI frees it; collective.
 void forget(MPI_Win win);
 
-/// Before MPI_Finalize: windows that nobody freed. Not collective.
+/// Before MPI_Finalize: the windows that were not freed. Not collective.
 void forget_all();
 
 }  // namespace lockflight::mpi_preload

@@ -16,7 +16,7 @@ keeping_the_processor::~keeping_the_processor() { skip_next = false; }
 
 }  // namespace lockflight::mpi_preload
 
-// The C library's, for whatever the process is made of.
+// The C library's sched_yield, for the whole process.
 extern "C" __attribute__((visibility("default"))) int sched_yield() noexcept {
   using lockflight::mpi_preload::skip_next;
   if (!skip_next) return static_cast<int>(syscall(SYS_sched_yield));

@@ -1,9 +1,9 @@
-// The processor is not given away at the end of an epoch.
+// Suppresses a yield of the processor at the end of an epoch.
 #pragma once
 
 namespace lockflight::mpi_preload {
 
-/// While this lives, the calling thread's first sched_yield returns at once.
+/// While this object exists, the calling thread's first sched_yield returns at once.
 ///
 /// Open MPI 4.1, told that ranks outnumber cores, yields in every flush, also in one that had
 /// nothing left to complete. An unlock flushes while it still holds the lock: the yield would hand

@@ -1,7 +1,7 @@
 #include "lockflight/profile.hpp"
 
-// Some broken files do not meet what the parser asserts, or takes for granted with NDEBUG; without
-// either it refuses them as well.
+// Some broken files fail the parser's assertions, or its assumptions with NDEBUG. Without either
+// the parser refuses them too.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
@@ -59,14 +59,14 @@ std::string shown(const toml::node& node) {
   return "'" + out.str() + "'";
 }
 
-/// What goes wrong is told in one line, whatever a file's keys and strings hold.
+/// An error text as one line, whatever a file's keys and strings contain.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   return text;
 }
 
-/// One table of the file: what is asked for is known, what nobody asked for is refused.
+/// One table of the file. Keys that are not asked for are refused.
 class reader {
  public:
   reader(const toml::table& table, const std::string& path, std::string name = "")
@@ -218,7 +218,7 @@ profile profile::read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (in.is_open()) text << in.rdbuf();
-  // A folder can be opened; reading it leaves nothing but the reason.
+  // A folder can be opened; reading it fails with a reason.
   if (!in.is_open() || (text.view().empty() && errno != 0))
     throw bad_profile(one_line("'" + path + "' (accepted: a profile that can be read: " +
                                std::generic_category().message(errno) + ")"));

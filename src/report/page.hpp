@@ -1,4 +1,5 @@
-// What the pages of the program share: a head, a brand, a foot, the style, the charting library.
+// The common parts of the program's pages: a head, a brand, a foot, the style, the charting
+// library.
 #pragma once
 
 #include <string>
@@ -22,8 +23,8 @@ struct page_part {
 /// The files of this folder, and the charting library. Generated (CMakeLists.txt).
 [[nodiscard]] const std::vector<page_part>& page_parts();
 
-/// A page's template in which {{head}}, {{brand}}, {{foot}} and {{scripts}} (charting, and how we
-/// read and draw a run) stand for what all pages have in common. Besides its own slots it needs
+/// Fills a page's template, in which {{head}}, {{brand}}, {{foot}} and {{scripts}} (charting, and
+/// reading and drawing a run) are the common parts. Besides its own slots the template needs
 /// `title`, `about` and `version`, as HTML; `own_style` is added to the style.
 [[nodiscard]] std::string page_of(std::string_view body, slots values);
 

@@ -1,4 +1,4 @@
-// Reading a JSON file, with messages that say where it is damaged.
+// Reads a JSON file, with messages that say where it is damaged.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Fills the page template. What a reader needs without scripts (facts, verdict, table) is
-// written here; the charts are drawn by our scripts from the document itself.
+// Fills the page template. The facts, the verdict and the table, which a reader needs without
+// scripts, are written here; our scripts draw the charts from the document itself.
 #include "report/report.hpp"
 
 #include <fmt/format.h>

@@ -24,13 +24,13 @@ class bad_input : public std::runtime_error {
 nlohmann::json parse_file(const std::string& path);
 
 /// Throws bad_input unless `bench` follows the bench JSON: every named field of a run is there
-/// and has the right type. Fields that nobody named are allowed.
+/// and has the right type. Other fields are allowed.
 void validate(const nlohmann::json& bench);
 
-/// For each run that went on without ranks, a sentence that says which.
+/// For each run that lost ranks, a sentence that names them.
 std::vector<std::string> losses_in(const nlohmann::json& bench);
 
-/// The page for a bench document. Validates it first, so it throws what validate() throws.
+/// The page for a bench document. Validates it first, and throws as validate() does.
 std::string render_html(const nlohmann::json& bench);
 
 }  // namespace lockflight::report

@@ -1,4 +1,4 @@
-// The page itself: builds a section per group, keeps what the reader picked, draws the charts,
+// The page itself: builds a section for each group, stores the reader's choices, draws the charts,
 // sorts and filters the table. All text from the document goes in as text nodes.
 "use strict";
 
@@ -20,7 +20,7 @@
 
   // ---- small controls ----------------------------------------------------------------------
 
-  // Buttons of which one is down.
+  // Buttons of which one is pressed.
   function segmented(label, options, initial, choose) {
     const group = element("div", { className: "segmented" });
     group.setAttribute("role", "group");
@@ -40,7 +40,7 @@
     return { group, press };
   }
 
-  // A legend entry that switches what it names off and on.
+  // A legend entry that switches its series or part off and on.
   function chip(text, swatch, is_on, toggle) {
     const button = element("button", { type: "button", className: "chip" }, swatch,
       element("span", { textContent: text }));
@@ -105,7 +105,7 @@
       lf.where(card.section.group, card.section.picked, built.free || []) + (built.note || "");
     card.plot.style.minHeight = `${built.height}px`;
     card.canvas.setAttribute("aria-label", built.summary);
-    // Lines may become bars, with other settings: a chart cannot.
+    // Other settings may need bars instead of lines, and a chart cannot change its type.
     if (card.chart?.config.type !== built.type) {
       card.chart?.destroy();
       card.chart = new Chart(card.canvas,
@@ -201,7 +201,7 @@
     });
   }
 
-  // A picker for each setting of which there are several values.
+  // A picker for each setting that has several values.
   function add_pickers(section) {
     const { group } = section;
     const place = section.node.querySelector(".pick");

@@ -1,6 +1,6 @@
-// One builder per chart: from a group and what the reader picked to a Chart.js configuration.
-// A builder reads view = {group, picked, shown, off, pick, theme}: the settings that the
-// reader picked, the series to draw, the parts switched off, the toggles' values and the colours.
+// One builder for each chart: from a group and the reader's choices to a Chart.js configuration. A
+// builder reads view = {group, picked, shown, off, pick, theme}: the chosen settings, the series to
+// draw, the parts switched off, the toggles' values and the colours.
 "use strict";
 
 (function (lf) {
@@ -14,7 +14,7 @@
   ];
   const cpu_parts = [["rmw", "read-modify-write"], ["store", "store"], ["load", "load"]];
 
-  // A part that stands aside is a thin bar on top of the stack, as in a bullet chart.
+  // A part beside the stack is a thin bar on top of it, as in a bullet chart.
   function part_set(view, label, color, data, stack) {
     const aside = stack === "aside";
     return { label, data, backgroundColor: color, borderColor: view.theme.surface,
@@ -107,7 +107,7 @@
   const cpu_part = ([key, label]) => ({ key, label, color: (theme) => theme.read(`--cpu-${key}`),
     get: (run) => run.fabric_ops.cpu[key] });
 
-  // Loopback stands aside: it tells where operations of the stack went, and adding it would
+  // Loopback is beside the stack: its operations are in the stack already, and adding it would
   // count them twice.
   const all_network = [
     ...network_parts.map(nic_part),
@@ -152,7 +152,7 @@
         { what: "CPU operations", format: lf.rounded }) },
   ];
 
-  // They compare ranks: of one that is timed alone they say nothing.
+  // They compare ranks, so they have no meaning where one rank alone is timed.
   const rank_charts = [
     { id: "fairness", title: "Fairness", what: "Jain's index: 1 is even, 1/ranks is one for all",
       wide: 4, has: (group) => all_runs(group).some((run) => run.fairness_jain !== null),

@@ -1,5 +1,5 @@
-// From the bench document to what the charts draw: groups of comparable runs, and in each group
-// one series per lock. Nothing here touches the page.
+// From the bench document to the data of the charts: groups of comparable runs, and in each group
+// one series for each lock. Nothing here touches the page.
 "use strict";
 
 const lockflight = {};
@@ -56,11 +56,12 @@ const lockflight = {};
 
   lf.distinct = (values) => [...new Set(values)];
 
-  // What must be equal for two runs to stand in the same section.
+  // Fields that must be equal for two runs to be in the same section.
   const group_fields = ["workload", "fabric", "machine", "server_busy"];
 
-  // What the runs of a section may differ in besides: the reader picks a value of each that has
-  // several, and a chart shows the runs with those values or how they change along one of them.
+  // Other fields in which the runs of a section may differ: the reader picks a value of each that
+  // has several, and a chart shows the runs with those values, or how they change along one of
+  // them.
   const settings = [
     { key: "procs", label: "Ranks", text: (n) => lf.rank_number(n), fact: (n) => lf.ranks(n) },
     { key: "writers", label: "Writers", text: lf.percent,
@@ -83,7 +84,7 @@ const lockflight = {};
   };
   lf.timed = (group) => (group.rounds ? in_rounds[group.name] : null);
 
-  // What these measure is a latency; the others are about throughput.
+  // These measure a latency; the others a throughput.
   const about_latency = new Set(["lb", "mix", ...Object.keys(in_rounds)]);
 
   const varies = (values) => new Set(values).size > 1;
@@ -100,7 +101,7 @@ const lockflight = {};
 
   const by_procs = (runs) => by_key(runs, (run) => run.procs);
 
-  // A setting that only goes along with the ranks, as the locks of a mix do, is none to pick.
+  // A setting that changes only with the ranks, as the locks of a mix do, has no picker.
   function pickers_of(runs) {
     return settings
       .filter(({ key }) => key === "procs" ||
@@ -117,15 +118,15 @@ const lockflight = {};
         fields.push([name, (run) => run.params[name]]);
       }
     }
-    // The levels grow with the ranks as a rule; they set a series apart only where the same
-    // number of ranks was run with different ones.
+    // The levels usually grow with the ranks. They distinguish series only where the same number of
+    // ranks was run with different levels.
     if (by_procs(runs).some((same) => varies(same.map((run) => run.levels)))) {
       fields.push(["levels", (run) => run.levels]);
     }
     return fields;
   }
 
-  // The run that stands for several of the same: the one with the median throughput.
+  // The run that represents several equal ones: the one with the median throughput.
   function median_run(runs) {
     const sorted = [...runs].sort((a, b) => a.throughput_ops_s - b.throughput_ops_s);
     return sorted[Math.floor(sorted.length / 2)];
@@ -152,7 +153,7 @@ const lockflight = {};
     const facts = [];
     for (const { key, fact } of settings) {
       const values = lf.distinct(runs.map((run) => run[key]));
-      // Who is timed in rounds has no choice.
+      // In workloads in rounds the timed rank is fixed.
       const said = key !== "procs" && !(rounds && key === "writers") &&
         !pickers.some((picker) => picker.key === key) && (values[0] ?? null) !== null;
       if (!said) continue;
@@ -191,13 +192,13 @@ const lockflight = {};
   const picked_of = (group, run) =>
     Object.fromEntries(group.pickers.map(({ key }) => [key, run[key]]));
 
-  // What a section shows at first: the most ranks.
+  // The first choice of a section: the most ranks.
   lf.first_picked = function (group) {
     const most = Math.max(...group.pickers[0].values);
     return picked_of(group, lf.all_runs(group).find((run) => run.procs === most));
   };
 
-  // One setting moves; the others stay as far as there is such a run.
+  // One setting changes; the others stay as they are if there is such a run.
   lf.picked_anew = function (group, picked, key, value) {
     const kept = (run) => group.pickers.filter((picker) =>
       run[picker.key] === picked[picker.key]).length;
@@ -205,7 +206,7 @@ const lockflight = {};
       .reduce((best, run) => (kept(run) > kept(best) ? run : best)));
   };
 
-  // The runs of a series that have the picked settings, whatever those in `free` are.
+  // The runs of a series with the picked settings, and any values of the settings in `free`.
   lf.runs_with = (group, one, picked, free) => one.runs.filter((run) => group.pickers
     .every(({ key }) => free.includes(key) || run[key] === picked[key]));
 
@@ -228,8 +229,7 @@ const lockflight = {};
     return stats && stats.p50 !== null ? stats : null;
   };
 
-  // Points [us, fraction] of the latency distribution. A point may not claim more than the
-  // number of operations can tell: the largest of n stands for 1 - 1/n at least.
+  // Points [us, fraction] of the latency distribution: the run's own, or else its percentiles.
   lf.distribution = function (run, side) {
     const cdf = part(run, side) && part(run, side).latency_cdf;
     if (cdf && cdf.length > 1) return thin(cdf.filter(([us]) => us > 0), 400);
@@ -240,7 +240,7 @@ const lockflight = {};
     return points.filter(([us]) => us !== null && us > 0);
   };
 
-  // Every n-th point and the last; a page with a hundred thousand points would crawl.
+  // Every n-th point and the last; a page with a hundred thousand points would be slow.
   function thin(points, limit) {
     if (points.length <= limit) return points;
     const step = Math.ceil(points.length / limit);
@@ -252,8 +252,8 @@ const lockflight = {};
     return stats && stats[field];
   };
 
-  // What can be drawn against the ranks or a setting. A lock that goes through all who wait and
-  // back is handed on once for each rank.
+  // The measures that can be drawn against the ranks or a setting. A lock that goes through all
+  // waiters and back is handed on once for each rank.
   lf.measures = {
     rate: { label: "throughput", title: "throughput", axis: "operations per second",
       text: (rate) => `${lf.scaled(rate)}/s`, tick: lf.scaled,
@@ -274,7 +274,7 @@ const lockflight = {};
   lf.measures_of = (group) => [...(group.rounds ? [] : ["rate"]), "p50", "p99",
     ...(group.name === "cascade" ? ["handoff"] : [])];
 
-  // For charts that show a part of the operations: those parts that there are.
+  // For charts that show a part of the operations: the parts that the runs have.
   lf.side_toggle = function (group, pairs) {
     const names = { read: "reads", write: "writes", local: "own node", remote: "other nodes" };
     const there = (side) => lf.all_runs(group).some((run) => lf.latency(run, side));
@@ -286,7 +286,7 @@ const lockflight = {};
 
   lf.side_ops = (run, side) => (part(run, side) ? part(run, side).ops : 0);
 
-  // One sentence that says who won, among what is picked and shown.
+  // One sentence that names the winner among the series that are picked and shown.
   lf.lead = function (group, picked, is_shown) {
     const { value, text } = lf.measures[group.measure];
     const least = group.measure !== "rate";

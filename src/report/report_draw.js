@@ -1,4 +1,4 @@
-// What charts are drawn with: colours, axes, lines, bars, and our own additions to Chart.js.
+// The elements of charts: colours, axes, lines, bars, and our own additions to Chart.js.
 "use strict";
 
 (function (lf) {
@@ -112,7 +112,7 @@
     },
   };
 
-  // A line at what the other charts show.
+  // A line at the value that the other charts show.
   lf.guide = {
     id: "guide",
     beforeDatasetsDraw(chart, _, options) {
@@ -182,7 +182,7 @@
     return { backgroundColor: colours, borderRadius: 3, maxBarThickness: 22 };
   }
 
-  // The run of each shown series that has all that is picked.
+  // The run of each shown series that has all picked settings.
   const runs_at = (view) => view.shown.flatMap((one) =>
     lf.runs_with(view.group, one, view.picked, []).map((run) => ({ one, run })));
 

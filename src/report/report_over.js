@@ -9,8 +9,8 @@
 
   const different = (values) => new Set(values).size;
 
-  // What lies along the x axis: `value` of a run, shown as `text`. On a line vary the settings of
-  // the first of `free` with which there is a line, or the parameter `field`.
+  // The x axis: `value` of a run, shown as `text`. Along a line vary the settings of the first of
+  // `free` with which there is a line, or the parameter `field`.
   function ranks_axis(group) {
     const x = { id: "throughput", free: [["procs"]], text: lf.rank_number };
     if (!group.rounds) {
@@ -33,7 +33,7 @@
     id: `over-${name}`, name, along: name, value: (run) => run.params[name], text: lf.rank_number,
     free: [[]], field: name });
 
-  // The series that a line joins: one, or those that differ in the parameter alone.
+  // The series that a line joins: one, or several that differ in the parameter alone.
   function joined(series, x) {
     const lines = new Map();
     for (const one of series) {
@@ -53,7 +53,7 @@
 
   const makes_a_line = (lines, x) => lines.some(({ runs }) => different(runs.map(x.value)) > 1);
 
-  // Whether anything picked would give a line.
+  // Whether some choice of settings gives a line.
   function has_line(group, x) {
     return joined(group.series, x).some((one) =>
       different(one.parts.flatMap((part) => part.runs).map(x.value).filter(Number.isFinite)) > 1);
@@ -85,7 +85,7 @@
       .filter(({ y }) => y !== null && (!log || y > 0)) }));
     const sets = drawn.map(({ one, points }) => line(view, one, points));
     const picked = x.field ? [] : runs_at(view);
-    // Where ranks vary and are not the axis, that wants saying.
+    // Where ranks vary and are not the axis, the title says so.
     const note = free.length > 1 ? ", all numbers of ranks" : "";
     return {
       free, note, title: title_of(view, x, measure), type: "line", height: 340,
@@ -122,11 +122,11 @@
 
   function draw_over(view, x) {
     const measure = lf.measures[view.pick.measure];
-    // What is hidden counts here, so that hiding a lock changes no other.
+    // Hidden series count here, so that hiding a lock changes no other.
     const free = x.free.find((keys) =>
       makes_a_line(lines_with(view, x, keys, view.group.series), x));
     if (free) return draw_lines(view, x, measure, free);
-    // With what is picked there is one value for each lock.
+    // With the picked settings there is one value for each lock.
     return { title: title_of(view, {}, measure),
       ...simple_bars(view, measure.value, measure.axis, view.pick.scale === "log",
         { what: title_of(view, {}, measure), format: measure.text, axis_format: measure.tick }) };

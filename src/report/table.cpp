@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What a cell shows and what it sorts by.
+/// A cell's text and its sort key.
 struct cell {
   std::string shown;
   std::string sort_key;
@@ -43,7 +43,8 @@ json latency(const json& run, const char* field) {
 }
 
 /// Fabric operations of one acquire plus one release. Flushes are left out: they wait for
-/// operations and are none themselves. Loopback is left out because it is a property of them.
+/// operations but are not operations. Loopback is left out: it counts operations that are counted
+/// already.
 json network_per_op(const json& run) {
   const auto ops = run.at("ops").get<double>();
   if (ops == 0) return {};
@@ -63,7 +64,7 @@ std::string params_text(const json& params) {
   return out;
 }
 
-/// What some workloads vary besides, as the options of `bench` name it.
+/// Other settings that some workloads have, as the options of `bench` name them.
 std::string settings_text(const json& run) {
   constexpr std::pair<const char*, const char*> known[] = {
       {"locks", "locks"}, {"hold_us", "hold"}, {"bytes", "bytes"}};

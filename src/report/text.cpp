@@ -54,8 +54,8 @@ std::string escape_html(std::string_view raw) {
 }
 
 std::string script_json(const nlohmann::json& value) {
-  // ASCII only, so that U+2028 and stray bytes are no question. The characters below can occur
-  // inside JSON strings only, where the escape means the same.
+  // ASCII only, so that U+2028 and stray bytes cannot occur. The characters below can occur inside
+  // JSON strings only, where the escape means the same.
   const std::string dumped = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   std::string out;
   out.reserve(dumped.size());
@@ -113,7 +113,7 @@ std::string counted(std::size_t n, std::string_view one, std::string_view many) 
   return fmt::format("{}{}{}", n, "\u00a0", n == 1 ? one : many);
 }
 
-// One pass over the template, so that braces inside the values stay what they are.
+// One pass over the template, so that braces inside the values are not replaced.
 std::string filled(std::string_view page, const slots& values) {
   std::string out;
   while (true) {

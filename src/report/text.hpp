@@ -1,4 +1,4 @@
-// Text for the page: escaping, and numbers that a reader can take in.
+// Text for the page: escaping, and readable numbers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -29,11 +29,11 @@ std::string scaled(double value);
 /// "1 run", "3 runs".
 std::string counted(std::size_t n, std::string_view one, std::string_view many);
 
-/// What fills a page's template, by name.
+/// The values for a page's template, by name.
 using slots = std::map<std::string, std::string, std::less<>>;
 
-/// A template in which {{name}} stands for what `values` has of that name; braces inside the values
-/// stay what they are. Throws std::logic_error if one has no value.
+/// Replaces each {{name}} of a template by the value of that name; braces inside the values are not
+/// replaced. Throws std::logic_error if a name has no value.
 std::string filled(std::string_view page, const slots& values);
 
 }  // namespace lockflight::report

@@ -1,5 +1,5 @@
-// What a bench document must look like. Each object has a list of rules; a rule names a field,
-// says in words what is accepted, and tests it. The words end up in the message as they are.
+// The rules for a bench document. Each object has a list of rules; a rule names a field, says in
+// words what is accepted, and tests it. The words are used in the message as they are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ constexpr rule document_rules[] = {
 };
 
 // Fairness and the longest wait may be null for the same reason as latencies: a run without
-// operations has none. Locality means something in the lock table only.
+// operations has none. Locality has a meaning in the lock table only.
 constexpr rule run_rules[] = {
     {"lock", text, is_text},
     {"kind", "\"mutex\", \"rw\" or \"none\"", is_kind},
@@ -118,8 +118,8 @@ constexpr rule cpu_rules[] = {
     {"rmw", count, is_count},
 };
 
-// Enough for any document that a tool writes by design; what walks the document recursively
-// stays far from the end of the stack.
+// Enough for any document that a tool writes by design; a recursive walk of the document stays far
+// from the end of the stack.
 constexpr int max_depth = 64;
 
 // Long or nested values are cut: the message stays one readable line.

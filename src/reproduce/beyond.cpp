@@ -31,11 +31,12 @@ bool runs_here(const bench::lock_row& row) {
          std::find(row.fabrics.begin(), row.fabrics.end(), "sim") != row.fabrics.end();
 }
 
-// No warm-up: most of a run with many ranks would be one, and who comes first is part of it.
+// No warm-up: it would be most of a run with many ranks, and the order of the first acquires is
+// part of the result.
 curve curve_of(const std::string& machine, const std::string& lock, double writers, bool quick) {
   const int least_ops = quick ? 500 : 10'000;
-  // Where writers go first and all start at once, a single round is the writers and then the
-  // readers; later rounds mix them.
+  // Where writers are preferred and all ranks start at once, the first round is the writers and
+  // then the readers; later rounds mix them.
   const int least_each = writers == 1 ? 1 : 4;
   curve made{machine, "sob", writers, lock, {}};
   for (const int procs : ranks_on(machine, quick))

@@ -18,12 +18,12 @@ struct curve {
   std::vector<run> runs;  ///< each with more ranks than the one before
 };
 
-/// What came of it.
+/// The results of a curve.
 struct measured_curve {
   curve of;
   std::vector<nlohmann::json> points;  ///< results of its first runs, as in the benchmark's JSON
   std::string ends;                    ///< why the run after them has none; empty: there is none
-  /// How many ranks that has.
+  /// The number of ranks of the first run without a result.
   [[nodiscard]] int ends_at() const { return of.runs.at(points.size()).at("procs").get<int>(); }
 };
 
@@ -36,11 +36,11 @@ constexpr std::uint64_t most_bytes_of_a_point = std::uint64_t{4} << 30;
 /// "10 million events of the simulator or 4 GiB".
 [[nodiscard]] std::string most_of_a_point();
 
-/// The shares of writers are all, or so few: what the papers call F_W.
+/// The shares of writers (the papers' F_W) are 1 and this.
 constexpr double few_writers = 0.002;
 
-/// The curves: locks that the simulator can run, but for those that defer, on the machines that are
-/// part of the program; and one of a single point, the whole K computer. `quick`: few ranks.
+/// The curves: all locks that the simulator can run, except deferring ones, on the machines that
+/// are part of the program; and one of a single point, the whole K computer. `quick`: few ranks.
 [[nodiscard]] std::vector<curve> curves_beyond(bool quick);
 
 /// Whether it is the whole K computer.
@@ -64,23 +64,23 @@ struct fastest {
   std::vector<stretch> locks;
   int most = 0;              ///< ranks that were run
   double ops_s_at_most = 0;  ///< of the fastest
-  double times_slowest = 0;  ///< … and how many times as fast it is as the slowest there
+  double times_slowest = 0;  ///< … and its throughput divided by that of the slowest there
 
   [[nodiscard]] std::string said() const;  ///< "spin 1 to 4, d-mcs 16"
 };
 /// For each machine and share of writers, in the order of the curves.
 [[nodiscard]] std::vector<fastest> fastest_of(const std::vector<measured_curve>& curves);
 
-/// The locks whose curves end before the others, and the first number of ranks that they have not:
+/// The locks whose curves end before the others, and the first number of ranks that they lack:
 /// "spin 4096", with the reason "spin 4096 (more than 20000000 events)".
 [[nodiscard]] std::vector<std::string> ends_of(const std::vector<measured_curve>& curves,
                                                const std::string& machine, double writers,
                                                bool with_reason);
 
-/// What came of the whole K computer, in a sentence; empty if it was not asked for.
+/// The result of the whole K computer, in a sentence; empty if it was not asked for.
 [[nodiscard]] std::string said_of_k_computer(const std::vector<measured_curve>& curves);
 
-/// A row for each point, and one for the first that a curve has not.
+/// A row for each point, and one for the first point that a curve lacks.
 [[nodiscard]] nlohmann::json rows_of(const std::vector<measured_curve>& curves);
 
 }  // namespace lockflight::reproduce

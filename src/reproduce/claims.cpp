@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Keys of a run, and what their values are. The program's benchmark knows what is accepted for
+// Keys of a run, and the types of their values. The program's benchmark knows what is accepted for
 // each.
 enum class type : std::uint8_t { text, whole, number, yes_or_no, numbers };
 struct key_of_run {
@@ -49,7 +49,7 @@ std::string_view said(type t) {
   return "";
 }
 
-/// Reads one table, and refuses keys that nobody asked for.
+/// Reads one table, and refuses keys that were not asked for.
 class reader {
  public:
   reader(const toml::table& table, const std::string& path, std::string name = "")

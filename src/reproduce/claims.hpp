@@ -1,5 +1,4 @@
-// What papers claim about speed, as read from claim files; claims/README.md says what the keys
-// mean.
+// The papers' claims about speed, as read from claim files; claims/README.md explains the keys.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -46,13 +45,13 @@ struct claim {
   std::string where;
   std::string what;
   kind how_close = kind::direction;
-  char relation = '>';  ///< direction: how ours relates to `value`
+  char relation = '>';  ///< direction: how our value relates to `value`
   double value = 0;
   std::string unit;
   bool calibrated = false;
   bool quick = false;  ///< measured in a second
   std::string note;
-  std::string needs;  ///< what would have to exist to measure it; then there is no `how`
+  std::string needs;  ///< what is missing to measure it; then there is no `how`
   std::optional<measure> how;
   std::string at;  ///< "claims/rma.toml:12"
 };

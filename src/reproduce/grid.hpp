@@ -20,7 +20,7 @@ struct how;
 struct grid_cell {
   std::string machine;
   int procs = 1;
-  double writers = 1;   ///< part of the operations that exclude everybody
+  double writers = 1;   ///< fraction of the operations that are exclusive
   int locks = 1;        ///< of which each operation chooses
   double locality = 1;  ///< part of the operations whose lock is on the own node; of one lock none
 

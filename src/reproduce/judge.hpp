@@ -9,7 +9,7 @@ namespace lockflight::reproduce {
 constexpr double ratio_tolerance = 1.5;
 constexpr double value_tolerance = 0.3;
 
-/// What is said of a kind in the results: 0 for a direction, which has none.
+/// The tolerance of a kind of claim in the results; 0 for a direction, which has none.
 [[nodiscard]] constexpr double tolerance_of(kind what) {
   switch (what) {
     case kind::ratio:
@@ -24,7 +24,7 @@ constexpr double value_tolerance = 0.3;
 
 /// Whether what we measured is what the paper claims.
 [[nodiscard]] constexpr bool holds(const claim& c, double ours) {
-  // What was computed from what was printed is not exact in its last digit.
+  // A value that was computed from printed digits is not exact in its last digit.
   constexpr double last_digit = 1e-9;
   switch (c.how_close) {
     case kind::ratio:

@@ -52,7 +52,7 @@ number per_other_rank(const json& run, bool /*divides*/) {
 
 number network_operations(const json& run, bool /*divides*/) {
   const json& nic = run.at("fabric_ops").at("nic");
-  double sum = 0;  // flushes wait for operations and are none themselves
+  double sum = 0;  // flushes wait for operations but are not operations
   for (const char* const one : {"put", "get", "add", "fetch_add", "swap", "cas"})
     sum += nic.at(one).get<double>();
   return quotient(sum, field(run, "ops"));

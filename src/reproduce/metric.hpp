@@ -22,7 +22,7 @@ namespace lockflight::reproduce {
 [[nodiscard]] std::optional<double> metric_of(const nlohmann::json& run, std::string_view metric,
                                               bool divides = false);
 
-/// So many of a unit is one second, or one.
+/// How many of a unit are one second, or one.
 [[nodiscard]] double per_base(std::string_view unit);
 
 }  // namespace lockflight::reproduce

@@ -1,5 +1,5 @@
-// The page: what a reader needs without scripts is written here, the charts are drawn by a script
-// from the results.
+// The page. The text and tables, which a reader needs without scripts, are written here; a script
+// draws the charts from the results.
 #include "reproduce/page.hpp"
 
 #include <fmt/format.h>

@@ -15,17 +15,17 @@
 namespace lockflight::reproduce {
 namespace {
 
-/// What one thread does: a run, or a series of them.
+/// The work of one thread: a run, or a series of runs.
 struct task {
   std::vector<run> steps;
   std::vector<const claim*> wanted_by;
   std::string name;
-  std::string at;  ///< for errors: whose run it is
+  std::string at;  ///< for errors: where the run comes from
   double cost = 0;
 };
 
-/// A guess at how long a run takes, to start long ones first: operations, and more of each where
-/// ranks crowd.
+/// An estimate of how long a run takes, to start long runs first: operations, and more for each
+/// where many ranks compete.
 double cost_of(const run& what) {
   const auto procs = what.at("procs").get<double>();
   const auto ops = what.find("ops");
@@ -64,10 +64,10 @@ std::vector<task> tasks_of(const std::vector<const claim*>& claims,
   return tasks;
 }
 
-/// This machine's memory: runs wait until there is room for them beside those that go on.
+/// This machine's memory: a run waits until there is room for it beside the others.
 class memory_share {
  public:
-  /// Returns when there is room, or when nobody else is there any more.
+  /// Returns when there is room, or when no other run is left.
   void take(double bytes) {
     std::unique_lock hold(mutex_);
     given_back_.wait(hold, [&] { return takers_ == 0 || taken_ + bytes <= all_; });
@@ -85,7 +85,8 @@ class memory_share {
   }
 
  private:
-  static constexpr double most = 0.7;  // what is foreseen is not exact, and others live here too
+  static constexpr double most =
+      0.7;  // estimates are not exact, and other programs need memory too
 
   const double all_ = most * bench::bytes_available();
   std::mutex mutex_;
@@ -136,7 +137,7 @@ class pool {
         results_.emplace(key_of(step), std::move(got));
         if (is_last) break;
       }
-      done_ += left;  // what came after the first that failed
+      done_ += left;  // the runs after the first that failed
       going_on_.erase(&mine);
       for (const claim* const c : mine.wanted_by) --runs_left_[c];
       changed_.notify_all();

@@ -15,7 +15,7 @@ struct result {
   std::string failed;
 };
 
-/// What a run is asked for by: equal settings are the same run.
+/// The key of a run: equal settings are the same run.
 [[nodiscard]] inline std::string key_of(const run& what) { return what.dump(); }
 
 /// Runs one after the other, until one of them fails: those after it are not carried out.
@@ -24,8 +24,8 @@ struct series {
   std::vector<run> runs;
 };
 
-/// Carries out every run that the claims need, and the series. A run that there is not the memory
-/// for has failed; throws bad_claims if the benchmark refuses one for any other reason.
+/// Carries out every run that the claims need, and the series. A run for which there is too little
+/// memory has failed; throws bad_claims if the benchmark refuses a run for any other reason.
 [[nodiscard]] std::map<std::string, result> carry_out_runs(const std::vector<const claim*>& claims,
                                                            const std::vector<series>& others,
                                                            const how& way);

@@ -25,7 +25,7 @@ measured_curve measured(const curve& c, const std::map<std::string, result>& res
   return made;
 }
 
-/// What a run says against itself, or nothing.
+/// The fault of a run, or nothing.
 std::string fault_of(const result& r) {
   if (!r.failed.empty()) return "a run failed: " + r.failed;
   if (r.run.at("violations") != 0)

@@ -1,4 +1,5 @@
-// Carries claims out: each run that they need once, several at a time, and what came of it.
+// Measures claims: carries out each run that they need once, several at a time, and judges the
+// results.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace lockflight::reproduce {
 
-/// What became of a claim.
+/// The outcome of a claim.
 struct outcome {
   const claim* of = nullptr;
   std::optional<double> ours;  ///< in the claim's unit; none: not measured
@@ -20,12 +21,12 @@ struct outcome {
   std::string why;  ///< why it was not measured
 };
 
-/// How far a reproduction is.
+/// The progress of a reproduction.
 struct standing {
   std::size_t done = 0;          ///< runs
-  std::size_t of = 0;            ///< of so many
+  std::size_t of = 0;            ///< runs in all
   std::size_t claims_left = 0;   ///< that wait for a run
-  std::vector<std::string> now;  ///< "rma/lb-1024-vs-d-mcs": for which claims runs are going on
+  std::vector<std::string> now;  ///< "rma/lb-1024-vs-d-mcs": the claims whose runs are under way
 };
 
 struct how {
@@ -36,10 +37,10 @@ struct how {
 /// The benchmark's request for a run. Throws bench::bad_request.
 [[nodiscard]] bench::request request_of(const run& what);
 
-/// The runs that a claim needs, each with what its sweep lays over it.
+/// The runs that a claim needs, each with the settings of its sweep.
 [[nodiscard]] std::vector<run> runs_of(const claim& c);
 
-/// What became of claims, in their order, and of curves.
+/// The outcomes of claims, in their order, and of curves.
 struct reproduction {
   std::vector<outcome> claims;
   std::vector<measured_curve> beyond;
@@ -48,7 +49,7 @@ struct reproduction {
   [[nodiscard]] bool holds() const;
 };
 
-/// Throws bad_claims if one asks for what the benchmark refuses.
+/// Throws bad_claims if the benchmark refuses a claim's run.
 [[nodiscard]] reproduction carry_out(const std::vector<const claim*>& claims,
                                      const std::vector<curve>& curves, const how& way = {});
 [[nodiscard]] inline std::vector<outcome> carry_out(const std::vector<const claim*>& claims,
@@ -60,7 +61,7 @@ struct reproduction {
 [[nodiscard]] nlohmann::json to_json(const reproduction& all);
 
 /// A page with a row for each claim and a chart for each figure, and of curves a chart for each
-/// machine and share of writers. `papers` are those that the claims are of.
+/// machine and share of writers. `papers` are the papers of the claims.
 [[nodiscard]] std::string render_html(const std::vector<paper>& papers, const reproduction& all);
 
 }  // namespace lockflight::reproduce

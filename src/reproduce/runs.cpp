@@ -1,4 +1,4 @@
-// From a run as claim files say it to a request to the benchmark.
+// From a run in the terms of claim files to a request to the benchmark.
 #include "reproduce/reproduce.hpp"
 
 namespace lockflight::reproduce {

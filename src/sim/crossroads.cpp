@@ -28,8 +28,8 @@ std::uint32_t crossroads::input_of(std::uint32_t name, std::uint32_t into) {
   return number;
 }
 
-// A tree at which nobody stands is kept only if it is small: in a large machine most cards are busy
-// now and then, with operations from everywhere.
+// An empty tree is reused only if it is small: in a large machine most cards are busy now and then,
+// with operations from everywhere.
 std::uint32_t crossroads::take() {
   constexpr std::size_t most_kept = 16;
   std::uint32_t at = 0;

@@ -17,8 +17,8 @@ constexpr std::uint64_t scatter(std::uint64_t x) {  // the finalizer of splitmix
   return x ^ (x >> 31);
 }
 
-/// The kernel sets guard pages apart one by one, and a million of them take their time; whoever has
-/// so many ranks has run the same lock with fewer.
+/// The kernel makes guard pages one by one, and a million of them take long. A lock that runs with
+/// so many ranks has run with fewer before.
 constexpr int most_guarded = 1 << 16;
 
 }  // namespace
@@ -44,7 +44,7 @@ engine::engine(const setting& what)
   }
 }
 
-// Fibers that have not ended still call us while they are unwound.
+// Fibers that have not ended still call the engine while they are unwound.
 engine::~engine() {
   for (rank_state& r : ranks_) r.fiber = {};
 }
@@ -81,20 +81,20 @@ void engine::run(const std::function<void(rank_t)>& body, const std::function<vo
     queue_.push(0, happening::resume, i);
   }
   using clock = std::chrono::steady_clock;
-  constexpr std::uint64_t events_a_look = 1u << 14;
+  constexpr std::uint64_t events_a_check = 1u << 14;
   constexpr std::chrono::milliseconds period{100};
-  auto next_look = clock::now() + period;
+  auto next_check = clock::now() + period;
   for (std::uint64_t events = 0; left_ > 0; ++events) {
     if (queue_.empty()) fail_stuck();
     const event now = queue_.pop();
     if (!queue_.empty()) prefetch(queue_.first());
     handle(now);
-    if (events % events_a_look != 0) continue;
+    if (events % events_a_check != 0) continue;
     if (most_events_ > 0 && events > most_events_)
       throw too_many_events(fmt::format("more than {} events", most_events_));
-    if (clock::now() < next_look) continue;
+    if (clock::now() < next_check) continue;
     if (watch) watch();
-    next_look = clock::now() + period;
+    next_check = clock::now() + period;
   }
 }
 
@@ -111,7 +111,7 @@ void engine::handle(const event& now) {
   }
 }
 
-// With a thousand ranks each has to come from a cache that is far away, or from memory.
+// With a thousand ranks each of these comes from a distant cache, or from memory.
 void engine::prefetch(const event& soon) const {
   if (soon.what == happening::resume) {
     ranks_[soon.about].fiber.prefetch();
@@ -165,12 +165,12 @@ void engine::fail_stuck() const {
       who += fmt::format("rank {} waits for a message", i);
   }
   if (left_ > enough) who += fmt::format("; and {} more", left_ - enough);
-  throw rank_failed(
-      fmt::format("nobody can go on after {:.3f} us: {}", static_cast<double>(latest) * 1e-6, who));
+  throw rank_failed(fmt::format("no rank can go on after {:.3f} us: {}",
+                                static_cast<double>(latest) * 1e-6, who));
 }
 
-// Nothing on a real machine is exact, and two who give way to each other in step would do so for
-// ever: so ways and transfers are a little longer or shorter by chance.
+// No time on a real machine is exact, and two ranks that yield to each other in step would do so
+// for ever. So routes and transfers take a little more or less time by chance.
 time_ps engine::about(time_ps length) {
   if (profile_.jitter == 0) return length;
   constexpr double scale = 1.0 / (1ull << 52);
@@ -197,9 +197,9 @@ void engine::compute_until(rank_t me, time_ps then) {
 
 void engine::pause(rank_t me, std::uint64_t ns) {
   rank_state& r = state(me);
-  // A pause of nothing is a step of the clock all the same, or two who pause would go on for ever.
+  // A pause of 0 is a step of the clock all the same, or two ranks that pause would go on for ever.
   r.now += about(std::max<time_ps>(ns * 1000, profile_.cpu.hit));
-  // It lets others run (C19), if not at every pause of nothing.
+  // It lets others run (C19), though not at every pause of 0.
   nearly_reach(r, me);
 }
 

@@ -1,9 +1,8 @@
-// The simulator: a fiber for each rank, one queue of what happens next, and the machine's
-// resources.
+// The simulator: a fiber for each rank, one queue of events, and the machine's resources.
 //
-// Ranks run ahead of the queue as long as nothing is due before what they do next: only then does
-// anybody else see it. So a rank whose operations are the next ones anyway is never set aside, and
-// everything that touches shared state happens in the order of virtual time.
+// A rank runs ahead of the queue as long as no event is due before its next operation, since only
+// an operation is visible to other ranks. So a rank whose operations are the next ones anyway is
+// never suspended, and all accesses to shared state happen in the order of virtual time.
 #pragma once
 
 #include <array>
@@ -31,7 +30,7 @@ namespace lockflight::sim {
 using rma::rank_t;
 using rma::word;
 
-/// A run in which a rank failed, or none can go on.
+/// A run in which a rank failed, or no rank can continue.
 struct rank_failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -43,7 +42,7 @@ struct too_many_events : std::runtime_error {
 
 enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap, message };
 
-/// A predicate whose type is forgotten.
+/// A predicate with its type erased.
 struct predicate {
   bool (*holds)(const void* on, word now) = nullptr;
   const void* on = nullptr;
@@ -57,15 +56,15 @@ struct setting {
   std::uint32_t words_per_rank = 1u << 17;
   std::uint64_t seed = 1;
   std::size_t stack_bytes = std::size_t{64} << 10;
-  std::uint64_t most_events = 0;  ///< a run that takes some more is ended; 0: any number
-  /// Which of the machine's nodes each node of `machine` is; empty: the first ones, in order.
+  std::uint64_t most_events = 0;  ///< a run with clearly more is ended; 0: any number
+  /// The machine's node for each node of `machine`; empty: the first ones, in order.
   std::vector<std::uint32_t> places{};
 };
 
 class engine {
  public:
-  /// Throws std::invalid_argument if the machine has not so many nodes, or not those of `places`,
-  /// or nodes not so many cores; std::system_error if there is not enough memory.
+  /// Throws std::invalid_argument if the machine has too few nodes or cores, or lacks a node of
+  /// `places`; std::system_error if there is not enough memory.
   explicit engine(const setting& what);
   ~engine();
   engine(const engine&) = delete;
@@ -78,7 +77,7 @@ class engine {
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
   [[nodiscard]] bool orders_posts() const { return profile_.nic.ordered_posts; }
 
-  // ---- what ports call; `me` is the rank whose fiber runs ----
+  // ---- called by ports; `me` is the rank whose fiber runs ----
 
   [[nodiscard]] time_ps now(rank_t me) const { return state(me).now; }
   /// Computes until then.
@@ -90,7 +89,7 @@ class engine {
   void flush(rank_t me, rank_t target);
 
   [[nodiscard]] word load(rank_t me, rank_t home, std::uint32_t index);
-  /// Their lines come at the same time, as many as a core waits for at once.
+  /// Their cache lines come at the same time, as many as a core can wait for at once.
   void load_each(rank_t me, std::span<const rma::cpu_cell> from, std::span<word> results);
   void store(rank_t me, rank_t home, std::uint32_t index, word value);
   [[nodiscard]] word rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
@@ -102,8 +101,8 @@ class engine {
   [[nodiscard]] bool await(rank_t me, rank_t home, std::uint32_t index, predicate test,
                            word& value);
   void pause(rank_t me, std::uint64_t ns);
-  /// From now on so many other processes of the rank's node never rest. Those that find no core of
-  /// their own share one with the rank, by slices of time.
+  /// From now on `others` other processes of the rank's node run all the time. Those without a core
+  /// of their own share one with the rank, by time slices.
   void share_core(rank_t me, std::uint32_t others);
 
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
@@ -119,15 +118,15 @@ class engine {
     posted_kind kind{};
     bool done : 1 = false;
     bool loops_back : 1 = false;
-    bool is_under_way : 1 = false;  // where links fill up
+    bool is_under_way : 1 = false;  // where links have a capacity
     bool follows : 1 = false;       // posts are ordered, and `next` went to the same rank
-    std::uint16_t lines = 1;        // in a row, of which a get has a word each
+    std::uint16_t lines = 1;        // cache lines in a row, of each of which a get reads a word
     rank_t origin = -1;
     rank_t home = -1;
     std::uint32_t index = 0;
     std::uint32_t next = none;  // of the same origin, of a mailbox, or of the free ones
     std::uint32_t before = none;
-    time_ps way = 0;       // one way, as it came; the answer takes as long
+    time_ps way = 0;       // one way; the answer takes as long
     time_ps complete = 0;  // when the origin sees it; before, when it will take effect;
                            // of a message its third word
     word value = 0;
@@ -138,33 +137,33 @@ class engine {
 
   enum class waiting : std::uint8_t { nothing, turn, flush, cell, message };
 
-  // In front, in a cache line of their own, what every operation needs.
+  // First, in a cache line of their own, the members that every operation needs.
   struct alignas(64) rank_state {
     fiber::fiber fiber;
     time_ps now = 0;
-    time_ps resumed = 0;           // when the queue was last up to it
-    std::uint32_t pending = none;  // its posted operations that are not flushed, the last first
+    time_ps resumed = 0;           // the moment of its last event
+    std::uint32_t pending = none;  // its unflushed operations, the last first
     std::uint32_t first_mail = none;
     std::uint32_t last_mail = none;
-    rank_t next_waiter = -1;   // of those who wait for cells of one home
-    rank_t first_waiter = -1;  // who waits for cells of this rank
+    rank_t next_waiter = -1;   // the next rank that waits for cells of the same home
+    rank_t first_waiter = -1;  // the first rank that waits for cells of this rank
     std::uint32_t core = 0;    // of its node
     std::uint32_t node = 0;
     std::uint32_t place = 0;  // of the machine's nodes
     waiting for_what = waiting::nothing;
     bool serves = false;
     bool ended = false;
-    time_ps left = 0;  // when the last one that it posted did; where posts are ordered
+    time_ps left = 0;  // when its last posted operation left; where posts are ordered
     // waiting::flush
     rank_t flush_target = -1;
-    std::uint32_t flushing = 0;  // so many to come
-    time_ps flushed = 0;         // when the last one known comes
+    std::uint32_t flushing = 0;  // operations that are still to complete
+    time_ps flushed = 0;         // when the last known one completes
     // waiting::cell
     rank_t home = -1;
     std::uint32_t index = 0;
     predicate test;
     bool woken = false;        // by the cell, not by a message
-    bool looks_again = false;  // woken, and on its way to see why: many_core.cpp
+    bool polls_again = false;  // woken, and reading the cell again: many_core.cpp
     bool unflushed = false;    // many_core.cpp
     // a core that is shared
     time_ps others_have_it = 0;  // after each slice of this rank
@@ -176,27 +175,27 @@ class engine {
     std::vector<time_ps> injection;  // each engine: free from then on
     std::vector<time_ps> atomics;
     time_ps reception = 0;
-    time_ps answers = 0;                      // of more than a word: come in after one another
-    std::uint32_t loopbacks = 0;              // in flight
+    time_ps answers = 0;          // answers of more than a word come in one after another
+    std::uint32_t loopbacks = 0;  // in flight
     std::unordered_set<std::uint64_t> peers;  // connections in use: rank and node
-    double missed = 0;                        // a part of a miss that is carried over
-    // arbitration by turns
-    time_ps entry = 0;  // nothing comes in from the network before
+    double missed = 0;                        // the fraction of a miss that is carried over
+    // arbitration::turns
+    time_ps entry = 0;  // no operation comes in from the network before
     std::unique_ptr<crossroads> waiting;
   };
 
-  /// A core that reads a cell of its own again and again, until it likes what it sees.
-  struct looker {
+  /// A core that polls a cell of its own until the predicate holds.
+  struct poller {
     rank_t rank;
-    time_ps served;   // when its last read was
+    time_ps served;   // when its last read was served
     time_ps arrives;  // when its next one reaches the controller
-    time_ps around;   // from one being served to the arrival of the next
+    time_ps around;   // from the service of one read to the arrival of the next
   };
   struct controller {
     time_ps free = 0;
-    std::vector<looker> lookers;
+    std::vector<poller> pollers;
   };
-  /// The register that makes atomics of a node's cells one at a time.
+  /// The register that serialises atomics on a node's cells.
   struct test_and_set {
     struct asker {
       rank_t rank;
@@ -222,9 +221,10 @@ class engine {
   void reach(rank_state& r, rank_t me) {
     if (queue_.next() < r.now) wait_turn(r, me);
   }
-  // The same for what takes effect only after a way through the network: there is no harm in it if
-  // what is due before has not happened yet, but that those who share a network interface may be
-  // served in another order. They are, if they come within the time of a completion and a post.
+  // The same for an operation that takes effect only after a way through the network. Events that
+  // are due before may still happen later; this does no harm, except that ranks that share a
+  // network interface may be served in another order if they come within the time of a completion
+  // and a post.
   void nearly_reach(rank_state& r, rank_t me) {
     if (r.now > r.resumed + leeway_) reach(r, me);
   }
@@ -267,7 +267,7 @@ class engine {
   [[nodiscard]] time_ps way_between(std::uint32_t place, std::uint32_t other);
   [[nodiscard]] controller& controller_of(rank_t home);
   [[nodiscard]] time_ps way_to_controller(const rank_state& r, rank_t home);
-  void serve_lookers(controller& by, time_ps until);
+  void serve_pollers(controller& by, time_ps until);
   [[nodiscard]] time_ps pass(controller& by, time_ps arrived);
   template <class Effect>
   void access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect);
@@ -281,10 +281,10 @@ class engine {
                word desired, word* result);
   word written(posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
                time_ps now);
-  void begin_to_look(rank_state& r, rank_t me);
-  void look_again(rank_state& r);
-  void wake_looker(rank_t waiter, time_ps now);
-  looker stop_looking(rank_t waiter);
+  void begin_to_poll(rank_state& r, rank_t me);
+  void poll_again(rank_state& r);
+  void wake_poller(rank_t waiter, time_ps now);
+  poller stop_polling(rank_t waiter);
 
   const machine_profile& profile_;
   const rma::topology& machine_;
@@ -295,14 +295,14 @@ class engine {
   std::vector<operation> operations_;
   std::uint32_t free_operations_ = none;
   std::vector<nic> nics_;
-  std::vector<controller> controllers_;       // none but on a many-core
+  std::vector<controller> controllers_;       // on a many-core only
   std::vector<std::uint32_t> controller_at_;  // of each node
   std::vector<test_and_set> registers_;       // of each node
-  std::vector<time_ps> links_;        // each: free from then on; none if links do not fill up
+  std::vector<time_ps> links_;        // [link]: free from then on; empty if links have no capacity
   std::vector<std::uint32_t> route_;  // of the operation at hand
-  time_ps word_time_;                 // to carry one
+  time_ps word_time_;                 // to carry one word
   time_ps leeway_;
-  std::uint64_t chances_ = 0;  // taken so far
+  std::uint64_t chances_ = 0;  // random numbers drawn so far
   std::uint32_t left_ = 0;     // ranks that have not ended
   fiber::stack_pool stacks_;
   std::vector<rank_state> ranks_;

@@ -1,4 +1,4 @@
-// What happens next: a heap of moments.
+// The queue of events: a heap, ordered by their moments.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace lockflight::sim {
 
-/// What an event is about. The number beside it is a rank, an operation or a node.
+/// The kind of an event. The number beside it is a rank, an operation or a node.
 enum class happening : std::uint8_t {
-  resume,  ///< a rank goes on
+  resume,  ///< a rank continues
   arrive,  ///< an operation reaches its target's network interface
   effect,  ///< an operation takes effect there
-  admit,   ///< a node's network interface takes one of those who wait for it on their way
+  admit,   ///< a node's network interface takes an operation that waits for it on its way
 };
 
 struct event {
@@ -25,8 +25,8 @@ struct event {
 };
 
 /// The earliest first; of those at one moment, the one that was pushed first. So a run is the same
-/// each time. Sixteen bytes an event, four children a node: a pop touches half the lines that it
-/// would with two.
+/// each time. Sixteen bytes an event, four children a node: a pop touches half the cache lines that
+/// it would with two.
 class event_queue {
  public:
   static constexpr std::uint32_t most_numbers = 1u << 24;

@@ -27,7 +27,7 @@ class reader {
  public:
   reader(const toml::table& root, std::string path) : root_(root), path_(std::move(path)) {}
 
-  /// Everything below reads from this table until the next call; `name` is empty for the root.
+  /// The functions below read from this table until the next call; `name` is empty for the root.
   void open(const std::string& name) {
     finish();
     name_ = name;
@@ -44,7 +44,7 @@ class reader {
 
   [[nodiscard]] bool has(const std::string& table) const { return root_.contains(table); }
 
-  /// Refuses what nobody asked for.
+  /// Refuses keys that were not asked for.
   void finish() {
     if (table_ == nullptr) return;
     for (const auto& [key, node] : *table_) {
@@ -108,7 +108,7 @@ class reader {
     return *found.value<bool>();
   }
 
-  /// Whether there is a key that need not be.
+  /// Whether the file has this optional key.
   [[nodiscard]] bool offers(const std::string& key) {
     known_.insert(key);
     return table_->contains(key);
@@ -313,7 +313,7 @@ std::vector<std::string> names_of_machines() {
 }
 
 machine_profile find_machine(const std::string& name_or_path, const replaced_numbers& instead) {
-  // A folder of that name is in nobody's way.
+  // A folder of that name is ignored.
   std::error_code ignored;
   if (!std::filesystem::exists(name_or_path, ignored) ||
       std::filesystem::is_directory(name_or_path, ignored)) {

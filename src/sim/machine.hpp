@@ -1,5 +1,5 @@
-// A machine file: what a cluster's operations cost. docs/simulator.md has the formulas that these
-// numbers go into.
+// A machine file: the costs of a cluster's operations. docs/simulator.md has the formulas that use
+// these numbers.
 #pragma once
 
 #include <cstdint>
@@ -28,29 +28,29 @@ enum class shape : std::uint8_t {
   dragonfly,  ///< groups of routers, all joined in a group, and all groups joined
 };
 
-/// Who goes first where operations come together on their way to a card that is busy.
+/// Which operation goes first where several meet on their way to a busy card.
 enum class arbitration : std::uint8_t {
-  arrival,  ///< whoever came to the card first
-  turns,    ///< at each router one from each input in turn, however many wait behind it
+  arrival,  ///< the one that arrived at the card first
+  turns,    ///< at each router one from each input, round robin, however many wait behind it
 };
 
-/// The nodes of a machine and what is between them.
+/// The nodes of a machine and the network between them.
 struct network_profile {
   shape wiring = shape::flat;
   /// torus, mesh: the extents. fat-tree: fan-outs from the root down. dragonfly: groups, routers of
   /// a group, nodes of a router. Nodes are numbered along the last dimension first.
   std::vector<std::uint32_t> dimensions;
-  time_ps latency = 0;  ///< one way, the hops apart
+  time_ps latency = 0;  ///< one way, without the hops
   time_ps hop = 0;
   double byte_ps = 0;    ///< of each byte that is carried
-  time_ps link_gap = 0;  ///< between two operations on one link; 0: links do not fill up
+  time_ps link_gap = 0;  ///< between two operations on one link; 0: links have no limit
   arbitration arbiter = arbitration::arrival;
 };
 
 /// One node's network interface.
 struct nic_profile {
   time_ps post = 0;         ///< the CPU's time to post one operation
-  time_ps complete = 0;     ///< and to notice that what it waits for is complete
+  time_ps complete = 0;     ///< and to notice a completion
   time_ps gap = 0;          ///< between two injections by one engine
   time_ps receive_gap = 0;  ///< between two receptions
   time_ps memory = 0;       ///< from the interface to the target's memory
@@ -59,30 +59,30 @@ struct nic_profile {
   std::uint32_t atomic_engines = 1;
   std::uint32_t injection_engines = 1;
   time_ps loopback = 0;              ///< one way, in place of the network's latency
-  std::uint32_t loopback_slots = 0;  ///< so many in flight before buffers congest; 0: any number
-  time_ps loopback_congested = 0;    ///< what each one beyond them adds
-  std::uint32_t connections = 0;     ///< contexts that are kept on the card; 0: all
-  time_ps connection_miss = 0;       ///< what it takes to fetch one
-  bool ordered_posts = false;        ///< what is posted next to the same rank takes effect after it
+  std::uint32_t loopback_slots = 0;  ///< in flight before buffers congest; 0: any number
+  time_ps loopback_congested = 0;    ///< added by each one beyond them
+  std::uint32_t connections = 0;     ///< contexts that the card can hold; 0: all
+  time_ps connection_miss = 0;       ///< to fetch one
+  bool ordered_posts = false;        ///< operations to one rank take effect in the order of posting
 };
 
-/// The processors of a node and its caches, a line at a time.
+/// The processors of a node and its caches; costs are of one cache line.
 struct cpu_profile {
-  time_ps hit = 0;              ///< load or store of a line that the core has
-  time_ps rmw = 0;              ///< atomic on a line that the core has for itself
-  time_ps socket_transfer = 0;  ///< the line comes from a core of the same socket
+  time_ps hit = 0;              ///< load or store of a cache line that the core has
+  time_ps rmw = 0;              ///< atomic on a cache line that only this core has
+  time_ps socket_transfer = 0;  ///< the cache line comes from a core of the same socket
   time_ps node_transfer = 0;    ///< from another socket
   time_ps dma_transfer = 0;     ///< a network interface wrote it last
   time_ps mesh_hop = 0;         ///< on a many-core: added for each hop between two cores
-  time_ps slice = 0;            ///< of a core that busy processes share; 0: nobody shares one
+  time_ps slice = 0;            ///< of a core that busy processes share; 0: cores are not shared
 };
 
-/// Memory that no cache holds, behind controllers at a chip's mesh. Without any, nodes have memory
-/// of their own, caches in front of it and a network interface.
+/// Uncached memory behind controllers at a chip's mesh. Without controllers, nodes have memory of
+/// their own, caches in front of it and a network interface.
 struct memory_profile {
-  std::vector<std::uint32_t> controllers;  ///< beside which nodes they are
+  std::vector<std::uint32_t> controllers;  ///< the nodes beside which they are
   time_ps controller = 0;                  ///< of one access; a controller serves one at a time
-  time_ps read = 0;                        ///< the memory's latency; a write need not wait for it
+  time_ps read = 0;                        ///< the memory's latency; a write does not wait for it
   std::uint32_t word_accesses = 1;         ///< that a put or a get of one word takes
 };
 
@@ -91,7 +91,7 @@ struct message_profile {
   time_ps receive = 0;  ///< the receiver's
 };
 
-/// A machine, as its file says.
+/// A machine, as its file describes it.
 struct machine_profile {
   std::string name;
   std::string what;
@@ -103,13 +103,13 @@ struct machine_profile {
   network_profile network;
   memory_profile memory;
   message_profile messages;
-  /// Every way, transfer and pause takes up to this part of it more or less, by chance.
+  /// Each route, transfer and pause takes up to this fraction of it more or less, by chance.
   double jitter = 0;
 
   [[nodiscard]] std::uint64_t ranks() const { return std::uint64_t{cores} * nodes; }
 };
 
-/// A number to replace that the machine file does not have.
+/// A replacement for a number that the machine file does not have.
 struct bad_replacement : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
@@ -138,8 +138,8 @@ struct built_in_machine {
 /// Their names.
 [[nodiscard]] std::vector<std::string> names_of_machines();
 
-/// The machine that a name or a path says: a file, or, if there is none of that name, one that is
-/// part of the program. Throws bad_machine, if it is neither too, or bad_replacement.
+/// The machine of a name or a path: a file, or, if there is none of that name, a machine that is
+/// part of the program. Throws bad_machine, also if it is neither, or bad_replacement.
 [[nodiscard]] machine_profile find_machine(const std::string& name_or_path,
                                            const replaced_numbers& instead = {});
 

@@ -1,6 +1,6 @@
-// A many-core without coherent caches: memory that is shared lies behind controllers at the edge of
-// the mesh, and a core does every access itself and waits for it. Atomics are made of a read and a
-// write while the core holds the test-and-set register of the cell's owner. docs/simulator.md has
+// A many-core without coherent caches: shared memory lies behind controllers at the edge of the
+// mesh, and a core does every access itself and waits for it. An atomic is a read and a write while
+// the core holds the test-and-set register of the cell's owner. docs/simulator.md has
 // the formulas.
 #include <algorithm>
 
@@ -39,21 +39,21 @@ time_ps engine::way_to_controller(const rank_state& r, rank_t home) {
   return way_between(r.place, profile_.memory.controllers[controller_at_[state(home).node]]);
 }
 
-// Those who look again and again load the controller all the time, and nobody else need know when:
-// so they are served when somebody comes, up to that moment. A long time in which nobody came is
-// skipped but for its end; all that is lost is where each was in its round.
-void engine::serve_lookers(controller& by, time_ps until) {
+// Pollers load the controller all the time, but when each read is served does not matter to others.
+// So the reads are served when another access comes, up to that moment. A long time without other
+// accesses is skipped but for its end; only the position of each poller in its round is lost.
+void engine::serve_pollers(controller& by, time_ps until) {
   constexpr time_ps remembered = 20'000'000;
-  if (by.lookers.empty()) return;
+  if (by.pollers.empty()) return;
   const auto next = [&] {
-    return std::min_element(by.lookers.begin(), by.lookers.end(),
-                            [](const looker& a, const looker& b) { return a.arrives < b.arrives; });
+    return std::min_element(by.pollers.begin(), by.pollers.end(),
+                            [](const poller& a, const poller& b) { return a.arrives < b.arrives; });
   };
   auto first = next();
   if (first->arrives + remembered < until) {
     const time_ps skipped = until - remembered - first->arrives;
     by.free += skipped;
-    for (looker& each : by.lookers) {
+    for (poller& each : by.pollers) {
       each.arrives += skipped;
       each.served += skipped;
     }
@@ -65,15 +65,16 @@ void engine::serve_lookers(controller& by, time_ps until) {
   }
 }
 
-/// When the controller serves what reaches it now.
+/// When the controller serves an access that reaches it now.
 time_ps engine::pass(controller& by, time_ps arrived) {
-  serve_lookers(by, arrived);
+  serve_pollers(by, arrived);
   const time_ps served = std::max(arrived, by.free);
   by.free = served + profile_.memory.controller;
   return served;
 }
 
-/// One access: there, served, in effect, and back with an answer that takes so long to be there.
+/// One access: it travels, is served, takes effect, and its answer travels back, which takes the
+/// given time.
 template <class Effect>
 void engine::access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect) {
   const time_ps way = way_to_controller(r, home);
@@ -85,8 +86,8 @@ void engine::access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effec
   r.now += answer + way;
 }
 
-// Whoever finds it taken asks again as soon as it has the answer; who asks first after it was reset
-// has it, and that is more often somebody near.
+// A core that finds the register taken asks again as soon as it has the answer. The first core that
+// asks after a reset has it, which is more often a near one.
 void engine::take_register(rank_state& r, rank_t me, rank_t home) {
   const time_ps way = way_between(r.place, state(home).place);
   test_and_set& it = registers_[state(home).node];
@@ -167,7 +168,7 @@ void engine::perform(rank_t me, posted_kind kind, rank_t home, std::uint32_t ind
     });
 }
 
-/// Does to the cell what is asked for, and returns what was in it before.
+/// Carries out the operation on the cell, and returns the value before.
 word engine::written(posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
                      time_ps now) {
   word before = 0;
@@ -184,39 +185,39 @@ word engine::written(posted_kind kind, rank_t home, std::uint32_t index, word va
 
 // ---- waiting ----
 
-// The read that did not like what it saw is on its way back.
-void engine::begin_to_look(rank_state& r, rank_t me) {
+// The answer of the read in vain is on its way back.
+void engine::begin_to_poll(rank_state& r, rank_t me) {
   const time_ps way = way_to_controller(r, r.home);
   const time_ps hit = profile_.cpu.hit;
-  controller_of(r.home).lookers.push_back({.rank = me,
+  controller_of(r.home).pollers.push_back({.rank = me,
                                            .served = 0,
                                            .arrives = r.now + hit + way,
                                            .around = profile_.memory.read + way + hit + way});
 }
 
-engine::looker engine::stop_looking(rank_t waiter) {
-  auto& lookers = controller_of(state(waiter).home).lookers;
-  const auto at = std::find_if(lookers.begin(), lookers.end(),
-                               [&](const looker& l) { return l.rank == waiter; });
-  const looker found = *at;
-  *at = lookers.back();
-  lookers.pop_back();
+engine::poller engine::stop_polling(rank_t waiter) {
+  auto& pollers = controller_of(state(waiter).home).pollers;
+  const auto at = std::find_if(pollers.begin(), pollers.end(),
+                               [&](const poller& l) { return l.rank == waiter; });
+  const poller found = *at;
+  *at = pollers.back();
+  pollers.pop_back();
   return found;
 }
 
-// It sees what was written with the first of its reads that is served later: one that stands in the
-// controller's queue, or the next.
-void engine::wake_looker(rank_t waiter, time_ps now) {
+// The poller sees the written value with the first of its reads that is served later: one that is
+// in the controller's queue, or the next.
+void engine::wake_poller(rank_t waiter, time_ps now) {
   rank_state& r = state(waiter);
-  const looker it = stop_looking(waiter);
-  r.looks_again = it.served < now;
+  const poller it = stop_polling(waiter);
+  r.polls_again = it.served < now;
   const time_ps way = (it.around - profile_.memory.read - profile_.cpu.hit) / 2;
-  queue_.push(r.looks_again ? it.arrives : it.served + profile_.memory.read + way,
+  queue_.push(r.polls_again ? it.arrives : it.served + profile_.memory.read + way,
               happening::resume, static_cast<std::uint32_t>(waiter));
 }
 
-void engine::look_again(rank_state& r) {
-  r.looks_again = false;
+void engine::poll_again(rank_state& r) {
+  r.polls_again = false;
   r.now = pass(controller_of(r.home), r.now) + profile_.memory.read + way_to_controller(r, r.home);
 }
 

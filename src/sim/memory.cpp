@@ -19,7 +19,7 @@ memory::memory(std::uint32_t ranks, std::uint32_t words_each)
     throw std::system_error(errno, std::generic_category(),
                             "memory of " + std::to_string(ranks) + " simulated ranks, " +
                                 std::to_string(bytes_ >> 20) + " MiB of addresses");
-  // Ranks are visited in any order: a huge page would be committed for the sake of one line.
+  // Ranks are visited in any order: a huge page would be committed for one cache line.
   madvise(mapped, bytes_, MADV_NOHUGEPAGE);
   lines_ = static_cast<cache_line*>(mapped);
 }

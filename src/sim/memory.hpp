@@ -1,4 +1,4 @@
-// The segments of all ranks, and who has which cache line.
+// The segments of all ranks, and which cores have which cache line.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace lockflight::sim {
 
-/// Eight words of memory and what the machine knows of them. Zeroes are a line that nobody has.
+/// Eight words of memory and their state in the machine. Zeroes are a cache line that no core has.
 struct cache_line {
   static constexpr std::uint32_t words = 8;
 
   std::uint64_t holders;          ///< cores that have it, by their number modulo 64
-  std::uint64_t busy_until : 54;  ///< nobody gets it, or its atomic unit, before that (5 hours)
-  std::uint64_t owner : 10;  ///< who wrote it last: a core, counted from 1; 0: a NIC, or nobody
-  rma::word cells[words];    // NOLINT(modernize-avoid-c-arrays): lies in mapped memory
+  std::uint64_t busy_until : 54;  ///< no core gets it, or its atomic unit, before that (5 hours)
+  std::uint64_t owner : 10;       ///< the last writer: a core, counted from 1; 0: a NIC, or none
+  rma::word cells[words];         // NOLINT(modernize-avoid-c-arrays): lies in mapped memory
 
   static constexpr std::uint32_t most_cores = (1u << 10) - 1;
   static constexpr time_ps most_time = (time_ps{1} << 54) - 1;
@@ -26,12 +26,12 @@ struct cache_line {
 };
 static_assert(sizeof(cache_line) == 80);
 
-/// The memory of all ranks in one mapping, of which the kernel gives a page when it is touched. The
-/// same line of all ranks lies together, since what one rank uses of its segment the others use as
-/// well: so a million ranks take no more than the lines that they touch.
+/// The memory of all ranks in one mapping; the kernel commits a page when it is touched. Line i of
+/// all ranks lies together, since all ranks use the same parts of their segments: so a million
+/// ranks take no more memory than the cache lines that they touch.
 class memory {
  public:
-  /// Throws std::system_error if there is not so much address space.
+  /// Throws std::system_error if there is too little address space.
   memory(std::uint32_t ranks, std::uint32_t words_each);
   ~memory();
   memory(const memory&) = delete;

@@ -33,8 +33,9 @@ std::uint32_t tree_hops(const network_profile& net, std::uint32_t from, std::uin
   return 2 * up;
 }
 
-// Routers of a group are all joined, as are the groups, by one router each: which router of a group
-// has the link to which other follows from their numbers, so that the links are spread evenly.
+// All routers of a group are linked, and all groups are linked, by one router each. Which router of
+// a group has the link to which group follows from their numbers, so that the links are spread
+// evenly.
 std::uint32_t dragonfly_hops(const network_profile& net, std::uint32_t from, std::uint32_t to) {
   const std::uint32_t routers = net.dimensions[1];
   const std::uint32_t nodes = net.dimensions[2];

@@ -1,4 +1,4 @@
-// How far nodes are from each other.
+// The distances between nodes, and the links on the way.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace lockflight::sim {
 /// direction. None elsewhere.
 [[nodiscard]] std::uint32_t count_of_links(const network_profile& net);
 
-/// The links from one node to another, in this order; to the own none. A grid's dimensions are gone
-/// along one after the other, as they are listed.
+/// The links from one node to another, in order; none to the node itself. In a grid the route
+/// follows one dimension after the other, as they are listed.
 void find_route(const network_profile& net, std::uint32_t from, std::uint32_t to,
                 std::vector<std::uint32_t>& links);
 

@@ -1,5 +1,5 @@
-// What goes through a network interface: posted operations and messages. The stations of an
-// operation are those of docs/simulator.md: posted, injected, arrived, in effect, complete.
+// Posted operations and messages, which go through a network interface. The stages of an operation
+// are those of docs/simulator.md: posted, injected, arrived, in effect, complete.
 #include <algorithm>
 #include <bit>
 
@@ -45,7 +45,8 @@ void engine::post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index,
   }
   rank_state& r = state(me);
   r.now += profile_.nic.post;
-  // Loopback has no long way, and what was let through too early here would be a large part of it.
+  // Loopback has no long way, so an operation that is let through too early here would be too early
+  // by a large part of it.
   if (state(home).node == r.node)
     reach(r, me);
   else
@@ -81,14 +82,14 @@ void engine::inject(rank_state& r, std::uint32_t number) {
   }
   r.left = left;
   free_from = left + profile_.nic.gap;
-  // Links are taken in the order of leaving, and not on a rank's stack, which stays small so.
+  // Links are taken in the order of leaving, and not on a rank's stack, which so stays small.
   const bool leaves_first = !links_.empty() && !o.loops_back;
   queue_.push(leaves_first ? left : left + o.way, happening::arrive, number);
 }
 
-// Who left first goes first on each link of its way, and says at once when it will be there. So
-// what leaves later and is there earlier waits for what is still far away; that is wrong by no more
-// than ways differ.
+// The operation that left first goes first on each link of its route, and its arrival is computed
+// at once. So an operation that leaves later but arrives at a link earlier waits for one that is
+// still far away; the error is at most the difference of the two routes.
 time_ps engine::link_waits(const rank_state& from, const rank_state& to, time_ps left,
                            std::uint16_t lines) {
   const network_profile& net = profile_.network;
@@ -122,8 +123,9 @@ time_ps engine::way(const rank_state& from, const rank_state& to, operation& wha
   return message ? length : about(length);
 }
 
-// With more connections than the card keeps, so many of its operations find theirs missing as are
-// not there. Carrying the fraction over needs no dice.
+// With more connections than the card holds, the fraction of operations that miss is the fraction
+// of connections that do not fit. The fraction is carried over from one operation to the next, so
+// no random number is needed.
 time_ps engine::connection_miss(nic& card, rank_t me, std::uint32_t node) {
   if (profile_.nic.connections == 0) return 0;
   card.peers.insert(static_cast<std::uint64_t>(me) << 32 | node);
@@ -147,7 +149,7 @@ void engine::arrive(std::uint32_t number, time_ps arrived) {
   receive_at(nics_[state(at(number).home).node], number, arrived);
 }
 
-// Turns are taken by those who wait, which nobody does at a card that is free.
+// Operations wait for each other only at a card that is busy.
 bool engine::must_wait_on_the_way(std::uint32_t number, time_ps arrived) {
   const operation& o = at(number);
   const rank_state& from = state(o.origin);
@@ -175,7 +177,7 @@ void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
   card.reception = received + cost.receive_gap;
   card.entry = card.reception;
   time_ps effect = received + cost.memory;
-  // It came after the one that it follows, and is served after it.
+  // It arrived after the operation that it follows, and is served after it.
   if (o.follows && !at(o.next).done) effect = std::max(effect, at(o.next).complete);
   if (o.kind != posted_kind::put && o.kind != posted_kind::get && o.kind != posted_kind::message) {
     cache_line& line = memory_.line(o.home, o.index);
@@ -184,11 +186,11 @@ void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
     effect = begun + cost.atomic;
     unit = effect;
     line.keep_busy(begun + cost.atomic_cell);
-    // The next one may come in so that it stands before the unit when this one goes in.
+    // The next one may come in so early that it waits in front of the unit when this one enters.
     card.entry = std::max(card.entry, begun - cost.memory);
   }
   if (orders_posts() && o.kind != posted_kind::message) o.complete = effect;
-  // At one moment those in the queue go first.
+  // Of operations at one moment those in the queue go first.
   if (o.follows ? effect < queue_.next() : effect <= queue_.next())
     return take_effect(number, effect);
   queue_.push(effect, happening::effect, number);
@@ -203,7 +205,7 @@ void engine::take_effect(std::uint32_t number, time_ps now) {
   if (!links_.empty() && !o.loops_back)
     o.complete += link_waits(state(o.home), state(o.origin), now, o.lines);
   if (o.lines > 1) {
-    // The request is as short as others; what is between the words of the answer comes as well.
+    // The request is as short as others; the answer carries everything between its words too.
     time_ps& answers = nics_[state(o.origin).node].answers;
     answers = std::max(answers, o.complete) + (o.lines - 1) * cache_line::words * word_time_;
     o.complete = answers;
@@ -241,7 +243,7 @@ void engine::change(operation& o, time_ps now) {
   if (state(o.home).first_waiter >= 0) wake_waiters(o.home, o.index, cell, now, line);
 }
 
-// Known is when the origin will see it; whoever waits for it already is told.
+// The moment at which the origin will see it is known now; if the origin waits for it, it is woken.
 void engine::complete(std::uint32_t number) {
   operation& o = at(number);
   rank_state& r = state(o.origin);

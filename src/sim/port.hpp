@@ -1,5 +1,5 @@
-// The simulator's port. It counts what it is asked for, and records it if it is told to, so that no
-// decorator need be compiled.
+// The simulator's port. It counts operations, and traces them on request, so that no decorator has
+// to be compiled.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class port {
   [[nodiscard]] const rma::topology& machine() const { return engine_.machine(); }
   [[nodiscard]] bool orders_posts() const { return engine_.orders_posts(); }
 
-  /// Counted since construction or the last reset.
+  /// The operations since construction or the last reset.
   [[nodiscard]] const fabric::operation_counts& counts() const { return counts_; }
   void reset_counts() { counts_ = {}; }
 
@@ -38,7 +38,7 @@ class port {
   [[nodiscard]] time_ps now() const { return engine_.now(rank_); }
   /// The rank's processor computes until then.
   void compute_until(time_ps then) { engine_.compute_until(rank_, then); }
-  /// So many other processes of its node never rest from now on.
+  /// From now on `others` other processes of its node run all the time.
   void share_core(std::uint32_t others) { engine_.share_core(rank_, others); }
 
   // ---- posted ----
@@ -144,11 +144,11 @@ class port {
     return {at + std::min(ns, UINT64_MAX - at)};
   }
   [[nodiscard]] bool is_over(rma::deadline until) const { return now_ns() >= until.at; }
-  // Whoever waits only so long looks now and then: the queue of events knows nothing of deadlines.
+  // A waiter with a deadline polls now and then, since the queue of events has no deadlines.
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, rma::deadline until) {
     record(fabric::trace_kind::await, on);
-    const word found = rma::await_by_looking(*this, on, done, until);
+    const word found = rma::await_by_polling(*this, on, done, until);
     record(fabric::trace_kind::awaited, on);
     return found;
   }

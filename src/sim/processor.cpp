@@ -1,4 +1,4 @@
-// What a node's processors do: loads, stores, atomics, and waiting for a cell.
+// Operations of a node's processors: loads, stores, atomics, and waiting for a cell.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -32,8 +32,8 @@ time_ps engine::transfer(const rank_state& to, const cache_line& line) const {
                            : near + 2 * cpu.mesh_hop * mesh_hops(profile_.cores, from, to.core);
 }
 
-// Brings the line, and moves the rank's clock to when it is there. Whoever writes takes the line
-// from all others and keeps the next one waiting meanwhile; readers share.
+// Brings the cache line, and moves the rank's clock to its arrival. A writer takes the line from
+// all other cores and delays the next one meanwhile; readers share it.
 void engine::touch(rank_state& r, rank_t me, cache_line& line, bool exclusive, time_ps hit) {
   const std::uint64_t bit = holder_bit(r.core);
   const bool has_it = exclusive ? line.holders == bit : (line.holders & bit) != 0;
@@ -129,8 +129,8 @@ void engine::fence(rank_t me) { state(me).now += profile_.cpu.rmw; }
 
 // ---- cores that are shared ----
 
-// With p processes that never rest on c cores, each has a core for c slices of p. The rank has the
-// first slice, and the others have the core until its next one begins.
+// With p processes that run all the time on c cores, each has a core for c of p slices. The rank
+// has the first slice, and the others have the core until its next one begins.
 void engine::share_core(rank_t me, std::uint32_t others) {
   rank_state& r = state(me);
   const time_ps slice = profile_.cpu.slice;
@@ -140,8 +140,8 @@ void engine::share_core(rank_t me, std::uint32_t others) {
   r.slice_ends = r.now + slice;
 }
 
-// A rank that has waited goes on in a slice of its own: it looks for what it waits for all the
-// time, and would have used up those that went by.
+// A rank that has waited continues in a slice of its own: it polls all the time, and so would have
+// used up the earlier ones.
 void engine::begin_slice(rank_state& r) const {
   if (r.now < r.slice_ends) return;
   const time_ps round = profile_.cpu.slice + r.others_have_it;
@@ -151,7 +151,7 @@ void engine::begin_slice(rank_state& r) const {
   r.now = std::max(r.now, begins);
 }
 
-// What takes longer than the slice goes on in the next one.
+// Work that takes longer than the slice continues in the next one.
 void engine::keep_to_slices(rank_state& r) const {
   while (r.now > r.slice_ends) {
     r.now += r.others_have_it;
@@ -173,14 +173,15 @@ bool engine::await(rank_t me, rank_t home, std::uint32_t index, predicate test, 
   rank_state& of = state(home);
   r.next_waiter = of.first_waiter;
   of.first_waiter = me;
-  if (is_many_core()) begin_to_look(r, me);
+  if (is_many_core()) begin_to_poll(r, me);
   suspend(r, waiting::cell);
-  if (r.looks_again) look_again(r);
+  if (r.polls_again) poll_again(r);
   value = r.value;
   return r.woken;
 }
 
-// A waiter looks at a copy of the line in its cache, and gets it anew when somebody has written.
+// A waiter reads a copy of the cache line in its own cache, and fetches it again when another core
+// has written.
 void engine::wake_waiters(rank_t home, std::uint32_t index, word value, time_ps now,
                           cache_line& line) {
   rank_t* link = &state(home).first_waiter;
@@ -196,7 +197,7 @@ void engine::wake_waiters(rank_t home, std::uint32_t index, word value, time_ps 
     r.woken = true;
     r.for_what = waiting::nothing;
     if (is_many_core()) {
-      wake_looker(waiter, now);
+      wake_poller(waiter, now);
       continue;
     }
     queue_.push(now + about(transfer(r, line)) + profile_.cpu.hit, happening::resume,
@@ -210,7 +211,7 @@ void engine::stop_waiting(rank_t me) {
   rank_t* link = &state(r.home).first_waiter;
   while (*link != me) link = &state(*link).next_waiter;
   *link = r.next_waiter;
-  if (is_many_core()) stop_looking(me);
+  if (is_many_core()) stop_polling(me);
 }
 
 }  // namespace lockflight::sim

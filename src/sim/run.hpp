@@ -8,8 +8,8 @@ namespace lockflight::sim {
 
 /// Calls `body(port&)` on every rank of the machine, each in a fiber of its own, until all have
 /// returned. `watch` is called a few times a second of real time; what it throws ends the run.
-/// Throws rank_failed if a rank does, or if none can go on; std::invalid_argument if the machine
-/// of `what` does not fit its profile.
+/// Throws rank_failed if a rank fails, or if none can continue; std::invalid_argument if the
+/// machine of `what` does not fit its profile.
 template <class Body>
 void run_ports(const setting& what, Body body, const std::function<void()>& watch = nullptr) {
   engine all(what);

@@ -6,7 +6,7 @@
 
 namespace lockflight::sim {
 
-/// Picoseconds since the run began: finer than any cost, and enough of them for half a year.
+/// Picoseconds since the run began: finer than any cost, and enough for half a year.
 using time_ps = std::uint64_t;
 
 [[nodiscard]] inline time_ps from_ns(double ns) {

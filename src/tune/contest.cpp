@@ -56,7 +56,7 @@ std::optional<verdict> contest::hold(const setting& candidate, const setting& be
               .candidate = {},
               .best = {},
               .is = verdict::even};
-  // Where a run is exact the best has all of its values from the beginning.
+  // Where runs are exact the best has all of its values from the beginning.
   if (how_.exact)
     for (unsigned turn = 0; turn < how_.turns; ++turn)
       now.best.values.push_back(measured(best, turn));
@@ -67,7 +67,7 @@ std::optional<verdict> contest::hold(const setting& candidate, const setting& be
         std::minmax_element(now.candidate.values.begin(), now.candidate.values.end());
     return how_.less_is_better ? *least > *most_of_best : *most < *least_of_best;
   };
-  // Who has been behind in more than half of the turns, without a doubt, would not be kept.
+  // A candidate that is clearly behind in more than half of the turns cannot win any more.
   for (unsigned turn = 0; turn < how_.turns; ++turn) {
     now.candidate.values.push_back(measured(candidate, turn));
     if (!how_.exact) now.best.values.push_back(measured(best, turn));

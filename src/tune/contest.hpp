@@ -1,4 +1,4 @@
-// Two settings held against each other by measuring both, within a budget.
+// Compares two settings by measuring both, within a budget.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct sample {
   std::vector<double> values;
 
   [[nodiscard]] double median() const;
-  /// From the least to the largest value; of four and more without the two at the ends, since one
-  /// measurement that something else came across says nothing of the others.
+  /// From the least to the largest value; of four and more values without the two at the ends,
+  /// since one disturbed measurement says nothing about the others.
   [[nodiscard]] double spread() const;
 };
 
 /// Whether a is better than b: by more than the spread of either.
 [[nodiscard]] verdict judge(const sample& a, const sample& b, bool less_is_better);
 
-/// What measuring may take in all; 0: any amount.
+/// The budget of all measurements; 0: no limit.
 struct budget {
   std::uint64_t runs = 0;
   double seconds = 0;
@@ -32,10 +32,10 @@ struct budget {
 
 /// How settings are measured.
 struct way {
-  /// Each setting so many times: two are measured in turn, so that what changes on the machine
-  /// meanwhile meets both.
+  /// How often each setting is measured. Two settings are measured in turn, so that changes on the
+  /// machine affect both.
   unsigned turns = 5;
-  /// A setting's measurement of a turn is the same each time, and need not be made twice.
+  /// The measurement of a setting at a turn is the same each time, and is not made twice.
   bool exact = false;
   bool less_is_better = false;
   budget most{};
@@ -60,12 +60,12 @@ class contest {
   contest(way how, measure once, clock now)
       : how_(how), once_(std::move(once)), now_(std::move(now)) {}
 
-  /// As tune::compare. The budget keeps what the last measurement needs.
+  /// As tune::compare. The budget reserves the runs of the last measurement.
   [[nodiscard]] std::optional<verdict> hold(const setting& candidate, const setting& best,
                                             const std::string& moved);
 
-  /// The start and what was found, measured once more, on an exact fabric with seeds that nobody
-  /// has searched with: what was chosen for being the best of many has been lucky, too.
+  /// The start and the setting found, measured once more, on an exact fabric with seeds that the
+  /// search has not used: a setting that was chosen as the best of many was also lucky.
   struct last {
     sample start;
     sample found;
@@ -78,7 +78,7 @@ class contest {
 
  private:
   [[nodiscard]] double measured(const setting& what, unsigned turn);
-  /// Whether it measures exactly as the best does, or as what was tried before.
+  /// Whether it measures exactly as the best does, or as a candidate tried before.
   [[nodiscard]] bool is_certainly_no_other(const attempt& now) const;
   [[nodiscard]] bool affords(std::uint64_t runs) const;
 
@@ -87,7 +87,7 @@ class contest {
   clock now_;
   std::uint64_t runs_ = 0;
   std::vector<attempt> attempts_;
-  std::map<std::pair<setting, unsigned>, double> known_;  // if they are exact
+  std::map<std::pair<setting, unsigned>, double> known_;  // if measurements are exact
 };
 
 }  // namespace lockflight::tune

@@ -24,7 +24,7 @@ class climber {
         const walk went = go(along, down ? -stride : stride, stride == strides.front());
         is_flat[down] = went.flat;
         gained = gained || went.gained;
-        if (went.gained) break;  // one way; the other is where it has come from
+        if (went.gained) break;  // in one direction; the other leads back
       }
     return gained;
   }
@@ -38,8 +38,8 @@ class climber {
     bool flat = false;  ///< its first step has changed nothing
   };
 
-  /// Steps of `by` rungs, as long as they gain. `over_even`: also on over what is neither better
-  /// nor worse, from which something better may be seen.
+  /// Steps of `by` rungs, as long as they gain. `over_even`: also over values that are neither
+  /// better nor worse, behind which there may be a better one.
   walk go(const axis& along, std::ptrdiff_t by, bool over_even) {
     walk went;
     const auto last = static_cast<std::ptrdiff_t>(along.rungs.size()) - 1;
@@ -63,7 +63,7 @@ class climber {
   std::optional<verdict> try_out(const axis& along, std::ptrdiff_t rung) {
     setting candidate = best_;
     candidate[along.name] = along.rungs[static_cast<std::size_t>(rung)];
-    // It was not better then; whether it was even, the steps around it have asked already.
+    // It was not better then, and the steps around it have been tried too.
     if (!tried_.insert(candidate).second) return verdict::worse;
     const std::optional<verdict> is = hold_(candidate, best_, along.name);
     if (!is) spent_ = true;
@@ -115,7 +115,7 @@ found climb(const std::vector<axis>& axes, const setting& start, const compare& 
   for (bool gained = true; gained && !search.spent();) {
     gained = false;
     for (const axis& along : axes) gained = search.move(along) || gained;
-    if (axes.size() < 2) break;  // there is nothing that it depends on
+    if (axes.size() < 2) break;  // a single parameter depends on no other
   }
   return {search.best(), !search.spent()};
 }

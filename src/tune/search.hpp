@@ -1,6 +1,5 @@
-// The search: one parameter after the other is moved along a ladder of values, and a step is kept
-// if what it leads to is better. What "better" means, and when there has been enough of it, others
-// say.
+// The search: one parameter after the other moves along a ladder of values, and a step is kept if
+// the result is better. The caller's comparison says what "better" means and when the search ends.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +28,15 @@ struct axis {
 
 enum class verdict : std::uint8_t {
   better,  ///< by more than chance
-  even,    ///< nobody can tell
+  even,    ///< no difference beyond chance
   same,    ///< for certain as good as the best, or as the candidate before
   worse,   ///< by more than chance, or impossible
 };
 
 [[nodiscard]] const char* to_string(verdict is);
 
-/// Holds a candidate against the best so far, from which it differs in one parameter. None: the
-/// budget is spent, and the search ends with what it has.
+/// Compares a candidate with the best so far, from which it differs in one parameter. None: the
+/// budget is spent, and the search ends with the best so far.
 using compare = std::function<std::optional<verdict>(const setting& candidate, const setting& best,
                                                      const std::string& moved)>;
 
@@ -48,12 +47,12 @@ struct found {
 
 /// Coordinate descent. Each parameter is moved by long steps along its ladder as long as they gain,
 /// and on over values that are even; then by shorter ones, down to a rung. Where a step changes
-/// nothing at all, that way is not gone any further. All of them again, until a round has gained
-/// nothing. No setting is tried twice: one that has lost against some best loses
-/// against later ones, which are better.
+/// nothing at all, the walk in that direction ends. All parameters are moved again, until a round
+/// has gained nothing. No setting is tried twice: one that has lost against some best loses against
+/// later ones, which are better.
 ///
 /// It finds the best rung of a parameter that gets better towards one point from both sides. Of
-/// several that depend on each other it finds settings that no single step betters.
+/// several parameters that depend on each other it finds a setting that no single step improves.
 [[nodiscard]] found climb(const std::vector<axis>& axes, const setting& start, const compare& hold);
 
 }  // namespace lockflight::tune

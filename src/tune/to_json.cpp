@@ -1,4 +1,4 @@
-// What a search has found, for the program's JSON and for a profile.
+// The outcome of a search, for the program's JSON and for a profile.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ json sample_json(const sample& of) {
   return {{"values", of.values}, {"median", of.median()}, {"spread", of.spread()}};
 }
 
-/// One of the two that were measured at the end, and what else its last run showed.
+/// One of the two settings measured at the end, with figures of its last run.
 json last_json(const outcome& of, const setting& set, const sample& is) {
   json out = sample_json(is);
   const json& run = of.run_of(set);
@@ -58,7 +58,7 @@ json to_json(const outcome& of) {
   return out;
 }
 
-// What is not in it keeps its default, also where that will be another one day.
+// A parameter that is not in it has its default, also if a later version changes that default.
 profile::entry entry_of(const outcome& of) {
   const json& run = of.run_of(of.start);
   setting differs;

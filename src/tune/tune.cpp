@@ -32,7 +32,7 @@ bench::request with(const bench::request& run, const setting& set, std::uint64_t
   return made;
 }
 
-/// Whether the benchmark takes it; else why not.
+/// Empty if the benchmark accepts the run, else the reason why not.
 std::string refusal_of(const bench::request& run) {
   try {
     bench::validate(run);
@@ -42,7 +42,8 @@ std::string refusal_of(const bench::request& run) {
   return "";
 }
 
-axis axis_of(const catalogue::parameter_row& row, const wish* asked, const std::string& lock) {
+axis axis_of(const catalogue::parameter_row& row, const parameter_request* asked,
+             const std::string& lock) {
   if (asked == nullptr || asked->values.empty())
     return {std::string(row.name), ladder(row.min, row.max, row.default_value)};
   std::vector<std::int64_t> rungs = asked->values;
@@ -56,10 +57,10 @@ axis axis_of(const catalogue::parameter_row& row, const wish* asked, const std::
   return {std::string(row.name), rungs};
 }
 
-void check_wishes(const request& what, const bench::lock_row& lock) {
+void check_parameter_requests(const request& what, const bench::lock_row& lock) {
   std::vector<std::string> known;
   for (const catalogue::parameter_row& row : lock.parameters) known.emplace_back(row.name);
-  for (const wish& asked : what.parameters) {
+  for (const parameter_request& asked : what.parameters) {
     if (what.run.set.contains(asked.name))
       throw bench::bad_request(fmt::format(
           "--parameter '{}' (accepted: a parameter that --set does not give)", asked.name));
@@ -69,16 +70,16 @@ void check_wishes(const request& what, const bench::lock_row& lock) {
   }
 }
 
-/// What is tuned: all parameters that are not held fixed and have a meaning on this machine, or
-/// those that were asked for.
+/// The parameters to tune: those that were asked for, or all that are not held fixed and have a
+/// meaning on this machine.
 std::vector<axis> axes_of(const request& what, const bench::lock_row& lock) {
-  check_wishes(what, lock);
+  check_parameter_requests(what, lock);
   std::vector<axis> axes;
   for (const catalogue::parameter_row& row : lock.parameters) {
     const std::string name(row.name);
     if (what.run.set.contains(name)) continue;
     const auto asked = std::find_if(what.parameters.begin(), what.parameters.end(),
-                                    [&](const wish& w) { return w.name == name; });
+                                    [&](const parameter_request& w) { return w.name == name; });
     const bool is_asked = asked != what.parameters.end();
     if (!what.parameters.empty() && !is_asked) continue;
     setting alone = what.run.set;
@@ -147,7 +148,7 @@ class bench_runs {
     return launched_ != nullptr ? launched_->first(mine) : mine;
   }
 
-  /// From now on runs are kept.
+  /// From now on runs are stored.
   void keep() {
     now_.trying.clear();
     is_last_ = true;

@@ -1,4 +1,4 @@
-// Finding a lock's parameters for a workload by running it: what the program asks, and gets.
+// Finds a lock's parameters for a workload by running it: requests and outcomes.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,26 @@
 
 namespace lockflight::tune {
 
-/// What is to get better.
+/// The measure to improve.
 struct objective {
   std::string name;
   std::string what;
   std::string unit;
   bool less_is_better;
-  double (*of)(const nlohmann::json& run);  ///< NaN where a run has none
+  double (*of)(const nlohmann::json& run);  ///< NaN if a run has no value
 };
 [[nodiscard]] const std::vector<objective>& objectives();
 
 /// A parameter to tune, and the values to choose among; none: a ladder over its range.
-struct wish {
+struct parameter_request {
   std::string name;
   std::vector<std::int64_t> values;
 };
 
 struct request {
-  /// One lock, one number of ranks. What it sets is held fixed.
+  /// One lock, one number of ranks. Parameters that it sets are held fixed.
   bench::request run;
-  std::vector<wish> parameters;  ///< empty: all of the lock that this machine has a use for
+  std::vector<parameter_request> parameters;  ///< empty: all that matter on this machine
   objective aim;
   unsigned turns = 5;
   budget most;
@@ -46,7 +46,7 @@ struct broken : std::runtime_error {
 struct outcome {
   request asked;
   std::vector<axis> axes;
-  setting start;  ///< the defaults, and what was held fixed
+  setting start;  ///< the defaults, and the fixed parameters
   setting best;
   bool finished = true;  ///< false: the budget was spent before the search was over
   std::vector<attempt> attempts;
@@ -57,15 +57,15 @@ struct outcome {
 
   [[nodiscard]] const nlohmann::json& run_of(const setting& set) const { return last_runs.at(set); }
 
-  /// How many times as good as the defaults what was found is; 1 if nothing was.
+  /// How many times as good as the defaults the chosen setting is; 1 if nothing was gained.
   [[nodiscard]] double gain() const;
-  /// What the lock's parameters should be: what was found, or the start if nothing was gained.
+  /// The lock's parameters to use: the setting found, or the start if nothing was gained.
   [[nodiscard]] const setting& chosen() const { return last.gained ? best : start; }
 };
 
-/// Where a search stands.
+/// The progress of a search.
 struct progress {
-  std::uint64_t runs = 0;  ///< so many are over
+  std::uint64_t runs = 0;  ///< runs that are over
   std::string trying;      ///< "T_R=2000"; empty: the last measurement
   double fraction = 0;     ///< of this run
 };
@@ -73,8 +73,8 @@ struct progress {
 /// Throws bench::bad_request unless `what` could be tuned.
 void validate(const request& what);
 
-/// Throws bench::bad_request, broken, or what bench::run throws. In a launch all processes search
-/// in lock step, by what rank 0 has measured, and only its outcome has runs.
+/// Throws bench::bad_request, broken, or as bench::run does. In a launch all processes search in
+/// lock step by rank 0's measurements, and only rank 0's outcome has runs.
 [[nodiscard]] outcome tune(const request& what,
                            const std::function<void(const progress&)>& watch = nullptr);
 

@@ -1,5 +1,5 @@
-// The hash table, alone and by several participants at once, on fabrics that are quick and on such
-// that delay and reorder.
+// The hash table, by one participant and by several at once, on quick fabrics and on fabrics that
+// delay and reorder.
 #include "lockflight/hash_table.hpp"
 
 #include <gtest/gtest.h>

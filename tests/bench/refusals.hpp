@@ -1,4 +1,4 @@
-// What the benchmark says to requests that it does not take.
+// The benchmark's errors for requests that it does not accept.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lockflight::bench {
 
-/// Empty if it takes it.
+/// Empty if it accepts the request.
 inline std::string refusal(const request& r) {
   try {
     validate(r);
@@ -17,7 +17,7 @@ inline std::string refusal(const request& r) {
   return "";
 }
 
-/// The same of a request that was good before the change.
+/// The same for a request that was good before the change.
 template <class Change>
 [[nodiscard]] std::string refusal(request r, Change change) {
   change(r);

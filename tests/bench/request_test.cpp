@@ -1,4 +1,4 @@
-// What is refused, and in which words; and what becomes of parameters and levels.
+// The requests that are refused, with their errors; and the meaning of parameters and levels.
 #include "bench/plan/request.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Real runs, short ones: what they report is complete and adds up.
+// Short real runs: their reports are complete and consistent.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// So many operations, and not so long: in a moment of a busy machine a rank may do none.
+// A number of operations, not a time: in a moment of a busy machine a rank may do none.
 request short_run(std::vector<std::string> locks, std::string workload = "ecsb") {
   request r;
   r.locks = std::move(locks);
@@ -73,7 +73,7 @@ void check_run(const json& run, int procs) {
   }
 }
 
-/// What --lock all is: those that hold what lock() says.
+/// The locks of --lock all: those that do not defer.
 std::vector<lock_row> all_locks() {
   std::vector<lock_row> rows = lock_table();
   std::erase_if(rows, [](const lock_row& row) { return row.about.defers; });
@@ -213,8 +213,8 @@ TEST(Run, SimulatedRunsAreOneOnSim) {
   EXPECT_THROW(static_cast<void>(run_simulated(short_run({"d-mcs"}))), bad_request);
 }
 
-// GBH's global counter is one for a window, at rank 0: with 32 ranks that lock exclusively it is in
-// everybody's way, shared locks leave it alone.
+// GBH's global counter is one for a window, at rank 0: with 32 ranks that lock exclusively it
+// delays all of them; shared locks do not use it.
 TEST(Run, TheLocksOfAWindowShareWhatServesAllOfThem) {
   request r = on_osc_2005({"fompi-rw"}, "mix", "32x1");
   r.procs = {32};
@@ -235,7 +235,7 @@ TEST(Run, MixTakesALockOfEachRank) {
   EXPECT_NEAR(bench["runs"][0]["local"]["ops"].get<double>(), 2'000, 200);
 }
 
-// Client c takes lock c mod L: with a lock for each nobody hands over to anybody.
+// Client c takes lock c mod L: with a lock for each client there is no handoff.
 TEST(Run, WithoutContentionNobodyWaits) {
   request r = short_run({"d-mcs"}, "contention");
   r.procs = {3};
@@ -265,7 +265,7 @@ TEST(Run, OperationsThatAreNotTimedCountAsTheOthersDo) {
   EXPECT_EQ(run_json["ops"], 1'000);
   EXPECT_EQ(run_json["sample"], 10);
   EXPECT_EQ(run_json["read"]["ops"].get<int>() + run_json["write"]["ops"].get<int>(), 1'000);
-  // Each is two operations of the lock's: none was left out.
+  // Each is two operations of the lock: none was left out.
   EXPECT_GE(run_json["fabric_ops"]["nic"]["fetch_add"].get<int>(), 1'000);
   EXPECT_EQ(run_json["latency_cdf"].back()[1], 1);
   r.sample = 1'000;
@@ -274,7 +274,7 @@ TEST(Run, OperationsThatAreNotTimedCountAsTheOthersDo) {
   EXPECT_FALSE(run(r)["runs"][0]["read"]["latency_us"]["p50"].is_null());
 }
 
-// Everybody comes through between rank 0's release and its next turn: d-mcs is first come, first
+// Every rank has the lock between rank 0's release and its next acquire: d-mcs is first come, first
 // served.
 TEST(Run, ACascadeIsOneHandoffForEachRank) {
   request r = short_run({"d-mcs"}, "cascade");
@@ -396,7 +396,8 @@ TEST(Run, TimeIsKept) {
   EXPECT_GE(run(r)["runs"][0]["elapsed_s"].get<double>(), 0.2 * 0.99);
 }
 
-// What it does at the release is done: a reader of the word sees it, and it costs what it says.
+// Its operations at the release are done: a reader of the word sees them, and they cost what the
+// lock says.
 TEST(Run, ALockThatDefers) {
   for (const char* const workload : {"ecsb", "sob", "warb", "lb", "mix"}) {
     request r = short_run({"msg-deferred"}, workload);

@@ -1,5 +1,5 @@
-// The benchmark on simulated machines: every lock under every workload, the same each time; and
-// what is refused.
+// The benchmark on simulated machines: every lock under every workload, the same each time; and the
+// requests that are refused.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -103,8 +103,8 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Who waited and who held, in virtual time: so the trace is the same each time, and as long as the
-// run.
+// When each rank waited and held, in virtual time: so the trace is the same each time, and as long
+// as the run.
 TEST(Simulated, TracesInVirtualTime) {
   const std::string path = testing::TempDir() + "simulated_trace_" + std::to_string(getpid());
   request r = simulated({"rma-rw"});
@@ -129,7 +129,7 @@ TEST(Simulated, TracesInVirtualTime) {
     fetch_adds += name == "fetch_add" ? 1 : 0;
   }
   EXPECT_EQ(holds, 400u);
-  // What ranks do in the barrier at the end is recorded too, but counted no more.
+  // The ranks' operations in the barrier at the end are traced too, but not counted.
   EXPECT_GE(fetch_adds, one["fabric_ops"]["nic"]["fetch_add"].get<std::size_t>());
   const double elapsed_us = one["elapsed_s"].get<double>() * 1e6;
   EXPECT_GE(ended - begun, elapsed_us - 0.01);
@@ -162,7 +162,7 @@ TEST(Simulated, ARunThatTakesMoreEventsThanItMayIsEnded) {
   EXPECT_EQ(run_simulated(r).at("ops"), 100'000);
 }
 
-// Whoever carries out several at a time learns what each takes before it starts.
+// A caller that carries out several runs at a time learns the memory of each before it starts.
 TEST(Simulated, ARunIsAdmittedBeforeItStarts) {
   double foreseen = 0;
   std::ignore =
@@ -174,7 +174,7 @@ TEST(Simulated, ARunIsAdmittedBeforeItStarts) {
       no_more);
 }
 
-// Every rank remembers what it saw of the counter of each of 256 nodes.
+// Every rank remembers what it read of the counter of each of 256 nodes.
 TEST(Simulated, WhatALockRemembersIsForeseen) {
   struct no_more {};
   const auto foreseen = [](const char* lock) {
@@ -277,7 +277,8 @@ TEST(Simulated, RefusalsOfNodes) {
             "--nodes '0,1' (accepted: with --fabric sim only, not with shm)");
 }
 
-// A server that shares its processor with others falls behind, and clients that need none do not.
+// A server that shares its processor with other processes falls behind; locks without a server do
+// not.
 TEST(Simulated, ALoadedServerFallsBehind) {
   const auto throughput = [](const char* lock, std::uint64_t load) {
     request r = simulated({lock}, "contention");

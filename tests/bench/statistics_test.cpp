@@ -1,4 +1,4 @@
-// Jain's index, who writes, how operations are shared, and how fairness is put together.
+// Jain's index, the choice of writers, how operations are shared, and how fairness is computed.
 #include "bench/json/statistics.hpp"
 
 #include <gtest/gtest.h>

@@ -109,7 +109,7 @@ struct broken_rw : broken_mutex<Port> {
   void unlock_shared() {}
 };
 
-/// Writers exclude each other, readers nobody.
+/// Writers exclude each other; readers exclude no participant.
 template <rma::port Port>
 struct ignores_readers : lock::spin<Port> {
   using lock::spin<Port>::spin;
@@ -117,7 +117,7 @@ struct ignores_readers : lock::spin<Port> {
   void unlock_shared() {}
 };
 
-/// Readers exclude everybody, writers not each other: the two halves swapped.
+/// Readers exclude all others, writers do not exclude each other: the two halves swapped.
 template <rma::port Port>
 struct ignores_writers : lock::fompi_rw<Port> {
   using base = lock::fompi_rw<Port>;
@@ -128,8 +128,8 @@ struct ignores_writers : lock::fompi_rw<Port> {
   void unlock_shared() { base::unlock(); }
 };
 
-/// What ranks other than the first saw: that one also counts increments that were lost, and they
-/// are not what is tested here.
+/// The violations that ranks other than the first saw: the first also counts lost increments, which
+/// are not tested here.
 template <template <class> class Lock>
 std::uint64_t seen(double writers, role by, workload what = workload::wcsb, bool threads = false) {
   constexpr int ranks = 4;
@@ -172,7 +172,7 @@ TEST(BrokenLock, LostIncrementsCount) {
   const run_plan plan{
       .what = workload::wcsb, .machine = rma::topology::flat(3), .writers = 1, .seconds = 0.1};
   const run_results results({.machine = rma::topology::flat(3)});
-  run_on_shm<no_lock>(plan, results, nullptr);  // the witness does not look at it
+  run_on_shm<no_lock>(plan, results, nullptr);  // the witness does not use it
   EXPECT_GT(results.of(0).violations, 0u);
   EXPECT_EQ(results.of(1).violations + results.of(2).violations, 0u);
 }

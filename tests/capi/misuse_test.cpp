@@ -1,4 +1,4 @@
-// What the C interface refuses, with which code and in which words.
+// The calls that the C interface refuses, with their codes and texts.
 #include <array>
 #include <set>
 #include <thread>
@@ -89,7 +89,7 @@ TEST(CapiMisuse, NullIsNowhereToPutAHandle) {
 
 // ---- locks ----
 
-/// What takes a lock for upgrade, or turns one way of holding it into another.
+/// The calls that take a lock for upgrade, or change one way of holding it into another.
 struct up_or_down {
   int (*call)(lockflight_shared_mutex*);
   const char* name;
@@ -224,7 +224,7 @@ TEST(CapiMisuse, AMutexIsNotShared) {
     refused(lockflight_shared_mutex_create(me, &d_mcs, &shared), LOCKFLIGHT_WRONG_KIND,
             "lock 'd-mcs' (accepted where readers share: fompi-rw, ");
     require(shared == nullptr, "a handle came of it");
-    // What a cast or a wrong Fortran interface makes of it.
+    // The result of a cast or of a wrong Fortran interface.
     lockflight_mutex* mutex = nullptr;
     const lockflight_lock_options rw{.name = "rma-rw"};
     fine(lockflight_mutex_create(me, &rw, &mutex), "create a mutex of a reader-writer lock");
@@ -302,7 +302,7 @@ TEST(CapiMisuse, WhatIsFullStaysAsItWas) {
 
 TEST(CapiMisuse, ThirtyTwoQueuesAtATime) {
   alone([](lockflight_participant* me) {
-    // rma-mcs keeps its place in the queue while it is held; the default lock does not.
+    // A holder of rma-mcs has a queue node in use; a holder of the default lock does not.
     const lockflight_lock_options rma_mcs{.name = "rma-mcs"};
     std::array<lockflight_mutex*, 33> all{};
     for (auto& m : all) fine(lockflight_mutex_create(me, &rma_mcs, &m), "create");

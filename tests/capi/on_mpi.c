@@ -71,7 +71,7 @@ static void create_is_refused(lockflight_participant* me) {
   REQUIRE(mutex == NULL && shared == NULL);
 }
 
-/* Both words are equal whenever nobody writes. */
+/* Both words are equal whenever there is no writer. */
 static void add_one(lockflight_words* pair, int home) {
   uint64_t a, b;
   FINE(lockflight_get_now(pair, home, 0, &a));
@@ -140,7 +140,7 @@ static void does_not_go_up_and_down(lockflight_participant* me, const char* name
   FINE(lockflight_shared_mutex_unlock_shared(mutex));
 }
 
-/* From reading to writing and back, with nobody writing in between. */
+/* From reading to writing and back, without a writer in between. */
 static void goes_up_and_down(lockflight_participant* me, int rounds) {
   lockflight_shared_mutex* mutex;
   lockflight_words* pair;
@@ -188,8 +188,8 @@ static void goes_up_and_down(lockflight_participant* me, int rounds) {
   REQUIRE(after == all);
 }
 
-/* Who waits for a lock helps a holder that uses its memory by MPI's own calls: both MPIs need the
- * target's help, and one that gave none while it waits would keep the holder there for ever. */
+/* A waiter for a lock makes progress for a holder that uses its memory by MPI's own calls: both
+ * MPIs need the target's progress, and without it the holder would stay there for ever. */
 static void waiting_serves_mpi(lockflight_participant* me) {
   lockflight_mutex* mutex;
   int mine = 0;

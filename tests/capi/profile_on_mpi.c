@@ -1,4 +1,4 @@
-/* A profile on MPI: what mpirun starts with nine ranks. Only the first one is told of it, and all
+/* A profile on MPI: what mpirun starts with nine ranks. Only the first one knows it, and all
  * have its parameters: ranks that differed would look for a lock's words in different places.
  *
  * Prints "all holds", or says what does not and ends the launch with 1. */

@@ -47,7 +47,8 @@ class OnThreadsAndProcesses : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Capi, OnThreadsAndProcesses, testing::Bool(),
                          [](const auto& of) { return of.param ? "threads" : "processes"; });
 
-/// Adds one to both words of a pair in steps; whoever else is in sees them differ, or loses it.
+/// Adds one to both words of a pair in steps; another participant that is in sees them differ, or
+/// an increment is lost.
 void add_one(lockflight_words* pair) {
   std::array<std::uint64_t, 2> seen{};
   fine(lockflight_get_now(pair, 0, 0, &seen[0]), "get");
@@ -74,7 +75,7 @@ TEST_P(OnThreadsAndProcesses, EveryLockExcludes) {
       fine(lockflight_mutex_create(me, &options, &mutex), "create");
       fine(lockflight_words_create(me, 2, &pair), "words");
       for (std::uint64_t i = 0; i < rounds; ++i) {
-        // Every other time by trying, which may fail for ever only if nobody ever lets go.
+        // Every other time by trying, which may fail for ever only if no holder ever releases.
         int code = i % 2 == 0 ? lockflight_mutex_lock(mutex) : lockflight_mutex_try_lock(mutex);
         if (code == LOCKFLIGHT_BUSY) code = lockflight_mutex_lock(mutex);
         fine(code, "lock");
@@ -152,9 +153,9 @@ TEST_P(OnThreadsAndProcesses, WhoTriesFindsALockBusy) {
       fine(lockflight_shared_mutex_unlock_shared(shared), "unlock_shared");
       fine(lockflight_shared_mutex_try_lock_shared_until(shared, &now), "try_lock_shared_until");
       fine(lockflight_shared_mutex_unlock_shared(shared), "unlock_shared");
-      // Another's refusal is no error: the last error is still none.
+      // A busy lock is no error: the last error is still none.
       require(std::string(lockflight_last_error()).empty(), "BUSY is no error");
-      // Writers that try may be in the way of a reader that tries; of one that waits they are not.
+      // Writers that try may make a reader's attempt fail, but a waiting reader is not affected.
       fine(lockflight_shared_mutex_lock_shared(shared), "lock_shared");
       fine(lockflight_shared_mutex_unlock_shared(shared), "unlock_shared");
     }
@@ -166,7 +167,7 @@ TEST_P(OnThreadsAndProcesses, WhoTriesFindsALockBusy) {
   });
 }
 
-// Who is let in beside whom, one way of holding after the other.
+// Which holders are let in beside each other, one way of holding after the other.
 TEST_P(OnThreadsAndProcesses, UpAndDownLetInWhoMayBeThere) {
   run(config("2x2"), [](lockflight_participant* me) {
     lockflight_shared_mutex* m = nullptr;
@@ -179,7 +180,7 @@ TEST_P(OnThreadsAndProcesses, UpAndDownLetInWhoMayBeThere) {
       if (!goes) {
         for (const auto attempt :
              {lockflight_shared_mutex_try_lock, lockflight_shared_mutex_try_lock_upgrade})
-          require(attempt(m) == LOCKFLIGHT_BUSY, std::string("busy for who would write: ") + what);
+          require(attempt(m) == LOCKFLIGHT_BUSY, std::string("busy for a writer: ") + what);
         if (readers_may) {
           fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
           require(lockflight_shared_mutex_try_unlock_shared_and_lock(m) == LOCKFLIGHT_BUSY,
@@ -213,7 +214,7 @@ TEST_P(OnThreadsAndProcesses, UpAndDownLetInWhoMayBeThere) {
   });
 }
 
-// On the way from reading to writing, and back, nobody else writes.
+// On the way from reading to writing, and back, no other participant writes.
 TEST_P(OnThreadsAndProcesses, NobodyWritesOnTheWayUpAndDown) {
   run(config("2x2"), [](lockflight_participant* me) {
     lockflight_shared_mutex* m = nullptr;
@@ -235,22 +236,22 @@ TEST_P(OnThreadsAndProcesses, NobodyWritesOnTheWayUpAndDown) {
         fine(lockflight_shared_mutex_lock_upgrade(m), "lock_upgrade");
         const std::uint64_t before = now();
         fine(lockflight_shared_mutex_unlock_upgrade_and_lock(m), "upgrade");
-        require(now() == before, "somebody wrote during an upgrade");
+        require(now() == before, "another participant wrote during an upgrade");
         add_one(pair), ++mine;
         fine(lockflight_shared_mutex_unlock_and_lock_upgrade(m), "downgrade");
-        require(now() == before + 1, "somebody wrote during a downgrade");
+        require(now() == before + 1, "another participant wrote during a downgrade");
         fine(lockflight_shared_mutex_unlock_upgrade_and_lock_shared(m), "downgrade");
-        require(now() == before + 1, "somebody wrote beside a reader");
+        require(now() == before + 1, "another participant wrote beside a reader");
       } else {
         fine(lockflight_shared_mutex_lock_shared(m), "lock_shared");
         const std::uint64_t before = now();
         const int code = lockflight_shared_mutex_try_unlock_shared_and_lock(m);
         if (code != LOCKFLIGHT_BUSY) {
           fine(code, "try_unlock_shared_and_lock");
-          require(now() == before, "somebody wrote during an upgrade");
+          require(now() == before, "another participant wrote during an upgrade");
           add_one(pair), ++mine;
           fine(lockflight_shared_mutex_unlock_and_lock_shared(m), "downgrade");
-          require(now() == before + 1, "somebody wrote during a downgrade");
+          require(now() == before + 1, "another participant wrote during a downgrade");
         }
       }
       fine(lockflight_shared_mutex_unlock_shared(m), "unlock_shared");
@@ -312,7 +313,7 @@ TEST_P(OnThreadsAndProcesses, WhatWasRefusedBeforeIsToldToo) {
       "rank 1 failed: its body returned 3, after lock 'none' (accepted: spin");
 }
 
-// Those who wait for the lock that the failing rank holds must not wait for ever.
+// The waiters for the lock that the failing rank holds must not wait for ever.
 TEST_P(OnThreadsAndProcesses, WhoReturnsWithALockFailsAndEndsTheOthersWait) {
   expect_failed(
       config(),
@@ -323,7 +324,7 @@ TEST_P(OnThreadsAndProcesses, WhoReturnsWithALockFailsAndEndsTheOthersWait) {
         fine(lockflight_barrier(me), "barrier");
         if (lockflight_rank(me) == 3) return LOCKFLIGHT_OK;
         const int code = lockflight_mutex_lock(mutex);
-        return code == LOCKFLIGHT_ABORTED ? code : 70;  // of processes there is nobody to return
+        return code == LOCKFLIGHT_ABORTED ? code : 70;  // a process has no caller to return to
       },
       "rank 3 failed: its body returned while it held a lock, flight");
 }

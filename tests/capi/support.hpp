@@ -1,4 +1,4 @@
-// What the tests of the C interface share.
+// The common parts of the tests of the C interface.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ void run(const lockflight_config& config, Body body) {
   EXPECT_EQ(code, LOCKFLIGHT_OK) << lockflight_last_error();
 }
 
-/// One rank in this process: what misuse needs.
+/// One rank in this process, for tests of misuse.
 template <class Body>
 void alone(Body body) {
   run({.ranks = 1, .threads = 1}, body);

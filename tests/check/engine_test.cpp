@@ -1,5 +1,5 @@
-// The engine by itself: who can go on, what retrying means, who overtakes whom, and that a step can
-// be taken back.
+// The engine by itself: which participants are enabled, retries, overtaking, and that a step can be
+// taken back.
 #include "check/engine/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST(engine, the_last_effect_of_a_flush_lets_its_participant_go_on) {
   engine e(two(posts, nothing), {});
   e.start();
   EXPECT_EQ(enabled(e).size(), 2u);
-  e.take({step::kind::effect, 0, 1});  // nobody waits for this one yet
+  e.take({step::kind::effect, 0, 1});  // no participant waits for this one yet
   EXPECT_FALSE(e.all_finished());
   e.take({step::kind::effect, 0, 0});
   EXPECT_TRUE(e.all_finished()) << "and the second flush has nothing to wait for";
@@ -179,14 +179,14 @@ TEST(engine, a_cell_of_somebody_else_is_reported_by_whoever_touches_it_first) {
   e.allow_cells(x, y);
   const outcome found = search_all(e, {});
   ASSERT_EQ(property_of(found), "foreign cell");
-  // No cell has a number yet; telling of the step must not ask for one.
+  // No cell has a number yet; describing the step must not ask for one.
   e.start();
   for (const step s : enabled(e)) EXPECT_NE(e.describe(s), "");
 }
 
 // ---- retrying ----
 
-/// Looks, and stays away, until the cell is 1.
+/// Polls with pauses until the cell is 1.
 void retry_until_set(port& p, engine& e) {
   e.begin_acquire(p.rank());
   while (rma::get_now(p, rma::plain_cell{0, x}) != 1) p.pause(0);
@@ -212,7 +212,7 @@ TEST(engine, retrying_in_vain_is_a_deadlock_whatever_the_limit) {
   }
 }
 
-// With many retries allowed, those that can see nothing new are left out: the states stay few.
+// With many retries allowed, retries that can see nothing new are left out: the states stay few.
 TEST(engine, retries_that_would_see_nothing_new_are_left_out) {
   const auto sets = [](port& p, engine&) { rma::put_now(p, rma::plain_cell{0, x}, 1); };
   engine few(two(retry_until_set, sets), {.retries = 3});
@@ -230,7 +230,7 @@ TEST(engine, an_unflushed_effect_does_not_help_those_who_retry) {
 // ---- overtaking ----
 
 TEST(engine, an_acquire_begins_with_its_first_step) {
-  // Rank 0 has called lock() when rank 1 starts to wait, but nobody could know.
+  // Rank 0 has called lock() when rank 1 starts to wait, but no other participant could know.
   const auto overtakes = [](port& p, engine& e) {
     e.begin_acquire(0);
     rma::put_now(p, rma::plain_cell{0, y}, 1);
@@ -297,7 +297,7 @@ TEST(engine, a_step_that_is_taken_back_leaves_no_trace) {
       if (steps.empty() || (!taken.empty() && w.chance(3))) {
         const moment& last = taken.back();
         e.take_back(last.undo, images);
-        // When the engine learns that somebody retries, keys change and a search starts over.
+        // When the engine learns that a participant retries, keys change and a search starts over.
         if (e.retrying() == last.retrying) {
           ASSERT_EQ(e.key(), last.key);
         }

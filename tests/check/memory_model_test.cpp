@@ -1,4 +1,5 @@
-// Litmus tests of the checker's memory: what a network may do can be seen, what it may not cannot.
+// Litmus tests of the checker's memory: it shows every behaviour that a network may have, and no
+// other.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -45,7 +46,7 @@ TEST(memory_model, a_load_can_overtake_a_store) {
     return [mine, other](port& p, litmus& l) {
       p.store(rma::plain_cell{0, mine}, 1);
       const word saw = p.load(rma::plain_cell{0, other});
-      // Told through cells: a test's own variables are not part of the state.
+      // Passed through cells: a test's own variables are not part of the state.
       p.store(rma::plain_cell{1, mine}, saw + 1);
       p.fence();
       if (p.load(rma::plain_cell{1, x}) == 1 && p.load(rma::plain_cell{1, y}) == 1) l.see("0 0");
@@ -86,7 +87,7 @@ TEST(memory_model, a_fence_of_the_node_keeps_the_load_of_another_behind_its_stor
   EXPECT_TRUE(litmus(one_node, nothing, side(y, x, own)).seen());
   EXPECT_FALSE(litmus(one_node, nothing, side(y, x, of_node)).seen());
   EXPECT_FALSE(litmus(one_node, nothing, side(y, x, of_node), {.delayed_effects = false}).seen());
-  // It does not complete what is posted (C7), and stops at the node.
+  // It does not complete posted operations (C7), and has no effect beyond the node.
   const auto posts = [](port& p, litmus& l) {
     p.put(rma::plain_cell{0, x}, 1);
     p.fence_node();

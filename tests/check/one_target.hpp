@@ -34,19 +34,19 @@ class one_target {
   };
 
   one_target(rma::participant<Port>& me, const cells& where, const parameters& set)
-      : door_(me, where.window),
-        one_(me, door_, where.target, set),
+      : window_(me, where.window),
+        one_(me, window_, where.target, set),
         locks_all_(me.rank() % 2 == 1) {}
 
   void lock() { one_.lock(); }
   void unlock() { one_.unlock(); }
-  void lock_shared() { locks_all_ ? door_.lock_all() : one_.lock_shared(); }
-  void unlock_shared() { locks_all_ ? door_.unlock_all() : one_.unlock_shared(); }
+  void lock_shared() { locks_all_ ? window_.lock_all() : one_.lock_shared(); }
+  void unlock_shared() { locks_all_ ? window_.unlock_all() : one_.unlock_shared(); }
 
  protected:
-  using door = window_door<Way<Port>>;
-  door door_;
-  window_lock<Target, door, Port> one_;
+  using whole = whole_window<Way<Port>>;
+  whole window_;
+  window_lock<Target, whole, Port> one_;
 
  private:
   bool locks_all_;
@@ -54,13 +54,13 @@ class one_target {
 
 /// With a mutex on the target.
 template <rma::port Port>
-class rooms_window : public one_target<d_mcs, window_rooms, Port> {
+class group_window : public one_target<d_mcs, window_groups, Port> {
  public:
-  using one_target<d_mcs, window_rooms, Port>::one_target;
+  using one_target<d_mcs, window_groups, Port>::one_target;
 };
 
-/// The same where whoever locks all reads one lock, and whoever locks exclusively writes it.
-/// Writers lock a second target too, with whoever writes there, and unlock it before their section.
+/// The same with one lock for the window: lock_all reads it, an exclusive lock writes it. All
+/// writers also lock a second target and unlock it before their section.
 template <rma::port Port>
 class global_window : public one_target<d_mcs, window_global, Port> {
   using base = one_target<d_mcs, window_global, Port>;
@@ -79,7 +79,7 @@ class global_window : public one_target<d_mcs, window_global, Port> {
   };
 
   global_window(rma::participant<Port>& me, const cells& where, const parameters& set)
-      : base(me, where, set), second_(me, base::door_, where.second, set) {}
+      : base(me, where, set), second_(me, base::window_, where.second, set) {}
 
   void lock() {
     base::lock();
@@ -88,7 +88,7 @@ class global_window : public one_target<d_mcs, window_global, Port> {
   }
 
  private:
-  window_lock<d_mcs, typename base::door, Port> second_;
+  window_lock<d_mcs, typename base::whole, Port> second_;
 };
 
 }  // namespace lockflight::lock

@@ -85,7 +85,7 @@ class reference {
     if (!seen_.insert(everything()).second) return;
     const std::vector<word> memory = memory_;
     const std::vector<thread_state> threads = threads_;
-    bool can_go_on = false;  // by a step that is sure to come
+    bool can_go_on = false;  // by a step that will surely happen
     bool finished = true;
     for (std::size_t t = 0; t < threads_.size(); ++t) {
       finished = finished && threads_[t].next == programs_[t].size();
@@ -214,7 +214,7 @@ class reference {
 
 // ---- the same on the engine ----
 
-/// What a participant does, through its port.
+/// A participant's program, through its port.
 void play(port& p, const code& program, std::vector<word>& told) {
   std::array<word, 16> results;
   results.fill(not_delivered);
@@ -245,8 +245,8 @@ class checked {
  public:
   checked(const std::vector<code>& programs, const limits& until) {
     const int ranks = static_cast<int>(programs.size());
-    // Written when a participant is done and read when all are: then what is there was written on
-    // the schedule under way, however often the search went back before.
+    // Written when a participant is done and read when all are: so it was written on the present
+    // schedule, however often the search went back before.
     std::vector<std::vector<word>> told(programs.size());
     engine e({rma::topology::flat(ranks),
               [&](engine& on, rank_t me) {

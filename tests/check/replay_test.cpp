@@ -1,4 +1,5 @@
-// A counterexample can be given back, and what cannot be read or has become stale says so.
+// A counterexample can be replayed, and a string that cannot be read or has become stale is
+// refused.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -86,7 +87,7 @@ TEST(replay, refuses_what_it_cannot_read_and_says_which_part) {
   expect(with("steps=", "steps=?"), "'?");
 }
 
-// The smallest one there is: nobody plays a round, and the lock is not free in the end.
+// The smallest counterexample: no participant plays a round, and the lock is not free in the end.
 TEST(replay, repeats_one_in_which_nobody_plays) {
   const std::string text =
       "lock=d-mcs;writers=1;readers=0;try_writers=0;try_readers=0;rounds=0;levels=1;node_level=0;"

@@ -1,6 +1,5 @@
-// Correct locks at bounds that finish in seconds: every schedule is searched, and how many states
-// there are is pinned. A reduction that leaves something out, or a lock that changed, shows here
-// first.
+// Correct locks at bounds that finish in seconds: every schedule is searched, and the number of
+// states is pinned. A reduction that omits something, or a lock that changed, shows here first.
 #include "check/search/search.hpp"
 
 #include <gtest/gtest.h>
@@ -186,7 +185,7 @@ TEST(search, going_back_by_copies_and_by_running_again_find_the_same) {
   }
 }
 
-// How often one may retry bounds what is searched, not what is right.
+// The number of retries bounds the search, not the verdict.
 TEST(search, more_retries_are_more_states_and_the_same_verdict) {
   for (const char* const lock : {"spin", "fompi-rw", "rma-rw"}) {
     request r;

@@ -1,5 +1,5 @@
 // dlm-server's clients that come and go, as one lock: a handle for each round, which is dropped
-// while it holds; who only tries waits in the queue for a look or two and leaves it.
+// while it holds. A client that only tries waits in the queue for a poll or two and leaves it.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ class server_guest {
   std::optional<dlm_server<Port>> guest_;
 };
 
-/// One handle, and who only tries leaves the queue.
+/// One handle; a client that only tries leaves the queue.
 template <rma::messaging_port Port>
 class impatient : public dlm_server<Port> {
  public:

@@ -1,6 +1,6 @@
-// Whether somebody can wait for ever although everybody goes on: each participant comes as often as
-// it likes, so what is said here holds for any number of rounds. How many states there are is not
-// pinned: what compilers leave on a stack tells more or fewer of them apart.
+// Whether a participant can wait for ever although every participant makes progress. Participants
+// come without end, so a verdict here holds for any number of rounds. The number of states is not
+// pinned: it depends on what compilers leave on a stack.
 #include "check/search/starvation.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST_P(starvation_free, everybody_gets_through) {
   EXPECT_EQ(made.replay, "");
 }
 
-// What is not promised: each lock's file says so. It is found, told and repeated.
+// Starvation that a lock's header allows. It is found, described and replayed.
 class starves : public testing::TestWithParam<watched_lock> {};
 
 TEST_P(starves, and_it_is_told_how) {
@@ -115,10 +115,11 @@ INSTANTIATE_TEST_SUITE_P(as_documented, starves, testing::Values(
     watched_lock{"mcs-rw-fair", tries,   1, 0, 0, 2, "3",   {}}));
 // clang-format on
 
-// Who waits for a room stands in a queue, and those who find it closed step back once each.
+// A waiter for its group is in a queue, and a participant that finds the other group in withdraws
+// once.
 TEST(starvation, nobody_waits_for_ever_for_a_window) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
-  const subject window = make_subject<lock::rooms_window<port>>();
+  const subject window = make_subject<lock::group_window<port>>();
   for (const int writers : {1, 2}) {
     request r;
     r.writers = writers;
@@ -131,7 +132,7 @@ TEST(starvation, nobody_waits_for_ever_for_a_window) {
   }
 }
 
-// A global lock that prefers its readers: those who lock all get through, and past the others.
+// A global lock that prefers its readers: lock_all gets through and overtakes the exclusive locks.
 TEST(starvation, exclusive_locks_wait_for_a_global_lock) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
   const subject window = make_subject<lock::global_window<port>>();
@@ -150,7 +151,7 @@ TEST(starvation, exclusive_locks_wait_for_a_global_lock) {
   EXPECT_EQ(run(window, r).found.what, verdict::ok);
 }
 
-// A client that leaves the queue after a look harms nobody.
+// A client that leaves the queue after a poll harms no other.
 TEST(starvation, clients_of_a_server_come_and_go) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
   const subject server = make_subject<lock::impatient<port>>();
@@ -178,7 +179,7 @@ TEST(starvation, rules_are_checked_for_any_number_of_rounds) {
   EXPECT_EQ(replay(made.replay).found.broken->detail, made.found.broken->detail);
 }
 
-// The same steps, but not those that can be repeated, or not by those who owe a step.
+// The same steps, but some cannot be repeated, or a participant that owes a step does not take it.
 TEST(starvation, only_a_fair_repetition_counts) {
   if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
   request r;

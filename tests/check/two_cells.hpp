@@ -1,4 +1,4 @@
-// Two cells of a rank, on lines of their own.
+// Two cells of a rank, on cache lines of their own.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The locks of a window under the checker: who locks all targets against who locks one.
+// The locks of a window under the checker: lock_all against locks on one target.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -34,7 +34,7 @@ void expect_ok(const subject& lock, request what) {
 
 // Parts are dealt in turn: with one writer rank 1 reads, and locks all.
 TEST(window, a_mutex_on_the_target) {
-  const subject lock = make_subject<lock::one_target<lock::d_mcs, lock::window_rooms, port>>();
+  const subject lock = make_subject<lock::one_target<lock::d_mcs, lock::window_groups, port>>();
   expect_ok(lock, asked(1, 1, 2, "2"));
   expect_ok(lock, asked(1, 1, 2, "2x1"));
   expect_ok(lock, asked(2, 1, 1, "3"));
@@ -42,7 +42,7 @@ TEST(window, a_mutex_on_the_target) {
 }
 
 TEST(window, a_reader_writer_lock_on_the_target) {
-  const subject lock = make_subject<lock::one_target<lock::fompi_rw, lock::window_rooms, port>>();
+  const subject lock = make_subject<lock::one_target<lock::fompi_rw, lock::window_groups, port>>();
   expect_ok(lock, asked(1, 2, 1, "3"));
   expect_ok(lock, asked(1, 1, 2, "2x1"));
 }

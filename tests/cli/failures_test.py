@@ -1,4 +1,4 @@
-"""The environment fails, or somebody interrupts: the right exit code, at once, and nothing left."""
+"""The environment fails, or the user interrupts: the right exit code, at once, and nothing left."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def lives(pid):
         return False
 
 
-# The number of the system call in which a rank sleeps until somebody writes.
+# The number of the system call in which a rank sleeps until another rank writes.
 FUTEX = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine)
 
 
@@ -37,7 +37,7 @@ def state_of(pid):
 
 
 def stopped_asleep(pid):
-    """Stops a rank that sleeps until somebody writes, and no other: that one runs on."""
+    """Stops a rank that sleeps until another rank writes, and no other: that one runs on."""
     if state_of(pid) != "S":
         return False
     os.kill(pid, signal.SIGSTOP)
@@ -95,7 +95,8 @@ class Failures(ProgramTest):
                 self.assertIn(f"rank {victim} ", err.decode())
                 self.assert_all_gone(ranks)
 
-    # A holder computes and a client with --waiting park sleeps: one that was stopped asleep waits.
+    # A holder computes and a client with --waiting park sleeps: a client that was stopped asleep
+    # waits.
     def test_a_rank_that_is_killed_in_the_queue_is_passed_over(self):
         if FUTEX is None or not os.access(f"/proc/{os.getpid()}/syscall", os.R_OK):
             skip_visibly(self, "where a process sleeps cannot be seen here")

@@ -1,4 +1,5 @@
-"""What the tests of the program share: an empty folder to run it in, and a look at what is left."""
+"""The common parts of the tests of the program: an empty folder to run it in, and a check of what
+is left."""
 
 import os
 import shutil

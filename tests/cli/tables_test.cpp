@@ -1,4 +1,4 @@
-// What the table of a bench says when runs differ in unusual ways, and when a lock is broken.
+// The table of a bench when runs differ in unusual ways, and when a lock is broken.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -114,8 +114,8 @@ class Tune(ProgramTest):
         self.assertEqual((tuned["fabric"], tuned["procs"]), ("shm", 2))
         self.assertLessEqual(tuned["runs"], 12)
 
-    # A simulated machine, so it is the same everywhere. If a lock or the simulator has changed, what
-    # the page shows is to be taken from the program again.
+    # A simulated machine, so it is the same everywhere. If a lock or the simulator has changed, copy
+    # the page's example from the program again.
     def test_the_example_of_the_page(self):
         with open(os.path.join(SOURCES, "docs", "tuning.md"), encoding="utf-8") as file:
             page = file.read()

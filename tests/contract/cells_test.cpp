@@ -47,8 +47,8 @@ TYPED_TEST(contract, C01_reads_and_writes_never_tear) {
   });
 }
 
-// All agree on one order of the values of a cell; so a participant that looks again and again, in
-// whatever way, never sees it go back.
+// All participants agree on one order of the values of a cell, so a participant that reads it again
+// and again, in whatever way, never sees it go back.
 TYPED_TEST(contract, C01_a_cell_never_goes_back) {
   run_on<TypeParam>(nodes(2, 2), [](auto& me) {
     auto& port = me.port();
@@ -93,7 +93,7 @@ TYPED_TEST(contract, C02_the_class_of_a_cell_says_who_may_modify_it) {
   static_assert(!has_cpu_rmw<port, plain_cell> && !has_nic_rmw<port, plain_cell>);
 }
 
-/// Adds 1 by compare-and-swap, however many attempts it takes.
+/// Adds 1 by compare-and-swap, with as many attempts as it takes.
 template <class Port>
 void increment_by_cas(Port& p, nic_cell at) {
   for (word expected = 0, found = 0;; expected = found) {

@@ -1,5 +1,5 @@
-// The delaying decorator: it must really delay and really shuffle, else the suites that run on it
-// prove less than they say.
+// The delaying decorator: it must really delay and shuffle, else the suites that run on it prove
+// less than they claim.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -90,7 +90,7 @@ TEST(delaying, gets_read_late) {
 
 constexpr int several = 20;
 
-/// In which order `several` posted puts take effect.
+/// The order in which `several` posted puts take effect.
 std::vector<word> order_with(const fabric::disorder& how) {
   std::vector<word> order;
   on_rank_0(how, [&](auto& port, auto& me, recorder& effects) {

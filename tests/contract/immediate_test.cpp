@@ -43,7 +43,7 @@ TYPED_TEST(contract, C11_own_stores_are_seen_at_once) {
   });
 }
 
-// Message passing on a node: whoever sees the later store sees the earlier one.
+// Message passing on a node: a participant that sees the later store sees the earlier one.
 TYPED_TEST(contract, C11_stores_are_seen_in_order) {
   run_on<TypeParam>(one_node(2), [](auto& me) {
     auto& port = me.port();
@@ -63,7 +63,7 @@ TYPED_TEST(contract, C11_stores_are_seen_in_order) {
   });
 }
 
-// Load buffering: nobody sees a store that depends on what it has yet to write itself.
+// Load buffering: no participant sees a store that depends on its own later write.
 TYPED_TEST(contract, C11_a_store_does_not_overtake_a_load) {
   run_on<TypeParam>(one_node(2), [](auto& me) {
     auto& port = me.port();
@@ -87,9 +87,9 @@ TYPED_TEST(contract, C11_a_store_does_not_overtake_a_load) {
   });
 }
 
-/// Store buffering: both ranks write, then read what the other writes, on fresh cells each round;
-/// in each round one of them must see the other. `write_then_read(mine, theirs)` does one side's
-/// part.
+/// Store buffering: both ranks write, then read the other's cell, on fresh cells each round; in
+/// each round one of them must see the other's write. `write_then_read(mine, theirs)` does one
+/// side's part.
 template <class Fabric, class Cell, class WriteThenRead>
 void store_buffering(const rma::topology& machine, WriteThenRead write_then_read) {
   run_on<Fabric>(machine, [write_then_read](auto& me) {
@@ -135,12 +135,12 @@ TYPED_TEST(contract, C12_a_store_comes_before_a_later_fetch_add) {
       const rank_t other = 1 - me.rank();
       if (rma::fetch_add_now(port, nth(turn, i), 1) == 1)
         require(rma::get_now(port, nth(data.at(other), i)) == 1,
-                "who comes second sees what the first had stored");
+                "the second rank sees what the first had stored");
     }
   });
 }
 
-// What every queue lock does: initialise a line with stores, then publish it.
+// As in every queue lock: initialise a queue node with stores, then publish it.
 TYPED_TEST(contract, C12_a_store_is_visible_to_whom_a_put_tells) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
     auto& port = me.port();
@@ -160,7 +160,7 @@ TYPED_TEST(contract, C12_a_store_is_visible_to_whom_a_put_tells) {
   });
 }
 
-// The same told on by a third party, as a lock is handed on.
+// The same passed on by a third participant, as a lock is handed on.
 TYPED_TEST(contract, C12_a_store_is_visible_at_the_end_of_a_chain) {
   run_on<TypeParam>(nodes(3, 1), [](auto& me) {
     auto& port = me.port();
@@ -192,7 +192,7 @@ TYPED_TEST(contract, C13_a_fence_keeps_loads_behind_stores) {
 TYPED_TEST(contract, C43_cells_that_are_loaded_together_are_each_loaded) {
   run_on<TypeParam>(nodes(1, 2), [](auto& me) {
     auto& port = me.port();
-    constexpr std::size_t cells = 23;  // more than a processor waits for at a time
+    constexpr std::size_t cells = 23;  // more than a processor waits for at one time
     const auto block = take<cpu_cell>(me, cells * rma::line_words);
     rma::barrier together(me);
     std::array<cpu_cell, cells> from{};
@@ -236,7 +236,7 @@ TYPED_TEST(contract, C41_a_resolved_cell_is_the_cell) {
   });
 }
 
-// A write to it wakes who waits for the cell, and the other way round.
+// A write to it wakes a participant that waits for the cell, and the other way round.
 TYPED_TEST(contract, C41_writes_to_a_resolved_cell_wake) {
   run_on<TypeParam>(one_node(2), [](auto& me) {
     auto& port = me.port();
@@ -289,7 +289,7 @@ TYPED_TEST(contract, C14_a_failing_cpu_compare_swap_orders_as_well) {
   });
 }
 
-// How a reader and a writer meet that live on different nodes: the reader counts itself with a cpu
+// How a reader and a writer on different nodes meet: the reader counts itself with a cpu
 // read-modify-write and loads the gate; the writer puts the gate, flushes and gets the count.
 TYPED_TEST(contract, C14_a_cpu_rmw_and_a_flushed_put_do_not_miss_each_other) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {

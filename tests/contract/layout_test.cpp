@@ -52,7 +52,7 @@ TYPED_TEST(contract, C20_cells_do_not_overlap) {
 TYPED_TEST(contract, C22_cells_start_as_zero) {
   run_on<TypeParam>(nodes(2, 2), [](auto& me) {
     auto& port = me.port();
-    // Before anybody has written anything: the whole segment, the last word included.
+    // Before the first write: the whole segment, the last word included.
     const std::uint32_t count = me.cells().limit() - me.cells().used() - rma::line_words;
     const auto cells = me.cells().template take<plain_cell>(count);
     const auto step = std::max(1u, count / 5000);
@@ -88,7 +88,7 @@ TYPED_TEST(contract, C25_lines_are_the_participants_own) {
   run_on<TypeParam>(nodes(2, 2), [](auto& me) {
     auto& port = me.port();
     rma::barrier together(me);
-    const rma::line mine = me.take_line();
+    const rma::queue_node mine = me.take_queue_node();
     require(mine.first.home == me.rank(), "a line lies in its owner's segment");
     for (std::uint32_t i = 0; i < rma::line_words; ++i)
       port.store(mine[i], static_cast<word>(me.rank()) * 100 + i + 1);
@@ -168,22 +168,23 @@ void with_participant(Body body) {
 TEST(contract_layout, C25_as_many_lines_as_locks_nest) {
   with_participant([](auto& me) {
     std::set<std::uint32_t> starts;
-    std::vector<rma::line> taken;
+    std::vector<rma::queue_node> taken;
     for (int i = 0; i < me.most_nested; ++i) {
-      taken.push_back(me.take_line());
+      taken.push_back(me.take_queue_node());
       require(taken.back().first.index % rma::line_words == 0, "a line is a cache line");
       require(starts.insert(taken.back().first.index).second, "each line is another one");
     }
     bool refused = false;
     try {
-      static_cast<void>(me.take_line());
+      static_cast<void>(me.take_queue_node());
     } catch (const std::length_error&) {
       refused = true;
     }
     require(refused, "the 33rd line is refused");
     for (const int i : {17, 3, 31}) me.give_back(taken[static_cast<std::size_t>(i)]);
     for (int i = 0; i < 3; ++i)
-      require(starts.count(me.take_line().first.index) == 1, "lines given back are used again");
+      require(starts.count(me.take_queue_node().first.index) == 1,
+              "lines given back are used again");
   });
 }
 

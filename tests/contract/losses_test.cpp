@@ -30,7 +30,7 @@ using body = std::array<word, 3>;
   while (true) pause();
 }
 
-/// Runs the body on every rank; exactly these are lost.
+/// Runs the body on every rank; exactly these ranks are lost.
 template <class Fabric, class Body>
 void loses(const std::vector<rank_t>& whom, const rma::topology& machine, Body play) {
   if (!fits<Fabric>(machine))
@@ -42,7 +42,7 @@ void loses(const std::vector<rank_t>& whom, const rma::topology& machine, Body p
   }
 }
 
-/// For one that serves nobody, or serves meanwhile.
+/// For a participant that does not serve, or serves meanwhile.
 void await_loss(auto& port, rank_t rank) {
   while (!rma::is_lost(port, rank)) port.pause(0);
 }
@@ -53,14 +53,14 @@ TYPED_TEST(contract_of_losses, C39_who_is_killed_is_lost) {
     require(rma::may_lose(me.port()), "the run says so");
     if (me.rank() == 1) die();
     await_loss(me.port(), 1);
-    require(!rma::is_lost(me.port(), 0), "who lives is not lost");
+    require(!rma::is_lost(me.port(), 0), "a living rank is not lost");
     require(rma::is_lost(me.port(), 1), "once lost, always lost");
   });
 }
 
 TYPED_TEST(contract_of_losses, C39_only_where_the_run_says_so) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
-    require(!rma::may_lose(me.port()) && !rma::is_lost(me.port(), 1), "this run loses nobody");
+    require(!rma::may_lose(me.port()) && !rma::is_lost(me.port(), 1), "this run loses no rank");
   });
 }
 
@@ -89,7 +89,7 @@ template <class Port>
 struct survivor final : rma::message_handler {
   survivor(Port& p, plain_cell c) : port(p), told(c) {}
   void handle(const rma::message& m) override {
-    require(!rma::is_lost(port, m.from), "who is lost sends nothing more");
+    require(!rma::is_lost(port, m.from), "a lost rank sends nothing more");
     ++heard;
   }
   void lost(rank_t rank) override {
@@ -103,7 +103,7 @@ struct survivor final : rma::message_handler {
   int heard = 0;
 };
 
-/// Rank 0 serves while it waits in `wait` for what the loss of rank 1 brings.
+/// Rank 0 serves while it waits in `wait` for an effect of the loss of rank 1.
 template <class Fabric, class Wait>
 void is_told_in(const rma::topology& machine, Wait wait) {
   loses<Fabric>({1}, machine, [wait](auto& me) {
@@ -138,7 +138,7 @@ TYPED_TEST(contract_of_losses, C39_poll_and_pause_tell_of_a_loss) {
   });
 }
 
-// It takes messages itself, and is told of losses all the same.
+// It receives messages itself, and its handler is called for losses all the same.
 TYPED_TEST(contract_of_losses, C39_receive_tells_of_a_loss) {
   SKIP_WITHOUT_LOSSES;
   is_told_in<TypeParam>(nodes(2, 1), [](auto& port, plain_cell, auto& handler) {
@@ -168,22 +168,22 @@ TYPED_TEST(contract_of_losses, C39_what_a_lost_rank_has_not_received_is_known) {
     await_loss(port, 1);
     if (me.rank() == 0) {
       require(!port.never_received(1, first), "it was received");
-      require(port.never_received(1, second), "nobody received it");
+      require(port.never_received(1, second), "no rank received it");
       require(!port.never_received(1, {1, 2, 3}), "it was never sent");
       port.send(2, {});
       static_cast<void>(port.receive());
-      require(!port.never_received(1, of_another), "somebody else sent it");
+      require(!port.never_received(1, of_another), "another rank sent it");
     } else {
       static_cast<void>(port.receive());
       port.send(1, of_another);
       require(port.never_received(1, of_another), "we sent it");
-      require(!port.never_received(1, second), "somebody else sent that");
+      require(!port.never_received(1, second), "another rank sent that");
       port.send(0, {});
     }
   });
 }
 
-// As C34: everybody leaves a mark before the barrier. Three ranks die, each in another episode.
+// As C34: every rank leaves a mark before the barrier. Three ranks die, each in another episode.
 TYPED_TEST(contract_of_losses, C39_a_barrier_leaves_out_the_lost) {
   SKIP_WITHOUT_LOSSES;
   loses<TypeParam>({2, 5, 7}, nodes(4, 2), [](auto& me) {
@@ -200,7 +200,7 @@ TYPED_TEST(contract_of_losses, C39_a_barrier_leaves_out_the_lost) {
       for (rank_t r = 0; r < me.machine().ranks(); ++r) {
         if (dies_in(r) <= episode) continue;
         const word seen = rma::get_now(port, marks.at(r));
-        require(seen == episode || seen == episode + 1, "all who live have arrived");
+        require(seen == episode || seen == episode + 1, "all living ranks have arrived");
       }
     }
   });

@@ -39,7 +39,7 @@ TYPED_TEST(contract_of_messages, C27_a_message_arrives_whole) {
       for (int i = 0; i < ranks; ++i) {
         const rma::message m = port.receive();
         const auto sender = static_cast<word>(m.from);
-        require(m.body == body{sender, ~sender, from}, "what was sent, and who sent it");
+        require(m.body == body{sender, ~sender, from}, "the message and its sender");
         heard |= 1 << m.from;
       }
       require(heard == (1 << ranks) - 1, "one message from each");
@@ -67,8 +67,8 @@ TYPED_TEST(contract_of_messages, C27_try_receive_takes_what_is_there) {
   }
 }
 
-// Everybody sends all it may before anybody receives: a send that waits for its receiver would
-// stop all of them.
+// Every rank sends all that it may before any rank receives: a send that waits for its receiver
+// would stop all of them.
 TYPED_TEST(contract_of_messages, C28_a_send_completes_without_its_receiver) {
   if constexpr (!has_messages<TypeParam>) {
     SKIP_WITHOUT_MESSAGES("C28");
@@ -167,7 +167,7 @@ struct echo final : rma::message_handler {
   word served = 0;
 };
 
-// Rank 0 waits for a cell that rank 1 writes only when it has been answered.
+// Rank 0 waits for a cell that rank 1 writes only after it has a reply.
 template <class Fabric, class Wait>
 void serves_in(const rma::topology& machine, Wait wait) {
   run_on<Fabric>(machine, [&](auto& me) {
@@ -233,8 +233,8 @@ TYPED_TEST(contract_of_messages, C30_what_is_declared_is_there) {
   EXPECT_EQ(port::capabilities.node_fence, rma::node_fencing_port<port>);
 }
 
-// The class of a cell is what it was taken as; only where both kinds are atomic with each other may
-// a lock look at a word as both.
+// A cell has the class with which it was taken. Only where both kinds are atomic with each other
+// may a lock use a word as both.
 TYPED_TEST(contract_of_messages, C30_uniform_rmws_are_atomic_with_each_other) {
   if constexpr (!TypeParam::port_type::capabilities.uniform_rmw) {
     GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no uniform_rmw";
@@ -259,7 +259,7 @@ TYPED_TEST(contract_of_messages, C30_uniform_rmws_are_atomic_with_each_other) {
   }
 }
 
-// What the fabric declares, or, where its machines differ in that, what a port says.
+// The fabric's declaration, or, where its machines differ in that, the port's.
 template <class Fabric>
 bool orders_posts() {
   if constexpr (Fabric::port_type::capabilities.ordered_posts) return true;
@@ -269,15 +269,15 @@ bool orders_posts() {
   return says;
 }
 
-// Each swaps its own word in and looks at the other's, with one flush: whoever comes second sees
-// the first. (A load that came before the swap would let both miss each other.)
+// Each rank swaps its own word in and reads the other's, with one flush: the second sees the first.
+// (A read before the swap would let both miss each other.)
 TYPED_TEST(contract_of_messages, C30_ordered_posts_take_effect_in_order) {
   if (!orders_posts<TypeParam>()) {
     GTEST_SKIP() << "C30: the fabric " << TypeParam::name << " declares no ordered_posts";
   } else {
     run_on<TypeParam>(one_node(2), [](auto& me) {
       auto& port = me.port();
-      const auto flags = take<nic_cell>(me, 16);  // at rank 0, on lines of their own
+      const auto flags = take<nic_cell>(me, 16);  // at rank 0, on cache lines of their own
       const auto missed = take<nic_cell>(me);
       const auto own = flags + static_cast<std::uint32_t>(8 * me.rank());
       const auto others = flags + static_cast<std::uint32_t>(8 - 8 * me.rank());

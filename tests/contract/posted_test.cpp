@@ -26,7 +26,7 @@ TYPED_TEST(contract, C05_takes_effect_between_call_and_flush) {
   });
 }
 
-// What a fabric may do with several operations on one cell: anything that some order explains.
+// Several operations on one cell may have any result that some order explains.
 TYPED_TEST(contract, C06_operations_between_flushes_may_take_any_order) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
     auto& port = me.port();
@@ -55,7 +55,7 @@ TYPED_TEST(contract, C06_operations_between_flushes_may_take_any_order) {
   });
 }
 
-// Its words come from the right place, each as it is by itself, and nothing beside them is written.
+// Its words come from the right cells, each read by itself, and nothing beside them is written.
 TYPED_TEST(contract, C42_a_get_of_lines_is_a_get_of_each) {
   run_on<TypeParam>(nodes(2, 2), [](auto& me) {
     auto& port = me.port();
@@ -82,8 +82,8 @@ TYPED_TEST(contract, C42_a_get_of_lines_is_a_get_of_each) {
   });
 }
 
-// A get of lines is not served before an earlier store (C12), so of two at least one sees the
-// other; nor misses what was flushed before it.
+// A get of lines is not served before an earlier store (C12), so of two participants at least one
+// sees the other; nor does it miss a write that was flushed before it.
 TYPED_TEST(contract, C42_a_get_of_lines_sees_what_came_before) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
     auto& port = me.port();
@@ -200,8 +200,8 @@ TYPED_TEST(contract, C07_a_flush_with_nothing_to_do_returns) {
   });
 }
 
-// Store buffering over the network: each writes to the other's memory, flushes, and looks at its
-// own. One of them must see the other.
+// Store buffering over the network: each rank writes to the other's memory, flushes, and reads its
+// own. One of them must see the other's write.
 TYPED_TEST(contract, C07_what_follows_a_flush_comes_after_it) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
     auto& port = me.port();

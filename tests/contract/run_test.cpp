@@ -23,7 +23,7 @@ TYPED_TEST(contract, C31_every_rank_runs_once_and_knows_who_it_is) {
   });
 }
 
-// Everybody leaves a mark with everybody before the barrier; after it, all marks are there, and at
+// Every rank leaves a mark at every rank before the barrier; after it, all marks are there, and at
 // most one round newer.
 TYPED_TEST(contract, C34_a_barrier_lets_nobody_pass_early) {
   for (const int ranks : {1, 2, 3, 5, 8}) {
@@ -97,7 +97,7 @@ TYPED_TEST(contract, C35_cells_outlive_their_owners_body) {
   });
 }
 
-/// Rank 1 throws while rank 0 waits in `wait` for what will never come.
+/// Rank 1 throws while rank 0 waits in `wait` for a value that never comes.
 template <class Fabric, class Wait>
 void expect_the_run_to_end(Wait wait) {
   if constexpr (requires { Fabric::survives_failure; }) {
@@ -126,7 +126,7 @@ TYPED_TEST(failing_run, C36_others_stop_awaiting) {
       [](auto& port, plain_cell never) { port.await(never, rma::equals(1)); });
 }
 
-// Also one whose looks are far between.
+// Also a rank with long pauses between its polls.
 TYPED_TEST(failing_run, C36_others_stop_polling) {
   expect_the_run_to_end<TypeParam>([](auto& port, plain_cell never) {
     port.poll(never.at(1), rma::equals(1), {1'000, 500'000'000});

@@ -1,4 +1,5 @@
-// C17 and C19 on shared memory: what of waiting only a wall clock shows, and the policies' names.
+// C17 and C19 on shared memory: properties of waiting that only a wall clock shows, and the
+// policies' names.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,8 +13,8 @@
 namespace lockflight::test {
 namespace {
 
-/// For about a second one rank writes at ever different moments while the other falls asleep.
-/// Returns how many of the waits were as long as if the write had woken nobody.
+/// For about a second one rank writes at different moments while the other falls asleep. Returns
+/// how many of the waits were as long as without a wake-up.
 int waits_until_the_sleeper_looks_up(std::uint64_t run) {
   int long_waits = 0;
   const auto body = [&long_waits, run](shm::port& port) {
@@ -44,9 +45,8 @@ int waits_until_the_sleeper_looks_up(std::uint64_t run) {
   return long_waits;
 }
 
-// A sleeper on shared memory also looks up now and then by itself, which hides a lost wake-up from
-// the contract's tests, but for the time that it takes. One long wait may be the machine's doing;
-// one in each of three runs is not.
+// A sleeper on shared memory also wakes now and then by itself, so a lost wake-up shows only in the
+// time of the wait. One long wait may be caused by the machine; one in each of three runs is not.
 TEST(contract_shm, C17_falling_asleep_misses_no_write) {
   int runs_with_long_waits = 0;
   for (std::uint64_t run = 0; run < 3; ++run) {

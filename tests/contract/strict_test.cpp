@@ -7,7 +7,7 @@ namespace {
 
 using strict_port = fabric::strict<shm::port>;
 
-/// What strict says of the call; empty if it lets it pass.
+/// The error of strict for the call; empty if there is none.
 template <class Call>
 std::string refusal(Call call) {
   try {
@@ -188,11 +188,11 @@ TEST(strict, refuses_cells_of_no_rank) {
       refuses([&] { port.poll(nowhere.plain, anything, rma::backoff::none()); }, why);
       refuses([&] { port.send(nobody, {}); }, why);
     }
-    allows([&] { port.await(cells.plain, anything); });  // what was refused is not pending
+    allows([&] { port.await(cells.plain, anything); });  // a refused operation is not pending
   });
 }
 
-// A default cell is no cell: a lock that forgets to set one is told so.
+// A default cell is no cell: a lock that forgets to set one gets an error.
 TEST(strict, refuses_a_cell_that_was_never_set) {
   on_rank_0_of_two_nodes<strict_port>([](auto& port, auto&) {
     refuses([&] { port.put(plain_cell{}, 1); }, "an operation on rank -1 of 4");

@@ -1,8 +1,9 @@
-// What the contract's tests share: the fabrics they run on, the machines, the kinds of writes.
+// The common parts of the contract's tests: the fabrics they run on, the machines, the kinds of
+// writes.
 //
 // A body runs on every rank, perhaps in other processes, perhaps many times over (a checker), so it
-// captures nothing that it changes, keeps nothing on the heap between two operations of its port,
-// and tells what it found through cells and test::require.
+// captures nothing that it changes, holds nothing on the heap between two operations of its port,
+// and reports through cells and test::require.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +49,7 @@ using contract_fabrics = ::testing::Types<shm_plain, shm_delayed>;
 // ---- every policy of waiting, for the clauses about waiting ----
 
 namespace detail {
-// Whoever spins keeps its core for as long as the kernel lets it: on a machine with fewer cores
+// A rank that spins uses its core for as long as the kernel lets it: on a machine with fewer cores
 // than ranks each handoff takes a time slice.
 constexpr mode spinning(mode of) {
   of.waiting = "spin";
@@ -59,7 +60,7 @@ constexpr mode spinning(mode of) {
 }  // namespace detail
 
 #if defined(LOCKFLIGHT_TEST_TSAN)
-// It does not see across processes.
+// ThreadSanitizer does not see across processes.
 inline constexpr std::array contract_modes{usual_modes[1]};
 inline constexpr std::array waiting_modes{
     detail::spinning({.name = "threads_spin", .threads = true}),
@@ -79,7 +80,7 @@ inline constexpr std::array waiting_modes{
 #endif
 #endif
 
-/// Hides what a fabric has beyond the contract's minimum.
+/// Hides the capabilities of a fabric beyond the contract's minimum.
 template <rma::port Inner>
 class minimal : public fabric::decorator<Inner> {
  public:
@@ -153,7 +154,7 @@ template <class Cell>
   return first + static_cast<std::uint32_t>(i);
 }
 
-/// Lets the ranks of a litmus test meet at ever different moments. Local work only.
+/// Lets the ranks of a litmus test meet at different moments. Local work only.
 inline void jitter(std::minstd_rand& random, std::uint32_t most = 64) {
   // The fence costs nothing and keeps the loop.
   for (auto left = random() % most; left > 0; --left)
@@ -201,7 +202,7 @@ struct one_of_each {
   }
 };
 
-/// Calls `use` with the cell that this kind of write goes to.
+/// Calls `use` with the target cell of this kind of write.
 template <class Use>
 void on_cell_of(writing how, const one_of_each& cells, Use use) {
   switch (how) {

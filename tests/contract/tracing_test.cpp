@@ -55,7 +55,7 @@ void traced(recording& into, const rma::topology& machine, Body body) {
   });
 }
 
-/// What a lock with one waiter leaves behind: rank 1 acquires while rank 0 holds.
+/// The trace of a lock with one waiter: rank 1 acquires while rank 0 holds.
 recording two_holders() {
   recording r(2);
   traced(r, nodes(2, 1), [](auto& port, auto& me) {

@@ -84,7 +84,7 @@ TYPED_TEST(contract, C17_await_wakes_from_a_write_of_the_own_node) {
   wakes_from<TypeParam>(one_node(2), static_cast<int>(all_writings.size()));
 }
 
-// Back and forth without a pause, so that the write often falls between a look and falling asleep.
+// Back and forth without a pause, so that the write often falls between a read and falling asleep.
 TYPED_TEST(contract, C17_no_wake_up_is_lost) {
   run_on<TypeParam>(one_node(2), [](auto& me) {
     auto& port = me.port();
@@ -132,7 +132,7 @@ TYPED_TEST(contract, C17_many_wait_at_one_home) {
   });
 }
 
-// A look may come late, when the cell holds another value by then; what stays true is noticed.
+// A read may come late, when the cell holds another value; a predicate that stays true is noticed.
 TYPED_TEST(contract, C17_a_value_that_stays_is_noticed) {
   run_on<TypeParam>(nodes(2, 1), [](auto& me) {
     auto& port = me.port();
@@ -189,8 +189,8 @@ TYPED_TEST(contract, C19_poll_sees_remote_writes) {
   });
 }
 
-// With more ranks than cores a rank that looks again and again must let the one it waits for run:
-// they take turns, and each turn needs a rank that may not be running.
+// With more ranks than cores a rank that polls must let the awaited rank run: they alternate, and
+// each step needs a rank that may not be running.
 TYPED_TEST(contract, C19_a_pause_lets_others_run) {
   run_on<TypeParam>(nodes(2, crowd() / 2), [](auto& me) {
     auto& port = me.port();

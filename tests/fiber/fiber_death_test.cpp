@@ -18,7 +18,7 @@ using testing::sanitizer;
 class fiber_death : public ::testing::Test {
  protected:
   // In a process of its own, and not in a fork of this one: ThreadSanitizer takes fibers for
-  // threads, and what it knows of other threads does not survive a fork.
+  // threads, and its records of other threads do not survive a fork.
   fiber_death() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 
   stack_pool pool{64 * kib};

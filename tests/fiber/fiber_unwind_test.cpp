@@ -154,8 +154,8 @@ TEST_F(fiber_unwind_test, abandoning_destroys_the_body_and_nothing_on_the_stack)
   EXPECT_TRUE(ran);
 }
 
-// Frames of several sizes with buffers in them, so that what an abandoned one leaves behind (its
-// poison, for the address sanitizer) would be in the way of the next.
+// Frames of several sizes with buffers in them, so that the remains of an abandoned one (its
+// poison, for the address sanitizer) would disturb the next.
 void suspend_below(std::size_t depth) {
   volatile char buffer[100] = {};
   buffer[depth % sizeof(buffer)] = 'x';

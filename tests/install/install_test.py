@@ -84,7 +84,7 @@ class Installed(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, r"component 'telegraph' \(accepted"):
             self.configure("found", here, "-DMPIS=telegraph")
 
-    # All of it is known to the build; compiling it is the build's own test.
+    # The build contains all of it; compiling it is the build's own test.
     def test_add_subdirectory(self):
         for options in [[], ["-DLOCKFLIGHT_C=ON", "-DLOCKFLIGHT_MPI=ON",
                              f"-DMPIS={';'.join(LAUNCHERS)}"]]:
@@ -108,7 +108,7 @@ class Installed(unittest.TestCase):
         return program
 
     def test_pkg_config(self):
-        # What is in C++ needs nothing of lockflight when it starts; the others find it like this.
+        # Programs in C++ need no library of lockflight at run time; the others find it like this.
         self.prints_4000(self.compiled(["g++", "-std=c++20"], "first.cpp", "lockflight", "cpp"))
         self.prints_4000(self.compiled(["g++", "-std=c++20"], "tuned.cpp", "lockflight", "tuned"))
         there = {"LD_LIBRARY_PATH": self.libraries}

@@ -1,4 +1,4 @@
-// What alock costs, exactly: participants on the home's node issue no network operation, whatever
+// The exact costs of alock: participants on the home's node issue no network operation, whatever
 // happens, and the others' costs are those of its header. Its competitors, spin and d-mcs, go
 // through the network for everything, from the home's node as loopback.
 #include <gtest/gtest.h>
@@ -43,7 +43,8 @@ TEST(alock_counts, failed_attempts) {
     for (const rma::rank_t holder : {0, 2}) {
       if (me.rank() == holder) l.lock.lock();
       all.arrive_and_wait();
-      // In the holder's cohort it fails at the tail, in the other one at the look.
+      // In the holder's cohort it fails at the tail, in the other one at the read of the other
+      // tail.
       if (me.rank() == 1)
         costs(me, "a local failed attempt",
               holder == 0 ? operation_counts{.rmw = 1}
@@ -61,7 +62,7 @@ TEST(alock_counts, failed_attempts) {
   });
 }
 
-/// `holder` hands over to `waiter`, of the same cohort, and nobody else comes.
+/// `holder` hands over to `waiter`, of the same cohort, and no other participant comes.
 void check_handoff(rma::rank_t holder, rma::rank_t waiter, const lock::alock_parameters& set,
                    const operation_counts& wait, const operation_counts& pass) {
   on_every_rank(two_nodes, [&](counted_participant& me) {
@@ -96,7 +97,7 @@ TEST(alock_counts, handoff_inside_the_remote_cohort) {
                 {.put = 1, .swap = 1, .flush = 2, .loopback = 1, .load = 1, .store = 1}, pass);
 }
 
-// The budget is used up: whoever gets the lock looks whether the other cohort waits.
+// The budget is used up: the next holder reads whether the other cohort waits.
 TEST(alock_counts, handoff_at_the_end_of_a_budget) {
   check_handoff(0, 1, {.local_budget = 1}, {.load = 2, .store = 2, .rmw = 1}, local_pass);
   operation_counts pass = remote_pass;
@@ -106,7 +107,8 @@ TEST(alock_counts, handoff_at_the_end_of_a_budget) {
                 pass);
 }
 
-// Whoever finds the other cohort's tail set becomes the victim: a put and, for each look, two gets.
+// A head that finds the other cohort's tail set becomes the victim: a put and, for each poll, two
+// gets.
 TEST(alock_counts, remote_head_against_a_local_holder) {
   on_every_rank(two_nodes, [](counted_participant& me) {
     rma::barrier all(me);
@@ -180,7 +182,7 @@ void goes_through_the_network() {
     }
     const operation_counts spent = me.port().counts();
     require(spent.network() >= 100 && spent.rmw == 0, "every atomic is the network's");
-    // The tail's are; a link or a handoff goes to whoever is next in the queue.
+    // Those on the tail are; a link or a handoff goes to the neighbour in the queue.
     if (me.rank() < 2) require(spent.loopback >= 50, "from the home's node as loopback");
     all.arrive_and_wait();
   });

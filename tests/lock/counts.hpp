@@ -1,4 +1,4 @@
-// Pinning what an operation of a lock costs: exact counts of what it asked of its port.
+// Pins the costs of a lock's operations: exact counts of the calls on its port.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class hooked : public fabric::decorator<Inner> {
 using counted_port = fabric::counting<hooked<fabric::strict<shm::port>>>;
 using counted_participant = rma::participant<counted_port>;
 
-/// The fabric under the decorators: what goes this way is not counted.
+/// The fabric under the decorators: its operations are not counted.
 inline shm::port& uncounted(counted_participant& me) { return me.port().inner().inner().inner(); }
 inline auto& hooks(counted_participant& me) { return me.port().inner(); }
 
@@ -96,7 +96,7 @@ void costs(counted_participant& me, const std::string& what, const operation_cou
 }
 
 /// Rounds of all ranks against each other, tries among them: with the least budgets every path is
-/// taken sooner or later. What it cost this rank.
+/// taken sooner or later. Returns this rank's costs.
 template <class Lock>
 [[nodiscard]] operation_counts everybody_at_once(counted_participant& me, Lock& lock) {
   rma::barrier all(me);
@@ -112,7 +112,7 @@ template <class Lock>
   return spent;
 }
 
-/// Rank 0 has the lock until another one says that it waits.
+/// Rank 0 has the lock until another rank waits for it.
 template <class Lock, class Others>
 void while_rank_0_holds(counted_participant& me, Lock& lock, Others others) {
   rma::barrier all(me);
@@ -128,7 +128,7 @@ void while_rank_0_holds(counted_participant& me, Lock& lock, Others others) {
   all.arrive_and_wait();
 }
 
-/// A lock with the cells that the test looks at.
+/// A lock with the cells that the test reads.
 template <template <class> class Lock>
 struct placed {
   using lock_type = Lock<counted_port>;

@@ -1,4 +1,4 @@
-// dlm-server: clients that come and go, and those that do not wait to the end.
+// dlm-server: clients that come and go, and clients that give up.
 #include "lockflight/lock/dlm_server.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using rma::topology;
 using dlm_server = placed<lock::dlm_server>;
 
-// Each handle is dropped while it holds; every third is one that may give up.
+// Each handle is dropped while it holds; every third client may give up.
 TEST(dlm_server, clients_join_and_leave) {
   on_every_rank(topology::balanced({2, 2}), [](counted_participant& me) {
     rma::barrier all(me);
@@ -37,7 +37,7 @@ TEST(dlm_server, clients_join_and_leave) {
   });
 }
 
-// Whoever gives up has left the queue: the next release finds nobody.
+// A client that gives up has left the queue: the next release finds it empty.
 TEST(dlm_server, who_gives_up_is_off_the_queue) {
   on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
     rma::barrier both(me);

@@ -83,7 +83,7 @@ TEST(dq_fair, clients_join_and_leave) {
 
 constexpr lock::token_format usual{{}};
 constexpr rma::plain_cell last_line{rma::rank_t{(1 << 26) - 1}, 32 * rma::line_words};
-static_assert(usual.place(usual.of(~word{0}) | usual.identity(last_line)) == last_line);
+static_assert(usual.node(usual.of(~word{0}) | usual.identity(last_line)) == last_line);
 static_assert(usual.same_counter(usual.of(7) | usual.identity(last_line), usual.of(7)));
 static_assert(!usual.same_counter(usual.of(7), usual.of(8)));
 static_assert(usual.of(word{1} << 32) == usual.of(0), "32 bits count");

@@ -1,5 +1,5 @@
-// What a lock says of itself is true: names and order as in the lock table, parameters that keep to
-// their ranges, and the bytes that it takes of a layout.
+// A lock's facts are true: names and order as in the lock table, parameters within their ranges,
+// and the bytes that it takes of a layout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,7 +114,7 @@ TEST(facts, each_parameter_is_a_member_of_its_own) {
 
 // ---- bytes: tests/sim/touched_bytes_test.cpp counts the cells that are touched ----
 
-// What place() takes of the layout is what the facts say, but for whole lines and for the blocks
+// place() takes of the layout what the facts say, except for whole cache lines and for the blocks
 // being symmetric: each block of a lock has at least one cell that it uses somewhere.
 TEST(facts, place_takes_what_the_facts_say) {
   constexpr int line_bytes = static_cast<int>(rma::line_words * sizeof(rma::word));

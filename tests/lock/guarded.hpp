@@ -1,4 +1,4 @@
-// Data that a lock guards, which notices when it does not.
+// Data that a lock guards, with checks that notice when it does not.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace lockflight::test {
 
-/// Two words that are equal whenever nobody writes. Accesses are not atomic with each other, and
-/// where a port's cells are ordinary memory they are ordinary accesses, so that a sanitizer sees
-/// the race that a broken lock lets happen. All participants construct it at the same point of
+/// Two words that are equal whenever there is no writer. Accesses are not atomic with each other,
+/// and where a port's cells are ordinary memory they are ordinary accesses, so that a sanitizer
+/// sees the race that a broken lock lets happen. All participants construct it at the same point of
 /// their layout.
 template <rma::port Port>
 class guarded {
@@ -20,7 +20,7 @@ class guarded {
         first_(me.cells().template take<rma::plain_cell>(1).at(home)),
         second_(me.cells().template take<rma::plain_cell>(1).at(home)) {}
 
-  /// What an exclusive holder does: a read-modify-write in steps. `widen` is called between them.
+  /// The work of an exclusive holder: a read-modify-write in steps. `widen` is called between them.
   template <class Widen>
   void write(Widen widen) {
     const rma::word before = read(first_);
@@ -32,7 +32,7 @@ class guarded {
     set(second_, before + 1);
   }
 
-  /// What a shared holder does. Returns how often the data were written.
+  /// The work of a shared holder. Returns how often the data were written.
   template <class Widen>
   rma::word look(Widen widen) {
     const rma::word before = read(first_);

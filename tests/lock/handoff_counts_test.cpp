@@ -1,5 +1,5 @@
-// What it costs to wait and to hand a lock over: exact counts of a choreography of two ranks. The
-// holder looks, uncounted, until the waiter is where the case wants it.
+// The costs of waiting and of handing a lock over: exact counts of a choreography of two ranks. The
+// holder polls, uncounted, until the waiter is where the case wants it.
 #include <gtest/gtest.h>
 
 #include "counts.hpp"
@@ -22,7 +22,7 @@ rma::nic_cell tail_of(const Lock& l, const topology& machine, rma::rank_t rank, 
     return l.cells.queues.tail(machine, rank, level);
 }
 
-/// One handoff from rank 0 to `waiter`, who waits in the queue at `level`.
+/// One handoff from rank 0 to `waiter`, which waits in the queue at `level`.
 struct handoff {
   topology machine;
   rma::rank_t waiter;
@@ -37,8 +37,8 @@ void check(const handoff& h, const typename placed<Lock>::parameters& set = {}) 
     placed<Lock> l(me, set);
     if (me.rank() == 0) {
       l.lock.lock();
-      // The last in a queue is known by its NEXT cell, where whoever comes next writes when it has
-      // swapped itself in.
+      // The last in a queue is identified by its NEXT cell, which its successor writes after its
+      // swap on the tail.
       const rma::word own = rma::get_now(uncounted(me), tail_of(l, h.machine, 0, h.level));
       all.arrive_and_wait();
       watch(me, rma::from_word<rma::plain_cell>(own), rma::differs_from(rma::null_ref));
@@ -74,7 +74,7 @@ TEST(handoff_counts, d_mcs_between_nodes) {
                       .release = {.cas = 1, .flush = 1, .load = 1}});
 }
 
-// The successor has swapped itself in and not yet written its link: one compare-swap in vain.
+// The successor has swapped the tail and not yet written its link: one compare-swap in vain.
 TEST(handoff_counts, d_mcs_to_a_successor_that_is_not_yet_linked) {
   on_every_rank(topology::flat(2), [](counted_participant& me) {
     rma::barrier both(me);
@@ -99,7 +99,7 @@ TEST(handoff_counts, d_mcs_to_a_successor_that_is_not_yet_linked) {
 
 // ---- dq ----
 
-// The first compare-swap tells who the tail is, the second replaces it.
+// The first compare-swap reads the tail, the second replaces it.
 TEST(handoff_counts, dq_is_one_put) {
   check<lock::dq>({.machine = topology::balanced({2, 1}),
                    .waiter = 1,
@@ -165,8 +165,8 @@ TEST(handoff_counts, rma_mcs_three_levels_inside_an_element_is_one_put) {
                         .release = {.cas = 3, .flush = 3, .loopback = 3, .load = 3}});
 }
 
-// Rank 2 is on another node than the leader of its element of level 2: the root's release looks at
-// the element's entry with a get.
+// Rank 2 is on another node than the leader of its element of level 2: the root's release reads the
+// element's entry with a get.
 TEST(handoff_counts, rma_mcs_three_levels_inside_an_element_of_level_2) {
   check<lock::rma_mcs>(
       {.machine = topology::balanced({2, 2, 2}),
@@ -218,8 +218,8 @@ TEST(handoff_counts, rma_rw_between_elements) {
        .release = {.add = 2, .cas = 2, .flush = 3, .loopback = 2, .load = 2}});
 }
 
-// T_L,1 = 1: every writer gives the lock to the readers (C adds), and tells the next to take it
-// from them again (3 C gets, C fetch-adds).
+// T_L,1 = 1: every writer gives the lock to the readers (C adds), and its successor takes it from
+// them again (3 C gets, C fetch-adds).
 TEST(handoff_counts, rma_rw_through_the_readers) {
   check<lock::rma_rw>(
       {.machine = topology::flat(2),

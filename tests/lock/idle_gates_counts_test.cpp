@@ -289,14 +289,14 @@ TEST(flight_rw_counts, a_reader_that_cannot_open_the_gates_leaves_them_idle) {
       leave_gates_idle(l);
       l.lock.lock();  // at idle gates
     }
-    std::vector<rma::line> taken;
+    std::vector<rma::queue_node> taken;
     if (me.rank() == 1)
-      for (int i = 0; i < 32; ++i) taken.push_back(me.take_line());
+      for (int i = 0; i < 32; ++i) taken.push_back(me.take_queue_node());
     all.arrive_and_wait();
     if (me.rank() == 1) {
       EXPECT_THROW(l.lock.lock_shared(), std::length_error);
       require(gate_at(me, l, 1).is(state::idle), "for another reader");
-      for (const rma::line& each : taken) me.give_back(each);
+      for (const rma::queue_node& each : taken) me.give_back(each);
     }
     all.arrive_and_wait();
     if (me.rank() == 0) l.lock.unlock();

@@ -32,7 +32,7 @@ TEST(LockTable, SpreadsItsLocksEvenly) {
   });
 }
 
-// What one rank writes into a cell, another finds the same lock by.
+// One rank writes a reference into a cell, and another finds the same lock with it.
 TEST(LockTable, AReferenceTravels) {
   on_four_ranks([](shm_participant& me) {
     lock_table<lock::rma_rw, shm::port> table(me, 7);

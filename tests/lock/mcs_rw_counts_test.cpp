@@ -1,5 +1,5 @@
-// What mcs-rw-rp, mcs-rw-wp and mcs-rw-fair cost, exactly: when nobody is in the way, when an
-// attempt fails, and when readers and writers wait for each other.
+// The exact costs of mcs-rw-rp, mcs-rw-wp and mcs-rw-fair: uncontended, when an attempt fails, and
+// when readers and writers wait for each other.
 #include <gtest/gtest.h>
 
 #include "counts.hpp"
@@ -51,7 +51,8 @@ TEST(mcs_rw_counts, wp_uncontended) { uncontended_costs<lock::mcs_rw_wp>(); }
 // The tail alone for the first reader; an attempt beside it counts itself instead.
 TEST(mcs_rw_counts, fair_uncontended) {
   alone<lock::mcs_rw_fair>([](counted_participant& me, placed<lock::mcs_rw_fair>& l) {
-    lock::mcs_rw_fair<counted_port> another(me, l.cells);  // for one who holds it already
+    lock::mcs_rw_fair<counted_port> another(me,
+                                            l.cells);  // for a participant that holds it already
     costs(me, "lock_shared", {.swap = 1, .flush = 1, .load = 1, .store = 2},
           [&] { l.lock.lock_shared(); });
     costs(me, "try_lock beside a reader", {.cas = 1, .flush = 1},
@@ -112,7 +113,7 @@ const operation_counts writer_behind_a_writer{
 const operation_counts writer_behind_a_reader{
     .put = 1, .fetch_add = 1, .swap = 1, .cas = 1, .flush = 4, .load = 1, .store = 1};
 
-// It looks at the state, then one put.
+// It reads the state, then one put.
 TEST(mcs_rw_counts, rp_writer_to_writer) {
   turn<lock::mcs_rw_rp>{exclusive,
                         end_exclusive,

@@ -1,5 +1,5 @@
-// msg-deferred: what an epoch costs, and that epochs are apart, large and small ones, on every
-// fabric.
+// msg-deferred: the costs of an epoch, and that epochs exclude each other, large and small ones, on
+// every fabric.
 #include "lockflight/lock/msg_deferred.hpp"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(msg_deferred, an_epoch_is_limited) {
   });
 }
 
-// ---- epochs are apart ----
+// ---- epochs exclude each other ----
 
 template <class Fabric>
 struct msg_deferred_suite : testing::Test {};
@@ -114,8 +114,8 @@ using epoch_fabrics = testing::Types<shm_plain, shm_delayed>;
 TYPED_TEST_SUITE(msg_deferred_suite, epoch_fabrics, fabric_names);
 const bool modes = run_in(usual_modes);
 
-/// Two cells are written together, one by itself: whoever reads sees the two alike, and the one
-/// unchanged while it looks twice.
+/// Two cells are written together, one by itself: a reader sees the two alike, and the one
+/// unchanged between two reads.
 template <class Port>
 void epochs(rma::participant<Port>& me, int count) {
   rma::barrier all(me);

@@ -1,7 +1,6 @@
-// What acquiring and releasing costs when nobody is in the way, and what a failed attempt costs:
-// exact counts, for every lock but rma-rw, which has rma_rw_counts_test.cpp, and the MCS
-// reader-writer locks, which have mcs_rw_counts_test.cpp.
-// handoff_counts_test.cpp has what waiting and handing over cost.
+// The costs of an uncontended acquire and release and of a failed attempt: exact counts, for every
+// lock but rma-rw, which has rma_rw_counts_test.cpp, and the MCS reader-writer locks, which have
+// mcs_rw_counts_test.cpp. handoff_counts_test.cpp has the costs of waiting and handing over.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -131,7 +130,7 @@ TEST(operation_counts, rma_mcs_two_levels_with_its_home_elsewhere) {
 }
 
 // An element of level 2 spans two nodes: its entry in the root's queue lies on its leader's node,
-// and whoever enters from the other one needs a get to look at it.
+// and a participant of the other node needs a get to read it.
 TEST(operation_counts, rma_mcs_three_levels) {
   uncontended<lock::rma_mcs>(topology::balanced({2, 2, 2}), [](rma::rank_t rank) -> both_costs {
     // Tails on the own node: the smallest element's always; rank 0 leads all, rank 4 the second
@@ -208,7 +207,7 @@ TEST(operation_counts, dq_fair_failed_attempt_is_a_look) {
 
 // ---- dlm-server, msg: 2 messages and 2 messages, of which the server sends one each ----
 
-/// An acquire and a release of rank 1, whose lock lives with rank 0, and then of rank 0.
+/// An acquire and a release of rank 1, with the lock's home at rank 0, and then of rank 0.
 template <template <class> class Lock, class Acquire, class Try, class Release>
 void two_messages_each(Acquire acquire, Try attempt, Release release) {
   on_every_rank(topology::balanced({2, 1}), [=](counted_participant& me) {

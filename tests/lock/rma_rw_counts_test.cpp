@@ -1,4 +1,4 @@
-// rma-rw's exact costs, when nobody is in the way and when an attempt fails, with C counters.
+// rma-rw's exact costs, uncontended and when an attempt fails, with C counters.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@ using rma::topology;
 using rma_rw = placed<lock::rma_rw>;
 using parameters = rma_rw::parameters;
 
-/// What is the same with any number of levels and counters, for rank 0 on a machine of one node.
+/// A machine of one node, with a number of levels and counters, for rank 0.
 struct shape {
   topology machine;
   std::int64_t t_dc;
@@ -65,7 +65,7 @@ TEST(rma_rw_counts, reader) {
       costs(me, "lock_shared", acquire, [&] { l.lock.lock_shared(); });
       costs(me, "unlock_shared", release, [&] { l.lock.unlock_shared(); });
       operation_counts tried = acquire;
-      tried.load = 1;  // the look before the ticket
+      tried.load = 1;  // the read before the ticket
       costs(me, "try_lock_shared", tried, [&] { require(l.lock.try_lock_shared(), "free"); });
       costs(me, "unlock_shared", release, [&] { l.lock.unlock_shared(); });
     });
@@ -105,7 +105,7 @@ TEST(rma_rw_counts, reader_of_a_counter_on_another_node) {
   });
 }
 
-// After readers, a writer forgets those that came and went: 2 adds for each counter they used.
+// After readers, a writer subtracts those that have left: 2 adds for each counter that they used.
 TEST(rma_rw_counts, writer_after_readers) {
   on_every_rank(topology::flat(4), [](counted_participant& me) {
     rma::barrier all(me);
@@ -134,7 +134,7 @@ TEST(rma_rw_counts, reader_that_resets_its_counter) {
     rma_rw l(me, parameters{.t_r = 1});
     l.lock.lock_shared();
     l.lock.unlock_shared();
-    // Its ticket, a look at the writers' queue, and the departures moved from one word to the
+    // Its ticket, a read of the writers' queue, and the departures moved from one word to the
     // other.
     costs(me, "lock_shared at T_R",
           {.get = 1, .add = 1, .fetch_add = 1, .swap = 1, .flush = 4, .loopback = 4},
@@ -182,7 +182,7 @@ TEST(rma_rw_counts, failed_exclusive_attempt) {
       l.lock.lock_shared();
     }
     all.arrive_and_wait();
-    if (me.rank() == 1)  // up, one look at the counters, down
+    if (me.rank() == 1)  // up, one read of the counters, down
       costs(me, "try_lock beside a reader", {.get = 4, .cas = 4, .flush = 5, .loopback = 6},
             attempt);
   });

@@ -1,4 +1,5 @@
-// The locks under std's names: its guards work with every one, and concepts say what each offers.
+// The locks under std's names: its guards work with every lock, and concepts say what each lock
+// offers.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -58,7 +59,7 @@ static_assert(!lock::can_upgrade<lock::rma_rw<port>>);
 static_assert(!lock::shared<lock::d_mcs<port>>);
 static_assert(!lock::can_try_shared<lock::d_mcs<port>>);
 
-// What is not a lock is none.
+// Types that are not locks.
 struct lacks_facts {
   void lock();
   void unlock();
@@ -73,7 +74,7 @@ struct tries_without_saying : lock::spin<port> {
 };
 static_assert(!lock::can_try<tries_without_saying>);
 
-// Every lock of the list: what `about` says is what the type offers.
+// Every lock of the list: the type offers what `about` says.
 TEST(std_names, facts_and_concepts_agree) {
   lock::all::for_each([]<class Family>(Family) {
     using lock_type = typename Family::template on<port>;
@@ -310,7 +311,7 @@ TEST(std_names, create_makes_every_lock) {
   });
 }
 
-// What std calls TimedLockable and SharedTimedLockable.
+// std's TimedLockable and SharedTimedLockable.
 TEST(std_names, timed_guards_give_up_in_time) {
   using namespace std::chrono_literals;
   EXPECT_NO_THROW(shm_processes::run(rma::topology::balanced({2, 2}), [](auto& me) {

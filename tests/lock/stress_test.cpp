@@ -1,5 +1,5 @@
 // Every lock, on every fabric and many machines, with extreme parameters, against participants that
-// do everything a lock offers in random order. The data it guards say whether it does.
+// do everything a lock offers in random order. The guarded data show whether it works.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -215,7 +215,7 @@ class workload {
     }
   }
 
-  /// What was seen before does not change on the way, unless by ourselves.
+  /// The data do not change on the way, except by ourselves.
   void up_and_down(guarded_type& on) {
     if (can_.upgrades) {
       if (random_() % 2 == 0)
@@ -258,8 +258,8 @@ class workload {
   /// By two ranks at most: std::scoped_lock tries, backs off and tries the other way round, and
   /// many that do so at two fair locks hand them to each other for seconds before one gets both.
   /// Now and then, since even two take long at it when another program takes their processors; and
-  /// not on the simulator, where nothing ever brings two out of step who wait for each other's
-  /// messages.
+  /// not on the simulator, where two ranks that wait for each other's messages never get out of
+  /// step.
   void both_at_once() {
     if (can_.tries && !on_sim) {
       const bool one_of_two = me_.rank() == 0 || me_.rank() == me_.machine().ranks() - 1;
@@ -307,7 +307,7 @@ class workload {
     if (widening_ && random_() % 2 == 0) me_.port().pause(random_() % 2'000);
   }
 
-  /// Everybody has left: whoever comes now finds nobody, and no queue node is missing.
+  /// All participants have left: the next one finds the lock free, and no queue node is missing.
   void must_be_free() {
     for (guarded_type& each : locks_) {
       const std::unique_ptr<any_lock> fresh = each.lock->another();
@@ -417,7 +417,7 @@ TEST_P(every_lock, full_speed) {
   }
 }
 
-// ---- the data's own test: what a broken lock lets happen is noticed, whatever the timing ----
+// ---- the data's own test: the errors of a broken lock are noticed, whatever the timing ----
 
 template <class Body>
 std::string complaint(Body body) {

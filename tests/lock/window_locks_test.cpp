@@ -1,5 +1,6 @@
-// The locks of a window on shared memory: a participant that runs out of queue nodes, and many who
-// lock all, one or several. The rules are searched in tests/check/window_test.cpp.
+// The locks of a window on shared memory: a participant that runs out of queue nodes, and many
+// participants that lock all, one or several targets. The rules are searched in
+// tests/check/window_test.cpp.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -18,10 +19,10 @@ namespace {
 using port = shm_threads::port_type;
 using participant = rma::participant<port>;
 
-/// A window of so many targets, all at rank 0.
+/// A window of several targets, all at rank 0.
 template <template <class> class Way>
 struct window {
-  using door = lock::window_door<Way<port>>;
+  using door = lock::whole_window<Way<port>>;
   using target = lock::window_lock<lock::d_mcs, door, port>;
 
   window(participant& me, int targets) : in(me, door::cells::place(me.cells(), me.machine(), 0)) {
@@ -47,12 +48,12 @@ struct by {
   template <class P>
   using on = Way<P>;
 };
-using ways = testing::Types<by<lock::window_rooms>, by<lock::window_global>>;
+using ways = testing::Types<by<lock::window_groups>, by<lock::window_global>>;
 TYPED_TEST_SUITE(window_locks, ways);
 
 constexpr int most = participant::most_nested;
 
-// A mutex is one more queue node for each target, and so is the door where it is a lock itself.
+// A mutex needs a queue node for each target, and so does the window's own lock if it has a queue.
 TYPED_TEST(window_locks, a_participant_without_queue_nodes_has_taken_nothing) {
   shm_threads::run(rma::topology::flat(1), [](participant& me) {
     window<TypeParam::template on> w(me, most + 1);
@@ -68,7 +69,7 @@ TYPED_TEST(window_locks, a_participant_without_queue_nodes_has_taken_nothing) {
     while (!refused(held)) ++held;
     require(held == most || held == most - 1, "as many as there are queue nodes");
     for (int t = 0; t < held; ++t) w.at(t).unlock();
-    w.in.lock_all();  // free, and so is the door
+    w.in.lock_all();  // free, and so is the window's own lock
     w.in.unlock_all();
 
     for (int t = 0; t < most; ++t) w.at(t).lock_shared();
@@ -81,7 +82,7 @@ TYPED_TEST(window_locks, a_participant_without_queue_nodes_has_taken_nothing) {
   });
 }
 
-// Two targets in any order of unlocking, against those who lock all.
+// Two targets in any order of unlocking, against participants that lock all.
 TYPED_TEST(window_locks, all_exclude_some) {
   shm_threads::run(rma::topology::flat(4), [](participant& me) {
     rma::barrier all(me);

@@ -1,5 +1,6 @@
-// A run in which the last rank throws while the others wait for what will never come: the launch
-// must end within seconds, with exit code 3 and the rank's words (C36). program_test.py runs it.
+// A run in which the last rank throws while the others wait for a value that never comes: the
+// launch must end within seconds, with exit code 3 and the rank's message (C36). program_test.py
+// runs it.
 #include <cstdio>
 #include <stdexcept>
 

@@ -1,5 +1,5 @@
 // main() of the tests that mpirun starts. All ranks run the same tests in the same order; rank 0
-// says how they went, the others only what failed. A body that throws ends the launch (C36).
+// prints the results, the others only their failures. A body that throws ends the launch (C36).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Prints failures of a rank whose other output nobody needs.
+/// Prints only the failures of a rank.
 class only_failures : public testing::EmptyTestEventListener {
  public:
   explicit only_failures(int rank) : rank_(rank) {}

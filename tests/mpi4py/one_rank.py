@@ -19,8 +19,8 @@ mpi4py.rc.thread_level = THREAD_LEVEL
 from mpi4py import MPI  # noqa: E402
 import mpiunittest  # noqa: E402
 
-# Its modules leave out what does not work on a communicator of one process, all of a class at once;
-# Open MPI makes no window there, and would be left without a test.
+# Its modules disable the tests that do not work on a communicator of one process, a class at a
+# time. Open MPI makes no window there, so no test would be left.
 mpiunittest.disable = lambda what, _: what
 
 

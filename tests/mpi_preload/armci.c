@@ -50,7 +50,7 @@ static void mutual_exclusion(long** memory) {
   REQUIRE(ARMCI_Destroy_mutexes() == 0);
 }
 
-/* Who adds one to rank 0's word gets every number once: each rank's grow, and their sum is right.
+/* Each rank that adds one to rank 0's word gets another number: a rank's grow, their sum is right.
  */
 static void fetch_and_add(long** memory) {
   long sum = 0, before = -1;

@@ -72,7 +72,7 @@ class Standard(unittest.TestCase):
         self.holds(3, "rma-rw", LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
 
 
-    # The same with one lock for the whole window, in which whoever locks all is a reader.
+    # The same with one lock for the whole window, in which lock_all is a reader.
     def test_a_global_lock_with_locks_of_all_sorts(self):
         for lock in ["fompi-rw", "rma-rw"]:
             with self.subTest(lock):

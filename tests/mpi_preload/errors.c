@@ -43,7 +43,7 @@ static void goes_well(int code) {
   REQUIRE(calls == 0);
 }
 
-/* `other` has the handler too: an error of one is not told of as the other's. */
+/* `other` has the handler too: an error of one is not reported as the other's. */
 static void own_handler(MPI_Win win, MPI_Win other) {
   MPI_Errhandler handler;
   MPI_Win_create_errhandler(note, &handler);
@@ -76,8 +76,8 @@ static void own_handler(MPI_Win win, MPI_Win other) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* MPI itself refuses a lock within an epoch of post and start, and tells the handler; whoever is in
- * between does not tell it again. Some MPIs let the lock pass. */
+/* MPI itself refuses a lock within an epoch of post and start, and calls the handler; the drop-in
+ * does not call it again. Some MPIs accept the lock. */
 static void refused_by_mpi(MPI_Win win) {
   const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
   MPI_Group all, to, from;
@@ -105,8 +105,8 @@ static void refused_by_mpi(MPI_Win win) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* MPI_Win_free waits for all, so nobody's lock is lost in it: who has had none frees at once, while
- * the others still lock, put and unlock. */
+/* MPI_Win_free waits for all, so no rank's lock is lost in it: a rank without a lock frees at once,
+ * while the others still lock, put and unlock. */
 static void freed_while_others_lock(void) {
   uint64_t* base = NULL;
   MPI_Win win;

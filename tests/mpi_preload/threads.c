@@ -4,8 +4,8 @@
  *
  * Two threads of a rank never lock the same target of a window at the same time, which the standard
  * forbids: target t of window w belongs to thread (w + t) % threads of every rank, so each thread
- * has targets in many windows and shares every window with others. Who holds several locks takes
- * them in the order of the windows.
+ * has targets in many windows and shares every window with others. A thread that holds several
+ * locks takes them in the order of the windows.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -25,13 +25,13 @@ static int rank, ranks, threads;
 
 enum { rounds = 10, most_threads = 8, words = 8 };
 
-/* One window for each thread: all of them are everybody's in lock_targets and in chains; in
+/* One window for each thread: all threads use all of them in lock_targets and in chains; in
  * lock_all each thread keeps to its own, since a process has one epoch on all targets at most. */
 static MPI_Win windows[most_threads];
-/* Displacements. Two words that are equal whenever nobody holds the lock, and a count. */
+/* Displacements. Two words that are equal whenever the lock is free, and a count. */
 enum { pair = 0, chained = 2, all_pair = 3 };
 
-/* Adds one to both words at `at`, each by itself, so that who does not wait sees them differ. */
+/* Adds one to both words at `at`, each by itself: a thread that does not wait sees them differ. */
 static void add_to_pair(MPI_Win win, int target, MPI_Aint at) {
   uint64_t value[2] = {0, 1};
   MPI_Get(value, 2, MPI_UINT64_T, target, at, 2, MPI_UINT64_T, win);
@@ -108,7 +108,7 @@ static void* one_thread(void* number) {
   return NULL;
 }
 
-/* Everybody has left the windows where targets are held one by one: now all at once. */
+/* All have left the windows where targets are held one by one: now all at once. */
 static void* one_thread_on_all(void* number) {
   lock_all(*(const int*)number);
   return NULL;

@@ -37,7 +37,7 @@ static int class_of(int code) {
   return what;
 }
 
-/* Everybody adds to everybody's counter under exclusive locks, then reads under shared ones, then
+/* Every rank adds to every rank's counter under exclusive locks, then reads under shared ones, then
  * under lock_all. */
 static void excludes(MPI_Win win, uint64_t* mine) {
   const MPI_Aint at = 0;
@@ -73,8 +73,8 @@ static void excludes(MPI_Win win, uint64_t* mine) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Who has locked all excludes exclusive locks, on whatever target, and they exclude it: half of the
- * ranks write a pair of words on one target each, the others look at all of them. */
+/* lock_all excludes exclusive locks on every target, and they exclude it: half of the ranks write a
+ * pair of words on one target each, the others read all of them. */
 static void all_excludes_one(MPI_Win win) {
   for (int i = 0; i < rounds; ++i) {
     if (rank % 2 == 0) {
@@ -218,7 +218,7 @@ static void active_target(MPI_Win win) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* With NOCHECK nobody else has the lock, and nobody waits. */
+/* With NOCHECK no other rank has the lock, and none waits. */
 static void nocheck(MPI_Win win) {
   MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
   MPI_Win_unlock_all(win);

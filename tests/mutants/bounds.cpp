@@ -1,4 +1,4 @@
-// What the bounds of mutants mean.
+// The meaning of the mutants' bounds.
 #include <charconv>
 #include <functional>
 #include <map>
@@ -54,7 +54,8 @@ void set_one(check::request& asked, const std::string& key, const std::string& v
   else if (key == "off")
     set_off(asked, value);
   else
-    asked.set[key] = number_in(value);  // the checker refuses what the lock does not have
+    asked.set[key] =
+        number_in(value);  // the checker refuses a parameter that the lock does not have
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Broken locks that no lock of the table is near to.
+// Broken locks that resemble no lock of the table.
 #include <array>
 #include <cstdint>
 
@@ -12,7 +12,7 @@ struct no_parameters {
   [[nodiscard]] static constexpr std::array<lock::parameter<no_parameters>, 0> all() { return {}; }
 };
 
-/// What every lock here has: four words at rank 0, each as the class that it is used with.
+/// The base of every lock here: four words at rank 0, each as the class that it is used with.
 class four_words {
  public:
   static constexpr lock::facts about{.name = "handmade",
@@ -61,7 +61,7 @@ class peterson : public four_words {
     if (How == peterson_as::victim_first) port_.store(plain_word(turn), other);
     port_.store(plain_word(me), 1);
     if (How != peterson_as::victim_first) port_.store(plain_word(turn), other);
-    // What is written above must be seen before what is read below.
+    // The write above must be visible before the read below.
     if (How != peterson_as::without_its_fence) port_.fence();
     while (port_.load(plain_word(other)) == 1 && port_.load(plain_word(turn)) == other)
       port_.pause(0);
@@ -73,7 +73,7 @@ class peterson : public four_words {
   static constexpr std::uint32_t turn = 2;
 };
 
-/// Whoever sees another one withdraws and tries again; two of them can do so for ever.
+/// A participant that sees another one withdraws and tries again; two of them can do so for ever.
 class polite : public four_words {
  public:
   using four_words::four_words;
@@ -129,7 +129,7 @@ std::vector<mutant> handmade_mutants() {
        .broken = check::make_subject<peterson<peterson_as::without_its_fence>>()},
       {.name = "peterson_victim_first",
        .lock = "handmade",
-       .why = "who gives way before it says that it comes can be overlooked by both",
+       .why = "a participant that gives way before it announces itself can be missed by both",
        .base = "peterson",
        .bound = "writers=2 levels=2",
        .expected = "mutual exclusion",

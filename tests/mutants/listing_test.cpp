@@ -1,5 +1,5 @@
-// What the RMA paper's listings get wrong, one flaw at a time: the checker must find each with the
-// others mended, and the counterexample must tell the story that rma_rw_listing.hpp tells.
+// The flaws of the RMA paper's listings, one at a time: the checker must find each with the others
+// corrected, and the counterexample must show what rma_rw_listing.hpp describes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ const std::string flag_and_less = "0x3fff";
   return value.starts_with(flag) || value.starts_with(flag_and_less);
 }
 
-/// "lock[23]@1: 0 -> 1" in two: what the cell was and what it became; empty for another cell.
+/// "lock[23]@1: 0 -> 1" in two: the value before and after; empty for another cell.
 [[nodiscard]] std::pair<std::string, std::string> change_of(const check::trace_row& row,
                                                             const std::string& cell) {
   if (!row.changed.starts_with(cell + ": ")) return {};
@@ -68,7 +68,8 @@ TEST(listing, flaw_2_a_reader_removes_the_mark_of_a_writer_that_came_in_between)
   ASSERT_EQ(made.found.what, check::verdict::violation);
   EXPECT_EQ(made.found.broken->property, "deadlock");
   // The writer waits for readers that never seem to have left.
-  EXPECT_EQ(made.found.broken->detail, "nobody can go on; rank 0 waits for ever in retries");
+  EXPECT_EQ(made.found.broken->detail,
+            "no participant can go on; rank 0 waits for ever in retries");
   const auto looks = first_row(made.trace, [](const auto& row) {
     return row.rank == reader && row.what == "get " + root_tail + ", was 0";
   });
@@ -89,7 +90,7 @@ TEST(listing, flaw_3_a_reader_waits_for_a_reset_that_was_made_before) {
   ASSERT_EQ(made.found.what, check::verdict::violation);
   EXPECT_EQ(made.found.broken->property, "deadlock");
   EXPECT_EQ(made.found.broken->detail,
-            "nobody can go on; rank 1 waits for ever in poll on lock[23]@1, which is 2");
+            "no participant can go on; rank 1 waits for ever in poll on lock[23]@1, which is 2");
   const auto resets = first_row(made.trace, [](const auto& row) {
     const auto [was, is] = change_of(row, readers_arrive);
     return row.rank == writer && flagged(was) && !flagged(is);
@@ -112,7 +113,7 @@ TEST(listing, passes_with_the_three_mended_where_each_was_found) {
     EXPECT_EQ(check_listing(bound).found.what, check::verdict::ok) << bound;
 }
 
-// What rma-rw's M4 is about. The design's model had counters that are reset in one step.
+// The flaw of rma-rw's M4. The design's model had counters that are reset in one step.
 TEST(listing, has_a_fourth_flaw_a_writer_looks_between_the_halves_of_a_reset) {
   const check::report made =
       check_listing("writers=1 readers=1 rounds=1,2 mend_1=1 mend_2=1 mend_3=1 T_R=1");

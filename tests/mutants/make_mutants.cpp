@@ -1,6 +1,6 @@
-// Makes broken locks out of the locks' own sources: each mutant is the very text of a lock with a
-// few lines replaced, as a table says. What is tested is therefore what is shipped, but for those
-// lines; and when a source changes so that they are not found any more, the mutant's test says so.
+// Makes broken locks out of the locks' own sources: each mutant is the text of a lock with a few
+// lines replaced, as a table says. So the tested text is the shipped one, except for those lines;
+// and when a source changes so that they are not found any more, the mutant's test says so.
 //
 // Usage: make_mutants PROJECT_DIR TABLE OUTPUT
 //
@@ -230,7 +230,7 @@ class writer {
     const std::string space = "lockflight::lock::mutant_" + m.name;
     if (stale.empty())
       for (std::size_t i = 0; i < sources.size(); ++i) {
-        // The lock itself always, since it is what the mutant is called by.
+        // The lock itself always, since its class is the mutant's.
         if (!copied.contains(from_.files[i]) && !includes_one_of(sources_[i], copied) &&
             i + 1 < sources.size())
           continue;

@@ -13,12 +13,12 @@ namespace lockflight::mutants {
 /// broken.
 struct mutant {
   std::string name;
-  std::string lock;  ///< what was changed
+  std::string lock;  ///< the lock that was changed
   std::string why;
-  std::string base;   ///< what must pass at the same bound: `lock`, or the name of another mutant
-  std::string bound;  ///< "writers=2 rounds=2 T_R=1"
+  std::string base;      ///< must pass at the same bound: `lock`, or the name of another mutant
+  std::string bound;     ///< "writers=2 rounds=2 T_R=1"
   std::string expected;  ///< a property, or "ok"
-  std::string stale;     ///< not empty: the source does not have the lines that were to be changed
+  std::string stale;     ///< not empty: the source does not have the lines to change
   check::subject broken;
 };
 
@@ -30,7 +30,7 @@ inline void PrintTo(const mutant& m, std::ostream* out) { *out << m.name; }
 /// Those of all tables, and the handmade ones.
 [[nodiscard]] const std::vector<mutant>& all_mutants();
 
-/// What a bound asks of the checker. Throws std::invalid_argument.
+/// The checker's request for a bound. Throws std::invalid_argument.
 [[nodiscard]] check::request request_of(const std::string& bound);
 
 }  // namespace lockflight::mutants

@@ -1,5 +1,5 @@
-// Every broken lock earns the verdict that its table says, and what it was made from passes at the
-// same bound: a checker that is right about the one and wrong about the other would be no use.
+// Every broken lock earns the verdict of its table, and the lock that it was made from passes at
+// the same bound: a checker must be right about both.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct name_of_mutant {
   }
 };
 
-/// The counterexample can be told and repeated.
+/// The counterexample can be described and replayed.
 void expect_repeats(const mutant& m, const check::report& made) {
   EXPECT_FALSE(made.trace.empty());
   const check::report again = check::replay(m.broken, made.replay);
@@ -74,7 +74,7 @@ TEST_P(broken_lock, earns_its_verdict) {
 
 INSTANTIATE_TEST_SUITE_P(all, broken_lock, testing::ValuesIn(all_mutants()), name_of_mutant());
 
-/// What must pass, and where.
+/// A lock that must pass, and the bound.
 struct intact {
   std::string name;
   std::string bound;
@@ -132,9 +132,9 @@ struct name_of_intact {
 
 INSTANTIATE_TEST_SUITE_P(all, intact_lock, testing::ValuesIn(all_intact()), name_of_intact());
 
-// What no exhaustive search is made for: a bug that needs several things to happen in order.
+// Bugs that need several events in order, for which an exhaustive search is too large.
 TEST(mutants, random_schedules_find_deep_ones) {
-  // How many changes of priority it takes at least; one that needs many is searched for with many.
+  // The least number of priority changes; a bug that needs many is searched for with many.
   const std::pair<const char*, int> deep_ones[] = {
       {"tree_entry_of_its_own", 3},  {"tree_threshold_ignored", 12},  {"rw_m2_undone", 3},
       {"rw_forgotten_unflushed", 3}, {"tree_try_undo_says_enter", 3},
@@ -166,7 +166,7 @@ TEST(mutants, there_are_enough_and_each_has_a_name_of_its_own) {
     properties.insert(m.expected);
   }
   EXPECT_GE(names.size(), 30u);
-  // Every rule that the checker knows is broken by somebody.
+  // Every rule that the checker knows is broken by a mutant.
   for (const char* const property :
        {"mutual exclusion", "deadlock", "lost wake-up", "not free", "livelock", "bounded bypass",
         "mixed classes", "contract", "foreign cell", "assertion", "starvation"})

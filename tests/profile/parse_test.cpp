@@ -1,4 +1,4 @@
-// Profiles: what is read, what is written, and what is refused with the file, the line and the key.
+// Profiles: reading, writing, and errors with the file, the line and the key.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -197,7 +197,7 @@ TEST(Profile, FilesAndTheEnvironment) {
   std::remove(path.c_str());
 }
 
-// Whatever is in the file, it is read or refused.
+// Any file is read or refused.
 TEST(Profile, NothingElseComesOutOfBrokenFiles) {
   std::minstd_rand random(1);
   int refused = 0;

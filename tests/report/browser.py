@@ -1,4 +1,4 @@
-"""What tests need that open rendered reports in a headless Chromium and look at what is there.
+"""The common parts of tests that open rendered reports in a headless Chromium and check them.
 
 They are called as `X_test.py RENDERER [UNITTEST-ARGS]`, and call `RENDERER FILE.json FILE.html`.
 They exit with 77, skipped, where there is no Chromium, no driver or no Selenium.

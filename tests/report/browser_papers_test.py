@@ -53,7 +53,7 @@ class Papers(Page):
         self.open(bench, charts)
 
     def about(self, name):
-        """Title, caption, name for who does not see, and titles of the axes of a chart."""
+        """Title, caption, accessible name, and titles of the axes of a chart."""
         card = self.browser.find_element(By.CSS_SELECTOR, f"[data-chart={name}]")
         return (card.find_element(By.TAG_NAME, "h3").text,
                 card.find_element(By.CSS_SELECTOR, "figcaption p").text,

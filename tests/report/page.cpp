@@ -1,5 +1,5 @@
-// report_page FILE.json FILE.html: what `lockflight report` does, without the rest of the program,
-// so that the browser test needs the report library only.
+// report_page FILE.json FILE.html: `lockflight report` without the rest of the program, so that the
+// browser test needs the report library only.
 #include <exception>
 #include <fstream>
 #include <iostream>

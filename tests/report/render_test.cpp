@@ -1,4 +1,4 @@
-// What the page holds, as text; how it looks is the browser test's question.
+// The content of the page, as text; the browser test checks its appearance.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What validate() and parse_file() accept and refuse, and what they say.
+// The documents that validate() and parse_file() accept and refuse, and their errors.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

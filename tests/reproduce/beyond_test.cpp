@@ -1,4 +1,4 @@
-// Beyond the papers: which runs there are, where a curve ends, who is fastest.
+// Beyond the papers: the runs, the ends of curves, the fastest locks.
 #include "reproduce/beyond.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Claim files: what is read, and what is refused with the line and the key.
+// Claim files: reading, and errors with the line and the key.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -117,7 +117,7 @@ TEST(Claims, ThePapersAreThere) {
       calibrated += c.calibrated ? 1 : 0;
     }
   EXPECT_EQ(claims, 281u);
-  // Or the machines would say what they were asked to.
+  // Otherwise the machines would only repeat what they were calibrated to.
   EXPECT_LE(3 * calibrated, claims);
   EXPECT_THROW(static_cast<void>(find_papers("nowhere.toml")), bad_claims);
 }

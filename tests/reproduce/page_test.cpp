@@ -1,4 +1,4 @@
-// What the page of claims holds, as text.
+// The content of the page of claims, as text.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -56,8 +56,8 @@ TEST_P(failing_rank, throws_while_others_await) {
   EXPECT_EQ(f.what, "rank 1 failed: overslept");
 }
 
-// The others are surely inside their wait when it throws: they have been seen to have joined the
-// queue, or to have tried.
+// The others are surely inside their wait when it throws: the test has seen them join the queue, or
+// try.
 TEST_P(failing_rank, throws_while_others_wait_for_a_queue_lock_that_it_holds) {
   const failure f = failure_of(config(), [](participant& me) {
     rma::barrier all(me);
@@ -103,7 +103,7 @@ TEST_P(failing_rank, throws_while_others_receive) {
   EXPECT_EQ(f.what, "rank 1 failed: mute");
 }
 
-// Nobody takes messages out: the senders run full.
+// No rank receives messages, so the senders fill the mailbox.
 TEST_P(failing_rank, throws_while_others_send) {
   const failure f = failure_of(config(), [](participant& me) {
     rma::barrier all(me);
@@ -131,7 +131,7 @@ TEST_P(failing_rank, throws_more_than_there_is_room_for) {
   EXPECT_GT(f.what.size(), 500u);
 }
 
-// One of them is named, with what that one said.
+// One of them is named, with its message.
 TEST_P(failing_rank, throws_together_with_all_others) {
   for (int i = 0; i < 20; ++i) {
     const failure f = failure_of(config(), [](participant& me) {
@@ -157,7 +157,7 @@ TEST(exiting_rank, with_a_status) {
   }
 }
 
-// It says that all is well, and has not done its work: the others would wait for ever.
+// It reports success without having done its work: the others would wait for ever.
 TEST(exiting_rank, with_status_0) {
   const failure f = failure_of({.machine = rma::topology::flat(3)}, [&](participant& me) {
     if (me.rank() == 1) _exit(0);

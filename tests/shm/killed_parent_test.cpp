@@ -1,4 +1,4 @@
-// The process that started a run dies: its ranks do not live on, whatever they were doing.
+// The process that started a run dies: its ranks do not outlive it, whatever they were doing.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -39,7 +39,7 @@ class killed_parent : public testing::Test {
     _exit(0);
   }
 
-  /// Reaps all that dies; true if in the end nobody is left.
+  /// Reaps all processes that die; true if in the end none is left.
   static bool all_vanish() {
     return eventually([] {
       pid_t gone = 0;

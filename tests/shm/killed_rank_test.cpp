@@ -28,7 +28,7 @@ using participant = rma::participant<shm::port>;
 
 constexpr int most_ranks_here = 8;
 
-/// What ranks and the test tell each other.
+/// Shared data of the ranks and the test.
 struct board {
   std::array<std::atomic<pid_t>, most_ranks_here> pid{};
   std::atomic<bool> holding{false};
@@ -40,7 +40,7 @@ void expect_killed(const failure& f, rma::rank_t rank, int signal) {
   EXPECT_TRUE(contains(f.what, "killed by signal " + std::to_string(signal))) << f.what;
 }
 
-/// The ways to wait, with how many ranks each is tried: who spins keeps a core to itself.
+/// The ways to wait, and the number of ranks for each: a rank that spins needs a core of its own.
 struct way {
   const char* waiting;
   int ranks;
@@ -120,8 +120,8 @@ TEST(killed_rank, while_it_waits_parked) {
   }
 }
 
-// One that waits in the middle of a queue: those behind it would wait for ever for a handoff, or a
-// server for a release.
+// A rank in the middle of a queue: its successors would wait for ever for a handoff, or a server
+// for a release.
 template <template <class> class Lock>
 void dies_in_the_queue() {
   const shared_with_ranks<board> seen;
@@ -212,7 +212,7 @@ TEST(killed_rank, at_any_operation_of_a_reader_writer_lock) {
   die_at_random_points<lock::rma_rw>(40);
 }
 
-// From outside, by whoever; the parent's monitor runs while ranks do.
+// From outside, by another process; the parent's monitor runs while ranks do.
 TEST(killed_rank, by_somebody_else_at_any_moment) {
   std::mt19937_64 random(seed());
   for (int i = 0; i < 10; ++i) {

@@ -83,7 +83,7 @@ TEST(lost_rank, is_never_rank_0) {
   EXPECT_EQ(f.rank, 0);
 }
 
-// One that crashes may have written anywhere before.
+// A rank that crashes may have written anywhere before.
 TEST(lost_rank, is_not_one_that_ends_itself) {
   for (const int signal : {SIGSEGV, SIGABRT, SIGTERM}) {
     const failure f = failure_of(bearing(3), [&](participant& me) {
@@ -129,7 +129,7 @@ TEST(lost_rank, may_be_one_that_somebody_needs) {
   EXPECT_EQ(f.what, "rank 1 was lost, and nobody else knows the way");
 }
 
-// Who sleeps is woken: a message of the dead may be there without a ring.
+// A sleeper is woken: a message of the dead rank may be there without a ring of the bell.
 TEST(lost_rank, in_the_middle_of_a_send) {
   constexpr rma::word room = 64;
   const shared_with_ranks<std::atomic<pid_t>> stuck;
@@ -138,7 +138,7 @@ TEST(lost_rank, in_the_middle_of_a_send) {
     if (me.rank() == 1) {
       for (rma::word i = 0; i < room; ++i) port.send(0, {i, 0, 0});
       *stuck = getpid();
-      port.send(0, {room, 0, 0});  // takes a slot and waits: nobody receives
+      port.send(0, {room, 0, 0});  // takes a slot and waits: no rank receives
     } else if (me.rank() == 2) {
       while (*stuck == 0) sched_yield();
       kill(*stuck, SIGKILL);
@@ -155,8 +155,8 @@ TEST(lost_rank, in_the_middle_of_a_send) {
 
 // ---- clients of dlm-server ----
 
-/// A decorator that does something once, before its participant waits for its next message: what
-/// it asks for has been sent then.
+/// A decorator that calls a function once, before its participant waits for its next message: the
+/// participant's request has been sent then.
 class watched : public fabric::decorator<shm::port> {
   using base = fabric::decorator<shm::port>;
 
@@ -333,7 +333,7 @@ TEST(lost_client, that_holds_ends_the_run) {
   }
 }
 
-// The home may hear of it in an unlock, and that in a destructor: the error is the same.
+// The home may learn of it in an unlock inside a destructor: the error is the same.
 TEST(lost_client, that_holds_ends_the_run_of_who_unlocks_in_a_destructor) {
   const failure f = failure_of(bearing(3), on_watched_ports([](client& me) {
                                  const rlimit no_core{0, 0};

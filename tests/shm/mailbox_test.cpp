@@ -1,6 +1,6 @@
-// A sender dies between taking a slot of a mailbox and filling it: those behind it are received all
-// the same, and nothing of a living sender is passed over. What senders do is done here step by
-// step, on a segment without processes.
+// A sender dies between taking a slot of a mailbox and filling it: the messages behind it are
+// received all the same, and no message of a living sender is skipped. The test takes the senders'
+// steps one by one, on a segment without processes.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -88,8 +88,8 @@ TEST_F(mailbox, who_died_before_it_took_a_slot_has_taken_none) {
   expect_none();
 }
 
-// Nobody knows whose a slot is: as long as a living rank is about to fill one, nothing is passed
-// over.
+// The sender of a slot is unknown: as long as a living rank is about to fill one, no slot is
+// skipped.
 TEST_F(mailbox, a_living_sender_before_a_lost_one_is_waited_for) {
   const std::uint64_t of_the_living = begins_to_send(2);
   begins_to_send(1);
@@ -110,7 +110,7 @@ TEST_F(mailbox, a_living_sender_behind_a_lost_one_is_waited_for) {
   memory.lose(1);
   expect_none();
   fills(of_the_living, 2, 7);
-  expect_none();  // still: it has not said that it is done
+  expect_none();  // still: it has not announced that it is done
   is_done(2);
   expect_message(2, 7);
   expect_none();
@@ -134,7 +134,7 @@ TEST_F(mailbox, nothing_is_passed_over_where_nobody_is_lost) {
   expect_message(2, 7);
 }
 
-/// What its rank hears, in order: the first word of a message, or minus the rank that is lost.
+/// The events of its rank, in order: the first word of a message, or minus the lost rank.
 struct listener final : rma::message_handler {
   void handle(const rma::message& m) override { heard.push_back(static_cast<int>(m.body[0])); }
   void lost(rma::rank_t rank) override { heard.push_back(-rank); }
@@ -160,7 +160,7 @@ TEST_F(mailbox, a_loss_is_told_after_the_last_message) {
   EXPECT_EQ(ears.heard.size(), 3u) << "a loss is told once";
 }
 
-// Slots are used again and again: what is passed over is free for the next lap.
+// Slots are used again and again: a skipped slot is free for the next lap.
 TEST_F(mailbox, of_a_slot_that_was_used_before_it_is_the_same) {
   const auto laps = 3 * static_cast<rma::word>(memory.view().slots_each);
   for (rma::word i = 0; i < laps + 5; ++i) {

@@ -9,8 +9,8 @@
 
 namespace lockflight::test {
 
-/// A decorator that counts down the operations its holder has left to live; a negative life is
-/// endless. Messages count twice: it may die before or after.
+/// A decorator that counts down the operations before its participant dies; a negative number is
+/// endless. Messages count twice: the participant may die before or after.
 class mortal : public fabric::decorator<shm::port> {
   using base = fabric::decorator<shm::port>;
 

@@ -1,4 +1,4 @@
-// What a run accepts and refuses, how large it may be, and where its ranks are put.
+// The configurations that a run accepts and refuses, its size, and the places of its ranks.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -40,7 +40,7 @@ void use_only(int processor) {
   require(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
 }
 
-/// What the call throws, as "type: text".
+/// The exception of the call, as "type: text".
 template <class Call>
 std::string complaint(Call call) {
   try {
@@ -89,7 +89,8 @@ TEST(run, waits_in_every_way_with_8_ranks) {
   for (const bool threads : {false, true})
     for (const char* const waiting : {"auto", "spin", "yield", "park"}) {
       SCOPED_TRACE(std::string(waiting) + (threads ? ", threads" : ", processes"));
-      // Who spins keeps its core until the kernel takes it away: each handoff lasts time slices.
+      // A rank that spins uses its core until the kernel takes it away: each handoff lasts time
+      // slices.
       const int rounds = waiting == std::string("spin") ? 2 : 50;
       EXPECT_NO_THROW(meet(
           {.machine = rma::topology::flat(8), .threads = threads, .waiting = waiting}, rounds));

@@ -1,4 +1,4 @@
-// What the tests of shm's runs share: what is seen of ranks from outside, and how a run fails.
+// The common parts of the tests of shm's runs: the view of ranks from outside, and how a run fails.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace lockflight::test {
 
 using clock = std::chrono::steady_clock;
 
-/// Until what a test waits for has surely come, were it to come. Only a broken run lasts as long.
+/// The longest wait of a test for an event. Only a broken run lasts as long.
 constexpr std::chrono::seconds long_enough{30};
 
 /// How soon the death of a rank must end a run: "within seconds", however busy the machine.
@@ -67,7 +67,7 @@ class shared_with_ranks {
   return name_end + 2 < text.size() ? text[name_end + 2] : '\0';
 }
 
-/// What a run may not leave behind in the process that made it.
+/// What a run must not leave behind in the process that made it.
 struct traces {
   int file_descriptors = 0;
   int mappings = 0;     // of segments
@@ -142,7 +142,7 @@ failure failure_of(const shm::config& what, Body body, const shm::monitor& watch
   while (true) pause();
 }
 
-/// What never ends by itself: waits for a cell that nobody writes.
+/// Never ends by itself: waits for a cell that no rank writes.
 inline void wait_for_ever(rma::participant<shm::port>& me) {
   const auto never = me.cells().take<rma::plain_cell>(1).at(me.rank());
   me.port().await(never, rma::equals(1));

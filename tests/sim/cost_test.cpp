@@ -1,4 +1,4 @@
-// What operations over the network cost in virtual time, and messages, and time itself.
+// The costs of network operations and messages in virtual time, and properties of virtual time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ TEST(cost, of_a_get_is_a_round_trip) {
   EXPECT_DOUBLE_EQ(duration(two_nodes, [](sim::port& p) { rma::put_now(p, far, 1); }), expected);
 }
 
-// One request, one look at memory; what lies between the words of the answer comes with them.
+// One request, one read of memory; the bytes between the words of the answer come with them.
 TEST(cost, of_a_get_of_lines_is_a_round_trip_and_their_bytes) {
   auto profile = made_up_machine();
   profile.network.byte_ps = 125;
@@ -39,7 +39,7 @@ TEST(cost, of_a_get_of_lines_is_a_round_trip_and_their_bytes) {
   EXPECT_DOUBLE_EQ(of(4), one + 3 * 8 * word_time);
 }
 
-// The bytes of several come in after one another, from wherever they are.
+// The bytes of several answers come in one after another, from wherever they are.
 TEST(cost, of_gets_of_lines_adds_up_at_who_asks) {
   auto profile = made_up_machine();
   profile.network.byte_ps = 1'250;

@@ -1,4 +1,4 @@
-// What the tests of costs in virtual time share: the numbers of a made-up machine, which are round,
+// The common parts of the tests of costs in virtual time: the round numbers of a made-up machine,
 // and ways to run a few ranks on it. Times are in nanoseconds; docs/simulator.md has the formulas.
 #pragma once
 
@@ -27,7 +27,7 @@ inline double ns(sim::time_ps t) { return static_cast<double>(t) * 1e-3; }
 
 using port_list = std::map<rma::rank_t, std::function<void(sim::port&)>>;
 
-/// Runs what each rank does; the others do nothing.
+/// Runs the given body of each rank; the other ranks do nothing.
 inline void play(const rma::topology& machine, const port_list& parts,
                  const machine_profile& profile = made_up_machine()) {
   sim::run_ports({.profile = profile, .machine = machine, .words_per_rank = 4096},

@@ -1,4 +1,4 @@
-// Links that fill up, and routers that take turns.
+// Links with a capacity, and routers that serve their inputs round robin.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ TEST(links, an_operation_waits_for_those_that_left_before_on_each_link) {
   // They go out one a microsecond, and their answers come back as they went.
   EXPECT_DOUBLE_EQ(duration(two_nodes, ten, profile),
                    post + 9 * 1000 + 2 * way + to_memory + complete);
-  // Not on the way to somebody else: nodes 1 and 7 are on both sides.
+  // Not on the way to another node: nodes 1 and 7 are on both sides.
   const auto both_ways = [](sim::port& p) {
     p.put(plain_cell{1, 8}, 1);
     p.put(plain_cell{7, 8}, 1);
@@ -44,7 +44,7 @@ std::map<int, double> ends_of_a_row(sim::arbitration arbiter) {
     parts[r] = [&done, r](sim::port& p) {
       for (int i = 0; i < 40; ++i) std::ignore = rma::fetch_add_now(p, nic_cell{0, 16}, 1);
       double& last = done[r / ranks_a_node];
-      last = std::max(last, ns(p.now()) / 10'000);  // in turns of the atomic unit
+      last = std::max(last, ns(p.now()) / 10'000);  // in operations of the atomic unit
     };
   play(rma::topology::balanced({8, ranks_a_node}), parts, profile);
   return done;
@@ -57,12 +57,12 @@ TEST(links, first_come_first_served_is_fair) {
 
 TEST(links, turns_at_each_router_favour_those_who_are_near) {
   auto done = ends_of_a_row(sim::arbitration::turns);
-  EXPECT_NEAR(done[1], 320, 12);  // every second turn until then
+  EXPECT_NEAR(done[1], 320, 12);  // every second operation until then
   EXPECT_NEAR(done[2], 480, 12);
   EXPECT_NEAR(done[3], 480, 12);
 }
 
-// The unit works all the time, whoever's turn it is.
+// The unit works all the time, whatever the order.
 TEST(links, turns_cost_nothing_in_all) {
   const auto far_ones = [](int) { return nic_cell{0, 16}; };
   auto profile = made_up_torus();

@@ -86,7 +86,7 @@ TEST(machine, is_read) {
   EXPECT_EQ(m.messages.receive, 400'000);
 }
 
-// A machine without them is what it was before there were any.
+// A machine without the optional keys.
 TEST(machine, what_need_not_be_there_is_nothing) {
   const machine_profile m = parse_machine(good, "m.toml");
   EXPECT_TRUE(m.memory.controllers.empty());
@@ -183,7 +183,7 @@ TEST(machine, a_file_that_is_not_there_is_an_error_of_the_system) {
   EXPECT_THROW(static_cast<void>(read_machine("/nowhere/m.toml")), std::system_error);
 }
 
-// Whatever is in the file, it is read or refused.
+// Any file is read or refused.
 TEST(machine, nothing_else_comes_out_of_broken_files) {
   std::minstd_rand random(1);
   int refused = 0;

@@ -1,5 +1,5 @@
-// What memory costs on a many-core without coherent caches, in virtual time. Nodes 0 to 2 of a row
-// are 0 to 2 hops from controller 0.
+// The costs of memory on a many-core without coherent caches, in virtual time. Nodes 0 to 2 of a
+// row are 0 to 2 hops from controller 0.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,8 +84,8 @@ TEST(many_core, an_atomic_is_a_read_and_a_write_between_two_ways_to_the_register
                    rmw + 2 * way_of(0) + reading(0) + writing(0) + 2 * way_of(0));
 }
 
-// Cores 1 and 2 want the register of core 0 while core 0 has it, and ask again and again: whoever
-// asks first after the reset has it, core 1 here, and core 2 after that.
+// Cores 1 and 2 want the register of core 0 while core 0 has it, and ask again and again: the first
+// that asks after the reset has it, core 1 here, and core 2 after that.
 TEST(many_core, whoever_asks_first_after_a_reset_has_the_register) {
   std::map<int, double> done;
   port_list parts;
@@ -124,8 +124,8 @@ TEST(many_core, accesses_queue_at_their_controller) {
   EXPECT_DOUBLE_EQ(last, hit + 2 * 700 + 9 * controller + read_time);
 }
 
-// n cores that wait look at the controller all the time. They fill it if n times `controller` is
-// longer than one's round, and then everybody's access waits for theirs.
+// n waiting cores poll through the controller all the time. They saturate it if n times
+// `controller` is longer than a round of one core, and then every access waits for theirs.
 double a_write_beside(int n) {
   auto profile = made_up_many_core();
   profile.network.hop = 0;
@@ -152,7 +152,7 @@ TEST(many_core, those_who_wait_load_their_controller) {
   constexpr double alone = hit + 2 * 700 + 200;
   EXPECT_DOUBLE_EQ(a_write_beside(0), alone);
   EXPECT_LT(a_write_beside(2), alone + 400);
-  // In a full queue each has one turn a round.
+  // In a full queue each core is served once a round.
   EXPECT_NEAR(a_write_beside(19), 20 * 200, 20);
   EXPECT_NEAR(a_write_beside(39), 40 * 200, 20);
 }

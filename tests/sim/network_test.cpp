@@ -1,4 +1,5 @@
-// Hops and links between nodes, for each way of wiring them, and who goes first where ways meet.
+// Hops and links between nodes, for each way of wiring them, and the order of operations where
+// routes meet.
 #include "sim/network.hpp"
 
 #include <gtest/gtest.h>
@@ -80,7 +81,7 @@ TEST(routes, of_a_grid_are_as_long_as_hops_and_use_links_that_are_there) {
         const auto links = route(net, a, b);
         ASSERT_EQ(links.size(), hops(net, a, b)) << a << " and " << b;
         for (const std::uint32_t link : links) ASSERT_LT(link, count_of_links(net));
-        // The first leaves a, and none is gone twice.
+        // The first link leaves a, and none is used twice.
         if (a != b) {
           ASSERT_EQ(links.front() / 6, a);
         }
@@ -122,7 +123,7 @@ TEST(routes, there_are_none_where_there_are_no_links) {
   EXPECT_TRUE(route(wired(shape::flat, {}), 1, 2).empty());
 }
 
-// Two inputs take turns, and so do the two that share one of them.
+// Two inputs are served alternately, and so are the two that share one of them.
 TEST(crossroads, inputs_take_turns_whoever_shares_them) {
   crossroads all;
   EXPECT_TRUE(all.empty());
@@ -139,7 +140,7 @@ TEST(crossroads, inputs_take_turns_whoever_shares_them) {
                                                203, 303}));
 }
 
-// Trees are dropped when nobody is left, and grow again.
+// Trees are dropped when they are empty, and grow again.
 TEST(crossroads, everybody_who_enters_leaves_once) {
   crossroads all;
   const auto net = wired(shape::torus, {4, 5, 6});

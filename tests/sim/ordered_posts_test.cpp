@@ -30,13 +30,13 @@ TEST(ordered_posts, an_atomic_and_a_get_share_a_round_trip) {
   EXPECT_DOUBLE_EQ(duration(two_nodes, swap_and_look, profile), one_round + 400);
   profile.nic.ordered_posts = false;
   EXPECT_DOUBLE_EQ(duration(two_nodes, swap_and_look, profile), one_round + 400);
-  profile.nic.atomic = 50'000;  // shorter, so the get is the last to come, and nobody waits
+  profile.nic.atomic = 50'000;  // shorter, so the get is the last to arrive, and nothing waits
   EXPECT_DOUBLE_EQ(duration(two_nodes, swap_and_look, profile), one_round + post);
   profile.nic.ordered_posts = true;
   EXPECT_DOUBLE_EQ(duration(two_nodes, swap_and_look, profile), one_round + post);
 }
 
-/// How often a get that is posted right after an operation to the same rank misses what that did.
+/// How often a get that is posted right after an operation to the same rank misses its effect.
 int missed_by_gets(machine_profile profile) {
   int missed = 0;
   profile.jitter = 0.3;

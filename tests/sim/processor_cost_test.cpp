@@ -1,4 +1,4 @@
-// What a processor's own accesses cost in virtual time: lines that move between cores.
+// The costs of a processor's own accesses in virtual time: cache lines that move between cores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TEST(cost, of_lines_that_are_loaded_together_is_the_slowest) {
   EXPECT_DOUBLE_EQ(of(11), 2 * dma_transfer + 11 * hit);
 }
 
-// Rank 0 writes a line that another core wrote last: of its socket, or of the other one.
+// Rank 0 writes a cache line that another core wrote last: of its socket, or of the other one.
 double taken_from(rma::rank_t other) {
   const cpu_cell shared{0, 24};
   double took = 0;
@@ -77,7 +77,7 @@ TEST(cost, of_an_atomic_that_many_cores_want_is_a_transfer_each) {
   EXPECT_DOUBLE_EQ(last, dma_transfer + 7 * socket_transfer + 8 * rmw);
 }
 
-// A waiter has the line, loses it to the writer, and gets it anew.
+// A waiter has the cache line, loses it to the writer, and fetches it again.
 TEST(cost, of_waking_up_is_a_transfer) {
   const plain_cell flag{0, 32};
   double written = 0;

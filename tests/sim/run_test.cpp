@@ -1,4 +1,4 @@
-// The run around the ranks: what ends it, and what is said then.
+// The run around the ranks: the ways in which it ends, and its messages.
 #include <gtest/gtest.h>
 
 #include "lockflight/rma/participant.hpp"
@@ -26,7 +26,7 @@ TEST(run, names_who_waits_for_what_when_nobody_can_go_on) {
     if (p.rank() == 0) std::ignore = p.await(plain_cell{0, 24}, rma::equals(7));
     if (p.rank() == 1) std::ignore = p.receive();
   });
-  EXPECT_NE(why.find("nobody can go on after"), std::string::npos) << why;
+  EXPECT_NE(why.find("no rank can go on after"), std::string::npos) << why;
   EXPECT_NE(why.find("rank 0 waits for cell 24 of rank 0, which is 0x0"), std::string::npos) << why;
   EXPECT_NE(why.find("rank 1 waits for a message"), std::string::npos) << why;
 }
@@ -90,7 +90,7 @@ TEST(run, ends_when_its_watch_throws) {
                enough);
 }
 
-// C19: what is waited for need not be a cell.
+// C19: a rank may wait for something that is not a cell.
 TEST(run, a_pause_lets_others_run) {
   bool said = false;
   const std::string why = complaint(rma::topology::flat(2), [&](sim::port& p) {
@@ -102,7 +102,7 @@ TEST(run, a_pause_lets_others_run) {
   EXPECT_EQ(why, "none");
 }
 
-// What ranks keep on their stacks is destroyed when the run fails.
+// Objects on the ranks' stacks are destroyed when the run fails.
 TEST(run, unwinds_the_others_when_a_rank_fails) {
   const auto kept = std::make_shared<int>(0);
   const std::string why = complaint(rma::topology::flat(3), [&](sim::port& p) {

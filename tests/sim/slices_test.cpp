@@ -42,7 +42,7 @@ TEST(slices, are_not_cut_where_there_are_cores_enough) {
   EXPECT_NEAR(served_beside(2, 2), 1.5 * receive, 15);
 }
 
-// Whoever waits looks for it all the time, so that the answer is found in its next slice.
+// A waiter polls all the time, so it finds the answer in its next slice.
 TEST(slices, a_wait_ends_in_a_slice_of_the_own) {
   auto profile = made_up_machine();
   profile.cores = 1;

@@ -1,5 +1,5 @@
-// The bytes that a lock says it takes are those of the cells that it touches. In virtual time,
-// since who waits behind whom decides what is touched: here it is drawn once for all.
+// The bytes in a lock's facts are those of the cells that it touches. In virtual time, since the
+// order of the queue decides which cells are touched, and here it is the same each time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class touched_cells {
   std::map<rma::rank_t, std::set<std::uint32_t>> touched_;
 };
 
-/// A decorator that notes every cell it is asked for.
+/// A decorator that records every cell that it accesses.
 template <rma::port Inner>
 class noting : public fabric::decorator<Inner> {
   using base = fabric::decorator<Inner>;
@@ -84,7 +84,7 @@ class noting : public fabric::decorator<Inner> {
 
 using noting_port = noting<sim::port>;
 
-/// What a lock takes on a machine of 2 nodes of 3 ranks, its home a rank that leads nothing.
+/// The bytes of a lock on a machine of 2 nodes of 3 ranks, its home a rank that leads no node.
 struct taken {
   static constexpr rma::rank_t home = 4;
   touched_cells cells;
@@ -133,8 +133,8 @@ void use(taken& notes) {
       }
       all.arrive_and_wait();
     };
-    // Everybody in turn, since who never waits touches less; and several times, since who of a node
-    // waits behind whom is drawn.
+    // Each rank in turn, since a rank that never waits touches less; and several times, since the
+    // order of a node's waiters is random.
     for (int turn = 0; turn < 6 * me.machine().ranks(); ++turn) {
       const rma::rank_t holder = turn % me.machine().ranks();
       meet(holder, exclusive, end_exclusive, exclusive, end_exclusive);
@@ -171,7 +171,7 @@ TEST(touched_bytes, are_what_the_locks_say) {
       EXPECT_EQ(
           notes.cells.bytes(rank, notes.begin, notes.end),
           (rank == taken::home ? about.bytes_home : 0) + (leads_node ? about.bytes_per_node : 0));
-      // Who never happened to wait behind another one of its node touched less.
+      // A rank that never waited behind another one of its node touched less.
       const int of_lines = notes.cells.bytes(rank, 0, notes.lines_end);
       EXPECT_LE(of_lines, about.bytes_per_participant);
       most_of_lines = std::max(most_of_lines, of_lines);

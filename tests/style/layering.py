@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who may include whom, and that locks touch shared memory through their port only.
+"""Checks which folders include which, and that locks touch shared memory through their port only.
 
 usage: layering.py ROOT
 
@@ -23,7 +23,7 @@ FABRIC = "include/lockflight/fabric/"
 
 # ---- what may be included -----------------------------------------------------------------------
 
-# Folder: what of lockflight its files may include. Other folders may include all of it.
+# Folder: the parts of lockflight that its files may include. Other folders may include all of it.
 MAY_INCLUDE = {
     RMA: ("lockflight/rma/",),
     LOCK: ("lockflight/rma/", "lockflight/lock/"),
@@ -48,7 +48,7 @@ NETWORK_HEADERS = {
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
         "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/mpi_never_locks.c",
         "bench/d_mcs_on_mpi.c"),
-    # Else what includes it would be of one MPI through the back door.
+    # Else a file that includes it would depend on one MPI.
     r"lockflight/lockflight_mpi\.h": (
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
@@ -137,7 +137,7 @@ def after_bracket(code, opening):
 
 
 def hand_made_waits(code):
-    """Where a loop has no body, or looks at a cell of its node again and again: it would spin."""
+    """Where a loop has no body, or polls a cell of its node: it would spin."""
     ends_of_do = {after_bracket(code, m.end() - 1) for m in re.finditer(r"\bdo\s*\{", code)}
     for match in re.finditer(r"\b(while|for)\s*\(", code):
         end = after_bracket(code, match.end() - 1)

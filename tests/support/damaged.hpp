@@ -1,4 +1,4 @@
-// Broken input, made of good input, for what parses.
+// Broken input, made of good input, for tests of parsers.
 #pragma once
 
 #include <random>

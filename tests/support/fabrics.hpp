@@ -1,6 +1,6 @@
 // The fabrics that every suite runs on. Each is a type with a name and
 // `run(machine, body)`, which calls `body(rma::participant<port_type>&)` once on every rank and
-// throws if any rank failed. What a rank throws reaches the caller as the text of an exception.
+// throws if any rank failed. An exception of a rank reaches the caller as the text of an exception.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ inline constexpr std::array usual_modes{
     mode{.name = "threads", .threads = true},
 };
 
-/// Shared memory, in the present mode. With `Delayed` it is as lazy and disorderly as a network may
+/// Shared memory, in the present mode. With `Delayed` it is as late and disorderly as a network may
 /// be.
 template <bool Delayed>
 struct shm_fabric {

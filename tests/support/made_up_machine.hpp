@@ -5,7 +5,7 @@
 
 namespace lockflight::test {
 
-/// Every cost is another, so that a test can tell which were paid.
+/// All costs differ, so that a test can tell which were paid.
 inline sim::machine_profile made_up_machine() {
   return {.name = "made-up",
           .what = "for tests",
@@ -52,7 +52,7 @@ inline sim::machine_profile made_up_many_core() {
   return made;
 }
 
-/// The same in rings, whose links fill up and whose routers let their inputs take turns.
+/// The same in rings, whose links have a capacity and whose routers serve their inputs round robin.
 inline sim::machine_profile made_up_torus() {
   sim::machine_profile made = made_up_machine();
   made.network.wiring = sim::shape::torus;

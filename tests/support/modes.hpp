@@ -1,6 +1,6 @@
 // The ways in which a test binary runs its tests, one way after the other: with ranks that are
 // processes, with ranks that are threads, with each policy of waiting, on several simulated
-// machines. They differ at run time only, so that what is compiled for one is there for all.
+// machines. They differ at run time only, so one compilation serves all.
 #pragma once
 
 #include <limits>
@@ -11,14 +11,14 @@
 
 namespace lockflight::test {
 
-/// What a fabric's type does not say.
+/// The properties of a run that a fabric's type does not have.
 struct mode {
   const char* name;
   bool threads = false;          // shm: ranks are threads of this process
   const char* waiting = "auto";  // shm: how ranks wait
   bool shared_nodes = false;     // mpi: all ranks of this machine use CPU instructions
   bool many_core = false;        // sim: uncached memory behind controllers
-  bool full_links = false;       // sim: links fill up, and routers take turns
+  bool full_links = false;       // sim: links have a capacity, and routers serve inputs round robin
   int most_ranks = std::numeric_limits<int>::max();   // larger machines are skipped
   int most_rounds = std::numeric_limits<int>::max();  // tests repeat themselves no oftener
 };
@@ -36,7 +36,7 @@ struct offer {
 inline mode in_force{.name = "as each test says"};
 }  // namespace detail
 
-/// Adds modes for the tests of the file that says it. For the initializer of a constant at
+/// Adds modes for the tests of the calling file. For the initializer of a constant at
 /// namespace scope: `const bool modes = run_in(these);`.
 inline bool run_in(std::span<const mode> modes,
                    std::source_location where = std::source_location::current()) {

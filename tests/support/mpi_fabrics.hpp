@@ -11,19 +11,19 @@ namespace lockflight::test {
 
 /// The modes of MPI: nodes of a machine are held to what MPI offers between nodes; or all of this
 /// machine's ranks use CPU instructions on each other's cells, whatever the node. Between nodes an
-/// operation takes microseconds, and with more ranks than cores turns of the kernel, which somebody
-/// else's computation may have in between: fewer rounds.
+/// operation takes microseconds, and with more ranks than cores time slices of the kernel, which
+/// other programs may use in between: fewer rounds.
 inline constexpr mode mpi_nodes{.name = "nodes", .most_rounds = 60};
 inline constexpr mode mpi_shared{.name = "shared", .shared_nodes = true, .most_rounds = 300};
 
 struct mpi_fabric {
   static constexpr const char* name = "mpi";
-  static constexpr bool shares_memory = false;     // what is mapped before a run is each rank's own
+  static constexpr bool shares_memory = false;     // memory mapped before a run is each rank's own
   static constexpr bool survives_failure = false;  // the launch ends with the rank
   static inline int most_ranks = 1;                // of this launch
   using port_type = fabric::counting<fabric::strict<mpi::port>>;
 
-  /// What a launch of so many ranks is good for.
+  /// Sets the number of ranks of this launch.
   static void launched(int ranks) {
     constexpr int quick = 4;
     most_ranks = ranks;
@@ -33,7 +33,7 @@ struct mpi_fabric {
 
   template <class Body>
   static void run(const rma::topology& machine, Body body) {
-    // Small segments: the memory of a few dozen machines is kept from one run to the next.
+    // Small segments: the memory of a few dozen machines is cached from one run to the next.
     const mpi::config what{
         .machine = machine, .words_per_rank = 1u << 14, .shared_nodes = mode_now().shared_nodes};
     mpi::run_ports(what, [&](mpi::port& bare) {

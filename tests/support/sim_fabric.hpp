@@ -18,7 +18,7 @@ inline constexpr std::array sim_modes{
     mode{.name = "full-links", .full_links = true},
 };
 
-/// Ways that are longer or shorter by chance, so that operations overtake each other.
+/// Routes that take more or less time by chance, so that operations overtake each other.
 struct sim_fabric {
   static constexpr const char* name = "sim";
   static constexpr bool shares_memory = true;  // ranks are fibers of this process

@@ -1,4 +1,4 @@
-// Holding two settings against each other: in turn, by more than chance, within the budget.
+// The comparison of two settings: in turn, by more than chance, within the budget.
 #include "tune/contest.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 setting at(std::int64_t x) { return {{"x", x}}; }
 
-/// Measures what a function says; notes in which order. Each run takes a second.
+/// Measures a function's values; records the order. Each run takes a second.
 struct made_up {
   std::function<double(std::int64_t x, unsigned turn)> value;
   std::vector<std::int64_t> order{};
@@ -77,7 +77,7 @@ TEST(Contest, WhoIsBehindInMostTurnsIsNotMeasuredAgain) {
   EXPECT_EQ(first_two.order.size(), 10u);
 }
 
-// What gets slower all the time does so for both.
+// A machine that gets slower all the time does so for both.
 TEST(Contest, AMachineThatGetsSlowerFavoursNobody) {
   made_up machine{[&](std::int64_t x, unsigned) {
     return 100.0 + static_cast<double>(x) - static_cast<double>(machine.order.size());
@@ -166,7 +166,8 @@ TEST(Contest, TheLastMeasurementDecides) {
   EXPECT_EQ(machine.order.size(), 3u);
 }
 
-// On an exact fabric it has seeds of its own: who was best by the luck of some is not by others'.
+// On an exact fabric it has seeds of its own: a setting that was best by luck with some seeds is
+// not with others.
 TEST(Contest, TheLastMeasurementHasSeedsOfItsOwn) {
   made_up machine{[](std::int64_t x, unsigned turn) {
     return turn < 3 ? static_cast<double>(x) : 50.0 + static_cast<double>(turn);

@@ -1,4 +1,5 @@
-// The search, on objectives that are made up: what it finds, what it leaves alone, when it ends.
+// The search, on made-up objectives: its result, the parameters that it does not change, and its
+// end.
 #include "tune/search.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ std::vector<std::int64_t> powers_of_two(int upto) {
 
 double rung(std::int64_t value) { return std::log2(static_cast<double>(value)); }
 
-/// Better is larger; nothing is by chance. Notes what was tried.
+/// Larger is better; values are exact. Records the candidates.
 struct certain {
   std::function<double(const setting&)> of;
   verdict level = verdict::even;
@@ -102,7 +103,7 @@ TEST(Search, GoesNoFurtherWhereNothingDependsOnIt) {
   EXPECT_EQ(flat.tried.size(), 2u);
 }
 
-// As above, but only beyond a first step: what is nearer is still looked at.
+// As above, but only beyond a first step: nearer values are still tried.
 TEST(Search, LooksBetweenItsStartAndWhereNothingDependsOnIt) {
   const axis along{"x", powers_of_two(16)};
   std::set<std::int64_t> tried;
@@ -116,7 +117,7 @@ TEST(Search, LooksBetweenItsStartAndWhereNothingDependsOnIt) {
   EXPECT_FALSE(tried.contains(4096)) << "beyond two that are the same";
 }
 
-// Something better may lie behind what looks alike.
+// A better value may lie behind even ones.
 TEST(Search, LooksBehindWhatIsEven) {
   const axis along{"x", powers_of_two(16)};
   const found got = climb(

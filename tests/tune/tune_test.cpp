@@ -1,5 +1,5 @@
-// Tuning on simulated machines: the same each time, what was found is really better, and what
-// cannot be tuned is refused.
+// Tuning on simulated machines: the same each time, the setting found is really better, and
+// requests that cannot be tuned are refused.
 #include "tune/tune.hpp"
 
 #include <gtest/gtest.h>

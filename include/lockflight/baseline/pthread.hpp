@@ -1,7 +1,8 @@
-// pthread-mutex, pthread-rwlock: process-shared POSIX locks in a segment, to compare with.
+// pthread-mutex, pthread-rwlock: process-shared POSIX locks in a segment, as baselines. They are
+// not RMA locks.
 //
-// Not RMA locks: they need cells that are ordinary memory (shm only), issue no operation of the
-// contract, and neither the simulator nor the checker can run them.
+// They need cells that are ordinary memory (shm only) and issue no operation of the contract, so
+// neither the simulator nor the checker can run them.
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +17,7 @@
 
 namespace lockflight::baseline {
 
-/// Throws what a pthread call returned, unless that is 0.
+/// Throws the error that a pthread call returned, unless it is 0.
 inline void check(int error, const char* call) {
   if (error != 0) throw std::system_error(error, std::generic_category(), call);
 }
@@ -35,7 +36,7 @@ struct pthread_parameters {
   }
 };
 
-/// The object in the segment; whoever comes first initialises it.
+/// The object in the segment; the first participant initialises it.
 template <class Object, rma::native_port Port, class Initialise>
 Object* shared_object(Port& port, const pthread_cells& where, Initialise initialise) {
   static_assert(sizeof(Object) <= pthread_cells::storage_words * sizeof(rma::word));
@@ -94,7 +95,7 @@ class pthread_mutex {
   pthread_mutex_t* mutex_;
 };
 
-/// With glibc's default preference, which is the readers'.
+/// With glibc's default, which prefers readers.
 template <rma::native_port Port>
 class pthread_rwlock {
  public:

@@ -1,4 +1,6 @@
-// A decorator that counts operations by kind and class.
+// A decorator that counts operations by kind and class. The bench measures locks through it.
+//
+// Cost: an increment of a plain integer for each operation.
 #pragma once
 
 #include <array>
@@ -10,7 +12,7 @@
 
 namespace lockflight::fabric {
 
-/// What one participant has asked of its fabric. Names as in the bench's JSON.
+/// The operations that one participant has issued. Names as in the bench's JSON.
 struct operation_counts {
   // Network operations: posted, whatever their target.
   std::uint64_t put = 0;
@@ -20,9 +22,9 @@ struct operation_counts {
   std::uint64_t swap = 0;
   std::uint64_t cas = 0;
   std::uint64_t flush = 0;
-  std::uint64_t loopback = 0;  ///< those of the above, flushes apart, that went to the own node
+  std::uint64_t loopback = 0;  ///< of the above without flushes, those to the own node
   // The own node's CPU.
-  std::uint64_t load = 0;  ///< loads, and awaits (each counts once, however long)
+  std::uint64_t load = 0;  ///< loads, and awaits (each counts once, however long it takes)
   std::uint64_t store = 0;
   std::uint64_t rmw = 0;
 
@@ -41,7 +43,7 @@ struct operation_counts {
   friend constexpr bool operator==(const operation_counts&, const operation_counts&) = default;
 };
 
-/// Counts in plain integers of the participant: an increment an operation.
+/// Counts in plain integers of the participant.
 template <rma::port Inner>
 class counting : public decorator<Inner> {
   using base = decorator<Inner>;
@@ -49,7 +51,7 @@ class counting : public decorator<Inner> {
  public:
   using base::base;
 
-  /// Counted since construction or the last reset.
+  /// The operations since construction or the last reset.
   [[nodiscard]] operation_counts counts() const {
     operation_counts all = counts_;
     for (const std::uint64_t n : loads_) all.load += n;
@@ -102,8 +104,8 @@ class counting : public decorator<Inner> {
     base::flush();
   }
 
-  /// What other decorators leave out (C41): this one asks no immediate operation where it goes, and
-  /// is what locks are measured with.
+  /// The other decorators have no resolve (C41). This one has, since locks are measured through it
+  /// and it does not need the target of an immediate operation.
   template <class Cell>
   [[nodiscard]] rma::resolved<Inner, Cell> resolve(Cell c) {
     return rma::resolve(this->inner(), c);
@@ -151,7 +153,7 @@ class counting : public decorator<Inner> {
     ++counts_.load;
     return base::await_until(on, done, until);
   }
-  // Through our own get and flush, so that every look over the network counts.
+  // Through our own get and flush, so that every poll over the network counts.
   template <class Cell, class Predicate>
   rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
     return rma::poll_by_get(*this, from, done, back_off);
@@ -171,9 +173,9 @@ class counting : public decorator<Inner> {
   }
 
   operation_counts counts_;
-  // By class of cell, and by whether the word is zero, as it mostly is when a lock is let go: an
-  // increment waits for the one before it, and a short critical section would last as long as
-  // several in a row.
+  // Several counters: by class of cell, and by whether the word is zero, as it mostly is when a
+  // lock is released. An increment waits for the one before it, so with one counter a short
+  // critical section would take as long as several increments in a row.
   std::array<std::uint64_t, 3> loads_{};
   std::array<std::uint64_t, 2> stores_{};
 };

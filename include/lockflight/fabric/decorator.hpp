@@ -1,4 +1,4 @@
-// What the decorators share: a port that forwards everything to another one.
+// The base of the decorators: a port that forwards every operation to another port.
 #pragma once
 
 #include <array>
@@ -8,9 +8,8 @@
 
 namespace lockflight::fabric {
 
-/// Forwards every operation. A decorator derives from it and hides what it changes; the types of
-/// the operations stay exact, so that a cpu RMW on a nic cell does not compile through a decorator
-/// either.
+/// A decorator derives from it and hides the operations that it changes. The types of the
+/// operations stay exact, so a cpu RMW on a nic cell does not compile through a decorator either.
 template <rma::port Inner>
 class decorator {
  public:
@@ -145,7 +144,7 @@ class decorator {
 
  private:
   Inner& inner_;
-  const int* node_of_;  // [rank]: asked at every posted operation, so one load away
+  const int* node_of_;  // [rank]; one load, since every posted operation asks
   int my_node_;
 };
 

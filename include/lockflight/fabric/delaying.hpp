@@ -1,5 +1,9 @@
-// A decorator that widens race windows: it makes a fast fabric as lazy and disorderly as the
+// A decorator that widens race windows: it makes a fast fabric as late and disorderly as the
 // contract allows a network to be.
+//
+// Invariants: a posted operation takes effect at a random moment before its flush, in random order.
+// Runs are deterministic for one participant and seed; the interleaving with other participants is
+// the machine's.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +16,15 @@
 
 namespace lockflight::fabric {
 
-/// How disorderly. Probabilities in 1/256.
+/// How much disorder. Probabilities in 1/256.
 struct disorder {
   std::uint64_t seed = 1;
-  int postpone = 128;  ///< a posted operation waits for a later moment, at most its flush
+  int postpone = 128;  ///< a posted operation takes effect later, at its flush at the latest
   int linger = 24;     ///< a call is preceded by a pause
-  std::uint64_t longest_ns = 3'000;  ///< of such a pause
+  std::uint64_t longest_ns = 3'000;  ///< the longest pause
 };
 
-/// Posted operations are kept back and take effect at random moments before their flush, in random
-/// order; calls are preceded by random pauses. Deterministic for one participant and seed; what the
-/// others do in between is the machine's.
+/// Delays posted operations, and pauses before calls.
 template <rma::port Inner>
 class delaying : public decorator<Inner> {
   using base = decorator<Inner>;
@@ -164,8 +166,8 @@ class delaying : public decorator<Inner> {
 
   [[nodiscard]] bool chance(int of_256) { return static_cast<int>(random_() % 256) < of_256; }
 
-  // Not a wait of the participant's: it may be in the middle of serving a message, and the next one
-  // stays where it is.
+  // The pause is not a wait of the participant. The participant may be serving a message, and must
+  // not be handed the next one meanwhile.
   void perhaps_linger() {
     if (!chance(how_.linger) || how_.longest_ns == 0) return;
     const std::uint64_t ns = random_() % how_.longest_ns;

@@ -1,14 +1,14 @@
-// The MPI fabric: ranks are those of an MPI launch, between nodes every operation is MPI-3
-// one-sided communication, within a node every operation on a cpu or plain cell is a CPU
-// instruction on memory that the node's ranks share.
+// The MPI fabric: ranks are those of an MPI launch. Between nodes every operation is MPI-3
+// one-sided communication; within a node an operation on a cpu or plain cell is a CPU instruction
+// on memory that the node's ranks share.
 //
-// Where all ranks share one node nobody uses MPI on a cell, and nic cells are CPU atomics too: the
-// fabric is then as fast as shared memory, and nobody waits for a target to make progress. With
-// several nodes the nic cells are MPI's alone, loopback included, so that the two kinds of
-// read-modify-write never meet on a cell (C2).
+// Where all ranks share one node, no cell is accessed through MPI, and nic cells use CPU atomics
+// too: the fabric is as fast as shared memory, and no rank waits for a target to make progress.
+// With several nodes nic cells are accessed only through MPI, loopback included, so that the two
+// kinds of read-modify-write never meet on a cell (C2).
 //
-// This header includes no mpi.h: what uses the fabric is compiled once and linked with the library
-// that was built for one MPI or another.
+// This header includes no mpi.h. Programs that use the fabric are compiled once and linked with the
+// library that was built for one MPI.
 #pragma once
 
 #include <atomic>
@@ -28,11 +28,11 @@
 
 namespace lockflight::mpi {
 
-/// How a rank waits. The phases are those of shared memory; `park` counts only where all ranks are
-/// on one node, since between nodes whoever sleeps serves nobody (C17).
+/// How a rank waits. The phases are those of shared memory; `park` has an effect only where all
+/// ranks are on one node, since a rank that sleeps does not serve other nodes (C17).
 using wait_policy = shm::wait_policy;
 
-/// This MPI, or this launch of it, cannot carry the fabric; `what()` says what is missing.
+/// The fabric cannot run on this MPI or this launch; `what()` says what is missing.
 struct unavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -42,7 +42,7 @@ namespace detail {
 /// The MPI side of a port: posted operations between nodes, messages, progress.
 class link;
 
-/// What lies in front of each rank's cells, for its neighbours: where they wake who sleeps on them.
+/// Lies in front of each rank's cells: neighbours wake the ranks that sleep on those cells with it.
 using bell = shm::detail::bell;
 
 enum class remote_kind : std::uint8_t { put, get, add, fetch_add, swap };
@@ -50,15 +50,15 @@ enum class remote_kind : std::uint8_t { put, get, add, fetch_add, swap };
 }  // namespace detail
 
 /// A rank's port on MPI. Posted operations to other nodes, and on nic cells if there are several
-/// nodes, are MPI's and complete at the flush; the others take effect at the call. Not thread-safe:
-/// it belongs to one participant, the thread that initialised MPI.
+/// nodes, go through MPI and complete at the flush; the others take effect at the call. Not
+/// thread-safe: it belongs to one participant, the thread that initialised MPI.
 class port {
  public:
   static constexpr rma::capability_set capabilities{
       .uniform_rmw = false, .messages = true, .native_memory = false, .fabric = "mpi"};
 
-  /// `base[r]` is where rank r's cells lie in this process, null on other nodes. `only_cpu` is
-  /// whether nobody uses MPI on a cell.
+  /// `base[r]` is the address of rank r's cells in this process, null if r is on another node.
+  /// `only_cpu`: no cell is accessed through MPI.
   port(rma::rank_t rank, const rma::topology& machine, const std::vector<std::byte*>& base,
        bool only_cpu, wait_policy waiting, detail::link& link, bool serves = false)
       : base_(base.data()),
@@ -68,7 +68,7 @@ class port {
         rank_(rank),
         only_cpu_(only_cpu),
         rings_(only_cpu && waiting.park),
-        looks_between_progress_(!only_cpu ? 1
+        reads_between_progress_(!only_cpu ? 1
                                 : serves  ? 4
                                           : 256) {}
   port(const port&) = delete;
@@ -77,8 +77,8 @@ class port {
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
 
-  /// What is done besides while this rank waits, between two looks and many times a millisecond. It
-  /// may let other threads use the port meanwhile: nothing is pending then (C9). Must outlive the
+  /// Called while this rank waits, between two reads and many times a millisecond. It may let other
+  /// threads use the port meanwhile, since no operation is pending then (C9). Must outlive the
   /// port.
   void while_waiting(const std::function<void()>& hook) { hook_ = &hook; }
 
@@ -92,7 +92,7 @@ class port {
       post(detail::remote_kind::put, to.home, to.index, value, nullptr);
   }
 
-  // After a store of ours, posted operations must not overtake it (C12); a load would.
+  // A posted operation must not overtake an earlier store of ours (C12); a plain load would.
   template <class Cell>
   void get(Cell from, rma::word& result) {
     order_after_writes();
@@ -138,7 +138,8 @@ class port {
     after_rmw(at_cell.home);
   }
 
-  // What went by CPU has taken effect; what is left of it is that our later reads come after (C7).
+  // CPU instructions have taken effect already. It remains to order our later reads after them
+  // (C7).
   void flush(rma::rank_t rank) {
     order_after_writes();
     if (pending_) [[unlikely]]
@@ -205,10 +206,10 @@ class port {
     return rma::poll_by_get(*this, from, done, back_off);
   }
 
-  /// Who waits gives its core away at once.
+  /// A waiting rank gives up its core at once.
   [[nodiscard]] bool shares_cores() const { return waiting_.spins == 0; }
-  /// Stays away for about that long and serves other nodes meanwhile; with more ranks than cores it
-  /// lets others run.
+  /// Pauses for about that long and serves other nodes meanwhile; with more ranks than cores it
+  /// lets other ranks run.
   void pause(std::uint64_t nanoseconds);
 
   /// On the monotone clock of the system.
@@ -223,8 +224,8 @@ class port {
   void serve_with(rma::message_handler* handler) { handler_ = handler; }
 
  private:
-  // Goes through the phases of the wait policy, one step at each failed look. Between the last look
-  // and falling asleep there is one more look, so that no wake-up is lost.
+  // Goes through the phases of the wait policy, one step after each read in vain. After arming the
+  // bell it reads once more before it sleeps, so that no wake-up is lost.
   class waiter {
    public:
     waiter(port& p, rma::rank_t home, rma::deadline until = {UINT64_MAX})
@@ -241,14 +242,14 @@ class port {
     shm::detail::sleeper sleeper_;
   };
 
-  // Hands over the messages that are there, if somebody wants them (C37).
+  // Hands the messages that are there to the handler, if there is one (C37).
   void serve() {
     if (handler_ != nullptr) [[unlikely]]
       serve_all();
   }
   void serve_all();
 
-  /// Serves other nodes, and does what the holder of the port wants done besides.
+  /// Serves other nodes, and calls the hook of while_waiting.
   void make_progress();
 
   // Whether an operation on this cell is a CPU instruction here.
@@ -266,17 +267,17 @@ class port {
                                                       std::size_t{c.index} * sizeof(rma::word));
   }
 
-  // Release: what the participant wrote before is visible to whoever reads the value.
+  // Release: what the participant wrote before is visible to a participant that reads the value.
   template <class Cell>
   void write(Cell to, rma::word value) {
     at(to).store(value, std::memory_order_release);
     unordered_writes_ = true;
-    // Where ranks sleep, the look at who does must come after the write.
+    // Where ranks may sleep, the read of `parked` must come after the write.
     if (rings_) order_after_writes();
     ring(to.home);
   }
 
-  // Our later reads come after our earlier writes.
+  // Orders our later reads after our earlier writes.
   void order_after_writes() {
     if (!unordered_writes_) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -291,8 +292,8 @@ class port {
     ring(home);
   }
 
-  // Wakes who sleeps on a cell of `home`. The write comes before the look at `parked`: an RMW or a
-  // fence lies between.
+  // Wakes ranks that sleep on a cell of `home`. The write comes before the read of `parked`: an RMW
+  // or a fence lies between.
   void ring(rma::rank_t home) {
     if (rings_) bell_of(home).ring();
   }
@@ -315,10 +316,10 @@ class port {
   rma::rank_t rank_;
   bool only_cpu_;
   bool rings_;
-  // Between nodes it is the progress that brings what is awaited: every look makes some. Where all
-  // ranks share a node none of them needs this fabric's, but the program around it may use MPI as
-  // well: its messages are served now and then.
-  std::uint32_t looks_between_progress_;
+  // Between nodes an awaited value arrives through progress: every read makes some. Where all ranks
+  // share a node this fabric needs no progress, but the program around it may use MPI too: its
+  // messages are served now and then.
+  std::uint32_t reads_between_progress_;
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
@@ -327,8 +328,8 @@ class port {
   const std::function<void()>* hook_ = nullptr;
 };
 
-/// MPI for as long as this lives: initialises it unless somebody has, and finalises what it has
-/// initialised. One thread calls MPI. Collective.
+/// MPI for the lifetime of this object: initialises MPI unless it is initialised, and finalises it
+/// then. One thread calls MPI. Collective.
 class environment {
  public:
   /// Throws `unavailable` when MPI has been finalised already.
@@ -337,10 +338,10 @@ class environment {
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
 
-  /// Of the launch: MPI_COMM_WORLD.
+  /// Those of the launch: MPI_COMM_WORLD.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// Whether it holds on every rank of the launch. Collective.
+  /// Whether `holds` is true on every rank of the launch. Collective.
   [[nodiscard]] bool all(bool holds) const;
   /// Rank 0's value, on every rank of the launch. Collective.
   [[nodiscard]] double first(double mine) const;
@@ -349,20 +350,20 @@ class environment {
   bool ours_ = false;
 };
 
-/// What a run needs to know; the same on all ranks of the communicator.
+/// The configuration of a run; the same on all ranks of the communicator.
 struct config {
   rma::topology machine = rma::topology::flat(1);
   std::string waiting = "auto";  ///< "auto", "spin", "yield" or "park"
   std::uint32_t words_per_rank = 1u << 17;
-  int processors = 0;  ///< cores to count on for the ranks of a machine; 0: as many as there are
+  int processors = 0;  ///< of a machine, to assume for `waiting`; 0: as many as there are
   /// A communicator as MPI_Comm_c2f gives it, whose first ranks are the run's; without it
   /// MPI_COMM_WORLD.
   std::optional<int> communicator{};
-  /// Nodes of the topology that share memory all the same reach each other with CPU instructions,
-  /// if all do. Otherwise nodes are held to what MPI offers between them, wherever they are.
+  /// If all nodes of the topology share memory, they reach each other with CPU instructions. If
+  /// this is false they use MPI between them wherever they are.
   bool shared_nodes = false;
-  /// The program around uses MPI too, and its one-sided operations may need their target's help:
-  /// whoever waits serves others all the time, and does not sleep.
+  /// The program around uses MPI too, and its one-sided operations may need their target's
+  /// progress: a waiting rank serves others all the time and does not sleep.
   bool serves = false;
 };
 
@@ -379,7 +380,7 @@ struct config {
 /// nodes.
 void run_ports(const config& what, const std::function<void(port&)>& body);
 
-/// The same with a participant for each rank: what a program that locks wants.
+/// The same with a participant for each rank, for programs that lock.
 inline void run(const config& what, const std::function<void(rma::participant<port>&)>& body) {
   run_ports(what, [&](port& p) {
     rma::participant<port> me(p, what.words_per_rank);
@@ -387,9 +388,9 @@ inline void run(const config& what, const std::function<void(rma::participant<po
   });
 }
 
-/// A port for as long as this lives: what a run makes for the length of its body, for programs that
-/// have no body to give, such as the drop-in. Collective over the communicator, as is its end;
-/// nobody may use the port when the first rank has begun to end.
+/// A port for the lifetime of this object, for programs that have no body to run, such as the
+/// drop-in. Its construction and its end are collective over the communicator. No rank may use its
+/// port once the first rank has begun to end.
 class membership {
  public:
   /// Throws as run_ports does. All ranks of the communicator are the machine's.
@@ -406,14 +407,14 @@ class membership {
   std::unique_ptr<parts> parts_;
 };
 
-/// The machine that a communicator, as MPI_Comm_c2f gives it, stands for: its nodes are the ranks
-/// that can share memory, as many on each as there are. LOCKFLIGHT_MPI_NODES=k cuts every machine's
+/// The machine of a communicator, as MPI_Comm_c2f gives it: a node consists of the ranks that can
+/// share memory. LOCKFLIGHT_MPI_NODES=k cuts every machine's
 /// ranks into k nodes, for tests. Collective. Throws `unavailable` when MPI is not initialised or
 /// is finalised, std::invalid_argument on MPI_COMM_NULL or, on all ranks, if k is no number.
 [[nodiscard]] rma::topology nodes_of(int communicator);
 
-/// Whether on some machine more ranks of the communicator, as MPI_Comm_c2f gives it, share the
-/// cores that they may use than there are. Collective. Throws as nodes_of does.
+/// Whether a machine has more ranks of the communicator, as MPI_Comm_c2f gives it, than cores that
+/// they may use. Collective. Throws as nodes_of does.
 [[nodiscard]] bool shares_cores(int communicator);
 
 /// The first rank's text, on every rank of a communicator as MPI_Comm_c2f gives it. Collective.
@@ -439,8 +440,8 @@ struct hardware {
 };
 [[nodiscard]] hardware discover(int ranks);
 
-/// Memory that the first `ranks` ranks of MPI_COMM_WORLD share as far as they are on one machine,
-/// zeroed. Collective, as is its destruction.
+/// Zeroed memory for the first `ranks` ranks of MPI_COMM_WORLD; ranks of one machine share it. Its
+/// construction and destruction are collective.
 class machine_memory {
  public:
   machine_memory(int ranks, std::size_t bytes);
@@ -469,7 +470,7 @@ class machine_memory {
   bool whole_ = true;
 };
 
-/// What an MPI makes of one-sided communication, as seen in a short trial on this launch.
+/// Properties of an MPI's one-sided communication, found in a short trial on this launch.
 struct findings {
   std::string library;  ///< MPI_Get_library_version, its first line
   std::string standard;
@@ -486,7 +487,7 @@ struct findings {
   double computing_us = 0;    ///< the longest to a target that computes for `computed_us`
   double computed_us = 0;
   double plain_flush_us = 0;    ///< a fetch-add completed by MPI_Win_flush; the median
-  double blocked_flush_us = 0;  ///< the same at its longest: more ranks than cores make it wait
+  double blocked_flush_us = 0;  ///< the longest; more ranks than cores make it wait
   double iprobe_us = 0;         ///< one step of progress
 };
 

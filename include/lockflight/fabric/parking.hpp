@@ -1,5 +1,11 @@
-// How ranks that share memory give way to each other: sleeping until somebody writes, and yielding
-// while that is quick. What the ports of such fabrics are made of.
+// How ranks that share memory yield their cores to each other: a waiter sleeps until another rank
+// writes, or yields while that is quick. The ports of shm and mpi are made of this.
+//
+// Invariants: a waiter arms at a bell, reads the awaited cell once more, then sleeps; a writer
+// writes, then reads `parked`. A fence or an RMW orders both, so no write after that read is slept
+// through.
+//
+// Cost: a write to a cell reads `parked`, and makes a system call if a rank sleeps.
 #pragma once
 
 #include <atomic>
@@ -8,13 +14,14 @@
 
 namespace lockflight::shm::detail {
 
-/// Where the ranks that sleep on cells of one segment are woken: one a rank, on lines of its own.
+/// Wakes the ranks that sleep on cells of one segment. One for each rank, on cache lines of its
+/// own.
 struct alignas(128) bell {
-  std::atomic<std::uint32_t> parked{0};  ///< how many sleep, or are about to
+  std::atomic<std::uint32_t> parked{0};  ///< how many ranks sleep here, or are about to
   std::atomic<std::uint32_t> rung{0};    ///< the futex word; grows with every ring
 
-  /// Wakes all who sleep. The caller's write to a cell comes before this look at `parked`: either a
-  /// fence or an RMW lies between, or the sleeper makes it so after arming.
+  /// Wakes all sleepers. The caller's write to a cell comes before this read of `parked`: a fence
+  /// or an RMW lies between, or the sleeper orders the two after arming.
   [[gnu::always_inline]] void ring() {
     if (parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake();
@@ -24,8 +31,7 @@ struct alignas(128) bell {
   void wake();
 };
 
-/// One rank's way to sleep at a bell: arm, look once more at what is awaited, sleep. No write after
-/// that look is slept through.
+/// One rank's sleep at a bell: arm, read the awaited cell once more, sleep.
 class sleeper {
  public:
   sleeper() = default;
@@ -36,9 +42,10 @@ class sleeper {
   }
 
   [[nodiscard]] bool armed() const { return at_ != nullptr; }
-  /// From here on the bell rings for us.
+  /// From here on the bell wakes us.
   void arm(bell& at);
-  /// Until the bell rings, unless it has since arm(); not longer than given. Disarmed afterwards.
+  /// Sleeps until the bell rings, not at all if it has rung since arm(), and at most the given
+  /// time. Disarmed afterwards.
   void sleep(const timespec& at_most);
   /// Not to sleep after all.
   void disarm();
@@ -48,18 +55,18 @@ class sleeper {
   std::uint32_t ticket_ = 0;
 };
 
-/// sched_yield for as long as it pays. Ranks that wait give way again at once; another program does
-/// not: a yield to it costs a time slice, a hundred times what it takes to sleep and be woken.
-/// After such a yield this does without for a while, which grows as long as there are more of them.
+/// sched_yield for as long as it pays. A waiting rank yields again at once; another program does
+/// not, and a yield to it costs a time slice, a hundred times as long as to sleep and be woken.
+/// After such a yield there is none for a while, which grows with each further one.
 class short_yields {
  public:
-  /// False if it did not yield.
+  /// False if there was no yield.
   [[nodiscard]] bool yield();
 
  private:
   std::uint64_t none_before_ns_ = 0;
-  std::uint64_t without_ns_ = 0;  // so long, after the last long one
-  std::uint32_t short_ones_ = 0;  // since then
+  std::uint64_t without_ns_ = 0;  // the pause without yields after the last long one
+  std::uint32_t short_ones_ = 0;  // short yields since then
 };
 
 }  // namespace lockflight::shm::detail

@@ -1,9 +1,10 @@
-// The shared-memory fabric: ranks are processes (or threads) of one machine, segments are one
-// shared mapping, every operation is a CPU instruction on it.
+// The shared-memory fabric: ranks are processes or threads of one machine, segments are one shared
+// mapping, and every operation is a CPU instruction on it.
 //
-// Several nodes can be synthetic (topology), so that multi-level locks can be exercised anywhere:
-// an operation to another "node" is then the same instruction, and the counting decorator counts it
-// as remote.
+// Nodes can be synthetic (topology), so that multi-level locks can run anywhere. An operation to
+// another "node" is then the same instruction, and the counting decorator counts it as remote.
+//
+// Cost: a posted operation takes effect at its call; a flush is at most a fence.
 #pragma once
 
 #include <atomic>
@@ -24,14 +25,14 @@ namespace lockflight::shm {
 /// The most ranks that one run may have.
 constexpr int most_ranks = 4096;
 
-/// How a rank waits: the phases it goes through, in this order, until what it awaits has come.
+/// How a rank waits: three phases, in this order, until the awaited value is there.
 struct wait_policy {
-  std::uint32_t spins = 0;   ///< looks with a pause instruction between them
-  std::uint32_t yields = 0;  ///< looks with sched_yield between them
-  bool park = true;          ///< then sleep in the kernel (futex) until somebody writes to the home
+  std::uint32_t spins = 0;   ///< reads with a pause instruction between them
+  std::uint32_t yields = 0;  ///< reads with sched_yield between them
+  bool park = true;          ///< then sleep in the kernel (futex) until a rank writes to the home
 
-  /// For this many ranks on this many cores: with a core for each rank, spin long; with more ranks
-  /// than cores, give way at once, since the one we wait for may be waiting for our core.
+  /// For this many ranks on this many cores. With a core for each rank, spin long. With more ranks
+  /// than cores, yield at once, since the awaited rank may be waiting for our core.
   [[nodiscard]] static wait_policy choose(int ranks, int cores);
   /// "auto", "spin", "yield" or "park". Throws std::invalid_argument that names them.
   [[nodiscard]] static wait_policy parse(const std::string& name, int ranks, int cores);
@@ -46,9 +47,8 @@ struct alignas(64) message_slot {
 };
 struct alignas(128) mailbox_ends {
   std::atomic<std::uint64_t> tail{0};
-  alignas(64) std::uint64_t head = 0;  ///< the receiver's alone
-  /// Its owner's, as a sender: 1 + the rank in whose mailbox it is about to fill a slot; 0: in
-  /// none.
+  alignas(64) std::uint64_t head = 0;  ///< used by the receiver alone
+  /// Of the owner as a sender: 1 + the rank in whose mailbox it is filling a slot; 0: in none.
   std::atomic<std::uint32_t> fills_at{0};
 };
 
@@ -59,13 +59,13 @@ struct segment_view {
   control* shared = nullptr;
   bell* bells = nullptr;
   mailbox_ends* mailboxes = nullptr;
-  message_slot* slots = nullptr;  ///< slots_each of them for each rank
+  message_slot* slots = nullptr;  ///< slots_each for each rank
   std::uint64_t slots_each = 0;   ///< a power of two
   std::byte* cells = nullptr;
   int stride_shift = 0;  ///< log2 of the bytes of one rank's cells
 };
 
-// Wherever an atomic read-modify-write is a full barrier for all accesses (x86's lock prefix), the
+// Where an atomic read-modify-write is a full barrier for all accesses (x86's lock prefix), the
 // fences that the contract needs beside one cost nothing.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr bool rmw_is_fence = true;
@@ -73,11 +73,11 @@ constexpr bool rmw_is_fence = true;
 constexpr bool rmw_is_fence = false;
 #endif
 
-/// A cell, and where it lies in this process.
+/// A cell, and its address in this process.
 template <rma::cell_class Class>
 struct resolved_cell : rma::cell<Class> {
   std::atomic<rma::word>* address = nullptr;
-  detail::bell* bell = nullptr;  ///< of its home
+  detail::bell* bell = nullptr;  ///< of the home
 };
 
 }  // namespace detail
@@ -92,7 +92,7 @@ class port {
       .messages = true,
       .native_memory = true,
       .node_fence = true,
-      .losses = true,  // where the run's config says so
+      .losses = true,  // where the run's config allows them
       .fabric = "shm"};
 
   port(rma::rank_t rank, const rma::topology& machine, const detail::segment_view& segment,
@@ -122,13 +122,14 @@ class port {
 
   // ---- posted ----
 
-  // Release: what the participant wrote before the put is visible to whoever reads the put's value.
+  // Release: what the participant wrote before the put is visible to a participant that reads the
+  // put's value.
   template <class Cell>
   void put(Cell to, rma::word value) {
     write(to, value);
   }
 
-  // After a store of ours, posted operations must not overtake it (C12); a load would.
+  // A posted operation must not overtake an earlier store of ours (C12); a plain load would.
   template <class Cell>
   void get(Cell from, rma::word& result) {
     order_after_writes();
@@ -154,13 +155,13 @@ class port {
     after_rmw(at_cell);
   }
 
-  // Everything has taken effect; what is left is that our later reads come after it (C7).
+  // Everything has taken effect already. It remains to order our later reads after it (C7).
   void flush(rma::rank_t) { order_after_writes(); }
   void flush() { order_after_writes(); }
 
   // ---- immediate ----
   // Always inlined, since an uncontended lock is little more than one or two of them, and compilers
-  // stop to inline where a lock grows large.
+  // stop inlining where a lock is large.
 
   template <class Cell>
   [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
@@ -222,9 +223,9 @@ class port {
     return rma::poll_by_get(*this, from, done, back_off);
   }
 
-  /// Who waits gives its core away at once.
+  /// A waiting rank gives up its core at once.
   [[nodiscard]] bool shares_cores() const { return waiting_.spins == 0; }
-  /// Stays away for about that long; with more ranks than cores it lets others run.
+  /// Pauses for about that long; with more ranks than cores it lets other ranks run.
   void pause(std::uint64_t nanoseconds);
 
   /// On the monotone clock of the system.
@@ -252,7 +253,7 @@ class port {
   }
 
  private:
-  // Hands over the messages that are there, if somebody wants them (C37).
+  // Hands the messages that are there to the handler, if there is one (C37).
   void serve() {
     if (handler_ != nullptr) [[unlikely]]
       serve_all();
@@ -266,8 +267,8 @@ class port {
   [[nodiscard]] bool is_abandoned(std::uint64_t n) const;
   void hear_of_losses();
 
-  // Goes through the phases of the wait policy, one step at each failed look. Between the last look
-  // and falling asleep there is one more look, so that no wake-up is lost.
+  // Goes through the phases of the wait policy, one step after each read in vain. After arming the
+  // bell it reads once more before it sleeps, so that no wake-up is lost.
   class waiter {
    public:
     waiter(port& p, rma::rank_t home, rma::deadline until = {UINT64_MAX})
@@ -309,7 +310,7 @@ class port {
   template <class Cell>
   [[gnu::always_inline]] void write(Cell to, rma::word value) {
     at(to).store(value, std::memory_order_release);
-    // Mostly that is noted already, and a look costs less than a store.
+    // Mostly the flag is set already, and a load costs less than a store.
     if (!unordered_writes_) {
       if (fenced_stores_)
         std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -319,7 +320,7 @@ class port {
     ring(bell_of(to));
   }
 
-  // Our later reads come after our earlier writes.
+  // Orders our later reads after our earlier writes.
   [[gnu::always_inline]] void order_after_writes() {
     if (!unordered_writes_) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -335,9 +336,9 @@ class port {
     ring(bell_of(on));
   }
 
-  // Wakes who sleeps on a cell of the bell's home. The look at `parked` must come after the write:
-  // it does when a fence lies between (fenced_stores_, RMWs), else the sleeper makes it so
-  // (waiter::step).
+  // Wakes ranks that sleep on a cell of the bell's home. The read of `parked` must come after the
+  // write: it does when a fence lies between (fenced_stores_, RMWs), else the sleeper orders the
+  // two (waiter::step).
   [[gnu::always_inline]] void ring(detail::bell& of_home) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     of_home.ring();
@@ -351,23 +352,23 @@ class port {
   bool unordered_writes_ = false;
   std::uint32_t pauses_ = 0;
   rma::message_handler* handler_ = nullptr;
-  std::uint32_t losses_heard_ = 0;   // of the run's; the handler has been told of them
-  std::uint32_t losses_seen_ = 0;    // there are so many,
-  std::uint64_t messages_then_ = 0;  // and no message from them is behind so many
+  std::uint32_t losses_heard_ = 0;   // of the run's losses, those that the handler knows
+  std::uint32_t losses_seen_ = 0;    // of the run's losses, those that this port has seen
+  std::uint64_t messages_then_ = 0;  // messages from those ranks are among the first so many
   detail::short_yields yields_;
 };
 
-/// What a run needs to know.
+/// The configuration of a run.
 struct config {
   rma::topology machine = rma::topology::flat(1);
   bool threads = false;  ///< ranks are threads of this process instead of processes
   bool pin = true;       ///< bind each rank to a core
   std::string waiting = "auto";
   std::uint32_t words_per_rank = 1u << 17;  ///< rounded up to a power of two; committed lazily
-  int processors = 0;                       ///< cores to count on; 0: as many as there are
+  int processors = 0;                       ///< to assume for `waiting`; 0: as many as there are
   /// Whether the run goes on without this rank when its process is killed (SIGKILL); null: without
-  /// none. Never without rank 0, nor where ranks are threads. Whoever says so of a rank must not
-  /// wait for it: docs/contract.md, C39.
+  /// no rank. Never without rank 0, nor where ranks are threads. If it is true for a rank, the
+  /// program must not wait for that rank: docs/contract.md, C39.
   std::function<bool(rma::rank_t)> bears_loss_of = nullptr;
 };
 
@@ -386,9 +387,9 @@ struct run_aborted : std::runtime_error {
 /// Called by the parent about ten times a second while ranks run.
 using monitor = std::function<void()>;
 
-/// Runs `body` once on every rank and returns when all have returned. The ranks are forked from
-/// here, so that they see what the caller has prepared; what they change stays theirs, but for
-/// mappings that are shared. The segment has no name: nothing is left behind, whatever dies.
+/// Runs `body` once on every rank and returns when all have returned. The ranks are forked from the
+/// caller, so they see what it has prepared; what they change is private to them, except in shared
+/// mappings. The segment has no name, so nothing is left behind when processes die.
 ///
 /// Returns the ranks that were lost, in that order: none, unless `bears_loss_of` allows it.
 /// Throws rank_failed within a second of any other rank's death, after ending the others;
@@ -397,7 +398,7 @@ using monitor = std::function<void()>;
 std::vector<rma::rank_t> run_ports(const config& what, const std::function<void(port&)>& body,
                                    const monitor& watch = nullptr);
 
-/// The same with a participant for each rank: what a program that locks wants.
+/// The same with a participant for each rank, for programs that lock.
 inline std::vector<rma::rank_t> run(const config& what,
                                     const std::function<void(rma::participant<port>&)>& body) {
   return run_ports(what, [&](port& p) {
@@ -406,12 +407,12 @@ inline std::vector<rma::rank_t> run(const config& what,
   });
 }
 
-/// What hwloc finds: the levels that tell cores apart (packages, NUMA nodes, caches), with `ranks`
-/// ranks laid over the cores in order, neighbours on neighbours. One node: the machine is coherent.
+/// The hardware that hwloc finds: the levels that distinguish cores (packages, NUMA nodes, caches),
+/// with `ranks` ranks placed on the cores in order. One node, since the machine is coherent.
 struct hardware {
   rma::topology machine;
   std::vector<std::string> level_names;  ///< [level - 1]: "machine", "package", …
-  std::vector<int> processor_of_rank;    ///< OS index of the processor that each rank is put on
+  std::vector<int> processor_of_rank;    ///< OS index of each rank's processor
   int cores = 1;                         ///< cores this process may use
   int processors = 1;                    ///< hardware threads this process may use
 };

@@ -1,4 +1,4 @@
-// A decorator that refuses what the contract forbids and a forgiving fabric lets pass.
+// A decorator that rejects operations that the contract forbids but a tolerant fabric accepts.
 #pragma once
 
 #include <algorithm>
@@ -155,7 +155,7 @@ class strict : public decorator<Inner> {
       pending_.push_back(target);
   }
 
-  std::vector<rma::rank_t> pending_;  // the targets of operations that are not flushed, each once
+  std::vector<rma::rank_t> pending_;  // targets of operations that are not flushed, each once
 };
 
 }  // namespace lockflight::fabric

@@ -1,5 +1,5 @@
-// A decorator that records, and what it records as Chrome/Perfetto trace JSON: who waited, who held
-// the lock, and which operations were issued, on one time line with a track for each rank.
+// A decorator that records a participant's operations and the acquires and releases of its locks,
+// and a writer of such records as Chrome/Perfetto trace JSON, with a track for each rank.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace lockflight::fabric {
 enum class trace_kind : std::uint8_t {
   acquire,
   acquire_shared,  ///< a participant starts to acquire
-  acquired,        ///< … and has it
-  release,
-  released,  ///< starts to release; has released
+  acquired,        ///< … and has the lock
+  release,         ///< the participant starts to release
+  released,        ///< … and has released
   put,
   get,
   add,
@@ -36,14 +36,14 @@ enum class trace_kind : std::uint8_t {
 
 /// One moment of one participant. 24 bytes, trivially copyable: buffers lie in shared memory.
 struct trace_event {
-  std::uint64_t at_ns = 0;  ///< of one clock for all: CLOCK_MONOTONIC, or virtual time
-  rma::word cell = 0;       ///< rma::to_word of what an operation went to; 0 if none
+  std::uint64_t at_ns = 0;  ///< on one clock for all: CLOCK_MONOTONIC, or virtual time
+  rma::word cell = 0;       ///< rma::to_word of the operation's target; 0 if none
   std::uint32_t lock = 0;   ///< the caller's number for the lock of an acquire or release
   trace_kind kind = trace_kind::flush;
 };
 
-/// A participant's events: a buffer that the caller provides, which forgets nothing but stops when
-/// it is full.
+/// A participant's events, in a buffer that the caller provides. Events that come when the buffer
+/// is full are not recorded.
 class trace_buffer {
  public:
   trace_buffer(std::span<trace_event> events, std::uint64_t& used) : events_(events), used_(used) {}
@@ -55,7 +55,7 @@ class trace_buffer {
     record_at(static_cast<std::uint64_t>(ns), kind, cell, lock);
   }
 
-  /// By another clock.
+  /// On another clock.
   void record_at(std::uint64_t ns, trace_kind kind, rma::word cell, std::uint32_t lock) {
     if (used_ < events_.size()) events_[used_++] = {ns, cell, lock, kind};
   }
@@ -65,7 +65,7 @@ class trace_buffer {
   std::uint64_t& used_;
 };
 
-/// Records operations as they are issued; locks' own events are marked by whoever uses the lock.
+/// Records operations as they are issued. The user of a lock marks the lock's events.
 template <rma::port Inner>
 class tracing : public decorator<Inner> {
   using base = decorator<Inner>;
@@ -184,7 +184,7 @@ inline void write_chrome_trace(std::ostream& out,
         << R"(,"args":{"name":"rank )" << rank << R"("}})";
     separator = ",\n";
     bool shared = false;
-    int open = 0;  // spans that have begun: a buffer may have filled up inside one
+    int open = 0;  // spans that have begun: the buffer may have become full inside one
     std::uint64_t last = start;
     const auto begin = [&](std::string_view what, std::uint64_t at) {
       event(what, 'B', rank, at);

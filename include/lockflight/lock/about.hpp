@@ -1,4 +1,5 @@
-// What a lock says about itself: the facts behind `lockflight locks` and the bench's --set.
+// What a lock says about itself: its name, kind, source and sizes, and its parameters. `lockflight
+// locks` prints these facts and the bench's --set uses them.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +24,12 @@ struct facts {
   int bytes_home;           ///< per lock, at its home
   int bytes_per_node;       ///< per lock, on each node (at default parameters, one level of nodes)
   int bytes_per_participant;  ///< per participant and nesting depth, whatever the number of locks
-  bool node_at_home = false;  ///< the home's node has its words at the home: in bytes_home
+  bool node_at_home =
+      false;  ///< the words of the home's node lie at the home and count in bytes_home
   bool needs_native_memory = false;  ///< runs on shm only
   bool needs_messages = false;
-  bool bears_lost_waiters = false;  ///< goes on without who is lost (C39) and does not hold it
-  bool defers = false;  ///< guards only what goes through it, at the release: lock::defers
+  bool bears_lost_waiters = false;  ///< goes on without a lost rank (C39) that does not hold it
+  bool defers = false;  ///< guards only operations that go through it, at the release: lock::defers
 };
 
 /// One tunable number of a lock: a member of its `parameters`, with its range.
@@ -43,13 +45,13 @@ struct parameter {
 /// The parameters of a lock that has none.
 struct no_parameters {};
 
-/// So many locks, and who uses them.
+/// The size of a table of locks: how many locks, and how many ranks use them.
 struct table_size {
   std::int64_t locks;
   std::int64_t ranks;
 };
 
-/// The parameters of one of so many locks, which may take less memory then.
+/// The parameters of one lock among many; they may make it take less memory.
 template <class Parameters>
 [[nodiscard]] constexpr Parameters one_of(const Parameters& set, table_size of) {
   if constexpr (requires { set.one_of(of); })
@@ -58,7 +60,7 @@ template <class Parameters>
     return set;
 }
 
-/// The parameters of a lock that is one of a table; some have other defaults there.
+/// The parameters of a lock in a table; some have other defaults there.
 template <class Parameters>
 [[nodiscard]] constexpr Parameters in_table(const Parameters& set, table_size of) {
   if constexpr (requires { set.in_table(of); })

@@ -1,4 +1,4 @@
-// The locks as a list, for programs that treat them all alike: the bench, the tests, the checker.
+// The list of all locks, for programs that treat them alike: the bench, the tests, the checker.
 #pragma once
 
 #include "lockflight/lock/alock.hpp"

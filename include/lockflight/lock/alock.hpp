@@ -1,29 +1,34 @@
-// alock: the asymmetric lock. Those who share the home's node queue with their CPU's atomics, the
-// others through the network, and the heads of the two queues agree by Peterson's algorithm, which
-// needs reads and writes only. So the two kinds of atomics never meet on a cell, and participants
-// on the home's node issue no network operation at all.
+// alock: the asymmetric lock. Participants on the home's node, the local cohort, queue with CPU
+// atomics; the others, the remote cohort, queue through the network. The heads of the two queues
+// agree by Peterson's algorithm, which needs only reads and writes.
 //
-// Source: "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithms 1 to 4.
-//
-// A cohort's tail is also its flag in Peterson's algorithm: not null means that the cohort wants
-// the lock or has it. Inside a cohort the lock is passed on `budget` times; then the cohort sets
-// itself as the victim and so lets the other one in, if that one waits.
+// Source: "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithms 1 to 4. A
+// cohort's tail is also its flag in Peterson's algorithm: it is not null while the cohort wants or
+// has the lock. Inside a cohort the lock is passed on `budget` times; then the cohort makes itself
+// the victim and so lets the other one in, if that one waits.
 //
 // What differs from the text:
-//   - the head of a cohort looks at the other cohort's tail first, and becomes the victim only if
-//     that is set: without a rival it has the lock after one look;
-//   - swap instead of a loop of compare-and-swaps on the tail;
-//   - whoever leaves looks for a known successor before it tries to reset the tail;
-//   - the cell `budget` holds 0 for "wait" (the paper: -1) and budget + 1 for the rest, so that a
-//     fresh descriptor waits.
+// - The head of a cohort reads the other cohort's tail first and becomes the victim only if that is
+//   set: without a rival it has the lock after one read.
+// - The tail is changed by a swap instead of a loop of compare-and-swaps.
+// - A holder that leaves first checks for a known successor and only then tries to reset the tail.
+// - The cell `budget` holds 0 for "wait" (the paper: -1) and budget + 1 for the rest, so that a
+//   fresh queue node waits.
+//
+// Invariants: the two kinds of atomics never meet on a cell. A head enters only after it has read
+// that the other cohort's tail is null or that its own cohort is not the victim.
 //
 // Order: first come, first served inside a cohort.
-// Fairness bound: while a cohort's head waits, the other cohort is served until its budget ends,
-// and once more if that was before the head had set the victim. Network operations: on the home's
-// node none. From elsewhere, uncontended 1 swap + 1 get to acquire, 1 compare-swap to release;
-// behind a predecessor 1 swap + 1 put, handoff 1 put, and every `remote_budget` handoffs 1 get.
-// Against the other cohort 1 put and 2 gets for each look, with back-off. Waiting for a predecessor
-// is local.
+// Fairness: while a cohort's head waits, the other cohort is served until its budget ends, and once
+// more if that was before the head had become the victim.
+//
+// Cost in network operations from other nodes; none on the home's node. Waiting for a predecessor
+// is local:
+// | acquire, free                     | 1 swap, 1 get                                          |
+// | acquire, behind a predecessor     | 1 swap, 1 put                                          |
+// | acquire, against the other cohort | 1 swap, 1 get, 1 put, and 2 gets a poll, with back-off |
+// | release                           | 1 compare-swap                                         |
+// | handoff                           | 1 put, and every `remote_budget` handoffs 1 get        |
 #pragma once
 
 #include <algorithm>
@@ -67,9 +72,9 @@ class alock {
   };
   using parameters = alock_parameters;
 
-  /// This lock's words: one line of 64 bytes at the home.
+  /// This lock's words: one cache line at the home.
   struct cells {
-    rma::cpu_cell local_tail;   // the line of the last in the local cohort, or null_ref
+    rma::cpu_cell local_tail;   // the queue node of the local cohort's last, or null_ref
     rma::nic_cell remote_tail;  // the same of the remote cohort
     rma::plain_cell victim;     // the cohort that lets the other one go first
 
@@ -81,14 +86,14 @@ class alock {
     }
   };
 
-  /// How often a waiter can be overtaken by those who came later: they are of the other cohort. The
-  /// waiter's cohort serves those ahead of it in turns of a budget, and has to wait before each
-  /// turn, and before the waiter's, for at most two budgets of the other one.
+  /// How often a waiter can be overtaken by later participants, which are of the other cohort. The
+  /// waiter's cohort serves the participants ahead of it in phases of one budget. Before each
+  /// phase, the waiter's included, it waits for at most two budgets of the other cohort.
   [[nodiscard]] static constexpr std::int64_t most_overtaken(const rma::topology& machine,
                                                              const parameters& set) {
     const std::int64_t most_ahead = std::max(machine.ranks() - 2, 0);
-    const std::int64_t turns = most_ahead / std::min(set.local_budget, set.remote_budget) + 1;
-    return turns * 2 * std::max(set.local_budget, set.remote_budget);
+    const std::int64_t phases = most_ahead / std::min(set.local_budget, set.remote_budget) + 1;
+    return phases * 2 * std::max(set.local_budget, set.remote_budget);
   }
 
   alock(rma::participant<Port>& me, const cells& where, const parameters& set = {})
@@ -99,15 +104,16 @@ class alock {
         whole_budget_(static_cast<rma::word>(local_ ? set.local_budget : set.remote_budget)) {}
 
   void lock() {
-    line_ = me_.take_line();
-    const rma::word pred = swap_tail(rma::to_word(line_.first));
+    node_ = me_.take_queue_node();
+    const rma::word pred = swap_tail(rma::to_word(node_.first));
     if (pred == rma::null_ref) {
       budget_ = 0;
     } else {
-      // Make the predecessor see us.
-      write(rma::line{rma::from_word<rma::plain_cell>(pred)}[next], rma::to_word(line_.first));
-      budget_ = port_.await(line_[budget], rma::differs_from(waits)) - passed;
-      port_.store(line_[budget], waits);
+      // The predecessor must know our queue node.
+      write(rma::queue_node{rma::from_word<rma::plain_cell>(pred)}[next],
+            rma::to_word(node_.first));
+      budget_ = port_.await(node_[budget], rma::differs_from(waits)) - passed;
+      port_.store(node_[budget], waits);
     }
     if (budget_ > 0) return;  // passed on inside the cohort
     compete();
@@ -118,16 +124,16 @@ class alock {
   /// load; from elsewhere 1 compare-swap and 1 get; to withdraw, 1 store or put and what unlock
   /// costs.
   [[nodiscard]] bool try_lock() {
-    line_ = me_.take_line();
-    if (compare_swap_tail(rma::null_ref, rma::to_word(line_.first)) != rma::null_ref) {
-      me_.give_back(line_);
+    node_ = me_.take_queue_node();
+    if (compare_swap_tail(rma::null_ref, rma::to_word(node_.first)) != rma::null_ref) {
+      me_.give_back(node_);
       return false;
     }
     budget_ = whole_budget_;
     if (other_tail() == rma::null_ref) return true;
-    // Who keeps trying must not look like a rival that is in, each time that the other head looks.
+    // A participant that keeps trying must not look like a holder at each poll of the other head.
     give_way();
-    budget_ = 1;  // the lock is not ours: whoever came behind us must compete for it
+    budget_ = 1;  // the lock is not ours: our successor must compete for it
     unlock();
     return false;
   }
@@ -136,40 +142,41 @@ class alock {
     rma::ensure(budget_ > 0, "the holder's own acquire is in the budget");
     rma::word succ = port_.load(line_[next]);
     if (succ == rma::null_ref) {
-      // This also takes our flag down: it is the release to the other cohort.
-      const rma::word own = rma::to_word(line_.first);
+      // This also clears our cohort's flag: it is the release to the other cohort.
+      const rma::word own = rma::to_word(node_.first);
       if (compare_swap_tail(own, rma::null_ref) == own) {
-        me_.give_back(line_);
+        me_.give_back(node_);
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
       rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
-    port_.store(line_[next], rma::null_ref);
-    write(rma::line{rma::from_word<rma::plain_cell>(succ)}[budget], budget_ - 1 + passed);
-    me_.give_back(line_);
+    port_.store(node_[next], rma::null_ref);
+    write(rma::queue_node{rma::from_word<rma::plain_cell>(succ)}[budget], budget_ - 1 + passed);
+    me_.give_back(node_);
   }
 
  private:
-  // The words of a line, the paper's descriptor. A free line is all zero (C25).
-  static constexpr std::uint32_t next = 0;    // the line behind ours, or null_ref
-  static constexpr std::uint32_t budget = 1;  // `waits`, or what is left of the budget + `passed`
+  // The words of a queue node, the paper's descriptor. A free one is all zero (C25).
+  static constexpr std::uint32_t next = 0;    // the successor's queue node, or null_ref
+  static constexpr std::uint32_t budget = 1;  // `waits`, or the rest of the budget + `passed`
   static constexpr rma::word waits = 0;
   static constexpr rma::word passed = 1;
 
-  // Values of `victim`. Zeroed memory names nobody.
+  // Values of `victim`. Zeroed memory names no cohort.
   static constexpr rma::word local_cohort = 1;
   static constexpr rma::word remote_cohort = 2;
 
-  /// Algorithm 4, pLock and pReacquire in one: our tail is set, so we are seen to be interested.
+  /// Algorithm 4, pLock and pReacquire in one: our tail is set, so the other cohort sees our
+  /// interest.
   void compete() {
-    // Whoever sees the other tail null, its own being set, has the lock: the other cohort's head
-    // looks later than it sets its tail, finds ours, and becomes the victim.
+    // A head that sees the other tail null after it has set its own has the lock: the other
+    // cohort's head reads after it sets its tail, finds ours, and becomes the victim.
     if (other_tail() == rma::null_ref) return;
     give_way();
-    if (local_) port_.fence();  // the looks below come after it (C13)
-    for (rma::backoff b = look_schedule(); !my_turn();) port_.pause(b.next());
+    if (local_) port_.fence();  // the reads below come after it (C13)
+    for (rma::backoff b = poll_schedule(); !may_enter();) port_.pause(b.next());
   }
 
   /// Our cohort becomes the victim.
@@ -177,12 +184,12 @@ class alock {
     if (local_)
       port_.store(cells_.victim, local_cohort);
     else
-      rma::put_now(port_, cells_.victim, remote_cohort);  // flushed: looks come after it
+      rma::put_now(port_, cells_.victim, remote_cohort);  // flushed: reads come after it
   }
 
-  /// The other cohort is gone or lets us go first. Each alone is reason enough, so it does not
-  /// matter in which order the two are read.
-  [[nodiscard]] bool my_turn() {
+  /// The other cohort is gone, or it is the victim. Each alone is reason enough, so the order of
+  /// the two reads does not matter.
+  [[nodiscard]] bool may_enter() {
     if (local_)
       return port_.load(cells_.remote_tail) == rma::null_ref ||
              port_.load(cells_.victim) != local_cohort;
@@ -194,12 +201,12 @@ class alock {
     return tail == rma::null_ref || victim != remote_cohort;
   }
 
-  /// A look costs the home's node two loads, and the others a round trip.
-  [[nodiscard]] rma::backoff look_schedule() const {
+  /// A poll costs two loads on the home's node, and a round trip from others.
+  [[nodiscard]] rma::backoff poll_schedule() const {
     return local_ ? rma::backoff::none() : rma::backoff(500, 8'000);
   }
 
-  // Each cohort's way to the lock's words, and to the descriptors of its own.
+  // Each cohort's access to the lock's words and to the queue nodes of its members.
 
   [[nodiscard]] rma::word swap_tail(rma::word own) {
     return local_ ? port_.cpu_swap(cells_.local_tail, own)
@@ -212,7 +219,7 @@ class alock {
   [[nodiscard]] rma::word other_tail() {
     return local_ ? port_.load(cells_.remote_tail) : rma::get_now(port_, cells_.local_tail);
   }
-  // Flushed, else whoever waits for it may wait for as long as we flush nothing else.
+  // Flushed, else a waiter would wait until we flush something else.
   void write(rma::plain_cell to, rma::word value) {
     if (local_)
       port_.store(to, value);
@@ -226,7 +233,7 @@ class alock {
   bool local_;              // which cohort we are in
   rma::word whole_budget_;  // of our cohort
   rma::word budget_ = 0;    // acquires that the cohort has left, this one included
-  rma::line line_;
+  rma::queue_node node_;
 };
 
 }  // namespace lockflight::lock

@@ -1,4 +1,5 @@
-// What it means to be a lock here: the std names, so that std's guards work with every one.
+// The concepts of locks, with the std names: std's guards work with every lock. A handle belongs to
+// one participant and is not recursive.
 #pragma once
 
 #include <concepts>
@@ -9,8 +10,8 @@
 
 namespace lockflight::lock {
 
-/// BasicLockable, with facts. A handle belongs to one participant and is not recursive; a
-/// participant with several handles of a lock holds it by one of them at a time.
+/// BasicLockable, with facts. A participant with several handles of a lock holds it by one of them
+/// at a time.
 template <class L>
 concept exclusive = requires(L l) {
   { L::about } -> std::convertible_to<facts>;
@@ -18,7 +19,7 @@ concept exclusive = requires(L l) {
   l.unlock();
 };
 
-/// The shared half too: works with std::shared_lock.
+/// Has shared holders too: works with std::shared_lock.
 template <class L>
 concept shared = exclusive<L> && requires(L l) {
   l.lock_shared();
@@ -36,7 +37,8 @@ concept can_try_shared = shared<L> && requires(L l) {
   { l.try_lock_shared() } -> std::same_as<bool>;
 };
 
-/// Can wait for so many nanoseconds and then leave; with timed_names that is std's TimedLockable.
+/// Can wait for a number of nanoseconds and then leave; with timed_names that is std's
+/// TimedLockable.
 template <class L>
 concept can_time = can_try<L> && requires(L l, std::uint64_t nanoseconds) {
   { l.try_lock_within(nanoseconds) } -> std::same_as<bool>;
@@ -47,8 +49,8 @@ concept can_time_shared = can_try_shared<L> && requires(L l, std::uint64_t nanos
   { l.try_lock_shared_within(nanoseconds) } -> std::same_as<bool>;
 };
 
-/// Has a third way to be held: beside readers, but not beside another one, and it can become
-/// exclusive. The names are those of Boost's UpgradeLockable.
+/// Has an upgrade holder: one at a time, beside readers, and it can become the exclusive holder.
+/// The names are those of Boost's UpgradeLockable.
 template <class L>
 concept can_upgrade = shared<L> && requires(L l) {
   l.lock_upgrade();
@@ -61,8 +63,8 @@ concept can_upgrade = shared<L> && requires(L l) {
   { l.try_unlock_shared_and_lock() } -> std::same_as<bool>;
 };
 
-/// Guards what its holder does through it, at the release, and excludes nobody before: no Lockable
-/// of std, whatever the names.
+/// Guards only the operations that its holder does through it, at the release. Before that it
+/// excludes no participant, so it is no Lockable of std, whatever its names.
 template <class L>
 concept defers = L::about.defers;
 

@@ -1,13 +1,14 @@
 // Creating a lock together with its words.
+//
+// Invariant: all participants construct the same locks in the same order (C20). No communication is
+// needed, since fresh cells are 0, which means free.
 #pragma once
 
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
 
-/// A lock that takes its words from the participant's layout when it is constructed. All
-/// participants construct the same locks in the same order; no communication is needed, since fresh
-/// cells are 0 and that means free.
+/// A lock that takes its words from the participant's layout when it is constructed.
 template <class Lock, rma::port Port>
 class created : public Lock {
  public:

@@ -1,21 +1,27 @@
-// dlm-server: the lock's home serves its requests, first come, first served.
+// dlm-server: the lock's home serves requests for it, first come, first served.
 //
-// Source: "Distributed Queue-based Locking using Advanced Network Features" (DLM paper),
-// section 2.3 and Figure 1, called Basecase there. The server is the home rank: "each node plays
-// the role of server and client" (section 5.5); part/client_server.hpp says when it serves.
+// Source: "Distributed Queue-based Locking using Advanced Network Features" (DLM paper), section
+// 2.3 and Figure 1, called Basecase there. The server is the home rank: "each node plays the role
+// of server and client" (section 5.5). part/client_server.hpp says when it serves.
 //
-// A client joins by making a handle and leaves by dropping it. Dropped while it holds, the lock is
-// released; a client that waits and will not any more leaves the queue (try_lock_within).
+// A client joins by making a handle and leaves by dropping it. If it drops the handle while it
+// holds the lock, the lock is released. A waiter whose time is over leaves the queue
+// (try_lock_within).
 //
-// Where the fabric can lose a rank (C39), a client that is lost while it waits is passed over when
-// its turn comes, and so is one that was granted the lock and has not received the grant. One that
-// is lost while it holds the lock ends the run: nobody knows in what state it left what is guarded.
+// Lost ranks (C39): a client that is lost while it waits is skipped when it is the next. So is a
+// client that was granted the lock and has not received the grant. A client that is lost while it
+// holds the lock ends the run, since the state of the guarded data is unknown then.
+//
+// Invariant: at most one client has been granted the lock and has not released it.
 //
 // Order: first come, first served, by the order in which requests reach the server.
-// Network operations: none. Messages: acquire 2, the request and the grant; release 2, the
-// release and its acknowledgement (Table 3); an attempt 2; handoff 2, the release and the grant.
-// The home sends itself the same. try_lock_within in vain 2 more than an attempt and a request, for
-// leaving the queue.
+//
+// Cost in messages (Table 3); network operations: none. The home sends itself the same messages:
+// | acquire                  | 2, the request and the grant                                |
+// | release                  | 2, the release and its acknowledgement                      |
+// | handoff                  | 2, the release and the grant                                |
+// | attempt                  | 2                                                           |
+// | try_lock_within, in vain | 2 more than an attempt and a request, for leaving the queue |
 #pragma once
 
 #include <array>
@@ -38,9 +44,9 @@ class dlm_server {
   enum class request : rma::word {
     lock,
     attempt,
-    withdraw,  ///< from the queue; who is not in it any more has been granted the lock
+    withdraw,  ///< from the queue; a client that is not in it has been granted the lock
     unlock,
-    leave,  ///< as unlock, but nobody waits for an answer
+    leave,  ///< as unlock, but without a reply
   };
 
  public:
@@ -64,10 +70,10 @@ class dlm_server {
 
   dlm_server(const dlm_server&) = delete;
   dlm_server& operator=(const dlm_server&) = delete;
-  /// Nobody waits for an answer, so that it can be dropped while an exception passes. Whatever this
-  /// participant asks next is served after it (C29).
+  /// Waits for no reply, so that a handle can be dropped while an exception propagates. This
+  /// participant's next request is served after it (C29).
   ~dlm_server() {
-    if (held_) server_.tell(request::leave);
+    if (held_) server_.send(request::leave);
   }
 
   void lock() {
@@ -75,26 +81,26 @@ class dlm_server {
     held_ = true;
   }
 
-  /// Takes the lock if nobody has it.
+  /// Takes the lock if it is free.
   [[nodiscard]] bool try_lock() {
     held_ = server_.ask(request::attempt) == reply::granted;
     return held_;
   }
 
-  /// Takes the lock, unless that takes longer than so many nanoseconds; leaves the queue then.
+  /// Takes the lock, unless that takes longer than the given time; leaves the queue then.
   [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
-    // When the attempt is answered, nothing of ours is under way: there is room for the request and
+    // After the attempt's reply no message of ours is under way: there is room for the request and
     // for its withdrawal (C28).
     if (try_lock()) return true;
     if (nanoseconds == 0) return false;
     const rma::deadline until = port_.deadline_in(nanoseconds);
-    server_.tell(request::lock);
+    server_.send(request::lock);
     for (rma::backoff b(200, 20'000); !server_.is_answered() && !port_.is_over(until);)
       port_.pause(b.next());
     const bool in_time = server_.is_answered();
-    if (!in_time) server_.tell(request::withdraw);
+    if (!in_time) server_.send(request::withdraw);
     held_ = server_.answer() == reply::granted;
-    // The grant was on its way: what the server says to the withdrawal comes after it.
+    // The grant was on its way: the reply to the withdrawal comes after it.
     if (held_ && !in_time) static_cast<void>(server_.answer());
     return held_;
   }
@@ -106,7 +112,7 @@ class dlm_server {
   }
 
  private:
-  /// What the home has besides: the queue.
+  /// The home's side: the queue.
   class queue final : public server<Port> {
    public:
     queue(rma::participant<Port>& me, const cells& where)
@@ -147,7 +153,7 @@ class dlm_server {
    private:
     [[nodiscard]] bool is_held() const { return holder_ != nobody; }
 
-    // Says which lock: a client's last grant may be of another one.
+    // The grant names the lock: a client's last grant may be that of another lock.
     void grant(rma::rank_t client) {
       if (rma::is_lost(this->port(), client)) return;
       holder_ = client;
@@ -163,7 +169,7 @@ class dlm_server {
     static constexpr rma::rank_t nobody = -1;
     rma::word name_;
     rma::rank_t holder_ = nobody;
-    waiting_line<rma::rank_t> waiting_;
+    waiting_queue<rma::rank_t> waiting_;
   };
 
   Port& port_;

@@ -1,20 +1,25 @@
-// dq: a FIFO queue that its clients chain among themselves, entered by compare-and-swap on the
+// dq: a queue lock whose clients link themselves, and enter the queue by compare-and-swap on its
 // tail.
 //
 // Source: "Distributed Queue-based Locking using Advanced Network Features" (DLM paper), sections
 // 4.2 and 4.3, called Distributed there.
 //
-// Two things of the paper are the fabric's here. A client joins by making a handle and leaves by
-// dropping it, at any time and without a word to the others: a reference is a rank and an index
-// that every rank can use (C20), so there are no keys to register at the server, to cache, or to
-// find stale. And a client that dies in the queue ends the run (C36).
+// What differs from the text: a client joins by making a handle and leaves by dropping it, at any
+// time and without a message. A reference is a rank and an index that every rank can use (C20), so
+// there are no keys to register at the server, to cache, or to find stale. A client that dies in
+// the queue ends the run (C36).
+//
+// Invariants: part/client_queue.hpp.
 //
 // Order: first come, first served, by the order in which clients replaced the tail.
-// Fairness: once in the queue, overtaken by nobody. Replacing the tail takes any number of attempts
-// (section 4.4): a client that is always late starves. dq-fair mends that.
-// Network operations: uncontended 1 compare-swap to acquire and 1 to release (Table 3); behind
-// somebody 2 compare-swaps, one more whenever another client is faster, and 1 put; handoff 1 put,
-// and 1 compare-swap before it if the successor has not made itself known. Waiting is local.
+// Fairness: once in the queue, a client is not overtaken. Replacing the tail takes any number of
+// attempts (section 4.4), so a client that is always late starves; dq-fair corrects that.
+//
+// Cost in network operations (Table 3); waiting is local:
+// | acquire, free                 | 1 compare-swap                                             |
+// | acquire, behind a predecessor | 2 compare-swaps (1 more a lost race), 1 put                |
+// | release, no successor         | 1 compare-swap                                             |
+// | handoff                       | 1 put, and 1 compare-swap if the successor has no link yet |
 #pragma once
 
 #include <array>
@@ -45,7 +50,7 @@ class dq {
 
   /// This lock's words.
   struct cells {
-    rma::nic_cell tail;  // at the home: the last client's place in the queue, or null_ref
+    rma::nic_cell tail;  // at the home: the last client's queue node, or null_ref
 
     static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
       return {in.take<rma::nic_cell>(1).at(home)};
@@ -56,9 +61,9 @@ class dq {
       : port_(me.port()), tail_(where.tail), queue_(me) {}
 
   void lock() {
-    queue_.take_place();
-    const rma::word me = rma::to_word(queue_.place());
-    // Each attempt that fails tells who is the tail now: our most likely predecessor.
+    queue_.take_queue_node();
+    const rma::word me = rma::to_word(queue_.node());
+    // A failed attempt returns the tail as it is now: our most likely predecessor.
     rma::word pred = rma::null_ref;
     while (true) {
       const rma::word tail = rma::compare_swap_now(port_, tail_, pred, me);
@@ -69,22 +74,22 @@ class dq {
     if (pred != rma::null_ref) queue_.wait_behind(rma::from_word<rma::plain_cell>(pred));
   }
 
-  /// Takes the lock if nobody is in the queue. 1 compare-swap.
+  /// Takes the lock if the queue is empty. 1 compare-swap.
   [[nodiscard]] bool try_lock() {
-    queue_.take_place();
-    const rma::word me = rma::to_word(queue_.place());
+    queue_.take_queue_node();
+    const rma::word me = rma::to_word(queue_.node());
     if (rma::compare_swap_now(port_, tail_, rma::null_ref, me) == rma::null_ref) return true;
-    queue_.give_up_place();
+    queue_.give_back_queue_node();
     return false;
   }
 
   void unlock() {
     if (!queue_.has_successor()) {
-      const rma::word me = rma::to_word(queue_.place());
+      const rma::word me = rma::to_word(queue_.node());
       if (rma::compare_swap_now(port_, tail_, me, rma::null_ref) == me)
-        return queue_.give_up_place();
-      // The transient state (section 4.3.1): we are not the tail any more, so somebody stands
-      // behind us and is about to say who. The tail itself may be another one.
+        return queue_.give_back_queue_node();
+      // The transient state (section 4.3.1): we are not the tail any more, so we have a successor
+      // that is about to write its link. The tail may be another client.
       queue_.await_successor();
     }
     queue_.pass_on();

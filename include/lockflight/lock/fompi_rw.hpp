@@ -1,18 +1,21 @@
-// fompi-rw, fompi-rw-backoff: the reader-writer lock of foMPI (called GBH after its authors), two
-// stages of counters and best effort.
+// fompi-rw, fompi-rw-backoff: the reader-writer lock of foMPI (called GBH after its authors). It
+// has two stages of counters and retries.
 //
 // Source: "MPI passive target synchronization on a non-cache-coherent many-core" (SCC paper),
 // section 4.2, and foMPI-RW, the comparison target of "High-Performance Distributed RMA Locks",
-// section 5.
+// section 5. A *global* counter, one for a set of locks (a window), holds `lockall count |
+// exclusive count`. A *local* counter, one for each lock, holds `shared count | exclusive bit`.
 //
-// A *global* counter, one for a set of locks (a window), holds `lockall count | exclusive count`; a
-// *local* counter, one for each lock, holds `shared count | exclusive bit`. Exclusive locks
-// announce themselves in the global counter, where they exclude lock_all, and then compare-and-swap
-// the local one; shared locks only touch the local one.
+// Invariants: an exclusive holder is counted in the global counter and has the exclusive bit of the
+// local one; a shared holder is counted in the local counter only; a lock_all holder in the global
+// counter only. A participant whose attempt fails subtracts what it added.
 //
-// Order: none. Fairness: none; writers can be overtaken by readers for ever, and by writers.
-// Network operations, uncontended: shared 1 fetch-add + 1 add; exclusive 1 fetch-add + 1
-// compare-swap, then 2 adds; lock_all 1 fetch-add + 1 add, whatever the number of locks.
+// Order: none. Fairness: none; writers can be overtaken by readers and by writers for ever.
+//
+// Cost in network operations, uncontended:
+// | shared lock, its unlock    | 1 fetch-add, 1 add                               |
+// | exclusive lock, its unlock | 1 fetch-add and 1 compare-swap, 2 adds           |
+// | lock_all, unlock_all       | 1 fetch-add, 1 add, whatever the number of locks |
 #pragma once
 
 #include <array>
@@ -82,8 +85,8 @@ class basic_fompi_rw {
     return false;
   }
 
-  /// The paper writes 0; that would also erase the increments of readers that are about to undo
-  /// them, so the bit is subtracted. Both adds are posted together and complete at the flushes.
+  /// The paper writes 0. That would also erase the counts of readers that are about to withdraw, so
+  /// the bit is subtracted. Both adds are posted together and complete at the flushes.
   void unlock() {
     port_.add(cells_.local, 0 - exclusive_bit);
     port_.add(cells_.global, 0 - exclusive_unit);
@@ -123,7 +126,7 @@ class basic_fompi_rw {
   static constexpr rma::word exclusive_unit = 1;                 // global: the low half
   static constexpr rma::word lockall_unit = rma::word{1} << 32;  // global: the high half
 
-  // Flushed, else others would see it only when we happen to flush something else.
+  // Flushed, else a waiter would see it only when we flush something else.
   void add_now(rma::nic_cell to, rma::word value) {
     port_.add(to, value);
     port_.flush(to.home);

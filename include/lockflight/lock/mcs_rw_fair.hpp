@@ -1,31 +1,35 @@
-// mcs-rw-fair: the fair MCS reader-writer lock. Readers and writers stand in one queue; neighbours
-// that read are in together.
+// mcs-rw-fair: the fair MCS reader-writer lock. Readers and writers wait in one queue; readers that
+// are neighbours in it are in together.
 //
 // Source: Mellor-Crummey and Scott, "Scalable Reader-Writer Synchronization for Shared-Memory
 // Multiprocessors" (PPoPP 1991), section 3, the fair lock: `class`, `next`, `blocked` and
 // `successor_class` in each queue node, `reader_count` and `next_writer` in the lock.
 //
-// What differs from the text, each mend marked at its site:
-//   F1  "a writer waits" is a flag in the word that counts the readers, so that exactly one reader,
-//       the one that leaves the word with the flag alone, wakes it. (The text decides by two words,
-//       the count and `next_writer`, and was corrected since: between the looks at them readers and
-//       another writer may come.)
-//   F2  the class of a node is in the reference to it, so that nobody reads it over the network;
-//   F3  a node is plain memory, which no NIC may read-modify-write: where the text has a
-//       compare-and-swap on `blocked` and `successor_class` together, a reader announces itself in
-//       `successor_class`, looks at `blocked`, and says in its link what it saw;
-//   F4  a reader without a reader before or behind it is not counted: whoever reads behind it
-//   counts
-//       it too. Alone it needs the queue's tail only;
-//   F5  try_lock_shared, which the paper has not, counts itself beside the queue.
+// What differs from the text, each marked at its site:
+// F1  "A writer waits" is a flag in the word that counts the readers. So exactly one reader wakes
+//     the writer: the one that leaves the word with the flag alone. (The text decides by two words,
+//     the count and `next_writer`, and was corrected since: between the reads of the two, readers
+//     and another writer may come.)
+// F2  The class of a queue node is in the reference to it, so that no participant reads it over the
+//     network.
+// F3  A queue node is plain memory, which no NIC may read-modify-write. Where the text has a
+//     compare-and-swap on `blocked` and `successor_class` together, a reader announces itself in
+//     `successor_class`, reads `blocked`, and writes into its link what it read.
+// F4  A reader without a reader before or behind it is not counted; a reader that enters behind it
+//     counts it too. Such a reader needs only the queue's tail.
+// F5  try_lock_shared, which the paper does not have, counts itself beside the queue.
 //
-// Order: first come, first served; readers that stand next to each other are in together.
-// Fairness bound: overtaken by nobody once the swap on the tail has taken effect, but by attempts
+// Order: first come, first served; readers that are neighbours in the queue are in together.
+// Fairness: once its swap on the tail has taken effect, a waiter is overtaken only by attempts
 // (try_lock_shared) that come while readers are in.
-// Network operations, uncontended: shared 1 swap + 1 compare-swap; exclusive 1 swap + 1
-// compare-swap, then 1 add + 1 compare-swap. Handoff between writers 1 put. A reader beside a
-// reader: 1 swap, 2 puts, 1 get, 1 add, then at most 1 compare-swap and 1 fetch-add. Waiting is
-// local.
+//
+// Cost in network operations; waiting is local:
+// | shared lock and unlock, alone | 1 swap, 1 compare-swap                    |
+// | the same beside a reader (*)  | 1 swap, 2 puts, 1 get, 1 add, 1 fetch-add |
+// | exclusive lock, free          | 1 swap, 1 compare-swap                    |
+// | its unlock, no successor      | 1 add, 1 compare-swap                     |
+// | handoff between writers       | 1 put                                     |
+// (*) At most; the last reader in the queue 1 compare-swap more.
 #pragma once
 
 #include <array>
@@ -58,7 +62,7 @@ class mcs_rw_fair {
 
   /// This lock's words, all at the home.
   struct cells {
-    rma::nic_cell tail;           // the last in the queue, or null_ref
+    rma::nic_cell tail;           // the last queue node in the queue, or null_ref
     rma::nic_cell state;          // reader_count | a writer waits for the readers, or is in (F1)
     rma::plain_cell next_writer;  // the writer that waits for the readers
 
@@ -74,23 +78,23 @@ class mcs_rw_fair {
   // ---- readers ----
 
   void lock_shared() {
-    line_ = me_.take_line();
+    node_ = me_.take_queue_node();
     in_queue_ = true;
-    port_.store(line_[blocked], waits);  // visible before the swap publishes the line (C12)
+    port_.store(node_[blocked], waits);  // visible before the swap publishes the node (C12)
     const rma::word pred = rma::swap_now(port_, cells_.tail, own());
     if (pred == rma::null_ref) {
       be_in(uncounted);
     } else if (is_writer(pred)) {
       write(pred, next, own());
-      counted_ = port_.await(line_[blocked], rma::differs_from(waits)) == counted;
+      counted_ = port_.await(node_[blocked], rma::differs_from(waits)) == counted;
     } else {
       join(pred);
     }
-    // A reader that came behind us while we waited saw that we did, and waits for us.
-    if (port_.load(line_[successor_class]) == a_reader) let_in_behind();
+    // A reader that came behind us while we waited has read that, and waits for us.
+    if (port_.load(node_[successor_class]) == a_reader) let_in_behind();
   }
 
-  /// Enters unless a writer is in or waits for the readers that are. 1 compare-swap, more if
+  /// Enters unless a writer is in or waits for the readers that are in. 1 compare-swap, more if
   /// readers come and go meanwhile.
   [[nodiscard]] bool try_lock_shared() {
     // F5: a writer that is in has its flag set, and one that comes later finds us counted.
@@ -107,10 +111,10 @@ class mcs_rw_fair {
 
   void unlock_shared() {
     if (!in_queue_) return depart();
-    rma::word succ = port_.load(line_[next]);
+    rma::word succ = port_.load(node_[next]);
     if (succ == rma::null_ref) {
       if (rma::compare_swap_now(port_, cells_.tail, own(), rma::null_ref) == own()) {
-        give_line_back();
+        give_queue_node_back();
         if (counted_) depart();
         return;
       }
@@ -118,7 +122,7 @@ class mcs_rw_fair {
       rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
-    give_line_back();
+    give_queue_node_back();
     if (!is_writer(succ))
       depart();  // F4: with a reader behind us we are counted
     else
@@ -128,57 +132,58 @@ class mcs_rw_fair {
   // ---- writers ----
 
   void lock() {
-    line_ = me_.take_line();
+    node_ = me_.take_queue_node();
     const rma::word pred = rma::swap_now(port_, cells_.tail, own() + of_writer);
     if (pred == rma::null_ref && take_free_state()) return;
 
-    // Who must wake us does not know us yet, and sees `blocked` as we leave it here (C12).
-    port_.store(line_[blocked], waits);
+    // The participant that will wake us does not know us yet, and then it sees `blocked` set (C12).
+    port_.store(node_[blocked], waits);
     if (pred == rma::null_ref)
       next_is(own() + of_writer, 0);
     else
       write(pred, next, own() + of_writer);
-    port_.await(line_[blocked], rma::differs_from(waits));
+    port_.await(node_[blocked], rma::differs_from(waits));
   }
 
-  /// Takes the lock if nobody is in the queue and no reader is counted. 2 compare-swaps.
+  /// Takes the lock if the queue is empty and no reader is counted. 2 compare-swaps.
   [[nodiscard]] bool try_lock() {
-    line_ = me_.take_line();
+    node_ = me_.take_queue_node();
     if (rma::compare_swap_now(port_, cells_.tail, rma::null_ref, own() + of_writer) !=
         rma::null_ref) {
-      me_.give_back(line_);
+      me_.give_back(node_);
       return false;
     }
     if (take_free_state()) return true;
-    leave_queue(port_.load(line_[next]));
+    leave_queue(port_.load(node_[next]));
     return false;
   }
 
   void unlock() {
-    const rma::word succ = port_.load(line_[next]);
+    const rma::word succ = port_.load(node_[next]);
     if (succ != rma::null_ref && is_writer(succ)) {
-      give_line_back();
-      write(succ, blocked, uncounted);  // the flag is its flag now
+      give_queue_node_back();
+      write(succ, blocked, uncounted);  // the flag is the successor's now
       return;
     }
-    // Completed before anybody else can have the lock: the flag must be ours alone.
+    // Flushed before another participant can have the lock: until then the flag must be ours alone.
     add_now(0 - writer);
     leave_queue(succ);
   }
 
  private:
-  // The words of a line. A free line is all zero (C25).
-  static constexpr std::uint32_t next = 0;     // the node behind us, or null_ref
-  static constexpr std::uint32_t blocked = 1;  // `waits`, or how we are in
+  // The words of a queue node. A free one is all zero (C25).
+  static constexpr std::uint32_t next = 0;     // the successor's queue node, or null_ref
+  static constexpr std::uint32_t blocked = 1;  // `waits`, or how its reader is in
   static constexpr std::uint32_t successor_class =
-      2;  // `a_reader` once one has come behind a reader
+      2;  // `a_reader` once a reader has come behind a reader
   static constexpr rma::word waits = 1;
   static constexpr rma::word uncounted = 2;  // in, and not in reader_count (F4)
   static constexpr rma::word counted = 3;
   static constexpr rma::word a_reader = 1;
 
-  // A reference to a node says its class (F2), and in a reader's link whether it waits for its
-  // predecessor to let it in (F3): lines begin at multiples of 8 words.
+  // A reference to a queue node holds its class (F2), and in a reader's link also whether the
+  // reader waits for its predecessor to let it in (F3). The low bits are free, since queue nodes
+  // begin at multiples of 8 words.
   static constexpr rma::word of_writer = 1;
   static constexpr rma::word of_waiting_reader = 2;
   static constexpr rma::word tags = rma::line_words - 1;
@@ -188,40 +193,41 @@ class mcs_rw_fair {
   static constexpr rma::word writer = 1;
   static constexpr rma::word reader = 2;  // the bits above count the readers
 
-  [[nodiscard]] rma::word own() const { return rma::to_word(line_.first); }
+  [[nodiscard]] rma::word own() const { return rma::to_word(node_.first); }
 
   [[nodiscard]] bool take_free_state() {
     return rma::compare_swap_now(port_, cells_.state, 0, writer) == 0;
   }
 
-  // Behind a reader: in at once if it is in, else let in by it (F3). Until our link is written it
-  // does not go away, and its line stays what it is.
+  // Behind a reader: we enter at once if it is in, else it lets us in (F3). It does not leave
+  // before our link is written, and its queue node stays valid until then.
   void join(rma::word pred) {
-    // Flushed before the look: a predecessor that we see waiting sees us when it does not any more.
+    // Flushed before the read: a predecessor that we find waiting sees us when it has stopped
+    // waiting.
     write(pred, successor_class, a_reader);
     const rma::word how = rma::get_now(port_, word_of(pred, blocked));
     if (how == waits) {
       write(pred, next, own() + of_waiting_reader);
-      port_.await(line_[blocked], rma::differs_from(waits));
+      port_.await(node_[blocked], rma::differs_from(waits));
       counted_ = true;
       return;
     }
-    // Before the link, since the predecessor subtracts itself when it has read that.
+    // Before the link, since the predecessor subtracts itself once it has read the link.
     add_now(how == uncounted ? 2 * reader : reader);
     write(pred, next, own());
     be_in(counted);
   }
 
-  // In, without having been let in by anybody.
+  // We are in, and no other participant let us in.
   void be_in(rma::word how) {
     counted_ = how == counted;
-    port_.store(line_[blocked], how);
-    port_.fence();  // whoever comes behind us sees this, or we see it (C13)
+    port_.store(node_[blocked], how);
+    port_.fence();  // a reader that comes behind us sees this, or we see it (C13)
   }
 
-  // A reader is behind us. If it saw us wait, it is ours to let in; else it is in, and counted us.
+  // A reader is behind us. If it saw us wait, we must let it in; else it is in, and has counted us.
   void let_in_behind() {
-    const rma::word succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+    const rma::word succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     if ((succ & of_waiting_reader) != 0) {
       // Flushed before it is let in: it may leave at once, and subtracts itself.
       add_now(counted_ ? reader : 2 * reader);
@@ -238,10 +244,11 @@ class mcs_rw_fair {
       write(rma::get_now(port_, cells_.next_writer), blocked, uncounted);
   }
 
-  // F1: all readers before this writer are in, counted or gone; `leaving` of the count goes with
-  // this operation. Whoever leaves the flag alone in the state lets the writer in.
+  // F1: all readers before this writer are in and counted, or gone. This operation also subtracts
+  // `leaving` from the count. The participant that leaves the flag alone in the state lets the
+  // writer in.
   void next_is(rma::word node, rma::word leaving) {
-    // Flushed before the flag is set: whoever sees the flag reads it.
+    // Flushed before the flag is set: a participant that sees the flag reads next_writer.
     rma::put_now(port_, cells_.next_writer, node);
     const rma::word before = rma::fetch_add_now(port_, cells_.state, writer - leaving);
     rma::ensure((before & writer) == 0, "one writer at a time waits for the readers or is in");
@@ -249,7 +256,7 @@ class mcs_rw_fair {
     if (before == leaving) write(node, blocked, uncounted);
   }
 
-  // A writer that has not the lock any more, or never had it, lets the next one have its turn.
+  // A writer that does not have the lock, any more or at all, lets its successor proceed.
   void leave_queue(rma::word succ) {
     const rma::word node = own() + of_writer;
     if (succ == rma::null_ref) {
@@ -259,23 +266,24 @@ class mcs_rw_fair {
       rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
-    give_line_back();
+    give_queue_node_back();
     if (is_writer(succ))
       next_is(succ, 0);
     else
       write(succ, blocked, uncounted);
   }
 
-  /// Nobody knows our line any more: the one behind us has written its link, or there is none.
-  void give_line_back() {
-    for (const std::uint32_t word : {next, blocked, successor_class}) port_.store(line_[word], 0);
-    me_.give_back(line_);
+  /// No other participant needs our queue node any more: the successor has written its link, or
+  /// there is none.
+  void give_queue_node_back() {
+    for (const std::uint32_t word : {next, blocked, successor_class}) port_.store(node_[word], 0);
+    me_.give_back(node_);
   }
 
   [[nodiscard]] static constexpr rma::plain_cell word_of(rma::word node, std::uint32_t word) {
-    return rma::line{rma::from_word<rma::plain_cell>(node & ~tags)}[word];
+    return rma::queue_node{rma::from_word<rma::plain_cell>(node & ~tags)}[word];
   }
-  // Flushed, else whoever waits for it may wait for as long as we flush nothing else.
+  // Flushed, else a waiter would wait until we flush something else.
   void write(rma::word node, std::uint32_t word, rma::word value) {
     rma::put_now(port_, word_of(node, word), value);
   }
@@ -287,8 +295,8 @@ class mcs_rw_fair {
   rma::participant<Port>& me_;
   Port& port_;
   cells cells_;
-  rma::line line_;
-  bool in_queue_ = true;  // else in beside the queue (F5)
+  rma::queue_node node_;
+  bool in_queue_ = true;  // else we are in beside the queue (F5)
   bool counted_ = false;  // F4
 };
 

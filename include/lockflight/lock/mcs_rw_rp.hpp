@@ -1,5 +1,5 @@
 // mcs-rw-rp: the MCS reader-writer lock that prefers readers. Readers count themselves in one word;
-// writers queue, and so do the readers that meet a writer.
+// writers queue, and so do readers that meet a writer.
 //
 // Source: Mellor-Crummey and Scott, "Scalable Reader-Writer Synchronization for Shared-Memory
 // Multiprocessors" (PPoPP 1991), section 3, the reader-preference lock, as "FX100 MPI RMA lock
@@ -7,19 +7,27 @@
 // count is a get, its writes of `blocked` and of the links are puts.
 //
 // What differs from the text:
-//   - fetch-and-or and fetch-and-and are fetch-and-add: a flag is set by one participant at a time,
-//     which finds it clear, and cleared by whoever it belongs to;
-//   - a writer that finds nobody takes the state at once, without making itself known to readers;
-//   - a writer that leaves while no reader is interested hands over to the next one directly, with
-//     the state as it is.
+// - fetch-and-or and fetch-and-and are fetch-and-add. A flag is set by one participant at a time,
+//   which finds it clear, and cleared by the participant that it belongs to.
+// - A writer that finds the lock free takes the state at once, without making itself known to
+//   readers.
+// - A writer that leaves while no reader is interested hands over to its successor directly, with
+//   the state as it is.
 //
-// Order: readers enter as long as no writer is in, however many writers wait; writers first come,
-// first served among themselves.
+// Invariants: a reader is counted from its fetch-add until it has left, also while it waits. At
+// most one writer, the head of the writers' queue, is interested or active.
+//
+// Order: readers enter as long as no writer is in, however many writers wait; writers are first
+// come, first served among themselves.
 // Fairness: none for writers, which readers overtake for ever; a reader waits for one writer.
-// Network operations, uncontended: shared 1 fetch-add + 1 fetch-add; exclusive 1 swap + 1
-// compare-swap, then 1 fetch-add + 1 compare-swap. Handoff between writers 1 get + 1 put. A reader
-// behind a writer: 1 fetch-add, 1 swap, 1 get, and 1 put to wake the reader that came before it.
-// Waiting is local.
+//
+// Cost in network operations; waiting is local:
+// | shared lock, its unlock, no writer | 1 fetch-add, 1 fetch-add              |
+// | shared lock behind a writer        | 1 fetch-add, 1 swap, 1 get, 1 put (*) |
+// | exclusive lock, free               | 1 swap, 1 compare-swap                |
+// | its unlock, no successor           | 1 fetch-add, 1 compare-swap           |
+// | handoff between writers            | 1 get, 1 put                          |
+// (*) The put wakes the reader that came before it, if there is one.
 #pragma once
 
 #include <array>
@@ -52,10 +60,10 @@ class mcs_rw_rp {
 
   /// This lock's words, all at the home.
   struct cells {
-    rma::nic_cell writer_tail;    // the line of the last writer in the queue, or null_ref
-    rma::nic_cell reader_head;    // the line of the reader that began to wait last, or null_ref
+    rma::nic_cell writer_tail;    // the queue node of the last writer, or null_ref
+    rma::nic_cell reader_head;    // that of the reader that began to wait last, or null_ref
     rma::nic_cell state;          // interested readers | writer active | writer interested
-    rma::plain_cell writer_head;  // the line of the writer that waits for the readers
+    rma::plain_cell writer_head;  // that of the writer that waits for the readers
 
     static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
       const auto words = in.take<rma::nic_cell>(3).at(home);
@@ -69,17 +77,17 @@ class mcs_rw_rp {
   // ---- readers ----
 
   void lock_shared() {
-    // Counted from here on, also while waiting: no other writer becomes active before we were in.
+    // Counted from here on, also while we wait: no other writer becomes active before we were in.
     if ((rma::fetch_add_now(port_, cells_.state, reader) & writer_active) == 0) return;
 
-    const rma::line line = me_.take_line();
-    port_.store(line[blocked], 1);  // visible before the swap publishes the line (C12)
-    const rma::word before_us = rma::swap_now(port_, cells_.reader_head, rma::to_word(line.first));
-    // The writer may have left before it could see us among those who wait.
+    const rma::queue_node node = me_.take_queue_node();
+    port_.store(node[blocked], 1);  // visible before the swap publishes the node (C12)
+    const rma::word before_us = rma::swap_now(port_, cells_.reader_head, rma::to_word(node.first));
+    // The writer may have left before it could see us among the waiting readers.
     if ((rma::get_now(port_, cells_.state) & writer_active) == 0) wake_readers();
-    port_.await(line[blocked], rma::equals(0));
+    port_.await(node[blocked], rma::equals(0));
     if (before_us != rma::null_ref) wake(before_us);
-    me_.give_back(line);  // whoever woke us was the only one who knew it
+    me_.give_back(node);  // only the participant that woke us knew it
   }
 
   /// Enters unless a writer is in. 1 fetch-add; 1 more to withdraw.
@@ -100,52 +108,52 @@ class mcs_rw_rp {
   // ---- writers ----
 
   void lock() {
-    line_ = me_.take_line();
-    const rma::word own = rma::to_word(line_.first);
+    node_ = me_.take_queue_node();
+    const rma::word own = rma::to_word(node_.first);
     const rma::word pred = rma::swap_now(port_, cells_.writer_tail, own);
     if (pred == rma::null_ref && take_free_state()) return;
 
-    // Who must wake us does not know us yet, and sees `blocked` as we leave it here (C12).
-    port_.store(line_[blocked], 1);
+    // The participant that will wake us does not know us yet, and then it sees `blocked` set (C12).
+    port_.store(node_[blocked], 1);
     if (pred == rma::null_ref) {
       if (!head_may_enter(own)) await_wake_up();
       return;
     }
     // Flushed: the predecessor may be waiting for this link.
-    rma::put_now(port_, rma::line{rma::from_word<rma::plain_cell>(pred)}[next], own);
+    rma::put_now(port_, rma::queue_node{rma::from_word<rma::plain_cell>(pred)}[next], own);
     await_wake_up();
   }
 
   /// Takes the lock if no writer is in the queue and no reader is counted. 2 compare-swaps.
   [[nodiscard]] bool try_lock() {
-    line_ = me_.take_line();
-    const rma::word own = rma::to_word(line_.first);
+    node_ = me_.take_queue_node();
+    const rma::word own = rma::to_word(node_.first);
     if (rma::compare_swap_now(port_, cells_.writer_tail, rma::null_ref, own) != rma::null_ref) {
-      me_.give_back(line_);
+      me_.give_back(node_);
       return false;
     }
     if (take_free_state()) return true;
-    leave_queue(port_.load(line_[next]));
+    leave_queue(port_.load(node_[next]));
     return false;
   }
 
   void unlock() {
-    const rma::word succ = port_.load(line_[next]);
+    const rma::word succ = port_.load(node_[next]);
     if (succ != rma::null_ref && rma::get_now(port_, cells_.state) == writer_active) {
-      port_.store(line_[next], rma::null_ref);
+      port_.store(node_[next], rma::null_ref);
       wake(succ);
-      me_.give_back(line_);
+      me_.give_back(node_);
       return;
     }
-    // Completed before we leave the queue: whoever comes next there must find the state free.
+    // Flushed before we leave the queue: the next writer must find the state free.
     if (rma::fetch_add_now(port_, cells_.state, 0 - writer_active) != writer_active) wake_readers();
     leave_queue(succ);
   }
 
  private:
-  // The words of a line. A free line is all zero (C25). A waiting reader's link stays in its call:
-  // only it wakes the reader that came before it.
-  static constexpr std::uint32_t next = 0;     // the line of the writer behind us, or null_ref
+  // The words of a queue node. A free one is all zero (C25). A waiting reader's link is a local
+  // variable of its call, since only this reader wakes the reader before it.
+  static constexpr std::uint32_t next = 0;  // the queue node of the writer behind us, or null_ref
   static constexpr std::uint32_t blocked = 1;  // 1 while we must wait
 
   // The state. WIFLAG, WAFLAG and RC_INCR of the paper.
@@ -157,58 +165,60 @@ class mcs_rw_rp {
     return rma::compare_swap_now(port_, cells_.state, 0, writer_active) == 0;
   }
 
-  /// True for whoever turns the interested writer into the active one; it must let that one go on.
+  /// Makes the interested writer the active one. True for the participant that did it, which must
+  /// wake that writer.
   [[nodiscard]] bool writer_becomes_active() {
     return rma::compare_swap_now(port_, cells_.state, writer_interested, writer_active) ==
            writer_interested;
   }
 
   /// Makes the head of the writers' queue known to the readers. True if we made a writer active:
-  /// this one, or one behind it. Else the last reader does.
+  /// this one, or one behind it. Else the last reader will.
   [[nodiscard]] bool head_may_enter(rma::word head) {
-    // Flushed before the flag is raised: whoever sees the flag reads the head.
+    // Flushed before the flag is set: a participant that sees the flag reads the head.
     rma::put_now(port_, cells_.writer_head, head);
     return rma::fetch_add_now(port_, cells_.state, writer_interested) == 0 &&
            writer_becomes_active();
   }
 
-  /// Takes a writer that is not active off the queue. The next one then waits for the readers.
+  /// Takes a writer that is not active out of the queue. The next writer then waits for the
+  /// readers.
   void leave_queue(rma::word succ) {
     if (succ == rma::null_ref) {
-      const rma::word own = rma::to_word(line_.first);
+      const rma::word own = rma::to_word(node_.first);
       if (rma::compare_swap_now(port_, cells_.writer_tail, own, rma::null_ref) == own) {
-        me_.give_back(line_);
+        me_.give_back(node_);
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
       rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
-    port_.store(line_[next], rma::null_ref);
-    me_.give_back(line_);
-    // Not `succ`: a reader may have made that one active since, and it may have left and raised the
-    // flag for the one behind it.
+    port_.store(node_[next], rma::null_ref);
+    me_.give_back(node_);
+    // Not `succ`: a reader may have made that writer active since, and that writer may have left
+    // and set the flag for its own successor.
     if (head_may_enter(succ)) wake_head();
   }
 
-  /// Those that wait wake each other, from the last that came to the first.
+  /// Waiting readers wake each other, from the last that came to the first.
   void wake_readers() {
     const rma::word last = rma::swap_now(port_, cells_.reader_head, rma::null_ref);
     if (last != rma::null_ref) wake(last);
   }
 
-  /// For whoever made the writer active: no other one becomes the head meanwhile.
+  /// For the participant that made the writer active: no other writer becomes the head meanwhile.
   void wake_head() { wake(rma::get_now(port_, cells_.writer_head)); }
-  // Flushed, else it may wait for as long as we flush nothing else.
-  void wake(rma::word line) {
-    rma::put_now(port_, rma::line{rma::from_word<rma::plain_cell>(line)}[blocked], 0);
+  // Flushed, else the waiter would wait until we flush something else.
+  void wake(rma::word node) {
+    rma::put_now(port_, rma::queue_node{rma::from_word<rma::plain_cell>(node)}[blocked], 0);
   }
-  void await_wake_up() { port_.await(line_[blocked], rma::equals(0)); }
+  void await_wake_up() { port_.await(node_[blocked], rma::equals(0)); }
 
   rma::participant<Port>& me_;
   Port& port_;
   cells cells_;
-  rma::line line_;
+  rma::queue_node node_;
 };
 
 }  // namespace lockflight::lock

@@ -1,5 +1,6 @@
-// mcs-rw-wp: the MCS reader-writer lock that prefers writers. One word of state says who is in and
-// who is interested; writers queue, and readers that meet a writer wait as a group.
+// mcs-rw-wp: the MCS reader-writer lock that prefers writers. One word of state holds which
+// participants are in and interested; writers queue, and readers that meet a writer wait as a
+// group.
 //
 // Source: Mellor-Crummey and Scott, "Scalable Reader-Writer Synchronization for Shared-Memory
 // Multiprocessors" (PPoPP 1991), section 3, the writer-preference lock, as "MPI passive target
@@ -7,22 +8,31 @@
 // readers, interested writers and the active writer in one cell.
 //
 // What differs from the text:
-//   - a reader first counts itself as active, and enters if no writer is interested and no reader
-//     waits: one operation (the paper queues every reader); else it withdraws and joins the group
-//     that waits;
-//   - a group of waiting readers is let in by one compare-and-swap of the state, by whoever changed
-//     the state last and left no writer in it: its first reader, the writer that leaves, or a
-//     reader that came between (the paper's flags are set apart, and the window between them is
-//     closed by looking twice);
-//   - an interested writer becomes active by compare-and-swap, in the same way, when no reader is.
+// - A reader first counts itself as active, and enters if no writer is interested and no reader
+//   waits: one operation. (The paper queues every reader.) Otherwise it withdraws and joins the
+//   waiting group.
+// - A group of waiting readers is let in by one compare-and-swap of the state, by the participant
+//   that changed the state last and left no writer in it: the group's first reader, the writer that
+//   leaves, or a reader that came between. (The paper's flags are in separate words, and the window
+//   between them is closed by reading twice.)
+// - An interested writer becomes active by compare-and-swap in the same way, when no reader is
+//   active.
 //
-// Order: writers first come, first served; readers enter when no writer is interested.
-// Fairness: none for readers, which writers overtake for ever; a writer waits for the readers that
-// are in, and for the writers before it. Nobody waits to leave.
-// Network operations, uncontended: shared 1 fetch-add + 1 fetch-add; exclusive 1 swap + 1
-// compare-swap, then 1 fetch-add + 1 compare-swap. Handoff between writers 1 put. A reader behind a
-// writer: 2 fetch-adds and 1 swap (the first of a group 1 fetch-add more), and 1 fetch-add and 1
-// put to let the reader in that came before it. Waiting is local.
+// Invariants: at most one writer, the head of the writers' queue, is interested or active. A
+// participant that changes the state settles it (settle) with one attempt; if that fails, the
+// participant that changed the state in between settles it.
+//
+// Order: writers are first come, first served; readers enter when no writer is interested.
+// Fairness: none for readers, which writers overtake for ever. A writer waits for the readers that
+// are in and for the writers before it. No participant waits to leave.
+//
+// Cost in network operations; waiting is local:
+// | shared lock, its unlock, no writer | 1 fetch-add, 1 fetch-add        |
+// | shared lock behind a writer        | 3 fetch-adds, 1 swap, 1 put (*) |
+// | exclusive lock, free               | 1 swap, 1 compare-swap          |
+// | its unlock, no successor           | 1 fetch-add, 1 compare-swap     |
+// | handoff between writers            | 1 put                           |
+// (*) The put lets in the reader that came before it; the first reader of a group has none.
 #pragma once
 
 #include <array>
@@ -55,10 +65,10 @@ class mcs_rw_wp {
 
   /// This lock's words, all at the home.
   struct cells {
-    rma::nic_cell writer_tail;    // the line of the last writer in the queue, or null_ref
-    rma::nic_cell reader_head;    // the line of the reader that began to wait last, or null_ref
+    rma::nic_cell writer_tail;    // the queue node of the last writer, or null_ref
+    rma::nic_cell reader_head;    // that of the reader that began to wait last, or null_ref
     rma::nic_cell state;          // active readers | readers, writer interested | writer active
-    rma::plain_cell writer_head;  // the line of the writer that waits for the readers
+    rma::plain_cell writer_head;  // that of the writer that waits for the readers
 
     static cells place(rma::layout& in, const rma::topology&, const parameters&, rma::rank_t home) {
       const auto words = in.take<rma::nic_cell>(3).at(home);
@@ -74,25 +84,25 @@ class mcs_rw_wp {
   void lock_shared() {
     if (try_lock_shared()) return;
 
-    const rma::line line = me_.take_line();
-    port_.store(line[blocked], 1);  // visible before the swap publishes the line (C12)
-    const rma::word before_us = rma::swap_now(port_, cells_.reader_head, rma::to_word(line.first));
+    const rma::queue_node node = me_.take_queue_node();
+    port_.store(node[blocked], 1);  // visible before the swap publishes the node (C12)
+    const rma::word before_us = rma::swap_now(port_, cells_.reader_head, rma::to_word(node.first));
     if (before_us == rma::null_ref)  // the first of a group: it makes the group known
       settle(rma::fetch_add_now(port_, cells_.state, readers_interested) + readers_interested);
-    port_.await(line[blocked], rma::equals(0));
+    port_.await(node[blocked], rma::equals(0));
     if (before_us != rma::null_ref) {
-      // We are active, so no writer can become so before the next reader is counted too.
+      // We are active, so no writer can become active before the next reader is counted too.
       settle(rma::fetch_add_now(port_, cells_.state, reader) + reader);
       wake(before_us);
     }
-    me_.give_back(line);  // whoever woke us was the only one who knew it
+    me_.give_back(node);  // only the participant that woke us knew it
   }
 
   /// Enters unless a writer is in or interested, or a group of readers waits. 1 fetch-add; 1 more
   /// to withdraw.
   [[nodiscard]] bool try_lock_shared() {
-    // Past a group nobody goes: readers that come and go could change the state for ever under
-    // those who let the group in.
+    // No reader overtakes a group: readers that come and go could change the state for ever while
+    // other participants try to let the group in.
     constexpr rma::word anybody_ahead = any_writer | readers_interested;
     if ((rma::fetch_add_now(port_, cells_.state, reader) & anybody_ahead) == 0) return true;
     unlock_shared();
@@ -108,52 +118,53 @@ class mcs_rw_wp {
   // ---- writers ----
 
   void lock() {
-    line_ = me_.take_line();
-    const rma::word own = rma::to_word(line_.first);
+    node_ = me_.take_queue_node();
+    const rma::word own = rma::to_word(node_.first);
     const rma::word pred = rma::swap_now(port_, cells_.writer_tail, own);
     if (pred == rma::null_ref && take_free_state()) return;
 
-    // Who must wake us does not know us yet, and sees `blocked` as we leave it here (C12).
-    port_.store(line_[blocked], 1);
+    // The participant that will wake us does not know us yet, and then it sees `blocked` set (C12).
+    port_.store(node_[blocked], 1);
     if (pred == rma::null_ref) {
       if (!head_may_enter(own)) await_wake_up();
       return;
     }
     // Flushed: the predecessor may be waiting for this link.
-    rma::put_now(port_, rma::line{rma::from_word<rma::plain_cell>(pred)}[next], own);
+    rma::put_now(port_, rma::queue_node{rma::from_word<rma::plain_cell>(pred)}[next], own);
     await_wake_up();
   }
 
-  /// Takes the lock if no writer is in the queue, no reader is in and none waits. 2 compare-swaps.
+  /// Takes the lock if no writer is in the queue, no reader is in and no reader waits. 2
+  /// compare-swaps.
   [[nodiscard]] bool try_lock() {
-    line_ = me_.take_line();
-    const rma::word own = rma::to_word(line_.first);
+    node_ = me_.take_queue_node();
+    const rma::word own = rma::to_word(node_.first);
     if (rma::compare_swap_now(port_, cells_.writer_tail, rma::null_ref, own) != rma::null_ref) {
-      me_.give_back(line_);
+      me_.give_back(node_);
       return false;
     }
     if (take_free_state()) return true;
-    leave_queue(port_.load(line_[next]));
+    leave_queue(port_.load(node_[next]));
     return false;
   }
 
   void unlock() {
-    const rma::word succ = port_.load(line_[next]);
+    const rma::word succ = port_.load(node_[next]);
     if (succ != rma::null_ref) {
-      port_.store(line_[next], rma::null_ref);
+      port_.store(node_[next], rma::null_ref);
       wake(succ);
-      me_.give_back(line_);
+      me_.give_back(node_);
       return;
     }
-    // Completed before we leave the queue, so that whoever comes next there does not find our flag.
+    // Flushed before we leave the queue, so that the next writer does not find our flag.
     settle(rma::fetch_add_now(port_, cells_.state, 0 - writer_active) - writer_active);
     leave_queue(succ);
   }
 
  private:
-  // The words of a line. A free line is all zero (C25). A waiting reader's link stays in its call:
-  // only it wakes the reader that came before it.
-  static constexpr std::uint32_t next = 0;     // the line of the writer behind us, or null_ref
+  // The words of a queue node. A free one is all zero (C25). A waiting reader's link is a local
+  // variable of its call, since only this reader wakes the reader before it.
+  static constexpr std::uint32_t next = 0;  // the queue node of the writer behind us, or null_ref
   static constexpr std::uint32_t blocked = 1;  // 1 while we must wait
 
   // The state. WRIFLAG, WRAFLAG, RDRIFLAG and RC_INCR of the paper.
@@ -167,9 +178,10 @@ class mcs_rw_wp {
     return rma::compare_swap_now(port_, cells_.state, 0, writer_active) == 0;
   }
 
-  // What the state asks for, whoever made it so does it: it makes the interested writer active, or
-  // lets the readers in. It tries once. If the state has changed since, then whoever changed it
-  // comes here after us, so that nobody tries for ever, least of all somebody that leaves.
+  // The participant that changed the state settles it: it makes the interested writer active, or
+  // lets the readers in. It tries once. If the state has changed since, the participant that
+  // changed it settles it after us. So no participant tries for ever, in particular none that
+  // leaves.
 
   void settle(rma::word state) {
     if (writer_becomes_active(state))
@@ -178,16 +190,16 @@ class mcs_rw_wp {
       let_readers_in(state);
   }
 
-  /// True for whoever turns the interested writer into the active one; it must let that one go on.
-  /// Not while a reader is active: the last one will do it.
+  /// Makes the interested writer the active one, unless a reader is active: the last reader will do
+  /// it then. True for the participant that did it, which must wake that writer.
   [[nodiscard]] bool writer_becomes_active(rma::word state) {
     return (state & ~readers_interested) == writer_interested &&
            rma::compare_swap_now(port_, cells_.state, state,
                                  state - writer_interested + writer_active) == state;
   }
 
-  /// Counts the first reader of the group as active and wakes it; those behind it wake each other.
-  /// Not while a writer is in or interested: the last one will do it.
+  /// Counts the reader of the group that came last as active and wakes it; the readers of the group
+  /// then wake each other. Not while a writer is in or interested: the last writer will do it.
   void let_readers_in(rma::word state) {
     if ((state & any_writer) != 0 || (state & readers_interested) == 0) return;
     const rma::word seen =
@@ -196,45 +208,46 @@ class mcs_rw_wp {
   }
 
   /// Makes the head of the writers' queue known to the readers. True if we made a writer active:
-  /// this one, or one behind it. Else the last reader does.
+  /// this one, or one behind it. Else the last reader will.
   [[nodiscard]] bool head_may_enter(rma::word head) {
-    // Flushed before the flag is raised: whoever sees the flag reads the head.
+    // Flushed before the flag is set: a participant that sees the flag reads the head.
     rma::put_now(port_, cells_.writer_head, head);
     return writer_becomes_active(rma::fetch_add_now(port_, cells_.state, writer_interested) +
                                  writer_interested);
   }
 
-  /// Takes a writer that is not active off the queue. The next one then waits for the readers.
+  /// Takes a writer that is not active out of the queue. The next writer then waits for the
+  /// readers.
   void leave_queue(rma::word succ) {
     if (succ == rma::null_ref) {
-      const rma::word own = rma::to_word(line_.first);
+      const rma::word own = rma::to_word(node_.first);
       if (rma::compare_swap_now(port_, cells_.writer_tail, own, rma::null_ref) == own) {
-        me_.give_back(line_);
+        me_.give_back(node_);
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
       rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
     }
-    port_.store(line_[next], rma::null_ref);
-    me_.give_back(line_);
-    // Not `succ`: a reader may have made that one active since, and it may have left and raised the
-    // flag for the one behind it.
+    port_.store(node_[next], rma::null_ref);
+    me_.give_back(node_);
+    // Not `succ`: a reader may have made that writer active since, and that writer may have left
+    // and set the flag for its own successor.
     if (head_may_enter(succ)) wake_head();
   }
 
-  /// For whoever made the writer active: no other one becomes the head meanwhile.
+  /// For the participant that made the writer active: no other writer becomes the head meanwhile.
   void wake_head() { wake(rma::get_now(port_, cells_.writer_head)); }
-  // Flushed, else it may wait for as long as we flush nothing else.
-  void wake(rma::word line) {
-    rma::put_now(port_, rma::line{rma::from_word<rma::plain_cell>(line)}[blocked], 0);
+  // Flushed, else the waiter would wait until we flush something else.
+  void wake(rma::word node) {
+    rma::put_now(port_, rma::queue_node{rma::from_word<rma::plain_cell>(node)}[blocked], 0);
   }
-  void await_wake_up() { port_.await(line_[blocked], rma::equals(0)); }
+  void await_wake_up() { port_.await(node_[blocked], rma::equals(0)); }
 
   rma::participant<Port>& me_;
   Port& port_;
   cells cells_;
-  rma::line line_;
+  rma::queue_node node_;
 };
 
 }  // namespace lockflight::lock

@@ -1,20 +1,25 @@
-// msg: a reader-writer lock by messages, as MPIs without remote atomics make MPI_Win_lock.
+// msg: a reader-writer lock by messages, as MPIs without remote atomics make MPI_Win_lock. The home
+// serves requests; part/client_server.hpp says when.
 //
 // Source: "MPI passive target synchronization on a non-cache-coherent many-core" (SCC paper),
-// section 4.4: RCKMPI, and the CH3
-// device of MPICH that it comes from, configured to send a control message for each lock at once.
-// The home serves; part/client_server.hpp says when.
+// section 4.4: RCKMPI, and the CH3 device of MPICH that it comes from, configured to send a control
+// message for each lock at once.
 //
-// The paper's immediate variant deadlocked when shared and exclusive locks were mixed (section
-// 6.3.2); its authors suspected that responses were not sent when they were expected, since nobody
-// was processing messages. Here whoever waits, for a lock or for anything else, serves (C37), and
-// the checker finds no deadlock in any mix.
+// What differs from the text: the paper's immediate variant deadlocked when shared and exclusive
+// locks were mixed (section 6.3.2). Its authors suspected that responses were not sent in time
+// because no process was processing messages. Here every waiter, for a lock or for anything else,
+// serves requests (C37), and the checker finds no deadlock in any mix.
 //
 // Order: first come, first served, by the order in which requests reach the server; readers that
-// are next to each other in it hold the lock together. Whoever waits is passed by nobody.
-// Network operations: none. Messages: acquire 2, the request and the grant; release 2, the release
-// and its acknowledgement, without which a client could have more than two messages on the way
-// (C28); an attempt 2; handoff 2. The home sends itself the same.
+// are neighbours in it hold the lock together.
+// Fairness: a waiter is not overtaken.
+//
+// Cost in messages; network operations: none. The home sends itself the same messages:
+// | acquire     | 2, the request and the grant           |
+// | release (*) | 2, the release and its acknowledgement |
+// | handoff     | 2, the release and the grant           |
+// | attempt     | 2                                      |
+// (*) Without the acknowledgement a client could have more than two messages on the way (C28).
 #pragma once
 
 #include <array>
@@ -53,7 +58,7 @@ class msg {
   void lock_shared() { static_cast<void>(server_.ask(msg_request::lock_shared)); }
   void unlock_shared() { static_cast<void>(server_.ask(msg_request::unlock_shared)); }
 
-  /// Takes the lock if it could be had at once.
+  /// Takes the lock if it is free and no request waits.
   [[nodiscard]] bool try_lock() { return server_.ask(msg_request::attempt) == reply::granted; }
   [[nodiscard]] bool try_lock_shared() {
     return server_.ask(msg_request::attempt_shared) == reply::granted;

@@ -1,19 +1,21 @@
-// msg-deferred: passive target by messages, where all that an epoch does is done at its end.
+// msg-deferred: passive target by messages, where everything that an epoch does is done at its end.
+// It guards only the operations that go through it.
 //
 // Source: "MPI passive target synchronization on a non-cache-coherent many-core" (SCC paper),
 // section 4.4: the default of RCKMPI, and of the CH3 device of MPICH that it comes from.
 //
-// It guards what goes through it, and nothing else: lock() and lock_shared() begin an epoch and
-// only note it, put() and get() note what is to be done, and unlock() or unlock_shared() does it:
-//   nothing to do      nothing is sent; so an empty epoch, the paper's microbenchmark, costs
-//   nothing one cell of home   one request carries it, the server does it in its turn and answers
-//   anything else      acquires as msg does, does all of it, releases
-// What get() reads is there after the end of the epoch. So this is no Lockable of std: between
-// lock() and unlock() anybody may be anywhere. `defers` says so to whoever treats locks alike.
+// lock() and lock_shared() begin an epoch, put() and get() record its operations, and unlock() or
+// unlock_shared() carries them out. The value that get() reads is there after the end of the epoch.
+// So this is no Lockable of std: between lock() and unlock() other participants may be there too.
+// `defers` says so to programs that treat locks alike.
 //
 // Order: as msg, by the order in which the ends of epochs reach the server.
-// Network operations: one for each put and get, unless a message carries it. Messages: none, 2 or 4
-// an epoch.
+//
+// Cost of an epoch, by the operations that it recorded:
+// | none                       | nothing is sent (*)                                      |
+// | one, on a cell of the home | 2 messages, the request and the reply                    |
+// | others                     | 4 messages, and 1 network operation for each put and get |
+// (*) This is the paper's microbenchmark.
 #pragma once
 
 #include <array>
@@ -51,12 +53,12 @@ class msg_deferred {
   using parameters = msg_deferred_parameters;
   using cells = served_cells;
 
-  /// So many operations an epoch may have.
+  /// The most operations that an epoch can have.
   static constexpr std::size_t most_operations = 16;
 
   msg_deferred(rma::participant<Port>& me, const cells& where, const parameters& = {})
-      : port_(me.port()), home_(where.name.home), server_(me, where), noted_(me.memory()) {
-    noted_.reserve(most_operations);
+      : port_(me.port()), home_(where.name.home), server_(me, where), recorded_(me.memory()) {
+    recorded_.reserve(most_operations);
     if (me.rank() == home_) queue_.emplace(me, where);
   }
 
@@ -64,11 +66,11 @@ class msg_deferred {
   void lock_shared() {}
 
   /// Puts `value` at the end of the epoch, an exclusive one. Throws std::length_error when the
-  /// epoch has as many operations as it may.
-  void put(rma::plain_cell to, rma::word value) { note({to, value, nullptr}); }
+  /// epoch has most_operations already.
+  void put(rma::plain_cell to, rma::word value) { record({to, value, nullptr}); }
 
-  /// Gets into `value` at the end of the epoch; it must live until then. Throws as put does.
-  void get(rma::plain_cell from, rma::word& value) { note({from, 0, &value}); }
+  /// Gets into `value` at the end of the epoch; `value` must live until then. Throws as put does.
+  void get(rma::plain_cell from, rma::word& value) { record({from, 0, &value}); }
 
   void unlock() { end(msg_request::lock, msg_request::unlock); }
   void unlock_shared() { end(msg_request::lock_shared, msg_request::unlock_shared); }
@@ -80,26 +82,27 @@ class msg_deferred {
     rma::word* into;  // a get's
   };
 
-  void note(const operation& op) {
-    if (noted_.size() == most_operations)
+  void record(const operation& op) {
+    if (recorded_.size() == most_operations)
       throw std::length_error("an epoch of msg-deferred has at most 16 operations");
-    noted_.push_back(op);
+    recorded_.push_back(op);
   }
 
   void end(msg_request acquire, msg_request release) {
-    if (noted_.size() == 1 && noted_.front().cell.home == home_) {
-      let_the_server_do(noted_.front());
-    } else if (!noted_.empty()) {
+    if (recorded_.size() == 1 && recorded_.front().cell.home == home_) {
+      delegate(recorded_.front());
+    } else if (!recorded_.empty()) {
       static_cast<void>(server_.ask(acquire));
-      for (const operation& op : noted_) post(op);
+      for (const operation& op : recorded_) post(op);
       port_.flush();  // before the release: the next holder sees it all (C33)
       static_cast<void>(server_.ask(release));
     }
-    noted_.clear();
+    recorded_.clear();
   }
 
-  // Reading one word is the same under a shared lock and an exclusive one.
-  void let_the_server_do(const operation& op) {
+  // The server carries out the operation. Reading one word is the same under a shared and an
+  // exclusive lock.
+  void delegate(const operation& op) {
     if (op.into != nullptr)
       *op.into = server_.ask_about(op.cell.index, msg_request::get, 0);
     else
@@ -116,7 +119,7 @@ class msg_deferred {
   Port& port_;
   rma::rank_t home_;
   client<Port> server_;
-  std::pmr::vector<operation> noted_;     // in the order in which they were asked for
+  std::pmr::vector<operation> recorded_;  // in the order of the calls
   std::optional<msg_queue<Port>> queue_;  // the home's
 };
 

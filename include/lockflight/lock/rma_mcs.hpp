@@ -1,15 +1,18 @@
-// rma-mcs: the topology-aware MCS lock, a tree of queues with one queue for each machine element.
+// rma-mcs: the topology-aware MCS lock, a tree of queues with one queue for each element of the
+// machine. The lock is passed on inside an element as long as a threshold allows.
 //
 // Source: "High-Performance Distributed RMA Locks", section 3.5 (RMA-MCS consists of DQs and DT),
-// Listings 4 and 5 at all levels; part/queue_tree.hpp says how they are read and where they are
-// mended.
+// Listings 4 and 5 at all levels. part/queue_tree.hpp says how they are read and what is corrected.
 //
-// Order: first come, first served inside an element; between elements of level i the lock moves on
-// after at most T_L,i passings inside one, or when nobody waits there.
-// Fairness bound: a waiter at level i is overtaken by at most the passings that the thresholds of
-// the levels below allow to each participant ahead of it in its queue. Network operations, N
-// levels: uncontended N swaps + N compare-swaps; handoff inside an element 1 put; handoff between
-// two elements of level i, one more put (or compare-swap) for each level left.
+// Order: first come, first served inside an element. Between elements of level i the lock moves on
+// after at most T_L,i handoffs inside one, or when no participant waits there.
+// Fairness: most_overtaken bounds how often a waiter is overtaken.
+//
+// Cost in network operations, N levels; waiting is local:
+// | acquire, free                           | N swaps                                        |
+// | release, no successor                   | N compare-swaps                                |
+// | handoff inside an element of level N    | 1 put                                          |
+// | handoff between two elements of level i | 1 more put or compare-swap for each level left |
 #pragma once
 
 #include <array>
@@ -28,7 +31,7 @@ struct rma_mcs_parameters {
     return std::array{
         parameter<rma_mcs_parameters>{"T_L2", [](auto& p) -> std::int64_t& { return p.t_l[1]; }, 0,
                                       tree_status::most_count,
-                                      "T_L,2: passings inside an element of level 2 in a row"},
+                                      "T_L,2: handoffs inside an element of level 2 in a row"},
         parameter<rma_mcs_parameters>{"T_L3", [](auto& p) -> std::int64_t& { return p.t_l[2]; }, 0,
                                       tree_status::most_count, "T_L,3: the same at level 3"},
         parameter<rma_mcs_parameters>{"T_L4", [](auto& p) -> std::int64_t& { return p.t_l[3]; }, 0,
@@ -62,7 +65,7 @@ class rma_mcs {
     }
   };
 
-  /// How often a waiter can be overtaken by those who came later.
+  /// How often a waiter can be overtaken by later participants.
   [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
                                                    const parameters& set) {
     return tree_most_overtaken(machine, set.t_l);
@@ -72,20 +75,20 @@ class rma_mcs {
       : tree_(me, where.queues), set_(set) {}
 
   void lock() {
-    tree_.take_line();
+    tree_.take_queue_node();
     for (int level = tree_.levels(); level >= 1; --level)
       if (tree_.enter(level) == order::enter) return;
   }
 
-  /// Takes the lock if every queue on the way up is empty; else leaves those it entered.
+  /// Takes the lock if every queue on the way up is empty; else leaves the queues that it entered.
   /// At most N compare-swaps up and as many back.
   [[nodiscard]] bool try_lock() {
-    tree_.take_line();
+    tree_.take_queue_node();
     for (int level = tree_.levels(); level >= 1; --level) {
       if (tree_.try_enter(level)) continue;
       while (++level <= tree_.levels())
         tree_.leave(level, rma::null_ref, tree_status(order::acquire_parent));
-      tree_.give_back_line();
+      tree_.give_back_queue_node();
       return false;
     }
     return true;
@@ -93,21 +96,21 @@ class rma_mcs {
 
   void unlock() {
     release(tree_.levels());
-    tree_.give_back_line();
+    tree_.give_back_queue_node();
   }
 
  private:
   void release(int level) {
     const rma::word succ = tree_.successor(level);
     if (level == 1) {
-      // At the root the lock is always passed on; its passings are not counted.
+      // At the root the lock is always passed on; handoffs are not counted there.
       tree_.leave(1, succ, tree_status(order::enter));
     } else if (succ != rma::null_ref &&
                tree_.status.count(level) < set_.t_l[static_cast<std::size_t>(level - 1)]) {
-      tree_.tell(level, succ, tree_.status.passed_at(level));
+      tree_.pass(level, succ, tree_.status.passed_at(level));
     } else {
-      // Nobody known behind us, or T_L,i reached: first the parent's queue, so that whoever we send
-      // up finds our element's entry out of it, then ours.
+      // No known successor, or T_L,i reached. The parent's queue is left first, so that the
+      // participant that we send up finds our element's entry out of it; then our queue.
       release(level - 1);
       tree_.leave(level, succ, tree_status(order::acquire_parent));
     }

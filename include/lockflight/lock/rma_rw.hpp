@@ -1,36 +1,40 @@
 // rma-rw: the topology-aware reader-writer lock. Readers count themselves in distributed counters
-// (DC), writers climb a tree of queues (DT) and at its root take the counters from the readers.
+// (DC); writers climb a tree of queues (DT) and take the counters from the readers at its root.
 //
-// Source: "High-Performance Distributed RMA Locks", section 3, Listings 4 to 10. Corrected; each
-// mend is marked at its site:
-//   M1  a writer lets readers in until T_R, and then waits for those that are in, as sections 3.3.3
-//       and 4.1 say (Listing 6 does neither: it takes the counters at once and enters);
-//   M2  a reader that resets its counter subtracts what departed, and never a WRITE flag (Listing 6
-//       subtracts the flag as well, also that of a writer who came in between);
-//   M3  a reader that waits at T_R looks at the writers' queue again (Listing 9 waits for a reset
-//       that a writer on its way out of the queue has already done);
-//   M4  a reader resets DEPART first, then ARRIVE, and a writer checks them the other way round, so
-//       that it may see too many readers in, never too few;
-//   M5  level 1 passes the lock at most T_L,1 times, so that the product of all T_L,i is T_W, as
-//       section 3.2.3 defines it (Listing 8 allows T_W passings at level 1 alone);
-//   M6  a reader that resets its counter takes DEPART with one swap (Listing 6 reads it and then
-//       subtracts, and two readers can subtract the same departures: a ticket that is given back
-//       late lets a second reader draw T_R while the first still resets);
-//   M7  try_lock_shared, which the paper has not, looks before it takes a ticket: to a writer a
-//       ticket that is about to be given back looks like a reader that is in, and who tries again
-//       and again would keep it waiting for ever.
-// And faster where the text allows: a writer posts its operations on all counters, then flushes
-// once; a reader that resets its counter enters with the ticket that it has; whoever waits for a
+// Source: "High-Performance Distributed RMA Locks", section 3, Listings 4 to 10, corrected. Each
+// correction is marked at its site:
+// M1  A writer lets readers in until T_R, and then waits for the readers that are in, as sections
+//     3.3.3 and 4.1 say. (Listing 6 does neither: it takes the counters at once and enters.)
+// M2  A reader that resets its counter subtracts the departures, never a WRITE flag. (Listing 6
+//     also subtracts the flag, even that of a writer that came in between.)
+// M3  A reader that waits at T_R reads the writers' queue again. (Listing 9 waits for a reset that
+//     a writer on its way out of the queue has already done.)
+// M4  A reader resets DEPART first, then ARRIVE, and a writer reads them the other way round. So it
+//     may see too many readers in, never too few.
+// M5  Level 1 passes the lock at most T_L,1 times, so that the product of all T_L,i is T_W, as
+//     section 3.2.3 defines it. (Listing 8 allows T_W handoffs at level 1 alone.)
+// M6  A reader that resets its counter takes DEPART with one swap. (Listing 6 reads it and then
+//     subtracts, and two readers can subtract the same departures: a ticket that is given back late
+//     lets a second reader draw T_R while the first still resets.)
+// M7  try_lock_shared, which the paper does not have, reads the counter before it takes a ticket.
+//     To a writer a ticket that is about to be given back looks like a reader that is in, so
+//     repeated attempts would delay the writer for ever.
+//
+// What is faster, where the text allows it: a writer posts its operations on all counters and
+// flushes once; a reader that resets its counter enters with the ticket that it has; a waiter for a
 // counter of its own node waits locally.
 //
 // Order: writers as rma-mcs; readers none among themselves.
-// Fairness: writers wait for at most T_R readers at each counter before they have the readers'
-// turn, and then as in rma-mcs. Writers let the readers in after at most T_W of their own; but a
-// reader that waits holds no ticket, and one that is scheduled so badly that it always looks too
-// late can be overtaken for ever (models/rma_rw.pml shows it). Section 4.3 overlooks that. Network
-// operations, C counters, N levels: reader 1 fetch-add + 1 add; writer, uncontended, N swaps + 3 C
-// gets + C fetch-adds in 3 round trips above the queues, then C adds + N compare-swaps; handoff
-// between writers 1 put.
+// Fairness: a writer waits for at most T_R readers at each counter, and in the queues as in
+// rma-mcs. Readers wait for at most T_W writers in a row. But a waiting reader holds no ticket, so
+// a reader that always reads the counter too late can be overtaken for ever (models/rma_rw.pml
+// shows it). Section 4.3 overlooks that.
+//
+// Cost in network operations, C counters, N levels:
+// | shared lock, its unlock  | 1 fetch-add, 1 add                                  |
+// | exclusive lock, free     | N swaps, 3 C gets and C fetch-adds in 3 round trips |
+// | its unlock, no successor | C adds, N compare-swaps                             |
+// | handoff between writers  | 1 put                                               |
 #pragma once
 
 #include <array>
@@ -61,7 +65,7 @@ struct rma_rw_parameters {
                                      "T_L,1: writers in a row at the root before the readers"},
         parameter<rma_rw_parameters>{"T_L2", [](auto& p) -> std::int64_t& { return p.t_l[1]; }, 0,
                                      tree_status::most_count,
-                                     "T_L,2: passings inside an element of level 2 in a row"},
+                                     "T_L,2: handoffs inside an element of level 2 in a row"},
         parameter<rma_rw_parameters>{"T_L3", [](auto& p) -> std::int64_t& { return p.t_l[2]; }, 0,
                                      tree_status::most_count, "T_L,3: the same at level 3"},
         parameter<rma_rw_parameters>{"T_L4", [](auto& p) -> std::int64_t& { return p.t_l[3]; }, 0,
@@ -106,12 +110,12 @@ class rma_rw {
   // ---- readers: Listings 9 and 10 ----
 
   void lock_shared() {
-    for (rma::backoff back_off = poll_schedule(); !enter_with_a_ticket();) await_turn(back_off);
+    for (rma::backoff back_off = poll_schedule(); !enter_with_a_ticket();) await_retry(back_off);
   }
 
-  /// Enters unless a writer is in, or T_R readers have entered and a writer waits. 1 fetch-add, and
-  /// 1 add to withdraw; at T_R the reset of the counter as well. None if a look shows that it would
-  /// be in vain; the look is 1 get if the counter is on another node.
+  /// Enters unless a writer is in, or T_R readers have entered and a writer waits. Reads the
+  /// counter first: no network operation on our node, else 1 get. Then, unless it would be in vain,
+  /// 1 fetch-add, and 1 add to withdraw; at T_R the reset of the counter as well.
   [[nodiscard]] bool try_lock_shared() {
     return counter_.next_ticket() <= t_r() && enter_with_a_ticket();  // M7
   }
@@ -121,12 +125,13 @@ class rma_rw {
   // ---- writers: Listings 4, 5, 7 and 8 ----
 
   void lock() {
-    tree_.take_line();
+    tree_.take_queue_node();
     for (int level = tree_.levels(); level >= 1; --level)
       if (tree_.enter(level) == order::enter) return;
-    // We head the root's queue: nobody was there, or the lock went to the readers (MODE_CHANGE).
-    counter_.start_look();
-    for (rma::backoff b = poll_schedule(); !counter_.readers_had_their_turn();)
+    // We are the head of the root's queue: it was empty, or the lock went to the readers
+    // (MODE_CHANGE).
+    counter_.start_scan();
+    for (rma::backoff b = poll_schedule(); !counter_.readers_had_their_share();)
       port_.pause(b.next());
     counter_.take_from_readers();
     for (rma::backoff b = poll_schedule(); !counter_.readers_are_gone();) port_.pause(b.next());
@@ -135,14 +140,14 @@ class rma_rw {
 
   /// Takes the lock if no writer is in a queue on the way up and no reader is in.
   [[nodiscard]] bool try_lock() {
-    tree_.take_line();
+    tree_.take_queue_node();
     for (int level = tree_.levels(); level >= 1; --level)
       if (!tree_.try_enter(level)) return withdraw(level + 1);
-    counter_.start_look();
-    if (!counter_.readers_had_their_turn()) return withdraw(1);
+    counter_.start_scan();
+    if (!counter_.readers_had_their_share()) return withdraw(1);
     counter_.take_from_readers();
     if (!counter_.readers_are_gone()) {
-      counter_.give_to_readers();  // before whoever is behind us takes over
+      counter_.give_to_readers();  // before our successor is the head
       return withdraw(1);
     }
     counter_.forget_departed();
@@ -151,7 +156,7 @@ class rma_rw {
 
   void unlock() {
     release(tree_.levels());
-    tree_.give_back_line();
+    tree_.give_back_queue_node();
   }
 
  private:
@@ -169,13 +174,13 @@ class rma_rw {
   }
 
   // Listing 9, lines 5 to 9, and M3: waits until it makes sense to try again.
-  void await_turn(rma::backoff& back_off) {
+  void await_retry(rma::backoff& back_off) {
     while (true) {
       const rma::word arrived = counter_.await_readers_mode(back_off);
       if (arrived < t_r()) return;
       port_.pause(back_off.next());
-      // M3: the counter is full and no writer is there to empty it. One of us must try again;
-      // whoever then draws the ticket T_R resets it.
+      // M3: the counter is full and there is no writer to empty it. A reader must try again; the
+      // one that draws the ticket T_R then resets it.
       if (arrived == t_r() && !tree_.occupied(1)) return;
     }
   }
@@ -184,7 +189,7 @@ class rma_rw {
     if (level == 1) return release_root();
     const rma::word succ = tree_.successor(level);
     if (succ != rma::null_ref && tree_.status.count(level) < threshold(level))
-      return tree_.tell(level, succ, tree_.status.passed_at(level));
+      return tree_.pass(level, succ, tree_.status.passed_at(level));
     release(level - 1);
     tree_.leave(level, succ, tree_status(order::acquire_parent));
   }
@@ -193,17 +198,17 @@ class rma_rw {
   void release_root() {
     const rma::word succ = tree_.successor(1);
     if (succ != rma::null_ref && tree_.status.count(1) + 1 < threshold(1))
-      return tree_.tell(1, succ, tree_.status.passed_at(1));
+      return tree_.pass(1, succ, tree_.status.passed_at(1));
     counter_.give_to_readers();
     tree_.leave(1, succ, tree_status(order::mode_change));
   }
 
-  // An attempt failed: leaves the queues from `level` down to N. Those behind us must climb.
+  // An attempt failed: leaves the queues from `level` down to N. Successors must climb.
   [[nodiscard]] bool withdraw(int level) {
     if (level == 1) tree_.leave(level++, rma::null_ref, tree_status(order::mode_change));
     for (; level <= tree_.levels(); ++level)
       tree_.leave(level, rma::null_ref, tree_status(order::acquire_parent));
-    tree_.give_back_line();
+    tree_.give_back_queue_node();
     return false;
   }
 

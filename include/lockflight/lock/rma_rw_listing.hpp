@@ -1,17 +1,14 @@
-// rma-rw-listing: RMA-RW as the paper prints it, for the checker alone. Do not use it: it is
-// broken.
+// rma-rw-listing: RMA-RW as the paper prints it, for the checker alone. It is broken; rma_rw.hpp is
+// the lock to use.
 //
 // Source: "High-Performance Distributed RMA Locks", Listings 6 to 10, line by line. Levels N to 2
-// are those of rma-mcs (part/queue_tree.hpp), so that what is wrong here is wrong at the root. Its
-// flaws:
-//   1  set_counters_to_WRITE does not wait for the readers that are in (lines 2 to 7 of Listing 6);
-//   2  reset_counter, called by a reader that saw no waiting writer, also removes the WRITE flag of
-//   a
-//      writer that came in between (lines 17 to 20 of Listing 6);
-//   3  a writer resets the counters before it takes itself off the queue (lines 10 to 17 of Listing
-//      8); a reader that reaches T_R in between waits for a reset that nobody will make.
-// Each can be mended by a parameter, so that the others show. rma_rw.hpp is the lock to
-// use.
+// are those of rma-mcs (part/queue_tree.hpp), so every flaw is at the root. A parameter corrects
+// each flaw, so that the others can be shown:
+// 1  set_counters_to_WRITE does not wait for the readers that are in (lines 2 to 7 of Listing 6).
+// 2  reset_counter, called by a reader that saw no waiting writer, also removes the WRITE flag of a
+//    writer that came in between (lines 17 to 20 of Listing 6).
+// 3  A writer resets the counters before it takes itself off the queue (lines 10 to 17 of Listing
+//    8). A reader that reaches T_R in between waits for a reset that no participant will make.
 #pragma once
 
 #include <array>
@@ -47,7 +44,7 @@ struct rma_rw_listing_parameters {
         parameter<p_t>{"mend_2", [](auto& p) -> std::int64_t& { return p.mend_2; }, 0, 1,
                        "1: a reader's reset leaves the WRITE flag alone"},
         parameter<p_t>{"mend_3", [](auto& p) -> std::int64_t& { return p.mend_3; }, 0, 1,
-                       "1: a reader that waits at T_R looks at the queue again"},
+                       "1: a reader that waits at T_R reads the queue again"},
     };
   }
 };
@@ -115,7 +112,7 @@ class rma_rw_listing {
 
   // Listings 4 and 7.
   void lock() {
-    tree_.take_line();
+    tree_.take_queue_node();
     for (int level = tree_.levels(); level >= 1; --level)
       if (tree_.enter(level) == order::enter) return;
     set_counters_to_write();
@@ -123,7 +120,7 @@ class rma_rw_listing {
 
   void unlock() {
     release(tree_.levels());
-    tree_.give_back_line();
+    tree_.give_back_queue_node();
   }
 
  private:
@@ -191,7 +188,7 @@ class rma_rw_listing {
     const rma::word succ = tree_.successor(level);
     if (succ != rma::null_ref &&
         tree_.status.count(level) < set_.t_l[static_cast<std::size_t>(level - 1)])
-      return tree_.tell(level, succ, tree_.status.passed_at(level));
+      return tree_.pass(level, succ, tree_.status.passed_at(level));
     release(level - 1);
     tree_.leave(level, succ, tree_status(order::acquire_parent));
   }

@@ -1,13 +1,15 @@
-// spin, spin-backoff: one word, taken by compare-and-swap.
+// spin, spin-backoff: one word, taken by compare-and-swap. A waiter polls it over the network;
+// spin-backoff doubles the pause after each failed attempt.
 //
-// Sources: foMPI-Spin, the comparison target of "High-Performance Distributed RMA Locks", section 5
-// (Comparison Targets); the same algorithm is the RDMA spinlock of "ALock: Asymmetric Lock
-// Primitive for RDMA Systems", section 6. Every access is nic class, from the home node as
-// loopback.
+// Source: foMPI-Spin, the comparison target of "High-Performance Distributed RMA Locks", section 5
+// (Comparison Targets). The RDMA spinlock of "ALock: Asymmetric Lock Primitive for RDMA Systems",
+// section 6, is the same algorithm. Every access is nic class, from the home node as loopback.
 //
-// Order: none. Fairness: none, a participant may be overtaken for ever.
-// Network operations: acquire 1 compare-swap when free, one more for each failed attempt; release 1
-// put. Waiting polls the home over the network; spin-backoff stays away for ever longer times.
+// Order: none. Fairness: none; a participant may be overtaken for ever.
+//
+// Cost in network operations:
+// | acquire | 1 compare-swap an attempt |
+// | release | 1 put                     |
 #pragma once
 
 #include <array>
@@ -69,7 +71,7 @@ class basic_spin {
     return rma::compare_swap_now(port_, taken_, /*expected=*/0, /*desired=*/1) == 0;
   }
 
-  /// Flushed, else the lock might stay taken for as long as the holder has nothing else to flush.
+  /// Flushed, else the lock could stay taken until its last holder flushes something else.
   void unlock() { rma::put_now(port_, taken_, 0); }
 
  private:

@@ -1,4 +1,5 @@
-// The declared schedule of whoever must poll: how long to stay away between two looks.
+// Truncated exponential back-off: how long a participant that polls pauses between two reads.
+// Arithmetic only; the pause itself is an operation of the fabric, `port.pause(b.next())`.
 #pragma once
 
 #include <algorithm>
@@ -6,26 +7,24 @@
 
 namespace lockflight::rma {
 
-/// Truncated exponential back-off: first, 2 × first, 4 × first, … at most `most`, in nanoseconds.
-/// Arithmetic only; the waiting itself is `port.pause(back_off.next())`, an operation of the
-/// fabric.
+/// Pauses of first, 2 × first, 4 × first, …, at most `most`, in nanoseconds.
 class backoff {
  public:
   constexpr backoff(std::uint64_t first_ns, std::uint64_t most_ns)
       : next_ns_(first_ns), most_ns_(most_ns) {}
 
-  /// Longer by a quarter each time: what is waited for is noticed late by an eighth, on average, of
-  /// the time that it took, and a long wait has few looks all the same.
+  /// Each pause is longer by a quarter. A poller then notices a change late by an eighth of the
+  /// waiting time on average, and a long wait still takes few reads.
   static constexpr backoff gentle(std::uint64_t first_ns, std::uint64_t most_ns) {
     backoff b(first_ns, most_ns);
     b.growth_ = 4;
     return b;
   }
 
-  /// No waiting between two attempts beyond what a fabric needs to let others run.
+  /// No pause between two attempts beyond what a fabric needs to let other participants run.
   static constexpr backoff none() { return {0, 0}; }
 
-  /// How long to wait now; what it will answer next is longer.
+  /// The pause to make now; the next one is longer.
   constexpr std::uint64_t next() {
     const std::uint64_t now = next_ns_;
     next_ns_ = std::min(most_ns_, next_ns_ + next_ns_ / growth_);
@@ -35,7 +34,7 @@ class backoff {
  private:
   std::uint64_t next_ns_;
   std::uint64_t most_ns_;
-  std::uint64_t growth_ = 1;  // by this part of itself
+  std::uint64_t growth_ = 1;  // each pause grows by 1 / growth_ of itself
 };
 
 }  // namespace lockflight::rma

@@ -1,6 +1,18 @@
-// A barrier over the contract, for benchmarks and tests: on every fabric, in ceil(log2 P) rounds,
-// or twice as many of far fewer puts for so many participants as only a simulator has. Where ranks
-// can be lost (C39) all meet at rank 0, which leaves out those that are.
+// A barrier over the contract, for benchmarks and tests. It works on every fabric, and a
+// participant can use it as often as it likes.
+//
+// Source: the dissemination barrier of Hensgen, Finkel and Manber (1988). In round k a participant
+// writes to the rank 2^k further on and waits for the rank 2^k before it.
+//
+// With more than `most_in_rounds` participants, which only a simulator has, arrivals go up a binary
+// tree and the release comes down again. Where ranks can be lost (C39), all participants meet at
+// rank 0, which does not wait for lost ranks.
+//
+// Cost in network operations, P participants:
+// |                   | puts of a participant | rounds         |
+// | dissemination     | ceil(log2 P)          | ceil(log2 P)   |
+// | tree              | 2 on average          | 2 ceil(log2 P) |
+// | ranks can be lost | 1; rank 0: P - 1      | 2              |
 #pragma once
 
 #include <algorithm>
@@ -10,10 +22,7 @@
 
 namespace lockflight::rma {
 
-/// Dissemination barrier (Hensgen, Finkel and Manber 1988): in round k everybody tells the rank 2^k
-/// further on and hears from the one 2^k before. Network operations: 1 put each round. With more
-/// than `most_in_rounds` participants, up a binary tree and down again: 2 puts for each. At rank 0:
-/// the same. All participants construct it at the same point of their layout.
+/// All participants construct it at the same point of their layout.
 template <port Port>
 class barrier {
  public:
@@ -35,8 +44,8 @@ class barrier {
     if (ranks > most_in_rounds) return climb_and_descend(ranks, me);
     std::uint32_t round = 0;
     for (rank_t step = 1; step < ranks; step *= 2, ++round) {
-      // Cells hold the number of the episode: whoever is early writes a larger one, never an old
-      // one.
+      // A cell holds the number of the episode: a participant that is early writes a larger number,
+      // never an old one.
       put_now(port_, heard_.at((me + step) % ranks) + round, episode_);
       await_word(round);
     }
@@ -58,7 +67,7 @@ class barrier {
     await_word(0);
   }
 
-  // Word 0 and 1: that the subtree of the first or second child has arrived; 2: that all have.
+  // Words 0 and 1: the subtree of the first or second child has arrived. Word 2: all have arrived.
   void climb_and_descend(rank_t ranks, rank_t me) {
     constexpr std::uint32_t all = 2;
     const std::int64_t first_child = 2 * std::int64_t{me} + 1;

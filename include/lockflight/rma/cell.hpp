@@ -1,8 +1,9 @@
-// Cells: the words that locks are made of, and the classes that say who may read-modify-write them.
+// Cells: the words that locks are made of. The class of a cell, a part of its type, says which
+// participants may read-modify-write it and how; an access that a network would not make atomic
+// does not compile.
 //
-// The class of a cell is part of its type, so that an access which a network would not make atomic
-// does not compile. It is Table 1 of the ALock paper (ALock: Asymmetric Lock Primitive for RDMA
-// Systems, section 2) as a type system. docs/contract.md, clauses C1 to C4, is the full text.
+// Source: Table 1 of the ALock paper ("ALock: Asymmetric Lock Primitive for RDMA Systems", section
+// 2), as a type system. The full text is docs/contract.md, clauses C1 to C4.
 #pragma once
 
 #include <compare>
@@ -18,11 +19,11 @@ using word = std::uint64_t;
 /// A participant's number, 0 to P - 1. (The papers count from 1.)
 using rank_t = std::int32_t;
 
-/// Who may read-modify-write a cell.
+/// How a cell may be read-modified-written.
 enum class cell_class : std::uint8_t {
-  cpu,    ///< only CPU atomics, only by participants on the owner's node
-  nic,    ///< only through the fabric, by anyone; from the owner's node this is loopback
-  plain,  ///< nobody: it is only read and written
+  cpu,    ///< by CPU atomics only, by participants on the owner's node
+  nic,    ///< through the fabric only, by any participant; loopback on the owner's node
+  plain,  ///< not at all: the cell is only read and written
 };
 
 /// The global address of a cell: the rank that owns it and its index, in words, in that rank's
@@ -53,7 +54,7 @@ using nic_cell = cell<cell_class::nic>;
 using plain_cell = cell<cell_class::plain>;
 
 /// A reference to a cell, packed into a word. 0 is "no cell": index 0 is never given out (C21), so
-/// that memory full of zeroes is memory full of null references.
+/// zeroed memory is full of null references.
 constexpr word null_ref = 0;
 
 template <cell_class Class>

@@ -1,4 +1,14 @@
-// Where cells live: a symmetric heap, handed out from the bottom.
+// The layout of segments: hands out the cells of locks, from the bottom of a symmetric heap. A cell
+// has the same index in every rank's segment.
+//
+// Source: OpenSHMEM's symmetric heap.
+//
+// Invariants: every participant makes the same requests in the same order and gets the same
+// answers, without communication (C20). Index 0 is never given out (C21). All cells start as 0
+// (C22), and every lock's free state is all zeroes.
+//
+// Cost: no network operation. Memory that no participant touches costs nothing, since fabrics
+// commit segments lazily.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +19,11 @@
 
 namespace lockflight::rma {
 
-/// Words of a cache line. Blocks start on a line, so that two locks never share one by accident.
+/// Words of a cache line. Each block starts on a cache line of its own, so that two locks never
+/// share one by accident.
 constexpr std::uint32_t line_words = 8;
 
-/// Hands out indices that are valid in every rank's segment (as OpenSHMEM's symmetric heap does).
-///
-/// Every participant makes the same requests in the same order and so gets the same answers,
-/// without communication (C20). Memory that nobody touches costs nothing: segments are committed
-/// lazily. All cells start as 0 (C22), and every lock's free state is all zeroes.
+/// Hands out indices that are valid in every rank's segment.
 class layout {
  public:
   /// `words` is the size of each rank's segment.
@@ -27,7 +34,7 @@ class layout {
   /// std::length_error when segments are full.
   template <class Cell>
   [[nodiscard]] Cell take(std::uint32_t count) {
-    // In 64 bits: at the end of the largest segment the next line's index has 33.
+    // In 64 bits: at the end of the largest segment the index of the next cache line has 33.
     const std::uint64_t start = (std::uint64_t{next_} + line_words - 1) / line_words * line_words;
     if (start + count > limit_)
       throw std::length_error("segments are full: " + std::to_string(count) + " cells asked, " +
@@ -41,7 +48,7 @@ class layout {
   [[nodiscard]] std::uint32_t limit() const { return limit_; }
 
  private:
-  std::uint32_t next_ = line_words;  // the first line stays unused: index 0 is null_ref (C21)
+  std::uint32_t next_ = line_words;  // the first cache line stays unused: index 0 is null_ref (C21)
   std::uint32_t limit_;
 };
 

@@ -1,4 +1,11 @@
-// A participant's mail: requests go to whoever serves them here, replies to whoever waits for one.
+// A participant's mailroom: it sorts the messages that the participant receives. A request goes to
+// the handler that serves its subject here, a reply to the call that waits for it.
+//
+// The first word of a request names its subject, that of a reply is 0. A participant waits for one
+// reply at a time, so replies need no name. A participant that waits, for a reply or for anything
+// else, serves requests meanwhile (C37).
+//
+// Cost: no operation beyond the messages.
 #pragma once
 
 #include <memory_resource>
@@ -11,7 +18,7 @@
 
 namespace lockflight::rma {
 
-/// Serves the requests about one thing, for as long as it is in the mailroom.
+/// Serves the requests about one subject, for as long as it is in the mailroom.
 class request_handler {
  public:
   request_handler() = default;
@@ -30,9 +37,7 @@ class request_handler {
   request_handler* next_ = nullptr;
 };
 
-/// Sorts a participant's messages. The first word of a request is the name of what it is about,
-/// that of a reply is 0. A participant waits for one reply at a time, so it needs no name; and
-/// whoever waits, for a reply or for anything else, serves meanwhile (C37).
+/// Sorts a participant's messages.
 template <messaging_port Port>
 class mailroom final : private message_handler {
  public:
@@ -74,7 +79,8 @@ class mailroom final : private message_handler {
     return *std::exchange(reply_, std::nullopt);
   }
 
-  /// Whether the next reply is there, so that await_reply does not wait; serves what is.
+  /// Whether the next reply is there, so that await_reply does not wait. Serves the requests that
+  /// are there.
   [[nodiscard]] bool has_reply() {
     for (message m; !reply_ && port_.try_receive(m);) handle(m);
     return reply_.has_value();
@@ -105,8 +111,8 @@ class mailroom final : private message_handler {
 
   Port& port_;
   request_handler* first_ = nullptr;
-  std::optional<message> reply_;     // that nobody has waited for yet
-  std::pmr::vector<message> early_;  // nobody here serves these yet
+  std::optional<message> reply_;     // received, and not yet returned by await_reply
+  std::pmr::vector<message> early_;  // requests whose handler is not here yet
 };
 
 }  // namespace lockflight::rma

@@ -1,4 +1,11 @@
-// A participant: one thread of control that locks. It owns the queue nodes that its locks use.
+// A participant: one thread of control that locks. It brings to every lock a port, a layout in
+// which the lock finds its cells, and the queue nodes that queue locks use.
+//
+// Invariants: all participants of a fabric are made alike and create their locks in the same order
+// (C20). A queue node that is in no queue is all zero (C25).
+//
+// Cost: no network operation. A participant has `most_nested` queue nodes of one cache line each,
+// one for each queue lock that it holds or awaits at the same time, whatever the number of locks.
 #pragma once
 
 #include <bit>
@@ -14,31 +21,28 @@
 
 namespace lockflight::rma {
 
-/// A queue node: one cache line of plain cells in the participant's own segment. Each lock says in
-/// its file what the words of a line mean to it. Lines belong to participants, one for each lock
-/// held or awaited at the same time (nesting depth), never to locks.
-struct line {
+/// A queue node: one cache line of plain cells in the participant's own segment. The header of a
+/// lock says what the words of a queue node mean to it. Queue nodes belong to participants, never
+/// to locks.
+struct queue_node {
   plain_cell first;
 
   [[nodiscard]] constexpr plain_cell operator[](std::uint32_t i) const { return first + i; }
 };
 
-/// A port together with what its holder brings to every lock: a layout in which locks find their
-/// cells, and a few queue nodes. All participants of a fabric are made alike and create their locks
-/// in the same order (C20).
+/// A port, with a layout, queue nodes and a mailroom.
 template <port Port>
 class participant {
  public:
   /// How many queue locks a participant can hold or await at the same time.
   static constexpr int most_nested = 32;
 
-  /// `words` is the size of each rank's segment, `memory` where locks keep private tables. Costs no
-  /// communication.
+  /// `words` is the size of each rank's segment. Locks allocate their private tables from `memory`.
   participant(Port& p, std::uint32_t words,
               std::pmr::memory_resource* memory = std::pmr::get_default_resource())
       : port_(p),
         layout_(words),
-        lines_(layout_.take<plain_cell>(most_nested * line_words)),
+        nodes_(layout_.take<plain_cell>(most_nested * line_words)),
         memory_(memory),
         mail_(p, memory) {}
 
@@ -47,10 +51,10 @@ class participant {
 
   [[nodiscard]] Port& port() { return port_; }
   [[nodiscard]] layout& cells() { return layout_; }
-  /// For what a lock must remember beyond its handle. A lock keeps nothing of its own elsewhere:
-  /// the checker goes back to an earlier moment by restoring a participant's stack and this memory.
+  /// For what a lock must remember beyond its handle. A lock has no private memory elsewhere: the
+  /// checker returns to an earlier state by restoring a participant's stack and this memory.
   [[nodiscard]] std::pmr::memory_resource* memory() const { return memory_; }
-  /// For locks that send messages: its requests and replies, a mailroom<Port>.
+  /// For locks that send messages: the participant's requests and replies, a mailroom<Port>.
   [[nodiscard]] auto& mail()
     requires messaging_port<Port>
   {
@@ -61,12 +65,12 @@ class participant {
 
   /// A queue node that is in no queue, all of its words 0 (C25). Throws std::length_error past
   /// `most_nested`.
-  [[nodiscard]] line take_line() {
+  [[nodiscard]] queue_node take_queue_node() {
     if (abandoned_ != 0) collect();
     if (free_ == 0) throw std::length_error("more than 32 locks held at once by one participant");
     const int slot = std::countr_zero(free_);
     free_ &= free_ - 1;
-    return line_of(slot);
+    return node_at(slot);
   }
 
   /// Gives back a line that no queue and no other participant refers to any more, with all of its
@@ -84,7 +88,7 @@ class participant {
     return slot < most_nested && (free_ & 1u << slot) == 0;
   }
 
-  /// The word of a line that is not 0 while the line is in a queue that its owner has left.
+  /// The word of a queue node that is not 0 while the node is in a queue that its owner has left.
   static constexpr std::uint32_t in_queue = 1;
 
   /// Gives back a line that is still in a queue: it is free when whoever takes it out there has
@@ -111,16 +115,16 @@ class participant {
   }
   void collect() {
     for (std::uint32_t left = abandoned_; left != 0; left &= left - 1) {
-      const line l = line_of(std::countr_zero(left));
-      if (port_.load(l[in_queue]) != 0) continue;
-      abandoned_ &= ~bit_of(l);
-      free_ |= bit_of(l);
+      const queue_node n = node_at(std::countr_zero(left));
+      if (port_.load(n[in_queue]) != 0) continue;
+      abandoned_ &= ~bit_of(n);
+      free_ |= bit_of(n);
     }
   }
 
   Port& port_;
   layout layout_;
-  plain_cell lines_;
+  plain_cell nodes_;
   std::pmr::memory_resource* memory_;
   std::uint32_t free_ = ~0u;
   std::uint32_t abandoned_ = 0;
@@ -133,7 +137,7 @@ class participant {
   template <messaging_port P>
   struct mail_of<P> : std::type_identity<mailroom<P>> {};
   [[no_unique_address]] typename mail_of<Port>::type mail_;
-  static_assert(most_nested == 32, "one bit of free_ for each line");
+  static_assert(most_nested == 32, "one bit of free_ for each queue node");
 };
 
 }  // namespace lockflight::rma

@@ -1,6 +1,9 @@
-// The contract between locks and fabrics. A port is what a participant holds; everything that a
-// lock does to shared memory, waiting included, is a call on it. docs/contract.md numbers the
-// clauses.
+// The contract between locks and fabrics. A port is an object that a participant holds; everything
+// that a lock does to shared memory, waiting included, is a call on it. docs/contract.md numbers
+// the clauses, which code and tests cite (C1, C2, …).
+//
+// Cost in network operations: a posted operation is one, whatever its target; an immediate one is
+// none.
 #pragma once
 
 #include <array>
@@ -40,7 +43,7 @@ struct message {
   friend constexpr bool operator==(const message&, const message&) = default;
 };
 
-/// Whether what is posted next to the same rank takes effect after what was posted before (C30). A
+/// Whether posted operations to one rank take effect in the order in which they are posted (C30). A
 /// fabric whose machines differ in that says so at run time: its port has a member of this name.
 template <class Port>
 [[nodiscard]] constexpr bool orders_posts(const Port& p) {
@@ -50,9 +53,9 @@ template <class Port>
     return Port::capabilities.ordered_posts;
 }
 
-/// Whether participants of this node share cores, as far as the fabric knows: then whoever is told
-/// to go on, and whoever others wait for, may not be running. What a lock makes of it is how fast
-/// it is, never what it does.
+/// Whether participants of this node share cores, as far as the fabric knows: a waiter's
+/// predecessor or successor may then not be running. A lock may use this to be faster, never to
+/// behave differently.
 template <class Port>
 [[nodiscard]] constexpr bool shares_cores(const Port& p) {
   if constexpr (requires { p.shares_cores(); })
@@ -67,7 +70,7 @@ struct deadline {
   std::uint64_t at = 0;
 };
 
-/// In place of a deadline, for who waits until it has what it waits for.
+/// In place of a deadline: the participant waits until it has what it waits for.
 struct forever {};
 
 /// Stands in a concept for "any predicate on a word".
@@ -76,9 +79,8 @@ struct any_predicate {
 };
 
 /// What every fabric offers. Posted operations take effect at any moment between the call and the
-/// flush that completes them, in any order (C5, C6); their results are valid after it. Immediate
-/// ones reach only cells of the own node. Costs are in network operations: a posted operation is
-/// one, whatever its target; an immediate one is none.
+/// flush that completes them, in any order (C5, C6); their results are valid after that flush.
+/// Immediate operations reach only cells of the own node.
 template <class P>
 concept port =
     requires(P& p, const P& cp, cpu_cell cc, nic_cell nc, plain_cell pc, word value, word& result,
@@ -116,7 +118,7 @@ concept port =
       { p.poll(pc, any_predicate{}, back_off) } -> std::same_as<word>;
       p.pause(nanoseconds);
 
-      // Waiting no longer than one is willing to (C38).
+      // Waiting until a deadline (C38).
       { p.deadline_in(nanoseconds) } -> std::same_as<deadline>;
       { p.is_over(until) } -> std::same_as<bool>;
       { p.await_until(cc, any_predicate{}, until) } -> std::same_as<word>;
@@ -129,7 +131,7 @@ class message_handler {
  public:
   /// Called on the receiver's thread. It may call every operation of the port that does not wait.
   virtual void handle(const message&) = 0;
-  /// The same when a rank is lost, after all messages from it (C39).
+  /// Called in the same way when a rank is lost, after all messages from it (C39).
   virtual void lost(rank_t) {}
 
  protected:
@@ -147,7 +149,7 @@ concept messaging_port =
       p.serve_with(handler);
     };
 
-/// A port whose run may go on without a rank that is lost (C39).
+/// A port whose run may go on without a lost rank (C39).
 template <class P>
 concept losing_port = messaging_port<P> && P::capabilities.losses &&
                       requires(P& p, const P& cp, rank_t rank, const std::array<word, 3>& body) {
@@ -156,12 +158,12 @@ concept losing_port = messaging_port<P> && P::capabilities.losses &&
                         { cp.never_received(rank, body) } -> std::same_as<bool>;
                       };
 
-/// A port whose participant can make all of its node come to a fence (C40).
+/// A port whose participant can make every participant of its node pass a fence (C40).
 template <class P>
 concept node_fencing_port =
     port<P> && P::capabilities.node_fence && requires(P& p) { p.fence_node(); };
 
-/// Thrown by who cannot go on without a rank that is lost: ends the run in that rank's name.
+/// Thrown by a participant that cannot go on without a lost rank: ends the run in that rank's name.
 struct rank_needed : std::runtime_error {
   rank_needed(rank_t r, const std::string& how) : std::runtime_error(how), rank(r) {}
   rank_t rank;
@@ -199,7 +201,7 @@ template <port Port>
   return before;
 }
 
-/// Returns what the cell held: it was replaced by `desired` if that is `expected`.
+/// Returns the value before: the cell holds `desired` now if that value is `expected`.
 template <port Port>
 [[nodiscard]] word compare_swap_now(Port& p, nic_cell at, word expected, word desired) {
   word before = 0;
@@ -208,9 +210,9 @@ template <port Port>
   return before;
 }
 
-/// A cell that is used again and again, with what the port can look up about it once (C41): as a
-/// cell it is the one that it was made from, but for its type. The cell itself, where a port looks
-/// up nothing.
+/// A cell that a lock uses often, together with what the port looked up about it once (C41). It is
+/// used like the cell that it was made from; only its type differs. On a port that looks up nothing
+/// it is the cell itself.
 template <class Port, class Cell>
 [[nodiscard]] auto resolve(Port& p, Cell c) {
   if constexpr (requires { p.resolve(c); })
@@ -227,8 +229,9 @@ void put_now(Port& p, Cell to, word value) {
   p.flush(to.home);
 }
 
-/// Gets `first` and the cells at the same place of the lines behind it, as many as `results` has
-/// (C42): so many gets, and one network operation where the fabric has one for it.
+/// Gets `first` and the cells at the same place of the cache lines after it, one for each element
+/// of `results` (C42). That is one get for each, or one network operation for all where the fabric
+/// has one.
 template <class Port, class Cell>
 void get_lines(Port& p, Cell first, std::span<word> results) {
   if (results.empty()) return;
@@ -242,8 +245,8 @@ void get_lines(Port& p, Cell first, std::span<word> results) {
   }
 }
 
-/// Loads each of these cells of the own node, in any order (C43): where the lines are with others
-/// their ways here overlap. `results` has as many.
+/// Loads each of these cells of the own node, in any order (C43). Where other cores have the cache
+/// lines their transfers overlap. `results` has as many elements as `from`.
 template <class Port, class Cell>
 void load_each(Port& p, std::span<const Cell> from, std::span<word> results) {
   if constexpr (requires { p.load_each(from, results); }) {
@@ -253,7 +256,7 @@ void load_each(Port& p, std::span<const Cell> from, std::span<word> results) {
   }
 }
 
-/// Predicates for await and poll that say what they wait for.
+/// Predicates for await and poll.
 [[nodiscard]] constexpr auto differs_from(word unwanted) {
   return [unwanted](word now) { return now != unwanted; };
 }
@@ -261,7 +264,7 @@ void load_each(Port& p, std::span<const Cell> from, std::span<word> results) {
   return [wanted](word now) { return now == wanted; };
 }
 
-/// `poll` for fabrics that have no better way: get, look, stay away, again.
+/// `poll` for fabrics that have no better way: get, test, pause, repeat.
 template <class Port, class Cell, class Predicate>
 word poll_by_get(Port& p, Cell from, Predicate done, backoff back_off) {
   while (true) {
@@ -273,16 +276,16 @@ word poll_by_get(Port& p, Cell from, Predicate done, backoff back_off) {
   }
 }
 
-/// `await_until` for fabrics that have no better way: look, stay away, again.
+/// `await_until` for fabrics that have no better way: load, test, pause, repeat.
 template <class Port, class Cell, class Predicate>
-word await_by_looking(Port& p, Cell on, Predicate done, deadline until) {
+word await_by_polling(Port& p, Cell on, Predicate done, deadline until) {
   for (backoff b(50, 2'000);; p.pause(b.next())) {
     const word now = p.load(on);
     if (done(now) || p.is_over(until)) return now;
   }
 }
 
-// For what is written once for runs that may lose a rank and those that may not.
+// For code that serves both runs that may lose a rank and runs that may not.
 
 [[nodiscard]] constexpr bool may_lose(const auto& port) {
   if constexpr (losing_port<std::remove_cvref_t<decltype(port)>>)
@@ -297,28 +300,28 @@ word await_by_looking(Port& p, Cell on, Predicate done, deadline until) {
     return false;
 }
 
-/// `await` for what `rank` does: returns, too, when that rank is lost.
+/// `await` for something that `rank` does. It also returns when that rank is lost.
 template <port Port, class Cell, class Predicate>
 word await_unless_lost(Port& p, Cell on, Predicate done, rank_t rank) {
-  // A wait that is over looks who is lost and goes on; how soon matters to nobody.
-  constexpr std::uint64_t between_looks_ns = 20'000'000;
+  // Between two waits the caller asks whether the rank is lost. How soon it knows does not matter.
+  constexpr std::uint64_t between_checks_ns = 20'000'000;
   while (true) {
-    const word now = p.await_until(on, done, p.deadline_in(between_looks_ns));
+    const word now = p.await_until(on, done, p.deadline_in(between_checks_ns));
     if (done(now) || is_lost(p, rank)) return now;
   }
 }
 
-/// For ports whose `capabilities.node_fence` is known by what led here.
+/// For callers that run only where `capabilities.node_fence` is true.
 void fence_node(auto& port) {
   if constexpr (node_fencing_port<std::remove_cvref_t<decltype(port)>>) port.fence_node();
 }
 
-// For what is written once for those who wait for ever and those who do not.
+// For code that serves both waits without an end and waits until a deadline.
 
 [[nodiscard]] constexpr bool is_over(auto&, forever) { return false; }
 [[nodiscard]] bool is_over(auto& port, deadline until) { return port.is_over(until); }
 
-/// Whether it came; `seen` is what the cell held then, or when time was over.
+/// Whether the predicate held before the deadline; `seen` is the value that was read last.
 template <port Port, class Cell, class Predicate>
 bool await(Port& p, Cell on, Predicate done, forever, word& seen) {
   seen = p.await(on, done);

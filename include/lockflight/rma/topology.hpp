@@ -1,4 +1,10 @@
-// The machine as a tree of elements: level 1 is the whole machine, level N its smallest elements.
+// The machine as a tree of elements: level 1 is the whole machine, level N has its smallest
+// elements. Levels count from 1 as in the papers, elements and ranks from 0.
+//
+// Source: e(p, i) of "High-Performance Distributed RMA Locks", the element of level i that rank p
+// belongs to.
+//
+// Cost: built once and shared by all participants of a process; look-ups are O(1).
 #pragma once
 
 #include <algorithm>
@@ -13,11 +19,8 @@
 
 namespace lockflight::rma {
 
-/// Which element of each level a rank belongs to (the RMA paper's e(p, i)), and which level is the
-/// *node*, the largest element whose ranks share coherent memory.
-///
-/// Levels count from 1 as in the papers, elements and ranks from 0. Built once and shared by all
-/// participants of a process; look-ups are O(1).
+/// Which element of each level a rank belongs to, and which level is the *node*: the largest
+/// element whose ranks share coherent memory.
 class topology {
  public:
   /// `element_of_level[i - 1][rank]` is rank's element at level i. Level 1 must be all zeroes and
@@ -74,7 +77,7 @@ class topology {
     return element_of_[static_cast<std::size_t>(level - 1)][static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] int node_of(rank_t rank) const { return element_of(rank, node_level_); }
-  /// [rank], for whoever asks all the time.
+  /// [rank], for callers that ask at every operation.
   [[nodiscard]] const std::vector<int>& nodes_of_ranks() const {
     return element_of_[static_cast<std::size_t>(node_level_ - 1)];
   }
@@ -88,7 +91,8 @@ class topology {
     return leader(level, element_of(rank, level));
   }
 
-  /// The deepest level at which two ranks share an element: N for neighbours, 1 for strangers.
+  /// The deepest level at which two ranks share an element: N if they share a smallest element, 1
+  /// if they share only the machine.
   [[nodiscard]] int common_level(rank_t a, rank_t b) const {
     int level = levels();
     while (level > 1 && element_of(a, level) != element_of(b, level)) --level;

@@ -1,4 +1,4 @@
-// A lock as the benchmark's lists hold it: facts, and functions that run it. The templates behind
+// A lock in the benchmark's lists: facts, and functions that run it. The templates behind
 // the functions are compiled in files of their own for each lock (entry.cpp.in, anywhere.cpp.in).
 #pragma once
 
@@ -18,9 +18,9 @@ struct lock_entry {
   lock::facts about;
   catalogue::parameter_rows parameters;
   bool excludes;  ///< false: no lock at all, for comparison in workload dht
-  /// How many ranks a lock with these parameters can tell apart.
+  /// How many ranks a lock with these parameters can distinguish.
   std::int64_t (*most_ranks)(const catalogue::parameter_values& set);
-  /// On shared memory, with nothing in the way; not traced.
+  /// On shared memory, without virtual calls; not traced.
   void (*run_on_shm)(const run_plan&, const run_results&, const std::function<void()>& watch);
   const anywhere& through_any_port;
 };

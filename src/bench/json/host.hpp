@@ -1,11 +1,11 @@
-// What a comparison ran on.
+// The machine of a comparison.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace lockflight::bench {
 
-/// Facts that explain numbers; nothing that says whose machine it is.
+/// Facts that explain numbers; none that identifies the machine's owner.
 [[nodiscard]] nlohmann::json host_facts();
 
 }  // namespace lockflight::bench

@@ -6,8 +6,8 @@
 
 namespace lockflight::bench {
 
-/// (sum x)^2 / (n * sum x^2): 1 when all are equal, 1 / n when one has it all (Jain, Chiu and Hawe
-/// 1984). Nothing when there is nothing to share.
+/// (sum x)^2 / (n * sum x^2): 1 when all are equal, 1 / n when one has everything (Jain, Chiu and
+/// Hawe 1984). Nothing when the sum is 0.
 [[nodiscard]] inline std::optional<double> jain(std::span<const double> shares) {
   double sum = 0;
   double squares = 0;

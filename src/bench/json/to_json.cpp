@@ -33,7 +33,7 @@ struct totals {
   std::uint64_t begun = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t ended = 0;
 
-  // Ranks that did nothing say nothing about the time either: they may have had nothing to do.
+  // Ranks without operations do not count for the time either: they may have had none to do.
   void add(const rank_result& r) {
     violations += r.violations;
     served += r.served;
@@ -53,8 +53,7 @@ struct totals {
   }
 };
 
-/// From ticks between two readings to microseconds of what lay between them: the clock's own part
-/// is taken off.
+/// From ticks between two readings to microseconds, without the clock's own cost.
 class converter {
  public:
   converter(const time_base& clock, workload what) : clock_(clock) {
@@ -88,7 +87,7 @@ json latency_json(const histogram& h, const converter& to, bool meaningful) {
   return out;
 }
 
-/// About sixty points, closer where the tail is.
+/// About sixty points, closer in the tail.
 std::vector<double> cdf_fractions() {
   std::vector<double> fractions{1e-3};
   for (int percent = 2; percent <= 96; percent += 2) fractions.push_back(percent / 100.0);
@@ -105,7 +104,7 @@ json cdf_json(const histogram& all, const converter& to) {
   return points;
 }
 
-/// The operations with locks of the own node, or those with the others.
+/// The operations on locks of the own node, or on the others.
 json class_json(const histogram& of, const converter& to) {
   json out{{"ops", of.count()}, {"latency_us", latency_json(of, to, true)}};
   if (of.count() > 0) out["latency_cdf"] = cdf_json(of, to);
@@ -136,8 +135,8 @@ json parameters_json(const job& what) {
   return out;
 }
 
-/// What a rank that takes no locks sent for the others, in proportion to what of the run was
-/// measured: it does not know when that began.
+/// The messages of ranks that take no locks, in proportion to the measured part of the run: such a
+/// rank does not know when that part began.
 std::uint64_t messages_of_servers(const run_plan& plan, const totals& sum) {
   if (!plan.warm_up) return sum.served;
   double measured = 0.9;
@@ -152,8 +151,8 @@ std::uint64_t messages_of_servers(const run_plan& plan, const totals& sum) {
   return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum.served) * measured));
 }
 
-/// From its first to its last measured operation, how long each rank took: who was fastest, who
-/// slowest. On a simulated machine with several nodes also those on the quarter of the nodes that
+/// The time of each rank from its first to its last measured operation: the fastest and the slowest
+/// rank. On a simulated machine with several nodes also those on the quarter of the nodes that
 /// are nearest to rank 0's, and on the farthest.
 json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
                        const time_base& clock) {
@@ -163,7 +162,7 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
     const auto node = static_cast<std::uint32_t>(plan.machine.node_of(rank));
     return plan.nodes.empty() ? node : plan.nodes[node];
   };
-  // All begin together, but for what the warm-up of some has taken longer: then that is theirs too.
+  // All ranks begin together. If the warm-up of a rank took longer, that is part of its time.
   std::uint64_t begun = ~std::uint64_t{0};
   for (const rank_result& r : ranks)
     if (r.ops() > 0 && !r.lost) begun = std::min(begun, r.begun);
@@ -203,7 +202,7 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
   return out;
 }
 
-/// What was asked for.
+/// The fields of the request.
 json request_json(const job& what, const std::string& fabric) {
   const run_plan& plan = what.plan;
   const lock_entry& lock = *what.lock;

@@ -1,4 +1,4 @@
-// From what ranks measured to the RUN of the program's interface.
+// From the ranks' measurements to the RUN of the program's interface.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,13 +11,13 @@
 
 namespace lockflight::bench {
 
-/// `fabric` is the name of the fabric that it ran on. All numbers are of the measured part, but
+/// `fabric` is the name of the fabric of the run. All numbers are of the measured part, except
 /// violations, which are of the whole run.
 [[nodiscard]] nlohmann::json to_json(const job& what, const std::string& fabric,
                                      const run_results& results, const time_base& clock);
 
 /// How evenly the ranks of a role were served: the least of the fairness indices of each role's
-/// throughputs. Nothing when nobody did anything.
+/// throughputs. Nothing when no rank did an operation.
 [[nodiscard]] std::optional<double> fairness(const run_plan& plan,
                                              std::span<const rank_result> ranks);
 

@@ -28,9 +28,9 @@ void run_ranks(const anywhere& lock, const run_plan& plan, const run_results& re
 
 }  // namespace
 
-/// Results in memory that the ranks of each machine share. The witness lies there too: it sees what
-/// ranks of one machine do to each other. Two holders on different machines it cannot see; the
-/// lost increments of wcsb show them only where all ranks share a machine.
+/// Results in memory that the ranks of each machine share. The witness lies there too: it sees
+/// violations among ranks of one machine. It cannot see two holders on different machines; the lost
+/// increments of wcsb show them only where all ranks share a machine.
 struct mpi_launch::shared_results {
   mpi::machine_memory memory;
   run_results results;
@@ -52,7 +52,7 @@ std::shared_ptr<const run_results> mpi_launch::results(const run_plan& plan) {
 void mpi_launch::run(const anywhere& lock, const run_plan& plan, const run_results& results) {
   run_ranks(lock, plan, results);
   if (results.whole()) return;
-  // Each machine's ticks count from a moment of its own: they travel as counted from its start.
+  // Each machine's ticks count from a moment of its own, so they are sent relative to its start.
   const std::uint64_t started = results.common().started;
   if (rank() < plan.machine.ranks() && results.leader() != 0) {
     results.of(rank()).begun -= started;
@@ -124,13 +124,13 @@ launch::diagnosis mpi_launch::diagnose() {
   rows.emplace_back("one step of progress", us(f.iprobe_us));
   if (delays)
     found.advice.push_back(
-        "A target that computes without calling MPI delays whoever wants its memory, for as long "
-        "as it computes. Keep what many lock at ranks that wait, call MPI often, or give the "
+        "A target that computes without calling MPI delays operations on its memory for as long "
+        "as it computes. Place contended locks at ranks that wait, call MPI often, or give the "
         "library a progress thread (MPICH: MPICH_ASYNC_PROGRESS=1).");
   if (blocks)
     found.advice.push_back(
-        "With more ranks than cores this MPI spins inside MPI_Win_flush without giving way; "
-        "lockflight's own waiting gives way.");
+        "With more ranks than cores this MPI spins inside MPI_Win_flush without yielding; "
+        "lockflight's own waiting yields.");
   if (f.machines == 1)
     found.advice.push_back(
         "All ranks are on one machine: locks on a machine of one node use no MPI at all, and none "

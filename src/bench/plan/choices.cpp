@@ -1,4 +1,4 @@
-// What there is to choose from: locks, workloads, fabrics.
+// The choices of a request: locks, workloads, fabrics.
 #include <algorithm>
 
 #include "bench/entry/entry.hpp"

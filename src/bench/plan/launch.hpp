@@ -17,28 +17,28 @@ class launch {
  public:
   virtual ~launch() = default;
 
-  /// As after --fabric.
+  /// The name for --fabric.
   [[nodiscard]] virtual std::string fabric() const = 0;
 
-  /// Before all that follows: joins the others of the launch.
+  /// Joins the other processes of the launch. Called before the functions below.
   virtual void start() = 0;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Whether it holds on all ranks.
+  /// Whether `holds` is true on all ranks.
   [[nodiscard]] virtual bool all(bool holds) = 0;
   /// Rank 0's value, on all ranks.
   [[nodiscard]] virtual double first(double mine) = 0;
   /// The levels of the first `procs` ranks.
   [[nodiscard]] virtual rma::topology machine(int procs) = 0;
 
-  /// Room for the results of the plan's ranks, shared as far as they share memory.
+  /// Memory for the results of the plan's ranks, shared among ranks that share memory.
   [[nodiscard]] virtual std::shared_ptr<const run_results> results(const run_plan& plan) = 0;
   /// Runs one lock once; then brings all ranks' results to rank 0.
   virtual void run(const anywhere& lock, const run_plan& plan, const run_results& results) = 0;
-  /// Says why, and ends all ranks with exit code 3. Of any thread.
+  /// Reports the reason, and ends all ranks with exit code 3. From any thread.
   [[noreturn]] virtual void abandon(const std::string& why) = 0;
 
-  /// What the fabric's own trial finds, for people; rank 0's counts.
+  /// The result of the fabric's own trial, for people; rank 0's is used.
   struct diagnosis {
     std::vector<std::pair<std::string, std::string>> findings;
     std::vector<std::string> advice;

@@ -14,7 +14,7 @@ double bytes_needed(const job& what) {
   constexpr double each_rank = 14 << 10;
   constexpr double each_writer = 5 << 10;  // another histogram
   constexpr double each_place_in_tree = 4 << 10;
-  constexpr double each_in_turn = 3 << 10;      // those who wait at routers, in a barrier
+  constexpr double each_in_turn = 3 << 10;      // operations that wait at routers, in a barrier
   constexpr double each_hash_table = 20 << 10;  // which keys a rank inserted
   constexpr double each_handle = 384;
   constexpr double each_counter = 48;
@@ -31,7 +31,7 @@ double bytes_needed(const job& what) {
   if (plan.what == workload::dht) rank += each_hash_table;
   const double handles = has_many_locks(plan.what) ? plan.locks : 1;
   if (handles > 1) rank += each_handle * handles;
-  // A handle remembers what it saw of each counter; without T_DC there is one on each node. One
+  // A handle remembers what it read of each counter; without T_DC there is one on each node. One
   // that writes also of each cell of readers, of which a node has 32 at most.
   if (has("T_DC")) rank += each_counter * plan.machine.nodes() * handles;
   const int of_node = plan.machine.largest_node();

@@ -1,4 +1,4 @@
-// What a simulated run takes of this machine's memory, foreseen.
+// An estimate of the memory that a simulated run takes.
 #pragma once
 
 #include "bench/plan/request.hpp"
@@ -8,7 +8,7 @@ namespace lockflight::bench {
 /// About how many bytes the run will touch: most of it each rank's stack and histogram.
 [[nodiscard]] double bytes_needed(const job& what);
 
-/// How many bytes this machine has left; infinitely many if it does not say.
+/// How many bytes this machine has left; infinity if it does not say.
 [[nodiscard]] double bytes_available();
 
 }  // namespace lockflight::bench

@@ -90,14 +90,14 @@ std::shared_ptr<const sim::machine_profile> profile_of(const request& what) {
   }
 }
 
-/// How many ranks a fabric has at most.
+/// The most ranks that a fabric can have.
 int most_ranks_on(const sim::machine_profile* profile) {
   constexpr std::uint64_t most_simulated = 1u << 20;
   return profile == nullptr ? shm::most_ranks
                             : static_cast<int>(std::min(profile->ranks(), most_simulated));
 }
 
-/// Whether the nodes of a machine are there, and hold so many ranks.
+/// Throws unless the machine has these nodes, and they have room for the ranks.
 void check_room(const request& what, const sim::machine_profile& profile,
                 const rma::topology& machine) {
   std::vector<std::uint32_t> ranks(static_cast<std::size_t>(machine.nodes()));
@@ -110,7 +110,7 @@ void check_room(const request& what, const sim::machine_profile& profile,
                              profile.cores, profile.nodes, profile.name, most, ranks.size()));
 }
 
-/// "0,6-11" as numbers, for so many nodes of a machine. None if nothing was asked for.
+/// "0,6-11" as the numbers of the machine's nodes. Empty if none were asked for.
 std::vector<std::uint32_t> nodes_for(const request& what, const sim::machine_profile* profile,
                                      int count) {
   std::vector<std::uint32_t> nodes;
@@ -142,7 +142,7 @@ std::vector<std::uint32_t> nodes_for(const request& what, const sim::machine_pro
   return nodes;
 }
 
-// Whether what a workload does under a lock may as well be done when it is released.
+// Whether a workload's operations under a lock may be deferred to its release.
 bool can_defer(workload w) {
   switch (w) {
     case workload::lb:
@@ -182,7 +182,7 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
         if (name == "all") continue;
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
       }
-      // Beside the others it would look as if it did what they do.
+      // Beside the other locks it would seem to do the same as they do.
       if (e->about.defers && name == "all") continue;
       if (e->about.defers && !can_defer(load))
         throw refuse(
@@ -246,7 +246,7 @@ void check_amounts(const request& what) {
   }
 }
 
-/// Busy processes beside the server, where cores are shared by slices of time.
+/// Busy processes beside the server, where cores are shared by time slices.
 void check_server_load(const request& what, workload load, const sim::machine_profile* profile) {
   if (!what.server_load) return;
   constexpr std::uint64_t most = 1000;
@@ -263,9 +263,9 @@ void check_server_load(const request& what, workload load, const sim::machine_pr
   if (*what.server_load > most) throw refuse("--server-load", value, fmt::format("0 to {}", most));
 }
 
-/// What only some workloads understand.
+/// Options that only some workloads accept.
 void check_extras(const request& what, workload load) {
-  constexpr std::uint64_t most_untimed = 1'000;  // a run looks at the clock when it times
+  constexpr std::uint64_t most_untimed = 1'000;  // a run reads the clock when it times
   constexpr std::uint64_t most_locks = 100'000;
   constexpr double most_hold_us = 1e6;
   const auto only = [&](bool given, std::string_view argument, const std::string& value, bool here,
@@ -313,8 +313,7 @@ void check_extras(const request& what, workload load) {
   }
 }
 
-/// How many locks there are, if nobody says: as many as the papers' middle case, or one for each
-/// rank or client.
+/// The default number of locks: the papers' middle case, or one for each rank or client.
 std::uint32_t locks_for(const request& what, workload load, int procs) {
   constexpr std::uint32_t medium_contention = 100;
   switch (load) {
@@ -329,7 +328,7 @@ std::uint32_t locks_for(const request& what, workload load, int procs) {
   }
 }
 
-/// The parameters that are set for a lock, else what its profile says.
+/// The parameters that are set for a lock, else those of its profile.
 catalogue::parameter_values set_for(const request& what, const lock_entry& lock) {
   catalogue::parameter_values all = what.set;
   if (const auto tuned = what.tuned.find(std::string(lock.about.name)); tuned != what.tuned.end())
@@ -445,7 +444,7 @@ rma::topology machine_of(const request& what, int procs) {
 std::string levels_of(const rma::topology& machine) {
   std::string spec;
   for (int level = 1; level <= machine.levels(); ++level) {
-    // How many parts each element of the level has: elements of the next, or ranks.
+    // How many children each element of the level has: elements of the next level, or ranks.
     const bool last = level == machine.levels();
     std::vector<int> parts(static_cast<std::size_t>(machine.elements(level)));
     const int below = last ? machine.ranks() : machine.elements(level + 1);
@@ -462,7 +461,7 @@ std::string levels_of(const rma::topology& machine) {
 
 namespace {
 
-/// What a run of workload primitive does; one thing, whatever it is, of every other.
+/// The operations of the runs of workload primitive; one placeholder for every other workload.
 std::vector<operation> operations_for(const request& what, workload load) {
   if (load != workload::primitive) return {operation::get};
   std::vector<operation> all;
@@ -472,7 +471,7 @@ std::vector<operation> operations_for(const request& what, workload load) {
   return all;
 }
 
-/// Of a request that sweeps nothing, or a parameter of locks.
+/// For a request that sweeps nothing, or a parameter of locks.
 std::vector<job> jobs_of_one(const request& what) {
   check_fabric(what);
   const workload load = chosen_workload(what);
@@ -523,7 +522,7 @@ std::vector<job> jobs_of_one(const request& what) {
 
 }  // namespace
 
-// Whether this machine has the memory for so many simulated ranks.
+// Throws unless this machine has the memory for the simulated ranks.
 void check_memory(const job& what) {
   if (what.plan.profile == nullptr) return;
   constexpr double gib = 1 << 30;

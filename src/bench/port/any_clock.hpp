@@ -1,4 +1,4 @@
-// A clock that is known at run time only: the one that goes with a fabric behind any_port.
+// A clock that is known at run time only: the clock of a fabric behind any_port.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class any_clock {
   [[nodiscard]] std::uint64_t now_ordered() const { return calls_->now_ordered(of_); }
   std::uint64_t busy_until(std::uint64_t tick) const { return calls_->busy_until(of_, tick); }
   [[nodiscard]] std::uint64_t ticks(double seconds) const { return calls_->ticks(of_, seconds); }
-  /// Where the time is virtual; elsewhere nothing.
+  /// Has an effect where the time is virtual only.
   void share_core(std::uint32_t others) const { calls_->share_core(of_, others); }
 
  private:

@@ -1,6 +1,6 @@
 // A port whose fabric is known at run time only. The benchmark's loops are compiled once for all
 // fabrics whose operations take far longer than a virtual call, and once more for shared memory,
-// where none is in the way. A tracer reads the clock at each operation: it too is behind one.
+// without virtual calls. A tracer reads the clock at each operation: it too is behind one.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace lockflight::bench {
 
-/// A predicate whose type is forgotten; refers to it.
+/// A reference to a predicate, with its type erased.
 class word_test {
  public:
   template <std::predicate<rma::word> Predicate>
-  word_test(const Predicate& on)  // NOLINT: stands for what it refers to
+  word_test(const Predicate& on)  // NOLINT: an implicit reference
       : holds_([](const void* what, rma::word now) {
           return static_cast<bool>((*static_cast<const Predicate*>(what))(now));
         }),
@@ -32,7 +32,7 @@ class word_test {
   const void* on_;
 };
 
-/// The contract's port as an interface, and what the benchmark asks besides.
+/// The contract's port as an interface, with the additional calls of the benchmark.
 class any_port {
  public:
   static constexpr rma::capability_set capabilities{.messages = true, .fabric = "any"};
@@ -108,7 +108,7 @@ class any_port {
         is_traced_(is_traced) {}
   ~any_port() = default;
 
-  /// Null where cells are no memory of this process.
+  /// Null where cells are not memory of this process.
   [[nodiscard]] virtual void* address_of(rma::plain_cell c) = 0;
 
  private:
@@ -121,7 +121,7 @@ class any_port {
   bool is_traced_;
 };
 
-/// One whose cells are ordinary memory of this process, as the baselines need it.
+/// An any_port whose cells are ordinary memory of this process, for the baselines.
 class any_native_port : public any_port {
  public:
   static constexpr rma::capability_set capabilities{
@@ -137,11 +137,11 @@ class any_native_port : public any_port {
 static_assert(rma::messaging_port<any_port>);
 static_assert(rma::native_port<any_native_port>);
 
-/// Whether a port records what is done.
+/// Whether a port records operations.
 template <class Port>
 constexpr bool is_traced = requires(Port& p) { p.mark(fabric::trace_kind::acquire); };
 
-/// The decorator that counts, wherever it is among those of the port.
+/// The counting decorator of the port, at any depth.
 template <class Port>
 [[nodiscard]] auto& counter_of(Port& p) {
   if constexpr (requires { p.reset_counts(); })

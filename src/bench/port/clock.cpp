@@ -38,7 +38,7 @@ std::uint64_t least_apart(Read read) {
 }
 
 #if defined(__x86_64__)
-/// The counter and the steady clock at one moment: of several tries the one that took least.
+/// The counter and the steady clock at one moment: the shortest of several tries.
 struct moment {
   std::uint64_t tsc = 0;
   std::uint64_t ns = 0;

@@ -11,10 +11,10 @@
 
 namespace lockflight::bench {
 
-/// What a clock's ticks are worth.
+/// The length of a clock's ticks, and the cost of its readings.
 struct time_base {
   double ticks_per_us = 1'000;
-  std::uint64_t cost = 0;          ///< the least that two readings with nothing between were apart
+  std::uint64_t cost = 0;          ///< the least difference of two readings in a row
   std::uint64_t ordered_cost = 0;  ///< the same for ordered readings
 
   [[nodiscard]] constexpr std::uint64_t ticks(double seconds) const {
@@ -27,17 +27,17 @@ struct time_base {
 /// ticks, since an invariant time-stamp counter runs alike on all its processors.
 class tick_clock {
  public:
-  /// How often a rank in a loop of operations looks up.
+  /// How often a rank in a loop of operations checks its phase.
   [[nodiscard]] static constexpr double look_up_seconds() { return 0.05; }
 
-  /// Enough for so many ranks to stand in a queue that they are about to join.
+  /// Long enough for this many ranks to join a queue that they are about to join.
   [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int /*ranks*/) { return 50'000; }
 
-  /// Of this machine, calibrated against CLOCK_MONOTONIC at the first call (10 ms).
+  /// This machine's clock, calibrated against CLOCK_MONOTONIC at the first call (10 ms).
   [[nodiscard]] static const tick_clock& calibrated();
 
   /// A reading that may be taken a little before the instructions ahead of it have ended: for
-  /// chains of readings, where what one operation loses the next gains.
+  /// chains of readings, where one operation's loss is the next one's gain.
   [[nodiscard]] std::uint64_t now() const {
 #if defined(__x86_64__)
     if (tsc_) return __rdtsc();
@@ -45,9 +45,9 @@ class tick_clock {
     return steady();
   }
 
-  /// A reading after everything before it and before everything behind it: for intervals that are
-  /// short and stand alone. The processor would otherwise start, or end, a lock's instruction on
-  /// the other side of the reading.
+  /// A reading after everything before it and before everything behind it: for single short
+  /// intervals. Otherwise the processor could start or end a lock's instruction on the other side
+  /// of the reading.
   [[nodiscard]] std::uint64_t now_ordered() const {
 #if defined(__x86_64__)
     if (tsc_) {

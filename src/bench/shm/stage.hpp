@@ -1,4 +1,4 @@
-// The benchmark on shared memory: which clock it has, where results lie, how ranks start.
+// The benchmark on shared memory: its clock, its results, the start of its ranks.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ void run_on_shm(const run_plan& plan, const run_results& results,
                 const std::function<void()>& watch) {
   using counted = fabric::counting<shm::port>;
   shm::config what = config_of(plan, words_for<Lock<shm::port>>(plan));
-  // In rounds what is measured is all ranks together.
+  // In rounds all ranks are measured together.
   if (Lock<shm::port>::about.bears_lost_waiters && !goes_in_rounds(plan.what))
     what.bears_loss_of = [&plan](rma::rank_t rank) { return serves_nobody(rank, plan); };
   const tick_clock clock = tick_clock::calibrated();
@@ -47,7 +47,7 @@ void run_on_shm(const run_plan& plan, const run_results& results,
   for (const rma::rank_t rank : lost) results.of(rank).lost = true;
 }
 
-/// The same of any lock, traced.
+/// The same with any lock, traced.
 void trace_on_shm(const anywhere& lock, const run_plan& plan, const run_results& results,
                   const std::function<void()>& watch);
 

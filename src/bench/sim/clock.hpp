@@ -9,11 +9,11 @@
 namespace lockflight::bench {
 
 /// Ticks of a tenth of a nanosecond: finer than any cost, and histograms hold seven minutes of
-/// them. Reading it takes no time, so nothing is taken off what it measured.
+/// them. Reading it takes no time, so its cost is 0.
 class sim_clock {
  public:
   [[nodiscard]] static constexpr double look_up_seconds() { return 20e-6; }
-  /// On the slowest machine, and whoever is refused tries again.
+  /// Enough on the slowest machine; a rank that is refused tries again.
   [[nodiscard]] static constexpr std::uint64_t a_moment_ns(int ranks) {
     return 1'000'000 + std::uint64_t{100'000} * static_cast<std::uint64_t>(ranks);
   }
@@ -28,7 +28,7 @@ class sim_clock {
     return now();
   }
   [[nodiscard]] std::uint64_t ticks(double seconds) const { return base.ticks(seconds); }
-  /// So many other processes of the rank's node never rest from now on.
+  /// From now on `others` other processes of the rank's node run all the time.
   void share_core(std::uint32_t others) const { of_->share_core(others); }
 
  private:

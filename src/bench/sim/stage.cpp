@@ -26,7 +26,7 @@ void run_on_sim(const anywhere& lock, const run_plan& plan, const run_results& r
         lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);
       },
       [&] {
-        // Virtual time goes on, or the engine would have said who waits for what.
+        // Virtual time proceeds, or the engine would have reported the waits.
         results.of(0).beats.fetch_add(1, std::memory_order_relaxed);
         watch();
       });

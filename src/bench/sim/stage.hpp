@@ -13,7 +13,7 @@ namespace lockflight::bench {
 void run_on_sim(const anywhere& lock, const run_plan& plan, const run_results& results,
                 const std::function<void()>& watch);
 
-/// Where a profile's ranks live, filled node by node, unless levels are given.
+/// The places of a profile's ranks, filled node by node, unless levels are given.
 [[nodiscard]] rma::topology machine_on(const sim::machine_profile& profile, int procs);
 
 }  // namespace lockflight::bench

@@ -11,8 +11,8 @@ namespace lockflight::bench {
 class any_clock;
 class any_port;
 
-/// A lock behind any_port: what every fabric needs to run it. Those that need native memory run on
-/// ports that have it.
+/// A lock behind any_port: the functions that every fabric needs to run it. Locks that need native
+/// memory run on ports that have it.
 struct anywhere {
   /// How many words of each rank's segment a run needs.
   std::uint32_t (*words)(const run_plan&);

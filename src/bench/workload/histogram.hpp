@@ -13,8 +13,8 @@
 
 namespace lockflight::bench {
 
-/// Values below 2 * steps are kept exactly; every octave above is cut into `steps` buckets, so that
-/// what comes out is at most 1 / (2 * steps) = 0.8 % off. All zeroes is empty, and it has no
+/// Values below 2 * steps are exact; every octave above is cut into `steps` buckets, so that a
+/// result is at most 1 / (2 * steps) = 0.8 % off. All zeroes is empty, and it has no
 /// pointers: it lies in memory that ranks share, each filling its own.
 class histogram {
  public:
@@ -29,7 +29,7 @@ class histogram {
     max_ = std::max(max_, value);
   }
 
-  /// Writes only where something is: a page that nobody touched stays away.
+  /// Writes only to buckets in use: a page that was not touched stays uncommitted.
   void clear() {
     if (empty()) return;
     for (std::size_t i = 0; i < used(); ++i)
@@ -104,10 +104,10 @@ class histogram {
   }
 
  private:
-  // So many of the first buckets hold all there is: of the others no page is touched.
+  // The first buckets, which hold all values; no page of the others is touched.
   [[nodiscard]] std::size_t used() const { return bucket_of(max_) + 1; }
 
-  // The middle of a bucket, but nothing larger than what was recorded.
+  // The middle of a bucket, but at most the largest recorded value.
   [[nodiscard]] double value_of(std::size_t bucket) const {
     const std::uint64_t width =
         bucket < 2 * steps ? 1 : std::uint64_t{1} << ((bucket >> step_bits) - 1);
@@ -116,7 +116,7 @@ class histogram {
     return std::min(middle, static_cast<double>(max_));
   }
 
-  // First, beside what lies before the histogram: then no page is touched for these alone.
+  // First, beside the data before the histogram, so that no page is touched for these alone.
   std::uint64_t sum_ = 0;
   std::uint64_t max_ = 0;
   std::array<std::uint64_t, buckets> counts_{};

@@ -1,11 +1,11 @@
-// What one rank does in a run: operations in a loop, each timed and checked.
+// The work of one rank in a run: operations in a loop, each timed and checked.
 //
 // The loop must not hide the locks' differences: a reader of rma-rw takes some 15 ns, a reading of
 // the clock 7. So operations whose critical section is empty, or one access, are timed from release
-// to release, with one reading each; what is compared is the throughput, and the latency includes
+// to release, with one reading each; the throughput is compared, and the latency includes
 // the choice of a role, the check and the bookkeeping, some 5 ns, and sob's access; the longest
-// wait is the longest of these. Where even a reading is too much, one operation in so many is timed
-// (--sample), for itself, and the others are only counted. `lb` is there for latencies: it brackets
+// wait is the longest of these. Where even a reading is too much, one operation in several is timed
+// (--sample), by itself, and the others are only counted. `lb` is there for latencies: it brackets
 // acquire and release with ordered readings. wcsb and dht, whose critical sections are long,
 // bracket them with plain ones.
 #pragma once
@@ -29,17 +29,17 @@
 
 namespace lockflight::bench {
 
-/// Whether acquire and release are timed apart from what lies between them.
+/// Whether acquire and release are timed without the critical section between them.
 constexpr bool times_both_halves(workload w) {
   return w == workload::lb || w == workload::wcsb || w == workload::dht || has_many_locks(w);
 }
 
-/// dht: keys are drawn from so many, and the heap holds them all even if they all collide.
+/// dht: the number of keys; the heap holds them all even if they all collide.
 constexpr std::uint64_t dht_keys = 1u << 17;
 constexpr hash_table_shape dht_shape{.table = 1u << 16, .heap = 1u << 17};
 constexpr std::uint32_t dht_words = 1u << 19;
 
-/// `Clock` is what the fabric times with: now, now_ordered, busy_until, ticks.
+/// `Clock` is the fabric's clock: now, now_ordered, busy_until, ticks.
 template <class Lock, rma::port Port, class Clock>
 class rank_run {
  public:
@@ -79,8 +79,8 @@ class rank_run {
  private:
   static constexpr rma::rank_t home = 0;
 
-  // Where an operation takes far longer than asking which workload it is of, one loop does: it is
-  // compiled in a fraction of the time.
+  // Where an operation takes far longer than a test of the workload, one loop serves all workloads:
+  // it compiles in a fraction of the time.
   static constexpr bool one_loop_for_all = std::derived_from<Port, any_port>;
 
   template <workload W>
@@ -102,10 +102,11 @@ class rank_run {
   /// `What` is a workload, or one that is known when this is compiled.
   template <class What>
   [[gnu::noinline]] void loop(What what) {
-    // Here and not members, so that they are in registers: each number is made from the one before,
-    // and by way of memory that would take as long as the shortest operations.
+    // Local variables and not members, so that they are in registers: each number is made from the
+    // one before, which through memory would take as long as the shortest operations.
     random rolls(plan_.seed, static_cast<std::uint64_t>(port_.rank()));
-    std::uint64_t until_timed = plan_.sample;  // operations until one is, that one included
+    std::uint64_t until_timed =
+        plan_.sample;  // operations until the next timed one, that one included
 
     std::uint64_t last = clock_.now();
     for (bool more = phases_.begin(last); more; more = phases_.next(last)) {
@@ -188,7 +189,7 @@ class rank_run {
 
   void look_at_data() { found_ += rma::get_now(port_, data_); }
 
-  // Not atomic: that is what the lock is for. verify() sees it if one was lost.
+  // Not atomic, since the lock guards it. verify() notices a lost increment.
   void increment() {
     rma::put_now(port_, data_, rma::get_now(port_, data_) + 1);
     ++mine_.increments;
@@ -200,7 +201,8 @@ class rank_run {
 
   // ---- after the run ----
 
-  // What the critical sections did is there: no increment was lost, every inserted key is found.
+  // The effects of the critical sections are there: no increment was lost, every inserted key is
+  // found.
   void verify() {
     if (plan_.what == workload::wcsb && port_.rank() == home && results_.whole()) {
       std::uint64_t expected = 0;
@@ -226,7 +228,7 @@ class rank_run {
   std::uint64_t write_below_;  // of 2^53
   std::optional<hash_table<Port>> table_;
   std::vector<bool> inserted_;  // dht: the keys that this rank inserted
-  std::uint64_t found_ = 0;     // what readers read goes somewhere
+  std::uint64_t found_ = 0;     // where readers' results go
   rma::word looked_at_ = 0;     // sob: the same
 };
 

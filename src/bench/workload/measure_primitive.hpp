@@ -1,4 +1,4 @@
-// Workload primitive: what one operation of the fabric takes, without any lock.
+// Workload primitive: the time of one operation of the fabric, without a lock.
 #pragma once
 
 #include <array>

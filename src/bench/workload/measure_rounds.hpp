@@ -1,5 +1,5 @@
-// Workloads in rounds: rank 0 holds the lock until all others stand before it, and is timed while
-// they come through.
+// Workloads in rounds: rank 0 holds the lock until all others wait for it, and is timed until they
+// have all had it.
 #pragma once
 
 #include <cstdint>
@@ -87,8 +87,8 @@ class rounds_run {
     }
   }
 
-  // They have said that they come; what they still have to do to stand in the queue takes a moment,
-  // more where they share cores.
+  // They have announced that they come; joining the queue takes them another moment, longer where
+  // they share cores.
   void await_the_others(std::uint64_t round) {
     for (rma::rank_t r = 1; r < plan_.machine.ranks(); ++r)
       port_.await(coming_ + static_cast<std::uint32_t>(r),

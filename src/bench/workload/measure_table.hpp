@@ -1,6 +1,6 @@
 // Workloads with many locks: each operation picks one, takes it and gives it back. Acquire and
-// release are bracketed by readings of the clock of their own, so that neither the choice nor what
-// is done in between counts.
+// release are bracketed by readings of the clock of their own, so that neither the choice nor the
+// critical section counts.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace lockflight::bench {
 
-/// Where a plan's locks live. Those of a table are spread over the nodes first, so that a few locks
-/// on many ranks are not all on the first nodes; on each node over its ranks.
+/// The homes of a plan's locks. The locks of a table are spread over the nodes first, so that a few
+/// locks on many ranks are not all on the first nodes, and on each node over its ranks.
 [[nodiscard]] inline rma::rank_t home_in(const run_plan& plan, std::uint32_t lock) {
   if (plan.what == workload::contention) return 0;
   const rma::topology& machine = plan.machine;
@@ -116,8 +116,8 @@ class table_run {
     phases_.end(last);
   }
 
-  // What a server's processor has to do besides, until the last client is done: it looks up ten
-  // thousand times a second.
+  // The other work of a server's processor, until the last client is done: it serves ten thousand
+  // times a second.
   void compute() {
     const auto done = [this](rma::rank_t r) {
       const auto progress = results_.of(r).progress.load(std::memory_order_relaxed);
@@ -129,13 +129,13 @@ class table_run {
         continue;
       }
       clock_.busy_until(clock_.now() + clock_.ticks(1e-4));
-      port_.pause(0);  // serves whoever sent messages meanwhile (C37)
+      port_.pause(0);  // serves messages that arrived meanwhile (C37)
     }
   }
 
   [[nodiscard]] choice choose() {
     if (plan_.what == workload::contention) {
-      // Clients are numbered from 0; with as many locks as clients nobody waits for anybody.
+      // Clients are numbered from 0; with as many locks as clients no client waits for another.
       const auto client = static_cast<std::uint32_t>(roles_.client(port_.rank()));
       const std::uint32_t lock = client % plan_.locks;
       return {lock, !local_.empty()};
@@ -166,7 +166,7 @@ class table_run {
   checker<Port> check_;
   std::optional<lock_cells> first_;
   std::deque<measured_lock<Lock<Port>, Port>> locks_;
-  std::vector<std::uint32_t> local_;   // locks that live on this rank's node
+  std::vector<std::uint32_t> local_;   // locks with their home on this rank's node
   std::vector<std::uint32_t> remote_;  // the others
   random random_;
   std::uint64_t write_below_;  // of 2^53

@@ -1,8 +1,8 @@
 // A lock and the check of it: every acquire and release goes through the run's own witness of
 // mutual exclusion, and is marked in the trace.
 //
-// Always inlined: what the benchmark adds must be the same around every lock, whatever the compiler
-// makes of the lock.
+// Always inlined: the benchmark's overhead must be the same around every lock, however the compiler
+// compiles the lock.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@
 
 namespace lockflight::bench {
 
-/// Whether a lock is one: what says of itself that it excludes nobody has no latency.
+/// Whether a lock is a lock: the pseudo lock says that it excludes no participant, and has no
+/// latency.
 template <class Lock>
 constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
 
-/// Whether whoever holds the lock is alone with others of its kind, so that a witness can look.
+/// Whether a holder of the lock excludes holders of the other kind, so that a witness can check it.
 template <class Lock>
 constexpr bool is_witnessed = excludes<Lock> && !lock::defers<Lock>;
 
@@ -54,8 +55,7 @@ class checker {
   }
 
  private:
-  // A table for each rank is nothing on a machine that is there, and too much on one of a million
-  // simulated ranks.
+  // A table for each rank is small on a real machine, and too large for a million simulated ranks.
   static constexpr int most_looked_up = 4096;
 
   [[nodiscard, gnu::always_inline]] int common_level(rma::rank_t other) const {
@@ -86,7 +86,7 @@ class measured_lock {
     give(shared);
   }
 
-  /// What does the accesses of critical sections: the lock if it wants them, else the port.
+  /// The accesses of critical sections: through the lock if it defers, else through the port.
   [[gnu::always_inline]] void put(Port& port, rma::plain_cell to, rma::word value) {
     if constexpr (lock::defers<Lock>)
       lock_.put(to, value);
@@ -100,9 +100,9 @@ class measured_lock {
       into = rma::get_now(port, from);
   }
 
-  // The halves of both, for those who time them apart.
+  // The halves of both, for callers that time them separately.
 
-  // Every operation of a mutex is exclusive, whatever it wants. Returns whether the lock is shared.
+  // Every operation of a mutex is exclusive, also a reader's. Returns whether the lock is shared.
   [[gnu::always_inline]] bool take(bool write) {
     if constexpr (lock::shared<Lock>) {
       if (!write) {

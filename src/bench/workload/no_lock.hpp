@@ -1,5 +1,5 @@
-// fompi-a: no lock. The hash table of workload dht is safe by its own compare-and-swaps; what locks
-// around it cost is the difference.
+// fompi-a: no lock. The hash table of workload dht is safe by its own compare-and-swaps; the
+// difference to this is the cost of a lock.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // The two phases of a run on one rank: a warm-up that is thrown away, then the measured part. Each
-// ends after so many operations or at a time, and the rank shows now and then that it gets on.
+// ends after a number of operations or at a time, and the rank shows now and then that it makes
+// progress.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +47,8 @@ class phases {
     return left_ > 0;
   }
 
-  /// After an operation that ended at `last`: whether there is another. What the look takes belongs
-  /// to no operation: `last` moves on.
+  /// After an operation that ended at `last`: whether there is another. The time of this check
+  /// belongs to no operation: `last` moves on.
   [[nodiscard, gnu::always_inline]] bool next(std::uint64_t& last) {
     return (--left_ != 0 && last < event_) || turn(last);
   }
@@ -64,7 +65,7 @@ class phases {
  private:
   static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
-  // A phase may be over, or it is time to be seen from outside. False when all is done.
+  // A phase may be over, or it is time to show progress. False when all is done.
   bool turn(std::uint64_t& last) {
     bool over = left_ == 0 || last >= phase_end_;
     if (over && !measuring_) {
@@ -80,7 +81,7 @@ class phases {
 
   void begin_measuring(std::uint64_t& last) {
     measuring_ = true;
-    // Without a warm-up there is nothing to throw away, and a look at each histogram of a million
+    // Without a warm-up there is nothing to discard, and reading each histogram of a million
     // simulated ranks would commit, or fault in, four pages of each.
     if (plan_.warm_up) mine_.begin_measuring();
     port_.reset_counts();
@@ -121,7 +122,7 @@ class phases {
   std::uint64_t measured_ops_ = 0;
   std::uint64_t left_ = unlimited;       // operations of this phase
   std::uint64_t phase_end_ = unlimited;  // tick
-  std::uint64_t event_ = unlimited;      // tick at which to look up
+  std::uint64_t event_ = unlimited;      // tick of the next check
   std::uint64_t publish_every_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// One run of a comparison, ready to be carried out: nothing in it can be refused any more.
+// One run of a comparison, ready to be carried out: everything in it is checked.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace lockflight::bench {
 
 /// The workloads of the RMA paper, section 5; of the ALock paper, section 6; of the SCC paper,
-/// section 6; of the DLM paper, section 5. What each does is said in plan/choices.cpp.
+/// section 6; of the DLM paper, section 5. plan/choices.cpp describes each.
 enum class workload : std::uint8_t {
   lb,
   ecsb,
@@ -31,7 +31,7 @@ enum class workload : std::uint8_t {
   primitive,
 };
 
-/// What workload primitive does again and again.
+/// The operation that workload primitive repeats.
 enum class operation : std::uint8_t { get, put, add, fetch_add, swap, compare_swap, message };
 
 /// Whether each operation chooses among several locks.
@@ -59,16 +59,16 @@ struct run_plan {
   bool pin = true;
   std::string waiting = "auto";
   bool trace = false;
-  bool warm_up = true;            ///< false: all of the run is measured
-  std::uint64_t most_events = 0;  ///< of the simulator: then it ends the run; 0: any number
-  std::uint64_t sample = 1;       ///< one operation in so many is timed
-  std::uint32_t locks = 1;        ///< of them operations choose
-  double locality = 1;            ///< table: how much of what a rank does is with locks of its node
-  double hold_us = 0;             ///< contention: how long a lock is held
-  bool server_busy = false;       ///< contention: rank 0 computes meanwhile
-  std::uint32_t server_load = 0;  ///< contention, simulated: busy processes beside rank 0
-  std::uint32_t bytes = 0;        ///< dht-writer: written each time
-  operation does = operation::get;                                ///< primitive
+  bool warm_up = true;              ///< false: all of the run is measured
+  std::uint64_t most_events = 0;    ///< of the simulator: then it ends the run; 0: any number
+  std::uint64_t sample = 1;         ///< one operation in this many is timed
+  std::uint32_t locks = 1;          ///< the locks that operations choose from
+  double locality = 1;              ///< table: fraction of a rank's operations on locks of its node
+  double hold_us = 0;               ///< contention: how long a lock is held
+  bool server_busy = false;         ///< contention: rank 0 computes meanwhile
+  std::uint32_t server_load = 0;    ///< contention, simulated: busy processes beside rank 0
+  std::uint32_t bytes = 0;          ///< dht-writer: written each time
+  operation does = operation::get;  ///< primitive
   std::shared_ptr<const sim::machine_profile> profile = nullptr;  ///< on a simulated machine
   std::vector<std::uint32_t> nodes{};  ///< simulated: which ones; empty: the first
 };
@@ -127,8 +127,8 @@ class roles {
 /// dht-writer: the most bytes that are written.
 constexpr std::uint32_t most_bytes = 1u << 16;
 
-/// What is run before the measured part and thrown away, unless the plan says that nothing is: a
-/// ninth of it, so that it is the first tenth of all. What was asked for is what is measured.
+/// The warm-up, which is discarded, unless the plan has none: a ninth of the measured part, so that
+/// it is the first tenth of all. The requested length is the measured one.
 constexpr std::uint64_t warm_up_of(std::uint64_t ops) { return (ops + 8) / 9; }
 constexpr double warm_up_of(double seconds) { return seconds / 9; }
 

@@ -42,18 +42,17 @@ std::size_t run_results::bytes_for(const run_plan& plan) {
 run_results::run_results(const run_plan& plan, std::byte* memory, rma::rank_t leader, bool whole)
     : leader_(leader), whole_(whole), events_each_(events_for(plan.machine.ranks(), plan.trace)) {
   // Simulated ranks are fibers of this process; there may be a million, and reading a page of a
-  // private mapping that nobody wrote to takes no memory.
+  // private mapping that was not written takes no memory.
   if (memory == nullptr) memory = memory_.emplace(bytes_for(plan), plan.profile == nullptr).data();
   const auto count = static_cast<std::size_t>(plan.machine.ranks());
   std::byte* at = memory;
-  // Whoever of those that share the memory comes first may be at work already: zeroes are the
-  // start.
+  // The first of the ranks that share the memory may be at work already: zeroes are the start.
   common_ = reinterpret_cast<common_block*>(at);
   at += sizeof(common_block);
   seen_ = reinterpret_cast<witness*>(at);
   at += plan.locks * sizeof(witness);
-  // The kernel's zeroes are what results start with; they are not written, so that the pages of
-  // ranks that touch little stay uncommitted.
+  // Results start as the kernel's zeroes; they are not written, so that the pages of ranks that
+  // touch little stay uncommitted.
   ranks_ = {reinterpret_cast<rank_result*>(at), count};
   at += count * sizeof(rank_result);
   events_ = reinterpret_cast<fabric::trace_event*>(at);

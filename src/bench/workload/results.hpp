@@ -1,4 +1,4 @@
-// What ranks measured, in memory that they share with whoever started them.
+// The ranks' measurements, in memory that they share with the starting process.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,12 @@
 
 namespace lockflight::bench {
 
-/// Of one rank. Only the rank writes it, the starter reads it when the rank has ended, but for what
-/// is atomic. All of the measured part, unless it says otherwise. Zeroes are its start.
+/// The measurements of one rank. Only the rank writes them; the starter reads them when the rank
+/// has ended, except atomic members. They are of the measured part, unless a comment says
+/// otherwise. Zeroes are the start.
 ///
-/// What every rank touches comes first, so that a million ranks with an operation each take a few
-/// pages each.
+/// The members that every rank touches come first, so that a million ranks with an operation each
+/// take a few pages each.
 struct alignas(128) rank_result {
   std::uint64_t longest_wait = 0;
   std::uint64_t waited = 0;  ///< ticks of all acquires, where these are timed apart
@@ -38,9 +39,10 @@ struct alignas(128) rank_result {
 
   std::uint64_t trace_used = 0;
 
-  bool lost = false;  ///< its process was killed: what it measured is not whole; the starter's
+  bool lost = false;  ///< its process was killed and its measurements are incomplete; written by
+                      ///< the starter
 
-  std::atomic<std::uint32_t> beats{0};     ///< grows while the rank gets on
+  std::atomic<std::uint32_t> beats{0};     ///< grows while the rank makes progress
   std::atomic<std::uint32_t> progress{0};  ///< how much is done, of `all_done`
   static constexpr std::uint32_t all_done = 1'000'000;
 
@@ -60,7 +62,7 @@ struct alignas(128) rank_result {
     waited += wait;
   }
 
-  /// What the warm-up left is thrown away.
+  /// Discards the results of the warm-up.
   void begin_measuring() {
     read.clear();
     write.clear();

@@ -15,7 +15,7 @@ template <template <class> class Lock, rma::port Port, class Clock>
 void run_rank(rma::participant<Port>& me, const run_plan& plan, const Clock& clock,
               const run_results& results) {
   const auto set = lock::with_values(typename Lock<Port>::parameters{}, plan.set);
-  // Only what is no lock goes with it, so that it is compiled once.
+  // Only with the pseudo lock, so that it is compiled once.
   if constexpr (!excludes<Lock<Port>>)
     if (plan.what == workload::primitive)
       return primitive_run<Port, Clock>(me, plan, clock, results).run();
@@ -31,7 +31,8 @@ void run_rank(rma::participant<Port>& me, const run_plan& plan, const Clock& clo
 /// have so many.
 template <class Lock>
 [[nodiscard]] std::uint32_t words_for(const run_plan& plan) {
-  constexpr std::uint32_t usual = 1u << 17;  // one lock on any machine, and what workloads keep
+  constexpr std::uint32_t usual = 1u
+                                  << 17;  // one lock on any machine, and the workloads' own cells
   if (plan.what == workload::dht) return dht_words;
   if (!has_many_locks(plan.what)) return usual;
   rma::layout in(~std::uint32_t{0});

@@ -1,5 +1,5 @@
-// The run's own check of mutual exclusion: out of band, so that it sees what the lock under test
-// does and not what it says.
+// The run's own check of mutual exclusion: out of band, so that it sees the lock's behaviour and
+// not its claims.
 #pragma once
 
 #include <atomic>
@@ -9,26 +9,27 @@
 
 namespace lockflight::bench {
 
-/// One of it lies in memory that all ranks of a machine share. Who holds the lock exclusively
-/// writes to it, with plain stores: nobody else is supposed to. Who shares the lock only reads it,
-/// so that the check lets readers scale. Zeroes are its start.
+/// It lies in memory that all ranks of a machine share. An exclusive holder writes to it, with
+/// plain stores, since no other rank should. A shared holder only reads it, so that the check lets
+/// readers scale. Zeroes are its start.
 ///
 /// Invariants while the lock works:
 ///   (V1) `version_` is odd while an exclusive holder is in, and even otherwise;
-///   (V2) `holder_` names the exclusive holder while it is in, and whoever was it last otherwise.
+///   (V2) `holder_` names the exclusive holder while it is in, and the last exclusive holder
+///   otherwise.
 /// A rank that finds them broken counts a violation. Two exclusive holders see each other at entry
-/// or, if both looked before either wrote, at exit (V2). A shared holder sees an exclusive one that
+/// or, if both read before either wrote, at exit (V2). A shared holder sees an exclusive one that
 /// was in before it came, that came and is in, and that came and went (V1).
 ///
-/// The orders: acquire on loads and release on stores keep each look where it is written, inside
-/// the critical section; that a look sees what the holder before wrote is what the lock under test
-/// must bring about.
+/// The orders: acquire on loads and release on stores keep each read where it is written, inside
+/// the critical section. The lock under test must ensure that a read sees what the holder before
+/// wrote.
 class witness {
  public:
-  /// What an entry found.
+  /// The state that an entry found.
   struct entry {
     std::uint64_t version = 0;  ///< to be shown at exit
-    rma::rank_t before = -1;    ///< exclusive entries: who was the last exclusive holder; or -1
+    rma::rank_t before = -1;    ///< exclusive entries: the last exclusive holder; or -1
     bool violated = false;
   };
 

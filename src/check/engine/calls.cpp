@@ -1,4 +1,4 @@
-// What a participant asks of the engine, on its own fiber.
+// A participant's calls on the engine, on its own fiber.
 #include "check/engine/engine.hpp"
 
 #include <stdexcept>
@@ -36,7 +36,7 @@ void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t tar
 
 void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
                   word* result) {
-  // Until the flush the result is garbage: whoever looks at it goes astray and is found out.
+  // Until the flush the result is garbage: a participant that reads it too early breaks a rule.
   constexpr word not_yet = 0xbad0bad0bad0bad0u;
   if (result != nullptr) *result = not_yet;
   put_under_way(me, kind, cell, target, a, b, result);
@@ -54,7 +54,7 @@ void engine::store(rank_t me, cell_id cell, word value) {
   ++s.stores_issued;
 }
 
-// When everything has taken effect already, what is left is invisible to the others: no step.
+// When everything has taken effect already, the flush is invisible to other participants: no step.
 void engine::flush(rank_t me, rank_t target) {
   fiber_state& s = state(me);
   s.next = action::flush;
@@ -70,8 +70,8 @@ void engine::flush(rank_t me, rank_t target) {
   s.history = mix(s.history, static_cast<word>(action::flush));
 }
 
-// A fence for each of the node, whose moments come in any order (C40). Without buffered stores all
-// are at one already.
+// A fence for each participant of the node, at moments in any order (C40). Without buffered stores
+// all have passed it already.
 void engine::fence_node(rank_t me) {
   act(me, action::fence);
   if (!how_.store_buffering) return;
@@ -81,7 +81,8 @@ void engine::fence_node(rank_t me) {
   act(me, action::fence_node);
 }
 
-// C28: a third message to somebody who has not even taken the first may have to wait for room.
+// C28: a third message to a participant that has not even received the first may have to wait for
+// room.
 void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   const auto sent_before = [&](word m) { return messages_[m].from == me; };
   const fiber_state& s = state(me);

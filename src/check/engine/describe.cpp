@@ -1,4 +1,4 @@
-// What the engine says to people.
+// The engine's texts for people.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ std::string engine::name_in_block(address a) const {
   return {};
 }
 
-// References are shown as what they refer to, flags in high bits in hexadecimal. A cell is named
+// References are shown by their targets, flags in high bits in hexadecimal. A cell is named
 // by its block and not by whether it was touched so far: a replay, which touches nothing but what
 // its own steps touch, must show the same text.
 std::string engine::value_name(word value) const {
@@ -131,7 +131,7 @@ cell_id engine::written_by(step s) const {
     case step::kind::drain:
       return f.buffer[0].cell;
     case step::kind::effect:
-      // An inbox is told of by the message that arrives.
+      // An inbox is described by the message that arrives.
       return f.post[s.index].kind == posted_kind::message ? no_cell : f.post[s.index].cell;
     case step::kind::run:
       return f.cell;
@@ -233,10 +233,11 @@ violation engine::describe_deadlock() const {
       who += " on " + cell_name(s.cell) + ", which is " + value_name(world_.memory[s.cell]);
   }
   const bool all_out = world_.all.arrived == fibers_;
-  return {all_out     ? "not free"
-          : unflushed ? "lost wake-up"
-                      : "deadlock",
-          (all_out ? "everybody has left and the lock cannot be taken" : "nobody can go on") + who};
+  return {
+      all_out     ? "not free"
+      : unflushed ? "lost wake-up"
+                  : "deadlock",
+      (all_out ? "all have left and the lock cannot be taken" : "no participant can go on") + who};
 }
 
 }  // namespace lockflight::check

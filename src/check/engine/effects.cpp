@@ -1,4 +1,4 @@
-// Making it happen: an operation takes effect, a participant runs up to its next one.
+// Carries out steps: an operation takes effect, a participant runs up to its next operation.
 #include "check/engine/engine.hpp"
 
 #include <algorithm>
@@ -143,7 +143,7 @@ word engine::number_of_queue(const std::vector<word>& queue) {
   return number;
 }
 
-// The results of everything that the flush waited for reach the participant now, not before.
+// The results of the operations that the flush waited for reach the participant now, not before.
 void engine::deliver(fiber_state& s) {
   int kept = 0;
   for (int i = 0; i < s.posts; ++i) {
@@ -267,7 +267,7 @@ void engine::take(step s) {
       take_effect(s.fiber, s.index);
       break;
   }
-  // What follows is invisible to the others: it need not be a step of its own.
+  // The rest is invisible to other participants: it need not be a step of its own.
   const fiber_state& f = state(s.fiber);
   const bool flushed =
       (f.next == action::flush || f.next == action::fence_node) && s.what == step::kind::effect;

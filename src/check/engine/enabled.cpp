@@ -1,5 +1,5 @@
-// What can happen next: which operations may take effect, which participants may run. This is the
-// contract's memory model (docs/contract.md) as the checker has it.
+// The enabled steps: which operations may take effect, which participants may run. This is the
+// checker's version of the contract's memory model (docs/contract.md).
 #include "check/engine/engine.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool engine::waits_for(const fiber_state& s, const posted& p) const {
 
 // A posted operation comes after the stores that its participant issued before (C12).
 bool engine::can_take_effect(const fiber_state& s, const posted& p) const {
-  // Whenever it happens that all that the other one has stored is visible (C40).
+  // When all stores of the other participant are visible (C40).
   if (p.kind == posted_kind::fence) return !p.took_effect && state(p.target).stores == 0;
   return how_.delayed_effects && !p.took_effect &&
          static_cast<std::int8_t>(s.stores_drained - p.after) >= 0 && nic_is_free(p) &&
@@ -54,7 +54,7 @@ bool engine::in_two_steps(const posted& p) const {
          p.kind != posted_kind::message && p.kind != posted_kind::fence;
 }
 
-// A RMW that takes two steps is still atomic with all that goes through the fabric.
+// A RMW that takes two steps is still atomic with all operations through the fabric.
 bool engine::nic_is_free(const posted& p) const {
   if (how_.report_mixed || p.half || p.kind == posted_kind::get || p.kind == posted_kind::message)
     return true;
@@ -80,7 +80,7 @@ bool engine::can_run(rank_t f) const {
   return goes_on(f) || (waits && state(f).serves && world_.memory[inbox_of(f)] != 0);
 }
 
-// Whether what it is about to do can happen; a wait may end without it, to serve a message.
+// Whether the participant's next action can happen; a wait may end without it, to serve a message.
 bool engine::goes_on(rank_t f) const {
   const fiber_state& s = state(f);
   const auto i = static_cast<std::size_t>(f);
@@ -112,15 +112,16 @@ bool engine::goes_on(rank_t f) const {
     case action::rendezvous:
       return world_.all.arrived == fibers_;
     case action::idle:
-      // What is there is served before it comes: it would be served next anyway.
+      // A message that is there is served before the participant comes: it would be served next
+      // anyway.
       return !s.serves || world_.memory[inbox_of(f)] == 0;
     default:
       return true;
   }
 }
 
-// Any time is over sooner or later, for all that the others can tell; who has what it waits for has
-// it all the same.
+// Any deadline is over sooner or later, as far as other participants can tell; a participant whose
+// wait has succeeded keeps what it waited for.
 bool engine::can_expire(rank_t f) const {
   const action next = state(f).next;
   return next == action::is_over || (next == action::await_until && !goes_on(f));
@@ -203,7 +204,7 @@ std::uint64_t engine::duty(step s) const {
       return first << 1;
     case step::kind::effect: {
       const posted& p = f.post[s.index];
-      // Of each pair: that others' messages arrive does not help whose does not.
+      // Of each pair: the arrival of other pairs' messages does not help.
       if (p.kind == posted_kind::message)
         return std::uint64_t{1}
                << message_duty_[static_cast<std::size_t>(s.fiber * most_fibers + p.target)];

@@ -1,6 +1,6 @@
-// The engine's life: its participants are started, and started again. What they may do next is in
-// enabled.cpp, what that does in effects.cpp, how it is undone in rewind.cpp, what they ask for in
-// calls.cpp, what must hold in properties.cpp, how it is told in describe.cpp.
+// Starts the engine's participants, and starts them again. The enabled steps are in enabled.cpp,
+// their effects in effects.cpp, going back in rewind.cpp, the participants' calls in calls.cpp, the
+// properties in properties.cpp, texts in describe.cpp.
 #include "check/engine/engine.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void engine::start() {
       ++progress_;
     });
   }
-  // Up to its first operation a participant does nothing that others see.
+  // Up to its first operation a participant does nothing that is visible to others.
   for (int f = 0; f < fibers_; ++f) resume(f);
 }
 

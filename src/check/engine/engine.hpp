@@ -32,25 +32,25 @@ struct model {
   int retries = 2;  ///< fruitless attempts of one acquire, after which the participant stands still
   std::optional<std::int64_t> most_overtaken =
       std::nullopt;  ///< by later comers that exclude it; nullopt: any number
-  /// Everybody comes and retries as often as it likes, so that schedules do not end. States are
-  /// then known by what they hold and not by what led there, so that a schedule can come back to
+  /// Every participant comes and retries without end, so that schedules do not end. The key of a
+  /// state then depends on its content and not on its history, so that a schedule can return to
   /// one.
   bool endless = false;
 };
 
-/// What is run: the same on every execution, but for the schedule.
+/// The program: the same on every execution, but for the schedule.
 struct program {
   rma::topology machine = rma::topology::flat(1);
   std::function<void(engine&, rank_t)> body;  ///< of each participant; called on its fiber
 };
 
-/// What can happen next.
+/// A step: something that can happen next.
 struct step {
   enum class kind : std::uint8_t {
     run,     ///< a participant goes on
     effect,  ///< its posted operation number `index` takes effect
     drain,   ///< its oldest buffered store becomes visible
-    expire,  ///< its time is over, and it goes on without what it waits for
+    expire,  ///< its deadline is over, and it goes on in vain
   };
   kind what = kind::run;
   std::uint8_t fiber = 0;
@@ -77,38 +77,41 @@ class engine final : private rma::assertion_listener {
 
   /// Back to the beginning: every participant about to take its first step.
   void start();
-  /// What can happen next, in a fixed order. Empty when all have finished or nobody can go on.
+  /// The enabled steps, in a fixed order. Empty when all participants have finished or none can go
+  /// on.
   void enabled(std::vector<step>& steps) const;
   [[nodiscard]] bool is_enabled(step s) const;
-  /// Makes it happen. Afterwards `broken()` says whether a rule was broken.
+  /// Carries out a step. Afterwards `broken()` says whether a rule was broken.
   void take(step s);
   [[nodiscard]] const std::optional<violation>& broken() const { return broken_; }
   [[nodiscard]] bool all_finished() const;
-  /// Whether somebody stands still because it has used up its retries: then no step is no deadlock.
+  /// Whether a participant stands still because it has used up its retries: then the end is no
+  /// deadlock.
   [[nodiscard]] bool somebody_gave_up() const;
   /// Whether some participant must go on by itself if scheduled; effects that no flush waits for
   /// may never happen.
   [[nodiscard]] bool only_unflushed(std::span<const step> steps) const;
-  /// Why nobody can go on.
+  /// Why no participant can go on.
   [[nodiscard]] violation describe_deadlock() const;
   /// Two states with the same key have the same future, but for hash collisions (64 bits).
   [[nodiscard]] std::uint64_t key() const;
-  /// What a fair schedule does sooner or later if it stays possible, at most one bit: a participant
-  /// in a round goes on, an operation that a flush waits for takes effect, a store becomes visible,
-  /// a message from one rank to another arrives, and is served by whoever does so before it comes.
-  /// Not that an operation takes effect which nobody waits for, nor that somebody comes: 0.
+  /// The duty of a step, at most one bit: a fair schedule does it sooner or later if it stays
+  /// possible. A participant in a round goes on, an operation that a flush waits for takes effect,
+  /// a store becomes visible, a message from one rank to another arrives and is served before the
+  /// receiver comes. It is no duty (0) that an operation takes effect for which no flush waits, nor
+  /// that a participant comes.
   [[nodiscard]] std::uint64_t duty(step s) const;
-  /// Whether somebody is in a round and no duty is possible.
+  /// Whether a participant is in a round and no duty is possible.
   [[nodiscard]] bool nobody_goes_on() const;
-  /// Who is in a round, somewhere between coming and having left, and whose has come to the
-  /// release: a bit for each.
+  /// A bit for each participant that is in a round, between coming and having left, and a bit for
+  /// each that releases.
   [[nodiscard]] std::uint16_t in_round() const;
   [[nodiscard]] std::uint16_t leaving() const;
   /// Grows when the search learns that a participant retries; a search that saw it grow starts
   /// over.
   [[nodiscard]] unsigned retrying() const { return retrying_; }
 
-  /// Everything there is, for going back. Reuses the capacity of `into`.
+  /// The whole state, for going back. Reuses the capacity of `into`.
   struct saved {
     world state;
     std::optional<violation> broken;
@@ -117,7 +120,7 @@ class engine final : private rma::assertion_listener {
   void save(saved& into) const;
   void restore(const saved& from);
 
-  /// What one step changes, for taking it back. The participant's state and, if it ran, its stack
+  /// The changes of one step, for taking it back. The participant's state and, if it ran, its stack
   /// go onto `images`, a stack of bytes shared by all records.
   struct undo {
     shared_state all;
@@ -139,13 +142,13 @@ class engine final : private rma::assertion_listener {
   /// With a limit of retries lifted, for asking whether a fair schedule makes progress.
   void set_retry_limit(int most) { how_.retries = most; }
   [[nodiscard]] int retry_limit() const { return how_.retries; }
-  /// Number of times that somebody entered a critical section or finished.
+  /// How often a participant entered a critical section or finished.
   [[nodiscard]] std::uint64_t progress() const { return progress_; }
 
-  // ---- for telling what happened ----
+  // ---- for descriptions ----
 
   [[nodiscard]] std::string describe(step s) const;
-  /// The cell that `s` would write, with what it holds now; no_cell if none.
+  /// The cell that `s` would write; no_cell if none.
   [[nodiscard]] cell_id written_by(step s) const;
   [[nodiscard]] std::string cell_name(cell_id cell) const;
   [[nodiscard]] stage where(rank_t f) const {
@@ -153,7 +156,7 @@ class engine final : private rma::assertion_listener {
   }
   [[nodiscard]] word value(cell_id cell) const { return world_.memory[cell]; }
   [[nodiscard]] std::string value_name(word value) const;
-  /// Calls a block of cells by a name, for traces; `count` cells from `first`, on every rank.
+  /// Names a block of cells, for traces; `count` cells from `first`, on every rank.
   void name_cells(std::uint32_t first, std::uint32_t count, const std::string& name);
   /// Cells outside [first, last) of the named blocks may not be touched.
   void allow_cells(std::uint32_t first, std::uint32_t last);
@@ -248,7 +251,7 @@ class engine final : private rma::assertion_listener {
   unsigned retrying_ = 0;
   std::uint64_t progress_ = 0;
   rank_t running_ = -1;
-  undo* recording_ = nullptr;  // where the write of the step under way is noted
+  undo* recording_ = nullptr;  // where the write of the step under way is recorded
 
   std::unique_ptr<fiber::stack_pool> stacks_;
   std::vector<fiber::fiber> fiber_;
@@ -256,10 +259,9 @@ class engine final : private rma::assertion_listener {
   std::vector<cell_id> number_of_;  // [home × most_words + index]
   std::vector<address> cells_;
   std::vector<named_block> names_;
-  // Messages, and the queues of them that inboxes hold, are words by being numbered as they are
-  // first seen. 0 is none, and an inbox without any.
-  // A participant that is set aside may have a pointer to a message on its stack, which must be the
-  // same whenever it is there again.
+  // Messages, and the queues of messages in inboxes, are words: they are numbered as they are first
+  // seen. 0 is no message, and an empty inbox. A suspended participant may have a pointer to a
+  // message on its stack, which must be the same whenever the participant is there again.
   std::deque<rma::message> messages_{1};
   std::vector<std::vector<word>> queues_{1};
   // The bit of the messages from each rank to each, numbered as they are first seen; 0 is none.

@@ -1,4 +1,4 @@
-// The checker's port: every operation is announced to the engine, which decides when it happens.
+// The checker's port: it announces every operation to the engine, which decides when it happens.
 #pragma once
 
 #include <cstdint>
@@ -84,14 +84,14 @@ class port {
     if (handler_ == nullptr) return;
     for (rma::message got; try_receive(got);) handler_->handle(got);
   }
-  // Time is over whenever the search says so.
+  // A deadline is over when the search says so.
   [[nodiscard]] rma::deadline deadline_in(std::uint64_t) { return {}; }
   [[nodiscard]] bool is_over(rma::deadline) { return engine_.act(rank_, action::is_over) != 0; }
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, rma::deadline) {
     return wait(action::await_until, here(on), erased(done));
   }
-  /// Not of the contract: waits until everybody has come.
+  /// Not of the contract: waits until all participants have come.
   void rendezvous() { wait(action::rendezvous, no_cell, {}); }
 
   /// Not of the contract either: waits until it is to come again, which need not happen; serves

@@ -1,4 +1,5 @@
-// What must hold: who may be inside together, and who may be overtaken how often.
+// The properties: which participants may be inside together, and how often a waiter may be
+// overtaken.
 #include "check/engine/engine.hpp"
 
 #include <string>
@@ -26,8 +27,8 @@ void engine::begin_acquire(rank_t me) {
   world_.all.about_to_begin[i] = true;
 }
 
-// An acquire begins with its first step: until then nobody can tell, and those who start to wait in
-// the meantime came first.
+// An acquire begins with its first step: until then no other participant can see it, and those that
+// start to wait in the meantime came first.
 void engine::begin(rank_t me) {
   world_.all.about_to_begin[static_cast<std::size_t>(me)] = false;
   for (int g = 0; g < fibers_; ++g)

@@ -1,4 +1,4 @@
-// States: saving one and going back to it, and the key by which one is known again.
+// States: saving one and going back to it, and the key by which one is recognised.
 #include "check/engine/engine.hpp"
 
 #include <algorithm>
@@ -60,8 +60,8 @@ void engine::take_back(const undo& record, std::vector<std::byte>& images) {
 
 // ---- keys ----
 
-// What is under way has a hash of its own: appended to the history, a count of operations would
-// look like an answer, and two different states could have one key.
+// Operations under way have a hash of their own: appended to the history, a count of operations
+// would look like a result, and two different states could have one key.
 std::uint64_t engine::fiber_key(rank_t f) const {
   const fiber_state& s = state(f);
   std::uint64_t under_way = std::uint64_t{s.stores} << 8 | s.posts;
@@ -70,14 +70,14 @@ std::uint64_t engine::fiber_key(rank_t f) const {
     under_way = mix(under_way, static_cast<std::uint64_t>(p.took_effect) * 2 +
                                    static_cast<std::uint64_t>(p.half));
     if (p.took_effect || p.half) under_way = mix(under_way, p.read);
-    // Those sent before it may have arrived, and what is left must not look like them.
+    // Earlier messages may have arrived, and the remaining ones must not look like them.
     if (p.kind == posted_kind::message) under_way = mix(under_way, p.a << 8 | p.cell);
   }
   return mix(s.history, mix(under_way, s.posts));
 }
 
-// The same for schedules without an end: the history is a hash of the stack, and the rest is told
-// as it is.
+// The same for endless schedules: the history is a hash of the stack, and the rest is hashed as it
+// is.
 std::uint64_t engine::held_key(rank_t f) const {
   const fiber_state& s = state(f);
   std::uint64_t key = mix(s.history, static_cast<std::uint64_t>(s.next) << 32 |
@@ -99,7 +99,7 @@ std::uint64_t engine::held_key(rank_t f) const {
   return key;
 }
 
-// What the properties remember of a participant, as far as its future depends on it.
+// The properties' records of a participant, as far as its future depends on them.
 std::uint64_t engine::shared_key(rank_t f) const {
   const auto i = static_cast<std::size_t>(f);
   const shared_state& all = world_.all;

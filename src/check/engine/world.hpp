@@ -1,5 +1,5 @@
-// The state that the checker explores: memory, what is under way, and what each fiber is about to
-// do.
+// The state that the checker explores: memory, operations under way, and the next action of each
+// fiber.
 //
 // Everything here is plain data of fixed size, so that a moment can be copied and returned to. What
 // is not here is on the fibers' stacks (moment.hpp).
@@ -38,8 +38,8 @@ enum class posted_kind : std::uint8_t {
 };
 
 /// A posted operation between its call and the flush that completes it; or a message, its number in
-/// `a`, between its being sent and its arrival in the inbox `cell`, for which no flush waits; or a
-/// fence that another participant is to come to, for which fence_node alone waits.
+/// `a`, between sending and its arrival in the inbox `cell`, for which no flush waits; or a fence
+/// that another participant must pass, for which fence_node alone waits.
 struct posted {
   posted_kind kind;
   bool took_effect;
@@ -53,13 +53,13 @@ struct posted {
   word* result;  ///< where the participant wants it; null if nowhere
 };
 
-/// A store that others do not see yet.
+/// A store that is not visible to others yet.
 struct buffered {
   cell_id cell;
   word value;
 };
 
-/// What a fiber does next; until it is scheduled, it has not happened.
+/// The next action of a fiber; it happens when the fiber is scheduled.
 enum class action : std::uint8_t {
   start,
   load,
@@ -71,7 +71,7 @@ enum class action : std::uint8_t {
   fence_node,
   await,
   await_until,
-  is_over,  ///< looks at the clock: time may be over or not
+  is_over,  ///< reads the clock: the deadline may be over or not
   poll,
   pause,
   receive,
@@ -80,7 +80,7 @@ enum class action : std::uint8_t {
   make_room,   ///< waits until the store buffer has room
   post,        ///< only when effects are not delayed: posts and takes effect at once
   critical,    ///< is in the critical section
-  rendezvous,  ///< waits until everybody has come
+  rendezvous,  ///< waits until all participants have come
   idle,        ///< is about to come again, or never (model::endless)
   finished,
 };
@@ -95,14 +95,14 @@ struct predicate {
 
 /// One participant, apart from its stack.
 struct fiber_state {
-  std::uint64_t history = 0;  ///< hash of everything that it was told, and so of where it is
+  std::uint64_t history = 0;  ///< hash of all results that it got, and so of where it is
   action next = action::start;
   cell_id cell = no_cell;
   rank_t target = -1;  ///< of a flush; -1 all
   word a = 0;
   word b = 0;
   predicate test;
-  word answer = 0;      ///< what the action returned
+  word answer = 0;      ///< the result of the action
   word got = 0;         ///< the number of the message that it returned with; 0 if with none
   bool serves = false;  ///< a wait ends also when a message is there
   std::uint8_t posts = 0;
@@ -119,7 +119,7 @@ struct fiber_state {
 };
 static_assert(std::is_trivially_copyable_v<fiber_state>);
 
-/// Whether a participant is in, waits, …: what the properties are about.
+/// Whether a participant is in, waits, …, for the properties.
 enum class stage : std::uint8_t { outside, acquiring, waiting, inside, inside_shared, releasing };
 
 /// The rest of the state, which a step of one participant can change for the others.
@@ -145,7 +145,7 @@ struct world {
   shared_state all;
   std::array<fiber_state, most_fibers> fiber{};
   std::array<word, most_cells> memory{};
-  std::array<std::uint8_t, most_cells> rmw_class{};  ///< who has read-modify-written the cell
+  std::array<std::uint8_t, most_cells> rmw_class{};  ///< the classes of RMWs on the cell so far
 };
 
 /// Mixes two words into one; every bit of both reaches every bit of the result.

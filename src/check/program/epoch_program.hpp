@@ -1,5 +1,6 @@
-// The program that a lock is checked with which guards only what goes through it: epochs of puts
-// and gets, large and small in turn. What readers get says whether the epochs were apart.
+// The check program for a lock that guards only the operations that go through it: epochs of puts
+// and gets, large and small in turn. The values that readers get show whether epochs excluded each
+// other.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,7 @@ class epoch_program : public program_base<epoch_program<Lock>, typename Lock::pa
     for (int round = 0; round < base::rounds(rank); ++round)
       play(lock, cells, rank, std::exchange(small, !small));
     p.rendezvous();
-    // Nobody is left: whoever comes now must get it.
+    // All have left: the next participant must get the lock.
     if (rank == 0) {
       read(lock, cells, false);
       write(lock, cells, rank, false);
@@ -55,7 +56,7 @@ class epoch_program : public program_base<epoch_program<Lock>, typename Lock::pa
   }
 
  private:
-  /// What the epochs are about, at the lock's home.
+  /// The cells of the epochs, at the lock's home.
   struct data {
     rma::plain_cell pair;  // two that are written together
     rma::plain_cell one;   // written by itself
@@ -83,7 +84,7 @@ class epoch_program : public program_base<epoch_program<Lock>, typename Lock::pa
     lock.unlock();
   }
 
-  // In a large epoch nothing changes between two looks.
+  // In a large epoch nothing changes between two reads.
   static void read(Lock& lock, const data& cells, bool small) {
     rma::word pair[2] = {};
     rma::word one[2] = {};

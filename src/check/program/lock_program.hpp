@@ -1,5 +1,5 @@
-// The program that a lock is checked with: everybody acquires and releases, a few rounds, and when
-// all have left the lock must be free.
+// The check program for a lock: each participant acquires and releases a few times, and when all
+// have left the lock must be free.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace lockflight::check {
 
-/// What one participant does in each round.
+/// The part of a participant: its calls in each round.
 enum class part : std::uint8_t {
   writer,
   reader,
@@ -26,16 +26,16 @@ enum class part : std::uint8_t {
   upgrading_reader,  ///< reads, tries to become a writer, and leaves as what it is then
 };
 
-/// What is checked.
+/// The participants of a check.
 struct scenario {
   rma::topology machine = rma::topology::flat(1);
   std::vector<part> parts;  ///< of each rank
   std::vector<int> rounds;  ///< of each rank
-  bool endless = false;     ///< each of at least one round comes as often as it likes instead
+  bool endless = false;     ///< participants with at least one round come without end instead
 };
 
-/// What programs have in common: a participant on each fiber, in whose shoes `Program::run(engine,
-/// port, participant)` does what it does. Everything that a participant has is on its stack,
+/// The common base of programs: a participant on each fiber, for which `Program::run(engine, port,
+/// participant)` is called. Everything that a participant has is on its stack,
 /// private tables of the lock included, so that a copy of the stack is a copy of the participant.
 /// `Program::private_bytes` is room for those tables, and copied with every state.
 template <class Program, class Parameters>
@@ -103,7 +103,7 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
     for (int round = 0; round < base::rounds(rank); ++round)
       play(e, rank, lock, base::part_of(rank));
     p.rendezvous();
-    // Nobody is left: whoever comes now must get it.
+    // All have left: the next participant must get the lock.
     if (rank == 0) {
       play(e, rank, lock, part::writer);
       if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);

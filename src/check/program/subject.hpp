@@ -1,4 +1,4 @@
-// A lock as the checker knows it: a name, its facts, and how to make an engine that runs it.
+// A lock for the checker: a name, its facts, and a function that makes an engine that runs it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace lockflight::check {
 
-/// A request that cannot be carried out as asked: one line, the argument, its value, what is
+/// A request that cannot be carried out. what() is one line: the argument, its value, what is
 /// accepted.
 struct bad_request : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
@@ -27,14 +27,13 @@ using settings = lock::parameter_values;
 struct subject {
   lock::facts about;
   bool shared = false;  ///< has readers
-  /// What the lock would need to play that part, and lacks; null if nothing.
+  /// The call that the lock lacks to play that part; null if none.
   const char* (*lacks)(part);
   /// Throws bad_request for a parameter that the lock does not have or a value out of range.
   std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
 };
 
-/// Parameters as the checker wants them unless told otherwise: thresholds so small that a few
-/// rounds reach them.
+/// The checker's default parameters: thresholds so small that a few rounds reach them.
 template <class Parameters>
 [[nodiscard]] Parameters small_thresholds() {
   Parameters p{};
@@ -63,7 +62,7 @@ template <class Parameters>
   }
 }
 
-/// What participants do with a lock to check it.
+/// The program that checks a lock.
 template <class Lock>
 using program_of = std::conditional_t<lock::defers<Lock>, epoch_program<Lock>, lock_program<Lock>>;
 

@@ -23,11 +23,11 @@ std::optional<violation> find_livelock(engine& e) {
       break;
     }
     if (i == most_turns) {
-      found = violation{"livelock", "everybody retries, in turn and for ever, and nobody enters"};
+      found = violation{"livelock", "all retry for ever, round robin, and none enters"};
       break;
     }
     std::erase_if(steps, [&e](step s) { return e.only_unflushed({&s, 1}); });
-    // The next fiber in turn that has a step; its operations take effect before it goes on.
+    // The next fiber, round robin, that has a step; its operations take effect before it goes on.
     step chosen = steps.front();
     for (const step s : steps)
       if (s.fiber >= turn) {
@@ -46,7 +46,8 @@ std::optional<violation> find_livelock(engine& e) {
 }
 
 std::optional<violation> judge_end(engine& e) {
-  if (e.broken() || e.all_finished()) return e.broken();  // broken before anybody's first step
+  if (e.broken() || e.all_finished())
+    return e.broken();  // broken before the first step of any participant
   return e.somebody_gave_up() ? find_livelock(e) : e.describe_deadlock();
 }
 

@@ -38,7 +38,7 @@ class depth_first {
     depth_of_.clear();
     while (!run_once(found, most_depth)) {
       if (stopped_) return false;
-      seen_.clear();  // it was learned that somebody retries: states have one more part
+      seen_.clear();  // a participant retries: states have one more part now
       depth_of_.clear();
       found = {};
     }

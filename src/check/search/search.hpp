@@ -12,7 +12,7 @@ namespace lockflight::check {
 
 enum class verdict { ok, violation, bound };
 
-/// When to stop, and how to go.
+/// When to stop, and how to search.
 struct limits {
   double seconds = 0;             ///< 0: no limit
   std::uint64_t most_states = 0;  ///< 0: as memory allows
@@ -41,7 +41,7 @@ struct outcome {
   std::size_t repeats = 0;     ///< its last steps, which can go on for ever (starvation.hpp)
 };
 
-/// Called now and then with what has been found so far; returning false stops the search.
+/// Called now and then with the outcome so far; returning false stops the search.
 using search_progress = std::function<bool(const outcome&)>;
 
 /// Every schedule, up to states already seen. `ok` only when nothing was left out.

@@ -114,7 +114,7 @@ class explorer {
     engine::undo undo;  // of the step that led here
   };
 
-  // The state that was just reached for the first time. False if nobody in it can go on.
+  // The state that was just reached for the first time. False if no participant can go on in it.
   bool reach(state_graph& graph, outcome& found) {
     const number state = graph.add(engine_);
     frames_.push_back({state, graph.first(state), pending_});

@@ -1,5 +1,4 @@
-// All states of an endless program and the steps between them, for what cannot be said of one state
-// at a time.
+// All states of an endless program and the steps between them, for properties of cycles.
 #pragma once
 
 #include <bit>
@@ -24,8 +23,8 @@ class state_graph {
   };
   static constexpr std::uint8_t none = 64;
 
-  /// What is known of a state: the duties (engine::duty) that are possible in it; a bit for each
-  /// rank that is in a round, and that releases.
+  /// The facts of a state: the duties (engine::duty) that are possible in it; a bit for each rank
+  /// that is in a round, and for each that releases.
   struct facts {
     std::uint64_t duties;
     std::uint16_t in_round;

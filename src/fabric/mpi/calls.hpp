@@ -37,9 +37,8 @@ inline void require_mpi() {
   if (is != 0) throw unavailable("MPI has been finalised in this process");
 }
 
-/// Waits for a request and gives way between looks. MPICH spins in its blocking collective calls
-/// and never gives way: with more ranks than cores each of their rounds takes time slices of the
-/// kernel.
+/// Waits for a request and yields between tests. MPICH spins in its blocking collective calls and
+/// never yields: with more ranks than cores each of their rounds takes time slices of the kernel.
 inline void finish(MPI_Request request, const char* call) {
   constexpr int looks_before_yield = 2;
   for (int looks = 0;; ++looks) {
@@ -104,9 +103,9 @@ class communicator {
   MPI_Comm handle_ = MPI_COMM_NULL;
 };
 
-// Collectives that give way.
+// Collectives that yield.
 
-/// Serves others until all have come.
+/// Serves other ranks until all have come.
 inline void meet(const communicator& all) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(all.get(), &request), "MPI_Ibarrier");
@@ -122,9 +121,9 @@ inline void combine(const communicator& all, void* values, int count, MPI_Dataty
   finish(request, "MPI_Iallreduce");
 }
 
-/// Tells everybody what the first rank, or `from`, says.
-inline void tell(const communicator& all, void* values, int count, MPI_Datatype type,
-                 int from = 0) {
+/// Broadcasts the values of rank 0, or of `from`.
+inline void broadcast(const communicator& all, void* values, int count, MPI_Datatype type,
+                      int from = 0) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibcast(values, count, type, from, all.get(), &request), "MPI_Ibcast");
   finish(request, "MPI_Ibcast");

@@ -10,11 +10,11 @@
 namespace lockflight::mpi {
 namespace {
 
-/// Where all ranks are on one machine, Open MPI 4.1 carries windows by its component osc/rdma over
-/// shared memory, and an MPI_Compare_and_swap to the own rank then ends in a segmentation fault.
-/// The next one that it would take, osc/ucx, is sound but holds a lock of the target during every
-/// accumulate, and with two ranks at it takes ten times as long as osc/pt2pt. Open MPI reads the
-/// choice when it is initialised.
+/// Where all ranks are on one machine, Open MPI 4.1 uses its component osc/rdma over shared memory
+/// for windows, and an MPI_Compare_and_swap to the own rank then ends in a segmentation fault. The
+/// next component in its order, osc/ucx, is correct but holds a lock of the target during every
+/// accumulate; with two ranks it takes ten times as long as osc/pt2pt. Open MPI reads the choice
+/// when it is initialised.
 void choose_component() {
 #if defined(OPEN_MPI)
   const auto value = [](const char* name) {
@@ -66,12 +66,12 @@ bool environment::all(bool holds) const {
 }
 
 double environment::first(double mine) const {
-  detail::tell(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE);
+  detail::broadcast(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE);
   return mine;
 }
 
-// The launcher ends the other ranks when one goes without MPI_Finalize, so this works from a thread
-// that may not call MPI as well, and while the main thread is inside a call.
+// The launcher ends the other ranks when one exits without MPI_Finalize. So this also works from a
+// thread that may not call MPI, and while the main thread is inside a call.
 void abandon(const std::string& why) {
   std::fflush(stdout);
   std::fprintf(stderr, "%s\n", why.c_str());

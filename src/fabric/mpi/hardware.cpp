@@ -1,4 +1,4 @@
-// What the launch looks like: nodes by MPI, deeper levels by hwloc.
+// The levels of a launch: nodes from MPI, deeper levels from hwloc.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -60,17 +60,18 @@ hardware discover(int ranks) {
     const int part = machine.rank() * nodes_each / machine.size();
     const communicator node = communicator::split(machine.get(), part);
     int first = members.rank();  // the lowest rank of a node is its name
-    detail::tell(node, &first, 1, MPI_INT);
+    detail::broadcast(node, &first, 1, MPI_INT);
     std::vector<int> node_of = gathered(members, first);
     const bool several = *std::max_element(node_of.begin(), node_of.end()) > 0;
     if (several) {
       levels.push_back(std::move(node_of));
       names.emplace_back("node");
     }
-    // Below the nodes, what the first rank of each sees: a rank that is bound to a core sees less.
+    // Below the nodes, the levels that the first rank of each node finds. A rank that is bound to a
+    // core finds fewer.
     const shm::hardware below = shm::discover(node.size());
     int deeper = below.machine.levels() - 1;
-    detail::tell(node, &deeper, 1, MPI_INT);
+    detail::broadcast(node, &deeper, 1, MPI_INT);
     detail::combine(members, &deeper, 1, MPI_INT, MPI_MIN);
     deeper = std::min(deeper, static_cast<int>(most_levels - levels.size()));
     for (int level = 2; level <= deeper + 1; ++level) {
@@ -78,7 +79,7 @@ hardware discover(int ranks) {
       if (node.rank() == 0)
         for (rma::rank_t r = 0; r < node.size(); ++r)
           element_of[static_cast<std::size_t>(r)] = below.machine.element_of(r, level);
-      detail::tell(node, element_of.data(), node.size(), MPI_INT);
+      detail::broadcast(node, element_of.data(), node.size(), MPI_INT);
       const long long element = element_of[static_cast<std::size_t>(node.rank())];
       levels.push_back(gathered(members, static_cast<long long>(first) * (1 << 20) + element));
       names.push_back(node.rank() == 0 ? below.level_names[static_cast<std::size_t>(level - 1)]
@@ -86,13 +87,13 @@ hardware discover(int ranks) {
     }
     depth = static_cast<int>(levels.size());
   }
-  // Ranks beyond the machine learn it from rank 0: all prepare the same run.
-  detail::tell(whole, &depth, 1, MPI_INT);
+  // Ranks beyond the machine get it from rank 0, since all prepare the same run.
+  detail::broadcast(whole, &depth, 1, MPI_INT);
   levels.resize(static_cast<std::size_t>(depth), std::vector<int>(static_cast<std::size_t>(ranks)));
   names.resize(static_cast<std::size_t>(depth));
-  for (std::vector<int>& level : levels) detail::tell(whole, level.data(), ranks, MPI_INT);
+  for (std::vector<int>& level : levels) detail::broadcast(whole, level.data(), ranks, MPI_INT);
   int has_nodes = names.size() > 1 && names[1] == "node" ? 1 : 0;
-  detail::tell(whole, &has_nodes, 1, MPI_INT);
+  detail::broadcast(whole, &has_nodes, 1, MPI_INT);
   return {rma::topology(std::move(levels), has_nodes != 0 ? 2 : 1), std::move(names)};
 }
 
@@ -111,9 +112,9 @@ namespace {
 std::string first_rank_says(std::string mine, int communicator_handle) {
   const communicator whole = duplicate_of(communicator_handle);
   std::uint64_t length = mine.size();
-  detail::tell(whole, &length, 1, MPI_UINT64_T);
+  detail::broadcast(whole, &length, 1, MPI_UINT64_T);
   mine.resize(length);
-  detail::tell(whole, mine.data(), static_cast<int>(length), MPI_CHAR);
+  detail::broadcast(whole, mine.data(), static_cast<int>(length), MPI_CHAR);
   return mine;
 }
 
@@ -128,7 +129,7 @@ rma::topology nodes_of(int communicator_handle) {
   const int part = machine.rank() * nodes_each / machine.size();
   const communicator node = communicator::split(machine.get(), part);
   int first = whole.rank();
-  detail::tell(node, &first, 1, MPI_INT);
+  detail::broadcast(node, &first, 1, MPI_INT);
   std::vector<int> node_of = gathered(whole, first);
   if (std::all_of(node_of.begin(), node_of.end(), [](int n) { return n == 0; }))
     return rma::topology::flat(whole.size());
@@ -161,7 +162,7 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
   if (!h.members) return;
   h.machine = communicator::of_machine(h.members.get());
   leader_ = world_rank;
-  detail::tell(h.machine, &leader_, 1, MPI_INT32_T);
+  detail::broadcast(h.machine, &leader_, 1, MPI_INT32_T);
   whole_ = h.machine.size() == ranks;  // so it is on all of them, or on none
   constexpr std::size_t slack = 4096;  // for an alignment that MPI does not promise
   const bool first = h.machine.rank() == 0;
@@ -174,7 +175,7 @@ machine_memory::machine_memory(int ranks, std::size_t bytes)
   MPI_Aint size = 0;
   int unit = 0;
   check(MPI_Win_shared_query(shared, 0, &size, &unit, &at), "MPI_Win_shared_query");
-  // Both sides map whole pages: all processes round to the same place.
+  // Both sides map whole pages, so all processes round to the same offset.
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   constexpr std::uintptr_t line = 128;
   data_ = reinterpret_cast<std::byte*>((address + line - 1) / line * line);
@@ -188,10 +189,10 @@ bool machine_memory::bring_to_first(rma::rank_t from, std::size_t offset, std::s
   constexpr int tag = 2;
   const handles& h = *handles_;
   if (!h.members || from == 0) return false;
-  // Whether it lies on rank 0's machine only its own machine knows.
+  // Only the ranks of a machine know whether rank 0 is on it.
   int with_first = h.members.rank() == 0 ? 1 : 0;
-  detail::tell(h.machine, &with_first, 1, MPI_INT);
-  detail::tell(h.members, &with_first, 1, MPI_INT, from);
+  detail::broadcast(h.machine, &with_first, 1, MPI_INT);
+  detail::broadcast(h.members, &with_first, 1, MPI_INT, from);
   if (with_first != 0) return false;
   if (h.members.rank() == from)
     check(MPI_Send(data_ + offset, static_cast<int>(count), MPI_BYTE, 0, tag, h.members.get()),

@@ -44,7 +44,7 @@ void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::wo
   s.value = value;
   const MPI_Op op = op_of(kind);
   if (patient_) {
-    // Also what returns nothing is made to return something: the request of an MPI_Raccumulate
+    // An operation without a result gets one all the same: the request of an MPI_Raccumulate
     // completes when the origin may be reused, this one when the target has answered.
     check(MPI_Rget_accumulate(&s.value, 1, MPI_UINT64_T, result != nullptr ? result : &s.ignored, 1,
                               MPI_UINT64_T, home, displacement(index), 1, MPI_UINT64_T, op,
@@ -94,8 +94,8 @@ void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word ex
   check(MPI_Compare_and_swap(&s.value, &s.compare, result, MPI_UINT64_T, home, displacement(index),
                              exposed_),
         "MPI_Compare_and_swap");
-  // MPI has no compare-and-swap with a request. One that is posted behind it and changes nothing
-  // (index 0 is never given out, C21) is answered about when it is.
+  // MPI has no compare-and-swap with a request. An operation posted after it that changes nothing
+  // (index 0 is never given out, C21) is answered at about the same time.
   if (patient_)
     check(MPI_Rget_accumulate(nullptr, 0, MPI_UINT64_T, &s.ignored, 1, MPI_UINT64_T, home, 0, 1,
                               MPI_UINT64_T, MPI_NO_OP, exposed_, &s.request),
@@ -110,7 +110,7 @@ link::slot& link::take(rma::rank_t home) {
   return s;
 }
 
-// Each look serves others as well, so two ranks that wait for each other's answer both get on.
+// Each test also serves other ranks, so two ranks that wait for each other's answer both proceed.
 void link::wait_patiently(rma::rank_t home) {
   for (std::size_t i = 0; i < used_; ++i)
     if (slots_[i].home == home)
@@ -122,7 +122,8 @@ void link::complete(rma::rank_t home) {
   if (std::none_of(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(used_), posted))
     return;
   if (patient_) wait_patiently(home);
-  // A request only says that the result is here; this is what completes at the target (C7).
+  // A completed request means only that the result is here; this call completes the operation at
+  // the target (C7).
   check(MPI_Win_flush(home, exposed_), "MPI_Win_flush");
   release(home);
   // Our later loads come after the answers.
@@ -145,7 +146,7 @@ void link::release(rma::rank_t home) {
   while (used_ > 0 && slots_[used_ - 1].home < 0) --used_;
 }
 
-// A few words go out at once (eagerly) in every MPI; what a library holds back nevertheless waits
+// Every MPI sends a few words at once (eagerly). A message that a library delays nevertheless waits
 // in this queue, not in the caller (C28).
 void link::send(rma::rank_t to, const rma::message& m) {
   while (!sent_.empty()) {
@@ -171,14 +172,15 @@ bool link::try_receive(rma::message& got) {
     check(MPI_Recv(content.data(), words_of_message, MPI_UINT64_T, status.MPI_SOURCE, tag,
                    messages_.get(), MPI_STATUS_IGNORE),
           "MPI_Recv");
-    if (content[3] != run_) continue;  // a run before this one left it
+    if (content[3] != run_) continue;  // left over from an earlier run
     got = {status.MPI_SOURCE, {content[0], content[1], content[2]}};
     return true;
   }
 }
 
-// A probe makes progress, active messages of one-sided operations included, unless it finds what it
-// looks for: both libraries then return at once. So this one looks for what nobody sends.
+// A probe makes progress, active messages of one-sided operations included, unless it finds a
+// matching message: both libraries then return at once. So this one asks for a message that no rank
+// sends.
 void link::progress() {
   int there = 0;
   check(MPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing, messages_.get(), &there, MPI_STATUS_IGNORE),

@@ -12,8 +12,8 @@
 
 namespace lockflight::mpi::detail {
 
-/// Whether MPI_Win_flush spins without giving way. Open MPI gives way by itself where mpirun finds
-/// more ranks than cores, and its operations with a request take several times as long then.
+/// Whether MPI_Win_flush spins without yielding. Open MPI yields by itself where mpirun finds more
+/// ranks than cores, and its operations with a request take several times as long then.
 #if defined(OPEN_MPI)
 constexpr bool spins_in_flush = false;
 #else
@@ -24,22 +24,23 @@ constexpr bool spins_in_flush = true;
 ///
 /// - blocking: MPI_Fetch_and_op and its like, then MPI_Win_flush. The quickest where each rank has
 ///   a core of its own.
-/// - patient: operations that have a request, looked at with MPI_Test, giving way between looks.
+/// - patient: operations that have a request, tested with MPI_Test, yielding between tests.
 ///   The MPI_Win_flush at the end then finds nothing left. MPICH spins inside MPI_Win_flush without
-///   ever giving way; where the target must help and waits for our core, every operation would take
-///   a time slice of the kernel.
+///   ever yielding; where the target must make progress and waits for our core, every operation
+///   would take a time slice of the kernel.
 class link {
  public:
-  /// Nobody else's messages are on `messages` but those of earlier links; `run` tells them apart.
+  /// `messages` carries only messages of links; `run` distinguishes them from those of earlier
+  /// links.
   link(const communicator& messages, MPI_Win exposed, bool patient, rma::word run = 0);
-  /// Waits until messages that are still on their way have left.
+  /// Waits until all messages have been sent.
   ~link();
   link(const link&) = delete;
   link& operator=(const link&) = delete;
 
   void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
             rma::word* result);
-  /// A get of the word at `index` and at the same place of the lines behind it.
+  /// A get of the word at `index` and of those at the same place of the cache lines after it.
   void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results);
   void post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                          rma::word desired, rma::word* result);
@@ -50,7 +51,7 @@ class link {
   void send(rma::rank_t to, const rma::message& m);
   [[nodiscard]] bool try_receive(rma::message& got);
 
-  /// One step: serves what other ranks want of this one.
+  /// One step: serves other ranks' operations on this one.
   void progress();
 
  private:
@@ -84,7 +85,7 @@ class link {
   std::array<slot, slots> slots_;
   std::size_t used_ = 0;  // slots_[0, used_) may hold operations
   std::deque<outgoing> sent_;
-  std::map<std::size_t, MPI_Datatype> columns_;  // a word of each of so many lines
+  std::map<std::size_t, MPI_Datatype> columns_;  // [n]: a word of each of n cache lines
 };
 
 }  // namespace lockflight::mpi::detail

@@ -34,7 +34,7 @@ struct membership::parts {
 
 membership::membership(config what) : parts_(std::make_unique<parts>(std::move(what))) {}
 
-// Progress goes on until all have come, since others may still use our cells (C35).
+// Progress goes on until all ranks have come, since they may still use our cells (C35).
 membership::~membership() {
   parts_->access->flush();
   detail::meet(parts_->at.whole);

@@ -1,4 +1,4 @@
-// lockflight doctor's measurements: what this MPI does, on this launch.
+// lockflight doctor's measurements of this MPI on this launch.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -66,8 +66,8 @@ std::vector<double> timed_fetch_adds(detail::link& l) {
   return times;
 }
 
-/// Tells rank 0 what rank 1 measured.
-void tell_first(const communicator& all, double& value) {
+/// Sends rank 1's measurement to rank 0.
+void send_to_first(const communicator& all, double& value) {
   constexpr int tag = 3;
   if (all.rank() == 1) check(MPI_Send(&value, 1, MPI_DOUBLE, 0, tag, all.get()), "MPI_Send");
   if (all.rank() == 0)
@@ -84,8 +84,8 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
     double middle = median(times);
     double longest = times.empty() ? 0 : *std::max_element(times.begin(), times.end());
     meet(all);
-    tell_first(all, middle);
-    tell_first(all, longest);
+    send_to_first(all, middle);
+    send_to_first(all, longest);
     if (patient) {
       found.waiting_us = middle;
     } else {
@@ -93,8 +93,8 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
       found.blocked_flush_us = longest;
     }
   }
-  // Rank 0 computes, calling nothing, while rank 1 wants something of its memory: not before rank 0
-  // has said that it starts.
+  // Rank 0 computes without calling MPI while rank 1 operates on its memory. Rank 1 begins after
+  // rank 0 has sent that it starts.
   constexpr double computed_s = 0.3;
   constexpr int tag_of_start = 4;
   found.computed_us = computed_s * us;
@@ -112,7 +112,7 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
     longest = *std::max_element(times.begin(), times.end());
   }
   meet(all);
-  tell_first(all, longest);
+  send_to_first(all, longest);
   found.computing_us = longest;
 
   constexpr int probes = 1000;

@@ -1,4 +1,4 @@
-// A run: who takes part, the body, and the end.
+// A run: its ranks, the body, and the end.
 #include <sched.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ void require_ranks(const config& what) {
                                 std::to_string(there) + ", the ranks of this launch)");
 }
 
-/// Ranks beyond the machine: nobody waits for them, and they take no core from those who run.
+/// Ranks beyond the machine: no rank waits for them, and they take no core from the ranks that run.
 void sleep_until_all_have_come(const communicator& whole) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(whole.get(), &request), "MPI_Ibarrier");
@@ -37,7 +37,7 @@ void sleep_until_all_have_come(const communicator& whole) {
   }
 }
 
-/// The others may wait for this rank for ever: they end with it. What it owns is not given back
+/// Other ranks may wait for this one for ever, so they end with it. Its resources are not released
 /// before, since that would wait for the others.
 void fail(rma::rank_t rank, const char* what) {
   std::fflush(stdout);
@@ -68,8 +68,8 @@ void run_ports(const config& what, const std::function<void(port&)>& body) {
                       /*patient=*/policy.spins == 0 && detail::spins_in_flush, at.runs);
     port p(rank, what.machine, at.cells->base(), at.only_cpu, policy, link);
     body(p);
-    p.flush();  // what the body left
-    // Progress goes on until all have returned, since others may still use our cells (C35).
+    p.flush();  // operations that the body left
+    // Progress goes on until all ranks have returned, since they may still use our cells (C35).
     detail::meet(at.whole);
   } catch (const std::exception& e) {
     fail(rank, e.what());

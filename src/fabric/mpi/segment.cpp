@@ -55,7 +55,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   mine_ = cells_in(piece);
   bytes_ = bytes;
 
-  // Who of all is on this node, and in which order.
+  // Which ranks are on this node, and in which order.
   base_.assign(static_cast<std::size_t>(all.size()), nullptr);
   std::vector<int> neighbours(static_cast<std::size_t>(node.size()));
   const int me = all.rank();
@@ -69,8 +69,8 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   }
 
   if (!only_cpu) {
-    // What the fabric does not need, so that the library need not keep it: no order among
-    // accumulates (C6). All segments are alike.
+    // The fabric does not need an order among accumulates (C6), so the library need not maintain
+    // one. All segments are alike.
     info hints;
     hints.set("accumulate_ordering", "none").set("same_size", "true").set("same_disp_unit", "true");
     exposed_ = made_by_all(all, all, "MPI_Win_create", [&](MPI_Win* made) {
@@ -92,7 +92,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
 void segment::clear() {
   new (mine_ - sizeof(bell)) bell;
   std::memset(mine_, 0, bytes_);
-  // Whoever learns from us that the zeroes are there finds them.
+  // A rank that learns from us that the zeroes are there finds them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
 }

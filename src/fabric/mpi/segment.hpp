@@ -19,11 +19,11 @@ class segment {
   segment(const segment&) = delete;
   segment& operator=(const segment&) = delete;
 
-  /// Makes this rank's cells zeroes (C22), which MPI does not promise of fresh memory either.
-  /// Before anybody uses them all ranks must have called it and met.
+  /// Zeroes this rank's cells (C22), which MPI does not promise even of fresh memory. All ranks
+  /// must have called it and met before a rank uses them.
   void clear();
 
-  /// [rank]: where its cells lie in this process, null on other nodes. A bell lies in front of
+  /// [rank]: the address of its cells in this process, null on other nodes. A bell lies in front of
   /// them.
   [[nodiscard]] const std::vector<std::byte*>& base() const { return base_; }
   /// The cells of all ranks in words, under one lock_all epoch; MPI_WIN_NULL if only the CPU is

@@ -42,8 +42,8 @@ class trial {
   void increment(std::uint32_t at) {
     for (rma::word now = get(at); !compare_swap(at, now, now + 1); now = get(at)) sched_yield();
   }
-  /// Under a lock that is taken with a compare-and-swap and given back with a put: an increment
-  /// that is not atomic itself.
+  /// An increment that is not atomic itself, under a lock that is taken with a compare-and-swap and
+  /// released with a put.
   void increment_guarded() {
     while (!compare_swap(gate, 0, 1)) sched_yield();
     put(guarded, get(guarded) + 1);

@@ -1,11 +1,11 @@
-// Short trials of what an MPI does.
+// Short trials of an MPI's properties.
 #pragma once
 
 #include "fabric/mpi/calls.hpp"
 
 namespace lockflight::mpi::detail {
 
-/// Which read-modify-writes lost nothing while all ranks of `all` did them on one word.
+/// Which read-modify-writes lost no update while all ranks of `all` did them on one word.
 struct atomicity {
   bool fetch_add = false;
   bool compare_swap = false;

@@ -10,7 +10,7 @@
 namespace lockflight::mpi::detail {
 namespace {
 
-/// See choose_component (environment.cpp); here somebody else has initialised MPI.
+/// See choose_component (environment.cpp); here the program has initialised MPI before.
 void refuse_broken_component([[maybe_unused]] const communicator& all) {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
   const communicator machine = communicator::of_machine(all.get());
@@ -26,9 +26,9 @@ void refuse_broken_component([[maybe_unused]] const communicator& all) {
 #endif
 }
 
-/// Throws unless this MPI keeps read-modify-writes atomic.
+/// Throws unless this MPI's read-modify-writes are atomic.
 void require_atomics(const communicator& all) {
-  static bool tried = false;  // a rank may have been in runs that others were not in
+  static bool tried = false;  // a rank may have been in runs without the others
   if (holds_on_all(all, tried)) return;
   refuse_broken_component(all);
   const atomicity found = try_atomics(all);
@@ -39,7 +39,7 @@ void require_atomics(const communicator& all) {
         "doctor --fabric mpi says which)");
 }
 
-/// What makes two runs alike enough for one venue.
+/// Two runs with equal keys can use one venue.
 struct key {
   std::vector<int> node_of;
   std::uint32_t words = 0;
@@ -47,19 +47,19 @@ struct key {
   friend bool operator==(const key&, const key&) = default;
 };
 
-struct kept {
+struct cached {
   key of;
   venue is;
-  kept(key k, const config& what)
+  cached(key k, const config& what)
       : of(std::move(k)), is(communicator::duplicate(MPI_COMM_WORLD), what) {}
 };
 
 /// The one used last comes first. All ranks of MPI_COMM_WORLD have the same.
-std::list<kept>& all_kept() {
-  static std::list<kept> all;
+std::list<cached>& all_cached() {
+  static std::list<cached> all;
   return all;
 }
-constexpr std::size_t most_kept = 24;
+constexpr std::size_t most_cached = 24;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
   const rma::topology& t = what.machine;
   if (t.nodes() > 1) require_atomics(whole);
   members = communicator::split(whole.get(), whole.rank() < t.ranks() ? 0 : -1);
-  // Ranks beyond the machine learn here whether the others can run.
+  // Ranks beyond the machine are told here whether the others can run.
   const auto refuse_unless = [this](bool holds, const char* why) {
     if (!holds_on_all(whole, holds)) throw std::invalid_argument(why);
   };
@@ -94,14 +94,14 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
 venue& venue_of(const config& what, std::optional<venue>& fresh) {
   if (what.communicator)
     return fresh.emplace(communicator::duplicate(MPI_Comm_f2c(*what.communicator)), what);
-  std::list<kept>& all = all_kept();
+  std::list<cached>& all = all_cached();
   key wanted{what.machine.nodes_of_ranks(), what.words_per_rank, what.shared_nodes};
   const auto at =
-      std::find_if(all.begin(), all.end(), [&](const kept& k) { return k.of == wanted; });
+      std::find_if(all.begin(), all.end(), [&](const cached& k) { return k.of == wanted; });
   if (at != all.end()) {
     all.splice(all.begin(), all, at);
   } else {
-    if (all.size() == most_kept) all.pop_back();
+    if (all.size() == most_cached) all.pop_back();
     all.emplace_front(std::move(wanted), what);
   }
   return all.front().is;
@@ -110,13 +110,13 @@ venue& venue_of(const config& what, std::optional<venue>& fresh) {
 wait_policy policy_of(const config& what, const venue& at) {
   const int cores = what.processors > 0 ? what.processors : at.processors;
   wait_policy policy = wait_policy::parse(what.waiting, at.machine.size(), cores);
-  // With a core for each rank waiting takes a core, as everywhere in MPI; then no store has to look
-  // for sleepers.
+  // With a core for each rank a waiting rank uses its core, as everywhere in MPI; then no store has
+  // to check for sleepers.
   if (what.waiting == "auto" && policy.spins > 0) policy.park = false;
   if (what.serves) policy.park = false;
   return policy;
 }
 
-void forget_venues() { all_kept().clear(); }
+void forget_venues() { all_cached().clear(); }
 
 }  // namespace lockflight::mpi::detail

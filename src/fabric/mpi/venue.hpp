@@ -1,4 +1,4 @@
-// Where a run takes place: communicators and memory, kept from one run to the next.
+// A venue: the communicators and the memory of a run, which later runs use again.
 #pragma once
 
 #include <optional>
@@ -9,28 +9,29 @@ namespace lockflight::mpi::detail {
 
 /// Collective over `whole`, as is its destruction.
 struct venue {
-  communicator whole;     // all that called the run
-  communicator members;   // those that take part
+  communicator whole;     // all ranks that called the run
+  communicator members;   // the ranks that take part
   communicator messages;  // the same, for their messages alone
-  communicator machine;   // of the members, those on this rank's machine
-  communicator node;      // of those, the ones of this rank's node
+  communicator machine;   // the members on this rank's machine
+  communicator node;      // the members on this rank's node
   bool only_cpu = false;
   int processors = 1;  // of this machine
   std::optional<segment> cells;
-  rma::word runs = 0;  // so many so far
+  rma::word runs = 0;  // runs so far
 
   /// Throws on all ranks alike: std::invalid_argument on nodes that span machines, `unavailable`.
   venue(communicator all, const config& what);
 };
 
-/// The venue for this run. Those of MPI_COMM_WORLD, which all ranks use in the same order, are
-/// kept: making windows takes many rounds of messages. `fresh` takes one that cannot be kept.
+/// The venue for this run. Venues of MPI_COMM_WORLD, which all ranks use in the same order, are
+/// cached, since making windows takes many rounds of messages. `fresh` holds one that cannot be
+/// cached.
 [[nodiscard]] venue& venue_of(const config& what, std::optional<venue>& fresh);
 
 /// How the ranks of this machine wait.
 [[nodiscard]] wait_policy policy_of(const config& what, const venue& at);
 
-/// Gives back all that is kept. Collective; before MPI is finalised.
+/// Releases all cached venues. Collective; before MPI is finalised.
 void forget_venues();
 
 }  // namespace lockflight::mpi::detail

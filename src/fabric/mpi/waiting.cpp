@@ -1,4 +1,4 @@
-// The port but for its quick paths: waiting, messages, and what goes through MPI.
+// The slow paths of the port: waiting, messages, and operations through MPI.
 #include <sched.h>
 
 #include <ctime>
@@ -13,7 +13,7 @@ namespace {
 using shm::detail::now_ns;
 using shm::detail::relax;
 
-// Whoever sleeps looks up as often, to serve others.
+// A sleeper wakes this often to serve other ranks.
 constexpr std::uint64_t longest_sleep_ns = 2'000'000;
 
 }  // namespace
@@ -31,10 +31,10 @@ void port::waiter::step() {
   const wait_policy& policy = port_.waiting_;
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
-  if (step % port_.looks_between_progress_ == port_.looks_between_progress_ - 1)
+  if (step % port_.reads_between_progress_ == port_.reads_between_progress_ - 1)
     port_.make_progress();
   if (step < policy.spins) return relax();
-  // No bell rings for a message.
+  // A message rings no bell.
   if (!port_.rings_ || port_.handler_ != nullptr) {
     sched_yield();
     return;
@@ -55,12 +55,12 @@ void port::pause(std::uint64_t nanoseconds) {
   const bool crowded = shares_cores();
   serve();
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
-  const bool serving = looks_between_progress_ < looks_between_yields;
+  const bool serving = reads_between_progress_ < looks_between_yields;
   if (serving || every_so_often || nanoseconds >= worth_sleeping) make_progress();
   if (!serving && nanoseconds >= worth_sleeping) return shm::detail::sleep_for_ns(nanoseconds);
-  // Between nodes whoever looks again at once makes work for the target, which with more ranks than
-  // cores has not come to the last look yet: Open MPI handles each inside the handling of the one
-  // before, and the looks of those who wait keep out the write that they wait for.
+  // Between nodes a poll that follows at once makes work for the target, which with more ranks than
+  // cores has not handled the last poll yet. Open MPI handles each inside the handling of the one
+  // before, so the waiters' polls delay the write that they wait for.
   if (crowded && !only_cpu_) {
     constexpr std::uint64_t short_sleep_ns = 20'000;
     shm::detail::sleep_for_ns(short_sleep_ns);
@@ -76,8 +76,8 @@ void port::pause(std::uint64_t nanoseconds) {
 
 // ---- messages ----
 
-// What was stored must be there when the message is (C29); the library's own queue is written with
-// plain stores perhaps.
+// Earlier stores must be visible when the message is (C29); the library may write its own queue
+// with plain stores.
 void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
   order_after_writes();
   link_.send(to, {rank_, body});

@@ -1,4 +1,4 @@
-// What hwloc knows of this machine, as levels.
+// This machine's levels, from hwloc.
 #include <hwloc.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct free_bitmap {
   void operator()(hwloc_bitmap_s* b) const { hwloc_bitmap_free(b); }
 };
 
-/// Forgets the processors that we are bound away from, as by taskset or a batch system: hwloc by
-/// itself leaves out only what a cgroup forbids. A topology from a file is taken as it is.
+/// Removes the processors to which we are not bound, as by taskset or a batch system: hwloc by
+/// itself leaves out only those that a cgroup forbids. A topology from a file is taken as it is.
 void keep_to_our_binding(hwloc_topology_t t) {
   const std::unique_ptr<hwloc_bitmap_s, free_bitmap> ours(hwloc_bitmap_alloc());
   if (ours == nullptr || hwloc_topology_is_thissystem(t) == 0) return;
@@ -94,8 +94,8 @@ hardware discover(int ranks) {
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r)
     of_rank.push_back(chosen[r * used / static_cast<std::size_t>(ranks)]);
 
-  // A level counts when it splits what the level above holds together, and does not split it into
-  // single processors: an element with one rank's core in it orders nothing.
+  // A level counts when it splits an element of the level above, and not into single processors: an
+  // element with one rank's core orders nothing.
   std::vector<std::vector<int>> levels{std::vector<int>(static_cast<std::size_t>(ranks), 0)};
   std::vector<std::string> names{"machine"};
   const std::pair<hwloc_obj_type_t, const char*> kinds[] = {{HWLOC_OBJ_PACKAGE, "package"},

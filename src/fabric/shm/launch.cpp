@@ -1,5 +1,4 @@
-// Starting ranks, watching over them, and ending them all when one dies that they cannot do
-// without.
+// Starts ranks, watches them, and ends them all when a rank dies that the run cannot lose.
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,10 +22,10 @@ namespace lockflight::shm {
 namespace {
 
 constexpr int exit_threw = 70;  // of a rank whose body threw; the message is in the control block
-constexpr int exit_finished = 71;  // of a rank whose body returned; anybody may exit with 0
+constexpr int exit_finished = 71;  // of a rank whose body returned; any code may exit with 0
 constexpr int watch_period_ms = 100;
 
-/// What a rank needs to start.
+/// The arguments with which a rank starts.
 struct start {
   const config& what;
   const detail::segment& segment;
@@ -93,8 +92,8 @@ void run_threads(const start& s, const std::function<void(port&)>& body, const m
   throw_if_reported(shared);
 }
 
-/// Whether the others go on when this rank's process has ended so. Only where somebody else has
-/// ended it: one that crashes may have written anywhere before.
+/// Whether the others go on when this rank's process has ended in this way. Only if another process
+/// has killed it: a rank that crashes may have written anywhere before.
 bool is_borne(const config& what, rma::rank_t rank, int status) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && rank != 0 && what.bears_loss_of &&
          what.bears_loss_of(rank);
@@ -136,7 +135,8 @@ class children {
     fds_.push_back({.fd = fd, .events = POLLIN, .revents = 0});
   }
 
-  /// Returns when all have exited normally or are lost; throws as soon as one has ended otherwise.
+  /// Returns when all ranks have exited normally or are lost; throws as soon as one has ended
+  /// otherwise.
   void wait_for_all(const start& s, const monitor& watch) {
     while (!all_.empty()) {
       const int ready = poll(fds_.data(), fds_.size(), watch_period_ms);
@@ -162,7 +162,8 @@ class children {
     if (WIFEXITED(status) && WEXITSTATUS(status) == exit_finished) return;
     const detail::control& shared = *s.segment.view().shared;
     throw_if_reported(shared);
-    // One that dies while it reports leaves others that fail waiting for the end of its report.
+    // A rank that dies while it reports would leave other failing ranks waiting for the end of its
+    // report.
     if (shared.reporting.load() == 0 && is_borne(s.what, gone.rank, status))
       return s.segment.lose(gone.rank);
     const std::string who = "(pid " + std::to_string(gone.pid) + ") ";

@@ -23,7 +23,7 @@ void sleeper::arm(bell& at) {
   rma::ensure(!armed(), "one sleeps at one bell");
   ticket_ = at.rung.load(std::memory_order_seq_cst);
   at.parked.fetch_add(1, std::memory_order_seq_cst);
-  // Our next look at the cell comes after our mark, also where an RMW is no fence for later loads.
+  // Our next read of the cell comes after our mark, also where an RMW is no fence for later loads.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   at_ = &at;
 }
@@ -41,12 +41,11 @@ void sleeper::sleep(const timespec& at_most) {
 }
 
 bool short_yields::yield() {
-  // Between the microseconds that a turn around waiting ranks takes and the milliseconds of a
-  // slice.
+  // Between the microseconds of a yield among waiting ranks and the milliseconds of a time slice.
   constexpr std::uint64_t long_yield_ns = 500'000;
-  // One long yield may be a moment of the machine's own, or a hypervisor's, and doing without then
-  // costs everybody who hands over to us a wake-up: a short while at first, longer each time that
-  // the next yield but a few is long too.
+  // One long yield may be an accident of the machine or of a hypervisor, and going without yields
+  // costs every rank that hands over to us a wake-up. So the pause is short at first and longer
+  // each time that one of the next yields is long too.
   constexpr std::uint64_t shortest_ns = 1'000'000;
   constexpr std::uint64_t longest_ns = 256'000'000;
   constexpr std::uint32_t short_ones_that_acquit = 1'000;

@@ -7,7 +7,7 @@
 
 namespace lockflight::shm::detail {
 
-/// Tells the processor that we look at memory in a loop.
+/// Tells the processor that we read memory in a loop.
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -46,8 +46,8 @@ std::uint32_t rounded_words(std::uint32_t words) {
 
 void control::report(rma::rank_t rank, const std::string& how) {
   if (reporting.exchange(1) != 0) {
-    // Whoever fails at the same time stays until the first has finished speaking, else the parent
-    // could find it gone and nothing said yet.
+    // A rank that fails at the same time stays until the first one's report is complete, else the
+    // parent could find it dead without a report.
     while (aborted.load() == 0) sched_yield();
     return;
   }
@@ -80,8 +80,8 @@ segment::segment(int ranks, std::uint32_t words_per_rank) : ranks_(ranks) {
   view_.slots = reinterpret_cast<message_slot*>(at + slots);
   view_.cells = at + cells;
   view_.stride_shift = std::countr_zero(stride);
-  // The kernel's zeroes are what bells, mailboxes and cells start with (C22). A slot's turn would
-  // be its number; it is kept as an offset from it, so that these pages stay uncommitted as well.
+  // Bells, mailboxes and cells start as the kernel's zeroes (C22). A slot's turn would start as its
+  // number; it is stored as an offset from that, so that these pages stay uncommitted as well.
 }
 
 void segment::lose(rma::rank_t rank) const {
@@ -89,9 +89,10 @@ void segment::lose(rma::rank_t rank) const {
   const std::uint32_t before = shared.losses.load(std::memory_order_relaxed);  // ours alone
   rma::ensure(before < static_cast<std::uint32_t>(ranks_), "a rank is lost once");
   shared.lost[before] = rank;
-  // Release: who sees the loss sees all that the rank wrote, since we have seen its end.
+  // Release: a rank that sees the loss sees all that the lost rank wrote, since we have seen its
+  // end.
   shared.losses.store(before + 1, std::memory_order_release);
-  // Before the looks at `parked`: who marks itself after them looks at the losses once more.
+  // Before the reads of `parked`: a rank that marks itself after them reads the losses once more.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int r = 0; r < ranks_; ++r) view_.bells[r].ring();
 }

@@ -17,24 +17,25 @@ struct control {
   std::atomic<std::uint32_t> aborted{0};    ///< a rank failed; waits throw
   std::atomic<std::uint32_t> reporting{0};  ///< taken by the first rank that has something to say
   rma::rank_t failed_rank = -1;
-  std::array<char, 1024> failure{};  ///< what it said
+  std::array<char, 1024> failure{};  ///< its report
 
-  /// The first to fail says why; the others were only told to stop.
+  /// Of the first rank that fails; the others only stop.
   void report(rma::rank_t rank, const std::string& how);
 
   bool may_lose = false;  ///< a rank that is killed is lost, and the others go on (C39)
   std::atomic<std::uint32_t> losses{0};
   std::array<rma::rank_t, most_ranks> lost{};  ///< the first `losses` of them
 
-  /// Whether a rank is among the first so many. Who has read `losses` may ask for all of them.
+  /// Whether a rank is among the first `of_first` lost ranks, at most as many as `losses` was when
+  /// the caller read it.
   [[nodiscard]] bool is_lost(rma::rank_t rank, std::uint32_t of_first) const {
     const auto* const end = lost.begin() + of_first;
     return std::find(lost.begin(), end, rank) != end;
   }
 };
 
-/// Owns the mapping. It has no name in the file system (memfd), so that it ends with the last
-/// process that has it, however that ends.
+/// Owns the mapping. It has no name in the file system (memfd), so it ends with the last process
+/// that maps it, however that process ends.
 class segment {
  public:
   segment(int ranks, std::uint32_t words_per_rank);
@@ -44,7 +45,7 @@ class segment {
 
   [[nodiscard]] const segment_view& view() const { return view_; }
 
-  /// Tells the others that a rank's process has ended. Of one thread, the launcher's.
+  /// Announces that a rank's process has ended. Called by the launcher's thread only.
   void lose(rma::rank_t rank) const;
 
  private:

@@ -19,7 +19,7 @@ namespace lockflight::shm {
 
 namespace {
 
-// A sleeper looks up this often whether the run was aborted; nothing else depends on it.
+// A sleeper checks this often whether the run was aborted; nothing else depends on it.
 constexpr std::uint64_t abort_check_ns = 100'000'000;
 
 }  // namespace
@@ -61,7 +61,7 @@ void port::waiter::step() {
   const wait_policy& policy = port_.waiting_;
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
-  // Rare enough to look whether there is still somebody to wait for; a policy may spin for ever.
+  // How often a spinning rank checks whether the run was aborted: a policy may spin for ever.
   constexpr std::uint32_t spins_between_checks = 1024;
   const bool spinning = step < policy.spins;
   if (spinning && step % spins_between_checks != spins_between_checks - 1) return detail::relax();
@@ -75,7 +75,7 @@ void port::waiter::step() {
     }
     if (port_.yields_.yield()) return;
   }
-  // Messages ring our own bell: whoever serves them does not sleep at another's.
+  // Messages ring our own bell: a rank that serves messages does not sleep at another rank's bell.
   if (port_.handler_ != nullptr && home_ != port_.rank_) {
     sched_yield();
     return;
@@ -135,9 +135,9 @@ void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
     pause(0);  // full: the receiver is slow
   taken.content = {rank_, body};
   taken.turn.store(2 * lap + 1, std::memory_order_release);
-  // Release: who sees that we fill no slot any more sees that this one is full.
+  // Release: a rank that sees that we fill no slot any more sees that this one is full.
   fills_at.store(0, std::memory_order_release);
-  fence();  // before the look at `parked`
+  fence();  // before the read of `parked`
   ring(segment_.bells[to]);
 }
 
@@ -174,28 +174,28 @@ rma::message port::receive() {
 
 bool port::may_lose() const { return segment_.shared->may_lose; }
 
-// Nobody says whose the n-th message is before it is there. But who takes a slot has said before
-// where it fills one: if no living rank says so of our mailbox, only a lost one can have taken it.
-// One that sends again and again could keep us from seeing that; but it waits for us before its
-// third message (C28).
+// The sender of the n-th message is unknown before the message is there. But a sender announces in
+// whose mailbox it fills a slot before it takes one: if no living rank announces ours, only a lost
+// rank can have taken the slot. A rank that sends again and again could hide that; but it waits for
+// us before its third message (C28).
 bool port::is_abandoned(std::uint64_t n) const {
   const detail::control& shared = *segment_.shared;
   // Acquire, here and below: with the loss we see all that the lost rank did.
   const std::uint32_t losses = shared.losses.load(std::memory_order_acquire);
   if (losses == 0) [[likely]]
     return false;
-  // Acquire: whoever has made it larger than n, we see what it said before.
+  // Acquire: we see what the rank that made it larger than n had announced before.
   if (segment_.mailboxes[rank_].tail.load(std::memory_order_acquire) <= n) return false;
   const std::uint32_t ours = static_cast<std::uint32_t>(rank_) + 1;
   for (rma::rank_t r = 0; r < machine_.ranks(); ++r)
-    // Acquire: one that no longer says so has filled its slot, as we see below.
+    // Acquire: a rank that no longer announces it has filled its slot, as we see below.
     if (segment_.mailboxes[r].fills_at.load(std::memory_order_acquire) == ours &&
         !shared.is_lost(r, losses))
       return false;
   return slot(rank_, n).turn.load(std::memory_order_acquire) == 2 * (n / segment_.slots_each);
 }
 
-// The handler is told when all that came before has been served: what the lost rank sent among it.
+// The handler is called when all earlier messages have been served, the lost rank's among them.
 void port::hear_of_losses() {
   detail::control& shared = *segment_.shared;
   const std::uint32_t losses = shared.losses.load(std::memory_order_acquire);
@@ -211,7 +211,7 @@ void port::hear_of_losses() {
   try {
     while (losses_heard_ < losses_seen_) handler_->lost(shared.lost[losses_heard_++]);
   } catch (const rma::rank_needed& e) {
-    // Here already: we may be in an unlock, and that in a destructor, which nothing leaves.
+    // Reported here: we may be in an unlock inside a destructor, which no exception may leave.
     shared.report(e.rank, e.what());
     throw run_aborted();
   }
@@ -219,7 +219,7 @@ void port::hear_of_losses() {
 
 bool port::is_lost(rma::rank_t rank) {
   const detail::control& shared = *segment_.shared;
-  // Without a handler nobody is to hear of it first.
+  // Without a handler there is no call to wait for.
   if (handler_ == nullptr) losses_heard_ = shared.losses.load(std::memory_order_acquire);
   return shared.is_lost(rank, losses_heard_);
 }
@@ -230,7 +230,7 @@ bool port::never_received(rma::rank_t rank, const std::array<rma::word, 3>& body
   const std::uint64_t tail = ends.tail.load(std::memory_order_relaxed);  // ours are in it
   for (std::uint64_t n = ends.head; n < tail; ++n) {
     const detail::message_slot& s = slot(rank, n);
-    // Acquire: the content of a slot that is full is there, whoever filled it.
+    // Acquire: the content of a full slot is there.
     if (s.turn.load(std::memory_order_acquire) == 2 * (n / segment_.slots_each) + 1 &&
         s.content == rma::message{rank_, body})
       return true;

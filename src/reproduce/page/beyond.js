@@ -1,5 +1,5 @@
 // Beyond the papers: throughput over the ranks, a chart for each machine and share of writers, one
-// curve a lock. The tables are there without us.
+// curve a lock. The tables do not need this script.
 "use strict";
 
 (function (lf) {

@@ -1,4 +1,5 @@
-// A chart for each figure and unit: theirs beside ours. The tables are there without us.
+// A chart for each figure and unit: the paper's values beside ours. The tables do not need this
+// script.
 "use strict";
 
 (function () {
@@ -14,7 +15,7 @@
       missed: read("--bad") };
   }
 
-  // Three digits that count.
+  // Three significant digits.
   function rounded(value) {
     if (value === 0) return "0";
     const digits = Math.max(0, Math.min(3, 2 - Math.floor(Math.log10(Math.abs(value)))));

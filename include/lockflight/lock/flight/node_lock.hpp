@@ -70,7 +70,7 @@ class node_lock {
 
   /// For the holder: whether a participant stands in the queue, and has not given up yet.
   [[nodiscard]] bool has_waiters() {
-    return node_ ? queue_.has_behind(*node_) : !queue_.is_empty();
+    return node_ ? queue_.has_successor(*node_) : !queue_.is_empty();
   }
 
   /// Releases the word while nobody waits, or after an attempt that failed, with a value for the
@@ -103,7 +103,7 @@ class node_lock {
 
   // What the successor of the queue's head is passed: that it is the head now, or a word that is
   // handed over to it, marked as reserved, with the handovers that are left (`overtaken`).
-  static constexpr rma::word be_head = abortable_queue<Port>::least_told;
+  static constexpr rma::word be_head = abortable_queue<Port>::least_passed;
   static_assert(node_word{}.with(node_word::reserved).bits() > be_head);
 
   // Takes the word past the queue, if it is free for that (I3).
@@ -143,7 +143,7 @@ class node_lock {
   // For a holder that stands in the queue: out of it. True if the word is the successor's then; if
   // not the successor is the head now.
   [[nodiscard]] bool hand_over(node_word to) {
-    const rma::line node = *std::exchange(node_, std::nullopt);
+    const rma::queue_node node = *std::exchange(node_, std::nullopt);
     barging_ = handovers_left_ == 0;
     if (barging_) {
       static_cast<void>(queue_.leave(node, be_head));
@@ -158,7 +158,7 @@ class node_lock {
   template <class Until>
   [[nodiscard, gnu::noinline]] bool wait(Until until) {
     rma::word passed = 0;
-    const std::optional<rma::line> node = queue_.stand(until, passed);
+    const std::optional<rma::queue_node> node = queue_.enter(until, passed);
     if (!node) return false;
     barged_ = false;
     if (passed > be_head) {
@@ -224,12 +224,12 @@ class node_lock {
   abortable_queue<Port> queue_;
   rma::word barge_;
   int handovers_;
-  rma::word free_ = 0;             // the word, as far as we know, while nobody has it or waits
-  node_word found_;                // when we took the word
-  bool barged_ = false;            // past the queue
-  bool barging_;                   // others barge, for all that we have seen
-  std::optional<rma::line> node_;  // our queue node, while we hold and stand in the queue
-  int handovers_left_ = 0;         // of that word, before the next trial
+  rma::word free_ = 0;   // the word, as far as we know, while nobody has it or waits
+  node_word found_;      // when we took the word
+  bool barged_ = false;  // past the queue
+  bool barging_;         // others barge, for all that we have seen
+  std::optional<rma::queue_node> node_;  // our queue node, while we hold and stand in the queue
+  int handovers_left_ = 0;               // of that word, before the next trial
 };
 
 }  // namespace lockflight::lock

@@ -1,8 +1,15 @@
-// What locks have in common whose home serves them: clients send requests and wait for replies, and
-// the home, which may be a client as well, serves whenever it waits, in a lock or in anything else
-// (C37). It does not while it computes, nor when it has left. So the home stays, in a barrier for
-// instance, until everybody else is done with the lock; a home that does nothing else is a
-// dedicated server. The home's first handle of a lock is its server and is the last to go.
+// The common part of the locks that are served by their home: clients send requests to the home and
+// wait for replies. The home may be a client as well; it serves whenever it waits, in a lock or in
+// anything else (C37).
+//
+// The home does not serve while it computes, nor after it has left. So the home stays, in a barrier
+// for instance, until every participant is done with the lock. A home that does nothing else is a
+// dedicated server. The home's first handle of a lock is its server and must be destroyed last.
+//
+// Invariants: a client waits for one reply at a time, so the next reply answers its last request. A
+// handler's name is the cell that the lock placed, which no participant reads or writes.
+//
+// Cost in messages: a request 1, its reply 1. Network operations: none.
 #pragma once
 
 #include <array>
@@ -16,7 +23,7 @@
 
 namespace lockflight::lock {
 
-/// A cell that nobody touches: where it is, is what the lock is called.
+/// A cell that is never read or written: its address is the name of the lock.
 struct served_cells {
   rma::plain_cell name;
 
@@ -27,10 +34,10 @@ struct served_cells {
   }
 };
 
-/// What a server says. `done`: the request was all that there was to do.
+/// A server's replies. `done`: the request was carried out, nothing is held.
 enum class reply : rma::word { granted, refused, released, done };
 
-/// A participant's side: asks the server one thing at a time.
+/// A participant's side: it has at most one request under way.
 template <rma::messaging_port Port>
 class client {
  public:
@@ -40,28 +47,29 @@ class client {
         home_(where.name.home),
         name_(rma::to_word(where.name)) {}
 
-  /// Two messages. A client is told of no more than it asked, so the next reply is the answer.
+  /// Sends a request and waits for its reply. 2 messages.
   template <class Request>
   [[nodiscard]] reply ask(Request what) {
-    tell(what);
+    send(what);
     return answer();
   }
 
-  /// Whether the answer to what was told is there; else a request may be told to take it back.
+  /// Whether the reply to what was sent is there. If not, another request may be sent to withdraw
+  /// the first.
   [[nodiscard]] bool is_answered() { return mail_.has_reply(); }
   [[nodiscard]] reply answer() { return static_cast<reply>(mail_.await_reply().body[1]); }
 
-  /// The same for a request about the home's cell at `index`: what the server says to it.
+  /// The same for a request about the home's cell at `index`. Returns the value in the reply.
   template <class Request>
   [[nodiscard]] rma::word ask_about(std::uint32_t index, Request what, rma::word value) {
-    tell(what, index, value);
+    send(what, index, value);
     return mail_.await_reply().body[2];
   }
 
-  /// One message. What this participant has posted and flushed is complete at its targets before
-  /// the request is served (C29).
+  /// Sends a request. 1 message. What this participant has posted and flushed is complete at its
+  /// targets before the request is served (C29).
   template <class Request>
-  void tell(Request what, std::uint32_t index = 0, rma::word value = 0) {
+  void send(Request what, std::uint32_t index = 0, rma::word value = 0) {
     port_.send(home_,
                {name_, static_cast<rma::word>(index) << 32 | static_cast<rma::word>(what), value});
   }
@@ -94,11 +102,11 @@ class server : public rma::request_handler {
     return static_cast<std::uint32_t>(m.body[1] >> 32);
   }
 
-  /// One message.
+  /// Sends a reply. 1 message.
   void answer(rma::rank_t client, reply what, rma::word value = 0) {
     port_.send(client, body_of(what, value));
   }
-  /// Of a client that is lost: whether it has not received this answer (C39).
+  /// Of a lost client: whether it has not received this reply (C39).
   [[nodiscard]] bool never_received(rma::rank_t client, reply what, rma::word value) const {
     if constexpr (rma::losing_port<Port>)
       return port_.never_received(client, body_of(what, value));
@@ -118,12 +126,12 @@ class server : public rma::request_handler {
   rma::word name_;
 };
 
-/// Who waits, in the order of arrival. There is room for each client once: it waits for one lock at
-/// a time. The memory is the server's own.
+/// The waiting clients in the order of arrival. It has room for each client once, since a client
+/// waits for one lock at a time. The memory is the server's own.
 template <class Waiter>
-class waiting_line {
+class waiting_queue {
  public:
-  waiting_line(int clients, std::pmr::memory_resource* memory)
+  waiting_queue(int clients, std::pmr::memory_resource* memory)
       : ring_(static_cast<std::size_t>(clients), memory) {}
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
@@ -136,11 +144,11 @@ class waiting_line {
     rma::ensure(count_ > 0, "somebody waits");
     const Waiter w = std::exchange(ring_[first_], Waiter{});
     first_ = (first_ + 1) % ring_.size();
-    // Empty lines are all alike, so that a search knows them again.
+    // All empty queues are equal, so that the checker's search recognises the state.
     if (--count_ == 0) first_ = 0;
     return w;
   }
-  /// Takes out the first `w`; false if there is none.
+  /// Takes the first `w` out of the queue; false if there is none.
   bool remove(const Waiter& w) {
     bool found = false;
     for (std::size_t left = count_; left > 0; --left) {

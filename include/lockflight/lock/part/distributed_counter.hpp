@@ -1,9 +1,21 @@
-// The distributed counter (DC) of rma-rw: how many readers are in, or that a writer is.
+// The distributed counter (DC) of rma-rw: it counts the readers that are in, and a flag says that a
+// writer has it. Every T_DC-th rank hosts a physical counter; a reader uses one of them, a writer
+// takes them all.
 //
 // Source: "High-Performance Distributed RMA Locks", sections 3.2.1 and 3.3.3 to 3.3.6, Listings 6,
-// 9 and 10. Every T_DC-th rank hosts a physical counter of two words, ARRIVE and DEPART; a reader
-// uses one of them, c(p), a writer takes them all. rma_rw.hpp lists what is mended here (M1 to M4,
-// M6).
+// 9 and 10. A physical counter has two words, ARRIVE and DEPART; c(p) is the counter of rank p.
+// rma_rw.hpp lists what is corrected here (M1 to M4, M6).
+//
+// Invariant (M4): wherever the two words are read for a decision, ARRIVE less the WRITE flag less
+// DEPART is never below the number of readers that are in. It is above that while a reader is about
+// to give a ticket back.
+//
+// Cost in network operations, C counters:
+// | reader arrives                             | 1 fetch-add          |
+// | reader departs or gives its ticket back    | 1 add                |
+// | reader resets its counter                  | 1 swap, 1 add        |
+// | writer reads all counters                  | 2 C gets a round     |
+// | writer takes all counters, gives them back | C fetch-adds, C adds |
 #pragma once
 
 #include <cstddef>
@@ -51,28 +63,30 @@ class distributed_counter {
 
   // ---- for readers: their own counter ----
 
-  /// Takes a ticket: a +1 in ARRIVE, returned as it was before. Below T_R it lets the reader enter.
+  /// Takes a ticket: adds 1 to ARRIVE and returns the value before. A ticket below T_R lets the
+  /// reader enter.
   [[nodiscard]] rma::word arrive() { return rma::fetch_add_now(port_, mine_.arrive, 1); }
 
   /// Gives the ticket back: the reader did not enter.
   void back_off() { add_now(mine_.arrive, ~rma::word{0}); }
 
-  /// Listing 10. Complete before it returns: a writer that waits for it sees it without our help.
+  /// Listing 10. Flushed: a writer that waits for it must not depend on our next flush.
   void depart() { add_now(mine_.depart, 1); }
 
-  /// Listing 6, reset_counter, as a reader may do it (M2), with the ticket T_R in hand and no
-  /// writer in the queue. True if somebody had departed, so that ARRIVE is back at T_R or below
-  /// with our ticket in it. 1 swap, and 1 add if so.
+  /// Listing 6, reset_counter, for a reader (M2) that has the ticket T_R while no writer is in the
+  /// queue. True if a reader had departed: then ARRIVE is T_R or less again, our ticket included. 1
+  /// swap, and 1 add if so.
   [[nodiscard]] bool reset_by_reader() {
-    // M6: one operation takes the departures, so that nobody else takes them again. M4: they leave
-    // DEPART first, and then ARRIVE.
+    // M6: one operation takes the departures, so no other reader takes them again. M4: they are
+    // subtracted from DEPART first, then from ARRIVE.
     const rma::word departed = rma::swap_now(port_, mine_.depart, 0);
     if (departed == 0) return false;
     add_now(mine_.arrive, 0 - departed);
     return true;
   }
 
-  /// ARRIVE as it is: what a ticket would be. No network operation if the counter is on our node.
+  /// ARRIVE: the ticket that arrive() would take. No network operation if the counter is on our
+  /// node, else 1 get.
   [[nodiscard]] rma::word next_ticket() {
     return here_ ? port_.load(mine_.arrive) : rma::get_now(port_, mine_.arrive);
   }
@@ -85,17 +99,17 @@ class distributed_counter {
                  : port_.poll(mine_.arrive, no_writer, back_off);
   }
 
-  // ---- for a writer that heads the root's queue: all counters, one flush a round ----
+  // ---- for the writer at the head of the root's queue: all counters, one flush a round ----
 
-  /// A writer's waits begin here: forgets what the last one saw.
-  void start_look() {
+  /// A writer begins to wait: forgets what was read for the last one.
+  void start_scan() {
     for (seen& c : all_) c.done = c.compared = false;
   }
 
-  /// M1, first half (section 3.3.3): true once at every counter either no reader was in when we
-  /// looked, or T_R have entered, and no more will while we stand in the queue. 1 round, 2 gets for
-  /// each counter that has not passed yet.
-  [[nodiscard]] bool readers_had_their_turn() {
+  /// M1, first half (section 3.3.3): true once, at every counter, either no reader was in when we
+  /// read it or T_R readers have entered. No more readers enter then while we are in the queue. 1
+  /// round, 2 gets for each counter that is not done.
+  [[nodiscard]] bool readers_had_their_share() {
     for (seen& c : all_) {
       if (c.done) continue;
       port_.get(c.at.arrive, c.arrived);
@@ -118,10 +132,10 @@ class distributed_counter {
   }
 
   /// M1, second half: true once every reader has left. A counter is drained when ARRIVE, less the
-  /// flag, equals DEPART. M4: the DEPART of this round is compared with an ARRIVE that was complete
-  /// before the round; read together, a reader's reset between the two could hide a reader. ARRIVE
-  /// may be too high, by readers that are about to back off, never too low, since nobody enters. 1
-  /// round.
+  /// flag, equals DEPART. M4: the DEPART of this round is compared with an ARRIVE that was read in
+  /// a round before. If both were read together, a reader's reset between the two reads could hide
+  /// a reader. ARRIVE may be too high, because of readers that are about to back off, but not too
+  /// low, since no reader enters. 1 round.
   [[nodiscard]] bool readers_are_gone() {
     for (seen& c : all_) {
       if (c.done) continue;
@@ -139,10 +153,10 @@ class distributed_counter {
     return all_done();
   }
 
-  /// Forgets the readers that came and went, while the flag keeps others out: nobody looks at the
-  /// counters in between, so the order does not matter. Complete at once, since another writer, who
-  /// knows nothing of it, may be the one that lets the readers in again. No operation where no
-  /// reader had been.
+  /// Subtracts the readers that have left from both words. The flag stops readers, and no
+  /// participant reads the counters in between, so the order does not matter. Flushed, since
+  /// another writer may be the one that lets the readers in again. No operation at a counter that
+  /// no reader used.
   void forget_departed() {
     bool posted = false;
     for (seen& c : all_) {
@@ -166,24 +180,25 @@ class distributed_counter {
     counter(const cells& where, rma::rank_t host)
         : arrive(where.words.at(host)), depart(arrive + 1) {}
 
-    rma::nic_cell arrive;  // ARRIVE: readers that came, and the WRITE flag
-    rma::nic_cell depart;  // DEPART: readers that went
+    rma::nic_cell arrive;  // ARRIVE: readers that arrived, and the WRITE flag
+    rma::nic_cell depart;  // DEPART: readers that left
   };
 
-  /// What a writer has seen of a counter. The results of posted gets land in it.
+  /// What a writer has read of a counter: the results of its posted gets.
   struct seen {
     counter at;
     rma::word arrived = 0;
     rma::word departed = 0;
     rma::word arrived_now = 0;
-    bool done = false;      // nothing left to wait for here in this phase
-    bool compared = false;  // `arrived` has served in a comparison: ARRIVE must be read anew
+    bool done = false;      // nothing to wait for at this counter in this phase
+    bool compared = false;  // `arrived` was used in a comparison: ARRIVE must be read again
   };
 
-  // Above any count of readers, and far enough below 2^64 that backing off never borrows from it.
+  // Greater than any count of readers, and so far below 2^64 that backing off never borrows from
+  // it.
   static constexpr rma::word write_flag = rma::word{1} << 62;
 
-  // Flushed, else whoever waits for it would see it only when we happen to flush something else.
+  // Flushed, else a waiter would see it only when we flush something else.
   void add_now(rma::nic_cell to, rma::word value) {
     port_.add(to, value);
     port_.flush(to.home);
@@ -193,14 +208,14 @@ class distributed_counter {
   [[nodiscard]] bool all_done() {
     for (const seen& c : all_)
       if (!c.done) return false;
-    start_look();
+    start_scan();
     return true;
   }
 
   Port& port_;
   rma::word t_r_;
   counter mine_;  // c(p)
-  bool here_;     // it is on our node
+  bool here_;     // c(p) is on our node
   std::pmr::vector<seen> all_;
 };
 

@@ -1,8 +1,15 @@
-// The server of msg and msg-deferred: who holds, and who waits.
+// The server of msg and msg-deferred: it knows the holders of the lock and the queue of the
+// waiters.
 //
-// Requests queue, first come, first served; readers that are next to each other in the queue hold
-// the lock together. CH3 lets readers join readers past a waiting writer, so that writers may
-// starve.
+// Source: "MPI passive target synchronization on a non-cache-coherent many-core" (SCC paper),
+// section 4.4. MPICH's CH3 lets readers join readers although a writer waits, so that writers may
+// starve; this server does not.
+//
+// Invariant: no request is granted while an older one waits.
+//
+// Order: first come, first served; readers that are neighbours in the queue hold the lock together.
+//
+// Cost in messages: part/client_server.hpp. Network operations: none.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +84,7 @@ class msg_queue final : public server<Port> {
     while (!waiting_.empty() && may_have(waiting_.front())) grant(waiting_.pop());
   }
 
-  // Nor does an attempt pass who waits.
+  // An attempt does not overtake waiters.
   void attempt(const waiter& w) {
     if (waiting_.empty() && may_have(w))
       grant(w);
@@ -89,7 +96,7 @@ class msg_queue final : public server<Port> {
     const rma::plain_cell cell{this->port().rank(), w.index};
     switch (w.what) {
       case msg_request::put:
-        // Everybody sees it before the answer is there (C12).
+        // The store is visible to every participant before the reply arrives (C12).
         this->port().store(cell, w.value);
         return this->answer(w.client, reply::done);
       case msg_request::get:
@@ -104,8 +111,8 @@ class msg_queue final : public server<Port> {
   }
 
   bool written_ = false;  // a writer holds the lock
-  int readers_ = 0;       // so many readers do
-  waiting_line<waiter> waiting_;
+  int readers_ = 0;       // readers that hold the lock
+  waiting_queue<waiter> waiting_;
 };
 
 }  // namespace lockflight::lock

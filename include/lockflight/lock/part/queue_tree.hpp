@@ -1,23 +1,26 @@
-// The distributed tree of queues (DT): what rma-mcs is, and what the writers of rma-rw climb.
+// The distributed tree of queues (DT): rma-mcs consists of it, and the writers of rma-rw climb it.
+// Every element of the machine has a queue (DQ), whose TAIL lies at the element's leader.
 //
-// Source: "High-Performance Distributed RMA Locks", sections 3.2.2 to 3.3.2, Listings 4 and 5.
+// Source: "High-Performance Distributed RMA Locks", sections 3.2.2 to 3.3.2, Listings 4 and 5. A
+// participant enters the queue of its smallest element, at level N, and climbs: the head of the
+// queue of an element at level i enters the queue of the parent element, at level i - 1, on behalf
+// of its element.
 //
-// Every element of the machine has a queue (DQ): its TAIL lies at the element's leader. A
-// participant enters the queue of its smallest element, at level N, and climbs: whoever heads the
-// queue of an element at level i enters the queue of the element around it, at level i - 1, for its
-// element.
+// What differs from the listings:
+// - Above level N an entry of a queue stands for an *element*. The holder may not be the
+//   participant that entered it, since the lock was passed on inside the element meanwhile. The
+//   listings write p for both, and a releaser p that reads its own NEXT waits for ever. Here an
+//   entry is identified by its NEXT cell: a participant's own at level N, the child element's
+//   above. NEXT holds the cell in which the successor waits, so waiting is always local.
+// - STATUS carries the counts of *all* levels in one word. So a participant that receives the lock
+//   inside an element knows how often it was passed at each level above, without another operation.
 //
-// Two things differ from the listings.
-// - Above level N an entry of a queue stands for an *element*, and whoever holds the lock there may
-//   not be the one who entered it: the lock was passed on inside the element meanwhile. The
-//   listings write p for both, and a releaser p that looks at its own NEXT waits for ever. Here an
-//   entry is known by its NEXT cell: a participant's own at level N, the child element's above.
-//   Where the one waits who stands behind it is what NEXT holds, so that waiting is always local.
-// - STATUS carries the counts of *all* levels in its one word, so that whoever receives the lock
-//   inside an element knows how often it was passed at each level above, at no extra operation.
+// Invariant: a queue node or entry that is in no queue is all zero, as the fabric gives it out.
 //
-// Network operations at each level: enter 1 swap (+ 1 put with a predecessor), leave 1
-// compare-swap, pass 1 put.
+// Cost in network operations at each level; waiting is local:
+// | enter | 1 swap, with a predecessor 1 put |
+// | leave | 1 compare-swap                   |
+// | pass  | 1 put                            |
 #pragma once
 
 #include <algorithm>
@@ -38,14 +41,15 @@ constexpr int most_levels = 4;
 /// T_L,i for i = 1 … most_levels (index i - 1).
 using locality_thresholds = std::array<std::int64_t, most_levels>;
 
-/// STATUS: what a predecessor tells its successor, in one word. 0 is WAIT. The low two bits say
-/// what to do; above them, for each level, how often in a row the lock was passed there.
+/// STATUS: the handoff value that a predecessor passes to its successor, in one word. 0 is WAIT.
+/// The low two bits are the order; above them are the counts, for each level how often in a row the
+/// lock was passed there.
 class tree_status {
  public:
   enum class order : std::uint8_t {
-    wait = 0,            // WAIT: nothing was said yet
-    enter = 1,           // the lock is yours; the counts follow
-    acquire_parent = 2,  // ACQUIRE_PARENT: go on to the level above
+    wait = 0,            // WAIT: nothing was passed yet
+    enter = 1,           // the receiver has the lock; the counts follow
+    acquire_parent = 2,  // ACQUIRE_PARENT: the receiver climbs to the level above
     mode_change = 3,     // MODE_CHANGE: rma-rw, level 1 only: the readers have the lock
   };
 
@@ -69,12 +73,12 @@ class tree_status {
     return static_cast<std::int64_t>(bits_ >> shift(level)) & most_count;
   }
 
-  /// The lock as its next holder at `level` gets it: passed there once more, and never yet below.
+  /// The value for the next holder at `level`: passed there once more, and not yet below.
   [[nodiscard]] constexpr tree_status passed_at(int level) const {
     rma::ensure(count(level) < most_count, "a count of passings has room");
     const rma::word kept = bits_ & ((rma::word{1} << shift(level + 1)) - 1);
     tree_status s;
-    s.bits_ = ((kept + (rma::word{1} << shift(level))) & ~((rma::word{1} << order_bits) - 1)) |
+    s.bits_ = ((above + (rma::word{1} << shift(level))) & ~((rma::word{1} << order_bits) - 1)) |
               static_cast<rma::word>(order::enter);
     return s;
   }
@@ -92,13 +96,12 @@ static_assert(tree_status::order_bits + most_levels * tree_status::count_bits <=
 static_assert(tree_status(tree_status::order::enter).passed_at(2).passed_at(2).count(2) == 2);
 static_assert(tree_status(tree_status::order::enter).passed_at(2).passed_at(1).count(2) == 0);
 
-/// How often somebody who waits in a tree of queues can be overtaken by later comers; an upper
-/// bound.
-///
+/// An upper bound of how often a waiter in a tree of queues can be overtaken by participants that
+/// come later.
 /// An element of level i has the lock for at most W(i) = (T_L,i + 1) × W(i + 1) acquires in a row.
-/// The element of a waiter has it at most X(i) times before the waiter is served, as everybody
-/// ahead inside is served T_L,i + 1 at a time; between two of those, each of its siblings has it
-/// once.
+/// The element of a waiter has it at most X(i) times before the waiter is served, since the
+/// participants ahead of the waiter inside it are served T_L,i + 1 at a time. Between two of those
+/// times each sibling element has the lock once.
 [[nodiscard]] inline std::int64_t tree_most_overtaken(const rma::topology& machine,
                                                       const locality_thresholds& t_l) {
   const int levels = machine.levels();
@@ -114,12 +117,12 @@ static_assert(tree_status(tree_status::order::enter).passed_at(2).passed_at(1).c
     return most;
   };
   std::int64_t overtaken = 0;
-  std::int64_t turns = 1;     // X: of the waiter's element
-  std::int64_t acquires = 1;  // W: of one element in one turn
+  std::int64_t times = 1;     // X: of the waiter's element
+  std::int64_t acquires = 1;  // W: of one element at one time
   for (int level = levels; level >= 2; --level) {
-    turns *= (most_children(level) + in_a_row(level) - 1) / in_a_row(level) + 1;
+    times *= (most_children(level) + in_a_row(level) - 1) / in_a_row(level) + 1;
     acquires *= in_a_row(level);
-    overtaken += turns * (most_children(level - 1) - 1) * acquires;
+    overtaken += times * (most_children(level - 1) - 1) * acquires;
   }
   return overtaken;
 }
@@ -130,7 +133,7 @@ class queue_tree {
   using order = tree_status::order;
 
   /// One lock's words in the tree. A block of this shape lies at the same index on every rank; only
-  /// leaders' are used.
+  /// those of leaders are used.
   struct cells {
     rma::nic_cell tails;    // [level - 1] at the leader of an element of that level
     rma::plain_cell nexts;  // [level - 1] at the leader of an element of that level, for level > 1:
@@ -161,7 +164,7 @@ class queue_tree {
       : me_(me), port_(me.port()), levels_(me.machine().levels()) {
     for (int level = 1; level <= levels_; ++level) {
       at(tail_, level) = where.tail(me.machine(), me.rank(), level);
-      // The entry at `level` belongs to the element one level down; at level N to ourselves.
+      // The entry at `level` belongs to the child element; at level N it is our own.
       if (level < levels_) at(entry_, level) = where.next(me.machine(), me.rank(), level + 1);
       at(here_, level) =
           level == levels_ || me.machine().same_node(at(entry_, level).home, me.rank());
@@ -170,19 +173,19 @@ class queue_tree {
 
   [[nodiscard]] int levels() const { return levels_; }
 
-  /// What we know while we hold the lock: how often it was passed at each level.
+  /// While we hold the lock: how often it was passed at each level.
   tree_status status;
 
-  /// A participant that starts takes a queue node, and gives it back when it has left level N.
-  void take_line() {
-    line_ = me_.take_line();
-    at(entry_, levels_) = line_[next];
+  /// A participant takes a queue node before it enters, and gives it back when it has left level N.
+  void take_queue_node() {
+    node_ = me_.take_queue_node();
+    at(entry_, levels_) = node_[next];
     status = tree_status(order::enter);
   }
-  void give_back_line() { me_.give_back(line_); }
+  void give_back_queue_node() { me_.give_back(node_); }
 
-  /// Listing 4, lines 2 to 20: enters the queue at `level` and waits. Returns what the predecessor
-  /// said, or acquire_parent if there was none.
+  /// Listing 4, lines 2 to 20: enters the queue at `level` and waits. Returns the order that the
+  /// predecessor passed, or acquire_parent if there was none.
   order enter(int level) {
     const rma::word pred = rma::swap_now(port_, at(tail_, level), rma::to_word(at(entry_, level)));
     if (pred == rma::null_ref) return order::acquire_parent;
@@ -198,22 +201,22 @@ class queue_tree {
     return told.what();
   }
 
-  /// Enters the queue at `level` only if nobody is in it. 1 compare-swap.
+  /// Enters the queue at `level` only if it is empty. 1 compare-swap.
   [[nodiscard]] bool try_enter(int level) {
     return rma::compare_swap_now(port_, at(tail_, level), rma::null_ref,
                                  rma::to_word(at(entry_, level))) == rma::null_ref;
   }
 
-  /// Where the one behind us waits, if it has made itself visible; else null_ref.
+  /// The cell in which our successor waits, if it has written its link; else null_ref.
   [[nodiscard]] rma::word successor(int level) {
     const rma::plain_cell entry = at(entry_, level);
     return at(here_, level) ? port_.load(entry) : rma::get_now(port_, entry);
   }
 
-  /// Tells the one behind us at `level`, whereupon our entry is out of the queue. 1 put; flushed,
-  /// else it may wait as long as we flush nothing else. The entry is left as it was found, without
-  /// a link: by 1 more put where it lies on another node.
-  void tell(int level, rma::word succ, tree_status what) {
+  /// Passes `what` to our successor at `level`; our entry is out of the queue then. 1 put, flushed,
+  /// else the successor would wait until we flush something else. The entry is left as it was
+  /// found, without a link: 1 more put where it lies on another node.
+  void pass(int level, rma::word succ, tree_status what) {
     const rma::plain_cell entry = at(entry_, level);
     const auto waits = rma::from_word<rma::plain_cell>(succ);
     if (at(here_, level))
@@ -222,29 +225,30 @@ class queue_tree {
       port_.put(entry, rma::null_ref);
     port_.put(waits, what.bits());
     port_.flush(waits.home);
-    // Before we let go of our element's queue, since the next of the element uses the entry.
+    // Before we leave our element's queue, since the next participant of the element uses the
+    // entry.
     if (!at(here_, level)) port_.flush(entry.home);
   }
 
-  /// Listing 5, lines 13 to 23: takes our entry off the queue at `level`, or, if somebody is behind
-  /// it (`succ`, when the caller knows), tells it `what`.
+  /// Listing 5, lines 13 to 23: takes our entry out of the queue at `level`, or, if it has a
+  /// successor, passes `what` to that one. `succ` is the successor if the caller knows it.
   void leave(int level, rma::word succ, tree_status what) {
     if (succ == rma::null_ref) {
       const rma::word entry = rma::to_word(at(entry_, level));
       if (rma::compare_swap_now(port_, at(tail_, level), entry, rma::null_ref) == entry) return;
       succ = await_successor(level);
     }
-    tell(level, succ, what);
+    pass(level, succ, what);
   }
 
-  /// Whether somebody stands in the queue at `level`. 1 get.
+  /// Whether the queue at `level` is not empty. 1 get.
   [[nodiscard]] bool occupied(int level) {
     return rma::get_now(port_, at(tail_, level)) != rma::null_ref;
   }
 
  private:
-  // The words of our line (section 3.2.2). Lines and entries that are in no queue are all zero, as
-  // the fabric gives them out: whoever finds a queue empty prepares nothing.
+  // The words of our queue node (section 3.2.2). All are zero while it is in no queue, so a
+  // participant that finds a queue empty prepares nothing.
   static constexpr std::uint32_t next = 0;  // NEXT of our entry at level N
   static constexpr std::uint32_t wait = 1;  // STATUS: a tree_status, 0 while we must wait
 
@@ -253,20 +257,20 @@ class queue_tree {
     return of[static_cast<std::size_t>(level - 1)];
   }
 
-  // Somebody swapped itself in behind us and is about to write its link.
+  // A successor has swapped the tail and is about to write its link.
   rma::word await_successor(int level) {
     rma::ensure(me_.has_taken(line_), "only the holder releases");
     const rma::plain_cell entry = at(entry_, level);
     const auto linked = rma::differs_from(rma::null_ref);
     if (at(here_, level)) return port_.await(entry, linked);
-    // Only where an element spans several nodes and its leader is on another one.
+    // Only where an element spans several nodes and its leader is on another node.
     return port_.poll(entry, linked, rma::backoff(200, 10'000));
   }
 
   rma::participant<Port>& me_;
   Port& port_;
   int levels_;
-  rma::line line_;
+  rma::queue_node node_;
   std::array<rma::nic_cell, most_levels> tail_{};
   std::array<rma::plain_cell, most_levels> entry_{};
   std::array<bool, most_levels> here_{};  // the entry is on our node

@@ -1,15 +1,24 @@
-// Two rooms: any number may be in one of them, nobody is in both (group mutual exclusion). What
-// lets a whole window be locked at once, against locks on single targets, with one operation.
+// Group mutual exclusion of two groups: any number of participants may be in one group, and while
+// one is in, no participant is in the other group. With it one operation locks a whole window
+// against locks on single targets.
 //
 // Source: the problem is Joung's ("Asynchronous Group Mutual Exclusion", 1998). The counts of both
-// rooms in one word are those of foMPI's global counter (MPI passive target synchronization on a
-// non-cache-coherent many-core, section 4.2), where whoever finds the other room occupied tries
-// again for ever; here it stands in a queue, and those who come after it do too.
+// groups in one word are those of foMPI's global counter (MPI passive target synchronization on a
+// non-cache-coherent many-core, section 4.2). There a participant that finds the other group in
+// retries for ever; here it waits in a queue, and later participants wait behind it.
 //
-// Order: who finds the other room empty and nobody waiting enters at once; the others first come,
-// first served.
-// Network operations: enter 1 fetch-add, leave 1 add. Who must wait: 1 add to withdraw, the queue's
-// operations (d_mcs.hpp), 2 adds, and a get for each look unless the word is on its node.
+// Invariants: a participant is in its group when its fetch-add found the other group's count 0 and
+// no waiter's flag, or when it is the head of the queue and has seen the other group's count 0.
+// While the flag is set no participant enters but the head.
+//
+// Order: a participant enters at once if the other group is empty and there is no waiter. The
+// others enter first come, first served.
+//
+// Cost in network operations:
+// | enter                 | 1 fetch-add                                                          |
+// | leave                 | 1 add                                                                |
+// | enter, having to wait | 3 adds and the queue's operations more (d_mcs.hpp), 1 get a poll (*) |
+// (*) None on the node of the word.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +29,17 @@
 
 namespace lockflight::lock {
 
-enum class room : std::uint8_t { first, second };
+enum class group : std::uint8_t { first, second };
 
-/// A handle is for one stay: enter, leave. It costs nothing to make.
+/// A handle: enter, then leave. It costs nothing to make.
 template <rma::port Port>
 class group_exclusion {
   using queue = d_mcs<Port>;
 
  public:
   struct cells {
-    rma::nic_cell occupied;         // how many are in each room, and whether somebody waits
-    typename queue::cells waiting;  // who waits stands here
+    rma::nic_cell occupied;         // how many are in each group, and a waiter's flag
+    typename queue::cells waiting;  // the waiters' queue
 
     static cells place(rma::layout& in, const rma::topology& machine, rma::rank_t home) {
       return {in.take<rma::nic_cell>(1).at(home), queue::cells::place(in, machine, {}, home)};
@@ -50,35 +59,35 @@ class group_exclusion {
     add_now(0 - one_in(r));
 
     queue_.lock();
-    // From here on nobody enters but those whose fetch-add came before, and they leave; the others
-    // withdraw, and stand behind us.
+    // From here on a participant enters only if its fetch-add came before, and such participants
+    // leave again; the others withdraw and queue behind us.
     add_now(somebody_waits);
-    const auto other_is_empty = [r](rma::word now) { return in_other(now, r) == 0; };
+    const auto other_is_empty = [g](rma::word now) { return in_other(now, g) == 0; };
     if (here_)
       port_.await(occupied_, other_is_empty);
     else
       port_.poll(occupied_, other_is_empty, rma::backoff(500, 20'000));
-    // In, before others may come: one operation, so that nobody sees neither.
-    add_now(one_in(r) - somebody_waits);
+    // One operation, so that no participant sees the word with neither our flag nor our count.
+    add_now(one_in(g) - somebody_waits);
     queue_.unlock();
   }
 
-  void leave(room r) { add_now(0 - one_in(r)); }
+  void leave(group g) { add_now(0 - one_in(g)); }
 
  private:
-  // The word: 30 bits for each room, then one.
+  // The word: 30 bits for the count of each group, then one bit for the waiter's flag.
   static constexpr int count_bits = 30;
   static constexpr rma::word somebody_waits = rma::word{1} << (2 * count_bits);
 
-  [[nodiscard]] static constexpr rma::word one_in(room r) {
-    return r == room::first ? 1 : rma::word{1} << count_bits;
+  [[nodiscard]] static constexpr rma::word one_in(group g) {
+    return g == group::first ? 1 : rma::word{1} << count_bits;
   }
-  [[nodiscard]] static constexpr rma::word in_other(rma::word occupied, room r) {
-    const rma::word count = r == room::first ? occupied >> count_bits : occupied;
+  [[nodiscard]] static constexpr rma::word in_other(rma::word occupied, group g) {
+    const rma::word count = g == group::first ? occupied >> count_bits : occupied;
     return count & ((rma::word{1} << count_bits) - 1);
   }
 
-  // Flushed, else others would see it only when we happen to flush something else.
+  // Flushed, else a waiter would see it only when we flush something else.
   void add_now(rma::word value) {
     port_.add(occupied_, value);
     port_.flush(occupied_.home);

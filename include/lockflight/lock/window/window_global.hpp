@@ -1,22 +1,26 @@
-// One reader-writer lock for a whole window, beside the locks of its targets: who locks all reads,
-// who locks a target exclusively writes. A door for window/window_locks.hpp.
+// A window's own lock that is one reader-writer lock: lock_all reads it, an exclusive lock on a
+// target writes it. It is one of the two ways of window/window_locks.hpp.
 //
 // Source: "FX100 MPI RMA lock synchronization" (section 4.3): one global mcs-rw-rp for the window,
 // where foMPI has a counter that is polled.
 //
-// What differs from the text: the paper has no locks on targets, so that sharing one target is
-// reading the global lock too. Then a process that shares one target and wants another exclusively
-// waits for itself, which MPI allows it to do. Here who shares a target takes that target's lock
-// only, and who locks one exclusively takes both.
+// What differs from the text: the paper has no locks on targets, so a shared lock on one target
+// reads the global lock too. A process that shares one target and then locks another exclusively,
+// which MPI allows, would wait for itself there. Here a shared lock on a target takes that target's
+// lock only, and an exclusive lock on a target takes both.
 //
-// Order: who locks all enters as long as nobody holds a target exclusively. Exclusive locks are
+// Order: lock_all enters as long as no process holds a target exclusively. Exclusive locks are
 // first come, first served, one process at a time whatever the targets, as in the paper; with
-// window_rooms those of different targets do not meet.
-// Fairness: none for exclusive locks, which those who lock all overtake for ever.
-// Deadlock: a process that holds a target exclusively must not wait for another that locks any
-// target exclusively, though MPI would let it.
-// Network operations: lock_all 1 fetch-add, unlock_all 1 fetch-add; an exclusive lock beyond the
-// target's 1 swap and 1 compare-swap, then 1 fetch-add and 1 compare-swap. Waiting is local.
+// window_groups exclusive locks on different targets do not meet.
+// Fairness: none for exclusive locks, which lock_all overtakes for ever.
+// Deadlock: a process that holds a target exclusively must not wait for another process that locks
+// any target exclusively, though MPI allows it.
+//
+// Cost in network operations beyond the target's lock; waiting is local:
+// | lock_all       | 1 fetch-add                 |
+// | unlock_all     | 1 fetch-add                 |
+// | exclusive lock | 1 swap, 1 compare-swap      |
+// | its unlock     | 1 fetch-add, 1 compare-swap |
 #pragma once
 
 #include "lockflight/lock/mcs_rw_rp.hpp"

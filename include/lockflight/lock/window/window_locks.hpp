@@ -1,15 +1,24 @@
-// The locks of an MPI window: one on each target, exclusive or shared, and one on all of them at
-// once, shared. What MPI_Win_lock, MPI_Win_lock_all and their unlocks need.
+// The locks of an MPI window: one lock on each target, exclusive or shared, and one on the whole
+// window, shared. MPI_Win_lock, MPI_Win_lock_all and their unlocks need these.
 //
-// Any lock of the lock table serves on the targets; a mutex is exclusive also for those who would
-// share. lock_all excludes exclusive locks and nothing else, so those who lock exclusively pass a
-// door, and whoever locks all shuts it; its cost does not grow with the window. The paper on MPI
-// passive target synchronization on the SCC (section 4) leaves open how its queue locks could offer
-// lock_all; a door is an answer for any of them. There are two: window_rooms, here, and
-// window_global (window/window_global.hpp).
+// Source: "MPI passive target synchronization on a non-cache-coherent many-core" (section 4) leaves
+// open how its queue locks could offer lock_all. Here any lock serves on the targets; a mutex is
+// exclusive for shared locks too. Beside them lies the window's own lock: an exclusive lock on a
+// target takes it and lock_all excludes it, so the cost of lock_all does not grow with the window.
 //
-// Network operations beyond the target's lock: shared none; exclusive what the door costs, with
-// window_rooms 1 fetch-add and 1 add; lock_all 1 fetch-add, unlock_all 1 add.
+// There are two ways to make the window's own lock: window_groups here, and window_global
+// (window/window_global.hpp).
+//
+// Invariant: a participant takes the window's own lock once for all exclusive locks that it holds.
+// A participant that holds one target and wants another must not queue behind a lock_all that waits
+// for it to leave.
+//
+// Cost in network operations beyond the target's lock, with window_groups:
+// | shared lock, its unlock | none        |
+// | exclusive lock          | 1 fetch-add |
+// | its unlock              | 1 add       |
+// | lock_all                | 1 fetch-add |
+// | unlock_all              | 1 add       |
 #pragma once
 
 #include <stdexcept>
@@ -21,99 +30,98 @@
 
 namespace lockflight::lock {
 
-/// Those who lock all are in one room, those who lock exclusively in the other: any number of
-/// either.
+/// Group mutual exclusion of exclusive locks and lock_all: any number of one of the two.
 template <rma::port Port>
-class window_rooms {
+class window_groups {
  public:
   static constexpr const char* name = "rooms";
   using port = Port;
   using cells = typename group_exclusion<Port>::cells;
 
-  window_rooms(rma::participant<Port>& me, const cells& window) : rooms_(me, window) {}
+  window_groups(rma::participant<Port>& me, const cells& window) : groups_(me, window) {}
 
-  void lock_all() { rooms_.enter(room::second); }
-  void unlock_all() { rooms_.leave(room::second); }
-  void lock_one() { rooms_.enter(room::first); }
-  void unlock_one() { rooms_.leave(room::first); }
+  void lock_all() { groups_.enter(group::second); }
+  void unlock_all() { groups_.leave(group::second); }
+  void lock_one() { groups_.enter(group::first); }
+  void unlock_one() { groups_.leave(group::first); }
 
  private:
-  group_exclusion<Port> rooms_;
+  group_exclusion<Port> groups_;
 };
 
-/// One participant's way into a window: all of its targets shared, or some of them exclusively.
+/// One participant's handle of the window's own lock: all targets shared, or some of them
+/// exclusively.
 template <class Way>
-class window_door {
+class whole_window {
   using Port = typename Way::port;
 
  public:
   using cells = typename Way::cells;
 
-  window_door(rma::participant<Port>& me, const cells& window)
+  whole_window(rma::participant<Port>& me, const cells& window)
       : port_(me.port()), way_(me, window) {}
 
   void lock_all() { way_.lock_all(); }
   void unlock_all() { way_.unlock_all(); }
 
-  // Once for all exclusive locks that the participant holds: who holds one and wants another must
-  // not stand behind a lock_all that waits for it to leave.
-
-  /// Throws std::length_error, and nobody is in, when the participant has no queue node left.
+  /// Before an exclusive lock on a target. Throws std::length_error, and nothing is locked, when
+  /// the participant has no queue node left.
   void enter() {
-    // A participant may be several threads, one of which is at the port while the others wait.
-    while (somebody_passes_) port_.pause(0);
+    // A participant may have several threads; one of them uses the port while the others wait.
+    while (under_way_) port_.pause(0);
     if (exclusive_ == 0) {
-      const passage now(somebody_passes_);
+      const operation now(under_way_);
       way_.lock_one();
     }
     ++exclusive_;
   }
+  /// After an exclusive lock on a target was released.
   void leave() {
     rma::ensure(exclusive_ > 0, "whoever leaves has entered");
     if (--exclusive_ > 0) return;
-    const passage now(somebody_passes_);
+    const operation now(under_way_);
     way_.unlock_one();
   }
 
  private:
-  struct passage {
-    explicit passage(bool& under_way) : under_way_(under_way) { under_way_ = true; }
-    ~passage() { under_way_ = false; }
-    passage(const passage&) = delete;
-    passage& operator=(const passage&) = delete;
+  struct operation {
+    explicit operation(bool& under_way) : under_way_(under_way) { under_way_ = true; }
+    ~operation() { under_way_ = false; }
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
     bool& under_way_;
   };
 
   Port& port_;
   Way way_;
   int exclusive_ = 0;
-  bool somebody_passes_ = false;
+  bool under_way_ = false;  // a thread of the participant locks or unlocks
 };
 
-/// One participant's lock on one target of a window.
-template <template <class> class Target, class Door, rma::port Port>
+/// One participant's handle of the lock on one target of a window.
+template <template <class> class Target, class Window, rma::port Port>
 class window_lock {
   using target_lock = Target<Port>;
 
  public:
   /// The home of `target` is the target.
-  window_lock(rma::participant<Port>& me, Door& door, const typename target_lock::cells& target,
+  window_lock(rma::participant<Port>& me, Window& window, const typename target_lock::cells& target,
               const typename target_lock::parameters& set)
-      : door_(door), target_(me, target, set) {}
+      : window_(window), target_(me, target, set) {}
 
   /// Throws std::length_error, and nothing is locked, when the participant has no queue node left.
   void lock() {
-    door_.enter();
+    window_.enter();
     try {
       target_.lock();
     } catch (const std::length_error&) {
-      door_.leave();
+      window_.leave();
       throw;
     }
   }
   void unlock() {
     target_.unlock();
-    door_.leave();
+    window_.leave();
   }
 
   void lock_shared() {
@@ -130,7 +138,7 @@ class window_lock {
   }
 
  private:
-  Door& door_;
+  Window& window_;
   target_lock target_;
 };
 
