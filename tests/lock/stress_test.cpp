@@ -321,9 +321,10 @@ class workload {
         fresh->unlock_shared();
       }
     }
-    std::vector<rma::line> lines;
-    for (int i = 0; i < rma::participant<Port>::most_nested; ++i) lines.push_back(me_.take_line());
-    for (const rma::line& l : lines) me_.give_back(l);
+    std::vector<rma::queue_node> lines;
+    for (int i = 0; i < rma::participant<Port>::most_nested; ++i)
+      lines.push_back(me_.take_queue_node());
+    for (const rma::queue_node& l : lines) me_.give_back(l);
   }
 
   rma::participant<Port>& me_;
@@ -412,7 +413,8 @@ TEST_P(every_lock, full_speed) {
   const std::vector<int> machines[] = {{2}, {2, 1}, {1, 2}};
   for (const std::vector<int>& fanouts : machines) {
     SCOPED_TRACE(testing::PrintToString(fanouts));
-    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts), effort::full_speed_operations(),
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced(fanouts),
+                                   effort::full_speed_operations(),
                                    /*widening=*/false));
   }
 }

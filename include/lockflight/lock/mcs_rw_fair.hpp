@@ -261,7 +261,7 @@ class mcs_rw_fair {
     const rma::word node = own() + of_writer;
     if (succ == rma::null_ref) {
       if (rma::compare_swap_now(port_, cells_.tail, node, rma::null_ref) == node)
-        return give_line_back();
+        return give_queue_node_back();
       // Somebody swapped itself in behind us and is about to write its link.
       rma::ensure(me_.has_taken(line_), "only the holder releases");
       succ = port_.await(line_[next], rma::differs_from(rma::null_ref));

@@ -152,7 +152,7 @@ void agree(const communicator& all, const std::string& why) {
   if (first == all.size()) return;
   std::array<char, 512> text{};
   why.copy(text.data(), text.size() - 1);
-  tell(all, text.data(), static_cast<int>(text.size()), MPI_CHAR, first);
+  broadcast(all, text.data(), static_cast<int>(text.size()), MPI_CHAR, first);
   // Where all fail rank 0 need not be named.
   throw Error(text.data() + (first > 0 ? " (on rank " + std::to_string(first) + ")" : ""));
 }
