@@ -140,7 +140,7 @@ class alock {
 
   void unlock() {
     rma::ensure(budget_ > 0, "the holder's own acquire is in the budget");
-    rma::word succ = port_.load(line_[next]);
+    rma::word succ = port_.load(node_[next]);
     if (succ == rma::null_ref) {
       // This also clears our cohort's flag: it is the release to the other cohort.
       const rma::word own = rma::to_word(node_.first);
@@ -149,8 +149,8 @@ class alock {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
-      rma::ensure(me_.has_taken(line_), "only the holder releases");
-      succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+      rma::ensure(me_.has_taken(node_), "only the holder releases");
+      succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     }
     port_.store(node_[next], rma::null_ref);
     write(rma::queue_node{rma::from_word<rma::plain_cell>(succ)}[budget], budget_ - 1 + passed);

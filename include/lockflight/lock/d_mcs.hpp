@@ -98,8 +98,8 @@ class d_mcs {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
-      rma::ensure(me_.has_taken(line_), "only the holder releases");
-      port_.await(line_[next], rma::differs_from(rma::null_ref));
+      rma::ensure(me_.has_taken(node_), "only the holder releases");
+      port_.await(node_[next], rma::differs_from(rma::null_ref));
     }
     const rma::queue_node succ{rma::from_word<rma::plain_cell>(port_.load(node_[next]))};
     port_.store(node_[next], rma::null_ref);

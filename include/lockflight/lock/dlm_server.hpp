@@ -83,8 +83,9 @@ class dlm_server {
 
   /// Takes the lock if it is free.
   [[nodiscard]] bool try_lock() {
-    held_ = server_.ask(request::attempt) == reply::granted;
-    return held_;
+    const bool got = server_.ask(request::attempt) == reply::granted;
+    held_ = held_ || got;  // the holder's own attempt fails and takes nothing away
+    return got;
   }
 
   /// Takes the lock, unless that takes longer than the given time; leaves the queue then.

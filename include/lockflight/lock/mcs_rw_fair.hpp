@@ -1,5 +1,4 @@
-// mcs-rw-fair: the fair MCS reader-writer lock. Readers and writers wait in one queue; readers that
-// are neighbours in it are in together.
+// mcs-rw-fair: the fair MCS reader-writer lock. Neighbouring readers of its queue are in together.
 //
 // Source: Mellor-Crummey and Scott, "Scalable Reader-Writer Synchronization for Shared-Memory
 // Multiprocessors" (PPoPP 1991), section 3, the fair lock: `class`, `next`, `blocked` and
@@ -7,9 +6,7 @@
 //
 // What differs from the text, each marked at its site:
 // F1  "A writer waits" is a flag in the word that counts the readers. So exactly one reader wakes
-//     the writer: the one that leaves the word with the flag alone. (The text decides by two words,
-//     the count and `next_writer`, and was corrected since: between the reads of the two, readers
-//     and another writer may come.)
+//     the writer: the one that leaves the word with the flag alone. (The text reads two words.)
 // F2  The class of a queue node is in the reference to it, so that no participant reads it over the
 //     network.
 // F3  A queue node is plain memory, which no NIC may read-modify-write. Where the text has a
@@ -19,9 +16,8 @@
 //     counts it too. Such a reader needs only the queue's tail.
 // F5  try_lock_shared, which the paper does not have, counts itself beside the queue.
 //
-// Order: first come, first served; readers that are neighbours in the queue are in together.
-// Fairness: once its swap on the tail has taken effect, a waiter is overtaken only by attempts
-// (try_lock_shared) that come while readers are in.
+// Order: first come, first served. Fairness: once its swap on the tail has taken effect, a waiter
+// is overtaken only by attempts (try_lock_shared) that come while readers are in.
 //
 // Cost in network operations; waiting is local:
 // | shared lock and unlock, alone | 1 swap, 1 compare-swap                    |
@@ -119,8 +115,8 @@ class mcs_rw_fair {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
-      rma::ensure(me_.has_taken(line_), "only the holder releases");
-      succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+      rma::ensure(me_.has_taken(node_), "only the holder releases");
+      succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     }
     give_queue_node_back();
     if (!is_writer(succ))
@@ -263,8 +259,8 @@ class mcs_rw_fair {
       if (rma::compare_swap_now(port_, cells_.tail, node, rma::null_ref) == node)
         return give_queue_node_back();
       // Somebody swapped itself in behind us and is about to write its link.
-      rma::ensure(me_.has_taken(line_), "only the holder releases");
-      succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+      rma::ensure(me_.has_taken(node_), "only the holder releases");
+      succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     }
     give_queue_node_back();
     if (is_writer(succ))

@@ -191,8 +191,8 @@ class mcs_rw_rp {
         return;
       }
       // Somebody swapped itself in behind us and is about to write its link.
-      rma::ensure(me_.has_taken(line_), "only the holder releases");
-      succ = port_.await(line_[next], rma::differs_from(rma::null_ref));
+      rma::ensure(me_.has_taken(node_), "only the holder releases");
+      succ = port_.await(node_[next], rma::differs_from(rma::null_ref));
     }
     port_.store(node_[next], rma::null_ref);
     me_.give_back(node_);

@@ -62,11 +62,9 @@ template <cell_class Class>
   return (static_cast<word>(static_cast<std::uint32_t>(c.home)) << 32) | c.index;
 }
 
-/// The inverse of `to_word`. The caller names the class that the cell was packed with. Not of "no
-/// cell": a queue node that should be linked and is not shows here.
+/// The inverse of `to_word`. The caller names the class that the cell was packed with.
 template <class Cell>
 [[nodiscard]] constexpr Cell from_word(word ref) {
-  ensure(ref != null_ref, "a reference is to a cell");
   return {static_cast<rank_t>(ref >> 32), static_cast<std::uint32_t>(ref)};
 }
 

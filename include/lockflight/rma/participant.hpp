@@ -73,45 +73,46 @@ class participant {
     return node_at(slot);
   }
 
-  /// Gives back a line that no queue and no other participant refers to any more, with all of its
-  /// words 0 again (C25).
-  void give_back(line l) {
-    const std::uint32_t bit = bit_of(l);
+  /// Gives back a queue node to which no queue and no other participant refers any more. All of its
+  /// words are 0 again (C25).
+  void give_back(queue_node n) {
+    const std::uint32_t bit = bit_of(n);
     ensure((free_ & bit) == 0, "a queue node is given back once");
     free_ |= bit;
   }
 
-  /// Whether the line is in use: what a lock's handle holds while it has the lock. A handle that
-  /// never had it has no line.
-  [[nodiscard]] bool has_taken(line l) const {
-    const std::uint32_t slot = slot_of(l);
+  /// Whether the queue node is in use: what a lock's handle holds while it has the lock. A handle
+  /// that never had it has no queue node.
+  [[nodiscard]] bool has_taken(queue_node n) const {
+    const std::uint32_t slot = slot_of(n);
     return slot < most_nested && (free_ & 1u << slot) == 0;
   }
 
   /// The word of a queue node that is not 0 while the node is in a queue that its owner has left.
   static constexpr std::uint32_t in_queue = 1;
 
-  /// Gives back a line that is still in a queue: it is free when whoever takes it out there has
-  /// made all of its words 0, that one last.
-  void abandon(line l) {
-    const std::uint32_t bit = bit_of(l);
+  /// Gives back a queue node that is still in a queue. The node is free once the participant that
+  /// takes it out of that queue has made all of its words 0, this word last.
+  void abandon(queue_node n) {
+    const std::uint32_t bit = bit_of(n);
     ensure(((free_ | abandoned_) & bit) == 0, "a queue node is abandoned once, by its owner");
     abandoned_ |= bit;
   }
-  /// Takes back a line that was abandoned. False if it is not, and may have come to other use.
-  [[nodiscard]] bool reclaim(line l) {
-    const bool is_there = (abandoned_ & bit_of(l)) != 0;
-    abandoned_ &= ~bit_of(l);
+  /// Takes back an abandoned queue node. False if the node is not abandoned any more: it may be in
+  /// use for another lock.
+  [[nodiscard]] bool reclaim(queue_node n) {
+    const bool is_there = (abandoned_ & bit_of(n)) != 0;
+    abandoned_ &= ~bit_of(n);
     return is_there;
   }
 
  private:
-  [[nodiscard]] std::uint32_t slot_of(line l) const {
-    return (l.first.index - lines_.index) / line_words;
+  [[nodiscard]] std::uint32_t slot_of(queue_node n) const {
+    return (n.first.index - nodes_.index) / line_words;
   }
-  [[nodiscard]] std::uint32_t bit_of(line l) const { return 1u << slot_of(l) % most_nested; }
-  [[nodiscard]] line line_of(int slot) const {
-    return {lines_.at(rank()) + static_cast<std::uint32_t>(slot) * line_words};
+  [[nodiscard]] std::uint32_t bit_of(queue_node n) const { return 1u << slot_of(n) % most_nested; }
+  [[nodiscard]] queue_node node_at(int slot) const {
+    return {nodes_.at(rank()) + static_cast<std::uint32_t>(slot) * line_words};
   }
   void collect() {
     for (std::uint32_t left = abandoned_; left != 0; left &= left - 1) {

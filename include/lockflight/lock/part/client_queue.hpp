@@ -48,8 +48,8 @@ class client_queue {
   [[nodiscard]] bool has_successor() { return port_.load(node_[next]) != rma::null_ref; }
 
   void await_successor() {
-    rma::ensure(me_.has_taken(line_), "only the holder releases");
-    port_.await(line_[next], rma::differs_from(rma::null_ref));
+    rma::ensure(me_.has_taken(node_), "only the holder releases");
+    port_.await(node_[next], rma::differs_from(rma::null_ref));
   }
 
   /// Passes the lock on to the successor, which has written its link. 1 put.

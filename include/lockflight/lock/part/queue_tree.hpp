@@ -76,7 +76,7 @@ class tree_status {
   /// The value for the next holder at `level`: passed there once more, and not yet below.
   [[nodiscard]] constexpr tree_status passed_at(int level) const {
     rma::ensure(count(level) < most_count, "a count of passings has room");
-    const rma::word kept = bits_ & ((rma::word{1} << shift(level + 1)) - 1);
+    const rma::word above = bits_ & ((rma::word{1} << shift(level + 1)) - 1);
     tree_status s;
     s.bits_ = ((above + (rma::word{1} << shift(level))) & ~((rma::word{1} << order_bits) - 1)) |
               static_cast<rma::word>(order::enter);
@@ -190,12 +190,12 @@ class queue_tree {
     const rma::word pred = rma::swap_now(port_, at(tail_, level), rma::to_word(at(entry_, level)));
     if (pred == rma::null_ref) return order::acquire_parent;
     // The predecessor learns where we wait; flushed, since it may be waiting for it.
-    rma::put_now(port_, rma::from_word<rma::plain_cell>(pred), rma::to_word(line_[wait]));
-    const auto told = tree_status::from(port_.await(line_[wait], rma::differs_from(0)));
+    rma::put_now(port_, rma::from_word<rma::plain_cell>(pred), rma::to_word(node_[wait]));
+    const auto told = tree_status::from(port_.await(node_[wait], rma::differs_from(0)));
     // One STATUS for all levels: while we wait at a level we head the queues below it, and nobody
     // but the predecessor at this level writes to us, once. A store is visible before what we post
     // after it takes effect (C12), so the next one to write finds it reset.
-    port_.store(line_[wait], tree_status().bits());
+    port_.store(node_[wait], tree_status().bits());
     rma::ensure(told.what() != order::wait, "a predecessor says what to do");
     if (told.what() == order::enter) status = told;
     return told.what();
@@ -259,7 +259,7 @@ class queue_tree {
 
   // A successor has swapped the tail and is about to write its link.
   rma::word await_successor(int level) {
-    rma::ensure(me_.has_taken(line_), "only the holder releases");
+    rma::ensure(me_.has_taken(node_), "only the holder releases");
     const rma::plain_cell entry = at(entry_, level);
     const auto linked = rma::differs_from(rma::null_ref);
     if (at(here_, level)) return port_.await(entry, linked);

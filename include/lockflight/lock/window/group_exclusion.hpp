@@ -52,11 +52,12 @@ class group_exclusion {
         here_(me.machine().same_node(where.occupied.home, me.rank())),
         queue_(me, where.waiting) {}
 
-  void enter(room r) {
-    const rma::word before = rma::fetch_add_now(port_, occupied_, one_in(r));
-    rma::ensure(before < 2 * somebody_waits, "nobody leaves a room that has not entered");
-    if (before < somebody_waits && in_other(before, r) == 0) return;
-    add_now(0 - one_in(r));
+  void enter(group g) {
+    const rma::word before = rma::fetch_add_now(port_, occupied_, one_in(g));
+    rma::ensure(before < 2 * somebody_waits,
+                "a participant leaves only a group that it has entered");
+    if (before < somebody_waits && in_other(before, g) == 0) return;
+    add_now(0 - one_in(g));
 
     queue_.lock();
     // From here on a participant enters only if its fetch-add came before, and such participants
