@@ -1,8 +1,8 @@
 # How tests are declared.
 #
 # lockflight_test(NAME SOURCES FILE... [LABELS LABEL...] [LIBS LIBRARY...] [TIMEOUT SECONDS]
-#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX] [HOT] [TWICE] [LONG | LONGER]
-#                 [LONG_UNDER SANITIZER])
+#                 [PROCESSORS N] [BATCH N] [PREFIX PREFIX] [HOT] [TWICE] [LONG]
+#                 [LONGER ENTRY...] [LONG_UNDER SANITIZER])
 #   A GoogleTest binary and one ctest entry that runs all of it. With PREFIX there is an entry for
 #   each file, PREFIX_FILE, that runs the tests of that file, in its modes. With BATCH so many files
 #   are compiled at a time, since they instantiate much the same; these share one unnamed namespace.
@@ -66,24 +66,24 @@ if(LOCKFLIGHT_SANITIZE MATCHES "thread" AND EXISTS /proc/sys/vm/mmap_rnd_bits)
   endif()
 endif()
 
-# lockflight_put_off(NAMES... [LONG] [LONGER] [ONCE] OUT variable)
+# lockflight_put_off(NAMES ENTRY... [LONGER ENTRY...] [LONG] [ONCE] OUT variable)
 #   Notes for tests.txt when the entries run, and says whether they are not of this build. ONCE: they
-#   are of another one as well.
+#   are of another one as well. No test does more under a sanitizer.
 function(lockflight_put_off)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "LONG;LONGER;ONCE" "OUT" "NAMES")
-  set(when default)
-  if(arg_LONG OR (arg_ONCE AND NOT LOCKFLIGHT_SANITIZE))
-    set(when all)
-  elseif(arg_LONGER)
-    set(when longer)
-  endif()
-  foreach(name IN LISTS arg_NAMES)
-    set_property(GLOBAL APPEND_STRING PROPERTY lockflight_test_list "${name} ${when}\n")
-  endforeach()
+  cmake_parse_arguments(PARSE_ARGV 0 arg "LONG;ONCE" "OUT" "NAMES;LONGER")
   set(put_off FALSE)
-  if(when STREQUAL "all" AND NOT LOCKFLIGHT_LONG_TESTS)
-    set(put_off TRUE)
-  endif()
+  foreach(name IN LISTS arg_NAMES)
+    set(when default)
+    if(arg_LONG OR (arg_ONCE AND NOT LOCKFLIGHT_SANITIZE))
+      set(when all)
+    elseif(name IN_LIST arg_LONGER AND NOT LOCKFLIGHT_SANITIZE)
+      set(when longer)
+    endif()
+    set_property(GLOBAL APPEND_STRING PROPERTY lockflight_test_list "${name} ${when}\n")
+    if(when STREQUAL "all" AND NOT LOCKFLIGHT_LONG_TESTS)
+      set(put_off TRUE)
+    endif()
+  endforeach()
   set(${arg_OUT} ${put_off} PARENT_SCOPE)
 endfunction()
 
@@ -92,16 +92,6 @@ function(lockflight_write_test_list)
   get_property(list GLOBAL PROPERTY lockflight_test_list)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${list}" @ONLY)
 endfunction()
-
-# The options of those that hand them on.
-macro(lockflight_how_long)
-  set(how_long "")
-  foreach(option IN ITEMS LONG LONGER)
-    if(arg_${option})
-      list(APPEND how_long ${option})
-    endif()
-  endforeach()
-endmacro()
 
 # Sets the properties that every ctest entry has; the rest of the arguments are as parsed.
 function(lockflight_test_properties name labels timeout processors)
@@ -163,8 +153,8 @@ function(lockflight_test_entry name binary labels timeout processors)
 endfunction()
 
 function(lockflight_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HOT;TWICE;LONG;LONGER"
-    "TIMEOUT;PROCESSORS;PREFIX;BATCH;LONG_UNDER" "SOURCES;LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HOT;TWICE;LONG"
+    "TIMEOUT;PROCESSORS;PREFIX;BATCH;LONG_UNDER" "SOURCES;LABELS;LIBS;LONGER")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "lockflight_test(${name}): needs SOURCES; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -181,14 +171,14 @@ function(lockflight_test name)
       list(APPEND entries ${arg_PREFIX}_${stem})
     endforeach()
   endif()
-  lockflight_how_long()
-  if(arg_LONG_UNDER AND LOCKFLIGHT_SANITIZE MATCHES "${arg_LONG_UNDER}")
+  set(how_long "")
+  if(arg_LONG OR (arg_LONG_UNDER AND LOCKFLIGHT_SANITIZE MATCHES "${arg_LONG_UNDER}"))
     list(APPEND how_long LONG)
   endif()
   if("sanitize" IN_LIST arg_LABELS AND NOT arg_HOT AND NOT arg_TWICE)
     list(APPEND how_long ONCE)
   endif()
-  lockflight_put_off(NAMES ${entries} ${how_long} OUT put_off)
+  lockflight_put_off(NAMES ${entries} LONGER ${arg_LONGER} ${how_long} OUT put_off)
   if(put_off)
     return()
   endif()
@@ -221,7 +211,12 @@ function(lockflight_command_test name)
   if(left_out)
     return()
   endif()
-  lockflight_how_long()
+  set(how_long "")
+  if(arg_LONG)
+    set(how_long LONG)
+  elseif(arg_LONGER)
+    set(how_long LONGER ${name})
+  endif()
   lockflight_put_off(NAMES ${name} ${how_long} OUT put_off)
   if(put_off)
     return()
