@@ -138,16 +138,16 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"mcs-rw-fair",       1, 0, 1, 1, 1, "3",      0, "",   {}, 5824, 14445},
     pinned{"mcs-rw-fair",       2, 0, 0, 1, 1, "3",      0, "",   {}, 8326, 21071},
     pinned{"mcs-rw-fair",       1, 1, 1, 1, 1, "2x2",    0, "",   {}, 162863, 555133},
-    pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "",   {}, 249083, 453140},
-    pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "o",  {}, 229071, 399294},
-    pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {}, 24631, 43133},
-    pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {{"handovers", 0}}, 468524, 906553},
-    pinned{"flight",            2, 0, 1, 0, 1, "3x1",    0, "",   {}, 223044, 571402},
-    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 263189, 510554},
-    pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 228764, 560216},
-    pinned{"flight-rw",         1, 1, 0, 0, 2, "2x1",    0, "o",  {}, 132199, 211507},
-    pinned{"flight-rw",         1, 2, 0, 0, 1, "3x1",    0, "",   {}, 212004, 468110},
-    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 20384, 43937}));
+    pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "",   {}, 273878, 502149},
+    pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "o",  {}, 248625, 434353},
+    pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {}, 25147, 44135},
+    pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {{"handovers", 0}}, 473600, 916273},
+    pinned{"flight",            2, 0, 1, 0, 1, "3x1",    0, "",   {}, 256314, 653992},
+    pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 227027, 441826},
+    pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 1105274, 2552941},
+    pinned{"flight-rw",         1, 1, 0, 0, 2, "2x1",    0, "o",  {}, 64274, 97756},
+    pinned{"flight-rw",         1, 2, 0, 0, 1, "3x1",    0, "",   {}, 210264, 463812},
+    pinned{"flight-rw",         1, 1, 0, 1, 1, "3x1",    0, "",   {}, 376859, 813749}));
 // clang-format on
 
 TEST(search, going_back_by_copies_and_by_running_again_agree) {

@@ -141,7 +141,7 @@ OTHERS = [
     (["check", "--lock", "d-mcs", "--rounds", "2,3,1"], ["--rounds of 3", "2"]),
     (["check", "--lock", "d-mcs", "--rounds", "2,"], ["--rounds", "'2,'", "0 to 1000"]),
     (["check", "--lock", "d-mcs", "--rounds", "0,0"], ["--rounds", "'0,0'", "1 to 1000"]),
-    (["check", "--lock", "d-mcs", "--starvation", "all", "--rounds", "2"], ["--rounds", "'2'", "not"]),
+    (["check", "--lock", "d-mcs", "--starvation", "all", "--rounds", "2"], ["--rounds", "'2'", "only 1 or 0"]),
     (["check", "--lock", "msg-deferred", "--starvation", "leaving"], ["msg-deferred", "all of an epoch"]),
     (["check", "--lock", "d-mcs", "--levels", "2x"], ["--levels", "'2x'", "2x4"]),
     (["locks", "--jsno"], ["option", "'--jsno'", "nearest: --json"]),

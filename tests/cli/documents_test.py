@@ -22,7 +22,7 @@ OPTIONS = {
               "--starvation", "--levels", "--node-level", "--set", "--retries", "--off", "--seconds", "--random",
               "--seed", "--executions", "--depth", "--replay", "--json"],
     "reproduce": ["PAPER", "--quick", "--list", "--jobs", "--json", "--html"],
-    "grid": ["--quick", "--machine", "--procs", "--locks", "--writers", "--times", "--jobs", "--json"],
+    "grid": ["--quick", "--machine", "--procs", "--locks", "--writers", "--times", "--below", "--jobs", "--json"],
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--json"],
     "report": ["-o", "--output", "FILE.json"],
