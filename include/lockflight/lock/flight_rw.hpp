@@ -62,8 +62,8 @@ class flight_rw {
       .name = "flight-rw",
       .what = kind::rw,
       .source = "lockflight: gates and counters on each node, flight among the writers",
-      .bytes_home = 56,
-      .bytes_per_node = 48,
+      .bytes_home = 64,
+      .bytes_per_node = 56,
       .bytes_per_participant = 24,
       .node_at_home = true,
   };
