@@ -9,10 +9,9 @@
  *
  * Macros of this model:
  *   OF_0, OF_1, OF_2  participants of each node; numbered from the home's on
- *   BARGE, LOCAL_BUDGET, REMOTE_BUDGET, HANDOVERS   parameters, at most 3; HANDOVERS is 0 unless set
+ *   BARGE, LOCAL_BUDGET, REMOTE_BUDGET, HANDOVERS   parameters, at most 3
  *   TRIERS            participants that only try: the sum of 2^p
- *   TIMED             participants whose time may be over whenever they wait: the sum of 2^p. Each of
- *                     their acquires is such a one or a lock
+ *   TIMED             participants that may give up whenever they wait, or not: the sum of 2^p
  *   OVERTAKEN         asserts that no more others than that overtake the head of a node's queue
  *   VALUES            1: each holder leaves a value for the next one, and the same as the flag of a
  *                     free lock; asserts that a holder that gets it was left it by the last one
@@ -28,14 +27,13 @@
  *   COMPETES=0        a node behind an attempt that failed takes that for the holder of the lock
  *   GIVES_WAY=0       an attempt that withdraws does not become the victim before
  *   ATTEMPTS_COUNT=0  an attempt that fails frees the word for all, and the head that it has
- *                     overtaken is not told
+ *                     overtaken does not learn it
  *   READS_TAIL=0      an attempt at home takes the word without a read of the tail
- *   READS_AGAIN=0     a holder passes the top inside its node, and does not read whether somebody is
- *                     left there
- *   TAKES_WHAT_IS_LEFT=0  the last waiter that gives up does not read whether the word was left to it
+ *   READS_AGAIN=0     a holder passes the top inside its node, whoever is left there
+ *   TAKES_WHAT_IS_LEFT=0  the last waiter that gives up leaves a word that was passed to it
  *   COMPARES=0        a node passes the turn by a put, though the successor may have given up
  *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
- *   TRIES=0           a participant that is told that it is the head takes the word for its own
+ *   TRIES=0           a waiter that has come to the queue's head takes the word for its own
  *   STANDS_DOWN=0     a holder in the queue releases its word and does not leave the queue
  *   TAKES_OUT=0       a left queue node is made the head
  *   HOME_SAYS=0       a flag at the tail is believed, whatever the home's word says
@@ -104,13 +102,13 @@ byte NODE_TAIL[NODES]; /* the last queue node of the node's queue */
 
 /* A participant's queue nodes. Each of the others may be about to give one back. */
 #if TIMED
-#define LINES P
+#define QUEUE_NODES P
 #else
-#define LINES 1
+#define QUEUE_NODES 1
 #endif
-byte NEXT[P * LINES];      /* the queue node behind */
-bool STANDS_IN[P * LINES]; /* its owner has given up */
-short STATE[P * LINES];    /* one of these, or a word that is handed over, with RESERVED */
+byte NEXT[P * QUEUE_NODES];      /* the queue node behind */
+bool ABANDONED[P * QUEUE_NODES]; /* its owner has given up */
+short STATE[P * QUEUE_NODES];    /* one of these, or a word that is handed over, with RESERVED */
 #define WAITING 0
 #define LEFT 1
 #define OUT 2
@@ -178,24 +176,24 @@ byte leaving = 0; /* the sum of 2^p of those who are at it */
 
 /* ---- a node's queue ---- */
 
-/* A free queue node, or, if it still stands in the queue, the one that we have left there. */
-inline line_to_stand_in() {
+/* A free queue node, or, if it still is_in in the queue, the one that we have left there. */
+inline node_to_enter_with() {
   if
-  :: left_line != NIL && STANDS_IN[AT(left_line)] ->
+  :: abandoned != NIL && ABANDONED[AT(abandoned)] ->
     atomic {
-      line = AT(left_line); left_line = NIL;
-      WHEN(STATE[line] == LEFT, STATE[line] = WAITING; STANDS_IN[line] = false; stands = true)
+      mine = AT(abandoned); abandoned = NIL;
+      WHEN(STATE[mine] == LEFT, STATE[mine] = WAITING; ABANDONED[mine] = false; is_in = true)
     }
-    stands || STATE[line] == WAITING
+    is_in || STATE[mine] == WAITING
   :: else ->
     atomic {
-      left_line = NIL;
-      line = me * LINES;
+      abandoned = NIL;
+      mine = me * QUEUE_NODES;
       do
-      :: STATE[line] != WAITING -> line++; assert(line < (me + 1) * LINES)
+      :: STATE[mine] != WAITING -> mine++; assert(mine < (me + 1) * QUEUE_NODES)
       :: else -> break
       od;
-      assert(!STANDS_IN[line] && NEXT[line] == NIL)
+      assert(!ABANDONED[mine] && NEXT[mine] == NIL)
     }
   fi
 }
@@ -211,54 +209,54 @@ inline take_out(l) {
   fi
 }
 
-#define TELL(what) \
+#define PASS_TO(what) \
   STATE[AT(ref)] = what; \
   if \
   :: what == HEAD -> HEADS(node) \
   :: else \
   fi
 
-/* The next one that has not given up is told; `ref` is NIL if there is none. */
-inline tell_next(what) {
+/* Passes `what` to the next one that has not given up; `ref` is NIL if there is none. */
+inline pass_on(what) {
   LEAVES;
-  take_out(line);
+  take_out(mine);
   do
   :: ref == NIL -> break
 #ifndef TAKES_OUT
-  :: atomic { ref != NIL && STATE[AT(ref)] == WAITING -> TELL(what); break }
+  :: atomic { ref != NIL && STATE[AT(ref)] == WAITING -> PASS_TO(what); break }
   :: atomic { ref != NIL && STATE[AT(ref)] == LEFT -> STATE[AT(ref)] = OUT; there = AT(ref) }
     take_out(there);
-    STANDS_IN[there] = false;
+    ABANDONED[there] = false;
     atomic { STATE[there] = WAITING; there = 0 }
 #else
-  :: atomic { ref != NIL -> TELL(what); break }
+  :: atomic { ref != NIL -> PASS_TO(what); break }
 #endif
   od;
   HAS_LEFT
 }
 
-/* Until we have come to the queue's head: `told` is what the predecessor said, or 0. */
-inline stand() {
-  line_to_stand_in();
+/* Until we have come to the queue's head: `handed` is what the predecessor passed, or 0. */
+inline enter_queue() {
+  node_to_enter_with();
   if
-  :: !stands ->
+  :: !is_in ->
     atomic {
       ref = NODE_TAIL[node];
-      NODE_TAIL[node] = REF(line);
+      NODE_TAIL[node] = REF(mine);
       if :: ref == NIL -> HEADS(node) :: else -> is_behind = true fi
     }
-    WHEN(is_behind, atomic { NEXT[AT(ref)] = REF(line); ref = NIL })
+    WHEN(is_behind, atomic { NEXT[AT(ref)] = REF(mine); ref = NIL })
   :: else -> is_behind = true
   fi;
   WHEN(is_behind,
     if
-    :: atomic { STATE[line] >= HEAD -> told = STATE[line]; STATE[line] = WAITING }
+    :: atomic { STATE[mine] >= HEAD -> handed = STATE[mine]; STATE[mine] = WAITING }
     :: atomic {
-      timed && STATE[line] == WAITING ->
-      STATE[line] = LEFT; STANDS_IN[line] = true; left_line = REF(line); gave_up = true
+      timed && STATE[mine] == WAITING ->
+      STATE[mine] = LEFT; ABANDONED[mine] = true; abandoned = REF(mine); gave_up = true
     }
     fi);
-  atomic { stands = false; is_behind = false }
+  atomic { is_in = false; is_behind = false }
 }
 
 /* ---- a node's word ---- */
@@ -300,22 +298,22 @@ inline compete() {
 }
 
 inline wait() {
-  stand();
+  enter_queue();
   if
   :: gave_up
 #ifndef TRIES
-  :: atomic { told > HEAD ->
+  :: atomic { handed > HEAD ->
 #else
-  :: atomic { told >= HEAD ->
+  :: atomic { handed >= HEAD ->
 #endif
-      found = told & ~(RESERVED | 7 << 5); handovers_left = OVERTAKEN_OF(told);
+      found = handed & ~(RESERVED | 7 << 5); handovers_left = OVERTAKEN_OF(handed);
       in_queue = true; barging = false
     }
   :: else ->
     compete();
     if
     :: !in_queue ->
-      tell_next(HEAD);
+      pass_on(HEAD);
 #ifndef TAKES_WHAT_IS_LEFT
       if
       :: gave_up && ref == NIL ->
@@ -330,22 +328,23 @@ inline wait() {
     :: else
     fi
   fi;
-  atomic { told = 0; ref = NIL; line = (in_queue -> line : 0) }
+  atomic { handed = 0; ref = NIL; mine = (in_queue -> mine : 0) }
 }
 
-#define SOMEBODY_WAITS (NODE_TAIL[node] != (in_queue -> REF(line) : NIL))
+#define SOMEBODY_WAITS (NODE_TAIL[node] != (in_queue -> REF(mine) : NIL))
 
-/* For a holder that stands in the queue: out of it. `gone` if the word is the successor's then; if
+/* For a holder that is_in in the queue: out of it. `gone` if the word is the successor's then; if
  * not the successor is the head now, and others may barge once. */
 inline hand_over(what) {
 #ifndef STANDS_DOWN
   atomic {
     barging = handovers_left == 0;
-    told = (barging -> HEAD : (what) | RESERVED | handovers_left - 1 << 5)
+    handed = (barging -> HEAD : (what) | RESERVED | handovers_left - 1 << 5)
   }
-  tell_next(told);
+  pass_on(handed);
   atomic {
-    gone = ref != NIL && !barging; in_queue = false; handovers_left = 0; told = 0; ref = NIL; line = 0
+    gone = ref != NIL && !barging;
+    in_queue = false; handovers_left = 0; handed = 0; ref = NIL; mine = 0
   }
 #else
   in_queue = false
@@ -447,7 +446,9 @@ inline agree(other_is_away, own_side) {
 
 inline wait_for_turn() {
   if
-  :: atomic { (TURN[node] & WAIT) != (turn & WAIT) -> left = TURN[node] >> 4; got = TURN[node] >> 3 & 1 }
+  :: atomic {
+      (TURN[node] ^ turn) & WAIT -> left = TURN[node] >> 4; got = TURN[node] >> 3 & 1
+    }
   :: atomic {
       timed && TURN[node] == turn ->
       TURN[node] = ((turn & WAIT) ^ WAIT) | GIVEN_UP; gave_up = true
@@ -507,14 +508,14 @@ inline leave(keeps, free_tail, v) {
   :: atomic { succ = ENTRY[node] }
     if
     :: succ == NIL && keeps -> break
-    :: atomic { succ == NIL && !(keeps) && TAIL == REF(node) -> TAIL = free_tail; break }
-    :: atomic { succ == NIL && !(keeps) && TAIL != REF(node) && ENTRY[node] != NIL -> succ = ENTRY[node] }
     :: succ != NIL
+    :: atomic { succ == NIL && !(keeps) && TAIL == REF(node) -> TAIL = free_tail; break }
+    :: atomic { succ == NIL && !(keeps) && ENTRY[node] != NIL -> succ = ENTRY[node] }
     fi;
     atomic { ENTRY[node] = NIL; ref = ENTRY_OF(succ) }
     if
 #ifndef COMPARES
-    :: atomic { (TURN[AT(ref)] & GIVEN_UP) == 0 -> TURN[AT(ref)] = NEXT_TURN(v); gone = true; break }
+    :: atomic { !(TURN[AT(ref)] & GIVEN_UP) -> TURN[AT(ref)] = NEXT_TURN(v); gone = true; break }
     :: atomic { TURN[AT(ref)] & GIVEN_UP -> TURN[AT(ref)] = TURN[AT(ref)] | TAKEN_OUT }
       take_out_entry()
 #else
@@ -603,11 +604,12 @@ inline unlock() {
 }
 
 proctype participant(byte me; byte node) {
-  short found = 0, told = 0, passed = 0; /* words */
-  byte line = 0, left_line = NIL, there = 0, ref = NIL, succ = NIL, turn = 0; /* queues */
+  short found = 0, handed = 0, passed = 0; /* words */
+  byte mine = 0, abandoned = NIL, there = 0, ref = NIL, succ = NIL, turn = 0; /* queues */
   byte overtaken = 0, in_a_row = 0, left = 0, handovers_left = 0, got = 0;
-  bool barged = false, barging = (HANDOVERS == 0), in_queue = false, gone = false, waited_for = false;
-  bool stands = false, is_behind = false, flag = false, timed = false, gave_up = false, with_top = false, tries = false;
+  bool barged = false, barging = (HANDOVERS == 0), in_queue = false, gone = false;
+  bool is_in = false, is_behind = false, flag = false, tries = false;
+  bool timed = false, gave_up = false, with_top = false, waited_for = false;
   ROUND_COUNTER
 
   do
@@ -659,16 +661,14 @@ proctype participant(byte me; byte node) {
     CHOOSES_VALUE;
     writer_leaves();
 #if PASSES
-    if
-    :: true
-    :: pass()
-    fi;
+    if :: true :: pass() fi;
 #endif
     WHEN(!gone, unlock());
 next_round:
     atomic {
       found = 0; overtaken = 0; in_a_row = 0; left = 0; got = 0; barged = false; gone = false;
-      waited_for = false; flag = false; timed = false; gave_up = false; with_top = false; tries = false
+      waited_for = false; flag = false; timed = false; gave_up = false; with_top = false;
+      tries = false
     }
   :: STOP -> break
   od;

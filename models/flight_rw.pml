@@ -1,22 +1,19 @@
-/* flight-rw: gates and reader counters of nodes, a directory of the nodes in use, and a mutex among
- * the writers.
+/* flight-rw: gates and reader counters of nodes, a directory, and a mutex among the writers.
  *
- * include/lockflight/lock/flight_rw.hpp, flight_rw/gate.hpp, flight_rw/reader_side.hpp,
- * flight_rw/writer_side.hpp and flight_rw/reader_scan.hpp, with the names that they have there. Each
- * node has a gate and one reader counter; the last node is the home's.
+ * include/lockflight/lock/flight_rw.hpp and the headers of lock/flight_rw/, with the names that are
+ * used there. Each node has a gate and one reader counter; the last node is the home's.
  *
  * flight is a lock that is first come, first served (flight.pml has its own model). Whether it is
- * passed with a value is the model's choice, as flight's budgets decide it, and the value and a free
- * lock's flag may be lost. With FIFO=0 any waiter or arrival may be next: more orders than flight
- * has. An attempt on it may fail at any time.
+ * passed with a value is the model's choice, as flight's budgets decide it; the value and the flag
+ * of a free lock may be lost. With FIFO=0 any waiter or arrival may be next. An attempt may fail.
  *
  * Macros of this model:
  *   NODES             1, 2 or 3
  *   DIRECTORY         0: all gates are in use, as on a machine of very many nodes
  *   READERS, READ_ON  reader r is on node r % READ_ON
  *   WRITERS           writer w is on node (w - 1) % NODES: from the home's on
- *   UPGRADERS         more participants, on nodes as readers are, which hold the lock for upgrade or
- *                     share it, go up, and go down again
+ *   UPGRADERS         more participants, on nodes as readers are, which hold the lock for upgrade
+ *                     or share it, go up, and go down again
  *   TRY_READERS       so many of them, the first ones, only try
  *   TIMED_READERS, TIMED_WRITERS   so many of them, the first ones, may give up whenever they wait
  *   LITTLE, MUCH      no more nodes than that are never dropped; more than that are not listed
@@ -40,7 +37,7 @@
  *   HOME_FIRST=0      a writer that closes the gates reads the directory first
  *   READS_ANEW=0      it closes the nodes that it has opened, whatever was listed since
  *   IDLE_HOME_FIRST=0 a holder that opens idle gates reads the directory first
- *   OPENING_IS_IDLE=0 a holder takes the home's gate for one in use when a reader is about to open it
+ *   OPENING_IS_IDLE=0 a holder takes a home's gate for one in use if a reader will open it
  *   REMOVES_FIRST=0   unlisted gates are put before their nodes are off the directory
  *   CLOSED_ALONE=0    a writer drops nodes whose gates it has not closed
  *   CLOSES_AGAIN=0    it leaves them idle without closing them
@@ -408,7 +405,9 @@ inline open_gate(until) {
       they = gates[HOME];
 #endif
       do
-      :: atomic { IS_IDLE(they) && IS_OURS -> gates[own] = AS(OPENING, found); must_open = true; break }
+      :: atomic {
+          IS_IDLE(they) && IS_OURS -> gates[own] = AS(OPENING, found); must_open = true; break
+        }
       :: atomic { STATE(they) == OPEN && IS_OURS -> gates[own] = they; break }
       :: gates[own] != CLAIM -> break
       :: atomic { until && IN_WRITE(they) && IS_OURS -> gates[own] = AS(IDLE, found); break }
