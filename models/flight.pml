@@ -34,7 +34,6 @@
  *   COMPARES=0        a node passes the turn by a put, though the successor may have given up
  *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
  *   TRIES=0           a waiter that has come to the queue's head takes the word for its own
- *   STANDS_DOWN=0     a holder in the queue releases its word and does not leave the queue
  *   TAKES_OUT=0       a left queue node is made the head
  *   HOME_SAYS=0       a flag at the tail is believed, whatever the home's word says
  *   OTHERS_SAY=0      the other way round
@@ -223,11 +222,18 @@ inline pass_on(what) {
   do
   :: ref == NIL -> break
 #ifndef TAKES_OUT
-  :: atomic { ref != NIL && STATE[AT(ref)] == WAITING -> PASS_TO(what); break }
-  :: atomic { ref != NIL && STATE[AT(ref)] == LEFT -> STATE[AT(ref)] = OUT; there = AT(ref) }
-    take_out(there);
-    ABANDONED[there] = false;
-    atomic { STATE[there] = WAITING; there = 0 }
+  :: ref != NIL ->
+    if
+    :: atomic { STATE[AT(ref)] == WAITING -> PASS_TO(what); break }
+    :: STATE[AT(ref)] != WAITING ->
+      if
+      :: atomic { STATE[AT(ref)] == LEFT -> STATE[AT(ref)] = OUT; there = AT(ref) }
+        take_out(there);
+        ABANDONED[there] = false;
+        atomic { STATE[there] = WAITING; there = 0 }
+      :: STATE[AT(ref)] != LEFT /* it is back */
+      fi
+    fi
 #else
   :: atomic { ref != NIL -> PASS_TO(what); break }
 #endif
@@ -336,7 +342,6 @@ inline wait() {
 /* For a holder that is_in in the queue: out of it. `gone` if the word is the successor's then; if
  * not the successor is the head now, and others may barge once. */
 inline hand_over(what) {
-#ifndef STANDS_DOWN
   atomic {
     barging = handovers_left == 0;
     handed = (barging -> HEAD : (what) | RESERVED | handovers_left - 1 << 5)
@@ -346,9 +351,6 @@ inline hand_over(what) {
     gone = ref != NIL && !barging;
     in_queue = false; handovers_left = 0; handed = 0; ref = NIL; mine = 0
   }
-#else
-  in_queue = false
-#endif
 }
 
 #ifndef COUNTS_OVERTAKEN

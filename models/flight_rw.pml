@@ -17,7 +17,7 @@
  *   TRY_READERS       so many of them, the first ones, only try
  *   TIMED_READERS, TIMED_WRITERS   so many of them, the first ones, may give up whenever they wait
  *   LITTLE, MUCH      no more nodes than that are never dropped; more than that are not listed
- *   T_W, FIFO
+ *   T_W, FIFO, UNLISTED_AT   the last one: the epoch and QUIET of unlisted gates at first
  *   OVERTAKING        how often a reader comes anew at a closed gate before it parks
  * and what each part is for shows without it. All of these are on unless they are given:
  *   COUNTS_FIRST=0    a reader reads the gate before it is counted
@@ -36,8 +36,6 @@
  *   TURNS=0           writers pass the lock on as long as one waits
  *   HOME_FIRST=0      a writer that closes the gates reads the directory first
  *   READS_ANEW=0      it closes the nodes that it has opened, whatever was listed since
- *   IDLE_HOME_FIRST=0 a holder that opens idle gates reads the directory first
- *   OPENING_IS_IDLE=0 a holder takes a home's gate for one in use if a reader will open it
  *   REMOVES_FIRST=0   unlisted gates are put before their nodes are off the directory
  *   CLOSED_ALONE=0    a writer drops nodes whose gates it has not closed
  *   CLOSES_AGAIN=0    it leaves them idle without closing them
@@ -80,6 +78,9 @@
 #endif
 #ifndef MUCH
 #define MUCH 1
+#endif
+#ifndef UNLISTED_AT
+#define UNLISTED_AT 0
 #endif
 #ifndef T_W
 #define T_W 2
@@ -210,9 +211,7 @@ inline learn_gate() {
   :: knows_gate
   :: atomic { !knows_gate -> knows_gate = true; now = gates[own] }
     WHEN(own != HOME && DIRECTORY && STATE(now) > CLOSED, now = gates[HOME]);
-#ifndef OPENING_IS_IDLE
     now = (IS_IDLE(now) -> AS(IDLE, now) : now)
-#endif
   fi
 }
 
@@ -307,9 +306,6 @@ inline open_gates() {
   :: else ->
     were_idle = STATE(now) == IDLE;
     learn_gate();
-#ifdef IDLE_HOME_FIRST
-    learn_set();
-#endif
     WHEN(were_idle && IS_FEW(now), gates[HOME] = NEXT_PHASE(now));
     were_idle = false;
     learn_set();
@@ -683,7 +679,7 @@ init {
   byte p;
   atomic {
 #if DIRECTORY
-    for (p : 0 .. NODES - 1) { gates[p] = (p == HOME -> OPEN : UNLISTED) }
+    for (p : 0 .. NODES - 1) { gates[p] = (p == HOME -> OPEN : UNLISTED | UNLISTED_AT) }
     p = 0;
 #endif
     do :: p < WRITERS -> run writer(p, (HOME + p) % NODES); p++ :: else -> break od;
