@@ -63,6 +63,20 @@ TEST(dlm_server, who_gives_up_is_off_the_queue) {
   });
 }
 
+TEST(dlm_server, an_attempt_of_the_holder_takes_nothing_from_it) {
+  on_every_rank(topology::balanced({2, 1}), [](counted_participant& me) {
+    rma::barrier both(me);
+    dlm_server l(me);
+    if (me.rank() == 1) {
+      l.lock.lock();
+      require(!l.lock.try_lock() && !l.lock.try_lock_within(1'000), "it is not free");
+      l.lock.unlock();
+    }
+    both.arrive_and_wait();  // where rank 0 serves
+    if (me.rank() == 0) require(l.lock.try_lock(), "it was released");
+  });
+}
+
 /// A client's request is at the home before the home has made the lock, and while it serves another
 /// one.
 template <template <class> class Lock>

@@ -100,10 +100,11 @@ class dlm_server {
       port_.pause(b.next());
     const bool in_time = server_.is_answered();
     if (!in_time) server_.send(request::withdraw);
-    held_ = server_.answer() == reply::granted;
+    const bool got = server_.answer() == reply::granted;
+    held_ = held_ || got;
     // The grant was on its way: the reply to the withdrawal comes after it.
-    if (held_ && !in_time) static_cast<void>(server_.answer());
-    return held_;
+    if (got && !in_time) static_cast<void>(server_.answer());
+    return got;
   }
 
   void unlock() {
