@@ -167,6 +167,22 @@ def untold_models(name, text, models, checked):
         yield f"models/run: has no check of {model}.pml"
 
 
+# ---- invariants --------------------------------------------------------------------------------
+
+
+def wrong_labels(name, text, code):
+    """Labels of invariants that the document defines, each of which the code cites, and no other."""
+    defined = re.findall(r"(?m)^- \*\*([IR]\d+)\*\* ", text)
+    cited = {label for line in code.splitlines() if name not in line
+             for label in re.findall(r"\b([IR]\d+)\b", line)}
+    for label in sorted({d for d in defined if defined.count(d) > 1}):
+        yield f"{name}: {label} is there twice"
+    for label in sorted(cited - set(defined)):
+        yield f"{name}: lacks {label}, which the code cites"
+    for label in sorted(set(defined) - cited):
+        yield f"{name}: no code cites {label}"
+
+
 # ---- every rule is seen to fail -----------------------------------------------------------------
 
 DOT = '  "a" [label = "A\\nroom"];\n  "b" [label = "B"];\n  "c" [label = "C"];\n'
@@ -199,6 +215,10 @@ BROKEN = [
     untold_models("m", "", {"a"}, {"a"}),
     untold_models("m", "| `a.pml` | |\n| `b.pml` | |", {"a"}, {"a"}),
     untold_models("m", "| `a.pml` | |", {"a"}, set()),
+    wrong_labels("d.md", "- **I1** One.\n", "// so (I1), I2"),
+    wrong_labels("d.md", "- **I1** One.\n- **R2** Two.\n", "// so (I1)"),
+    wrong_labels("d.md", "- **I1** One.\n- **I1** Two.\n", "// so (I1)"),
+    wrong_labels("d.md", "- **I1** One.\n", "// d.md has I1"),
 ]
 
 SOUND = [
@@ -211,6 +231,7 @@ SOUND = [
     wrong_layers("l", DOT + CHAIN, PAIRS),
     unsearched("v", "| `spin`, `x` | `--writers 3` | 1 |", ["spin --writers 3"]),
     untold_models("m", "| `a.pml` | |\n| `shared.pml` | |", {"a", "shared"}, {"a"}),
+    wrong_labels("d.md", "- **I1** One.\n- **R1** Two.\n", "// so (I1)\n// (R1, C12)\n// d.md has I9"),
 ]
 
 
@@ -249,6 +270,10 @@ def broken_rules(root):
                             set(includes(root, files)))
     yield from unsearched("docs/verification.md", text_of("docs/verification.md"),
                           text_of("tests/check_deep").splitlines())
+    yield from wrong_labels("docs/flight.md", text_of("docs/flight.md"),
+                            "".join(text_of(f) for f in sorted(files)
+                                    if f.startswith("include/lockflight/lock/flight")
+                                    and f.endswith(".hpp")))
     listed = subprocess.run([root / "models" / "run", "--list"], capture_output=True, text=True,
                             check=True).stdout.splitlines()[1:]
     yield from untold_models("models/README.md", text_of("models/README.md"),

@@ -1,21 +1,13 @@
 // flight: the library's own mutex. Participants that share memory agree by a lock of their node;
 // nodes queue at the lock's home; and the home's own node agrees with the head of that queue by
 // Peterson's algorithm, which needs reads and writes only. So no participant uses the network to
-// reach its own node, and the two kinds of atomics never meet on a cell. docs/flight.md explains
-// it.
+// reach its own node, and the two kinds of atomics never meet on a cell.
 //
 // Source: lockflight. The queue of nodes and the budgets follow rma-mcs ("High-Performance
 // Distributed RMA Locks", section 3), the agreement with the home's node follows alock ("ALock:
 // Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4).
 //
-// Invariants ("the top" is the right to the lock among nodes):
-//   I1  The holder holds its node's word, and its node has the top. On a single node the word is
-//   all. I2  A released word says `with_top` only if a participant of the node will take it (I4).
-//   I3  The head of a node's queue is overtaken at most `barge` times, then the word is reserved.
-//   I4  A word released with the top is not left to nobody: the holder that finds the queue empty
-//       after its release takes the word back, a waiter that leaves it empty takes what it finds.
-//   I5  One side has the top: it has seen the other side away, or as the victim, since it was seen.
-//   I6  A node has at most one entry in the leaders' queue.
+// "The top" is the right to the lock among nodes. docs/flight.md has the invariants I1 to I6.
 //
 // Order: first come, first served among nodes and inside them, but for barging and budgets.
 // Fairness bound: most_overtaken. A waiter that gives up at the head of the leaders' queue, while

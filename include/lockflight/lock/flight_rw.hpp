@@ -1,7 +1,7 @@
 // flight-rw: the library's own reader-writer lock. Readers stay on their node: a counter and a gate
 // there are all that they touch. Writers agree among themselves by flight, close the gates of all
 // nodes where readers come, wait until the readers are gone, and open the gates again.
-// docs/flight.md explains it.
+// docs/flight.md explains it, with the invariants R1 to R6.
 //
 // Source: lockflight. Distributed counters as in RMA-RW ("High-Performance Distributed RMA Locks",
 // section 3.2.1), with CPU atomics as ALock's local cohort has them ("ALock: Asymmetric Lock
@@ -14,19 +14,6 @@
 // turns. After two writers' phases in a row that met no reader the gates are left idle, and writers
 // pay for flight alone; a reader must take flight to open them. Gates where no reader comes are
 // unlisted.
-//
-// Invariants:
-//   R1  A reader is counted before it reads the gate; a writer closes the gate before it reads the
-//       counters. One of them sees the other.
-//   R2  A writer that has closed the gates for e enters when no reader is active and none is left
-//       that parked at e - 1.
-//   R3  A parked reader enters only at a gate that is open or closed at an odd distance from its
-//       epoch: the writer that closes or has closed that gate waits for it (R2).
-//   R4  A gate is open only if its node is the home's, or is listed, or the home's gate says `all`.
-//   R5  Where the home's gate is idle, each claimed gate has a reader that will take flight;
-//   whoever
-//       opens the home's gate reads the directory after that.
-//   R6  For the holder of flight, a gate that is open or closed says what the home's gate does.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is overtaken by at most T_W writers, by two phases more if its gate is unlisted after them, or,

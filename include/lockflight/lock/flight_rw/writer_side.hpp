@@ -64,7 +64,7 @@ class writer_side {
   /// may not have left, and two epochs are told apart.
   void reopen() { put_gates(now_.as(state::open).without(gate::quiet), listed_); }
 
-  /// Until no reader is left behind the gates, which are closed; false if time was over first. 1
+  /// Until no reader is left behind the closed gates (R2); false if time was over first. 1
   /// round trip, 1 get for each other node, for each scan.
   template <class Until>
   [[nodiscard]] bool await_readers(Until until) {
@@ -173,7 +173,7 @@ class writer_side {
   void open_for(gate next) {
     if (has_few() && is_much(listed_)) next = next.with(gate::all);
     // Only a writer that has closed these gates, and has seen no active reader behind them, takes
-    // nodes off: while it did others may have listed theirs, which wait until the home's is open.
+    // nodes off (R4): while it did others may have listed theirs, and wait until the home's is open.
     const bool drops = has_few() && has_closed_ && !is_little(listed_);
     put_gates(next, drops ? listed_ & scan_.seen() : listed_);
   }
