@@ -32,8 +32,8 @@
 # Tests on MPI have the machine to themselves: their ranks wait for each other all the time, MPICH's
 # without ever yielding, and beside another test for a slice of the kernel's at each handoff.
 #
-# Labels in use: unit, contract, lock, mpi, capi, cli, browser, style, sanitize. A sanitizer build has only
-# the binaries labelled sanitize; the target lockflight_tests builds all the binaries there are.
+# Labels in use: unit, contract, lock, mpi, hosts, capi, cli, browser, style, sanitize. A sanitizer
+# build has only the binaries labelled sanitize; the target lockflight_tests builds all the binaries there are.
 #
 # Tests find the program in the environment variable LOCKFLIGHT_PROGRAM and the source tree in
 # LOCKFLIGHT_SOURCE_DIR.
