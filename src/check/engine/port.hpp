@@ -84,12 +84,20 @@ class port {
     if (handler_ == nullptr) return;
     for (rma::message got; try_receive(got);) handler_->handle(got);
   }
-  // A deadline is over when the search says so.
-  [[nodiscard]] rma::deadline deadline_in(std::uint64_t) { return {}; }
-  [[nodiscard]] bool is_over(rma::deadline) { return engine_.act(rank_, action::is_over) != 0; }
+  // A deadline is over when the search says so, and stays over: a participant has one at a time.
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t) {
+    is_over_ = false;
+    return {};
+  }
+  [[nodiscard]] bool is_over(rma::deadline) {
+    is_over_ = is_over_ || engine_.act(rank_, action::is_over) != 0;
+    return is_over_;
+  }
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, rma::deadline) {
-    return wait(action::await_until, here(on), erased(done));
+    const word found = wait(action::await_until, here(on), erased(done));
+    is_over_ = is_over_ || !done(found);
+    return found;
   }
   /// Not of the contract: waits until all participants have come.
   void rendezvous() { wait(action::rendezvous, no_cell, {}); }
@@ -147,6 +155,7 @@ class port {
   engine& engine_;
   rank_t rank_;
   rma::message_handler* handler_ = nullptr;
+  bool is_over_ = false;  // the deadline of the acquire
 };
 
 static_assert(rma::messaging_port<port>);
