@@ -23,7 +23,7 @@ MOST_WORDS = {
     "docs/architecture.md": 3000,
     "docs/contract.md": 3300,
     "docs/flight.md": 2500,
-    "docs/mpi.md": 2800,
+    "docs/mpi.md": 2900,
     "docs/performance.md": 2000,
     "docs/reproduction.md": 1750,
     "docs/simulator.md": 1900,

@@ -2,6 +2,8 @@
 // each run of a test uses the first of them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/mpi.hpp"
 #include "lockflight/fabric/strict.hpp"
@@ -21,18 +23,28 @@ struct mpi_fabric {
   static constexpr bool shares_memory = false;     // memory mapped before a run is each rank's own
   static constexpr bool survives_failure = false;  // the launch ends with the rank
   static inline int most_ranks = 1;                // of this launch
+  static inline rma::topology hosts = rma::topology::flat(1);
   using port_type = fabric::counting<fabric::strict<mpi::port>>;
 
   /// Sets the number of ranks of this launch.
   static void launched(int ranks) {
     constexpr int quick = 4;
     most_ranks = ranks;
+    hosts = mpi::discover(ranks).machine;
     if (ranks > quick)
       for (detail::offer& each : detail::offered()) each.what.most_rounds /= 20;
   }
 
+  /// Whether each node of the machine lies on one host.
+  [[nodiscard]] static bool has_room_for(const rma::topology& machine) {
+    for (rma::rank_t r = 0; r < machine.ranks(); ++r)
+      if (!hosts.same_node(r, machine.leader_of(r, machine.node_level()))) return false;
+    return true;
+  }
+
   template <class Body>
   static void run(const rma::topology& machine, Body body) {
+    if (!has_room_for(machine)) GTEST_SKIP() << "a node of this test's machine spans hosts";
     // Small segments: the memory of a few dozen machines is cached from one run to the next.
     const mpi::config what{
         .machine = machine, .words_per_rank = 1u << 14, .shared_nodes = mode_now().shared_nodes};

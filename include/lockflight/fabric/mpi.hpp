@@ -478,7 +478,8 @@ struct findings {
   int ranks = 0;
   int machines = 0;
   int cores = 0;               ///< of rank 0's machine, for this launch
-  bool unified = false;        ///< MPI_WIN_UNIFIED
+  bool unified = false;        ///< windows are made, and are MPI_WIN_UNIFIED
+  std::string refused{};       ///< why not, in MPI's words
   bool shares_memory = false;  ///< MPI_Win_allocate_shared works among the ranks of a machine
   bool fetch_add_atomic = false;
   bool compare_swap_atomic = false;

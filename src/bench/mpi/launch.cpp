@@ -95,7 +95,7 @@ launch::diagnosis mpi_launch::diagnose() {
           {"ranks", std::to_string(f.ranks) + " on " + std::to_string(f.machines) +
                         (f.machines == 1 ? " machine, " : " machines, ") + std::to_string(f.cores) +
                         " cores on the first"},
-          {"unified memory model", yes(f.unified, "no: a put is not seen by the target's CPU")},
+          {"unified memory model", f.unified ? "yes" : "no: " + f.refused},
           {"shared windows", yes(f.shares_memory, "no")}};
   if (!f.unified || !f.shares_memory) {
     found.advice.push_back("This MPI cannot carry lockflight's locks.");

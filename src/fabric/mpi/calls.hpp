@@ -13,6 +13,9 @@
 
 namespace lockflight::mpi::detail {
 
+/// OMPI_MCA_osc for Open MPI 4.1 where its own choice fails (environment.cpp).
+inline constexpr const char* osc_that_works = "sm,pt2pt";
+
 /// What MPI says of a call that failed; empty of one that did not.
 [[nodiscard]] inline std::string fault_of(int code, const char* call) {
   if (code == MPI_SUCCESS) return "";

@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "fabric/mpi/calls.hpp"
 #include "fabric/mpi/venue.hpp"
@@ -10,20 +12,25 @@
 namespace lockflight::mpi {
 namespace {
 
-/// Where all ranks are on one machine, Open MPI 4.1 uses its component osc/rdma over shared memory
-/// for windows, and an MPI_Compare_and_swap to the own rank then ends in a segmentation fault. The
-/// next component in its order, osc/ucx, is correct but holds a lock of the target during every
-/// accumulate; with two ranks it takes ten times as long as osc/pt2pt. Open MPI reads the choice
-/// when it is initialised.
+/// Open MPI 4.1 chooses a component for windows that fails in two places. Where all ranks are on
+/// one machine it uses osc/rdma over shared memory, and an MPI_Compare_and_swap to the own rank
+/// ends in a segmentation fault; the next one in its order, osc/ucx, is correct but holds a lock of
+/// the target during every accumulate, and with two ranks takes ten times as long as osc/pt2pt.
+/// Over TCP none of these makes a window at all, and osc/pt2pt does. Open MPI reads the choice when
+/// it is initialised.
 void choose_component() {
-#if defined(OPEN_MPI)
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
+  // A network whose cards have atomics of their own is Open MPI's to choose for.
+  std::error_code none;
+  const std::filesystem::directory_iterator cards("/sys/class/infiniband", none);
+  const bool has_cards = !none && cards != std::filesystem::directory_iterator();
   const auto value = [](const char* name) {
     const char* const found = std::getenv(name);
     return std::string_view(found != nullptr ? found : "");
   };
   const std::string_view all = value("OMPI_COMM_WORLD_SIZE");
-  if (all.empty() || all == value("OMPI_COMM_WORLD_LOCAL_SIZE"))
-    setenv("OMPI_MCA_osc", "sm,pt2pt", 0);
+  const bool one_machine = all.empty() || all == value("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (one_machine || !has_cards) setenv("OMPI_MCA_osc", detail::osc_that_works, 0);
 #endif
 }
 

@@ -141,7 +141,8 @@ findings probe() {
     cells.clear();
     found.unified = true;
     if (all.size() > 1) measure(all, cells, found);
-  } catch (const unavailable&) {
+  } catch (const unavailable& e) {
+    found.refused = e.what();
     return found;  // the same on all ranks: windows are made together
   }
   const detail::segment shared(all, machine, words, /*only_cpu=*/true);

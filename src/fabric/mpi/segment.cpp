@@ -37,7 +37,14 @@ window made_by_all(const communicator& all, const communicator& its, const char*
   window made;
   if (code == MPI_SUCCESS) made = window(handle);
   if (!holds_on_all(its, code == MPI_SUCCESS)) made.leave();
-  agree(all, fault_of(code, call));
+  std::string why = fault_of(code, call);
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
+  if (!why.empty())
+    why += std::string("; no component of Open MPI 4.1 that was allowed makes windows here (") +
+           "accepted over TCP and on one machine: OMPI_MCA_osc=" + osc_that_works +
+           " in the environment of mpirun)";
+#endif
+  agree(all, why);
   return made;
 }
 
