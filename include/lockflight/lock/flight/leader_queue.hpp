@@ -30,12 +30,10 @@ namespace lockflight::lock {
 /// Where a node waits for its turn, and what its predecessor passes to it. Zeroed memory is of a
 /// node that stands in no queue.
 struct turn_word : rma::packed<turn_word> {
-  static constexpr rma::field wait{0,
-                                   1};  ///< the parity of the last wait that ended or was given up
+  static constexpr rma::field wait{0, 1};  ///< parity of the last wait that ended or was given up
   static constexpr rma::field left{1, 1};  ///< given up: the node's entry is still in the queue
   static constexpr rma::field out{2, 1};   ///< and the predecessor is taking it out
-  static constexpr rma::field nodes{16,
-                                    16};  ///< that may still follow; 0: agree with the home's node
+  static constexpr rma::field nodes{16, 16};  ///< that may follow; 0: agree with the home's node
   static constexpr rma::field value{32, 16};  ///< the handoff value, the user's
   static_assert(rma::are_disjoint({wait, left, out, nodes, value}));
 };

@@ -58,9 +58,8 @@ class peterson {
     }
   }
   /// For the head of the leaders' queue, which is no rival any more, whatever the tail says.
-  void give_way() {
-    rma::put_now(port_, victim_, remote_side);
-  }  // flushed: the reads come after it
+  // Flushed: its reads come after it.
+  void give_way() { rma::put_now(port_, victim_, remote_side); }
 
  private:
   // Values of `victim`. Zeroed memory names nobody.

@@ -1,7 +1,7 @@
-// Where the words of flight-rw's readers lie. Each node has a gate, and beside it a counter of its
-// readers. Where many ranks share a node a few of them share a counter each, so that readers do not
-// all write one line. The counters of a node lie on lines in a row, so that a writer elsewhere gets
-// all of them by one operation: a counter more costs it the bytes, and no round trip.
+// Where the words of flight-rw's readers lie. Each node has a gate and beside it a counter, or, if
+// many ranks share it, a counter for a few of them each, on lines in a row: a writer elsewhere gets
+// all of them by one operation, so one more costs the bytes and no round trip. On a single node
+// each lies at the first of its ranks, so that counting does not wake those that wait at the gate.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,17 @@
 namespace lockflight::lock {
 
 struct reader_layout {
-  rma::cpu_cell gates;       // of nodes, each at its host; the word behind one counts all there
-  rma::nic_cell listed;      // at the home: a node_set, the directory
-  rma::cpu_cell rows{};      // of counters, at the gates' hosts
+  rma::cpu_cell gates;   // of nodes, each at its host; the word behind one counts all there
+  rma::nic_cell listed;  // at the home: a node_set, the directory
+  rma::cpu_cell rows{};  // of counters, at the gates' hosts; on one node a line of each
+  bool in_rows = true;
   int counters = 0;          // of a node; 0: one, beside its gate
   int ranks_of_counter = 1;  // that share one
   bool has_directory = false;
 
   /// One line on every rank, used on those that host a gate, and if there is a directory another
-  /// one at the home; if a node has several counters one more for each. `beside` are four words of
-  /// flight's line, which are used if all are to lie on one line.
+  /// one at the home; if a node has several counters one more for each, on one node one more.
+  /// `beside` are four words of flight's line, which are used if all are to lie on one line.
   static reader_layout place(rma::layout& in, const rma::topology& machine,
                              const flight_rw_parameters& set, rma::rank_t home,
                              rma::plain_cell beside) {
@@ -44,7 +45,8 @@ struct reader_layout {
                                 : ranks_that_share(machine, static_cast<int>(set.few_ranks));
     if (made.ranks_of_counter >= ranks) return made;
     made.counters = parts(ranks, made.ranks_of_counter);
-    made.rows = in.take<rma::cpu_cell>(static_cast<std::uint32_t>(made.counters) * rma::line_words);
+    made.in_rows = machine.nodes() > 1;
+    made.rows = in.take<rma::cpu_cell>(lines(made.in_rows ? made.counters : 1));
     return made;
   }
 
@@ -62,17 +64,16 @@ struct reader_layout {
   }
 
   [[nodiscard]] int counters_of_node() const { return std::max(counters, 1); }
-  /// The first counter behind a gate; the others are on the lines after it.
-  [[nodiscard]] rma::cpu_cell first_counter(rma::cpu_cell gate) const {
-    return counters == 0 ? gate + 1 : rows.at(gate.home);
+  /// Behind a gate, by number; if nodes are several on lines in a row.
+  [[nodiscard]] rma::cpu_cell counter(rma::cpu_cell gate, int number) const {
+    if (counters == 0) return gate + 1;
+    return in_rows ? rows.at(gate.home) + lines(number) : rows.at(number * ranks_of_counter);
   }
   [[nodiscard]] rma::cpu_cell counter_of(const rma::topology& machine, rma::rank_t rank) const {
     int before = 0;  // ranks of its node
     for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r < rank; ++r)
       if (machine.same_node(r, rank)) ++before;
-    const int number = counters == 0 ? 0 : before / ranks_of_counter;
-    return first_counter(gate_of(machine, rank)) +
-           static_cast<std::uint32_t>(number) * rma::line_words;
+    return counter(gate_of(machine, rank), before / ranks_of_counter);
   }
   /// Whether a rank has its counter to itself.
   [[nodiscard]] bool is_alone(const rma::topology& machine) const {
@@ -83,6 +84,9 @@ struct reader_layout {
   static constexpr int most_listed = 64;    // bits of a node_set
   static constexpr int most_counters = 32;  // so that a get of them is half of a network's packet
 
+  [[nodiscard]] static constexpr std::uint32_t lines(int count) {
+    return static_cast<std::uint32_t>(count) * rma::line_words;
+  }
   [[nodiscard]] static constexpr int parts(int ranks, int share) {
     return (ranks + share - 1) / share;
   }

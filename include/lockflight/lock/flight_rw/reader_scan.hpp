@@ -43,7 +43,7 @@ class reader_scan {
     bool posted = false;
     for (int node = 0; node < nodes(); ++node) {
       if (node == own_ || is_gone(node)) continue;
-      rma::get_lines(port_, where_.first_counter(where_.gate_of_node(me_.machine(), node)),
+      rma::get_lines(port_, where_.counter(where_.gate_of_node(me_.machine(), node), 0),
                      of(counts_, node));
       posted = true;
     }
@@ -78,9 +78,9 @@ class reader_scan {
   // Only participants that write need it.
   void make_room() {
     if (!own_cells_.empty()) return;
-    rma::cpu_cell next = where_.first_counter(where_.gate_of(me_.machine(), me_.rank()));
-    for (std::size_t i = 0; i < counters_; ++i, next = next + rma::line_words)
-      own_cells_.push_back(next);
+    const rma::cpu_cell own = where_.gate_of(me_.machine(), me_.rank());
+    for (int i = 0; i < where_.counters_of_node(); ++i)
+      own_cells_.push_back(where_.counter(own, i));
     counts_.resize(counters_ * static_cast<std::size_t>(nodes()));
     gone_.resize(counts_.size());
   }
