@@ -33,7 +33,8 @@
 # without ever yielding, and beside another test for a slice of the kernel's at each handoff.
 #
 # Labels in use: unit, contract, lock, mpi, hosts, capi, cli, browser, style, sanitize. A sanitizer
-# build has only the binaries labelled sanitize; the target lockflight_tests builds all the binaries there are.
+# build has only the binaries labelled sanitize; the target lockflight_tests builds all the binaries
+# there are.
 #
 # Tests find the program in the environment variable LOCKFLIGHT_PROGRAM and the source tree in
 # LOCKFLIGHT_SOURCE_DIR.

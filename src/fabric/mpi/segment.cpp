@@ -40,9 +40,10 @@ window made_by_all(const communicator& all, const communicator& its, const char*
   std::string why = fault_of(code, call);
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
   if (!why.empty())
-    why += std::string("; no component of Open MPI 4.1 that was allowed makes windows here (") +
-           "accepted over TCP and on one machine: OMPI_MCA_osc=" + osc_that_works +
-           " in the environment of mpirun)";
+    why +=
+        std::string("; Open MPI 4.1 may have chosen a component that makes none here (accepted ") +
+        "over TCP and on one machine: OMPI_MCA_osc=" + osc_that_works +
+        " in the environment of mpirun)";
 #endif
   agree(all, why);
   return made;
