@@ -117,6 +117,7 @@ class Installed(unittest.TestCase):
             self.prints_4000(
                 self.compiled(["gfortran"], "counter_fortran.f90", "lockflight", "fortran"), **there)
 
+    @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "./dev test --all")
     def test_pkg_config_on_mpi(self):
         there = {"LD_LIBRARY_PATH": self.libraries}
         # Compiled once for all MPIs.

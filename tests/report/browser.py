@@ -6,6 +6,7 @@ They exit with 77, skipped, where there is no Chromium, no driver or no Selenium
 
 import copy
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -22,6 +23,9 @@ FLAGS = [
 ]
 CHARTS_PER_GROUP = 7
 RENDERER = None
+# A chart is drawn by one processor in half a second: what is seen once for all is seen in each run,
+# the rest of the charts and controls in a long one.
+in_long_runs = unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "./dev test --all")
 
 try:
     from selenium import webdriver

@@ -7,7 +7,7 @@ The documents are runs of the sample with the settings and latencies that a test
 
 import copy
 
-from browser import CHARTS_PER_GROUP, By, Page, main
+from browser import CHARTS_PER_GROUP, By, Page, in_long_runs, main
 
 # Those of a workload in rounds: the cascade, the latencies, and rank 0's operations.
 CHARTS_OF_ROUNDS = 4
@@ -86,6 +86,7 @@ class Papers(Page):
         self.assertEqual(axes, ["ranks that wait", "median latency"])
         self.assertIn("alock is the fastest", self.lead())
 
+    @in_long_runs
     def test_cascade_per_handoff_and_tail(self):
         bench = self.document("cascade", self.runs(["d-mcs"], [4, 16]))
         self.open(bench, CHARTS_OF_ROUNDS)
@@ -97,6 +98,7 @@ class Papers(Page):
                                    for run in bench["runs"]])
         self.check_quiet()
 
+    @in_long_runs
     def test_cascade_with_one_number_of_ranks_gives_bars(self):
         bench = self.document("cascade", self.runs(["d-mcs", "alock", "spin"], [16]))
         self.open(bench, CHARTS_OF_ROUNDS)
@@ -137,6 +139,7 @@ class Papers(Page):
                           if run["procs"] == 16 and run["lock"] == "d-mcs"),
                       [y for _, y in self.chart("over-contention", POINTS)[0][1]])
 
+    @in_long_runs
     def test_contention_of_one_lock_goes_along_the_ranks(self):
         bench = self.contention(["d-mcs"], [4, 16, 64], [1])
         self.open_contention(bench, CHARTS_PER_GROUP + 1)
@@ -144,6 +147,7 @@ class Papers(Page):
                          [[run["contention"], run["throughput_ops_s"]] for run in bench["runs"]])
         self.assertEqual(self.about("over-contention")[1], "One line a lock, all numbers of ranks")
 
+    @in_long_runs
     def test_contention_along_the_hold_time(self):
         bench = self.contention(["d-mcs", "spin"], [16], [1, 5], [0, 20, 270])
         self.open_contention(bench, CHARTS_PER_GROUP + 2)
@@ -161,6 +165,7 @@ class Papers(Page):
         self.assertIn("5 locks, held 270\u202fµs", self.lead())
         self.check_quiet()
 
+    @in_long_runs
     def test_contention_of_a_single_run_has_bars_and_its_facts(self):
         bench = self.contention(["d-mcs"], [16], [3], [20])
         self.open_contention(bench, CHARTS_PER_GROUP)
@@ -194,6 +199,7 @@ class Papers(Page):
         self.assertIn("Quartiles of the latency, at 16 ranks: ", name)
         self.assertEqual(name.count("of the median"), 6)
 
+    @in_long_runs
     def test_quartiles_of_reads_and_hidden_mixes(self):
         bench = self.mix([0, 0.5])
         self.open(bench, CHARTS_PER_GROUP + 2)
@@ -209,6 +215,7 @@ class Papers(Page):
                          ["50\u202f% writers"])
         self.check_painted(CHARTS_PER_GROUP + 2)
 
+    @in_long_runs
     def test_a_mix_is_one_section_with_its_median_first(self):
         bench = self.mix([0, 0.5, 1])
         self.open(bench, CHARTS_PER_GROUP + 2)
@@ -226,6 +233,7 @@ class Papers(Page):
             for lock in ("rma-rw", "fompi-rw")})
         self.assertIn("at 100\u202f% writers", self.about("throughput")[2])
 
+    @in_long_runs
     def test_one_lock_and_one_mix(self):
         self.open(self.mix([0.5], ["rma-rw"], [16]), CHARTS_PER_GROUP + 1)
         self.assertEqual(self.chart("quartiles", "chart.data.datasets.length"), 1)
@@ -233,6 +241,7 @@ class Papers(Page):
 
     # ---- what is varied in the others ----------------------------------------------------
 
+    @in_long_runs
     def test_a_parameter_is_an_axis_and_its_values_are_series(self):
         runs = self.runs(["rma-rw"], [4, 16])
         bench = self.document("ecsb", runs, [{"params": {"T_R": value, "T_DC": 16}}
@@ -259,6 +268,7 @@ class Papers(Page):
                   if run["lock"] == "alock" and run["locality"] == 0]
         self.assertEqual(dict(self.chart("over-locks", POINTS))["alock"], wanted)
 
+    @in_long_runs
     def test_picking_what_was_not_run_with_the_rest_moves_the_rest(self):
         one = self.document("table", self.runs(["alock"], [4, 16]), [{"locks": 20}])
         two = self.document("table", self.runs(["alock"], [4]), [{"locks": 1000}])
@@ -268,6 +278,7 @@ class Papers(Page):
         self.assertIn("At 4 ranks, 1000 locks,", self.lead())
         self.check_painted(CHARTS_PER_GROUP + 1)
 
+    @in_long_runs
     def test_lines_become_bars_where_there_is_one_value(self):
         one = self.document("table", self.runs(["alock"], [4, 16]), [{"locks": 20}])
         two = self.document("table", self.runs(["alock"], [4]), [{"locks": 1000}])
@@ -280,6 +291,7 @@ class Papers(Page):
         self.check_quiet()
         self.check_painted(CHARTS_PER_GROUP + 1)
 
+    @in_long_runs
     def test_nothing_sticks_out(self):
         bench = self.contention(["d-mcs", "spin"], [4, 16], [1, 3], [0, 20])
         bench["runs"] += self.mix([0, 0.5, 1])["runs"]
@@ -289,6 +301,7 @@ class Papers(Page):
             self.assertLessEqual(
                 self.script("return document.documentElement.scrollWidth"), width)
 
+    @in_long_runs
     def test_every_control_can_be_pressed(self):
         bench = self.contention(["d-mcs", "spin"], [4, 16], [1, 3], [0, 20])
         bench["runs"] += self.mix([0, 0.5])["runs"]

@@ -3,7 +3,7 @@
 
 import copy
 
-from browser import CHARTS_PER_GROUP, By, Page, WebDriverWait, main
+from browser import CHARTS_PER_GROUP, By, Page, WebDriverWait, in_long_runs, main
 
 HOSTILE = "</script><script>window.injected=1</script><img src=x onerror='window.injected=1'><b>&"
 
@@ -21,12 +21,14 @@ class Report(Page):
         self.assertEqual(self.chart("throughput", "chart.data.datasets.length"), 8)
         self.assertEqual(len(self.column("Lock")), len(self.sample["runs"]))
 
+    @in_long_runs
     def test_distribution_uses_the_cdf_where_there_is_one(self):
         self.open(self.only(lambda run: run["workload"] == "ecsb"), CHARTS_PER_GROUP)
         self.assertEqual(self.chart("latency", "chart.data.datasets[0].data.length"), 41)
         self.open(self.only(lambda run: run["workload"] == "warb"), CHARTS_PER_GROUP)
         self.assertEqual(self.chart("latency", "chart.data.datasets[0].data.length"), 6)
 
+    @in_long_runs
     def test_one_number_of_ranks_gives_bars(self):
         bench = self.only(lambda run: run["procs"] == 64 and run["workload"] == "warb")
         self.open(bench, CHARTS_PER_GROUP)
@@ -35,6 +37,7 @@ class Report(Page):
             self.chart("throughput", "chart.data.datasets[0].data"),
             [run["throughput_ops_s"] for run in bench["runs"]])
 
+    @in_long_runs
     def test_a_lock_has_one_colour(self):
         self.open(self.one_workload(), CHARTS_PER_GROUP)
         lines = self.chart("throughput", "chart.data.datasets.map((one) => one.borderColor)")
@@ -57,6 +60,7 @@ class Report(Page):
         self.assertEqual(self.chart("throughput", "chart.data.datasets.length"), 8)
         self.check_quiet()
 
+    @in_long_runs
     def test_every_control_can_be_pressed(self):
         self.open(self.sample, 2 * CHARTS_PER_GROUP)
         # One section is enough: a lock's chip in the other would switch it back on.
@@ -70,6 +74,7 @@ class Report(Page):
         self.check_quiet()
         self.check_painted(2 * CHARTS_PER_GROUP)
 
+    @in_long_runs
     def test_ranks_picker_moves_the_other_charts(self):
         self.open(self.one_workload(), CHARTS_PER_GROUP)
         self.press("#group-1 .pick button", "16")
@@ -79,6 +84,7 @@ class Report(Page):
         self.assertIn("At 16 ranks", self.script(
             "return document.querySelector('#group-1 .lead').textContent"))
 
+    @in_long_runs
     def test_counts_are_per_operation(self):
         self.open(self.only(lambda run: run["lock"] == "spin" and run["procs"] == 4
                             and run["workload"] == "ecsb"), CHARTS_PER_GROUP - 1)
@@ -91,6 +97,7 @@ class Report(Page):
             ["flush", nic["flush"] / run["ops"], "main"],
             ["of these, loopback", nic["loopback"] / run["ops"], "aside"]])
 
+    @in_long_runs
     def test_variants_of_a_lock_are_series_of_their_own(self):
         bench = self.only(lambda run: run["lock"] == "rma-rw" and run["workload"] == "ecsb")
         more = copy.deepcopy(bench["runs"])
@@ -101,6 +108,7 @@ class Report(Page):
         self.assertEqual(self.chart("throughput", "chart.data.datasets.map((one) => one.label)"),
                          ["rma-rw T_R=64", "rma-rw T_R=1024"])
 
+    @in_long_runs
     def test_runs_without_operations_draw_what_there_is(self):
         bench = self.only(lambda run: run["procs"] == 4 and run["workload"] == "ecsb")
         for run in bench["runs"][:4]:
@@ -152,6 +160,7 @@ class Report(Page):
         self.assertEqual(self.column("Lock"), ["alock"] * 5)
         self.assertEqual(self.browser.find_element(By.ID, "shown").text, "5 of 80 runs")
 
+    @in_long_runs
     def test_dark_mode_repaints(self):
         self.open(self.one_workload(), CHARTS_PER_GROUP)
         light = self.chart("throughput", "chart.data.datasets[0].borderColor")

@@ -32,9 +32,11 @@ class Reproduced(browser.Page):
     def test_claims_and_curves_are_drawn(self):
         self.assertGreater(self.show("all"), 16)
 
+    @browser.in_long_runs
     def test_curves_alone(self):
         self.assertEqual(self.show("beyond"), 2 * 8)
 
+    @browser.in_long_runs
     def test_in_the_dark(self):
         self.scheme("dark")
         self.show("beyond")
@@ -48,6 +50,7 @@ class Reproduced(browser.Page):
               return chart.isDatasetVisible(at);
             })""")
 
+    @browser.in_long_runs
     def test_the_legend_hides_a_lock_in_all_charts(self):
         self.show("beyond")
         self.assertEqual(self.shown(), [True] * 8)
