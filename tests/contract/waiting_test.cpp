@@ -1,4 +1,4 @@
-// C16 to C19: waiting, by each policy that shared memory has.
+// C16 to C19, C38 and C44: waiting, by each policy that shared memory has.
 #include "contract/support.hpp"
 
 namespace lockflight::test {
@@ -261,6 +261,36 @@ TYPED_TEST(contract, C38_await_until_returns_what_comes_in_time) {
     const word now = port.await_until(cell.at(me.rank()), rma::equals(last), port.deadline_in(0));
     require(now == last, "it was there");
   });
+}
+
+TYPED_TEST(contract, C44_who_only_uses_its_cpu_answers) {
+  using port_type = typename TypeParam::port_type;
+  if constexpr (!port_type::capabilities.target_takes_part) {
+    GTEST_SKIP() << "C44: on the fabric " << TypeParam::name << " no operation needs its target";
+  } else {
+    run_on<TypeParam>(nodes(2, 1), [](auto& me) {
+      auto& port = me.port();
+      const auto asked = take<nic_cell>(me).at(0);
+      const auto busy = take<cpu_cell>(me).at(0);
+      const auto done = take<plain_cell>(me).at(0);
+      const auto last = static_cast<word>(rounds<TypeParam>(20));
+      if (me.rank() == 1) {
+        for (word i = 1; i <= last; ++i) {
+          port.add(asked, 1);
+          port.flush(0);
+          rma::put_now(port, done, i);
+        }
+        return;
+      }
+      // It never waits, as a participant that has the lock again and again does not.
+      const rma::deadline never_answered = port.deadline_in(20'000'000'000);
+      while (port.load(done) < last) {
+        static_cast<void>(port.cpu_fetch_add(busy, 1));
+        require(!port.is_over(never_answered), "who asks is answered");
+      }
+      require(port.load(asked) == last, "what was asked has been done");
+    });
+  }
 }
 
 }  // namespace

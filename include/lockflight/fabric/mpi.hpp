@@ -55,7 +55,7 @@ enum class remote_kind : std::uint8_t { put, get, add, fetch_add, swap };
 class port {
  public:
   static constexpr rma::capability_set capabilities{
-      .uniform_rmw = false, .messages = true, .native_memory = false, .fabric = "mpi"};
+      .messages = true, .target_takes_part = true, .fabric = "mpi"};
 
   /// `base[r]` is the address of rank r's cells in this process, null if r is on another node.
   /// `only_cpu`: no cell is accessed through MPI.
@@ -70,7 +70,8 @@ class port {
         rings_(only_cpu && waiting.park),
         reads_between_progress_(!only_cpu ? 1
                                 : serves  ? 4
-                                          : 256) {}
+                                          : 256),
+        rmws_until_look_(only_cpu ? 0 : 1) {}
   port(const port&) = delete;
   port& operator=(const port&) = delete;
 
@@ -251,6 +252,10 @@ class port {
 
   /// Serves other nodes, and calls the hook of while_waiting.
   void make_progress();
+  // Who locks and unlocks by CPU instructions alone serves other nodes all the same (C44): a step
+  // of progress every so many microseconds, and a look at the clock every few of these
+  // instructions.
+  void serve_by_the_way();
 
   // Whether an operation on this cell is a CPU instruction here.
   template <class Cell>
@@ -290,6 +295,8 @@ class port {
     else
       fence();
     ring(home);
+    if (--rmws_until_look_ == 0) [[unlikely]]
+      serve_by_the_way();
   }
 
   // Wakes ranks that sleep on a cell of `home`. The write comes before the read of `parked`: an RMW
@@ -320,6 +327,11 @@ class port {
   // share a node this fabric needs no progress, but the program around it may use MPI too: its
   // messages are served now and then.
   std::uint32_t reads_between_progress_;
+  // Counts down. Where only the CPU is used it begins at 0, which it does not reach again soon.
+  std::uint32_t rmws_until_look_;
+  std::uint32_t rmws_between_looks_ = 1;
+  std::uint64_t looked_at_ = 0;  // ns
+  std::uint64_t served_at_ = 0;  // ns
   bool unordered_writes_ = false;
   bool pending_ = false;  // MPI operations are not flushed
   std::uint32_t pauses_ = 0;
@@ -329,10 +341,17 @@ class port {
 };
 
 /// MPI for the lifetime of this object: initialises MPI unless it is initialised, and finalises it
-/// then. One thread calls MPI. Collective.
+/// then. One thread calls MPI, and with LOCKFLIGHT_PROGRESS another one. Collective.
+///
+/// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes, where that needs help.
+/// `calls`, the default: nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a
+/// thread of each rank, which sleeps until something arrives; it needs MPI_THREAD_MULTIPLE. `auto`:
+/// a thread where this MPI has that, there are several nodes, and a short trial finds that a target
+/// that computes does not answer.
 class environment {
  public:
-  /// Throws `unavailable` when MPI has been finalised already.
+  /// Throws `unavailable` when MPI has been finalised already, or does not allow the threads that
+  /// LOCKFLIGHT_PROGRESS asks for, and std::invalid_argument if that is none of these words.
   environment();
   ~environment();
   environment(const environment&) = delete;

@@ -32,6 +32,7 @@ struct capability_set {
   bool native_memory = false;  ///< native_address exists: cells are ordinary memory of this process
   bool node_fence = false;     ///< fence_node exists
   bool losses = false;         ///< may_lose, is_lost and never_received exist
+  bool target_takes_part = false;  ///< operations of others may need this participant's help (C44)
   std::string_view fabric = "";
 };
 

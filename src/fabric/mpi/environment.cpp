@@ -7,10 +7,16 @@
 #include <system_error>
 
 #include "fabric/mpi/calls.hpp"
+#include "fabric/mpi/progress.hpp"
 #include "fabric/mpi/venue.hpp"
 
 namespace lockflight::mpi {
 namespace {
+
+[[maybe_unused]] std::string_view value(const char* name) {
+  const char* const found = std::getenv(name);
+  return found != nullptr ? found : "";
+}
 
 /// Open MPI 4.1 chooses a component for windows that fails in two places. Where all ranks are on
 /// one machine it uses osc/rdma over shared memory, and an MPI_Compare_and_swap to the own rank
@@ -24,14 +30,32 @@ void choose_component() {
   std::error_code none;
   const std::filesystem::directory_iterator cards("/sys/class/infiniband", none);
   const bool has_cards = !none && cards != std::filesystem::directory_iterator();
-  const auto value = [](const char* name) {
-    const char* const found = std::getenv(name);
-    return std::string_view(found != nullptr ? found : "");
-  };
   const std::string_view all = value("OMPI_COMM_WORLD_SIZE");
   const bool one_machine = all.empty() || all == value("OMPI_COMM_WORLD_LOCAL_SIZE");
   if (one_machine || !has_cards) setenv("OMPI_MCA_osc", detail::osc_that_works, 0);
 #endif
+}
+
+/// osc/pt2pt makes no window in a program in which several threads call MPI.
+bool allows_threads() {
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
+  return value("OMPI_MCA_osc").find("pt2pt") == std::string_view::npos;
+#else
+  return true;
+#endif
+}
+
+/// What to ask of MPI_Init_thread: one thread calls MPI, and others, such as one that shows
+/// progress, may run beside it; the one that LOCKFLIGHT_PROGRESS asks for calls it too.
+int wanted_threads() {
+  const detail::progress_by help = detail::wanted_progress();
+  if (help == detail::progress_by::thread && !allows_threads())
+    throw unavailable(
+        "LOCKFLIGHT_PROGRESS=thread: Open MPI's component osc/pt2pt, which OMPI_MCA_osc names, "
+        "makes "
+        "no window in a program of several threads (accepted: calls, auto)");
+  return help != detail::progress_by::calls && allows_threads() ? MPI_THREAD_MULTIPLE
+                                                                : MPI_THREAD_FUNNELED;
 }
 
 }  // namespace
@@ -43,9 +67,9 @@ environment::environment() {
   MPI_Initialized(&done);
   if (done != 0) return;
   choose_component();
+  const int wanted = wanted_threads();
   int level = 0;
-  // One thread calls MPI; others, such as one that shows progress, may run beside it.
-  detail::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+  detail::check(MPI_Init_thread(nullptr, nullptr, wanted, &level), "MPI_Init_thread");
   ours_ = true;
   if (level < MPI_THREAD_FUNNELED)
     throw unavailable("this MPI allows no threads beside the one that calls it");

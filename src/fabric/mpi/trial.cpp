@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <array>
+#include <atomic>
 
 #include "fabric/mpi/link.hpp"
 #include "fabric/mpi/segment.hpp"
@@ -78,6 +79,31 @@ atomicity try_atomics(const communicator& all) {
   std::array<int, 3> mine{found.fetch_add, found.compare_swap, found.mixed};
   combine(all, mine.data(), 3, MPI_INT, MPI_MIN);
   return {mine[0] != 0, mine[1] != 0, mine[2] != 0};
+}
+
+bool answers_while_computing(const communicator& all) {
+  constexpr double computed_s = 0.02;
+  const communicator alone = communicator::split(all.get(), all.rank());
+  segment cells(all, alone, words, /*only_cpu=*/false);
+  cells.clear();
+  meet(all);
+  link l(all, cells.exposed(), /*patient=*/spins_in_flush);
+  trial t(l);
+  const bool asks = all.rank() == all.size() - 1;
+  if (asks) t.fetch(remote_kind::fetch_add, tickets, 1);  // it has a connection then
+  meet(all);
+  int came = 1;
+  if (all.rank() == 0) {
+    auto& asked =
+        *reinterpret_cast<std::atomic<rma::word>*>(cells.base()[0] + tickets * sizeof(rma::word));
+    for (const double end = MPI_Wtime() + computed_s; MPI_Wtime() < end;) continue;
+    came = asked.load(std::memory_order_relaxed) == 2 ? 1 : 0;  // nothing else is read
+  } else if (asks) {
+    t.fetch(remote_kind::fetch_add, tickets, 1);
+  }
+  broadcast(all, &came, 1, MPI_INT);
+  meet(all);
+  return came != 0;
 }
 
 int processors_of(const communicator& machine) {

@@ -65,7 +65,10 @@ constexpr std::size_t most_cached = 24;
 
 venue::venue(communicator all, const config& what) : whole(std::move(all)) {
   const rma::topology& t = what.machine;
-  if (t.nodes() > 1) require_atomics(whole);
+  if (t.nodes() > 1) {
+    require_atomics(whole);
+    help = help_while_computing(whole);
+  }
   members = communicator::split(whole.get(), whole.rank() < t.ranks() ? 0 : -1);
   // Ranks beyond the machine are told here whether the others can run.
   const auto refuse_unless = [this](bool holds, const char* why) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "fabric/mpi/progress.hpp"
 #include "fabric/mpi/segment.hpp"
 
 namespace lockflight::mpi::detail {
@@ -17,7 +18,8 @@ struct venue {
   bool only_cpu = false;
   int processors = 1;  // of this machine
   std::optional<segment> cells;
-  rma::word runs = 0;  // runs so far
+  std::shared_ptr<progress_thread> help;  // null where none is wanted
+  rma::word runs = 0;                     // runs so far
 
   /// Throws on all ranks alike: std::invalid_argument on nodes that span machines, `unavailable`.
   venue(communicator all, const config& what);

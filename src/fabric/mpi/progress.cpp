@@ -1,0 +1,112 @@
+#include "fabric/mpi/progress.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "fabric/mpi/trial.hpp"
+
+namespace lockflight::mpi::detail {
+namespace {
+
+/// What libraries below MPI watch their sockets by: this process's epoll instances. An epoll
+/// instance can itself be polled, and is readable while one of its sockets is.
+std::vector<pollfd> epoll_instances() {
+  std::vector<pollfd> found;
+  std::error_code none;  // without /proc there is nothing to sleep on
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", none)) {
+    const std::filesystem::path is = std::filesystem::read_symlink(entry.path(), none);
+    if (!none && is == "anon_inode:[eventpoll]")
+      found.push_back({.fd = std::stoi(entry.path().filename()), .events = POLLIN, .revents = 0});
+  }
+  return found;
+}
+
+// MPI has no event to sleep on. Over TCP the sockets' is one; where there is none, or it is not the
+// whole story, there is a step now and then.
+void serve_until(const std::atomic<bool>& over) {
+  // The kernel may wake a thread later by this much: by default 50 us.
+  prctl(PR_SET_TIMERSLACK, 1'000UL);
+  // A message that no rank sends, see link::progress: the largest tag that each MPI has.
+  constexpr int tag_of_nothing = 32'767;
+  // An event that stays must not take a core.
+  constexpr timespec rest{0, 20'000};
+  std::vector<pollfd> events = epoll_instances();
+  const int most_sleep_ms = events.empty() ? 1 : 5;
+  while (!over.load(std::memory_order_relaxed)) {  // nothing else is read from its writer
+    const int ready = poll(events.data(), events.size(), most_sleep_ms);
+    int there = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag_of_nothing, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    if (ready > 0) nanosleep(&rest, nullptr);
+  }
+}
+
+bool allows_threads() {
+  int level = 0;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+/// The process's, while somebody owns it.
+std::weak_ptr<progress_thread>& present() {
+  static std::weak_ptr<progress_thread> of_process;
+  return of_process;
+}
+
+}  // namespace
+
+struct progress_thread::running {
+  std::atomic<bool> over = false;
+  std::thread thread{[this] { serve_until(over); }};
+};
+
+progress_thread::progress_thread() : running_(std::make_unique<running>()) {}
+progress_thread::~progress_thread() {
+  running_->over = true;
+  running_->thread.join();
+}
+
+progress_by wanted_progress() {
+  const char* const given = std::getenv("LOCKFLIGHT_PROGRESS");
+  const std::string_view word = given != nullptr ? given : "calls";
+  if (word == "calls") return progress_by::calls;
+  if (word == "thread") return progress_by::thread;
+  if (word == "auto") return progress_by::trial;
+  throw std::invalid_argument("LOCKFLIGHT_PROGRESS '" + std::string(word) +
+                              "' (accepted: calls, thread, auto)");
+}
+
+std::shared_ptr<progress_thread> help_while_computing(const communicator& all) {
+  const progress_by wanted = wanted_progress();
+  if (wanted == progress_by::calls) return nullptr;
+  if (!holds_on_all(all, allows_threads())) {
+    if (wanted == progress_by::trial) return nullptr;
+    throw unavailable(
+        "LOCKFLIGHT_PROGRESS=thread needs MPI_THREAD_MULTIPLE, which this MPI was not initialised "
+        "with (accepted: calls, auto)");
+  }
+  static bool tried = false;  // together with all others
+  static bool answers = false;
+  if (wanted == progress_by::trial && !holds_on_all(all, tried)) {
+    answers = answers_while_computing(all);
+    tried = true;
+  }
+  if (wanted == progress_by::trial && answers) return nullptr;
+  std::shared_ptr<progress_thread> mine = present().lock();
+  if (mine == nullptr) {
+    mine = std::make_shared<progress_thread>();
+    present() = mine;
+  }
+  return mine;
+}
+
+}  // namespace lockflight::mpi::detail
