@@ -13,8 +13,8 @@
  *   TRIERS            participants that only try: the sum of 2^p
  *   TIMED             participants that may give up whenever they wait, or not: the sum of 2^p
  *   OVERTAKEN         asserts that no more others than that overtake the head of a node's queue
- *   VALUES            1: each holder leaves a value for the next one, and the same as the flag of a
- *                     free lock; asserts that a holder that gets it was left it by the last one
+ *   VALUES            1: each holder passes a value to the next one; asserts that a holder that
+ *                     gets one was passed it by the last one
  *   PASSES            1: each holder tries `pass` before it releases the lock, or does not
  * and what each part is for shows without it. All of these are on unless they are given:
  *   VICTIM=0          a side that finds the other one waits until that is not interested
@@ -35,10 +35,6 @@
  *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
  *   TRIES=0           a waiter that has come to the queue's head takes the word for its own
  *   TAKES_OUT=0       a left queue node is made the head
- *   HOME_SAYS=0       a flag at the tail is believed, whatever the home's word says
- *   OTHERS_SAY=0      the other way round
- *   VICTIM_FORGETS=0  both are believed by a node that gets the lock since the other is the victim
- *   DOUBTS=0          an attempt at home that fails frees its word as if it left the flag
  * Of all: shared.pml.
  */
 
@@ -89,7 +85,7 @@
 #define WITH_TOP 2
 #define RESERVED 4
 #define BARGING 8
-#define VALUE 16 /* the handoff value; in a free word of the home's node: that it is not flagged */
+#define VALUE 16 /* the handoff value */
 #define OVERTAKEN_OF(word) (((word) >> 5) & 7)
 #define IN_A_ROW_OF(word) (((word) >> 8) & 7)
 #define LEFT_OF(word) (((word) >> 11) & 7)
@@ -114,8 +110,7 @@ short STATE[P * QUEUE_NODES];    /* one of these, or a word that is handed over,
 #define HEAD 3 /* its predecessor has left the queue */
 
 /* The leaders' queue: entries of nodes. */
-#define FLAG 128
-byte TAIL = NIL;    /* the last entry, or FLAG, or nothing */
+byte TAIL = NIL;    /* the last entry */
 byte ENTRY[NODES];  /* the entry behind, and how its node waits */
 byte TURN[NODES];   /* where a node waits */
 #define WAIT 1      /* the parity of the last wait that has ended, or was given up */
@@ -126,7 +121,6 @@ byte TURN[NODES];   /* where a node waits */
 #define ENTRY_OF(link) ((link) & 3)
 #define WAIT_OF(link) ((link) >> 2 & 1)
 #define MAY_HAVE_LEFT(link) ((link) >> 3)
-#define NO_NODE_AT(tail) (((tail) & ~FLAG) == NIL)
 
 byte victim = 0; /* the side that lets the other one go first */
 #define LOCAL_SIDE 1
@@ -148,19 +142,12 @@ byte head_overtaken[NODES];
 #define OVERTAKES(n) skip
 #endif
 
-bool is_left = false; /* what the last holder left: a value, and the flag */
+bool is_left = false; /* whether the last holder left a value */
 #define CHOOSES_VALUE \
   atomic { \
     assert(!got || is_left); \
     if :: VALUES -> is_left = true :: is_left = false fi \
   }
-#define NOT_FLAGGED (VALUES && node == 0 && !ONLY_NODE -> VALUE : 0)
-#define FREE_WORD (is_left -> 0 : NOT_FLAGGED)
-#ifndef DOUBTS
-#define FAILED_WORD NOT_FLAGGED
-#else
-#define FAILED_WORD 0
-#endif
 
 /* A holder that leaves a queue reads whether somebody is behind that has not given up. That has no
  * end if each time somebody gives up, or comes back, between two of its reads. */
@@ -271,7 +258,7 @@ inline enter_queue() {
 inline take() {
   atomic {
     found = WORD[node];
-    WHEN((found & ~VALUE) == 0, WORD[node] = HELD; barged = true; OVERTAKES(node))
+    WHEN(found == 0, WORD[node] = HELD; barged = true; OVERTAKES(node))
   }
   WHEN(!barged && (found & HELD) == 0 && ((found & RESERVED) == 0 || NODE_TAIL[node] == NIL),
     atomic { WHEN(WORD[node] == found,
@@ -369,12 +356,12 @@ inline hand_over(what) {
 #endif
 
 /* The word without the top. */
-inline release_word(free) {
-  WHEN(in_queue, hand_over(free));
+inline release_word() {
+  WHEN(in_queue, hand_over(0));
   if
   :: gone
-  :: !gone && waited_for -> WORD[node] = MARKS | KEPT_TOP | (free)
-  :: !gone && !waited_for -> WORD[node] = free
+  :: !gone && waited_for -> WORD[node] = MARKS | KEPT_TOP
+  :: !gone && !waited_for -> WORD[node] = 0
   fi
 }
 
@@ -411,30 +398,17 @@ inline pass_inside() {
 
 /* ---- Peterson: our side is seen to be interested, by its word or by the tail ---- */
 
-#ifdef HOME_SAYS
-#define READS_FLAGS got = flag
-#elif defined(OTHERS_SAY)
-#define READS_FLAGS got = (WORD[0] & VALUE) == 0
-#else
-#define READS_FLAGS got = flag && (WORD[0] & VALUE) == 0
-#endif
-#ifdef VICTIM_FORGETS
-#define GOES_FIRST READS_FLAGS
-#else
-#define GOES_FIRST skip
-#endif
-
 inline agree(other_is_away, own_side) {
   if
-  :: atomic { other_is_away -> READS_FLAGS }
+  :: other_is_away
   :: else ->
 #ifndef VICTIM_FIRST
     victim = own_side;
 #endif
     if
-    :: atomic { other_is_away -> READS_FLAGS }
+    :: other_is_away
 #ifndef VICTIM
-    :: atomic { victim != own_side -> GOES_FIRST }
+    :: victim != own_side
 #endif
     :: timed -> gave_up = true
     fi;
@@ -473,10 +447,7 @@ inline enter() {
   if
   :: is_behind
   :: else ->
-    atomic {
-      ref = TAIL; TAIL = REF(node);
-      flag = (ref & FLAG) != 0; ref = ref & ~FLAG; is_behind = ref != NIL
-    }
+    atomic { ref = TAIL; TAIL = REF(node); is_behind = ref != NIL }
     WHEN(is_behind,
       atomic { ENTRY[AT(ref)] = LINK(REF(node), (turn & WAIT) ^ WAIT, timed); ref = NIL })
   fi;
@@ -504,14 +475,14 @@ inline take_out_entry() {
 #endif
 
 /* To the next node that has not given up: `gone`; or to nobody, unless we keep the lock then. */
-inline leave(keeps, free_tail, v) {
+inline leave(keeps, v) {
   LEAVES;
   do
   :: atomic { succ = ENTRY[node] }
     if
     :: succ == NIL && keeps -> break
     :: succ != NIL
-    :: atomic { succ == NIL && !(keeps) && TAIL == REF(node) -> TAIL = free_tail; break }
+    :: atomic { succ == NIL && !(keeps) && TAIL == REF(node) -> TAIL = NIL; break }
     :: atomic { succ == NIL && !(keeps) && ENTRY[node] != NIL -> succ = ENTRY[node] }
     fi;
     atomic { ENTRY[node] = NIL; ref = ENTRY_OF(succ) }
@@ -537,7 +508,7 @@ inline leave_without_top() {
 #else
   left = 2;
 #endif
-  leave(false, NIL, 0);
+  leave(false, 0);
   gone = false
 }
 
@@ -545,7 +516,7 @@ inline leave_without_top() {
 inline climb() {
   atomic { in_a_row = 0; left = REMOTE_BUDGET; got = 0 }
   if
-  :: node == 0 -> agree(NO_NODE_AT(TAIL), LOCAL_SIDE); got = 0
+  :: node == 0 -> agree(TAIL == NIL, LOCAL_SIDE); got = 0
   :: else ->
     enter();
     if
@@ -561,13 +532,13 @@ inline climb() {
 inline try_climb() {
   atomic { in_a_row = 0; left = REMOTE_BUDGET; got = 0 }
   if
-  :: node == 0 -> gave_up = !NO_NODE_AT(TAIL)
+  :: node == 0 -> gave_up = TAIL != NIL
   :: node != 0 && (TURN[node] & GIVEN_UP) -> gave_up = true
   :: node != 0 && !(TURN[node] & GIVEN_UP) ->
     if
-    :: atomic { NO_NODE_AT(TAIL) -> flag = (TAIL & FLAG) != 0; TAIL = REF(node) }
+    :: atomic { TAIL == NIL -> TAIL = REF(node) }
       if
-      :: atomic { !INTERESTED(WORD[0]) -> READS_FLAGS }
+      :: !INTERESTED(WORD[0])
       :: else ->
 #ifndef GIVES_WAY
         victim = REMOTE_SIDE;
@@ -575,7 +546,7 @@ inline try_climb() {
         leave_without_top();
         gave_up = true
       fi
-    :: !NO_NODE_AT(TAIL) -> gave_up = true
+    :: TAIL != NIL -> gave_up = true
     fi
   fi
 }
@@ -585,8 +556,8 @@ inline pass() {
   waited_for = SOMEBODY_WAITS;
   WHEN(waited_for && STAYS_HERE, pass_inside());
   WHEN(!gone && node != 0 && left > 1,
-    leave(true, NIL, is_left);
-    WHEN(gone, gone = false; release_word(0); gone = true))
+    leave(true, is_left);
+    WHEN(gone, gone = false; release_word(); gone = true))
 }
 
 inline unlock() {
@@ -596,11 +567,11 @@ inline unlock() {
   :: gone
   :: else ->
 #ifdef LEAVES_FIRST
-    release_word(FREE_WORD);
+    release_word();
 #endif
-    WHEN(node != 0, leave(false, (is_left -> FLAG : NIL), is_left); gone = false);
+    WHEN(node != 0, leave(false, is_left); gone = false);
 #ifndef LEAVES_FIRST
-    release_word(FREE_WORD)
+    release_word()
 #endif
   fi
 }
@@ -610,7 +581,7 @@ proctype participant(byte me; byte node) {
   byte mine = 0, abandoned = NIL, there = 0, ref = NIL, succ = NIL, turn = 0; /* queues */
   byte overtaken = 0, in_a_row = 0, left = 0, handovers_left = 0, got = 0;
   bool barged = false, barging = (HANDOVERS == 0), in_queue = false, gone = false;
-  bool is_in = false, is_behind = false, flag = false, tries = false;
+  bool is_in = false, is_behind = false, tries = false;
   bool timed = false, gave_up = false, with_top = false, waited_for = false;
   ROUND_COUNTER
 
@@ -627,8 +598,8 @@ proctype participant(byte me; byte node) {
     :: TRY || ONLY_TRIES(me) -> /* try_lock */
 #ifndef READS_TAIL
       if
-      :: node == 0 && !NO_NODE_AT(TAIL) -> goto next_round
-      :: node != 0 || NO_NODE_AT(TAIL)
+      :: node == 0 && TAIL != NIL -> goto next_round
+      :: node != 0 || TAIL == NIL
       fi;
 #endif
       take();
@@ -654,7 +625,7 @@ proctype participant(byte me; byte node) {
 #ifndef ATTEMPTS_COUNT
       waited_for = SOMEBODY_WAITS;
 #endif
-      release_word(FAILED_WORD);
+      release_word();
       goto next_round
     :: else
     fi;
@@ -669,7 +640,7 @@ proctype participant(byte me; byte node) {
 next_round:
     atomic {
       found = 0; overtaken = 0; in_a_row = 0; left = 0; got = 0; barged = false; gone = false;
-      waited_for = false; flag = false; timed = false; gave_up = false; with_top = false;
+      waited_for = false; timed = false; gave_up = false; with_top = false;
       tries = false
     }
   :: STOP -> break

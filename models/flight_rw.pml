@@ -4,8 +4,8 @@
  * used there. Each node has a gate and one reader counter; the last node is the home's.
  *
  * flight is a lock that is first come, first served (flight.pml has its own model). Whether it is
- * passed with a value is the model's choice, as flight's budgets decide it; the value and the flag
- * of a free lock may be lost. With FIFO=0 any waiter or arrival may be next. An attempt may fail.
+ * passed with a value is the model's choice, as flight's budgets decide it; a value
+ * may be lost. With FIFO=0 any waiter or arrival may be next. An attempt may fail.
  *
  * Macros of this model:
  *   NODES             1, 2 or 3
@@ -161,7 +161,7 @@ short counts[NODES] = 0;
 /* ---- flight, abstracted ---- */
 
 /* The handoff value: a writers' phase, the writers so far and whether it is quiet; that the gates
- * are idle, which the flag of a free lock says as well; or nothing. */
+ * are idle; or nothing. */
 byte value = 0;
 #define ARE_IDLE 1
 

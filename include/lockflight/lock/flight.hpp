@@ -54,7 +54,7 @@ class flight {
   /// This lock's words: one line at a rank of each node, one more at the home.
   struct cells {
     rma::plain_cell lines;   // a node's word, tail, entry and turn, at its leader; or at home
-    rma::nic_cell tail;      // the entry of the last node in the queue, or a free tail
+    rma::nic_cell tail;      // the entry of the last node in the queue
     rma::plain_cell victim;  // the side that lets the other one go first
 
     static cells place(rma::layout& in, const rma::topology&, const parameters& set,
@@ -109,41 +109,39 @@ class flight {
   }
 
   /// Takes the lock if no participant of our node has it and no other node has it or waits. On the
-  /// home's node 1 CPU compare-swap and 2 loads; from elsewhere 1 compare-swap and 1 get, 1
-  /// compare-swap more if the lock was freed in another way than the last time, and to withdraw 1
-  /// put and what unlock costs.
+  /// home's node 1 CPU compare-swap and 2 loads; from elsewhere 1 compare-swap and 1 get, and to
+  /// withdraw 1 put and what unlock costs.
   [[nodiscard]] bool try_lock() {
     // A caller that keeps trying must not seem to be in each time that the other side reads.
     if (side_ == side::home && !leaders_.is_empty()) return false;
     if (!node_.try_lock(has_)) return false;
     if (has_top() || try_climb()) return true;
-    release_word(node_.has_waiters(), not_flagged);  // the head learns that it was overtaken
+    release_word(node_.has_waiters());  // the head learns that it was overtaken
     return false;
   }
 
-  void unlock() { finish(0, 0, false); }
+  void unlock() { unlock_with(0); }
 
   // ---- for a lock that is made of this one ----
 
-  /// unlock, with a handoff value for the next holder, and a flag that the lock shows while it is
-  /// free: the home's node in its word, the others in the tail, so that a holder from elsewhere
-  /// reads both with its acquire. The flag counts if both show it, as one of them is the last.
-  void unlock_with(rma::word value, bool flag) {
-    finish(value, flag ? rma::word{0} : not_flagged, flag);
+  /// unlock, with a handoff value for the next holder, if one waits.
+  void unlock_with(rma::word value) {
+    const bool waited_for = node_.has_waiters();
+    if (waited_for && pass_inside(value)) return;
+    // Out of the leaders' queue first, which is the release to the other nodes (I1).
+    if (side_ == side::remote) static_cast<void>(leaders_.leave(if_alone::release, turn(value)));
+    release_word(waited_for);
   }
   template <class Until>
   [[nodiscard]] bool lock_until(Until until) {
     if (!node_.lock(until, has_)) return false;
     if (has_top() || climb(until)) return true;
-    release_word(node_.has_waiters(), not_flagged);
+    release_word(node_.has_waiters());
     return false;
   }
 
-  // For the holder.
   /// The handoff value, or 0 if the lock was free.
   [[nodiscard]] rma::word value() const { return has_.get(node_word::value); }
-  /// Whether it was free and flagged. Always false on the home's node, and on a single one.
-  [[nodiscard]] bool was_flagged() const { return was_flagged_; }
 
   /// Passes the lock on with a value, to a waiter of our node, or to the node behind ours. False,
   /// and the lock is still ours, if nobody waits that it would go to.
@@ -153,29 +151,16 @@ class flight {
     if (side_ != side::remote || has_.get(node_word::left) <= 1 ||
         !leaders_.leave(if_alone::keep, turn(value)))
       return false;
-    release_word(waited_for, 0);
+    release_word(waited_for);
     return true;
   }
 
  private:
   enum class side : std::uint8_t { only, home, remote };
-  // What a free word of the home's node carries unless it is flagged. Zeroed memory is flagged, so
-  // that the home's node has a say only once it has used the lock.
-  static constexpr rma::word not_flagged = 1;
 
   // Whether our node's word came with the top (I1, I2); else it is still to be had.
-  [[nodiscard]] bool has_top() {
-    was_flagged_ = false;
+  [[nodiscard]] bool has_top() const {
     return has_.has(node_word::with_top) || side_ == side::only;
-  }
-
-  void finish(rma::word value, rma::word home_says, bool tail_says) {
-    const bool waited_for = node_.has_waiters();
-    if (waited_for && pass_inside(value)) return;
-    // Out of the leaders' queue first, which is the release to the other nodes (I1).
-    if (side_ == side::remote)
-      static_cast<void>(leaders_.leave(if_alone::release, turn(value), tail_says));
-    release_word(waited_for, home_says);
   }
 
   // The word with the top, to a waiter of our node, while that may keep it (I2, I4).
@@ -189,11 +174,8 @@ class flight {
                                     .with(node_word::left, has_.get(node_word::left)));
   }
 
-  // The word of our node without the top. A free word of the home's node carries `home_says`.
-  void release_word(bool waited_for, rma::word home_says) {
-    const rma::word value = side_ == side::home ? home_says : 0;
-    waited_for ? node_.pass(node_word{}.with(node_word::value, value)) : node_.release(value);
-  }
+  // The word of our node without the top.
+  void release_word(bool waited_for) { waited_for ? node_.pass({}) : node_.release(); }
 
   // What the next node is passed.
   [[nodiscard]] turn_word turn(rma::word value) const {
@@ -207,9 +189,8 @@ class flight {
     has_ = node_word{}.with(node_word::left, left).with(node_word::value, value);
   }
   // After the agreement with the other side (I5).
-  [[nodiscard]] bool got_top(outcome how, bool flagged) {
+  [[nodiscard]] bool got_top(outcome how) {
     if (how == outcome::gave_up) return false;
-    was_flagged_ = flagged && how == outcome::other_is_away;
     got_top(remote_budget_, 0);
     return true;
   }
@@ -218,15 +199,14 @@ class flight {
   template <class Until>
   [[nodiscard, gnu::noinline]] bool climb(Until until) {
     if (side_ == side::home)
-      return got_top(sides_.agree_at_home(until, [&] { return leaders_.is_empty(); }), false);
+      return got_top(sides_.agree_at_home(until, [&] { return leaders_.is_empty(); }));
     const bool in_order = rma::orders_posts(port_);
     rma::word home = 0;
-    bool flag = false;
     turn_word turn;
     const auto read_home_in_order = [&] {  // after the swap, in the same round trip
       if (in_order) port_.get(home_word_, home);
     };
-    switch (leaders_.enter(until, read_home_in_order, turn, flag)) {
+    switch (leaders_.enter(until, read_home_in_order, turn)) {
       case leaders::arrival::gave_up:
         return false;
       case leaders::arrival::passed:
@@ -240,26 +220,19 @@ class flight {
         if (!in_order) home = rma::get_now(port_, home_word_);
         break;
     }
-    const outcome how = sides_.agree_from_elsewhere(until, home);
-    if (got_top(how, flag && is_flagged(home))) return true;
+    if (got_top(sides_.agree_from_elsewhere(until, home))) return true;
     leave_without_top();
     return false;
   }
 
   [[nodiscard]] bool try_climb() {
-    if (side_ == side::home) return leaders_.is_empty() && got_top(outcome::other_is_away, false);
-    bool flag = false;
-    if (!leaders_.try_enter(flag)) return false;
-    const rma::word home = rma::get_now(port_, home_word_);
-    if (!node_word::from(home).is_interested())
-      return got_top(outcome::other_is_away, flag && is_flagged(home));
+    if (side_ == side::home) return leaders_.is_empty() && got_top(outcome::other_is_away);
+    if (!leaders_.try_enter()) return false;
+    if (!node_word::from(rma::get_now(port_, home_word_)).is_interested())
+      return got_top(outcome::other_is_away);
     sides_.give_way();
     leave_without_top();
     return false;
-  }
-
-  [[nodiscard]] static bool is_flagged(rma::word home) {
-    return node_word::from(home).get(node_word::value) != not_flagged;
   }
 
   // At the head of the queue, but the home's node has the top: the next node agrees for itself.
@@ -274,7 +247,6 @@ class flight {
   leaders leaders_;
   node_lock<Port> node_;
   side side_;
-  bool was_flagged_ = false;
   rma::word local_budget_;
   rma::word remote_budget_;
   node_word has_;  // what we found, or were passed, when the lock became ours

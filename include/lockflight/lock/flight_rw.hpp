@@ -22,9 +22,9 @@
 // operations, with K other nodes whose gates are in use:
 //   readers   none; the one that lists its node 1 add + 1 get; the one that opens idle gates what
 //             flight costs, 2 gets, K + 1 puts
-//   writers   what flight costs; at idle gates nothing more. Else to close the gates 1 put + 1 get
-//             unless all are in use, K + 1 puts; K gets for each scan, each of all counters of a
-//             node; to open them K + 1 puts
+//   writers   what flight costs; at idle gates 1 get more, unless they are on its node or it was
+//             told so. Else to close the gates 1 put + 1 get unless all are in use, K + 1 puts; K
+//             gets for each scan, each of all counters of a node; to open them K + 1 puts
 //   handoff   between writers what flight costs
 #pragma once
 
@@ -107,17 +107,17 @@ class flight_rw {
   [[nodiscard]] bool try_lock() {
     if (!try_flight()) return false;
     if (shut_out_readers(port_.deadline_in(0))) return true;
-    flight_.unlock_with(0, false);
+    flight_.unlock();
     return false;
   }
 
   void unlock() {
-    if (gates_.what() == state::idle) return flight_.unlock_with(phase::are_idle, true);
+    if (gates_.what() == state::idle) return flight_.unlock_with(phase::are_idle);
     // The readers' phase comes after T_W writers, or when no writer is there to follow.
     const rma::word writers = phase_.get(phase::writers) + 1;
     if (writers < t_w_ && flight_.pass(phase_.with(phase::writers, writers).bits())) return;
     const bool idle = gates_.end_phase(writers, phase_.has(phase::quiet));
-    flight_.unlock_with(idle ? phase::are_idle : 0, idle);
+    flight_.unlock_with(idle ? phase::are_idle : 0);
   }
 
   // ---- up and down ----
@@ -133,7 +133,7 @@ class flight_rw {
     gates_.open();
     return true;
   }
-  void unlock_upgrade() { flight_.unlock_with(0, false); }
+  void unlock_upgrade() { flight_.unlock(); }
   /// No one else writes in between. Waits for the readers.
   void unlock_upgrade_and_lock() { static_cast<void>(shut_out_readers(rma::forever{})); }
   void unlock_upgrade_and_lock_shared() { open_and_enter(); }
@@ -166,7 +166,7 @@ class flight_rw {
   // What the last holder passed says what the gates do, or nothing, and then they are read.
   void start() {
     const rma::word value = flight_.value();
-    const bool idle = value == phase::are_idle || flight_.was_flagged();
+    const bool idle = value == phase::are_idle;
     phase_ = idle ? phase{} : phase::from(value);
     gates_.start(idle ? state::idle : value != 0 ? state::closed : state::open);
   }
@@ -196,14 +196,14 @@ class flight_rw {
   void open_and_enter() {
     gates_.open();
     readers_.enter_with_flight(held_);
-    flight_.unlock_with(0, false);
+    flight_.unlock();
   }
 
   template <class Until>
   [[nodiscard]] bool lock_until(Until until) {
     if (!take_flight(until)) return false;
     if (shut_out_readers(until)) return true;
-    flight_.unlock_with(0, false);
+    flight_.unlock();
     return false;
   }
 

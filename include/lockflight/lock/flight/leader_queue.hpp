@@ -57,10 +57,6 @@ struct entry_link {
   }
 };
 
-/// What the tail says while no node is in the queue: 0 or 1, a flag that the last node has left
-/// there. No entry lies so near the beginning of a segment (C21).
-[[nodiscard]] constexpr bool is_free_tail(rma::word tail) { return tail <= 1; }
-
 template <rma::port Port>
 class leader_queue {
  public:
@@ -73,23 +69,20 @@ class leader_queue {
       : port_(p), tail_(tail), entry_(entry), turn_(turn_of(entry)) {}
 
   /// On the home's node only.
-  [[nodiscard]] bool is_empty() { return is_free_tail(port_.load(tail_)); }
+  [[nodiscard]] bool is_empty() { return port_.load(tail_) == rma::null_ref; }
 
   /// Our node enters the queue, or takes up the place that one of its participants has left there.
   /// `post` is called behind the swap, and what it posts to the home is complete if our node is the
-  /// first. First: `flag` is what the tail said. Passed: `turn` is what the predecessor said.
+  /// first. Passed: `turn` is what the predecessor said.
   template <class Until, class Post>
-  [[nodiscard]] arrival enter(Until until, Post post, turn_word& turn, bool& flag) {
+  [[nodiscard]] arrival enter(Until until, Post post, turn_word& turn) {
     rma::word before = port_.load(turn_);
     if (!has_a_place(before)) {
       rma::word pred = 0;
       port_.swap(tail_, rma::to_word(entry_), pred);
       post();
       port_.flush(tail_.home);
-      if (is_free_tail(pred)) {
-        flag = pred != 0;
-        return arrival::first;
-      }
+      if (pred == rma::null_ref) return arrival::first;
       const entry_link link{.entry = entry_,
                             .wait = !turn_word::from(before).has(turn_word::wait),
                             .may_give_up = !std::same_as<Until, rma::forever>};
@@ -98,33 +91,24 @@ class leader_queue {
     return wait_for_turn(before, until, turn) ? arrival::passed : arrival::gave_up;
   }
 
-  /// Enters the queue if no node is in it. 1 compare-swap, 2 if the tail is not what it was for us
-  /// the last time.
-  [[nodiscard]] bool try_enter(bool& flag) {
+  /// Enters the queue if no node is in it. 1 compare-swap.
+  [[nodiscard]] bool try_enter() {
     // Behind a node that has the lock.
     if (turn_word::from(port_.load(turn_)).has(turn_word::left)) return false;
-    const rma::word entry = rma::to_word(entry_);
-    rma::word found = rma::compare_swap_now(port_, tail_, free_, entry);
-    if (found != free_) {
-      if (!is_free_tail(found)) return false;
-      free_ = found;
-      found = rma::compare_swap_now(port_, tail_, free_, entry);
-      if (found != free_) return false;  // by then another node has been here
-    }
-    flag = free_ != 0;
-    return true;
+    return rma::compare_swap_now(port_, tail_, rma::null_ref, rma::to_word(entry_)) ==
+           rma::null_ref;
   }
 
   /// Our node leaves the head of the queue: to the next one that has not given up, which is passed
-  /// `turn`, or to nobody, and then the tail says `flag`. False if there is no next one; to keep
-  /// the lock then means to stay in the queue.
-  [[nodiscard]] bool leave(if_alone then, turn_word turn, bool flag = false) {
+  /// `turn`, or to nobody. False if there is no next one; to keep the lock then means to stay in
+  /// the queue.
+  [[nodiscard]] bool leave(if_alone then, turn_word turn) {
     const rma::word entry = rma::to_word(entry_);
     while (true) {
       rma::word succ = port_.load(entry_);
       if (succ == rma::null_ref) {
         if (then == if_alone::keep) return false;
-        if (rma::compare_swap_now(port_, tail_, entry, flag ? 1 : 0) == entry) return false;
+        if (rma::compare_swap_now(port_, tail_, entry, rma::null_ref) == entry) return false;
         // A node swapped itself in behind ours and is about to write its link.
         succ = port_.await(entry_, rma::differs_from(rma::null_ref));
       }
@@ -217,10 +201,9 @@ class leader_queue {
   }
 
   Port& port_;
-  rma::nic_cell tail_;     // the entry of the last node, or a free tail
+  rma::nic_cell tail_;     // the entry of the last node
   rma::plain_cell entry_;  // our node's: an entry_link, or null_ref
   rma::nic_cell turn_;     // our node's: a turn_word
-  rma::word free_ = 0;     // the tail, as far as we know, while no node is in the queue
 };
 
 }  // namespace lockflight::lock

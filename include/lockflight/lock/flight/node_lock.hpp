@@ -52,8 +52,8 @@ class node_lock {
         handovers_(static_cast<int>(set.handovers)),
         barging_(handovers_ == 0) {}
 
-  /// Takes the word; `passed` is what its last holder left in it. 1 CPU compare-swap if it is free,
-  /// nobody waits and it holds what we expect, else 2. False if time was over first.
+  /// Takes the word; `passed` is what its last holder left in it. 1 CPU compare-swap if it is free
+  /// and nobody waits, else 2. False if time was over first.
   template <class Until>
   [[nodiscard]] bool lock(Until until, node_word& passed) {
     if (!take() && !wait(until)) return false;
@@ -73,13 +73,10 @@ class node_lock {
     return node_ ? queue_.has_successor(*node_) : !queue_.is_empty();
   }
 
-  /// Releases the word while nobody waits, or after an attempt that failed, with a value for the
-  /// next holder. 1 store; 1 CPU compare-swap more if the holder stands in the queue.
-  void release(rma::word value = 0) {
-    const node_word free = node_word{}.with(node_word::value, value);
-    if (node_ && hand_over(free)) return;
-    free_ = free.bits();
-    port_.store(word_, free_);
+  /// Releases the word while nobody waits. 1 store; 1 CPU compare-swap more if the holder stands in
+  /// the queue.
+  void release() {
+    if (!node_ || !hand_over({})) port_.store(word_, free);
   }
 
   /// Releases the word while others wait: hands it over, or leaves it to anybody or to the queue's
@@ -99,6 +96,7 @@ class node_lock {
   }
 
  private:
+  static constexpr rma::word free = node_word{}.bits();  // and nobody waits
   static constexpr rma::word held = node_word{}.with(node_word::held).bits();
 
   // What the successor of the queue's head is passed: that it is the head now, or a word that is
@@ -108,24 +106,17 @@ class node_lock {
 
   // Takes the word past the queue, if it is free for that (I3).
   [[nodiscard]] bool take() {
-    const rma::word found = port_.cpu_compare_swap(word_, free_, held);
-    if (found == free_) {
-      found_ = node_word::from(found);
-      barged_ = true;
-      return true;
-    }
+    const rma::word found = port_.cpu_compare_swap(word_, free, held);
     const node_word w = node_word::from(found);
-    // What is reserved for the head of a queue that is empty is for anybody.
-    if (w.has(node_word::held) || (w.has(node_word::reserved) && !queue_.is_empty()) ||
-        port_.cpu_compare_swap(word_, found, held) != found)
-      return false;
+    if (found != free) {
+      // What is reserved for the head of a queue that is empty is for anybody.
+      if (w.has(node_word::held) || (w.has(node_word::reserved) && !queue_.is_empty()) ||
+          port_.cpu_compare_swap(word_, found, held) != found)
+        return false;
+      barging_ = w.has(node_word::barging);
+    }
     found_ = w;
     barged_ = true;
-    // A word that was free with nobody waiting says nothing of barging, but may carry a value.
-    if (w.is_passed())
-      barging_ = w.has(node_word::barging);
-    else
-      free_ = found;
     return true;
   }
 
@@ -224,10 +215,9 @@ class node_lock {
   abortable_queue<Port> queue_;
   rma::word barge_;
   int handovers_;
-  rma::word free_ = 0;   // the word, as far as we know, while nobody has it or waits
-  node_word found_;      // when we took the word
-  bool barged_ = false;  // past the queue
-  bool barging_;         // others barge, for all that we have seen
+  node_word found_;                      // when we took the word
+  bool barged_ = false;                  // past the queue
+  bool barging_;                         // others barge, for all that we have seen
   std::optional<rma::queue_node> node_;  // our queue node, while we hold and stand in the queue
   int handovers_left_ = 0;               // of that word, before the next trial
 };
