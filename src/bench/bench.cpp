@@ -151,7 +151,7 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
   for (const job& one : jobs) check_memory(one);
   launch* const launched = launch_of(what.fabric);
   std::ofstream trace = open_trace(what.trace);
-  const time_base& real_time = tick_clock::calibrated().base();
+  const tick_clock& clock = launched != nullptr ? launched->clock() : tick_clock::calibrated();
   nlohmann::json runs = nlohmann::json::array();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const job& now = jobs[i];
@@ -161,10 +161,14 @@ nlohmann::json run(const request& what, const progress_callback& watch) {
                                              : run_here(now, begun, watch);
     if (results == nullptr) continue;
     const bool simulated = now.plan.profile != nullptr;
-    runs.push_back(to_json(now, what.fabric, *results, simulated ? sim_clock::base : real_time));
+    runs.push_back(to_json(now, what.fabric, *results, simulated ? sim_clock::base : clock.base()));
     if (trace.is_open()) write_trace(trace, now, *results);
   }
-  return {{"lockflight", LOCKFLIGHT_VERSION}, {"host", host_facts()}, {"runs", std::move(runs)}};
+  nlohmann::json all{
+      {"lockflight", LOCKFLIGHT_VERSION}, {"host", host_facts(clock)}, {"runs", std::move(runs)}};
+  if (launched == nullptr) return all;
+  if (nlohmann::json hosts = hosts_of(*launched); hosts.size() > 1) all["hosts"] = std::move(hosts);
+  return all;
 }
 
 }  // namespace lockflight::bench

@@ -68,6 +68,7 @@ struct request {
   std::optional<std::string> operation;      ///< primitive: one of operations(); none: all of them
   bool threads = false;
   bool pin = true;
+  bool witness = false;  ///< mpi: exclusion is checked by one-sided operations, across hosts too
   std::string waiting = "auto";
   std::string trace;    ///< Chrome trace file; empty: none
   bool warm_up = true;  ///< false: all of a run is measured

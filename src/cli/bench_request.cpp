@@ -334,6 +334,9 @@ std::vector<option> how_to_run() {
        .completes = words,
        .known = {"auto", "spin", "yield", "park"}},
       {.name = "--no-pin", .what = "do not bind ranks to processors"},
+      {.name = "--witness",
+       .what = "mpi: check mutual exclusion by one-sided operations, which see holders on several "
+               "hosts; the times are then those of the check too"},
   };
 }
 
@@ -367,6 +370,7 @@ bench::request bench_request(const arguments& given) {
   read_extras(given, request);
   request.threads = given.has("--threads");
   request.pin = !given.has("--no-pin");
+  request.witness = given.has("--witness");
   request.waiting = given.one("--waiting").value_or(request.waiting);
   request.trace = given.one("--trace").value_or("");
   bench::validate(request);

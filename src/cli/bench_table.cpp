@@ -175,6 +175,17 @@ std::string common_settings(const json& runs) {
   return out.substr(std::min(out.find_first_not_of(", "), out.size()));
 }
 
+void print_hosts(console& out, const json& hosts) {
+  std::vector<std::string> all;
+  constexpr std::size_t most = 8;
+  for (const json& host : hosts) {
+    if (all.size() == most) break;
+    all.push_back(text(host.at("name")) + ": " + report::host_in_words(host));
+  }
+  if (hosts.size() > most) all.push_back("...");
+  out.line(fmt::format("{} hosts ({})", hosts.size(), joined(all, "; ")));
+}
+
 double throughput(const json& run) { return run.at("throughput_ops_s").get<double>(); }
 
 }  // namespace
@@ -192,6 +203,7 @@ void print_bench(console& out, const json& bench) {
     parameters_differ = parameters_differ || at->second != parameters(run);
   }
   out.line(out.paint(style::heading, common_settings(runs)));
+  if (const auto hosts = bench.find("hosts"); hosts != bench.end()) print_hosts(out, *hosts);
   out.line();
   table t(columns_for(varying, parameters_differ));
   const groups by_setting(runs);
@@ -205,6 +217,7 @@ void print_bench(console& out, const json& bench) {
   }
   const std::vector<std::string> left_out = t.print(out);
   out.line();
+  if (const std::string what = report::unwitnessed_in(bench); !what.empty()) out.line(what);
   for (const std::string& loss : report::losses_in(bench)) out.line(out.paint(style::bad, loss));
   out.line("Latency is one acquire plus one release; net/op counts its network operations.");
   if (!left_out.empty())

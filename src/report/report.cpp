@@ -107,6 +107,11 @@ std::string losses(const json& bench) {
   return all.empty() ? "" : banner("none", "!", "Ranks were lost.", all);
 }
 
+std::string unwitnessed(const json& bench) {
+  const std::string what = unwitnessed_in(bench);
+  return what.empty() ? "" : banner("none", "!", "Not checked across hosts.", what);
+}
+
 std::string fact(std::string label, const std::string& value) {
   for (char& c : label) {
     if (c == '_') c = ' ';
@@ -132,10 +137,31 @@ std::string host_facts(const json& bench) {
     out += fact("date", plain(*date));
   }
   add_facts(host, "", out);
+  if (const auto hosts = bench.find("hosts"); hosts != bench.end())
+    for (const json& one : *hosts)
+      out += fact(plain(one.at("name")),
+                  fmt::format("{}, {}", plain(one.at("cpu_model")), host_in_words(one)));
   return out;
 }
 
 }  // namespace
+
+std::string host_in_words(const json& host) {
+  std::vector<std::string> ranks;
+  for (const json& rank : host.at("ranks")) ranks.push_back(plain(rank));
+  return fmt::format("{} {}, {}", ranks.size() == 1 ? "rank" : "ranks", listed(ranks),
+                     counted(host.at("cores").get<std::size_t>(), "core", "cores"));
+}
+
+std::string unwitnessed_in(const json& bench) {
+  const json& runs = bench.at("runs");
+  if (std::none_of(runs.begin(), runs.end(),
+                   [](const json& run) { return run.value("witnessed", "all") == "within hosts"; }))
+    return "";
+  return "Mutual exclusion was checked among the ranks of each host, not across hosts, and "
+         "handoffs "
+         "are not known: bench --witness sees both.";
+}
 
 std::vector<std::string> losses_in(const json& bench) {
   std::vector<std::string> all;
@@ -163,7 +189,7 @@ std::string render_html(const json& bench) {
   values["title"] = escape_html("lockflight: " + what);
   values["version"] = escape_html(plain(bench.at("lockflight")));
   values["summary"] = escape_html(what);
-  values["verdict"] = verdict(runs) + losses(bench);
+  values["verdict"] = verdict(runs) + losses(bench) + unwitnessed(bench);
   values["facts"] = host_facts(bench);
   values["table_head"] = table_head();
   values["table_body"] = table_body(runs);

@@ -30,6 +30,12 @@ void validate(const nlohmann::json& bench);
 /// For each run that lost ranks, a sentence that names them.
 std::vector<std::string> losses_in(const nlohmann::json& bench);
 
+/// Of runs over several hosts whose witness saw each host alone, that this is so; else empty.
+[[nodiscard]] std::string unwitnessed_in(const nlohmann::json& bench);
+
+/// "ranks 0 and 1, 2 cores", of one of a document's "hosts".
+[[nodiscard]] std::string host_in_words(const nlohmann::json& host);
+
 /// The page for a bench document. Validates it first, and throws as validate() does.
 std::string render_html(const nlohmann::json& bench);
 

@@ -364,6 +364,12 @@ class environment {
   [[nodiscard]] bool all(bool holds) const;
   /// Rank 0's value, on every rank of the launch. Collective.
   [[nodiscard]] double first(double mine) const;
+  /// The least of all ranks' values. Collective.
+  [[nodiscard]] double least(double mine) const;
+  /// Each rank's text, by rank. Collective.
+  [[nodiscard]] std::vector<std::string> gather(const std::string& mine) const;
+  /// For each rank the lowest rank on its host, with which it can share memory. Collective.
+  [[nodiscard]] std::vector<int> first_of_host() const;
 
  private:
   bool ours_ = false;
@@ -489,6 +495,23 @@ class machine_memory {
   bool whole_ = true;
 };
 
+/// Operations on the memory of a host's first rank from another host.
+struct host_findings {
+  std::string name;
+  int ranks = 0;
+  int cores = 0;  ///< for this launch
+  // To a rank that waits in MPI; medians.
+  double put_us = 0;
+  double get_us = 0;
+  double fetch_add_us = 0;
+  double compare_swap_us = 0;
+  double computing_us = 0;  ///< the longest fetch-add to a rank that computes for `computed_us`
+  double computed_us = 0;
+
+  /// Whether operations end without a call of MPI by their target.
+  [[nodiscard]] bool direct() const { return computing_us < computed_us / 2; }
+};
+
 /// Properties of an MPI's one-sided communication, found in a short trial on this launch.
 struct findings {
   std::string library;  ///< MPI_Get_library_version, its first line
@@ -506,9 +529,10 @@ struct findings {
   double waiting_us = 0;      ///< a fetch-add to a target that waits in MPI; the median
   double computing_us = 0;    ///< the longest to a target that computes for `computed_us`
   double computed_us = 0;
-  double plain_flush_us = 0;    ///< a fetch-add completed by MPI_Win_flush; the median
-  double blocked_flush_us = 0;  ///< the longest; more ranks than cores make it wait
-  double iprobe_us = 0;         ///< one step of progress
+  double plain_flush_us = 0;           ///< a fetch-add completed by MPI_Win_flush; the median
+  double blocked_flush_us = 0;         ///< the longest; more ranks than cores make it wait
+  double iprobe_us = 0;                ///< one step of progress
+  std::vector<host_findings> hosts{};  ///< empty on one host
 };
 
 /// Tries this MPI with all ranks of MPI_COMM_WORLD; some seconds. Collective; the result is rank

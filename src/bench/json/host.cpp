@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -39,11 +40,10 @@ std::string compiler() {
 
 }  // namespace
 
-nlohmann::json host_facts() {
+nlohmann::json host_facts(const tick_clock& clock) {
   utsname system{};
   uname(&system);
   const shm::hardware found = shm::discover(1);
-  const tick_clock& clock = tick_clock::calibrated();
   const std::string model = cpu_model();
   const std::string build = LOCKFLIGHT_BUILD_TYPE;
   const std::string sanitizers = LOCKFLIGHT_SANITIZERS;
@@ -61,6 +61,28 @@ nlohmann::json host_facts() {
       {"clock_read_ns",
        std::round(clock.base().us(static_cast<double>(clock.base().cost)) * 1e4) / 10},
   };
+}
+
+nlohmann::json hosts_of(launch& all) {
+  using nlohmann::json;
+  utsname system{};
+  uname(&system);
+  const shm::hardware found = shm::discover(1);
+  const json mine{{"name", std::string(system.nodename)},
+                  {"ranks", json::array()},
+                  {"cores", found.cores},
+                  {"processors", found.processors},
+                  {"cpu_model", cpu_model()},
+                  {"kernel", fmt::format("{} {}", system.sysname, system.release)}};
+  std::map<int, json> by_first_rank;
+  int rank = 0;
+  for (const launch::word_from_rank& from : all.gather(mine.dump()))
+    by_first_rank.try_emplace(from.first_of_host, json::parse(from.text))
+        .first->second["ranks"]
+        .push_back(rank++);
+  json hosts = json::array();
+  for (auto& [first, host] : by_first_rank) hosts.push_back(std::move(host));
+  return hosts;
 }
 
 }  // namespace lockflight::bench

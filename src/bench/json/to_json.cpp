@@ -224,6 +224,14 @@ json request_json(const job& what, const std::string& fabric) {
   };
 }
 
+constexpr const char* within_hosts = "within hosts";
+
+/// Among which ranks the run's witness could see mutual exclusion broken, and handoffs.
+const char* witnessed_by(const job& what, const run_results& results) {
+  if (!what.lock->excludes || what.lock->about.defers) return "none";
+  return results.whole() || what.plan.far_witness ? "all" : within_hosts;
+}
+
 }  // namespace
 
 std::optional<double> fairness(const run_plan& plan, std::span<const rank_result> ranks) {
@@ -292,8 +300,10 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;
   sum->operations.messages += messages_of_servers(what.plan, *sum);
   out["fabric_ops"] = operations_json(sum->operations);
+  const char* const witnessed = witnessed_by(what, results);
+  out["witnessed"] = witnessed;
   out["handoffs"] = json::array();
-  for (int i = 0; i < what.plan.machine.levels(); ++i)
+  for (int i = 0; i < what.plan.machine.levels() && witnessed != within_hosts; ++i)
     out["handoffs"].push_back(sum->handoffs[static_cast<std::size_t>(i)]);
   const auto even = fairness(what.plan, results.ranks());
   out["fairness_jain"] = even ? json(*even) : json();

@@ -1,5 +1,7 @@
 #include "bench/mpi/launch.hpp"
 
+#include <span>
+
 #include "bench/port/any_clock.hpp"
 #include "bench/port/any_port.hpp"
 #include "bench/port/clock.hpp"
@@ -9,10 +11,10 @@ namespace lockflight::bench {
 namespace {
 
 /// Runs a lock once: collective, this process is a rank.
-void run_ranks(const anywhere& lock, const run_plan& plan, const run_results& results) {
+void run_ranks(const anywhere& lock, const run_plan& plan, const tick_clock& clock,
+               const run_results& results) {
   const mpi::config what{
       .machine = plan.machine, .waiting = plan.waiting, .words_per_rank = lock.words(plan)};
-  const tick_clock clock = tick_clock::calibrated();
   const auto act = [&](auto& port) {
     any_port_on on(port);
     lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);
@@ -26,11 +28,31 @@ void run_ranks(const anywhere& lock, const run_plan& plan, const run_results& re
   });
 }
 
+/// The start of a run on a host's clocks: the one that operations are timed with, and
+/// CLOCK_MONOTONIC, which traces have.
+struct moment {
+  std::uint64_t ticks = 0;
+  std::uint64_t ns = 0;
+};
+
+moment start_of_run(const tick_clock& clock, const run_results& results) {
+  const std::uint64_t ticks = results.common().started;
+  const double us = clock.base().us(static_cast<double>(clock.now() - ticks));
+  return {ticks, tick_clock::in_nanoseconds().now() - static_cast<std::uint64_t>(us * 1e3)};
+}
+
+/// Moves all times of a rank's results; modulo 2^64, so that a time may lie before the start.
+void move_times(rank_result& of, std::span<fabric::trace_event> events, moment by) {
+  of.begun += by.ticks;
+  of.ended += by.ticks;
+  for (fabric::trace_event& e : events.first(of.trace_used)) e.at_ns += by.ns;
+}
+
 }  // namespace
 
-/// Results in memory that the ranks of each machine share. The witness lies there too: it sees
-/// violations among ranks of one machine. It cannot see two holders on different machines; the lost
-/// increments of wcsb show them only where all ranks share a machine.
+/// Results in memory that the ranks of each machine share. The usual witness lies there too: it
+/// sees violations among ranks of one machine, and not two holders on different machines; for these
+/// a plan has `far_witness`.
 struct mpi_launch::shared_results {
   mpi::machine_memory memory;
   run_results results;
@@ -44,20 +66,38 @@ void mpi_launch::start() {
   if (!world_) world_.emplace();
 }
 
+std::vector<launch::word_from_rank> mpi_launch::gather(const std::string& mine) {
+  const std::vector<int> first = world_->first_of_host();
+  std::vector<word_from_rank> all;
+  for (std::string& text : world_->gather(mine))
+    all.push_back({first[all.size()], std::move(text)});
+  return all;
+}
+
+// Results are merged in ticks. Time-stamp counters of different hosts may tick differently.
+const tick_clock& mpi_launch::clock() {
+  if (clock_ == nullptr) {
+    clock_ = &tick_clock::calibrated();
+    const double rate = clock_->base().ticks_per_us;
+    if (!alike(world_->least(rate), -world_->least(-rate))) clock_ = &tick_clock::in_nanoseconds();
+  }
+  return *clock_;
+}
+
 std::shared_ptr<const run_results> mpi_launch::results(const run_plan& plan) {
   current_ = std::make_shared<shared_results>(plan);
   return {current_, &current_->results};
 }
 
+// Durations are taken on one rank. What compares the ranks of several hosts, whose clocks count
+// from moments of their own, is when each began and ended: these are sent as times since the
+// barrier at the start, which all leave together but for the time that a message takes.
 void mpi_launch::run(const anywhere& lock, const run_plan& plan, const run_results& results) {
-  run_ranks(lock, plan, results);
+  run_ranks(lock, plan, clock(), results);
   if (results.whole()) return;
-  // Each machine's ticks count from a moment of its own, so they are sent relative to its start.
-  const std::uint64_t started = results.common().started;
-  if (rank() < plan.machine.ranks() && results.leader() != 0) {
-    results.of(rank()).begun -= started;
-    results.of(rank()).ended -= started;
-  }
+  const moment start = start_of_run(clock(), results);
+  if (rank() < plan.machine.ranks() && results.leader() != 0)
+    move_times(results.of(rank()), results.trace_room(rank()), {-start.ticks, -start.ns});
   mpi::machine_memory& memory = current_->memory;
   memory.barrier();
   for (rma::rank_t r = 1; r < plan.machine.ranks(); ++r) {
@@ -69,9 +109,7 @@ void mpi_launch::run(const anywhere& lock, const run_plan& plan, const run_resul
     const auto events = results.trace_room(r);
     if (!events.empty())
       static_cast<void>(memory.bring_to_first(r, offset(events.data()), events.size_bytes()));
-    if (rank() != 0 || !came) continue;
-    of.begun += started;
-    of.ended += started;
+    if (rank() == 0 && came) move_times(of, events, start);
   }
 }
 
@@ -112,6 +150,18 @@ launch::diagnosis mpi_launch::diagnose() {
     found.advice.push_back("Start at least two ranks to learn what a target does to an origin.");
     return found;
   }
+  for (const mpi::host_findings& h : f.hosts)
+    found.hosts.push_back({.name = h.name,
+                           .ranks = h.ranks,
+                           .cores = h.cores,
+                           .put_us = h.put_us,
+                           .get_us = h.get_us,
+                           .fetch_add_us = h.fetch_add_us,
+                           .compare_swap_us = h.compare_swap_us,
+                           .direct = h.direct(),
+                           .ordered_posts = mpi::port::capabilities.ordered_posts,
+                           .computing_us = h.computing_us,
+                           .computed_us = h.computed_us});
   const bool delays = f.computing_us > f.computed_us / 2;
   const bool blocks = f.ranks > f.cores && f.blocked_flush_us > 1'000;
   rows.emplace_back("fetch-add, the target waits in MPI", us(f.waiting_us));

@@ -17,6 +17,8 @@ class mpi_launch : public launch {
   [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
   [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
   [[nodiscard]] double first(double mine) override { return world_->first(mine); }
+  [[nodiscard]] std::vector<word_from_rank> gather(const std::string& mine) override;
+  [[nodiscard]] const tick_clock& clock() override;
   [[nodiscard]] rma::topology machine(int procs) override { return mpi::discover(procs).machine; }
   [[nodiscard]] std::shared_ptr<const run_results> results(const run_plan& plan) override;
   void run(const anywhere& lock, const run_plan& plan, const run_results& results) override;
@@ -28,6 +30,7 @@ class mpi_launch : public launch {
 
   std::optional<mpi::environment> world_;
   std::shared_ptr<shared_results> current_;
+  const tick_clock* clock_ = nullptr;
 };
 
 }  // namespace lockflight::bench

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/port/clock.hpp"
 #include "bench/workload/anywhere.hpp"
 #include "bench/workload/plan.hpp"
 #include "bench/workload/results.hpp"
@@ -28,6 +29,16 @@ class launch {
   [[nodiscard]] virtual bool all(bool holds) = 0;
   /// Rank 0's value, on all ranks.
   [[nodiscard]] virtual double first(double mine) = 0;
+  /// What a rank says, and the lowest rank of its host.
+  struct word_from_rank {
+    int first_of_host = 0;
+    std::string text;
+  };
+  /// What each rank says, by rank. Collective.
+  [[nodiscard]] virtual std::vector<word_from_rank> gather(const std::string& mine) = 0;
+  /// The clock that all ranks time with: the tick of one is as long as another's, whatever their
+  /// hosts. Collective at the first call.
+  [[nodiscard]] virtual const tick_clock& clock() = 0;
   /// The levels of the first `procs` ranks.
   [[nodiscard]] virtual rma::topology machine(int procs) = 0;
 
@@ -40,6 +51,21 @@ class launch {
 
   /// The result of the fabric's own trial, for people; rank 0's is used.
   struct diagnosis {
+    /// Operations from another host on the memory of this one.
+    struct host {
+      std::string name;
+      int ranks = 0;
+      int cores = 0;
+      double put_us = 0;
+      double get_us = 0;
+      double fetch_add_us = 0;
+      double compare_swap_us = 0;
+      bool direct = false;         ///< false: emulated, their target must take part
+      bool ordered_posts = false;  ///< whether the fabric's ports order them (C6)
+      double computing_us = 0;     ///< the longest to a rank that computes for `computed_us`
+      double computed_us = 0;
+    };
+    std::vector<host> hosts;  ///< empty on one host
     std::vector<std::pair<std::string, std::string>> findings;
     std::vector<std::string> advice;
     bool usable = true;

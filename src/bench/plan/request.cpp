@@ -58,6 +58,10 @@ void check_fabric(const request& what) {
     it->start();
     if (what.threads)
       throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
+  } else if (what.witness) {
+    throw refuse(
+        "--witness", "",
+        fmt::format("with --fabric mpi only; on {} the usual check sees all ranks", what.fabric));
   }
   if (!simulated(what)) {
     if (!what.machine_set.empty())
@@ -507,6 +511,7 @@ std::vector<job> jobs_of_one(const request& what) {
                 .trace = !what.trace.empty(),
                 .warm_up = what.warm_up,
                 .most_events = what.most_events,
+                .far_witness = what.witness,
                 .sample = what.sample.value_or(1),
                 .locks = locks_for(what, load, procs),
                 .locality = what.locality.value_or(1),

@@ -62,7 +62,7 @@ moment take_moment() {
 
 }  // namespace
 
-tick_clock::tick_clock() : tsc_(has_invariant_tsc()) {
+tick_clock::tick_clock(bool tsc) : tsc_(tsc) {
 #if defined(__x86_64__)
   if (tsc_) {
     const moment start = take_moment();
@@ -77,7 +77,12 @@ tick_clock::tick_clock() : tsc_(has_invariant_tsc()) {
 }
 
 const tick_clock& tick_clock::calibrated() {
-  static const tick_clock clock;
+  static const tick_clock clock(has_invariant_tsc());
+  return clock;
+}
+
+const tick_clock& tick_clock::in_nanoseconds() {
+  static const tick_clock clock(false);
   return clock;
 }
 

@@ -23,6 +23,12 @@ struct time_base {
   [[nodiscard]] constexpr double us(double ticks) const { return ticks / ticks_per_us; }
 };
 
+/// Whether clocks whose ticks have these lengths, the least and the most, give durations that can
+/// be compared without converting each. Calibrations of one counter differ by far less.
+[[nodiscard]] constexpr bool alike(double least_ticks_per_us, double most_ticks_per_us) {
+  return most_ticks_per_us <= least_ticks_per_us * 1.001;
+}
+
 /// Counts ticks. Cheap to copy: keep a copy near the loop. All ranks of a machine see the same
 /// ticks, since an invariant time-stamp counter runs alike on all its processors.
 class tick_clock {
@@ -35,6 +41,9 @@ class tick_clock {
 
   /// This machine's clock, calibrated against CLOCK_MONOTONIC at the first call (10 ms).
   [[nodiscard]] static const tick_clock& calibrated();
+
+  /// CLOCK_MONOTONIC in nanoseconds: its ticks are as long on every host.
+  [[nodiscard]] static const tick_clock& in_nanoseconds();
 
   /// A reading that may be taken a little before the instructions ahead of it have ended: for
   /// chains of readings, where one operation's loss is the next one's gain.
@@ -76,7 +85,7 @@ class tick_clock {
   [[nodiscard]] bool uses_tsc() const { return tsc_; }
 
  private:
-  tick_clock();
+  explicit tick_clock(bool tsc);
 
   [[nodiscard]] static std::uint64_t steady() {
     const auto since = std::chrono::steady_clock::now().time_since_epoch();

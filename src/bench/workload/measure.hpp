@@ -53,8 +53,8 @@ class rank_run {
         mine_(results.of(me.rank())),
         barrier_(me),
         phases_(port_, plan, clock, results),
-        check_(me, mine_),
-        lock_(check_, results.seen(0), me, set, home),
+        check_(me, plan, results),
+        lock_(check_, 0, me, set, home),
         data_(me.cells().template take<rma::plain_cell>(1).at(home)),
         write_below_(static_cast<std::uint64_t>(roles_.writes(me.rank()) * (1ull << 53))) {
     if (plan.what == workload::dht) {
@@ -72,7 +72,9 @@ class rank_run {
         loop_of_its_own();
     }
     phases_.done();
+    check_.report();
     barrier_.arrive_and_wait();
+    check_.settle();
     verify();
   }
 

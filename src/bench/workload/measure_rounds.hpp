@@ -25,8 +25,8 @@ class rounds_run {
         mine_(results.of(me.rank())),
         barrier_(me),
         phases_(port_, plan, clock, results),
-        check_(me, mine_),
-        lock_(check_, results.seen(0), me, set, leader),
+        check_(me, plan, results),
+        lock_(check_, 0, me, set, leader),
         coming_(
             me.cells()
                 .template take<rma::plain_cell>(static_cast<std::uint32_t>(plan.machine.ranks()))
@@ -40,7 +40,9 @@ class rounds_run {
     phases_.start(barrier_, roles(plan_));
     port_.rank() == leader ? lead() : follow();
     phases_.done();
+    check_.report();
     barrier_.arrive_and_wait();
+    check_.settle();
   }
 
  private:

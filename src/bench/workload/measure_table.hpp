@@ -47,10 +47,13 @@ class table_run {
         mine_(results.of(me.rank())),
         barrier_(me),
         phases_(port_, plan, clock, results),
-        check_(me, mine_),
+        check_(me, plan, results),
         random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
         write_below_(chance(roles_.writes(me.rank()))),
         local_below_(chance(plan.locality)) {
+    if (plan.server_busy && !results.whole())
+      done_ = me.cells().template take<rma::plain_cell>(
+          static_cast<std::uint32_t>(me.machine().ranks()));
     const parameters of_each = plan.what == workload::table
                                    ? lock::in_table(set, {plan.locks, me.machine().ranks()})
                                    : set;
@@ -58,7 +61,7 @@ class table_run {
       const rma::rank_t home = home_in(plan, i);
       auto where = Lock<Port>::cells::place(me.cells(), me.machine(), of_each, home);
       if (plan.what == workload::mix) share_what_windows_share(where);
-      locks_.emplace_back(check_, results.seen(i), me, where, of_each);
+      locks_.emplace_back(check_, i, me, where, of_each);
       (me.machine().same_node(home, me.rank()) ? local_ : remote_).push_back(i);
     }
   }
@@ -72,7 +75,10 @@ class table_run {
     else if (plan_.server_busy)
       compute();
     phases_.done();
+    if (done_) rma::put_now(port_, *done_ + static_cast<std::uint32_t>(port_.rank()), 1);
+    check_.report();
     barrier_.arrive_and_wait();
+    check_.settle();
     if (!roles_.is_active(port_.rank())) mine_.served = port_.counts().messages;
   }
 
@@ -120,6 +126,7 @@ class table_run {
   // times a second.
   void compute() {
     const auto done = [this](rma::rank_t r) {
+      if (done_) return port_.load(*done_ + static_cast<std::uint32_t>(r)) != 0;
       const auto progress = results_.of(r).progress.load(std::memory_order_relaxed);
       return progress == rank_result::all_done || rma::is_lost(port_, r);
     };
@@ -165,6 +172,7 @@ class table_run {
   phases<Port, Clock> phases_;
   checker<Port> check_;
   std::optional<lock_cells> first_;
+  std::optional<rma::plain_cell> done_;  // [rank], at rank 0, which does not see all ranks' results
   std::deque<measured_lock<Lock<Port>, Port>> locks_;
   std::vector<std::uint32_t> local_;   // locks with their home on this rank's node
   std::vector<std::uint32_t> remote_;  // the others

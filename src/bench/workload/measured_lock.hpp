@@ -5,9 +5,14 @@
 // compiles the lock.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "bench/port/any_port.hpp"
+#include "bench/workload/far_witness.hpp"
+#include "bench/workload/plan.hpp"
 #include "bench/workload/results.hpp"
 #include "lockflight/fabric/tracing.hpp"
 #include "lockflight/lock/concepts.hpp"
@@ -24,18 +29,26 @@ constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
 template <class Lock>
 constexpr bool is_witnessed = excludes<Lock> && !lock::defers<Lock>;
 
-/// Counts handoffs and violations of one rank, whatever the lock.
+/// Counts handoffs and violations of one rank, whatever the lock. The witness lies in memory, or at
+/// rank 0 if the plan says so.
 template <rma::port Port>
 class checker {
  public:
-  checker(rma::participant<Port>& me, rank_result& mine) : port_(me.port()), mine_(mine) {
+  checker(rma::participant<Port>& me, const run_plan& plan, const run_results& results)
+      : port_(me.port()), results_(results), mine_(results.of(me.rank())) {
+    if constexpr (may_be_far)
+      if (plan.far_witness) far_.emplace(me, plan.locks);
     if (me.machine().ranks() > most_looked_up) return;
     for (rma::rank_t r = 0; r < me.machine().ranks(); ++r)
       common_level_.push_back(static_cast<std::uint8_t>(me.machine().common_level(me.rank(), r)));
   }
 
-  [[nodiscard, gnu::always_inline]] witness::entry enter(witness& seen, bool shared) {
-    const witness::entry at = shared ? seen.enter_shared() : seen.enter_exclusive(port_.rank());
+  /// The witness in memory of one of the plan's locks.
+  [[nodiscard]] witness& seen(std::uint32_t lock) const { return results_.seen(lock); }
+
+  [[nodiscard, gnu::always_inline]] witness::entry enter(witness& seen, std::uint32_t lock,
+                                                         bool shared) {
+    const witness::entry at = entry_at(seen, lock, shared);
     if (at.violated) [[unlikely]]
       ++mine_.violations;
     if (at.before >= 0 && at.before != port_.rank()) {
@@ -44,10 +57,19 @@ class checker {
     return at;
   }
 
-  [[gnu::always_inline]] void leave(witness& seen, bool shared, const witness::entry& at) {
-    const bool violated = shared ? seen.leave_shared(at) : seen.leave_exclusive(port_.rank(), at);
-    if (violated) [[unlikely]]
+  [[gnu::always_inline]] void leave(witness& seen, std::uint32_t lock, bool shared,
+                                    const witness::entry& at) {
+    if (is_broken_at(seen, lock, shared, at)) [[unlikely]]
       ++mine_.violations;
+  }
+
+  /// This rank acquires no lock any more; before the barrier at the end.
+  void report() {
+    if (far_) far_->report();
+  }
+  /// After that barrier.
+  void settle() {
+    if (far_ && port_.rank() == 0) mine_.violations += far_->lost_updates();
   }
 
   [[gnu::always_inline]] void mark(fabric::trace_kind kind) {
@@ -58,23 +80,45 @@ class checker {
   // A table for each rank is small on a real machine, and too large for a million simulated ranks.
   static constexpr int most_looked_up = 4096;
 
+  // Shared memory, whose loops are compiled by themselves, has a witness that sees all ranks.
+  static constexpr bool may_be_far = std::derived_from<Port, any_port>;
+
+  [[nodiscard, gnu::always_inline]] witness::entry entry_at(witness& seen, std::uint32_t lock,
+                                                            bool shared) {
+    if constexpr (may_be_far)
+      if (far_) return shared ? far_->enter_shared(lock) : far_->enter_exclusive(lock);
+    return shared ? seen.enter_shared() : seen.enter_exclusive(port_.rank());
+  }
+
+  [[nodiscard, gnu::always_inline]] bool is_broken_at(witness& seen, std::uint32_t lock,
+                                                      bool shared, const witness::entry& at) {
+    if constexpr (may_be_far)
+      if (far_) return shared ? far_->leave_shared(lock, at) : far_->leave_exclusive(lock, at);
+    return shared ? seen.leave_shared(at) : seen.leave_exclusive(port_.rank(), at);
+  }
+
   [[nodiscard, gnu::always_inline]] int common_level(rma::rank_t other) const {
     return common_level_.empty() ? port_.machine().common_level(port_.rank(), other)
                                  : common_level_[static_cast<std::size_t>(other)];
   }
 
   Port& port_;
+  const run_results& results_;
   rank_result& mine_;
+  std::optional<far_witness<Port>> far_;
   std::vector<std::uint8_t> common_level_;  // with each rank; or empty
 };
 
-/// One handle; cheap but for the lock's own.
+/// One handle of the plan's lock number `which`; cheap but for the lock's own.
 template <class Lock, rma::port Port>
 class measured_lock {
  public:
   template <class... Arguments>
-  measured_lock(checker<Port>& check, witness& seen, Arguments&&... lock)
-      : check_(check), seen_(seen), lock_(std::forward<Arguments>(lock)...) {}
+  measured_lock(checker<Port>& check, std::uint32_t which, Arguments&&... lock)
+      : check_(check),
+        seen_(check.seen(which)),
+        which_(which),
+        lock_(std::forward<Arguments>(lock)...) {}
 
   [[nodiscard, gnu::always_inline]] witness::entry acquire(bool write) {
     return enter(take(write));
@@ -129,17 +173,18 @@ class measured_lock {
 
   [[nodiscard, gnu::always_inline]] witness::entry enter(bool shared) {
     if constexpr (!is_witnessed<Lock>) return {};
-    return check_.enter(seen_, shared);
+    return check_.enter(seen_, which_, shared);
   }
 
   [[gnu::always_inline]] void leave(bool shared, const witness::entry& at) {
     if constexpr (!is_witnessed<Lock>) return;
-    check_.leave(seen_, shared, at);
+    check_.leave(seen_, which_, shared, at);
   }
 
  private:
   checker<Port>& check_;
   witness& seen_;
+  std::uint32_t which_;
   Lock lock_;
 };
 

@@ -61,6 +61,7 @@ struct run_plan {
   bool trace = false;
   bool warm_up = true;              ///< false: all of the run is measured
   std::uint64_t most_events = 0;    ///< of the simulator: then it ends the run; 0: any number
+  bool far_witness = false;         ///< exclusion is checked by one-sided operations
   std::uint64_t sample = 1;         ///< one operation in this many is timed
   std::uint32_t locks = 1;          ///< the locks that operations choose from
   double locality = 1;              ///< table: fraction of a rank's operations on locks of its node

@@ -101,6 +101,35 @@ double environment::first(double mine) const {
   return mine;
 }
 
+double environment::least(double mine) const {
+  detail::combine(detail::communicator::duplicate(MPI_COMM_WORLD), &mine, 1, MPI_DOUBLE, MPI_MIN);
+  return mine;
+}
+
+std::vector<std::string> environment::gather(const std::string& mine) const {
+  const auto all = detail::communicator::duplicate(MPI_COMM_WORLD);
+  std::vector<std::string> texts(static_cast<std::size_t>(all.size()));
+  texts[static_cast<std::size_t>(all.rank())] = mine;
+  for (int r = 0; r < all.size(); ++r) {
+    std::string& text = texts[static_cast<std::size_t>(r)];
+    std::uint64_t length = text.size();
+    detail::broadcast(all, &length, 1, MPI_UINT64_T, r);
+    text.resize(length);
+    detail::broadcast(all, text.data(), static_cast<int>(length), MPI_CHAR, r);
+  }
+  return texts;
+}
+
+std::vector<int> environment::first_of_host() const {
+  const auto all = detail::communicator::duplicate(MPI_COMM_WORLD);
+  const auto host = detail::communicator::of_machine(all.get());
+  int first = all.rank();
+  detail::broadcast(host, &first, 1, MPI_INT);
+  std::vector<int> of_rank(static_cast<std::size_t>(all.size()));
+  detail::gather(all, &first, of_rank.data(), MPI_INT);
+  return of_rank;
+}
+
 // The launcher ends the other ranks when one exits without MPI_Finalize. So this also works from a
 // thread that may not call MPI, and while the main thread is inside a call.
 void abandon(const std::string& why) {
