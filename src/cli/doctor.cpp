@@ -1,16 +1,77 @@
 // lockflight doctor: tests whether the locks work on this MPI, and how fast.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+#include <optional>
+
 #include "bench/plan/launch.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/output_file.hpp"
+#include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
+#include "cli/version.hpp"
 
 namespace lockflight::cli {
 namespace {
 
 constexpr const char* only_mpi = "mpi";
+
+constexpr const char* json_argument = "--json";
+
+nlohmann::json json_of(const bench::launch::diagnosis& found) {
+  nlohmann::json all{{"lockflight", version()},
+                     {"usable", found.usable},
+                     {"findings", nlohmann::json::object()},
+                     {"advice", found.advice},
+                     {"hosts", nlohmann::json::array()}};
+  for (const auto& [what, is] : found.findings) all["findings"][what] = is;
+  for (const auto& host : found.hosts)
+    all["hosts"].push_back({{"name", host.name},
+                            {"ranks", host.ranks},
+                            {"cores", host.cores},
+                            {"put_us", host.put_us},
+                            {"get_us", host.get_us},
+                            {"fetch_add_us", host.fetch_add_us},
+                            {"compare_swap_us", host.compare_swap_us},
+                            {"direct", host.direct},
+                            {"ordered_posts", host.ordered_posts},
+                            {"computing_us", host.computing_us},
+                            {"computed_us", host.computed_us}});
+  return all;
+}
+
+void print_hosts(const std::vector<bench::launch::diagnosis::host>& hosts, console& out) {
+  out.line();
+  out.line(out.paint(style::heading, "From another host, in microseconds"));
+  table t({{.title = "host", .numeric = false},
+           {.title = "ranks"},
+           {.title = "cores"},
+           {.title = "put"},
+           {.title = "get"},
+           {.title = "fetch-add"},
+           {.title = "compare-swap"},
+           {.title = "it computes"},
+           {.title = "operations", .numeric = false},
+           {.title = "ordered posts", .numeric = false}});
+  for (const auto& host : hosts)
+    t.add_row({{host.name},
+               {std::to_string(host.ranks)},
+               {std::to_string(host.cores)},
+               {rounded(host.put_us)},
+               {rounded(host.get_us)},
+               {rounded(host.fetch_add_us)},
+               {rounded(host.compare_swap_us)},
+               {rounded(host.computing_us)},
+               {host.direct ? "direct" : "emulated"},
+               {host.ordered_posts ? "yes" : "no"}});
+  t.print(out);
+  out.line(
+      fmt::format("'it computes': the longest fetch-add while the target computes for {} us "
+                  "without calling MPI.",
+                  rounded(hosts.front().computed_us)));
+}
 
 int run_doctor(const arguments& given, console& out) {
   const std::string fabric = given.one("--fabric").value_or(only_mpi);
@@ -22,15 +83,27 @@ int run_doctor(const arguments& given, console& out) {
         "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
         "has none");
   launched->start();
+  std::optional<output_file> file;
+  const auto path = given.one(json_argument);
+  const bool json_alone = path == "-";
+  if (path && !json_alone && bench::speaks()) file.emplace(json_argument, *path);
   const bench::launch::diagnosis found = launched->diagnose();
+  const int code = bench::speaks() && !found.usable ? 1 : 0;
+  if (file) file->commit(json_of(found).dump(2) + "\n");
+  if (json_alone) {
+    out.line(json_of(found).dump(2));
+    return code;
+  }
   std::vector<labelled> rows;
   for (const auto& [what, is] : found.findings) rows.push_back({what, is});
   out.print(two_columns(rows, out.width() == 0 ? 100 : out.width(), 0));
+  if (!found.hosts.empty()) print_hosts(found.hosts, out);
   for (const std::string& advice : found.advice) {
     out.line();
     out.print(wrapped(advice, out.width() == 0 ? 100 : out.width(), 0));
   }
-  return bench::speaks() && !found.usable ? 1 : 0;
+  if (file) out.line("wrote " + file->path());
+  return code;
 }
 
 }  // namespace
@@ -42,13 +115,19 @@ command doctor_command() {
       .description =
           {"Tests the MPI that this program is built with, with the ranks of this launch: which "
            "read-modify-writes are atomic, whether a target that computes delays operations on its "
-           "memory, what an operation costs; and says what to do about it. Exits with 1 when locks "
+           "memory, what an operation costs; and says what to do about it. Over several hosts it "
+           "also prints a "
+           "table of operations between them. Exits with 1 when locks "
            "cannot work on this MPI."},
       .options = {{.name = "--fabric",
                    .value = "FABRIC",
                    .what = "the fabric to try (default, and only one: mpi)",
                    .completes = option::offer::words,
-                   .known = {only_mpi}}},
+                   .known = {only_mpi}},
+                  {.name = json_argument,
+                   .value = "FILE|-",
+                   .what = "write it as JSON; - prints that alone",
+                   .completes = option::offer::files}},
       .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
                     "MPICH with four ranks; a few seconds"}},
       .run = run_doctor,

@@ -26,7 +26,7 @@ OPTIONS = {
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--json"],
     "report": ["-o", "--output", "FILE.json"],
-    "doctor": ["--fabric"],
+    "doctor": ["--fabric", "--json"],
     "completion": ["SHELL"],
     "man": [],
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fabric/mpi/link.hpp"
+#include "fabric/mpi/probe_hosts.hpp"
 #include "fabric/mpi/segment.hpp"
 #include "fabric/mpi/trial.hpp"
 
@@ -15,6 +16,7 @@ using detail::communicator;
 using detail::meet;
 
 constexpr std::uint32_t words = 64;
+static_assert(words >= detail::words_probed);
 constexpr std::uint32_t counter = 8;
 constexpr int samples = 200;
 
@@ -141,6 +143,7 @@ findings probe() {
     cells.clear();
     found.unified = true;
     if (all.size() > 1) measure(all, cells, found);
+    found.hosts = detail::probe_hosts(all, cells);
   } catch (const unavailable& e) {
     found.refused = e.what();
     return found;  // the same on all ranks: windows are made together

@@ -7,6 +7,7 @@
 
 #include "fabric/mpi/link.hpp"
 #include "fabric/mpi/venue.hpp"
+#include "fabric/mpi/watch.hpp"
 
 namespace lockflight::mpi {
 namespace {
@@ -57,6 +58,7 @@ void run_ports(const config& what, const std::function<void(port&)>& body) {
   static_cast<void>(wait_policy::parse(what.waiting, 1, 1));  // or throws
   std::optional<detail::venue> fresh;
   detail::venue& at = detail::venue_of(what, fresh);
+  if (!what.communicator) detail::watch_hosts(at.whole);
   ++at.runs;
   if (!at.members) return sleep_until_all_have_come(at.whole);
   const rma::rank_t rank = at.members.rank();

@@ -1,6 +1,7 @@
 #include "fabric/mpi/trial.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -112,6 +113,22 @@ int processors_of(const communicator& machine) {
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   combine(machine, &set, sizeof set, MPI_BYTE, MPI_BOR);
   return CPU_COUNT(&set);
+}
+
+std::vector<std::string> names_of_hosts(const communicator& all) {
+  constexpr std::size_t longest = 64;
+  const auto length = static_cast<int>(longest);
+  std::array<char, longest> mine{};
+  gethostname(mine.data(), longest - 1);
+  std::vector<char> names(static_cast<std::size_t>(all.size()) * longest);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(mine.data(), length, MPI_CHAR, names.data(), length, MPI_CHAR, all.get(),
+                       &request),
+        "MPI_Iallgather");
+  finish(request, "MPI_Iallgather");
+  std::vector<std::string> of_rank;
+  for (std::size_t at = 0; at < names.size(); at += longest) of_rank.emplace_back(&names[at]);
+  return of_rank;
 }
 
 }  // namespace lockflight::mpi::detail

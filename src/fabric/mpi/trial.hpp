@@ -1,6 +1,9 @@
 // Short trials of an MPI's properties.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "fabric/mpi/calls.hpp"
 
 namespace lockflight::mpi::detail {
@@ -22,5 +25,8 @@ struct atomicity {
 /// The hardware threads that the ranks of a machine may use together, however each is bound.
 /// Collective over `machine`.
 [[nodiscard]] int processors_of(const communicator& machine);
+
+/// Each rank's host, by rank, the first 63 characters. Collective.
+[[nodiscard]] std::vector<std::string> names_of_hosts(const communicator& all);
 
 }  // namespace lockflight::mpi::detail
