@@ -244,8 +244,9 @@ def launch_command(launcher, names, per_host, command, preload, environment=(), 
                 "-launcher-exec", agent, "-iface", "eth0", "-hosts", ",".join(names),
                 "-ppn", str(per_host), *options, "-n", ranks,
                 "env", "--default-signal=PIPE", *said, *command]
-    # Open MPI looks at all networks of a host, and takes lo for a way to the others.
-    return [LAUNCHERS[launcher], "--allow-run-as-root", "--oversubscribe",
+    # Open MPI looks at all networks of a host, and takes lo for a way to the others. On each host it
+    # would bind the first rank to the first core, and these are one core here.
+    return [LAUNCHERS[launcher], "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
             "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
             "--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0",
             "--host", ",".join(f"{n}:{per_host}" for n in names), *options, "-np", ranks,
