@@ -78,13 +78,13 @@ int run(mpi_launch& all, bool far) {
                       .machine = all.machine(all.ranks()),
                       .writers = 0.5,
                       .by = role::process,
-                      .ops = 40 * static_cast<std::uint64_t>(all.ranks()),
+                      .seconds = 0.2,  // not operations: rank 0 would be done before the others
                       .far_witness = far};
   const auto results = all.results(plan);
   all.run(make_anywhere<Lock>(), plan, *results);
   std::uint64_t seen = 0;
   for (const rank_result& r : results->ranks()) seen += r.violations;
-  if (all.rank() == 0) std::printf("%llu\n", static_cast<unsigned long long>(seen));
+  if (all.rank() == 0) std::printf("%llu violations\n", static_cast<unsigned long long>(seen));
   return 0;
 }
 

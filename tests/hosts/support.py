@@ -35,6 +35,23 @@ def finished(launch, timeout=60):
     return launch.returncode, out, err
 
 
+def passed(launch, mark, timeout):
+    """(whether it printed the mark, all that it printed). MPICH 4.0 over TCP may hang in
+    MPI_Finalize (docs/mpi.md): a launch that has printed it and does not end is killed."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            out, err = launch.communicate(timeout=2)
+            return launch.returncode == 0 and mark in out, out + err
+        except subprocess.TimeoutExpired as e:
+            said = (e.stdout or b"").decode(errors="replace")
+            if mark in said or time.monotonic() > end:
+                time.sleep(2)
+                launch.kill()
+                launch.communicate()
+                return mark in said, said
+
+
 captured = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 

@@ -1,6 +1,7 @@
 """Several hosts on one machine, for tests and for ./dev hosts.
 
-Each host is a set of Linux namespaces: its own network, hostname, IPC and /dev/shm. The hosts hang
+Each host is a set of Linux namespaces: its own network, hostname, IPC, /dev/shm, and monotone clock,
+which on host1 is 1,000 s ahead of host0's, and so on. The hosts hang
 on a switch, a network of its own too; no host reaches another but by its link, and none reaches the
 world outside. Everything lives in a PID namespace of the testbed and is mounted in a mount
 namespace of it, so nothing is left when the testbed ends, however it ends.
@@ -41,12 +42,13 @@ def require():
     for tool in ("ip", "unshare", "nsenter", "setpriv"):
         if shutil.which(tool) is None:
             raise Unavailable(f"hosts need the program '{tool}' (Debian: iproute2, util-linux)")
-    tried = subprocess.run(["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork",
+    tried = subprocess.run(["unshare", "--net", "--uts", "--ipc", "--mount", "--time", "--pid",
+                            "--fork",
                             "ip", "link", "add", "one", "type", "veth", "peer", "name", "two"],
                            capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         why = (tried.stderr.strip() or "unshare failed").splitlines()[-1]
-        raise Unavailable(f"hosts need network namespaces and veth links, refused here: {why}")
+        raise Unavailable(f"hosts need network and time namespaces and veth links, refused here: {why}")
 
 
 def enter():
@@ -93,7 +95,8 @@ class _Keeper:
         return self._process.pid
 
     def enter(self):
-        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--ipc", "--mount"]
+        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--ipc", "--mount",
+                f"--time=/proc/{self.pid}/ns/time_for_children"]
 
     def end(self):
         self._process.kill()
@@ -135,7 +138,8 @@ class Hosts:
         return self
 
     def _add(self, i, names):
-        keeper = _Keeper(["--net", "--uts", "--ipc", "--mount"], f"""
+        keeper = _Keeper(["--net", "--uts", "--ipc", "--mount",
+                          "--time", f"--monotonic={1000 * i}"], f"""
             mount -t tmpfs shm /dev/shm
             mount --bind {names} /etc/hosts
             echo {self.name(i)} > /proc/sys/kernel/hostname

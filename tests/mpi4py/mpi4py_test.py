@@ -1,7 +1,8 @@
 """mpi4py's own tests of windows with and without the drop-in: whatever passes without it must pass
 with it, on every rank.
 
-usage: mpi4py_test.py MPI FETCHED DROP_IN LAUNCHER...
+usage: mpi4py_test.py MPI FETCHED DROP_IN LAUNCHER... (up to the number of ranks)
+       mpi4py_test.py MPI FETCHED DROP_IN HOSTS (tests/hosts/hosts: 2 hosts of 2 ranks)
 
 MPI is openmpi or mpich, FETCHED the folder that ./dev setup test fetched mpi4py to. Where it is not
 there the exit code is 77, and the test counts as skipped.
@@ -22,6 +23,16 @@ MPI, FETCHED, DROP_IN, *LAUNCHER = sys.argv[1:]
 ONE_RANK = Path(__file__).parent / "one_rank.py"
 SKIPPED = 77
 LONGEST_S = 60
+
+OVER_HOSTS = os.path.basename(LAUNCHER[0]) == "hosts"
+
+
+def launcher(ranks):
+    if not OVER_HOSTS:
+        return [*LAUNCHER, str(ranks)]
+    return [sys.executable, *LAUNCHER, "-n", "2", "--per-host", str(ranks // 2), "--launch", MPI,
+            "--"]
+
 
 # Open MPI 4.1's osc/rdma crashes on compare-and-swap to the own rank (docs/mpi.md), and osc/pt2pt
 # makes no window where threads call MPI at the same time.
@@ -45,7 +56,7 @@ class Run:
     def __init__(self, ranks, cases, **environment):
         with tempfile.TemporaryDirectory() as folder:
             launched = subprocess.Popen(
-                [*LAUNCHER, str(ranks), "env", f"PYTHONPATH={FETCHED}/{MPI}",
+                [*launcher(ranks), "env", f"PYTHONPATH={FETCHED}/{MPI}",
                  *(f"{name}={value}" for name, value in (ENVIRONMENT | environment).items()),
                  sys.executable, "-B", str(ONE_RANK), f"{FETCHED}/test", folder, THREAD_LEVEL,
                  *cases],
@@ -78,7 +89,7 @@ def without_drop_in(ranks, *cases):
     return Run(ranks, cases)
 
 
-class Mpi4py(unittest.TestCase):
+class Compared(unittest.TestCase):
     def compare(self, ranks, cases, without, **environment):
         """Runs the cases under the drop-in. `without` is a run without it, of these and others."""
         self.assertEqual(without.lock, {"none"}, without.said)
@@ -87,7 +98,8 @@ class Mpi4py(unittest.TestCase):
         self.assertTrue(expected, "nothing passes without the drop-in: " + without.said)
 
         under = Run(ranks, cases, LD_PRELOAD=DROP_IN, **environment)
-        lock = environment.get("LOCKFLIGHT_MPI_LOCK", default_lock(ranks))
+        on_each = ranks // 2 if OVER_HOSTS else ranks
+        lock = environment.get("LOCKFLIGHT_MPI_LOCK", default_lock(on_each))
         self.assertEqual(under.lock, {lock}, under.said)
         lost = sorted(expected - under.passed())
         if lost:
@@ -98,6 +110,9 @@ class Mpi4py(unittest.TestCase):
         print(f"{ranks} ranks, {lock}: {len(expected)} pass without the drop-in, and with it",
               flush=True)
 
+
+@unittest.skipIf(OVER_HOSTS, "on one machine")
+class OneMachine(Compared):
     def test_two_ranks(self):
         self.compare(2, WINDOWS, without_drop_in(2, *WINDOWS))
 
@@ -107,6 +122,12 @@ class Mpi4py(unittest.TestCase):
 
     def test_more_ranks_than_cores(self):
         self.compare(3, SOME, without_drop_in(3, *SOME))
+
+
+@unittest.skipUnless(OVER_HOSTS, "over hosts")
+class Hosts(Compared):
+    def test_two_hosts_of_two(self):
+        self.compare(4, SOME, without_drop_in(4, *SOME))
 
 
 if __name__ == "__main__":

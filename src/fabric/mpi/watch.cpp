@@ -200,13 +200,18 @@ void outlast_launcher() {
 void outlast_launcher() {}
 #endif
 
-[[noreturn]] void end_launch(int rank, const std::string& host, const char* why) {
+/// `silent`: its host does not answer; else its process has ended.
+[[noreturn]] void end_launch(int rank, const std::string& host, bool silent) {
   std::fflush(stdout);
-  std::fprintf(stderr, "lockflight: rank %d on %s is gone: %s\n", rank, host.c_str(), why);
+  std::fprintf(stderr, "lockflight: rank %d on %s is gone: ", rank, host.c_str());
+  if (silent)
+    std::fprintf(stderr, "its host has not answered for %d s\n", silence_s);
+  else
+    std::fputs("its process has ended\n", stderr);
   std::fflush(stderr);
   // The launcher may drop what it has not forwarded yet.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  outlast_launcher();
+  if (silent) outlast_launcher();
   signal(SIGALRM, SIG_DFL);
   alarm(to_end_s);  // MPI_Abort may wait for the lost host, too
   constexpr int environment_failed = 3;
@@ -251,10 +256,8 @@ class watcher {
     char said = 0;
     const ssize_t got = recv(lines_[rank].get(), &said, 1, 0);
     if (ending_ || (got == 1 && said == farewell)) return -1;
-    static const std::string silent =
-        "its host has not answered for " + std::to_string(silence_s) + " s";
     end_launch(static_cast<int>(rank), hosts_[rank],
-               got < 0 && errno != ECONNRESET ? silent.c_str() : "its process has ended");
+               /*silent=*/got < 0 && errno != ECONNRESET);
   }
 
   std::vector<socket_fd> lines_;  // [rank]; on other ranks than 0 that of rank 0 alone
