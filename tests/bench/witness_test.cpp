@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "bench/entry/make_anywhere.hpp"
 #include "bench/shm/stage.hpp"
 #include "bench/workload/no_lock.hpp"
 #include "lockflight/lock/d_mcs.hpp"
@@ -175,6 +176,56 @@ TEST(BrokenLock, LostIncrementsCount) {
   run_on_shm<no_lock>(plan, results, nullptr);  // the witness does not use it
   EXPECT_GT(results.of(0).violations, 0u);
   EXPECT_EQ(results.of(1).violations + results.of(2).violations, 0u);
+}
+
+// ---- the far witness ----
+
+static_assert(alike(2'100, 2'100.3) && !alike(1'000, 2'100));
+
+/// The violations of a run whose witness is read and written by operations of the fabric.
+template <template <class> class Lock>
+std::uint64_t seen_far(workload what = workload::ecsb, std::uint32_t locks = 1) {
+  constexpr int ranks = 4;
+  const run_plan plan{.what = what,
+                      .machine = rma::topology::flat(ranks),
+                      .writers = 0.5,
+                      .by = role::process,
+                      .seconds = 0.1,
+                      .far_witness = true,
+                      .locks = locks};
+  const run_results results(plan);
+  trace_on_shm(make_anywhere<Lock>(), plan, results, nullptr);
+  std::uint64_t all = 0;
+  for (const rank_result& r : results.ranks()) all += r.violations;
+  return all;
+}
+
+TEST(FarWitness, CatchesBrokenLocks) {
+  EXPECT_GT(seen_far<broken_mutex>(), 0u);
+  EXPECT_GT(seen_far<broken_rw>(), 0u);
+  EXPECT_GT(seen_far<ignores_readers>(), 0u);
+  EXPECT_GT(seen_far<ignores_writers>(), 0u);
+}
+
+TEST(FarWitness, BlamesNoWorkingLock) {
+  EXPECT_EQ(seen_far<lock::d_mcs>(), 0u);
+  EXPECT_EQ(seen_far<lock::fompi_rw>(), 0u);
+  EXPECT_EQ(seen_far<lock::fompi_rw>(workload::table, 3), 0u);
+}
+
+/// One rank that forgets an update, as if another one had overwritten it.
+TEST(FarWitness, CountsLostUpdates) {
+  shm::run({.machine = rma::topology::flat(1)}, [](rma::participant<shm::port>& me) {
+    rma::layout next = me.cells();
+    const auto version = next.take<rma::nic_cell>(1);
+    far_witness<shm::port> w(me, 2);
+    for (const std::uint32_t lock : {0u, 1u, 1u})
+      EXPECT_FALSE(w.leave_exclusive(lock, w.enter_exclusive(lock)));
+    w.report();
+    EXPECT_EQ(w.lost_updates(), 0u);
+    put_now(me.port(), version, 0);
+    EXPECT_EQ(w.lost_updates(), 1u);
+  });
 }
 
 TEST(WorkingLock, IsNotBlamed) {

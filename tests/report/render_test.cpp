@@ -112,6 +112,17 @@ TEST(Render, RanksThatWereLostAreNamed) {
       has(page, "rank 2 was lost, and the others went on: its operations are not counted."));
 }
 
+TEST(Render, HostsAreNamedAndWhatWasNotWitnessedAcrossThem) {
+  EXPECT_FALSE(has(render_html(sample()), "Not checked across hosts."));
+  json bench = sample();
+  bench["runs"][3]["witnessed"] = "within hosts";
+  bench["hosts"] = {
+      {{"name", "host7"}, {"ranks", {2, 3}}, {"cores", 1}, {"cpu_model", "a <slow> one"}}};
+  const std::string page = render_html(bench);
+  EXPECT_TRUE(has(page, "<strong>Not checked across hosts.</strong>"));
+  EXPECT_TRUE(has(page, "<dt>host7</dt><dd>a &lt;slow&gt; one, ranks 2 and 3, 1 core</dd>"));
+}
+
 TEST(Render, ADocumentWithoutRunsSaysSo) {
   json bench = sample();
   bench["runs"] = json::array();
