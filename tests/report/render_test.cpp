@@ -116,11 +116,12 @@ TEST(Render, HostsAreNamedAndWhatWasNotWitnessedAcrossThem) {
   EXPECT_FALSE(has(render_html(sample()), "Not checked across hosts."));
   json bench = sample();
   bench["runs"][3]["witnessed"] = "within hosts";
-  bench["hosts"] = {
-      {{"name", "host7"}, {"ranks", {2, 3}}, {"cores", 1}, {"cpu_model", "a <slow> one"}}};
+  const json host{
+      {"name", "host7"}, {"ranks", {2, 3}}, {"cores", 1}, {"cpu_model", "a <slow> one"}};
+  bench["hosts"] = json::array({host});
   const std::string page = render_html(bench);
   EXPECT_TRUE(has(page, "<strong>Not checked across hosts.</strong>"));
-  EXPECT_TRUE(has(page, "<dt>host7</dt><dd>a &lt;slow&gt; one, ranks 2 and 3, 1 core</dd>"));
+  EXPECT_TRUE(has(page, "<dt>host7</dt><dd>a &lt;slow&gt; one, ranks 2 and 3, 1\u00a0core</dd>"));
 }
 
 TEST(Render, ADocumentWithoutRunsSaysSo) {
