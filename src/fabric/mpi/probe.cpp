@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "fabric/mpi/link.hpp"
 #include "fabric/mpi/probe_hosts.hpp"
 #include "fabric/mpi/segment.hpp"
+#include "fabric/mpi/timing.hpp"
 #include "fabric/mpi/trial.hpp"
 
 namespace lockflight::mpi {
@@ -18,7 +18,7 @@ using detail::meet;
 constexpr std::uint32_t words = 64;
 static_assert(words >= detail::words_probed);
 constexpr std::uint32_t counter = 8;
-constexpr int samples = 200;
+constexpr detail::repetition samples{.most = 200, .seconds = 2};
 
 std::string library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
@@ -46,28 +46,6 @@ std::string thread_level() {
                                           : "single";
 }
 
-double median(std::vector<double> of) {
-  std::sort(of.begin(), of.end());
-  return of.empty() ? 0 : of[of.size() / 2];
-}
-
-constexpr double us = 1e6;
-
-/// The times of fetch-adds of rank 1 to rank 0, in microseconds, for two seconds at most.
-std::vector<double> timed_fetch_adds(detail::link& l) {
-  constexpr double enough_s = 2;
-  std::vector<double> times;
-  for (const double start = MPI_Wtime();
-       times.size() < samples && MPI_Wtime() - start < enough_s;) {
-    const double asked = MPI_Wtime();
-    rma::word before = 0;
-    l.post(detail::remote_kind::fetch_add, 0, counter, 1, &before);
-    l.complete(0);
-    times.push_back((MPI_Wtime() - asked) * us);
-  }
-  return times;
-}
-
 /// Sends rank 1's measurement to rank 0.
 void send_to_first(const communicator& all, double& value) {
   constexpr int tag = 3;
@@ -82,9 +60,9 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
     detail::link l(all, cells.exposed(), patient);
     meet(all);
     std::vector<double> times;
-    if (origin) times = timed_fetch_adds(l);
-    double middle = median(times);
-    double longest = times.empty() ? 0 : *std::max_element(times.begin(), times.end());
+    if (origin) times = detail::times_of_fetch_add(samples, l, 0, counter);
+    double middle = detail::median(times);
+    double longest = detail::longest(times);
     meet(all);
     send_to_first(all, middle);
     send_to_first(all, longest);
@@ -95,32 +73,18 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
       found.blocked_flush_us = longest;
     }
   }
-  // Rank 0 computes without calling MPI while rank 1 operates on its memory. Rank 1 begins after
-  // rank 0 has sent that it starts.
   constexpr double computed_s = 0.3;
-  constexpr int tag_of_start = 4;
-  found.computed_us = computed_s * us;
+  found.computed_us = computed_s * detail::us_in_s;
   detail::link l(all, cells.exposed(), /*patient=*/detail::spins_in_flush);
   meet(all);
-  double longest = 0;
-  if (all.rank() == 0) {
-    check(MPI_Send(nullptr, 0, MPI_BYTE, 1, tag_of_start, all.get()), "MPI_Send");
-    for (const double end = MPI_Wtime() + computed_s; MPI_Wtime() < end;) continue;
-  }
-  if (origin) {
-    check(MPI_Recv(nullptr, 0, MPI_BYTE, 0, tag_of_start, all.get(), MPI_STATUS_IGNORE),
-          "MPI_Recv");
-    const std::vector<double> times = timed_fetch_adds(l);
-    longest = *std::max_element(times.begin(), times.end());
-  }
+  found.computing_us = detail::longest_while_computing(all, l, 1, 0, counter, computed_s, samples);
   meet(all);
-  send_to_first(all, longest);
-  found.computing_us = longest;
+  send_to_first(all, found.computing_us);
 
   constexpr int probes = 1000;
   const double start = MPI_Wtime();
   for (int i = 0; i < probes; ++i) l.progress();
-  found.iprobe_us = (MPI_Wtime() - start) / probes * us;
+  found.iprobe_us = (MPI_Wtime() - start) / probes * detail::us_in_s;
   meet(all);
 }
 
