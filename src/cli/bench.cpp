@@ -13,6 +13,7 @@
 #include "cli/bench_table.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/open_files.hpp"
 #include "cli/output_file.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
@@ -43,19 +44,6 @@ struct outputs {
     if (const auto path = given.one(name)) file.emplace(name, *path);
   }
 };
-
-/// In a launch only one process writes; if it cannot, none of them starts.
-void open_outputs(outputs& files, const arguments& given, const bench::request& request) {
-  bench::launch* const launched = bench::launch_of(request.fabric);
-  if (launched == nullptr) return files.open_all(given);
-  try {
-    if (bench::speaks()) files.open_all(given);
-  } catch (...) {
-    static_cast<void>(launched->all(false));
-    throw;
-  }
-  if (!launched->all(true)) throw usage_error("rank 0 cannot write its files");
-}
 
 std::string describe(const bench::progress& p, double seconds) {
   std::string out =
@@ -89,7 +77,7 @@ void write_files(outputs& to, const nlohmann::json& result, console& out) {
 int run_bench(const arguments& given, console& out) {
   bench::request request = bench_request(given);
   outputs files;
-  open_outputs(files, given, request);
+  open_files(bench::launch_of(request.fabric), [&] { files.open_all(given); });
   if (files.trace) request.trace = files.trace->temporary();
 
   nlohmann::json result;

@@ -7,6 +7,7 @@
 #include "bench/plan/launch.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/open_files.hpp"
 #include "cli/output_file.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
@@ -86,7 +87,9 @@ int run_doctor(const arguments& given, console& out) {
   std::optional<output_file> file;
   const auto path = given.one(json_argument);
   const bool json_alone = path == "-";
-  if (path && !json_alone && bench::speaks()) file.emplace(json_argument, *path);
+  open_files(launched, [&] {
+    if (path && !json_alone) file.emplace(json_argument, *path);
+  });
   const bench::launch::diagnosis found = launched->diagnose();
   const int code = bench::speaks() && !found.usable ? 1 : 0;
   if (file) file->commit(json_of(found).dump(2) + "\n");

@@ -13,6 +13,7 @@
 #include "cli/bench_request.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/open_files.hpp"
 #include "cli/output_file.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
@@ -260,19 +261,6 @@ struct tuning_files {
   }
 };
 
-/// In a launch only one process writes; if it cannot, none of them starts.
-void open_files(tuning_files& files, const arguments& given, const std::string& fabric) {
-  bench::launch* const launched = bench::launch_of(fabric);
-  if (launched == nullptr) return files.open_all(given);
-  try {
-    if (bench::speaks()) files.open_all(given);
-  } catch (...) {
-    static_cast<void>(launched->all(false));
-    throw;
-  }
-  if (!launched->all(true)) throw usage_error("rank 0 cannot write its files");
-}
-
 std::string where_it_stands(const tune::request& search, const tune::progress& now,
                             double seconds) {
   std::string out = fmt::format("[run {}", now.runs + 1);
@@ -286,7 +274,7 @@ std::string where_it_stands(const tune::request& search, const tune::progress& n
 int run_tune(const arguments& given, console& out) {
   const std::vector<tune::request> searches = searches_of(given);
   tuning_files files;
-  open_files(files, given, searches.front().run.fabric);
+  open_files(bench::launch_of(searches.front().run.fabric), [&] { files.open_all(given); });
   std::map<std::string, profile::entry> found;
   nlohmann::json tuned = nlohmann::json::array();
   for (const tune::request& search : searches) {

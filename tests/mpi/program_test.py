@@ -116,6 +116,17 @@ class Others(unittest.TestCase):
         for words in ["unified memory model", "fetch-and-op atomic", "the target computes for"]:
             self.assertEqual(out.count(words), 1, out)
 
+    def test_a_file_that_cannot_be_written_ends_all_ranks(self):
+        code, out, said = launch(2, PROGRAM, "doctor", "--fabric", "mpi", "--json", "/nowhere/x")
+        self.assertEqual((code, out, len(said)), (2, "", 1), said)
+        self.assertIn("--json '/nowhere/x'", said[0])
+
+    def test_a_word_that_is_none_is_said_once(self):
+        code, out, said = launch(2, PROGRAM, "bench", "--fabric", "mpi", "--lock", "d-mcs", "--ops",
+                                 "10", LOCKFLIGHT_PROGRESS="telepathy")
+        self.assertEqual((code, out, len(said)), (2, "", 1), said)
+        self.assertIn("LOCKFLIGHT_PROGRESS 'telepathy' (accepted: calls, thread, auto)", said[0])
+
     def test_a_failing_rank_ends_the_launch(self):
         started = time.monotonic()
         code, out, said = launch(4, FAILING_RANK)

@@ -350,8 +350,7 @@ class port {
 /// that computes does not answer.
 class environment {
  public:
-  /// Throws `unavailable` when MPI has been finalised already, or does not allow the threads that
-  /// LOCKFLIGHT_PROGRESS asks for, and std::invalid_argument if that is none of these words.
+  /// Throws `unavailable` when MPI has been finalised already.
   environment();
   ~environment();
   environment(const environment&) = delete;
@@ -400,9 +399,9 @@ struct config {
 /// MPI has no way to go on without it.
 ///
 /// Throws, on every rank alike, std::invalid_argument on a bad config (a machine that is larger
-/// than the communicator, nodes that span machines) and `unavailable` when this MPI lacks what the
-/// fabric needs: a unified memory model and atomic read-modify-writes, on a machine of several
-/// nodes.
+/// than the communicator, nodes that span machines) or LOCKFLIGHT_PROGRESS, and `unavailable` when
+/// this MPI lacks what the fabric needs: a unified memory model and atomic read-modify-writes, on a
+/// machine of several nodes, and the threads that LOCKFLIGHT_PROGRESS asks for.
 void run_ports(const config& what, const std::function<void(port&)>& body);
 
 /// The same with a participant for each rank, for programs that lock.

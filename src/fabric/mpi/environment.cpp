@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "fabric/mpi/calls.hpp"
-#include "fabric/mpi/progress.hpp"
 #include "fabric/mpi/venue.hpp"
 
 namespace lockflight::mpi {
@@ -46,16 +45,12 @@ bool allows_threads() {
 }
 
 /// What to ask of MPI_Init_thread: one thread calls MPI, and others, such as one that shows
-/// progress, may run beside it; the one that LOCKFLIGHT_PROGRESS asks for calls it too.
+/// progress, may run beside it; the one that LOCKFLIGHT_PROGRESS asks for calls it too. What is
+/// wrong with that word is for a run to say, on one rank.
 int wanted_threads() {
-  const detail::progress_by help = detail::wanted_progress();
-  if (help == detail::progress_by::thread && !allows_threads())
-    throw unavailable(
-        "LOCKFLIGHT_PROGRESS=thread: Open MPI's component osc/pt2pt, which OMPI_MCA_osc names, "
-        "makes "
-        "no window in a program of several threads (accepted: calls, auto)");
-  return help != detail::progress_by::calls && allows_threads() ? MPI_THREAD_MULTIPLE
-                                                                : MPI_THREAD_FUNNELED;
+  const std::string_view help = value("LOCKFLIGHT_PROGRESS");
+  return (help == "thread" || help == "auto") && allows_threads() ? MPI_THREAD_MULTIPLE
+                                                                  : MPI_THREAD_FUNNELED;
 }
 
 }  // namespace

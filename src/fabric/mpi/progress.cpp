@@ -92,7 +92,8 @@ std::shared_ptr<progress_thread> help_while_computing(const communicator& all) {
     if (wanted == progress_by::trial) return nullptr;
     throw unavailable(
         "LOCKFLIGHT_PROGRESS=thread needs MPI_THREAD_MULTIPLE, which this MPI was not initialised "
-        "with (accepted: calls, auto)");
+        "with, or beside which it makes no windows, as Open MPI's osc/pt2pt (accepted: calls, "
+        "auto)");
   }
   static bool tried = false;  // together with all others
   static bool answers = false;

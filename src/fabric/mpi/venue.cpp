@@ -64,6 +64,7 @@ constexpr std::size_t most_cached = 24;
 }  // namespace
 
 venue::venue(communicator all, const config& what) : whole(std::move(all)) {
+  static_cast<void>(wanted_progress());  // or throws
   const rma::topology& t = what.machine;
   if (t.nodes() > 1) {
     require_atomics(whole);
