@@ -29,8 +29,9 @@
 # test is there, and does less: it reads LOCKFLIGHT_LONG_TESTS from its environment. tests.txt in the
 # build folder lists them all.
 #
-# Tests on MPI have the machine to themselves: their ranks wait for each other all the time, MPICH's
-# without ever yielding, and beside another test for a slice of the kernel's at each handoff.
+# Tests on MPI whose ranks work all the time have the machine to themselves: they wait for each other,
+# MPICH's without ever yielding, and beside another test for a slice of the kernel's at each handoff.
+# What mostly starts launches of Open MPI may run beside others: its launcher sleeps, its ranks yield.
 #
 # Labels in use: unit, contract, lock, mpi, hosts, capi, cli, browser, style, sanitize. A sanitizer
 # build has only the binaries labelled sanitize; the target lockflight_tests builds all the binaries
@@ -41,9 +42,11 @@
 
 set(lockflight_test_timeout 120)
 # The presets run as many jobs at a time: what has so many processors has the machine to itself, what
-# has 2 may have one of those beside it that keep one processor busy. (The higher the cost, the
+# has 2 may have some of those beside it that keep one processor busy. (The higher the cost, the
 # earlier: a test of several processors would wait until no test of one is left.)
-set(lockflight_alone 3)
+set(lockflight_alone 4)
+set(lockflight_room_openmpi 1)
+set(lockflight_room_mpich ${lockflight_alone})
 add_custom_target(lockflight_tests)
 
 include(LockflightQuickBuild)

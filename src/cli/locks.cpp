@@ -31,6 +31,7 @@ ordered_json lock_json(const bench::lock_row& row) {
       {"parameters", parameters},
       {"bytes_home", row.about.bytes_home},
       {"bytes_per_node", row.about.bytes_per_node},
+      {"bytes_per_node_most", row.about.bytes_per_node + row.about.bytes_of_counters},
       {"bytes_per_participant", row.about.bytes_per_participant},
   };
 }
@@ -41,13 +42,20 @@ void print_json(console& out) {
   out.line(ordered_json{{"locks", locks}}.dump(2));
 }
 
+/// "56", or "56..2104" for a lock that takes more where a node has many ranks.
+std::string bytes_per_node(const lock::facts& about) {
+  if (about.bytes_of_counters == 0) return fmt::to_string(about.bytes_per_node);
+  return fmt::format("{}..{}", about.bytes_per_node,
+                     about.bytes_per_node + about.bytes_of_counters);
+}
+
 /// The facts in columns; `details` below each row.
 void print_lock(console& out, const bench::lock_row& row, int name_columns) {
   const lock::facts& about = row.about;
   const std::string name = fmt::format("{:<{}}", about.name, name_columns);
   out.print(out.paint(style::heading, name));
-  out.line(fmt::format("  {:<5}  {:<7}  {:>4}  {:>4}  {:>11}", lock::to_string(about.what),
-                       joined(row.fabrics, ","), about.bytes_home, about.bytes_per_node,
+  out.line(fmt::format("  {:<5}  {:<7}  {:>4}  {:>8}  {:>11}", lock::to_string(about.what),
+                       joined(row.fabrics, ","), about.bytes_home, bytes_per_node(about),
                        about.bytes_per_participant));
   const int width = out.width() == 0 ? 100 : std::min(out.width(), 100);
   out.print(wrapped(std::string(about.source), width, 4));
@@ -63,7 +71,7 @@ void print_table(console& out) {
   for (const auto& row : bench::lock_table())
     name_columns = std::max(name_columns, columns_of(row.about.name));
   const std::string titles =
-      fmt::format("{:<{}}  {:<5}  {:<7}  {:>4}  {:>4}  {:>11}", "lock", name_columns, "kind",
+      fmt::format("{:<{}}  {:<5}  {:<7}  {:>4}  {:>8}  {:>11}", "lock", name_columns, "kind",
                   "fabrics", "home", "node", "participant");
   out.line(out.paint(style::heading, titles));
   for (const auto& row : bench::lock_table()) {
@@ -71,8 +79,10 @@ void print_table(console& out) {
     print_lock(out, row, name_columns);
   }
   out.line();
-  out.line("Memory is in bytes: of a lock at its home and on each node, and of a participant for");
-  out.line("all its locks. Set a parameter with 'lockflight bench --set NAME=VALUE'.");
+  out.line(
+      "Memory is in bytes: of a lock at its home and on each node (the second figure: at most,");
+  out.line("where a node has many ranks), and of a participant for all its locks.");
+  out.line("Set a parameter with 'lockflight bench --set NAME=VALUE'.");
 }
 
 int run_locks(const arguments& given, console& out) {

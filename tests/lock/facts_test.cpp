@@ -133,6 +133,22 @@ TEST(facts, place_takes_what_the_facts_say) {
   });
 }
 
+// On nodes of many ranks place() takes as much more as the facts say, and no more on larger ones.
+TEST(facts, counters_of_a_large_node_take_what_the_facts_say) {
+  for_each_lock<shm::port>([]<class Lock>() {
+    SCOPED_TRACE(Lock::about.name);
+    const auto bytes_of = [](int ranks_of_node) {
+      rma::layout fresh(1u << 12);
+      const std::uint32_t before = fresh.used();
+      static_cast<void>(Lock::cells::place(fresh, rma::topology::balanced({2, ranks_of_node}),
+                                           typename Lock::parameters{}, 0));
+      return static_cast<int>((fresh.used() - before) * sizeof(rma::word));
+    };
+    EXPECT_EQ(bytes_of(64), bytes_of(2) + Lock::about.bytes_of_counters);
+    EXPECT_EQ(bytes_of(256), bytes_of(64));
+  });
+}
+
 // The design's promise: one lock at most 64 bytes at its home and 16 bytes on each node. Three have
 // more on a node: rma-rw, whose writers' queue and readers' counter lie there, as in the paper;
 // flight, whose nodes have a lock of their own and an entry in the queue of nodes; and flight-rw,

@@ -52,6 +52,7 @@ class flight_rw {
       .bytes_home = 64,
       .bytes_per_node = 56,
       .bytes_per_participant = 24,
+      .bytes_of_counters = reader_layout::most_bytes_of_counters,
       .node_at_home = true,
   };
   using parameters = flight_rw_parameters;

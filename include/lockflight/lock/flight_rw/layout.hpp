@@ -16,6 +16,10 @@
 namespace lockflight::lock {
 
 struct reader_layout {
+  static constexpr int most_counters = 32;  // so that a get of them is half of a network's packet
+  static constexpr int most_bytes_of_counters =
+      most_counters * static_cast<int>(rma::line_words * sizeof(rma::word));
+
   rma::cpu_cell gates;   // of nodes, each at its host; the word behind one counts all there
   rma::nic_cell listed;  // at the home: a node_set, the directory
   rma::cpu_cell rows{};  // of counters, at the gates' hosts; on one node a line of each
@@ -81,8 +85,7 @@ struct reader_layout {
   }
 
  private:
-  static constexpr int most_listed = 64;    // bits of a node_set
-  static constexpr int most_counters = 32;  // so that a get of them is half of a network's packet
+  static constexpr int most_listed = 64;  // bits of a node_set
 
   [[nodiscard]] static constexpr std::uint32_t lines(int count) {
     return static_cast<std::uint32_t>(count) * rma::line_words;
