@@ -37,7 +37,8 @@ class Progress(unittest.TestCase):
 
 class BadInput(unittest.TestCase):
     def test_a_word_that_is_none(self):
-        code, _, err = run("mpich", "telepathy")
+        # Not MPICH, which over TCP now and then hangs in MPI_Finalize (docs/mpi.md).
+        code, _, err = run("openmpi", "telepathy")
         self.assertEqual(code, 2)
         self.assertIn("LOCKFLIGHT_PROGRESS 'telepathy' (accepted: calls, thread, auto)", err)
 
