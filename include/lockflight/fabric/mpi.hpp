@@ -11,17 +11,16 @@
 // library that was built for one MPI.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/participant.hpp"
 #include "lockflight/rma/port.hpp"
@@ -39,305 +38,18 @@ struct unavailable : std::runtime_error {
 
 namespace detail {
 
-/// The MPI side of a port: posted operations between nodes, messages, progress.
-class link;
-
 /// Lies in front of each rank's cells: neighbours wake the ranks that sleep on those cells with it.
 using bell = shm::detail::bell;
 
-enum class remote_kind : std::uint8_t { put, get, add, fetch_add, swap };
-
 }  // namespace detail
 
-/// A rank's port on MPI. Posted operations to other nodes, and on nic cells if there are several
-/// nodes, go through MPI and complete at the flush; the others take effect at the call. Not
-/// thread-safe: it belongs to one participant, the thread that initialised MPI.
-class port {
+/// A rank's port on MPI; it belongs to the thread that initialised MPI. Posted operations to other
+/// nodes, and on nic cells if there are several nodes, go through MPI.
+class port : public fabric::networked_port {
  public:
   static constexpr rma::capability_set capabilities{
       .messages = true, .target_takes_part = true, .fabric = "mpi"};
-
-  /// `base[r]` is the address of rank r's cells in this process, null if r is on another node.
-  /// `only_cpu`: no cell is accessed through MPI.
-  port(rma::rank_t rank, const rma::topology& machine, const std::vector<std::byte*>& base,
-       bool only_cpu, wait_policy waiting, detail::link& link, bool serves = false)
-      : base_(base.data()),
-        machine_(machine),
-        link_(link),
-        waiting_(waiting),
-        rank_(rank),
-        only_cpu_(only_cpu),
-        rings_(only_cpu && waiting.park),
-        reads_between_progress_(!only_cpu ? 1
-                                : serves  ? 4
-                                          : 256),
-        rmws_until_look_(only_cpu ? 0 : 1) {}
-  port(const port&) = delete;
-  port& operator=(const port&) = delete;
-
-  [[nodiscard]] rma::rank_t rank() const { return rank_; }
-  [[nodiscard]] const rma::topology& machine() const { return machine_; }
-
-  /// Called while this rank waits, between two reads and many times a millisecond. It may let other
-  /// threads use the port meanwhile, since no operation is pending then (C9). Must outlive the
-  /// port.
-  void while_waiting(const std::function<void()>& hook) { hook_ = &hook; }
-
-  // ---- posted ----
-
-  template <class Cell>
-  void put(Cell to, rma::word value) {
-    if (by_cpu(to)) [[likely]]
-      write(to, value);
-    else
-      post(detail::remote_kind::put, to.home, to.index, value, nullptr);
-  }
-
-  // A posted operation must not overtake an earlier store of ours (C12); a plain load would.
-  template <class Cell>
-  void get(Cell from, rma::word& result) {
-    order_after_writes();
-    if (by_cpu(from)) [[likely]]
-      result = at(from).load(std::memory_order_acquire);
-    else
-      post(detail::remote_kind::get, from.home, from.index, 0, &result);
-  }
-
-  template <class Cell>
-  void get_lines(Cell first, std::span<rma::word> results) {
-    if (!by_cpu(first)) return post_lines(first.home, first.index, results);
-    for (rma::word& result : results) {
-      get(first, result);
-      first = first + rma::line_words;
-    }
-  }
-
-  void add(rma::nic_cell to, rma::word value) {
-    if (!only_cpu_) [[unlikely]]
-      return post(detail::remote_kind::add, to.home, to.index, value, nullptr);
-    at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
-  }
-  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
-    if (!only_cpu_) [[unlikely]]
-      return post(detail::remote_kind::fetch_add, to.home, to.index, value, &before);
-    before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
-  }
-  void swap(rma::nic_cell at_cell, rma::word value, rma::word& before) {
-    if (!only_cpu_) [[unlikely]]
-      return post(detail::remote_kind::swap, at_cell.home, at_cell.index, value, &before);
-    before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
-  }
-  void compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
-                    rma::word& before) {
-    if (!only_cpu_) [[unlikely]]
-      return post_compare_swap(at_cell, expected, desired, before);
-    before = expected;
-    at(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
-  }
-
-  // CPU instructions have taken effect already. It remains to order our later reads after them
-  // (C7).
-  void flush(rma::rank_t rank) {
-    order_after_writes();
-    if (pending_) [[unlikely]]
-      complete(rank);
-  }
-  void flush() {
-    order_after_writes();
-    if (pending_) [[unlikely]]
-      complete_all();
-  }
-
-  // ---- immediate ----
-
-  template <class Cell>
-  [[nodiscard]] rma::word load(Cell from) {
-    return at(from).load(std::memory_order_acquire);
-  }
-  template <class Cell>
-  void store(Cell to, rma::word value) {
-    static_assert(Cell::class_of != rma::cell_class::nic,
-                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
-    write(to, value);
-  }
-  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell to, rma::word value) {
-    const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
-    return before;
-  }
-  [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at_cell, rma::word value) {
-    const rma::word before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
-    return before;
-  }
-  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at_cell, rma::word expected,
-                                           rma::word desired) {
-    at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
-    return expected;
-  }
-  void fence() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-
-  // ---- waiting ----
-
-  template <class Cell, class Predicate>
-  rma::word await(Cell on, Predicate done) {
-    for (waiter w(*this, on.home);; serve(), w.step()) {
-      const rma::word now = at(on).load(std::memory_order_acquire);
-      if (done(now)) return now;
-    }
-  }
-  template <class Cell, class Predicate>
-  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
-    for (waiter w(*this, on.home, until);; serve(), w.step()) {
-      const rma::word now = at(on).load(std::memory_order_acquire);
-      if (done(now) || is_over(until)) return now;
-    }
-  }
-
-  template <class Cell, class Predicate>
-  rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
-    return rma::poll_by_get(*this, from, done, back_off);
-  }
-
-  /// A waiting rank gives up its core at once.
-  [[nodiscard]] bool shares_cores() const { return waiting_.spins == 0; }
-  /// Pauses for about that long and serves other nodes meanwhile; with more ranks than cores it
-  /// lets other ranks run.
-  void pause(std::uint64_t nanoseconds);
-
-  /// On the monotone clock of the system.
-  [[nodiscard]] rma::deadline deadline_in(std::uint64_t nanoseconds);
-  [[nodiscard]] bool is_over(rma::deadline until);
-
-  // ---- messages: two-sided MPI, on every machine ----
-
-  void send(rma::rank_t to, std::array<rma::word, 3> body);
-  [[nodiscard]] rma::message receive();
-  [[nodiscard]] bool try_receive(rma::message& got);
-  void serve_with(rma::message_handler* handler) { handler_ = handler; }
-
- private:
-  // Goes through the phases of the wait policy, one step after each read in vain. After arming the
-  // bell it reads once more before it sleeps, so that no wake-up is lost.
-  class waiter {
-   public:
-    waiter(port& p, rma::rank_t home, rma::deadline until = {UINT64_MAX})
-        : port_(p), home_(home), until_(until) {}
-    waiter(const waiter&) = delete;
-    waiter& operator=(const waiter&) = delete;
-    void step();
-
-   private:
-    port& port_;
-    rma::rank_t home_;
-    rma::deadline until_;
-    std::uint32_t steps_ = 0;
-    shm::detail::sleeper sleeper_;
-  };
-
-  // Hands the messages that are there to the handler, if there is one (C37).
-  void serve() {
-    if (handler_ != nullptr) [[unlikely]]
-      serve_all();
-  }
-  void serve_all();
-
-  /// Serves other nodes, and calls the hook of while_waiting.
-  void make_progress();
-  // Who locks and unlocks by CPU instructions alone serves other nodes all the same (C44): a step
-  // of progress every so many microseconds, and a look at the clock every few of these
-  // instructions.
-  void serve_by_the_way();
-
-  // Whether an operation on this cell is a CPU instruction here.
-  template <class Cell>
-  [[nodiscard]] bool by_cpu(Cell c) const {
-    if constexpr (Cell::class_of == rma::cell_class::nic)
-      return only_cpu_;
-    else
-      return base_[c.home] != nullptr;
-  }
-
-  template <class Cell>
-  [[nodiscard]] std::atomic<rma::word>& at(Cell c) const {
-    return *reinterpret_cast<std::atomic<rma::word>*>(base_[c.home] +
-                                                      std::size_t{c.index} * sizeof(rma::word));
-  }
-
-  // Release: what the participant wrote before is visible to a participant that reads the value.
-  template <class Cell>
-  void write(Cell to, rma::word value) {
-    at(to).store(value, std::memory_order_release);
-    unordered_writes_ = true;
-    // Where ranks may sleep, the read of `parked` must come after the write.
-    if (rings_) order_after_writes();
-    ring(to.home);
-  }
-
-  // Orders our later reads after our earlier writes.
-  void order_after_writes() {
-    if (!unordered_writes_) return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-
-  void after_rmw(rma::rank_t home) {
-    if constexpr (shm::detail::rmw_is_fence)
-      unordered_writes_ = false;
-    else
-      fence();
-    ring(home);
-    if (--rmws_until_look_ == 0) [[unlikely]]
-      serve_by_the_way();
-  }
-
-  // Wakes ranks that sleep on a cell of `home`. The write comes before the read of `parked`: an RMW
-  // or a fence lies between.
-  void ring(rma::rank_t home) {
-    if (rings_) bell_of(home).ring();
-  }
-  [[nodiscard]] detail::bell& bell_of(rma::rank_t home) const {
-    return *reinterpret_cast<detail::bell*>(base_[home] - sizeof(detail::bell));
-  }
-
-  void post(detail::remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
-            rma::word* result);
-  void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results);
-  void post_compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
-                         rma::word& before);
-  void complete(rma::rank_t rank);
-  void complete_all();
-
-  std::byte* const* base_;
-  const rma::topology& machine_;
-  detail::link& link_;
-  wait_policy waiting_;
-  rma::rank_t rank_;
-  bool only_cpu_;
-  bool rings_;
-  // Between nodes an awaited value arrives through progress: every read makes some. Where all ranks
-  // share a node this fabric needs no progress, but the program around it may use MPI too: its
-  // messages are served now and then.
-  std::uint32_t reads_between_progress_;
-  // Counts down. Where only the CPU is used it begins at 0, which it does not reach again soon.
-  std::uint32_t rmws_until_look_;
-  std::uint32_t rmws_between_looks_ = 1;
-  std::uint64_t looked_at_ = 0;  // ns
-  std::uint64_t served_at_ = 0;  // ns
-  bool unordered_writes_ = false;
-  bool pending_ = false;  // MPI operations are not flushed
-  std::uint32_t pauses_ = 0;
-  rma::message_handler* handler_ = nullptr;
-  shm::detail::short_yields yields_;
-  const std::function<void()>* hook_ = nullptr;
+  using fabric::networked_port::networked_port;
 };
 
 /// MPI for the lifetime of this object: initialises MPI unless it is initialised, and finalises it

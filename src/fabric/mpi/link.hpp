@@ -12,6 +12,8 @@
 
 namespace lockflight::mpi::detail {
 
+using fabric::remote_kind;
+
 /// Whether MPI_Win_flush spins without yielding. Open MPI yields by itself where mpirun finds more
 /// ranks than cores, and its operations with a request take several times as long then.
 #if defined(OPEN_MPI)
@@ -28,31 +30,29 @@ constexpr bool spins_in_flush = true;
 ///   The MPI_Win_flush at the end then finds nothing left. MPICH spins inside MPI_Win_flush without
 ///   ever yielding; where the target must make progress and waits for our core, every operation
 ///   would take a time slice of the kernel.
-class link {
+class link final : public fabric::network {
  public:
   /// `messages` carries only messages of links; `run` distinguishes them from those of earlier
   /// links.
   link(const communicator& messages, MPI_Win exposed, bool patient, rma::word run = 0);
   /// Waits until all messages have been sent.
-  ~link();
+  ~link() override;
   link(const link&) = delete;
   link& operator=(const link&) = delete;
 
   void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
-            rma::word* result);
-  /// A get of the word at `index` and of those at the same place of the cache lines after it.
-  void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results);
+            rma::word* result) override;
+  void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) override;
   void post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
-                         rma::word desired, rma::word* result);
-  void complete(rma::rank_t home);
-  void complete_all();
-  [[nodiscard]] bool pending() const { return used_ != 0; }
+                         rma::word desired, rma::word* result) override;
+  void complete(rma::rank_t home) override;
+  void complete_all() override;
+  [[nodiscard]] bool pending() const override { return used_ != 0; }
 
-  void send(rma::rank_t to, const rma::message& m);
-  [[nodiscard]] bool try_receive(rma::message& got);
+  void send(rma::rank_t to, const rma::message& m) override;
+  [[nodiscard]] bool try_receive(rma::message& got) override;
 
-  /// One step: serves other ranks' operations on this one.
-  void progress();
+  void progress() override;
 
  private:
   /// An operation's words, which MPI may read until it is complete. A slot is used again after the

@@ -20,7 +20,8 @@ struct membership::parts {
       why = detail::fault_in([&] {
         link.emplace(at.messages, at.cells->exposed(),
                      /*patient=*/policy.spins == 0 && detail::spins_in_flush);
-        access.emplace(at.members.rank(), asked.machine, at.cells->base(), at.only_cpu, policy,
+        access.emplace(at.members.rank(), asked.machine, at.cells->base(),
+                       fabric::cpu_use{.only = at.only_cpu}, policy,
                        *link, asked.serves);
       });
     detail::agree(at.members, why);

@@ -68,7 +68,7 @@ void run_ports(const config& what, const std::function<void(port&)>& body) {
   try {
     detail::link link(at.messages, at.cells->exposed(),
                       /*patient=*/policy.spins == 0 && detail::spins_in_flush, at.runs);
-    port p(rank, what.machine, at.cells->base(), at.only_cpu, policy, link);
+    port p(rank, what.machine, at.cells->base(), {.only = at.only_cpu}, policy, link);
     body(p);
     p.flush();  // operations that the body left
     // Progress goes on until all ranks have returned, since they may still use our cells (C35).

@@ -1,13 +1,14 @@
-// The slow paths of the port: waiting, messages, and operations through MPI.
+// The slow paths of the port: waiting, messages, and operations through the network.
+#include "lockflight/fabric/networked.hpp"
+
 #include <sched.h>
 
 #include <algorithm>
 #include <ctime>
 
-#include "fabric/mpi/link.hpp"
 #include "fabric/shm/pause.hpp"
 
-namespace lockflight::mpi {
+namespace lockflight::fabric {
 
 namespace {
 
@@ -19,12 +20,12 @@ constexpr std::uint64_t longest_sleep_ns = 2'000'000;
 
 }  // namespace
 
-void port::make_progress() {
+void networked_port::make_progress() {
   link_.progress();
   if (hook_ != nullptr) (*hook_)();
 }
 
-void port::serve_by_the_way() {
+void networked_port::serve_by_the_way() {
   if (only_cpu_) return;
   // Together at most 50 us, if these instructions come as often as they did.
   constexpr std::uint64_t between_steps_ns = 35'000;
@@ -42,12 +43,12 @@ void port::serve_by_the_way() {
   looked_at_ = now;
 }
 
-void port::waiter::step() {
+void networked_port::waiter::step() {
   if (sleeper_.armed()) {
     sleeper_.sleep(shm::detail::until_or(until_.at, longest_sleep_ns));
     port_.make_progress();
   }
-  const wait_policy& policy = port_.waiting_;
+  const shm::wait_policy& policy = port_.waiting_;
   const std::uint64_t step = steps_;
   if (steps_ != UINT32_MAX) ++steps_;
   if (step % port_.reads_between_progress_ == port_.reads_between_progress_ - 1)
@@ -62,13 +63,13 @@ void port::waiter::step() {
   sleeper_.arm(port_.bell_of(home_));
 }
 
-rma::deadline port::deadline_in(std::uint64_t nanoseconds) {
+rma::deadline networked_port::deadline_in(std::uint64_t nanoseconds) {
   return {shm::detail::ns_from_now(nanoseconds)};
 }
 
-bool port::is_over(rma::deadline until) { return now_ns() >= until.at; }
+bool networked_port::is_over(rma::deadline until) { return now_ns() >= until.at; }
 
-void port::pause(std::uint64_t nanoseconds) {
+void networked_port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;
   constexpr std::uint32_t looks_between_yields = 64;
   const bool crowded = shares_cores();
@@ -97,58 +98,58 @@ void port::pause(std::uint64_t nanoseconds) {
 
 // Earlier stores must be visible when the message is (C29); the library may write its own queue
 // with plain stores.
-void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
+void networked_port::send(rma::rank_t to, std::array<rma::word, 3> body) {
   order_after_writes();
   link_.send(to, {rank_, body});
 }
 
-bool port::try_receive(rma::message& got) {
+bool networked_port::try_receive(rma::message& got) {
   if (!link_.try_receive(got)) return false;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // our loads come after the message
   return true;
 }
 
-void port::serve_all() {
+void networked_port::serve_all() {
   for (rma::message got; try_receive(got);) handler_->handle(got);
 }
 
-rma::message port::receive() {
+rma::message networked_port::receive() {
   rma::message got;
   for (std::uint64_t looks = 0; !try_receive(got); ++looks)
     looks < waiting_.spins ? relax() : static_cast<void>(sched_yield());
   return got;
 }
 
-// ---- through MPI ----
+// ---- through the network ----
 
-void port::post(detail::remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
+void networked_port::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
                 rma::word* result) {
   order_after_writes();  // C12
   link_.post(kind, home, index, value, result);
   pending_ = true;
 }
 
-void port::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
+void networked_port::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
   order_after_writes();  // C12
   link_.post_lines(home, index, results);
   pending_ = true;
 }
 
-void port::post_compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
+void networked_port::post_compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
                              rma::word& before) {
   order_after_writes();  // C12
   link_.post_compare_swap(at_cell.home, at_cell.index, expected, desired, &before);
   pending_ = true;
 }
 
-void port::complete(rma::rank_t rank) {
+void networked_port::complete(rma::rank_t rank) {
   link_.complete(rank);
   pending_ = link_.pending();
 }
 
-void port::complete_all() {
+void networked_port::complete_all() {
   link_.complete_all();
   pending_ = false;
 }
 
-}  // namespace lockflight::mpi
+}  // namespace lockflight::fabric
