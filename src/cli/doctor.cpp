@@ -1,6 +1,8 @@
 // lockflight doctor: tests whether the locks work on this MPI, and how fast.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -17,7 +19,23 @@
 namespace lockflight::cli {
 namespace {
 
-constexpr const char* only_mpi = "mpi";
+/// The fabrics that it can try, and which programs have them.
+struct trial {
+  const char* fabric;
+  const char* where;
+};
+constexpr std::array trials{
+    trial{"mpi",
+          "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
+          "has none"},
+    trial{"ucx", "in a build where libucx is installed; this one has none"},
+};
+
+std::vector<std::string> fabrics_tried() {
+  std::vector<std::string> names;
+  for (const trial& each : trials) names.emplace_back(each.fabric);
+  return names;
+}
 
 constexpr const char* json_argument = "--json";
 
@@ -70,19 +88,20 @@ void print_hosts(const std::vector<bench::launch::diagnosis::host>& hosts, conso
   t.print(out);
   out.line(
       fmt::format("'it computes': the longest fetch-add while the target computes for {} us "
-                  "without calling MPI.",
+                  "without calling the library.",
                   rounded(hosts.front().computed_us)));
 }
 
 int run_doctor(const arguments& given, console& out) {
-  const std::string fabric = given.one("--fabric").value_or(only_mpi);
-  if (fabric != only_mpi) throw unknown_name("--fabric", fabric, {only_mpi});
+  // A program with a launch built in tries that one.
+  const bench::launch* const own = bench::built_in_launch();
+  const std::string fabric =
+      given.one("--fabric").value_or(own != nullptr ? own->fabric() : trials[0].fabric);
+  const auto* const known =
+      std::ranges::find_if(trials, [&](const trial& each) { return each.fabric == fabric; });
+  if (known == trials.end()) throw unknown_name("--fabric", fabric, fabrics_tried());
   bench::launch* const launched = bench::launch_of(fabric);
-  if (launched == nullptr)
-    throw refuse(
-        "--fabric", fabric,
-        "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
-        "has none");
+  if (launched == nullptr) throw refuse("--fabric", fabric, known->where);
   launched->start();
   std::optional<output_file> file;
   const auto path = given.one(json_argument);
@@ -114,25 +133,29 @@ int run_doctor(const arguments& given, console& out) {
 command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "test the one-sided operations of an MPI",
+      .summary = "test the one-sided operations of MPI or UCX",
       .description =
-          {"Tests the MPI that this program is built with, with the ranks of this launch: which "
+          {"Tests the MPI or the UCX that this program is built with, with the ranks of this "
+           "launch: which "
            "read-modify-writes are atomic, whether a target that computes delays operations on its "
            "memory, what an operation costs; and says what to do about it. Over several hosts it "
            "also prints a "
            "table of operations between them. Exits with 1 when locks "
-           "cannot work on this MPI."},
+           "cannot work there."},
       .options = {{.name = "--fabric",
                    .value = "FABRIC",
-                   .what = "the fabric to try (default, and only one: mpi)",
+                   .what =
+                       "the fabric to try: mpi or ucx (default: the one of this build, else mpi)",
                    .completes = option::offer::words,
-                   .known = {only_mpi}},
+                   .known = fabrics_tried()},
                   {.name = json_argument,
                    .value = "FILE|-",
                    .what = "write it as JSON; - prints that alone",
                    .completes = option::offer::files}},
       .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
-                    "MPICH with four ranks; a few seconds"}},
+                    "MPICH with four ranks; a few seconds"},
+                   {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
+                    "UCX between two hosts"}},
       .run = run_doctor,
   };
 }

@@ -1,3 +1,28 @@
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/asks_for.hpp"
 #include "cli/program.hpp"
 
-int main(int argc, char** argv) { return lockflight::cli::run_program(argc, argv); }
+namespace {
+
+/// UCX is in a program of its own, ucx/lockflight beside this one, so that this one starts without
+/// it. Returns where that is not there.
+void become_the_one_with_ucx(char** argv) {
+  std::error_code none;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
+  if (none) return;
+  // UCX says on standard output what lockflight says itself when a rank is gone.
+  setenv("UCX_LOG_LEVEL", "fatal", 0);
+  execv((self.parent_path() / "ucx" / self.filename()).c_str(), argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (lockflight::cli::asks_for("ucx", argc, argv)) become_the_one_with_ucx(argv);
+  return lockflight::cli::run_program(argc, argv);
+}

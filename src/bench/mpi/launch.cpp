@@ -1,54 +1,6 @@
 #include "bench/mpi/launch.hpp"
 
-#include <span>
-
-#include "bench/port/any_clock.hpp"
-#include "bench/port/any_port.hpp"
-#include "bench/port/clock.hpp"
-
 namespace lockflight::bench {
-
-namespace {
-
-/// Runs a lock once: collective, this process is a rank.
-void run_ranks(const anywhere& lock, const run_plan& plan, const tick_clock& clock,
-               const run_results& results) {
-  const mpi::config what{
-      .machine = plan.machine, .waiting = plan.waiting, .words_per_rank = lock.words(plan)};
-  const auto act = [&](auto& port) {
-    any_port_on on(port);
-    lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);
-  };
-  mpi::run_ports(what, [&](mpi::port& bare) {
-    fabric::counting<mpi::port> counted(bare);
-    if (!plan.trace) return act(counted);
-    fabric::tracing traced(counted, fabric::trace_buffer(results.trace_room(bare.rank()),
-                                                         results.of(bare.rank()).trace_used));
-    act(traced);
-  });
-}
-
-/// The start of a run on a host's clocks: the one that operations are timed with, and
-/// CLOCK_MONOTONIC, which traces have.
-struct moment {
-  std::uint64_t ticks = 0;
-  std::uint64_t ns = 0;
-};
-
-moment start_of_run(const tick_clock& clock, const run_results& results) {
-  const std::uint64_t ticks = results.common().started;
-  const double us = clock.base().us(static_cast<double>(clock.now() - ticks));
-  return {ticks, tick_clock::in_nanoseconds().now() - static_cast<std::uint64_t>(us * 1e3)};
-}
-
-/// Moves all times of a rank's results; modulo 2^64, so that a time may lie before the start.
-void move_times(rank_result& of, std::span<fabric::trace_event> events, moment by) {
-  of.begun += by.ticks;
-  of.ended += by.ticks;
-  for (fabric::trace_event& e : events.first(of.trace_used)) e.at_ns += by.ns;
-}
-
-}  // namespace
 
 /// Results in memory that the ranks of each machine share. The usual witness lies there too: it
 /// sees violations among ranks of one machine, and not two holders on different machines; for these
@@ -66,38 +18,20 @@ void mpi_launch::start() {
   if (!world_) world_.emplace();
 }
 
-std::vector<launch::word_from_rank> mpi_launch::gather(const std::string& mine) {
-  const std::vector<int> first = world_->first_of_host();
-  std::vector<word_from_rank> all;
-  for (std::string& text : world_->gather(mine))
-    all.push_back({first[all.size()], std::move(text)});
-  return all;
-}
-
-// Results are merged in ticks. Time-stamp counters of different hosts may tick differently.
-const tick_clock& mpi_launch::clock() {
-  if (clock_ == nullptr) {
-    clock_ = &tick_clock::calibrated();
-    const double rate = clock_->base().ticks_per_us;
-    if (!alike(world_->least(rate), -world_->least(-rate))) clock_ = &tick_clock::in_nanoseconds();
-  }
-  return *clock_;
-}
-
 std::shared_ptr<const run_results> mpi_launch::results(const run_plan& plan) {
   current_ = std::make_shared<shared_results>(plan);
   return {current_, &current_->results};
 }
 
-// Durations are taken on one rank. What compares the ranks of several hosts, whose clocks count
-// from moments of their own, is when each began and ended: these are sent as times since the
-// barrier at the start, which all leave together but for the time that a message takes.
 void mpi_launch::run(const anywhere& lock, const run_plan& plan, const run_results& results) {
-  run_ranks(lock, plan, clock(), results);
+  const tick_clock& timed_by = clock();
+  const mpi::config how{
+      .machine = plan.machine, .waiting = plan.waiting, .words_per_rank = lock.words(plan)};
+  mpi::run_ports(how, [&](mpi::port& p) { run_rank_on(p, lock, plan, timed_by, results); });
   if (results.whole()) return;
-  const moment start = start_of_run(clock(), results);
+  const moment start = start_of_run(timed_by, results);
   if (rank() < plan.machine.ranks() && results.leader() != 0)
-    move_times(results.of(rank()), results.trace_room(rank()), {-start.ticks, -start.ns});
+    move_times(results.of(rank()), results.trace_room(rank()), -start);
   mpi::machine_memory& memory = current_->memory;
   memory.barrier();
   for (rma::rank_t r = 1; r < plan.machine.ranks(); ++r) {
@@ -115,11 +49,6 @@ void mpi_launch::run(const anywhere& lock, const run_plan& plan, const run_resul
 
 launch::diagnosis mpi_launch::diagnose() {
   const mpi::findings f = mpi::probe();
-  const auto us = [](double value) {
-    std::string text = std::to_string(value);
-    text.resize(text.find('.') + (value < 100 ? 3 : 0));
-    return text + " us";
-  };
   const auto yes = [](bool holds, const char* otherwise) {
     return std::string(holds ? "yes" : otherwise);
   };
@@ -164,14 +93,15 @@ launch::diagnosis mpi_launch::diagnose() {
                            .computed_us = h.computed_us});
   const bool delays = f.computing_us > f.computed_us / 2;
   const bool blocks = f.ranks > f.cores && f.blocked_flush_us > 1'000;
-  rows.emplace_back("fetch-add, the target waits in MPI", us(f.waiting_us));
-  rows.emplace_back("the same with MPI_Win_flush alone",
-                    us(f.plain_flush_us) + ", at most " + us(f.blocked_flush_us));
-  rows.emplace_back("fetch-add, the target computes for " + us(f.computed_us),
-                    "at most " + us(f.computing_us));
+  rows.emplace_back("fetch-add, the target waits in MPI", microseconds(f.waiting_us));
+  rows.emplace_back(
+      "the same with MPI_Win_flush alone",
+      microseconds(f.plain_flush_us) + ", at most " + microseconds(f.blocked_flush_us));
+  rows.emplace_back("fetch-add, the target computes for " + microseconds(f.computed_us),
+                    "at most " + microseconds(f.computing_us));
   rows.emplace_back("one-sided operations between ranks 1 and 0",
                     delays ? "emulated: the target must call MPI" : "one-sided");
-  rows.emplace_back("one step of progress", us(f.iprobe_us));
+  rows.emplace_back("one step of progress", microseconds(f.iprobe_us));
   if (delays)
     found.advice.push_back(
         "A target that computes without calling MPI delays operations on its memory for as long "

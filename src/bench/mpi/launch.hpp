@@ -4,12 +4,12 @@
 
 #include <optional>
 
-#include "bench/plan/launch.hpp"
+#include "bench/launched/launched.hpp"
 #include "lockflight/fabric/mpi.hpp"
 
 namespace lockflight::bench {
 
-class mpi_launch : public launch {
+class mpi_launch : public launched {
  public:
   [[nodiscard]] std::string fabric() const override { return "mpi"; }
   void start() override;
@@ -17,20 +17,24 @@ class mpi_launch : public launch {
   [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
   [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
   [[nodiscard]] double first(double mine) override { return world_->first(mine); }
-  [[nodiscard]] std::vector<word_from_rank> gather(const std::string& mine) override;
-  [[nodiscard]] const tick_clock& clock() override;
   [[nodiscard]] rma::topology machine(int procs) override { return mpi::discover(procs).machine; }
   [[nodiscard]] std::shared_ptr<const run_results> results(const run_plan& plan) override;
   void run(const anywhere& lock, const run_plan& plan, const run_results& results) override;
   [[noreturn]] void abandon(const std::string& why) override { mpi::abandon(why); }
   [[nodiscard]] diagnosis diagnose() override;
 
+ protected:
+  [[nodiscard]] std::vector<std::string> texts(const std::string& mine) override {
+    return world_->gather(mine);
+  }
+  [[nodiscard]] std::vector<int> first_of_host() override { return world_->first_of_host(); }
+  [[nodiscard]] double least(double mine) override { return world_->least(mine); }
+
  private:
   struct shared_results;
 
   std::optional<mpi::environment> world_;
   std::shared_ptr<shared_results> current_;
-  const tick_clock* clock_ = nullptr;
 };
 
 }  // namespace lockflight::bench

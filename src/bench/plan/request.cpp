@@ -43,25 +43,29 @@ workload chosen_workload(const request& what) {
   throw unknown("--workload", what.workload, names_of(workloads()));
 }
 
-constexpr std::string_view mpi_builds =
-    "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
+/// Where a fabric is that this build has not.
+std::string_view other_builds(std::string_view fabric) {
+  if (fabric == "mpi") return "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
+  if (fabric == "ucx") return "; a build where libucx is installed has ucx";
+  return "";
+}
 
 bool simulated(const request& what) { return what.fabric == "sim"; }
 
 void check_fabric(const request& what) {
   const auto& here = fabrics();
   if (std::find(here.begin(), here.end(), what.fabric) == here.end())
-    throw refuse("--fabric", what.fabric,
-                 fmt::format("in this build {}{}", fmt::join(here, ", "),
-                             what.fabric == "mpi" ? mpi_builds : ""));
+    throw refuse(
+        "--fabric", what.fabric,
+        fmt::format("in this build {}{}", fmt::join(here, ", "), other_builds(what.fabric)));
   if (launch* const it = launch_of(what.fabric)) {
     it->start();
     if (what.threads)
       throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
   } else if (what.witness) {
-    throw refuse(
-        "--witness", "",
-        fmt::format("with --fabric mpi only; on {} the usual check sees all ranks", what.fabric));
+    throw refuse("--witness", "",
+                 fmt::format("with --fabric mpi or ucx only; on {} the usual check sees all ranks",
+                             what.fabric));
   }
   if (!simulated(what)) {
     if (!what.machine_set.empty())

@@ -21,8 +21,7 @@ struct membership::parts {
         link.emplace(at.messages, at.cells->exposed(),
                      /*patient=*/policy.spins == 0 && detail::spins_in_flush);
         access.emplace(at.members.rank(), asked.machine, at.cells->base(),
-                       fabric::cpu_use{.only = at.only_cpu}, policy,
-                       *link, asked.serves);
+                       fabric::cpu_use{.only = at.only_cpu}, policy, *link, asked.serves);
       });
     detail::agree(at.members, why);
   }

@@ -4,11 +4,9 @@
 #include <sys/prctl.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <stdexcept>
-#include <string_view>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -73,16 +71,6 @@ progress_thread::progress_thread() : running_(std::make_unique<running>()) {}
 progress_thread::~progress_thread() {
   running_->over = true;
   running_->thread.join();
-}
-
-progress_by wanted_progress() {
-  const char* const given = std::getenv("LOCKFLIGHT_PROGRESS");
-  const std::string_view word = given != nullptr ? given : "calls";
-  if (word == "calls") return progress_by::calls;
-  if (word == "thread") return progress_by::thread;
-  if (word == "auto") return progress_by::trial;
-  throw std::invalid_argument("LOCKFLIGHT_PROGRESS '" + std::string(word) +
-                              "' (accepted: calls, thread, auto)");
 }
 
 std::shared_ptr<progress_thread> help_while_computing(const communicator& all) {

@@ -1,18 +1,15 @@
 // Who serves other nodes while a rank computes.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "fabric/mpi/calls.hpp"
+#include "fabric/shm/progress_words.hpp"
 
 namespace lockflight::mpi::detail {
 
-enum class progress_by : std::uint8_t { calls, thread, trial };
-
-/// As LOCKFLIGHT_PROGRESS says: `calls`, which is the default, `thread` or `auto`. Throws
-/// std::invalid_argument on another word.
-[[nodiscard]] progress_by wanted_progress();
+using fabric::detail::progress_by;
+using fabric::detail::wanted_progress;
 
 /// A thread that makes a step of MPI's progress when something arrives over TCP, and else every
 /// few milliseconds, or every one where MPI watches no socket.

@@ -123,20 +123,21 @@ rma::message networked_port::receive() {
 // ---- through the network ----
 
 void networked_port::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
-                rma::word* result) {
+                          rma::word* result) {
   order_after_writes();  // C12
   link_.post(kind, home, index, value, result);
   pending_ = true;
 }
 
-void networked_port::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
+void networked_port::post_lines(rma::rank_t home, std::uint32_t index,
+                                std::span<rma::word> results) {
   order_after_writes();  // C12
   link_.post_lines(home, index, results);
   pending_ = true;
 }
 
 void networked_port::post_compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
-                             rma::word& before) {
+                                       rma::word& before) {
   order_after_writes();  // C12
   link_.post_compare_swap(at_cell.home, at_cell.index, expected, desired, &before);
   pending_ = true;

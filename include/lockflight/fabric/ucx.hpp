@@ -1,0 +1,187 @@
+// The UCX fabric: ranks are processes that a TCP rendezvous brings together, without MPI. Between
+// nodes every operation is UCX's (UCP); within a node an operation on a cpu or plain cell is a CPU
+// instruction on memory that the node's ranks share and that is registered with UCX.
+//
+// UCX has two kinds of atomics. The CPU's, which the target's software does where a transport has
+// none, as over TCP: they are atomic with this node's CPU instructions, so nic cells of the own
+// node are accessed by these too. The card's: nic cells are accessed through UCX alone, loopback
+// included, so that the two kinds of read-modify-write never meet on a cell (C2).
+//
+// This header includes nothing of UCX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lockflight/fabric/networked.hpp"
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/rma/participant.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::ucx {
+
+/// As mpi's: `park` has an effect only where all ranks are on one node.
+using wait_policy = shm::wait_policy;
+
+/// The fabric cannot run here: UCX, the rendezvous or memory refused; `what()` says what.
+struct unavailable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A rank is gone or has failed, and the run with it; `what()` names the rank and its host.
+struct run_failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A rank's port on UCX. Posted operations to other nodes go through UCX; operations throw
+/// run_failed when another rank is gone.
+class port : public fabric::networked_port {
+ public:
+  static constexpr rma::capability_set capabilities{
+      .messages = true, .target_takes_part = true, .fabric = "ucx"};
+  using fabric::networked_port::networked_port;
+};
+
+namespace detail {
+struct world;
+}
+
+/// The launch that LOCKFLIGHT_RENDEZVOUS, LOCKFLIGHT_RANK and LOCKFLIGHT_RANKS describe, or a
+/// launch of one rank without them; one for each process at a time. Collective, as its members are,
+/// but for rank() and size().
+///
+/// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes. `calls`, the default:
+/// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
+/// which sleeps on UCX's event descriptor until something arrives. `auto`: a thread where the
+/// target's software does the atomics.
+class environment {
+ public:
+  /// Throws std::invalid_argument on bad variables, `unavailable` when the ranks do not come
+  /// together or UCX refuses.
+  environment();
+  ~environment();
+  environment(const environment&) = delete;
+  environment& operator=(const environment&) = delete;
+
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const;
+  /// Whether `holds` is true on every rank.
+  [[nodiscard]] bool all(bool holds);
+  /// Rank 0's value.
+  [[nodiscard]] double first(double mine);
+  /// The least of all ranks' values.
+  [[nodiscard]] double least(double mine);
+  /// Each rank's text, by rank.
+  [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
+  /// For each rank the lowest rank on its host, with which it can share memory. Not collective.
+  [[nodiscard]] const std::vector<int>& first_of_host() const;
+  /// The name of each rank's host. Not collective.
+  [[nodiscard]] const std::vector<std::string>& hosts() const;
+
+  [[nodiscard]] detail::world& parts() { return *world_; }
+
+ private:
+  std::unique_ptr<detail::world> world_;
+};
+
+/// The configuration of a run; the same on all ranks.
+struct config {
+  rma::topology machine = rma::topology::flat(1);
+  std::string waiting = "auto";  ///< "auto", "spin", "yield" or "park"
+  std::uint32_t words_per_rank = 1u << 17;
+  int processors = 0;  ///< of a host, to assume for `waiting`; 0: as many as there are
+  /// If all nodes of the topology share memory, they reach each other with CPU instructions. If
+  /// this is false they use UCX between them wherever they are.
+  bool shared_nodes = false;
+};
+
+/// Runs `body` once on each of the first ranks of the launch, as many as the machine has, and
+/// returns on all ranks when all have returned. Collective. The port lives as long as the body.
+///
+/// Throws, on every rank alike, std::invalid_argument on a bad config, `unavailable` when there is
+/// no memory for it, and run_failed when a rank's body has thrown or its process is gone (C36): the
+/// launch is over then.
+void run_ports(environment& in, const config& what, const std::function<void(port&)>& body);
+
+/// The same with a participant for each rank, for programs that lock.
+inline void run(environment& in, const config& what,
+                const std::function<void(rma::participant<port>&)>& body) {
+  run_ports(in, what, [&](port& p) {
+    rma::participant<port> me(p, what.words_per_rank);
+    body(me);
+  });
+}
+
+/// The levels of the first `ranks` ranks: the launch and its nodes, which are the hosts.
+/// LOCKFLIGHT_UCX_NODES=k cuts every host's ranks into k nodes, for tests. The same on all ranks;
+/// collective.
+struct hardware {
+  rma::topology machine;
+  std::vector<std::string> level_names;  ///< [level - 1]
+};
+[[nodiscard]] hardware discover(environment& in, int ranks);
+
+/// Zeroed memory for the first `ranks` ranks; ranks of one host share it. Its construction is
+/// collective over all ranks.
+class host_memory {
+ public:
+  host_memory(environment& in, int ranks, std::size_t bytes);
+  ~host_memory();
+  host_memory(const host_memory&) = delete;
+  host_memory& operator=(const host_memory&) = delete;
+
+  /// Null on ranks beyond the first `ranks`.
+  [[nodiscard]] std::byte* data() const { return data_; }
+  /// The lowest rank that shares it with this one.
+  [[nodiscard]] rma::rank_t leader() const { return leader_; }
+  /// Whether all `ranks` ranks share it.
+  [[nodiscard]] bool whole() const { return whole_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  rma::rank_t leader_ = 0;
+  bool whole_ = true;
+};
+
+/// Says what failed, on standard error, and ends this process with exit code 3; the others notice.
+/// From any thread.
+[[noreturn]] void abandon(const std::string& why);
+
+/// Operations on the memory of a host's first rank from another host.
+struct host_findings {
+  std::string name;
+  int ranks = 0;
+  int cores = 0;
+  // To a rank that waits; medians.
+  double put_us = 0;
+  double get_us = 0;
+  double fetch_add_us = 0;
+  double compare_swap_us = 0;
+  double computing_us = 0;  ///< the longest fetch-add to a rank that computes for `computed_us`
+  double computed_us = 0;
+
+  /// Whether operations end without the help of their target's process.
+  [[nodiscard]] bool direct() const { return computing_us < computed_us / 2; }
+};
+
+/// Properties of UCX on this launch, found in a short trial.
+struct findings {
+  std::string library;  ///< its version
+  std::string transports;
+  std::string atomics;  ///< "cpu" or "device"
+  int ranks = 0;
+  int hosts_count = 0;
+  int cores = 0;
+  bool fetch_add_atomic = false;
+  bool compare_swap_atomic = false;
+  std::vector<host_findings> hosts{};  ///< empty on one host
+};
+[[nodiscard]] findings probe(environment& in);
+
+}  // namespace lockflight::ucx

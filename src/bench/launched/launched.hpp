@@ -1,0 +1,66 @@
+// What the launches of all fabrics share whose ranks an outside launcher starts: who says what, the
+// clock, and how a run's times of several hosts are brought together.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/plan/launch.hpp"
+#include "bench/port/any_clock.hpp"
+#include "bench/port/any_port.hpp"
+#include "bench/port/clock.hpp"
+
+namespace lockflight::bench {
+
+class launched : public launch {
+ public:
+  [[nodiscard]] std::vector<word_from_rank> gather(const std::string& mine) override;
+  [[nodiscard]] const tick_clock& clock() override;
+
+ protected:
+  // Collective.
+  [[nodiscard]] virtual std::vector<std::string> texts(const std::string& mine) = 0;
+  [[nodiscard]] virtual std::vector<int> first_of_host() = 0;
+  [[nodiscard]] virtual double least(double mine) = 0;
+
+ private:
+  const tick_clock* clock_ = nullptr;
+};
+
+/// Runs a rank of a lock once, on the fabric's own port.
+template <class Port>
+void run_rank_on(Port& bare, const anywhere& lock, const run_plan& plan, const tick_clock& clock,
+                 const run_results& results) {
+  const auto act = [&](auto& port) {
+    any_port_on on(port);
+    lock.run_rank(on, lock.words(plan), plan, any_clock::on(clock), results);
+  };
+  fabric::counting<Port> counted(bare);
+  if (!plan.trace) return act(counted);
+  fabric::tracing traced(counted, fabric::trace_buffer(results.trace_room(bare.rank()),
+                                                       results.of(bare.rank()).trace_used));
+  act(traced);
+}
+
+/// The start of a run on a host's clocks: the one that operations are timed with, and
+/// CLOCK_MONOTONIC, which traces have.
+struct moment {
+  std::uint64_t ticks = 0;
+  std::uint64_t ns = 0;
+
+  [[nodiscard]] moment operator-() const { return {-ticks, -ns}; }
+};
+[[nodiscard]] moment start_of_run(const tick_clock& clock, const run_results& results);
+
+// Durations are taken on one rank. What compares the ranks of several hosts, whose clocks count
+// from moments of their own, is when each began and ended: these are sent as times since the
+// barrier at the start, which all leave together but for the time that a message takes.
+
+/// Moves all times of a rank's results; modulo 2^64, so that a time may lie before the start.
+void move_times(rank_result& of, std::span<fabric::trace_event> events, moment by);
+
+/// "12.34 us".
+[[nodiscard]] std::string microseconds(double value);
+
+}  // namespace lockflight::bench

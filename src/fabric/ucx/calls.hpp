@@ -1,0 +1,17 @@
+// UCX's status codes as exceptions.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <string>
+
+#include "lockflight/fabric/ucx.hpp"
+
+namespace lockflight::ucx::detail {
+
+inline void check(ucs_status_t status, const char* call) {
+  if (status != UCS_OK)
+    throw unavailable(std::string("UCX: ") + call + " failed: " + ucs_status_string(status));
+}
+
+}  // namespace lockflight::ucx::detail

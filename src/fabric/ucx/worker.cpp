@@ -1,0 +1,153 @@
+#include "fabric/ucx/worker.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "fabric/shm/pause.hpp"
+
+namespace lockflight::ucx::detail {
+namespace {
+
+/// Whether atomics are to be the card's. UCX's own choice, "guess", is the card's where there is
+/// one; a program cannot ask it, so the choice is made here.
+bool wants_device_atomics() {
+  if (const char* const given = std::getenv("UCX_ATOMIC_MODE"); given != nullptr) {
+    const std::string_view mode = given;
+    if (mode == "device") return true;
+    if (mode == "cpu") return false;
+  }
+  std::error_code none;
+  const std::filesystem::directory_iterator cards("/sys/class/infiniband", none);
+  return !none && cards != std::filesystem::directory_iterator();
+}
+
+struct configuration {
+  ucp_config_t* is = nullptr;
+  configuration() { check(ucp_config_read(nullptr, nullptr, &is), "ucp_config_read"); }
+  configuration(const configuration&) = delete;
+  configuration& operator=(const configuration&) = delete;
+  ~configuration() { ucp_config_release(is); }
+
+  /// Unless the user says something else.
+  void prefer(const char* name, const char* value) const {
+    if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr)
+      check(ucp_config_modify(is, name, value), "ucp_config_modify");
+  }
+};
+
+}  // namespace
+
+void step_lock::pause() { shm::detail::relax(); }
+
+worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
+  const configuration chosen;
+  check(ucp_config_modify(chosen.is, "ATOMIC_MODE", by_cpu_ ? "cpu" : "device"),
+        "ucp_config_modify");
+  chosen.prefer("KEEPALIVE_INTERVAL", "2s");  // UCX's own choice is 20 s
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES;
+  params.features = UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_AM;
+  if (wakes) params.features |= UCP_FEATURE_WAKEUP;
+  check(ucp_init(&params, chosen.is, &context_), "ucp_init");
+
+  ucp_worker_params_t how{};
+  how.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  // Two threads at most, one after the other: see step().
+  how.thread_mode = wakes ? UCS_THREAD_MODE_SERIALIZED : UCS_THREAD_MODE_SINGLE;
+  if (const ucs_status_t status = ucp_worker_create(context_, &how, &worker_); status != UCS_OK) {
+    ucp_cleanup(context_);
+    const char* const transports = std::getenv("UCX_TLS");
+    throw unavailable(std::string("UCX has no transport here: ") + ucs_status_string(status) +
+                      (transports != nullptr ? std::string("; UCX_TLS '") + transports + "'" : "") +
+                      " (accepted: those that `ucx_info -d` lists)");
+  }
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = message_id;
+  handler.cb = on_message;
+  handler.arg = this;
+  check(ucp_worker_set_am_recv_handler(worker_, &handler), "ucp_worker_set_am_recv_handler");
+}
+
+worker::~worker() {
+  if (left_) return;
+  ucp_worker_destroy(worker_);
+  ucp_cleanup(context_);
+}
+
+std::string worker::address() const {
+  ucp_address_t* at = nullptr;
+  std::size_t length = 0;
+  check(ucp_worker_get_address(worker_, &at, &length), "ucp_worker_get_address");
+  std::string bytes(reinterpret_cast<const char*>(at), length);
+  ucp_worker_release_address(worker_, at);
+  return bytes;
+}
+
+ucp_ep_h worker::endpoint(rma::rank_t to) {
+  const auto at = static_cast<std::size_t>(to);
+  if (endpoints_[at] != nullptr) return endpoints_[at];
+  faults_[at].of = this;
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(addresses_[at].data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler = {.cb = on_fault, .arg = &faults_[at]};
+  ucs_status_t status = ucp_ep_create(worker_, &params, &endpoints_[at]);
+  // Shared memory of UCX has no such mode. A rank of this host that is gone is noticed all the
+  // same: its connection of the rendezvous ends.
+  if (status != UCS_OK) {
+    params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+    status = ucp_ep_create(worker_, &params, &endpoints_[at]);
+  }
+  if (status != UCS_OK) {
+    endpoints_[at] = nullptr;
+    throw unavailable("UCX cannot reach rank " + std::to_string(to) + ": " +
+                      ucs_status_string(status) + " (UCX_TLS, UCX_NET_DEVICES)");
+  }
+  return endpoints_[at];
+}
+
+std::size_t worker::endpoints() const {
+  std::size_t made = 0;
+  for (const ucp_ep_h e : endpoints_) made += e != nullptr ? 1 : 0;
+  return made;
+}
+
+bool worker::progress() {
+  return step([this] { return ucp_worker_progress(worker_) != 0; });
+}
+
+void worker::close_all() {
+  for (ucp_ep_h& e : endpoints_) {
+    if (e == nullptr) continue;
+    ucp_request_param_t param{};
+    void* const request = ucp_ep_close_nbx(e, &param);
+    e = nullptr;
+    if (!UCS_PTR_IS_PTR(request)) continue;
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
+    ucp_request_free(request);
+  }
+}
+
+void worker::on_fault(void* which, ucp_ep_h, ucs_status_t status) {
+  auto* const at = static_cast<fault*>(which);
+  if (!at->of->ends_expected_) at->status = status;
+}
+
+ucs_status_t worker::on_message(void* its, const void* header, std::size_t length, void*,
+                                std::size_t, const ucp_am_recv_param_t*) {
+  envelope got;
+  if (length == sizeof got) {
+    std::memcpy(&got, header, sizeof got);
+    static_cast<worker*>(its)->inbox_.push_back(got);
+  }
+  return UCS_OK;
+}
+
+}  // namespace lockflight::ucx::detail

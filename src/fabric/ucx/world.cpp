@@ -1,0 +1,217 @@
+#include "fabric/ucx/world.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "fabric/shm/pause.hpp"
+
+namespace lockflight::ucx::detail {
+namespace {
+
+/// Equal on two processes that can share memory through /proc: the host, its kernel's start, and
+/// the namespaces and the user, which decide what one sees of the other.
+std::string place_of_this_process() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::string text = wireup::host_name() + ' ' + boot + ' ' + std::to_string(geteuid());
+  for (const char* space : {"/proc/self/ns/ipc", "/proc/self/ns/pid"}) {
+    std::array<char, 64> is{};
+    if (readlink(space, is.data(), is.size() - 1) > 0) text += ' ' + std::string(is.data());
+  }
+  return text;
+}
+
+/// What a rank says of itself at the start.
+struct introduction {
+  std::array<char, 64> host{};
+  std::array<char, 320> place{};
+  cpu_set_t processors{};
+};
+
+std::string introduce(const std::string& address) {
+  introduction mine;
+  wireup::host_name().copy(mine.host.data(), mine.host.size() - 1);
+  place_of_this_process().copy(mine.place.data(), mine.place.size() - 1);
+  sched_getaffinity(0, sizeof mine.processors, &mine.processors);
+  return std::string(reinterpret_cast<const char*>(&mine), sizeof mine) + address;
+}
+
+}  // namespace
+
+world::world() : wanted(fabric::detail::wanted_progress()) {
+  std::string address;
+  try {
+    all = wireup::join();
+    const std::string why = fault_in([&] {
+      net.emplace(wanted != fabric::detail::progress_by::calls);
+      address = net->address();
+    });
+    // Before names are known.
+    const std::vector<std::string> faults = all->all_gather(why);
+    for (std::size_t r = 0; r < faults.size(); ++r)
+      if (!faults[r].empty())
+        throw unavailable(faults[r] + (size() > 1 ? " (on rank " + std::to_string(r) + ")" : ""));
+    place(all->all_gather(introduce(address)));
+  } catch (const wireup::launch_failed& e) {
+    if (net) net->leave();
+    throw unavailable(e.what());
+  }
+}
+
+void world::place(const std::vector<std::string>& said) {
+  std::map<std::string, int> first;
+  std::vector<std::string> addresses;
+  cpu_set_t here{};
+  for (const std::string& text : said) {
+    introduction one;
+    std::memcpy(&one, text.data(), sizeof one);
+    const auto r = static_cast<int>(hosts.size());
+    hosts.emplace_back(one.host.data());
+    first_of_host.push_back(first.emplace(one.place.data(), r).first->second);
+    addresses.push_back(text.substr(sizeof one));
+  }
+  for (int r = 0; r < size(); ++r) {
+    if (!same_host(r, rank())) continue;
+    introduction one;
+    std::memcpy(&one, said[static_cast<std::size_t>(r)].data(), sizeof one);
+    CPU_OR(&here, &here, &one.processors);
+  }
+  processors = CPU_COUNT(&here);
+  net->know(std::move(addresses));
+}
+
+// No rank may use another one's cells any more when it comes here. The connections end only after
+// all have come, and all end them together.
+world::~world() {
+  help.reset();
+  if (!over) {
+    try {
+      meet();
+      net->expect_ends();
+      net->close_all();
+      all->barrier([this] { net->progress(); });
+      return;
+    } catch (const std::exception&) {
+      // A rank has gone at the very end; it has said why.
+    }
+  }
+  net->leave();
+}
+
+std::string world::name_of(rma::rank_t rank) const {
+  return "rank " + std::to_string(rank) + " on " + hosts[static_cast<std::size_t>(rank)];
+}
+
+std::vector<std::string> world::gather(const std::string& mine) {
+  try {
+    return all->all_gather(mine, [this] { net->progress(); });
+  } catch (const wireup::launch_failed& e) {
+    over = true;
+    throw run_failed(e.what());
+  }
+}
+
+void world::meet() { static_cast<void>(gather("")); }
+
+void world::sleep_until_all_have_come() {
+  try {
+    all->barrier();
+  } catch (const wireup::launch_failed& e) {
+    over = true;
+    throw run_failed(e.what());
+  }
+}
+
+void world::check() {
+  try {
+    all->check();
+  } catch (const wireup::launch_failed& e) {
+    over = true;
+    throw run_failed(e.what());
+  }
+}
+
+void world::fail(const std::string& why) {
+  over = true;
+  all->fail(why);
+}
+
+// A rank that has ended for a reason says it by the rendezvous, a moment later than UCX notices.
+void world::lost(rma::rank_t who, ucs_status_t status) {
+  constexpr int looks = 200;
+  constexpr std::uint64_t between_looks_ns = 10'000'000;
+  for (int i = 0; i < looks; ++i) {
+    check();
+    shm::detail::sleep_for_ns(between_looks_ns);
+  }
+  const std::string why = name_of(who) + " is gone: " + ucs_status_string(status);
+  fail(why);
+  throw run_failed(why);
+}
+
+void world::help_while_computing() {
+  using fabric::detail::progress_by;
+  if (help != nullptr || wanted == progress_by::calls) return;
+  // A card does its atomics without its target.
+  if (wanted == progress_by::trial && !net->atomics_by_cpu()) return;
+  help = std::make_unique<progress_thread>(*net);
+}
+
+}  // namespace lockflight::ucx::detail
+
+namespace lockflight::ucx {
+
+environment::environment() : world_(std::make_unique<detail::world>()) {}
+environment::~environment() = default;
+
+int environment::rank() const { return world_->rank(); }
+int environment::size() const { return world_->size(); }
+
+bool environment::all(bool holds) {
+  for (const std::string& each : gather(holds ? "1" : "0"))
+    if (each != "1") return false;
+  return true;
+}
+
+namespace {
+
+std::string bytes_of(double value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+double value_in(const std::string& bytes) {
+  double value = 0;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+}  // namespace
+
+double environment::first(double mine) { return value_in(gather(bytes_of(mine)).front()); }
+
+double environment::least(double mine) {
+  for (const std::string& each : gather(bytes_of(mine))) mine = std::min(mine, value_in(each));
+  return mine;
+}
+
+std::vector<std::string> environment::gather(const std::string& mine) {
+  return world_->gather(mine);
+}
+
+const std::vector<int>& environment::first_of_host() const { return world_->first_of_host; }
+const std::vector<std::string>& environment::hosts() const { return world_->hosts; }
+
+void abandon(const std::string& why) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::fflush(stderr);
+  constexpr int environment_failed = 3;
+  _exit(environment_failed);
+}
+
+}  // namespace lockflight::ucx

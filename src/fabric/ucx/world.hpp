@@ -1,0 +1,80 @@
+// What a process has of its launch: the group, the worker, and where the other ranks are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fabric/shm/progress_words.hpp"
+#include "fabric/ucx/progress.hpp"
+#include "fabric/ucx/worker.hpp"
+#include "wireup/group.hpp"
+
+namespace lockflight::ucx::detail {
+
+struct world {
+  world();
+  ~world();
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  [[nodiscard]] int rank() const { return all->rank(); }
+  [[nodiscard]] int size() const { return all->size(); }
+  /// "rank 1 on host1".
+  [[nodiscard]] std::string name_of(rma::rank_t rank) const;
+  [[nodiscard]] bool same_host(int a, int b) const {
+    return first_of_host[static_cast<std::size_t>(a)] == first_of_host[static_cast<std::size_t>(b)];
+  }
+
+  // Collective; they serve other ranks' operations meanwhile, and throw run_failed.
+  [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
+  void meet();
+  /// Of a rank that takes part in nothing: it sleeps until the others have come.
+  void sleep_until_all_have_come();
+  /// For what may fail on one rank alone: each says why, or nothing. If one says why all throw
+  /// an Error with its words.
+  template <class Error = unavailable>
+  void agree(const std::string& why) {
+    const std::vector<std::string> all_say = gather(why);
+    for (std::size_t r = 0; r < all_say.size(); ++r)
+      if (!all_say[r].empty())
+        throw Error(all_say[r] + (r > 0 ? " (" + name_of(static_cast<int>(r)) + ")" : ""));
+  }
+
+  /// Throws run_failed if a rank is gone or has failed. A system call.
+  void check();
+  /// This rank cannot go on: tells the others.
+  void fail(const std::string& why);
+  /// UCX says that a rank does not answer. Throws run_failed.
+  [[noreturn]] void lost(rma::rank_t who, ucs_status_t status);
+
+  /// Starts the thread of LOCKFLIGHT_PROGRESS, if it is wanted; for a run of several nodes.
+  void help_while_computing();
+
+  std::unique_ptr<wireup::group> all;
+  std::vector<std::string> hosts;  // [rank]
+  std::vector<int> first_of_host;  // [rank]
+  int processors = 1;              // of this host, for its ranks together
+  fabric::detail::progress_by wanted;
+  std::optional<worker> net;
+  std::unique_ptr<progress_thread> help;
+  std::int64_t runs = 0;
+  bool over = false;  // a rank has failed
+
+ private:
+  void place(const std::vector<std::string>& said);
+};
+
+/// What `f` throws, in words; empty if it throws nothing.
+template <class F>
+[[nodiscard]] std::string fault_in(F f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace lockflight::ucx::detail

@@ -1,0 +1,56 @@
+// How the processes of a launch find each other, without MPI: a rank, a number of ranks, an
+// exchange of bytes.
+//
+// Cost: rare and small; nothing here is on the path of a lock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace lockflight::wireup {
+
+/// The launch cannot begin or go on; `what()` is one line that names the ranks.
+struct launch_failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The processes of a launch. All make the same calls of the collective members, in the same order.
+class group {
+ public:
+  virtual ~group() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+
+  /// Each rank's bytes, by rank. Collective. It calls `meanwhile`, if there is one, again and again
+  /// while it waits. Throws launch_failed when a rank is gone or has called fail().
+  [[nodiscard]] virtual std::vector<std::string> all_gather(
+      const std::string& mine, const std::function<void()>& meanwhile = nullptr) = 0;
+  /// Collective; as all_gather.
+  virtual void barrier(const std::function<void()>& meanwhile = nullptr) = 0;
+
+  /// Throws launch_failed when a rank is gone or has called fail(). A system call or two.
+  virtual void check() = 0;
+  /// Tells the other ranks, for whom check() then throws this text. The launch is over.
+  virtual void fail(const std::string& why) = 0;
+};
+
+/// Joins the launch that the environment describes:
+///
+/// - LOCKFLIGHT_RENDEZVOUS=HOST:PORT, LOCKFLIGHT_RANK=i, LOCKFLIGHT_RANKS=n: rank 0 listens there
+/// and
+///   the others connect, in any order. LOCKFLIGHT_RENDEZVOUS_TIMEOUT is how many seconds all have
+///   to come, by default 30.
+/// - none of these: a launch of one rank.
+///
+/// Throws std::invalid_argument on variables that are wrong in themselves, launch_failed when the
+/// ranks do not come together.
+[[nodiscard]] std::unique_ptr<group> join();
+
+/// The name of this host.
+[[nodiscard]] std::string host_name();
+
+}  // namespace lockflight::wireup

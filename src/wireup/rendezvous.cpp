@@ -1,0 +1,257 @@
+// The ranks of a launch come together at HOST:PORT.
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "wireup/star.hpp"
+#include "wireup/variables.hpp"
+
+namespace lockflight::wireup {
+namespace {
+
+using clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// What a rank says first.
+struct greeting {
+  std::int32_t rank = 0;
+  std::int32_t ranks = 0;
+  std::array<char, 32> version{};
+  std::array<char, 64> host{};
+};
+
+template <std::size_t N>
+void write(std::array<char, N>& to, const std::string& text) {
+  text.copy(to.data(), N - 1);
+}
+template <std::size_t N>
+std::string text_of(const std::array<char, N>& from) {
+  return std::string(from.data(), strnlen(from.data(), N));
+}
+
+struct addresses_end {
+  void operator()(addrinfo* all) const { freeaddrinfo(all); }
+};
+using addresses = std::unique_ptr<addrinfo, addresses_end>;
+
+addresses resolve(const rendezvous_variables& at) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(at.host.c_str(), at.port.c_str(), &hints, &found);
+  if (error != 0)
+    throw launch_failed("LOCKFLIGHT_RENDEZVOUS '" + at.where() + "': host '" + at.host +
+                        "' is not found: " + gai_strerror(error));
+  return addresses(found);
+}
+
+milliseconds left_until(clock::time_point end) {
+  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(end - clock::now()));
+}
+
+/// "rank 2", "ranks 1, 2 and 4", "ranks 1, 2, 3 and 97 more".
+std::string list_of(const std::vector<int>& ranks) {
+  constexpr std::size_t most_named = 8;
+  const std::size_t named = ranks.size() > most_named ? most_named - 1 : ranks.size() - 1;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < named; ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  if (named > 0) text += " and ";
+  const std::size_t rest = ranks.size() - named;
+  return text + (rest > 1 ? std::to_string(rest) + " more" : std::to_string(ranks.back()));
+}
+
+// ---- rank 0 ----
+
+socket listen_at(const rendezvous_variables& at) {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);  // a connection for each rank
+  const addresses all = resolve(at);
+  int error = 0;
+  for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next) {
+    socket listener(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    // Connections of an earlier launch that still wait in the kernel do not keep the port.
+    const int yes = 1;
+    setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (listener && bind(listener.get(), one->ai_addr, one->ai_addrlen) == 0 &&
+        listen(listener.get(), std::min(at.ranks, SOMAXCONN)) == 0)
+      return listener;
+    if (error == 0) error = errno;
+  }
+  std::string why = std::strerror(error);
+  if (error == EADDRINUSE)
+    why = "the port is in use, by another program or another rank 0 (accepted: a free one)";
+  if (error == EADDRNOTAVAIL)
+    why = "rank 0 is on host '" + host_name() + "', whose address this is not";
+  throw launch_failed("LOCKFLIGHT_RENDEZVOUS '" + at.where() + "': " + why);
+}
+
+class meeting {
+ public:
+  explicit meeting(const rendezvous_variables& at)
+      : at_(at),
+        listener_(listen_at(at)),
+        end_(clock::now() + at.timeout),
+        come_(static_cast<std::size_t>(at.ranks)) {}
+
+  /// All other ranks.
+  std::vector<peer> bring_together() {
+    for (int missing = at_.ranks - 1; missing > 0;) {
+      pollfd waits{listener_.get(), POLLIN, 0};
+      const int ready = poll(&waits, 1, static_cast<int>(left_until(end_).count()));
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready <= 0) give_up();
+      socket line(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (line && add(std::move(line))) --missing;
+    }
+    std::vector<peer> all;
+    for (std::size_t r = 1; r < come_.size(); ++r) {
+      if (!send_frame(come_[r].line, frame_kind::welcome, host_name()))
+        refuse(name_of(come_[r]) + " is gone: its process has ended");
+      all.push_back(std::move(come_[r]));
+    }
+    return all;
+  }
+
+ private:
+  /// False for a connection that is no rank's.
+  bool add(socket line) {
+    limit_receive(line, milliseconds(2'000));
+    frame got;
+    greeting said;
+    if (!receive_frame(line, got, sizeof said) || got.kind != frame_kind::hello ||
+        got.content.size() != sizeof said)
+      return false;
+    std::memcpy(&said, got.content.data(), sizeof said);
+    peer who{said.rank, text_of(said.host), std::move(line)};
+    const std::string name = name_of(who);
+    const auto refuse_for = [&](const std::string& why) {
+      static_cast<void>(send_frame(who.line, frame_kind::refusal, why));
+      refuse(why);
+    };
+    if (text_of(said.version) != LOCKFLIGHT_VERSION)
+      refuse_for(name + " is lockflight " + text_of(said.version) + ", rank 0 is " +
+                 LOCKFLIGHT_VERSION + " (accepted: the same version on all ranks)");
+    if (said.ranks != at_.ranks)
+      refuse_for(name + " has LOCKFLIGHT_RANKS=" + std::to_string(said.ranks) + ", rank 0 has " +
+                 std::to_string(at_.ranks) + " (accepted: the same on all ranks)");
+    if (said.rank < 0 || said.rank >= at_.ranks) return false;
+    peer& place = come_[static_cast<std::size_t>(said.rank)];
+    if (said.rank == 0 || place.line)
+      refuse_for("two processes are rank " + std::to_string(said.rank) + ", on " +
+                 (said.rank == 0 ? host_name() : place.host) + " and on " + who.host +
+                 " (accepted: one for each LOCKFLIGHT_RANK)");
+    place = std::move(who);
+    return true;
+  }
+
+  [[noreturn]] void give_up() {
+    std::vector<int> missing;
+    for (int r = 1; r < at_.ranks; ++r)
+      if (!come_[static_cast<std::size_t>(r)].line) missing.push_back(r);
+    refuse(list_of(missing) + (missing.size() == 1 ? " has" : " have") + " not come to " +
+           at_.where() + " within " + std::to_string(at_.timeout.count()) +
+           " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
+  }
+
+  /// Those that have come are told.
+  [[noreturn]] void refuse(const std::string& why) {
+    for (const peer& p : come_)
+      if (p.line) static_cast<void>(send_frame(p.line, frame_kind::refusal, why));
+    throw launch_failed(why);
+  }
+
+  const rendezvous_variables& at_;
+  socket listener_;
+  clock::time_point end_;
+  std::vector<peer> come_;  // [rank]
+};
+
+// ---- the others ----
+
+/// No socket if nobody answers in that time.
+socket try_connect(const addrinfo& to, milliseconds most) {
+  socket line(::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval limit{most.count() / 1'000, most.count() % 1'000 * 1'000};
+  setsockopt(line.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // of connect too
+  if (!line || connect(line.get(), to.ai_addr, to.ai_addrlen) != 0) return socket();
+  const timeval none{};
+  setsockopt(line.get(), SOL_SOCKET, SO_SNDTIMEO, &none, sizeof none);
+  return line;
+}
+
+socket connect_to(const rendezvous_variables& at, clock::time_point end) {
+  constexpr milliseconds between_tries{30};
+  constexpr milliseconds longest_try{2'000};
+  while (true) {
+    const addresses all = resolve(at);
+    for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next)
+      if (socket line =
+              try_connect(*one, std::clamp(left_until(end), milliseconds(1), longest_try)))
+        return line;
+    if (clock::now() + between_tries > end)
+      throw launch_failed("rank 0 does not answer at " + at.where() +
+                          ": nobody has listened there "
+                          "for " +
+                          std::to_string(at.timeout.count()) +
+                          " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
+    std::this_thread::sleep_for(between_tries);
+  }
+}
+
+peer greet(const rendezvous_variables& at) {
+  // Rank 0 says who is missing, and may have begun to wait later than we did.
+  const auto end = clock::now() + at.timeout;
+  socket line = connect_to(at, end);
+  greeting mine;
+  mine.rank = at.rank;
+  mine.ranks = at.ranks;
+  write(mine.version, LOCKFLIGHT_VERSION);
+  write(mine.host, host_name());
+  limit_receive(line, at.timeout + milliseconds(2'000));
+  frame answer;
+  const bool sent = send_frame(line, frame_kind::hello,
+                               std::string(reinterpret_cast<const char*>(&mine), sizeof mine));
+  if (!sent || !receive_frame(line, answer)) {
+    if (errno == EPROTO)
+      throw launch_failed("who answers at " + at.where() +
+                          " is no rank 0 of lockflight (accepted: a port of its own)");
+    if (errno == EAGAIN)
+      throw launch_failed("who answers at " + at.where() + " has said nothing for " +
+                          std::to_string(at.timeout.count()) +
+                          " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
+    throw launch_failed("rank 0 at " + at.where() + " is gone: its process has ended");
+  }
+  if (answer.kind != frame_kind::welcome) throw launch_failed(answer.content);
+  return {0, answer.content, std::move(line)};
+}
+
+}  // namespace
+
+std::string host_name() {
+  std::array<char, 64> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::unique_ptr<group> join() {
+  const std::optional<rendezvous_variables> at = variables();
+  if (!at) return std::make_unique<star>(0, 1, std::vector<peer>());
+  if (at->rank == 0) return std::make_unique<star>(0, at->ranks, meeting(*at).bring_together());
+  std::vector<peer> first;
+  first.push_back(greet(*at));
+  return std::make_unique<star>(at->rank, at->ranks, std::move(first));
+}
+
+}  // namespace lockflight::wireup
