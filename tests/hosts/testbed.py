@@ -26,6 +26,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_HOSTS = 64
 LAUNCHERS = {"mpich": "mpiexec.mpich", "openmpi": "mpirun.openmpi"}
+# Without a launcher: each host's ranks are started there, and find each other by the rendezvous.
+RENDEZVOUS = "ucx"
+LAUNCHES = [*LAUNCHERS, RENDEZVOUS]
+RENDEZVOUS_PORT = 7777
 
 _INSIDE = "LOCKFLIGHT_TESTBED"
 _KEEPERS = "LOCKFLIGHT_TESTBED_HOSTS"  # for the agent: a file for each host, with its keeper's PID
@@ -248,6 +252,11 @@ def launch_command(launcher, names, per_host, command, preload, environment=(), 
                 "-launcher-exec", agent, "-iface", "eth0", "-hosts", ",".join(names),
                 "-ppn", str(per_host), *options, "-n", ranks,
                 "env", "--default-signal=PIPE", *said, *command]
+    if launcher == RENDEZVOUS:
+        # UCX would say on standard output what lockflight says itself.
+        return [sys.executable, "-B", str(pathlib.Path(__file__).with_name("rendezvous")),
+                f"{names[0]}:{RENDEZVOUS_PORT}", str(per_host), ",".join(names),
+                "env", "UCX_LOG_LEVEL=fatal", *said, *command]
     # Open MPI looks at all networks of a host, and takes lo for a way to the others. On each host it
     # would bind the first rank to the first core, and these are one core here.
     return [LAUNCHERS[launcher], "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
