@@ -24,10 +24,10 @@ namespace {
 
 using random_source = std::mt19937_64;
 
-#if defined(LOCKFLIGHT_TEST_ON_MPI)
-constexpr bool on_mpi = true;
+#if defined(LOCKFLIGHT_TEST_ON_MPI) || defined(LOCKFLIGHT_TEST_ON_UCX)
+constexpr bool on_network = true;
 #else
-constexpr bool on_mpi = false;
+constexpr bool on_network = false;
 #endif
 #if defined(LOCKFLIGHT_TEST_ON_SIM)
 constexpr bool on_sim = true;
@@ -35,19 +35,19 @@ constexpr bool on_sim = true;
 constexpr bool on_sim = false;
 #endif
 
-/// How much of everything. Sanitizers slow forks and runs down about tenfold; MPI's operations take
-/// microseconds between nodes; and where no two ranks ever run at once, on the simulator, there is
+/// How much of everything. Sanitizers slow forks and runs down about tenfold; a
+/// network's operations take microseconds between nodes; and where no two ranks ever run at once, on the simulator, there is
 /// no race that more operations would hit.
 struct effort {
   /// Of each rank, mixed.
   static int operations() {
     if (under_asan) return 15;
-    if (under_tsan || on_mpi || on_sim) return 30;
+    if (under_tsan || on_network || on_sim) return 30;
     return long_tests() ? 40 : 20;
   }
   static int full_speed_operations() {
     if (on_sim) return 150;
-    if (on_mpi || under_sanitizer) return 500;
+    if (on_network || under_sanitizer) return 500;
     return long_tests() ? 3'000 : 1'500;
   }
 };

@@ -21,6 +21,9 @@ struct fabric_list {};
 #if defined(LOCKFLIGHT_TEST_ON_MPI)
 using fabrics = fabric_list<mpi_fabric>;
 inline constexpr std::array lock_modes{mpi_nodes};
+#elif defined(LOCKFLIGHT_TEST_ON_UCX)
+using fabrics = fabric_list<ucx_fabric>;
+inline constexpr std::array lock_modes{ucx_nodes};
 #elif defined(LOCKFLIGHT_TEST_ON_SIM)
 using fabrics = fabric_list<sim_fabric>;
 inline constexpr std::array lock_modes = sim_modes;

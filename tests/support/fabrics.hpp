@@ -21,6 +21,8 @@
 #include "support/modes.hpp"
 #if defined(LOCKFLIGHT_TEST_ON_MPI)
 #include "support/mpi_fabrics.hpp"
+#elif defined(LOCKFLIGHT_TEST_ON_UCX)
+#include "support/ucx_fabrics.hpp"
 #endif
 
 namespace lockflight::test {
