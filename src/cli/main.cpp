@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -15,8 +14,6 @@ void become_the_one_with_ucx(char** argv) {
   std::error_code none;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
   if (none) return;
-  // UCX says on standard output what lockflight says itself when a rank is gone.
-  setenv("UCX_LOG_LEVEL", "fatal", 0);
   execv((self.parent_path() / "ucx" / self.filename()).c_str(), argv);
 }
 

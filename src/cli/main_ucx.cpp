@@ -1,8 +1,25 @@
 // main() of the build with UCX, which build/lockflight becomes when it is asked for that fabric.
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "bench/ucx/launch.hpp"
 #include "cli/launched_main.hpp"
 
+namespace {
+
+/// UCX says on standard output what lockflight says itself when a rank is gone, and a table or JSON
+/// goes there. UCX reads how much it says when it is loaded, before main().
+void silence_ucx(char** argv) {
+  if (std::getenv("UCX_LOG_LEVEL") != nullptr) return;
+  setenv("UCX_LOG_LEVEL", "fatal", 1);
+  execv("/proc/self/exe", argv);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  silence_ucx(argv);
   lockflight::bench::ucx_launch ucx;
   return lockflight::cli::run_launched_program(ucx, argc, argv);
 }

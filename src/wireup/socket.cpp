@@ -96,6 +96,13 @@ bool receive_frame(const socket& from, frame& got, std::uint64_t most) {
   return receive_all(from, got.content.data(), h.length);
 }
 
+int error_of(const socket& of) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(of.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+  return error;
+}
+
 bool has_fault(const socket& from) {
   header h;
   const ssize_t there = ::recv(from.get(), &h, sizeof h, MSG_PEEK | MSG_DONTWAIT);

@@ -76,7 +76,7 @@ void star::barrier(const std::function<void()>& meanwhile) {
 }
 
 void star::send(const peer& to, frame_kind kind, const std::string& content) {
-  if (!send_frame(to.line, kind, content)) lost(to);
+  if (!send_frame(to.line, kind, content)) lost(to, errno);
 }
 
 std::string star::receive(const peer& from, frame_kind expected,
@@ -107,6 +107,9 @@ void star::check() {
   if (poll(waits.data(), waits.size(), 0) <= 0) return;
   for (std::size_t i = 0; i < waits.size(); ++i) {
     const peer& p = peers_[i];
+    // The kernel says it once, to who asks first.
+    if ((waits[i].revents & POLLERR) != 0)
+      if (const int why = error_of(p.line); why != 0) lost(p, why);
     if (has_fault(p.line)) {
       frame got;
       if (!receive_frame(p.line, got)) lost(p);
@@ -120,17 +123,12 @@ void star::check() {
   }
 }
 
-void star::lost(const peer& who) {
+void star::lost(const peer& who, int why) {
   // A rank says why it ends, if it can.
-  int why = 0;
-  for (frame got;;) {
-    limit_receive(who.line, std::chrono::milliseconds(500));
-    if (!receive_frame(who.line, got)) {
-      why = errno;
-      break;
-    }
+  limit_receive(who.line, std::chrono::milliseconds(500));
+  for (frame got; receive_frame(who.line, got);)
     if (got.kind == frame_kind::fault) give_up(got.content, &who);
-  }
+  if (why == 0) why = errno;
   const bool silent = why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH;
   give_up(name_of(who) + " is gone: " +
               (silent ? "its host has not answered for " + std::to_string(silence_s) + " s"

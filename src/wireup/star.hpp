@@ -41,7 +41,8 @@ class star final : public group {
                                     const std::function<void()>& meanwhile);
   void send(const peer& to, frame_kind kind, const std::string& content);
   [[noreturn]] void give_up(const std::string& why, const peer* source);
-  [[noreturn]] void lost(const peer& who);
+  /// `why`: what the kernel has said of the connection already, an errno.
+  [[noreturn]] void lost(const peer& who, int why = 0);
 
   int rank_;
   int size_;

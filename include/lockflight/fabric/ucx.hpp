@@ -53,7 +53,7 @@ struct world;
 
 /// The launch that LOCKFLIGHT_RENDEZVOUS, LOCKFLIGHT_RANK and LOCKFLIGHT_RANKS describe, or a
 /// launch of one rank without them; one for each process at a time. Collective, as its members are,
-/// but for rank() and size().
+/// but for rank(), size() and what says so.
 ///
 /// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes. `calls`, the default:
 /// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
@@ -70,6 +70,8 @@ class environment {
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
+  /// Whether rank 0 was the one that has failed, which cannot say so itself. Local.
+  [[nodiscard]] bool first_is_gone() const;
   /// Whether `holds` is true on every rank.
   [[nodiscard]] bool all(bool holds);
   /// Rank 0's value.
@@ -78,9 +80,9 @@ class environment {
   [[nodiscard]] double least(double mine);
   /// Each rank's text, by rank.
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
-  /// For each rank the lowest rank on its host, with which it can share memory. Not collective.
+  /// For each rank the lowest rank on its host, with which it can share memory. Local.
   [[nodiscard]] const std::vector<int>& first_of_host() const;
-  /// The name of each rank's host. Not collective.
+  /// The name of each rank's host. Local.
   [[nodiscard]] const std::vector<std::string>& hosts() const;
 
   [[nodiscard]] detail::world& parts() { return *world_; }

@@ -25,6 +25,8 @@ class launch {
   virtual void start() = 0;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
+  /// Whether this rank prints and writes.
+  [[nodiscard]] virtual bool speaks() const { return rank() == 0; }
   /// Whether `holds` is true on all ranks.
   [[nodiscard]] virtual bool all(bool holds) = 0;
   /// Rank 0's value, on all ranks.

@@ -14,6 +14,9 @@ class ucx_launch : public launched {
   void start() override;
   [[nodiscard]] int rank() const override { return world_ ? world_->rank() : 0; }
   [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
+  [[nodiscard]] bool speaks() const override {
+    return rank() == 0 || (world_ && world_->first_is_gone());
+  }
   [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
   [[nodiscard]] double first(double mine) override { return world_->first(mine); }
   [[nodiscard]] rma::topology machine(int procs) override {

@@ -24,6 +24,13 @@ bool wants_device_atomics() {
   return !none && cards != std::filesystem::directory_iterator();
 }
 
+std::string no_transport(ucs_status_t status) {
+  const char* const chosen = std::getenv("UCX_TLS");
+  return std::string("UCX has no transport here: ") + ucs_status_string(status) +
+         (chosen != nullptr ? std::string("; UCX_TLS '") + chosen + "'" : "") +
+         " (accepted: those that `ucx_info -d` lists)";
+}
+
 struct configuration {
   ucp_config_t* is = nullptr;
   configuration() { check(ucp_config_read(nullptr, nullptr, &is), "ucp_config_read"); }
@@ -51,7 +58,8 @@ worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
   params.features = UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_AM;
   if (wakes) params.features |= UCP_FEATURE_WAKEUP;
-  check(ucp_init(&params, chosen.is, &context_), "ucp_init");
+  if (const ucs_status_t status = ucp_init(&params, chosen.is, &context_); status != UCS_OK)
+    throw unavailable(no_transport(status));
 
   ucp_worker_params_t how{};
   how.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -59,10 +67,7 @@ worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
   how.thread_mode = wakes ? UCS_THREAD_MODE_SERIALIZED : UCS_THREAD_MODE_SINGLE;
   if (const ucs_status_t status = ucp_worker_create(context_, &how, &worker_); status != UCS_OK) {
     ucp_cleanup(context_);
-    const char* const transports = std::getenv("UCX_TLS");
-    throw unavailable(std::string("UCX has no transport here: ") + ucs_status_string(status) +
-                      (transports != nullptr ? std::string("; UCX_TLS '") + transports + "'" : "") +
-                      " (accepted: those that `ucx_info -d` lists)");
+    throw unavailable(no_transport(status));
   }
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
@@ -124,13 +129,17 @@ bool worker::progress() {
 }
 
 void worker::close_all() {
+  constexpr std::uint64_t longest_close_ns = 2'000'000'000;
   for (ucp_ep_h& e : endpoints_) {
     if (e == nullptr) continue;
     ucp_request_param_t param{};
     void* const request = ucp_ep_close_nbx(e, &param);
     e = nullptr;
     if (!UCS_PTR_IS_PTR(request)) continue;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
+    // A rank that is gone by now answers nothing.
+    const std::uint64_t end = shm::detail::ns_from_now(longest_close_ns);
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && shm::detail::now_ns() < end)
+      ucp_worker_progress(worker_);
     ucp_request_free(request);
   }
 }

@@ -112,8 +112,7 @@ std::vector<std::string> world::gather(const std::string& mine) {
   try {
     return all->all_gather(mine, [this] { net->progress(); });
   } catch (const wireup::launch_failed& e) {
-    over = true;
-    throw run_failed(e.what());
+    end(e.what());
   }
 }
 
@@ -123,8 +122,7 @@ void world::sleep_until_all_have_come() {
   try {
     all->barrier();
   } catch (const wireup::launch_failed& e) {
-    over = true;
-    throw run_failed(e.what());
+    end(e.what());
   }
 }
 
@@ -132,13 +130,19 @@ void world::check() {
   try {
     all->check();
   } catch (const wireup::launch_failed& e) {
-    over = true;
-    throw run_failed(e.what());
+    end(e.what());
   }
+}
+
+void world::end(const std::string& why) {
+  over = true;
+  failure = why;
+  throw run_failed(why);
 }
 
 void world::fail(const std::string& why) {
   over = true;
+  failure = why;
   all->fail(why);
 }
 
@@ -172,6 +176,10 @@ environment::~environment() = default;
 
 int environment::rank() const { return world_->rank(); }
 int environment::size() const { return world_->size(); }
+
+bool environment::first_is_gone() const {
+  return world_->over && world_->failure.starts_with(world_->name_of(0));
+}
 
 bool environment::all(bool holds) {
   for (const std::string& each : gather(holds ? "1" : "0"))

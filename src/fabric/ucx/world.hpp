@@ -60,9 +60,11 @@ struct world {
   std::optional<worker> net;
   std::unique_ptr<progress_thread> help;
   std::int64_t runs = 0;
-  bool over = false;  // a rank has failed
+  bool over = false;    // a rank has failed
+  std::string failure;  // what was said of it
 
  private:
+  [[noreturn]] void end(const std::string& why);
   void place(const std::vector<std::string>& said);
 };
 
