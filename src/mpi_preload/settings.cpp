@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "lockflight/rma/assert.hpp"
+
 namespace lockflight::mpi_preload {
 namespace {
 
@@ -96,33 +98,6 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
                "writer-precedence, reader-precedence, fair, full-support");
 }
 
-[[nodiscard]] std::string agreed(const std::string& mine, MPI_Comm group) {
-  std::array<char, 64> name{};
-  mine.copy(name.data(), name.size() - 1);
-  PMPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, group);
-  return name.data();
-}
-
-// Names and values one after the other. Values may say where a lock's words lie, so ranks that did
-// not agree would use different places.
-[[nodiscard]] lock::parameter_values agreed(const lock::parameter_values& mine, MPI_Comm group) {
-  auto count = static_cast<std::int64_t>(mine.size());
-  PMPI_Bcast(&count, 1, MPI_INT64_T, 0, group);
-  lock::parameter_values all;
-  auto at = mine.begin();
-  int rank = 0;
-  PMPI_Comm_rank(group, &rank);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const bool tells = rank == 0;
-    const std::string name = agreed(tells ? at->first : "", group);
-    std::int64_t value = tells ? at->second : 0;
-    PMPI_Bcast(&value, 1, MPI_INT64_T, 0, group);
-    all.emplace(name, value);
-    if (tells) ++at;
-  }
-  return all;
-}
-
 }  // namespace
 
 const settings& environment() {
@@ -137,7 +112,7 @@ const settings& environment() {
   return read;
 }
 
-scheme_name scheme_of(MPI_Info info, MPI_Comm group) {
+scheme_name wanted_scheme(MPI_Info info, bool shares_cores) {
   // Each is read, also one that another has precedence over: a misspelt value is warned of either
   // way.
   const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
@@ -146,11 +121,31 @@ scheme_name scheme_of(MPI_Info info, MPI_Comm group) {
   const auto all =
       known_lock_all(value_in(info, "lockflight_lock_all"), "info key lockflight_lock_all");
   const auto usual_all = known_lock_all(environment().lock_all, "LOCKFLIGHT_MPI_LOCK_ALL");
-  std::string lock = agreed(named.value_or(mode.value_or(usual.value_or(by_default))), group);
-  if (lock == by_default)
-    lock = mpi::shares_cores(PMPI_Comm_c2f(group)) ? default_lock_on_shared_cores : default_lock;
-  return {lock, agreed(all.value_or(usual_all.value_or(default_lock_all)), group),
-          agreed(environment().tuned.values_of(lock), group)};
+  std::string lock = named.value_or(mode.value_or(usual.value_or(by_default)));
+  if (lock == by_default) lock = shares_cores ? default_lock_on_shared_cores : default_lock;
+  return {lock, all.value_or(usual_all.value_or(default_lock_all)),
+          environment().tuned.values_of(lock)};
+}
+
+scheme_message::scheme_message(const scheme_name& of) : fields_{} {
+  rma::ensure(of.parameters.size() <= most_parameters, "a lock has few parameters");
+  auto* next = fields_.data();
+  const auto add = [&](const std::string& name, std::int64_t value) {
+    name.copy(next->name.data(), next->name.size() - 1);
+    (next++)->value = value;
+  };
+  add(of.lock, static_cast<std::int64_t>(of.parameters.size()));
+  add(of.lock_all, 0);
+  for (const auto& [name, value] : of.parameters) add(name, value);
+}
+
+scheme_name scheme_message::scheme() const {
+  scheme_name said{fields_[0].name.data(), fields_[1].name.data()};
+  for (std::int64_t i = 0; i < fields_[0].value; ++i) {
+    const field& one = fields_[static_cast<std::size_t>(2 + i)];
+    said.parameters.emplace(one.name.data(), one.value);
+  }
+  return said;
 }
 
 const char* sync_mode_of(const std::string& lock) {

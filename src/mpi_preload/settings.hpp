@@ -3,6 +3,9 @@
 
 #include <mpi.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "lockflight/profile.hpp"
@@ -22,12 +25,29 @@ struct settings {
 
 [[nodiscard]] const settings& environment();
 
-/// The scheme for a window. The lock: its info key lockflight_lock, its info key passive_sync_mode,
-/// the environment, else one of the defaults; lock_all: its info key lockflight_lock_all, the
-/// environment, else the default; the lock's parameters: the environment's profile. An unknown name
-/// is warned of once for each of these, on rank 0 of MPI_COMM_WORLD, and the next source is used.
-/// All ranks of the group use the choice of its first rank. Collective over the group.
-[[nodiscard]] scheme_name scheme_of(MPI_Info info, MPI_Comm group);
+/// The scheme that this rank wants for a window. The lock: its info key lockflight_lock, its info
+/// key passive_sync_mode, the environment, else one of the defaults, by whether a machine has more
+/// ranks of the window than cores; lock_all: its info key lockflight_lock_all, the environment,
+/// else the default; the lock's parameters: the environment's profile. An unknown name is warned of
+/// once for each of these, on rank 0 of MPI_COMM_WORLD, and the next source is used. All ranks of
+/// the window use what its first rank wants.
+[[nodiscard]] scheme_name wanted_scheme(MPI_Info info, bool shares_cores);
+
+/// A scheme as ranks send it: bytes, without allocations, which might fail on one rank alone.
+class scheme_message {
+ public:
+  scheme_message() = default;
+  explicit scheme_message(const scheme_name& of);
+  [[nodiscard]] scheme_name scheme() const;
+
+ private:
+  static constexpr std::size_t most_parameters = 14;
+  struct field {
+    std::array<char, 56> name;
+    std::int64_t value;
+  };
+  std::array<field, 2 + most_parameters> fields_{};
+};
 
 /// The SCC paper's mode for a lock, for MPI_Win_get_info.
 [[nodiscard]] const char* sync_mode_of(const std::string& lock);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "mpi_preload/by_messages.hpp"
+
 namespace lockflight::mpi_preload {
 namespace {
 
@@ -28,29 +30,28 @@ const char* to_string(lock_kind k) {
 }
 
 std::string tell(const window_statistics& mine, const std::string& window,
-                 const scheme_name& scheme, MPI_Comm group) {
+                 const scheme_name& scheme, MPI_Comm group, int tag) {
   int rank = 0;
   int ranks = 0;
   PMPI_Comm_rank(group, &rank);
   PMPI_Comm_size(group, &ranks);
   window_statistics sum = mine;
-  const auto total = [&](const void* from, void* to, int count, MPI_Datatype type, MPI_Op op) {
-    PMPI_Reduce(from, to, count, type, op, 0, group);
+  const auto combine = [&](void* values, std::size_t count, MPI_Datatype type, MPI_Op op) {
+    combine_by_messages(group, tag, values, static_cast<int>(count), type, op);
   };
-  total(mine.locks.data(), sum.locks.data(), lock_kinds, MPI_UINT64_T, MPI_SUM);
-  total(mine.waited_s.data(), sum.waited_s.data(), lock_kinds, MPI_DOUBLE, MPI_SUM);
-  total(&mine.longest_wait_s, &sum.longest_wait_s, 1, MPI_DOUBLE, MPI_MAX);
-  total(mine.handoffs.data(), sum.handoffs.data(), static_cast<int>(mine.handoffs.size()),
-        MPI_UINT64_T, MPI_SUM);
+  combine(sum.locks.data(), sum.locks.size(), MPI_UINT64_T, MPI_SUM);
+  combine(sum.waited_s.data(), sum.waited_s.size(), MPI_DOUBLE, MPI_SUM);
+  combine(&sum.longest_wait_s, 1, MPI_DOUBLE, MPI_MAX);
+  combine(sum.handoffs.data(), sum.handoffs.size(), MPI_UINT64_T, MPI_SUM);
   // The pair of ranks with the most waits: each rank gives its own most, the largest is printed.
   const auto most = std::max_element(mine.waited_for.begin(), mine.waited_for.end());
   struct {
     int count;
     int rank;
-  } my_most{most == mine.waited_for.end() ? 0 : static_cast<int>(*most), rank}, of_all{0, 0};
-  PMPI_Allreduce(&my_most, &of_all, 1, MPI_2INT, MPI_MAXLOC, group);
-  int whom = static_cast<int>(most - mine.waited_for.begin());
-  PMPI_Bcast(&whom, 1, MPI_INT, of_all.rank, group);
+  } of_all{most == mine.waited_for.end() ? 0 : static_cast<int>(*most), rank};
+  combine(&of_all, 1, MPI_2INT, MPI_MAXLOC);
+  int whom = rank == of_all.rank ? static_cast<int>(most - mine.waited_for.begin()) : -1;
+  combine(&whom, 1, MPI_INT, MPI_MAX);
   if (rank != 0) return "";
 
   const std::string set = said_of_parameters(scheme);

@@ -75,28 +75,6 @@ class [[nodiscard]] entry {
   entry& operator=(const entry&) = delete;
 };
 
-/// What `f` throws, in words; empty if it throws nothing.
-template <class F>
-[[nodiscard]] std::string fault_in(F f) {
-  try {
-    f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "";
-}
-
-[[nodiscard]] mpi::config config_for(MPI_Comm group, const scheme_name& scheme) {
-  const int handle = PMPI_Comm_c2f(group);
-  rma::topology machine = mpi::nodes_of(handle);
-  std::uint32_t words = 2 * rma::line_words;  // beyond the locks: who holds, and who held
-  mpi::agree(fault_in([&] { words += words_of(scheme, machine); }), handle);
-  return {.machine = std::move(machine),
-          .words_per_rank = words,
-          .communicator = handle,
-          .serves = true};
-}
-
 [[nodiscard]] std::string name_of(MPI_Win win) {
   char name[MPI_MAX_OBJECT_NAME] = {};
   int length = 0;
@@ -109,50 +87,46 @@ template <class F>
 
 }  // namespace
 
-// The program may free its communicator before the window.
-window::communicator::communicator(MPI_Comm of) { PMPI_Comm_dup(of, &own); }
-window::communicator::~communicator() { PMPI_Comm_free(&own); }
+std::uint32_t window::words(const scheme_name& scheme, const window_group& group) {
+  // Beyond the locks: who holds, and who held.
+  const std::uint32_t sum = words_of(scheme, group.machine()) + 2 * rma::line_words;
+  return (sum + rma::line_words - 1) / rma::line_words * rma::line_words;
+}
 
-window::window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme)
-    : window(of, whole, scheme, config_for(whole, scheme)) {}
-
-window::window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme, const mpi::config& what)
+window::window(MPI_Win of, std::shared_ptr<window_group> group, const window_place& at,
+               const scheme_name& scheme, observation wanted)
     : win_(of),
-      group_(whole),
+      group_(std::move(group)),
+      at_(at),
       scheme_(scheme),
-      members_(what),
-      me_(members_.access(), what.words_per_rank) {
-  const std::string why = fault_in([&] {
-    locks_ = make_scheme(scheme, me_);
-    hook_ = [this] {
-      tell_if_it_hangs();
-      if (many_threads()) one_at_a_time.let_others_in();
-    };
-    const auto targets = static_cast<std::size_t>(members_.machine().ranks());
-    held_.assign(targets, epoch::none);
-    begun_ = std::vector<std::atomic<bool>>(targets);
-    holder_ = me_.cells().take<rma::plain_cell>(1);
-    last_ = me_.cells().take<rma::plain_cell>(1);
-    counted_.handoffs.resize(static_cast<std::size_t>(members_.machine().levels()));
-    counted_.waited_for.resize(targets);
-  });
-  // What has been made so far is ended together, so nobody throws alone.
-  mpi::agree(why, PMPI_Comm_c2f(whole));
-  agree_on_what_is_observed();
-  if (many_threads() || observed_) members_.access().while_waiting(hook_);
+      me_(group_->port_of(at), rma::layout(at.first, at.first + at.words)),
+      locks_(make_scheme(scheme, me_)),
+      counts_(wanted.counts),
+      observed_(wanted.counts || wanted.hangs) {
+  const auto targets = static_cast<std::size_t>(me_.machine().ranks());
+  held_.assign(targets, epoch::none);
+  begun_ = std::vector<std::atomic<bool>>(targets);
+  holder_ = me_.cells().take<rma::plain_cell>(1);
+  last_ = me_.cells().take<rma::plain_cell>(1);
+  counted_.handoffs.resize(static_cast<std::size_t>(me_.machine().levels()));
+  counted_.waited_for.resize(targets);
+  // Of the port, which other windows use too.
+  static const std::function<void()> hook = while_waiting;
+  if (many_threads() || observed_) me_.port().while_waiting(hook);
 }
 
-// Who holds what is said by the holder, and a summary is of all ranks: if one wants either, all
-// take part.
-void window::agree_on_what_is_observed() {
-  std::array<int, 2> wanted{environment().statistics ? 1 : 0,
-                            environment().hang_seconds > 0 ? 1 : 0};
-  PMPI_Allreduce(MPI_IN_PLACE, wanted.data(), 2, MPI_INT, MPI_MAX, group_.own);
-  counts_ = wanted[0] != 0;
-  observed_ = counts_ || wanted[1] != 0;
+// What of the window's locks uses the group's memory ends before the others learn that it has.
+void window::end() {
+  static_cast<void>(make_way_for_active_target());
+  locks_.reset();
+  me_.port().flush();
+  leave_group(group_, at_);
 }
 
-window::~window() { static_cast<void>(make_way_for_active_target()); }
+void window::while_waiting() {
+  if (waiting_ != nullptr) waiting_->in->tell_if_it_hangs();
+  if (many_threads()) one_at_a_time.let_others_in();
+}
 
 // ---- MPI's calls ----
 
@@ -303,7 +277,7 @@ template <class Acquire>
 void window::acquire(lock_kind kind, int target, Acquire how) {
   if (!observed_) return how();
   note_holder(kind, target);
-  wait now{.kind = kind, .target = target, .since = PMPI_Wtime()};
+  wait now{.kind = kind, .target = target, .since = PMPI_Wtime(), .in = this};
   waiting_ = &now;
   how();
   waiting_ = nullptr;
@@ -370,7 +344,7 @@ std::string window::waits_for(const wait& what) {
 }
 
 std::string window::summary() const {
-  return counts_ ? tell(counted_, name_of(win_), scheme_, group_.own) : "";
+  return counts_ ? tell(counted_, name_of(win_), scheme_, group_->communicator(), at_.tag) : "";
 }
 
 }  // namespace lockflight::mpi_preload

@@ -13,6 +13,7 @@
 #include "lockflight/fabric/mpi.hpp"
 #include "mpi_preload/scheme.hpp"
 #include "mpi_preload/statistics.hpp"
+#include "mpi_preload/window_group.hpp"
 
 namespace lockflight::mpi_preload {
 
@@ -34,11 +35,20 @@ struct answer {
 /// a waiting thread lets the others in.
 class window {
  public:
-  /// Collective over the window's group. Throws mpi::unavailable or std::exception, on all of its
-  /// ranks or on none.
-  window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme);
-  /// Collective.
-  ~window();
+  /// What some rank of the group wants to know: then all take part.
+  struct observation {
+    bool counts = false;
+    bool hangs = false;
+  };
+
+  /// How many words of each rank's segment a window takes.
+  [[nodiscard]] static std::uint32_t words(const scheme_name& scheme, const window_group& group);
+
+  /// In a place of as many words. All ranks of the group make the same (C20).
+  window(MPI_Win of, std::shared_ptr<window_group> group, const window_place& at,
+         const scheme_name& scheme, observation wanted);
+  /// After it, the window is only destroyed. Collective over the group.
+  void end();
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
@@ -70,10 +80,9 @@ class window {
     int target = -1;  // -1: all
     double since = 0;
     bool told = false;
+    window* in = nullptr;
   };
 
-  window(MPI_Win of, MPI_Comm whole, const scheme_name& scheme, const mpi::config& what);
-  void agree_on_what_is_observed();
   answer open();
   answer complete(int target);
   answer complete_all();
@@ -85,23 +94,16 @@ class window {
   [[nodiscard]] std::string waits_for(const wait& what);
   [[nodiscard]] std::string who_holds(int target);
 
-  struct communicator {
-    explicit communicator(MPI_Comm of);
-    ~communicator();
-    communicator(const communicator&) = delete;
-    communicator& operator=(const communicator&) = delete;
-    MPI_Comm own = MPI_COMM_NULL;
-  };
+  static void while_waiting();
 
   MPI_Win win_;
-  communicator group_;
+  std::shared_ptr<window_group> group_;
+  window_place at_;
   scheme_name scheme_;
-  mpi::membership members_;
   rma::participant<mpi::port> me_;
   rma::plain_cell holder_;  // at each target: rank + 1 of the exclusive holder; if asked for
   rma::plain_cell last_;    // at each target: rank + 1 of the last holder; if asked for
   std::unique_ptr<mpi_preload::scheme> locks_;
-  std::function<void()> hook_;
 
   std::vector<epoch> held_;  // of each target
   std::size_t targets_held_ = 0;

@@ -1,24 +1,27 @@
 #include "mpi_preload/windows.hpp"
 
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "fabric/mpi/calls.hpp"
 #include "mpi_preload/settings.hpp"
+#include "mpi_preload/window_group.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
 
-// A program has few windows: a search in a list is faster than in a table.
+using mpi::detail::communicator;
+
 struct list {
   std::shared_mutex guard;
-  std::vector<std::pair<MPI_Win, std::unique_ptr<window>>> windows;
+  std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;  // null: being made
 };
 list& all() {
   static list those;
@@ -48,26 +51,98 @@ class work {
   bool before_;
 };
 
-/// Whether all ranks have LOCKFLIGHT_MPI_OFF, which each reads for itself. Collective.
-[[nodiscard]] bool all_switched_off(MPI_Comm group) {
-  int off = environment().off ? 1 : 0;
-  PMPI_Allreduce(MPI_IN_PLACE, &off, 1, MPI_INT, MPI_MIN, group);
-  return off != 0;
+/// What the ranks of a window have in their environments.
+struct wishes {
+  bool off = false;  // all of them
+  window::observation wanted;
+};
+
+/// Collective.
+[[nodiscard]] wishes wishes_of(const communicator& group) {
+  const settings& mine = environment();
+  std::array<int, 3> most{mine.off ? 0 : 1, mine.statistics ? 1 : 0, mine.hang_seconds > 0 ? 1 : 0};
+  mpi::detail::combine(group, most.data(), static_cast<int>(most.size()), MPI_INT, MPI_MAX);
+  return {.off = most[0] == 0, .wanted = {.counts = most[1] != 0, .hangs = most[2] != 0}};
 }
 
-/// Why this rank cannot have one more window; empty if it can. Then adding one cannot fail.
-[[nodiscard]] std::string why_no_window() {
-  if (environment().off) return "LOCKFLIGHT_MPI_OFF is set";
-  list& those = all();
-  const std::unique_lock change(those.guard);
+/// Makes room for one window more, so that adding it cannot fail on one rank alone. Collective.
+void make_room(const communicator& group, MPI_Win win) {
+  std::string why = environment().off ? "LOCKFLIGHT_MPI_OFF is set" : "";
+  if (why.empty())
+    why = mpi::detail::fault_in([&] {
+      list& those = all();
+      const std::unique_lock change(those.guard);
+      those.windows.try_emplace(win);
+    });
+  mpi::detail::agree(group, why);
+}
+
+/// Fails on all ranks alike. Collective.
+[[nodiscard]] std::unique_ptr<window> made(MPI_Win win, const communicator& group, MPI_Info info,
+                                           const wishes& of_all) {
+  const auto ranks = join_group(group.get());
+  scheme_name scheme;
+  window_place at;
   try {
-    // As many as push_back would make room for.
-    if (those.windows.size() == those.windows.capacity())
-      those.windows.reserve(2 * those.windows.size() + 1);
-  } catch (const std::exception& e) {
-    return e.what();
+    // Parameters may say where a lock's words lie, so all ranks have those of the first one.
+    scheme_message from_first;
+    std::string why = mpi::detail::fault_in(
+        [&] { from_first = scheme_message(wanted_scheme(info, ranks->shares_cores())); });
+    mpi::detail::broadcast(group, &from_first, sizeof from_first, MPI_BYTE);
+    std::uint32_t words = 0;
+    if (why.empty())
+      why = mpi::detail::fault_in([&] {
+        scheme = from_first.scheme();
+        words = window::words(scheme, *ranks);
+      });
+    mpi::detail::agree(group, why);
+    at = place_in(*ranks, group.get(), words);
+  } catch (...) {
+    forget_join(*ranks);
+    throw;
   }
-  return "";
+  std::unique_ptr<window> one;
+  const std::string why = mpi::detail::fault_in(
+      [&] { one = std::make_unique<window>(win, ranks, at, scheme, of_all.wanted); });
+  try {
+    mpi::detail::agree(group, why);
+  } catch (...) {
+    one.reset();
+    leave_group(ranks, at);
+    throw;
+  }
+  return one;
+}
+
+/// The program's communicator returns errors while this exists: those of MPI's own limits are for
+/// the drop-in.
+class returning_errors {
+ public:
+  explicit returning_errors(MPI_Comm of) : of_(of) {
+    PMPI_Comm_get_errhandler(of_, &before_);
+    PMPI_Comm_set_errhandler(of_, MPI_ERRORS_RETURN);
+  }
+  ~returning_errors() {
+    PMPI_Comm_set_errhandler(of_, before_);
+    PMPI_Errhandler_free(&before_);
+  }
+  returning_errors(const returning_errors&) = delete;
+  returning_errors& operator=(const returning_errors&) = delete;
+
+ private:
+  MPI_Comm of_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+/// All ranks are here, for the same reason. One of MPI's limits is said once: the windows to come
+/// will hardly fare better.
+void say(const communicator& group, const std::exception& why) {
+  const bool is_limit = dynamic_cast<const limit_reached*>(&why) != nullptr;
+  static std::atomic<bool> said = false;
+  if (is_limit && said.exchange(true)) return;
+  if (group.rank() != 0) return;
+  std::fprintf(stderr, "lockflight: this window %skeeps the locks of MPI: %s\n",
+               is_limit ? "and perhaps others to come " : "", why.what());
 }
 
 }  // namespace
@@ -80,29 +155,29 @@ window* find(MPI_Win win) {
 
   list& those = all();
   const std::shared_lock look(those.guard);
-  const auto at = std::find_if(those.windows.begin(), those.windows.end(),
-                               [win](const auto& one) { return one.first == win; });
+  const auto at = those.windows.find(win);
   last = {win, at == those.windows.end() ? nullptr : at->second.get(), now};
   return last.is;
 }
 
-void adopt(MPI_Win win, MPI_Comm group, MPI_Info info) {
+void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   if (at_work) return;
   const work ours;
-  if (all_switched_off(group)) return;
+  const returning_errors meanwhile(whole);
+  const communicator group = communicator::borrowed(whole);
+  const wishes of_all = wishes_of(group);
+  if (of_all.off) return;
+  list& those = all();
   try {
-    mpi::agree(why_no_window(), PMPI_Comm_c2f(group));
-    auto made = std::make_unique<window>(win, group, scheme_of(info, group));
-    list& those = all();
+    make_room(group, win);
+    auto one = made(win, group, info, of_all);
     const std::unique_lock change(those.guard);
-    those.windows.emplace_back(win, std::move(made));
+    those.windows.at(win) = std::move(one);
     changes.fetch_add(1, std::memory_order_release);
-  } catch (const std::exception& e) {
-    // All ranks are here, for the same reason.
-    int rank = 0;
-    PMPI_Comm_rank(group, &rank);
-    if (rank == 0)
-      std::fprintf(stderr, "lockflight: this window keeps the locks of MPI: %s\n", e.what());
+  } catch (const std::exception& why) {
+    const std::unique_lock change(those.guard);
+    those.windows.erase(win);
+    say(group, why);
   }
 }
 
@@ -111,8 +186,7 @@ void forget(MPI_Win win) {
   {
     list& those = all();
     const std::unique_lock change(those.guard);
-    const auto at = std::find_if(those.windows.begin(), those.windows.end(),
-                                 [win](const auto& one) { return one.first == win; });
+    const auto at = those.windows.find(win);
     if (at == those.windows.end()) return;
     gone = std::move(at->second);
     those.windows.erase(at);
@@ -120,16 +194,21 @@ void forget(MPI_Win win) {
   }
   const work ours;
   keep_for_the_end(gone->summary());
-  gone.reset();
+  gone->end();
 }
 
 void forget_all() {
-  list& those = all();
-  const std::unique_lock change(those.guard);
-  // Freeing is collective, and so is summing up; not even that all have these windows is sure here.
-  for (auto& one : those.windows) static_cast<void>(one.second.release());
-  those.windows.clear();
-  changes.fetch_add(1, std::memory_order_release);
+  {
+    list& those = all();
+    const std::unique_lock change(those.guard);
+    // Freeing is collective, and so is summing up; not even that all have these windows is sure
+    // here.
+    for (auto& one : those.windows) static_cast<void>(one.second.release());
+    those.windows.clear();
+    changes.fetch_add(1, std::memory_order_release);
+  }
+  const work ours;
+  end_idle_groups();
 }
 
 }  // namespace lockflight::mpi_preload

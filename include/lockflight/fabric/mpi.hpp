@@ -101,6 +101,9 @@ struct config {
   /// The program around uses MPI too, and its one-sided operations may need their target's
   /// progress: a waiting rank serves others all the time and does not sleep.
   bool serves = false;
+  /// Of a membership: cells are zeroed by membership::clear before they are used, part by part, and
+  /// cells that are never used take no memory where the system allows it. Else all are zeroed.
+  bool in_parts = false;
 };
 
 /// Runs `body` once on each of the first ranks of the communicator, as many as the machine has, and
@@ -131,12 +134,22 @@ class membership {
  public:
   /// Throws as run_ports does. All ranks of the communicator are the machine's.
   explicit membership(config what);
+  /// A port of the same ranks with memory of its own and the communicators of the other membership,
+  /// which are limited in number. Both may go first. Throws `unavailable`, on all ranks alike.
+  membership(const membership& beside, std::uint32_t words_per_rank);
   ~membership();
   membership(const membership&) = delete;
   membership& operator=(const membership&) = delete;
 
   [[nodiscard]] port& access();
   [[nodiscard]] const rma::topology& machine() const;
+  /// A communicator of its ranks, as MPI_Comm_c2f gives it, which returns errors. For messages
+  /// between ranks only.
+  [[nodiscard]] int communicator() const;
+
+  /// Zeroes these words of this rank's cells, with config::in_parts. All ranks must have called it
+  /// and met before a rank uses them.
+  void clear(std::uint32_t first, std::uint32_t count);
 
  private:
   struct parts;

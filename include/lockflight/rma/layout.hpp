@@ -11,6 +11,7 @@
 // commit segments lazily.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,9 @@ class layout {
  public:
   /// `words` is the size of each rank's segment.
   explicit layout(std::uint32_t words) : limit_(words) {}
+  /// Words [first, end) of each rank's segment, which others may use too outside that range.
+  layout(std::uint32_t first, std::uint32_t end)
+      : next_(std::max(first, line_words)), limit_(end) {}
 
   /// `count` consecutive cells of the class at the same index on every rank, starting on a cache
   /// line. The home of what is returned is rank 0; `.at(rank)` names the others. Throws

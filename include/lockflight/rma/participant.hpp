@@ -40,8 +40,12 @@ class participant {
   /// `words` is the size of each rank's segment. Locks allocate their private tables from `memory`.
   participant(Port& p, std::uint32_t words,
               std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : participant(p, layout(words), memory) {}
+  /// In a part of each rank's segment. Other participants of the same port may have other parts.
+  participant(Port& p, layout part,
+              std::pmr::memory_resource* memory = std::pmr::get_default_resource())
       : port_(p),
-        layout_(words),
+        layout_(part),
         nodes_(layout_.take<plain_cell>(most_nested * line_words)),
         memory_(memory),
         mail_(p, memory) {}

@@ -52,20 +52,29 @@ inline void finish(MPI_Request request, const char* call) {
   }
 }
 
-/// Owns a communicator of its own; MPI_COMM_NULL on ranks that are in none.
+/// Owns a communicator of its own, unless it is borrowed; MPI_COMM_NULL on ranks that are in none.
 class communicator {
  public:
   communicator() = default;
+  /// One of the program's, for collective calls at a point where the program makes one on it too.
+  [[nodiscard]] static communicator borrowed(MPI_Comm of) {
+    communicator made;
+    made.handle_ = of;
+    made.is_borrowed_ = true;
+    return made;
+  }
   explicit communicator(MPI_Comm handle) : handle_(handle) {
     if (handle_ != MPI_COMM_NULL) MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN);
   }
-  communicator(communicator&& o) noexcept : handle_(std::exchange(o.handle_, MPI_COMM_NULL)) {}
+  communicator(communicator&& o) noexcept
+      : handle_(std::exchange(o.handle_, MPI_COMM_NULL)), is_borrowed_(o.is_borrowed_) {}
   communicator& operator=(communicator&& o) noexcept {
     std::swap(handle_, o.handle_);
+    std::swap(is_borrowed_, o.is_borrowed_);
     return *this;
   }
   ~communicator() {
-    if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
+    if (handle_ != MPI_COMM_NULL && !is_borrowed_) MPI_Comm_free(&handle_);
   }
 
   [[nodiscard]] static communicator duplicate(MPI_Comm of) {
@@ -104,6 +113,7 @@ class communicator {
 
  private:
   MPI_Comm handle_ = MPI_COMM_NULL;
+  bool is_borrowed_ = false;
 };
 
 // Collectives that yield.

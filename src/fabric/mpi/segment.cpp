@@ -1,5 +1,8 @@
 #include "fabric/mpi/segment.hpp"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <new>
@@ -28,6 +31,20 @@ void require_unified(MPI_Win w) {
         "put (needed: MPI_WIN_UNIFIED)");
 }
 
+/// Gives the whole pages within these bytes back to the system and zeroes the rest. False, and
+/// nothing done, where the system cannot: the memory is no file's.
+bool punch(std::byte* at, std::size_t bytes) {
+  std::byte* const end = at + bytes;
+  std::byte* const from = at + (round_up(reinterpret_cast<std::uintptr_t>(at), page) -
+                                reinterpret_cast<std::uintptr_t>(at));
+  std::byte* const to = end - reinterpret_cast<std::uintptr_t>(end) % page;
+  if (from >= to || madvise(from, static_cast<std::size_t>(to - from), MADV_REMOVE) != 0)
+    return false;
+  std::memset(at, 0, static_cast<std::size_t>(from - at));
+  std::memset(to, 0, static_cast<std::size_t>(end - to));
+  return true;
+}
+
 /// A window over `its` ranks, who are some of `all`. Throws on all of these alike if one of them
 /// has none.
 template <class Make>
@@ -52,7 +69,7 @@ window made_by_all(const communicator& all, const communicator& its, const char*
 }  // namespace
 
 segment::segment(const communicator& all, const communicator& node, std::uint32_t words,
-                 bool only_cpu) {
+                 bool only_cpu, bool in_parts) {
   const std::size_t bytes = std::size_t{words} * sizeof(rma::word);
   const std::size_t piece_bytes = round_up(bytes + 2 * sizeof(bell), page);
   void* piece = nullptr;
@@ -62,6 +79,9 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   });
   mine_ = cells_in(piece);
   bytes_ = bytes;
+  // Before MPI exposes the memory: a network card may then hold on to its pages.
+  if (in_parts && punch(mine_, bytes_)) zero_from_ = 0;
+  if (in_parts) new (mine_ - sizeof(bell)) bell;
 
   // Which ranks are on this node, and in which order.
   base_.assign(static_cast<std::size_t>(all.size()), nullptr);
@@ -101,6 +121,19 @@ void segment::clear() {
   new (mine_ - sizeof(bell)) bell;
   std::memset(mine_, 0, bytes_);
   // A rank that learns from us that the zeroes are there finds them.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
+}
+
+void segment::clear(std::uint32_t first, std::uint32_t count) {
+  constexpr std::size_t worth_giving_back = 64 * page;
+  const std::uint32_t end = first + count;
+  const std::uint32_t used = zero_from_ == UINT32_MAX ? end : std::clamp(zero_from_, first, end);
+  std::byte* const at = mine_ + std::size_t{first} * sizeof(rma::word);
+  const std::size_t bytes = std::size_t{used - first} * sizeof(rma::word);
+  if (exposed_ || bytes < worth_giving_back || !punch(at, bytes)) std::memset(at, 0, bytes);
+  if (zero_from_ != UINT32_MAX) zero_from_ = std::max(zero_from_, end);
+  // As for all of them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (exposed_) check(MPI_Win_sync(exposed_.get()), "MPI_Win_sync");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "fabric/mpi/calls.hpp"
@@ -14,7 +15,9 @@ class segment {
   /// `node` holds those of `all` that share memory and may use it; `only_cpu` makes no MPI window
   /// for the rest, since there is none. Throws `unavailable`, on all ranks alike, without
   /// MPI_WIN_UNIFIED or if one of them cannot have its memory or window.
-  segment(const communicator& all, const communicator& node, std::uint32_t words, bool only_cpu);
+  /// `in_parts`: memory is taken as cells are used, where the system can.
+  segment(const communicator& all, const communicator& node, std::uint32_t words, bool only_cpu,
+          bool in_parts = false);
   ~segment();
   segment(const segment&) = delete;
   segment& operator=(const segment&) = delete;
@@ -22,6 +25,8 @@ class segment {
   /// Zeroes this rank's cells (C22), which MPI does not promise even of fresh memory. All ranks
   /// must have called it and met before a rank uses them.
   void clear();
+  /// The same for some of its cells.
+  void clear(std::uint32_t first, std::uint32_t count);
 
   /// [rank]: the address of its cells in this process, null on other nodes. A bell lies in front of
   /// them.
@@ -36,6 +41,7 @@ class segment {
   std::vector<std::byte*> base_;
   std::byte* mine_ = nullptr;
   std::size_t bytes_ = 0;
+  std::uint32_t zero_from_ = UINT32_MAX;  // this word and all behind it have never been used
 };
 
 }  // namespace lockflight::mpi::detail

@@ -92,7 +92,7 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
   node = communicator::split(machine.get(), together ? 0 : mine);
   const auto expected = together ? t.ranks() : std::count(node_of.begin(), node_of.end(), mine);
   refuse_unless(node.size() == expected, spans);
-  cells.emplace(members, node, what.words_per_rank, only_cpu);
+  cells.emplace(members, node, what.words_per_rank, only_cpu, what.in_parts);
 }
 
 venue& venue_of(const config& what, std::optional<venue>& fresh) {

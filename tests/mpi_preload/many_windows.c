@@ -1,0 +1,200 @@
+/* Many windows at once, and many one after the other. Prints "all holds" and what was seen.
+ *
+ * usage: many_windows open COUNT    so many are open, over several communicators, and locked
+ *        many_windows again COUNT   so many are made and freed; neither communicators nor memory
+ *                                   nor files in /dev/shm grow
+ *        many_windows limit         MPI has few communicators left when a window is made
+ *        many_windows groups COUNT  so many groups of processes have a window, one after the other
+ */
+#include <dirent.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, ranks;
+
+static void require(int holds, const char* what) {
+  if (holds) return;
+  fprintf(stderr, "rank %d: %s\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static int is_served(MPI_Win win) {
+  MPI_Info info;
+  char value[MPI_MAX_INFO_VAL + 1];
+  int found = 0;
+  MPI_Win_get_info(win, &info);
+  MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_free(&info);
+  return found;
+}
+
+static MPI_Win made(MPI_Comm all, uint64_t** base) {
+  MPI_Win win;
+  MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, all, base, &win);
+  **base = 0;
+  MPI_Barrier(all);
+  return win;
+}
+
+/* Each rank of the window adds one at its first rank. */
+static void add(MPI_Win win) {
+  uint64_t now = 0;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+  MPI_Get(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_flush(0, win);
+  ++now;
+  MPI_Put(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_unlock(0, win);
+}
+
+static void require_sum(MPI_Win win, MPI_Comm all, uint64_t sum) {
+  uint64_t now = 0;
+  MPI_Barrier(all);
+  MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+  MPI_Get(&now, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_unlock(0, win);
+  require(now == sum, "an addition is lost, or another window's lock was in the way");
+}
+
+/* Of equal groups: the world, a copy of it, and the world backwards. */
+static void copies_of_world(MPI_Comm of[3]) {
+  of[0] = MPI_COMM_WORLD;
+  MPI_Comm_dup(MPI_COMM_WORLD, &of[1]);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &of[2]);
+}
+
+static void open_at_once(int count) {
+  MPI_Comm of[3];
+  MPI_Win* win = malloc((size_t)count * sizeof *win);
+  uint64_t** base = malloc((size_t)count * sizeof *base);
+  copies_of_world(of);
+  for (int i = 0; i < count; ++i) {
+    win[i] = made(of[i % 3], &base[i]);
+    require(is_served(win[i]), "a window has MPI's locks");
+  }
+  /* Locks of two windows at a time: each has a lock of its own. */
+  for (int i = 0; i + 1 < count; ++i) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win[i]);
+    add(win[i + 1]);
+    MPI_Win_unlock(0, win[i]);
+  }
+  for (int i = 1; i < count; ++i) require_sum(win[i], of[i % 3], (uint64_t)ranks);
+  for (int i = 0; i < count; i += 2) MPI_Win_free(&win[i]);
+  /* In the places of those that are gone. */
+  for (int i = 0; i < count && i < 64; i += 2) {
+    win[i] = made(of[0], &base[i]);
+    add(win[i]);
+    require_sum(win[i], of[0], (uint64_t)ranks);
+    MPI_Win_free(&win[i]);
+  }
+  for (int i = 1; i < count; i += 2) {
+    add(win[i]);
+    require_sum(win[i], of[i % 3], 2 * (uint64_t)ranks);
+    MPI_Win_free(&win[i]);
+  }
+  MPI_Comm_free(&of[1]);
+  MPI_Comm_free(&of[2]);
+  free(win);
+  free(base);
+}
+
+static long files_in_shared_memory(void) {
+  long files = 0;
+  DIR* const folder = opendir("/dev/shm");
+  if (folder == NULL) return 0;
+  while (readdir(folder) != NULL) ++files;
+  closedir(folder);
+  return files;
+}
+
+static long resident_kib(void) {
+  long total = 0, resident = 0;
+  FILE* const file = fopen("/proc/self/statm", "r");
+  require(file != NULL && fscanf(file, "%ld %ld", &total, &resident) == 2, "no /proc/self/statm");
+  fclose(file);
+  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void again_and_again(int count) {
+  long files = 0, kib = 0;
+  for (int i = 0; i < count; ++i) {
+    uint64_t* base;
+    MPI_Win win = made(MPI_COMM_WORLD, &base);
+    require(is_served(win), "a window has MPI's locks");
+    add(win);
+    require_sum(win, MPI_COMM_WORLD, (uint64_t)ranks);
+    MPI_Win_free(&win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (i != count / 10) continue;
+    files = files_in_shared_memory();
+    kib = resident_kib();
+  }
+  const long more_files = files_in_shared_memory() - files;
+  const long more_kib = resident_kib() - kib;
+  require(more_files <= 0, "files are left in /dev/shm");
+  /* The MPIs' own memory moves a little. */
+  if (more_kib >= 4096) fprintf(stderr, "rank %d: %ld KiB more\n", rank, more_kib);
+  require(more_kib < 4096, "memory grows");
+}
+
+static void few_communicators_left(void) {
+  enum { most = 4096, left = 6 };
+  static MPI_Comm held[most];
+  int count = 0;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  while (count < most && MPI_Comm_dup(MPI_COMM_WORLD, &held[count]) == MPI_SUCCESS) ++count;
+  require(count < most, "this MPI has communicators without end");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  for (int i = 0; i < left; ++i) MPI_Comm_free(&held[--count]);
+  for (int i = 0; i < 2; ++i) {
+    uint64_t* base;
+    MPI_Win win = made(MPI_COMM_WORLD, &base);
+    require(!is_served(win), "there were communicators for the drop-in");
+    add(win);
+    require_sum(win, MPI_COMM_WORLD, (uint64_t)ranks);
+    MPI_Win_free(&win);
+  }
+  while (count > 0) MPI_Comm_free(&held[--count]);
+  uint64_t* base;
+  MPI_Win win = made(MPI_COMM_WORLD, &base);
+  require(is_served(win), "a window has MPI's locks though there are communicators again");
+  MPI_Win_free(&win);
+}
+
+/* The world forwards and backwards by turns, and each rank alone. */
+static void many_groups(int count) {
+  for (int i = 0; i < count; ++i) {
+    MPI_Comm all;
+    MPI_Comm_split(MPI_COMM_WORLD, i % 3 == 2 ? rank : 0, (i * 7 + rank * (i % 5)) % ranks, &all);
+    uint64_t* base;
+    int members = 0;
+    MPI_Comm_size(all, &members);
+    MPI_Win win = made(all, &base);
+    add(win);
+    require_sum(win, all, (uint64_t)members);
+    MPI_Comm_free(&all);
+    MPI_Win_free(&win);
+  }
+}
+
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const char* const what = argc > 1 ? argv[1] : "";
+  const int count = argc > 2 ? atoi(argv[2]) : 100;
+  const double begun = MPI_Wtime();
+  if (strcmp(what, "open") == 0) open_at_once(count);
+  if (strcmp(what, "again") == 0) again_and_again(count);
+  if (strcmp(what, "limit") == 0) few_communicators_left();
+  if (strcmp(what, "groups") == 0) many_groups(count);
+  if (rank == 0) fprintf(stderr, "%s %d: %.1f s\n", what, count, MPI_Wtime() - begun);
+  MPI_Finalize();
+  if (rank == 0) printf("all holds\n");
+  return 0;
+}

@@ -1,0 +1,60 @@
+"""Windows without end under the drop-in: many at once, many one after the other, MPI's own limit.
+
+usage: many_windows_test.py DROP_IN PROGRAM LAUNCHER...
+"""
+
+import os
+import subprocess
+import sys
+import unittest
+
+DROP_IN, PROGRAM, *LAUNCHER = sys.argv[1:]
+LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
+IS_MPICH = os.path.basename(os.path.dirname(DROP_IN)) == "mpich"
+
+# Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
+BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, "OMPI_MCA_osc": "sm,pt2pt"}
+
+
+class ManyWindows(unittest.TestCase):
+    def holds(self, ranks, *arguments, **environment):
+        """What the launch said on standard error, but for its time."""
+        done = subprocess.run(
+            [*LAUNCHER, str(ranks), "env", f"LD_PRELOAD={DROP_IN}",
+             *(f"{name}={value}" for name, value in environment.items()), PROGRAM, *arguments],
+            capture_output=True, text=True, timeout=900, check=False, env=dict(os.environ))
+        self.assertEqual((done.returncode, done.stdout), (0, "all holds\n"), done.stderr)
+        return done.stderr
+
+    def test_2000_are_open(self):
+        self.assertNotIn("lockflight:", self.holds(2, "open", "2000"))
+
+    def test_many_are_open_on_several_nodes(self):
+        self.assertNotIn("lockflight:", self.holds(2, "open", "200", **BETWEEN_NODES))
+
+    # MPICH's ranks never yield while they wait: a window takes it 0.1 s with or without us.
+    @unittest.skipUnless(LONG, "more ranks than cores: ./dev test --all")
+    def test_2000_are_open_and_more_ranks_than_cores(self):
+        self.assertNotIn("lockflight:", self.holds(4, "open", "2000"))
+
+    def test_one_after_the_other_leaks_nothing(self):
+        self.holds(2, "again", "10000" if LONG else "1000")
+
+    def test_one_after_the_other_on_several_nodes(self):
+        self.holds(2, "again", "1000" if LONG else "200", **BETWEEN_NODES)
+
+    def test_groups_that_come_and_go(self):
+        self.holds(2, "groups", "300")
+        if LONG:
+            self.holds(3, "groups", "100")
+
+    @unittest.skipUnless(IS_MPICH, "Open MPI has more communicators than a program makes")
+    def test_where_mpi_has_no_communicators_left_it_has_the_locks(self):
+        said = self.holds(2, "limit")
+        self.assertEqual(said.count("lockflight: "), 1, said)
+        self.assertIn("lockflight: this window and perhaps others to come keeps the locks of MPI: "
+                      "MPI has no communicators left for others\n", said)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
