@@ -2,12 +2,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "cli/machine.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
+#include "cli/usage.hpp"
+#include "cli/values.hpp"
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/lock/flight_rw.hpp"
+#include "lockflight/lock/window/window_locks.hpp"
+#include "lockflight/lock/window/window_memory.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -109,7 +118,75 @@ void print_text(console& out, const machine_view& view) {
   out.line("counters: the ranks that count readers in rma-rw, with its default T_DC");
 }
 
+// ---- the memory of an MPI window ----
+
+constexpr int ranks_of_node = 128;
+constexpr int most_ranks = 1 << 20;
+
+struct window_row {
+  int ranks;
+  int nodes;
+  lock::window_memory used;
+};
+
+/// What the drop-in's default lock takes, with the words beside it (mpi_preload/scheme.hpp).
+window_row window_of(int ranks) {
+  using layout = lock::window_layout<lock::flight_rw, lock::window_groups<shm::port>>;
+  constexpr std::uint32_t words_of_observers = 2 * rma::line_words;
+  std::vector<int> root(static_cast<std::size_t>(ranks), 0);
+  std::vector<int> node_of;
+  for (int r = 0; r < ranks; ++r) node_of.push_back(r / ranks_of_node);
+  const rma::topology machine({std::move(root), std::move(node_of)}, 2);
+  rma::layout in(UINT32_MAX);
+  return {ranks, machine.nodes(), layout(in, machine, {}).memory(machine, words_of_observers)};
+}
+
+int run_window(const std::string& text, bool json, console& out) {
+  const std::vector<int> all = whole_numbers("--window", text, 1, most_ranks);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  table shown({{.title = "ranks"},
+               {.title = "nodes"},
+               {.title = "bytes on first ranks"},
+               {.title = "a target"},
+               {.title = "bytes on others"}});
+  for (const int ranks : all) {
+    const auto [n, nodes, used] = window_of(ranks);
+    const double a_target = static_cast<double>(used.on_first_ranks()) / ranks;
+    rows.push_back({{"ranks", n},
+                    {"nodes", nodes},
+                    {"bytes_on_first_ranks", used.on_first_ranks()},
+                    {"bytes_on_others", used.on_others()}});
+    shown.add_row({{std::to_string(n)},
+                   {std::to_string(nodes)},
+                   {std::to_string(used.on_first_ranks())},
+                   {fmt::format("{:.1f}", a_target)},
+                   {std::to_string(used.on_others())}});
+  }
+  if (json) {
+    out.line(nlohmann::ordered_json{{"ranks_of_node", ranks_of_node}, {"windows", rows}}.dump(2));
+    return 0;
+  }
+  out.line(fmt::format("an MPI window under the drop-in, its default lock, {} ranks a node",
+                       ranks_of_node));
+  out.line();
+  shown.print(out);
+  out.line();
+  out.line(
+      "first ranks: of each node, which has a line for each target; others: the rest, whatever");
+  out.line(
+      "the number of targets. Beyond that 16 bytes a rank for all windows of one group together,");
+  out.line("and in each process pages of a table with 10 bytes a target, where it locks");
+  return 0;
+}
+
 int run_topo(const arguments& given, console& out) {
+  if (const auto window = given.one("--window")) {
+    for (const char* other : {"--levels", "--procs", "--node-level"})
+      if (given.has(other))
+        throw usage_error(std::string("--window does not go with ") + other +
+                          " (accepted: --window RANKS[,RANKS…] [--json])");
+    return run_window(*window, given.has("--json"), out);
+  }
   const machine_view view =
       look_at_machine(given.one("--levels"), given.one("--procs"), given.one("--node-level"));
   if (given.has("--json"))
@@ -131,23 +208,27 @@ command topo_command() {
            "processors apart, all on one node, since the machine is coherent.",
            "Beside each element are its ranks, the processors that they are put on, the rank that "
            "hosts the tail of its queue, and for a node the ranks that host reader counters."},
-      .options = {{.name = "--levels",
-                   .value = "AxB[xC]",
-                   .what =
-                       "a balanced tree instead: 2x4 is 2 elements of 4 ranks below the machine"},
-                  {.name = "--procs",
-                   .value = "N",
-                   .what =
-                       "number of ranks (default: the product of --levels, or one a processor)"},
-                  {.name = "--node-level",
-                   .value = "I",
-                   .what = "the elements of this level are the nodes (default: the smallest of "
-                           "--levels, or the machine)"},
-                  {.name = "--json", .what = "print one JSON document instead of the tree"}},
+      .options =
+          {{.name = "--levels",
+            .value = "AxB[xC]",
+            .what = "a balanced tree instead: 2x4 is 2 elements of 4 ranks below the machine"},
+           {.name = "--procs",
+            .value = "N",
+            .what = "number of ranks (default: the product of --levels, or one a processor)"},
+           {.name = "--node-level",
+            .value = "I",
+            .what = "the elements of this level are the nodes (default: the smallest of "
+                    "--levels, or the machine)"},
+           {.name = "--window",
+            .value = "RANKS",
+            .what = "instead: the memory that an MPI window of so many ranks takes under the "
+                    "drop-in, 128 a node; several, joined by commas"},
+           {.name = "--json", .what = "print one JSON document instead"}},
       .examples = {{"lockflight topo", "this machine, one rank a processor"},
                    {"lockflight topo --levels 2x2x4", "2 racks of 2 nodes of 4 ranks"},
                    {"lockflight topo --levels 2x2x4 --node-level 2",
-                    "the same ranks on 2 nodes of 8"}},
+                    "the same ranks on 2 nodes of 8"},
+                   {"lockflight topo --window 1024,16384,262144", "the memory of windows"}},
       .run = run_topo,
   };
 }

@@ -7,6 +7,7 @@
 #include "lockflight/lock/all.hpp"
 #include "lockflight/lock/window/window_global.hpp"
 #include "lockflight/lock/window/window_locks.hpp"
+#include "mpi_preload/zeroed_array.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
@@ -15,30 +16,18 @@ using participant = rma::participant<mpi::port>;
 
 template <template <class> class Target, template <class> class Way>
 class scheme_of final : public scheme {
-  using target_lock = Target<mpi::port>;
-  using parameters = typename target_lock::parameters;
   using door = lock::whole_window<Way<mpi::port>>;
   using handle = lock::window_lock<Target, door, mpi::port>;
 
  public:
-  struct cells {
-    typename door::cells window;
-    std::vector<typename target_lock::cells> target;
-
-    static cells place(rma::layout& in, const rma::topology& machine, const parameters& set) {
-      cells c{door::cells::place(in, machine, 0), {}};
-      for (rma::rank_t t = 0; t < machine.ranks(); ++t)
-        c.target.push_back(target_lock::cells::place(in, machine, of_each(machine, set), t));
-      return c;
-    }
-  };
+  using places = lock::window_layout<Target, Way<mpi::port>>;
+  using parameters = typename places::parameters;
 
   scheme_of(participant& me, const parameters& set)
       : me_(me),
-        set_(of_each(me.machine(), set)),
-        cells_(cells::place(me.cells(), me.machine(), set)),
-        door_(me, cells_.window),
-        handles_(cells_.target.size()) {}
+        places_(me.cells(), me.machine(), set),
+        door_(me, places_.window()),
+        handles_(static_cast<std::size_t>(me.machine().ranks())) {}
 
   void lock(int target) override { on(target).lock(); }
   void unlock(int target) override { on(target).unlock(); }
@@ -48,23 +37,25 @@ class scheme_of final : public scheme {
   void unlock_all() override { door_.unlock_all(); }
 
  private:
-  // A window has a lock for each rank.
-  [[nodiscard]] static parameters of_each(const rma::topology& machine, const parameters& set) {
-    return lock::one_of(set, {machine.ranks(), machine.ranks()});
-  }
   // Made when it is first used: most ranks lock few targets, and a handle of a reader-writer lock
   // has a table of its counters.
   [[nodiscard]] handle& on(int target) {
-    const auto t = static_cast<std::size_t>(target);
-    if (!handles_[t]) handles_[t] = std::make_unique<handle>(me_, door_, cells_.target[t], set_);
-    return *handles_[t];
+    handle*& at = handles_[static_cast<std::size_t>(target)];
+    if (at == nullptr) [[unlikely]]
+      at = &made_for(target);
+    return *at;
+  }
+  [[nodiscard]] handle& made_for(int target) {
+    made_.push_back(
+        std::make_unique<handle>(me_, door_, places_.target(me_.machine(), target), places_.set()));
+    return *made_.back();
   }
 
   participant& me_;
-  parameters set_;
-  cells cells_;
+  places places_;
   door door_;
-  std::vector<std::unique_ptr<handle>> handles_;
+  zeroed_array<handle*> handles_;
+  std::vector<std::unique_ptr<handle>> made_;
 };
 
 using lock::parameter_values;
@@ -72,25 +63,23 @@ using lock::parameter_values;
 struct row {
   scheme_name name;
   std::unique_ptr<scheme> (*make)(participant&, const parameter_values&);
-  std::uint32_t (*words)(const rma::topology&, const parameter_values&);
+  scheme_memory (*memory)(const rma::topology&, const parameter_values&);
 };
 
 template <template <class> class Target, template <class> class Way>
 [[nodiscard]] row row_of() {
   using made = scheme_of<Target, Way>;
   using parameters = typename Target<mpi::port>::parameters;
-  return {
-      {std::string(Target<mpi::port>::about.name), Way<mpi::port>::name},
-      [](participant& me, const parameter_values& set) -> std::unique_ptr<scheme> {
-        return std::make_unique<made>(me, lock::with_values(parameters{}, set));
-      },
-      [](const rma::topology& machine, const parameter_values& set) {
-        constexpr std::uint32_t as_large_as_it_gets = 1u << 30;
-        rma::layout in(as_large_as_it_gets);
-        static_cast<void>(in.take<rma::plain_cell>(participant::most_nested * rma::line_words));
-        static_cast<void>(made::cells::place(in, machine, lock::with_values(parameters{}, set)));
-        return in.used();
-      }};
+  return {{std::string(Target<mpi::port>::about.name), Way<mpi::port>::name},
+          [](participant& me, const parameter_values& set) -> std::unique_ptr<scheme> {
+            return std::make_unique<made>(me, lock::with_values(parameters{}, set));
+          },
+          [](const rma::topology& machine, const parameter_values& set) -> scheme_memory {
+            rma::layout in(UINT32_MAX);
+            static_cast<void>(in.take<rma::plain_cell>(participant::most_nested * rma::line_words));
+            const typename made::places at(in, machine, lock::with_values(parameters{}, set));
+            return {in.used(), at.memory(machine, words_of_observers)};
+          }};
 }
 
 [[nodiscard]] const std::vector<row>& rows() {
@@ -149,8 +138,8 @@ std::string said_of_parameters(const scheme_name& name) {
   return text;
 }
 
-std::uint32_t words_of(const scheme_name& name, const rma::topology& machine) {
-  return row_named(name).words(machine, name.parameters);
+scheme_memory memory_of(const scheme_name& name, const rma::topology& machine) {
+  return row_named(name).memory(machine, name.parameters);
 }
 
 std::unique_ptr<scheme> make_scheme(const scheme_name& name, participant& me) {

@@ -8,6 +8,7 @@
 
 #include "lockflight/fabric/mpi.hpp"
 #include "lockflight/lock/parameters.hpp"
+#include "lockflight/lock/window/window_memory.hpp"
 
 namespace lockflight::mpi_preload {
 
@@ -49,8 +50,15 @@ class scheme {
 /// "T_R=100 T_L2=8", for messages; empty: all have their defaults.
 [[nodiscard]] std::string said_of_parameters(const scheme_name& name);
 
-/// How many words each rank's segment needs for a window on this machine.
-[[nodiscard]] std::uint32_t words_of(const scheme_name& name, const rma::topology& machine);
+/// What a window beside its locks has in each rank's segment: who holds, and who held last.
+constexpr std::uint32_t words_of_observers = 2 * rma::line_words;
+
+/// What a window's locks take on this machine.
+struct scheme_memory {
+  std::uint32_t words = 0;   ///< of each rank's segment, used or not
+  lock::window_memory used;  ///< with the observers' words
+};
+[[nodiscard]] scheme_memory memory_of(const scheme_name& name, const rma::topology& machine);
 
 /// Collective in the sense of the contract (C20): every rank makes the same.
 [[nodiscard]] std::unique_ptr<scheme> make_scheme(const scheme_name& name,

@@ -30,14 +30,12 @@ const char* to_string(lock_kind k) {
 }
 
 std::string tell(const window_statistics& mine, const std::string& window,
-                 const scheme_name& scheme, MPI_Comm group, int tag) {
+                 const scheme_name& scheme, const window_group& group, int tag) {
   int rank = 0;
-  int ranks = 0;
-  PMPI_Comm_rank(group, &rank);
-  PMPI_Comm_size(group, &ranks);
+  PMPI_Comm_rank(group.communicator(), &rank);
   window_statistics sum = mine;
   const auto combine = [&](void* values, std::size_t count, MPI_Datatype type, MPI_Op op) {
-    combine_by_messages(group, tag, values, static_cast<int>(count), type, op);
+    combine_by_messages(group.communicator(), tag, values, static_cast<int>(count), type, op);
   };
   combine(sum.locks.data(), sum.locks.size(), MPI_UINT64_T, MPI_SUM);
   combine(sum.waited_s.data(), sum.waited_s.size(), MPI_DOUBLE, MPI_SUM);
@@ -55,9 +53,9 @@ std::string tell(const window_statistics& mine, const std::string& window,
   if (rank != 0) return "";
 
   const std::string set = said_of_parameters(scheme);
-  std::string text =
-      fmt::format("lockflight: window {}, {} ranks, lock {}{}, lock_all {}\n", window, ranks,
-                  scheme.lock, set.empty() ? "" : " with " + set, scheme.lock_all);
+  std::string text = fmt::format("lockflight: window {}, {} ranks, lock {}{}, lock_all {}\n",
+                                 window, group.machine().ranks(), scheme.lock,
+                                 set.empty() ? "" : " with " + set, scheme.lock_all);
   text += fmt::format("  {:<10} {:>12} {:>14} {:>14}\n", "lock", "times", "waited s", "mean us");
   for (int k = 0; k < lock_kinds; ++k) {
     const auto i = static_cast<std::size_t>(k);
@@ -70,6 +68,10 @@ std::string tell(const window_statistics& mine, const std::string& window,
   text += "  handoffs by level, the whole machine first:";
   for (const std::uint64_t n : sum.handoffs) text += fmt::format(" {}", n);
   text += '\n';
+  const lock::window_memory used = memory_of(scheme, group.machine()).used;
+  text +=
+      fmt::format("  memory of its locks: {} bytes on the first rank of each node, {} on others\n",
+                  used.on_first_ranks(), used.on_others());
   if (of_all.count > 0)
     text += fmt::format("  rank {} waited for rank {} most: {} times\n", of_all.rank, whom,
                         of_all.count);

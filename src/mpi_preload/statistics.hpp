@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpi_preload/scheme.hpp"
+#include "mpi_preload/window_group.hpp"
 
 namespace lockflight::mpi_preload {
 
@@ -28,7 +29,7 @@ struct window_statistics {
 /// Adds up all ranks' counts and returns them as text, empty except on rank 0. Collective, by
 /// messages with this tag.
 [[nodiscard]] std::string tell(const window_statistics& mine, const std::string& window,
-                               const scheme_name& scheme, MPI_Comm group, int tag);
+                               const scheme_name& scheme, const window_group& group, int tag);
 
 /// Stores the text until MPI_Finalize, which prints it.
 void keep_for_the_end(const std::string& text);

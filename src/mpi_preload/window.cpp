@@ -88,8 +88,7 @@ class [[nodiscard]] entry {
 }  // namespace
 
 std::uint32_t window::words(const scheme_name& scheme, const window_group& group) {
-  // Beyond the locks: who holds, and who held.
-  const std::uint32_t sum = words_of(scheme, group.machine()) + 2 * rma::line_words;
+  const std::uint32_t sum = memory_of(scheme, group.machine()).words + words_of_observers;
   return (sum + rma::line_words - 1) / rma::line_words * rma::line_words;
 }
 
@@ -101,15 +100,14 @@ window::window(MPI_Win of, std::shared_ptr<window_group> group, const window_pla
       scheme_(scheme),
       me_(group_->port_of(at), rma::layout(at.first, at.first + at.words)),
       locks_(make_scheme(scheme, me_)),
+      held_(static_cast<std::size_t>(me_.machine().ranks())),
+      begun_(held_.size()),
       counts_(wanted.counts),
       observed_(wanted.counts || wanted.hangs) {
-  const auto targets = static_cast<std::size_t>(me_.machine().ranks());
-  held_.assign(targets, epoch::none);
-  begun_ = std::vector<std::atomic<bool>>(targets);
   holder_ = me_.cells().take<rma::plain_cell>(1);
   last_ = me_.cells().take<rma::plain_cell>(1);
   counted_.handoffs.resize(static_cast<std::size_t>(me_.machine().levels()));
-  counted_.waited_for.resize(targets);
+  if (counts_) counted_.waited_for.resize(held_.size());
   // Of the port, which other windows use too.
   static const std::function<void()> hook = while_waiting;
   if (many_threads() || observed_) me_.port().while_waiting(hook);
@@ -302,7 +300,7 @@ void window::released(lock_kind kind, int target) {
 }
 
 void window::note_holder(lock_kind kind, int target) {
-  if (kind == lock_kind::all) return;
+  if (kind == lock_kind::all || !counts_) return;
   const rma::word holder = rma::get_now(me_.port(), holder_.at(target));
   if (holder != 0) ++counted_.waited_for[static_cast<std::size_t>(holder - 1)];
 }
@@ -344,7 +342,7 @@ std::string window::waits_for(const wait& what) {
 }
 
 std::string window::summary() const {
-  return counts_ ? tell(counted_, name_of(win_), scheme_, group_->communicator(), at_.tag) : "";
+  return counts_ ? tell(counted_, name_of(win_), scheme_, *group_, at_.tag) : "";
 }
 
 }  // namespace lockflight::mpi_preload

@@ -14,6 +14,7 @@
 #include "mpi_preload/scheme.hpp"
 #include "mpi_preload/statistics.hpp"
 #include "mpi_preload/window_group.hpp"
+#include "mpi_preload/zeroed_array.hpp"
 
 namespace lockflight::mpi_preload {
 
@@ -74,7 +75,7 @@ class window {
   [[nodiscard]] std::string summary() const;
 
  private:
-  enum class epoch : std::uint8_t { none, shared, exclusive, unchecked };
+  enum class epoch : std::uint8_t { none, shared, exclusive, unchecked };  // none: 0
   struct wait {
     lock_kind kind{};
     int target = -1;  // -1: all
@@ -105,11 +106,11 @@ class window {
   rma::plain_cell last_;    // at each target: rank + 1 of the last holder; if asked for
   std::unique_ptr<mpi_preload::scheme> locks_;
 
-  std::vector<epoch> held_;  // of each target
+  zeroed_array<epoch> held_;  // of each target
   std::size_t targets_held_ = 0;
   epoch all_ = epoch::none;
-  bool open_ = false;                     // MPI's epoch
-  std::vector<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
+  bool open_ = false;                      // MPI's epoch
+  zeroed_array<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
   std::atomic<bool> begun_anywhere_{false};
 
   window_statistics counted_;

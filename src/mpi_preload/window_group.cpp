@@ -79,16 +79,15 @@ void require_communicators(MPI_Comm whole, std::size_t wanted) {
 // ---- a group ----
 
 window_group::window_group(const name& called, MPI_Comm whole)
-    : called_(called),
-      machine_(mpi::nodes_of(PMPI_Comm_c2f(whole))),
-      shares_cores_(mpi::shares_cores(PMPI_Comm_c2f(whole))) {
+    : called_(called), shares_cores_(mpi::shares_cores(PMPI_Comm_c2f(whole))) {
   // Room first: what fails on one rank alone may not fail once all have met.
   const std::string why = mpi::detail::fault_in([&] {
     segments_.resize(1);
     words_.emplace_back(rma::line_words, usual_words);
   });
   agree(communicator::borrowed(whole), why);
-  segments_[0] = std::make_unique<mpi::membership>(config_for(whole, machine_, usual_words));
+  segments_[0] = std::make_unique<mpi::membership>(
+      config_for(whole, mpi::nodes_of(PMPI_Comm_c2f(whole)), usual_words));
   words_in_all_ = usual_words;
 }
 

@@ -48,7 +48,7 @@ class window_group {
   window_group& operator=(const window_group&) = delete;
 
   [[nodiscard]] const name& called() const { return called_; }
-  [[nodiscard]] const rma::topology& machine() const { return machine_; }
+  [[nodiscard]] const rma::topology& machine() const { return segment(0).machine(); }
   /// Whether a machine has more of the ranks than cores.
   [[nodiscard]] bool shares_cores() const { return shares_cores_; }
   [[nodiscard]] bool is_of(MPI_Comm whole) const;
@@ -70,7 +70,6 @@ class window_group {
   [[nodiscard]] std::size_t segments() const;
 
   name called_;
-  rma::topology machine_;
   bool shares_cores_;
 
   mutable std::mutex guard_;

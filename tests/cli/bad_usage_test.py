@@ -151,6 +151,8 @@ OTHERS = [
     (["topo", "--levels", "4000x4000"], ["--levels", "'4000x4000'", "1048576"]),
     (["topo", "--procs", "0"], ["--procs", "'0'", "1 to"]),
     (["topo", "--procs", "1e9"], ["--procs", "'1e9'", "1 to"]),
+    (["topo", "--window", "0"], ["--window", "'0'", "1 to"]),
+    (["topo", "--window", "8", "--procs", "8"], ["--window", "--procs", "RANKS"]),
     (["topo", "--levels", "2x4", "--procs", "9"], ["--procs", "'9'", "8", "2x4"]),
     (["topo", "--levels", "2x4", "--node-level", "3"], ["--node-level", "'3'", "1 to 2"]),
     (["report"], ["FILE.json", "''", "lockflight bench --json"]),

@@ -25,7 +25,7 @@ OPTIONS = {
     "reproduce": ["PAPER", "--quick", "--list", "--jobs", "--json", "--html"],
     "grid": ["--quick", "--machine", "--procs", "--locks", "--writers", "--times", "--below", "--jobs", "--json"],
     "locks": ["--json"],
-    "topo": ["--levels", "--procs", "--node-level", "--json"],
+    "topo": ["--levels", "--procs", "--node-level", "--window", "--json"],
     "report": ["-o", "--output", "FILE.json"],
     "doctor": ["--fabric", "--json"],
     "completion": ["SHELL"],

@@ -244,6 +244,20 @@ class Topo(ProgramTest):
         self.assertLess(len(out.splitlines()), 30)
         self.assertIn("… 1020 more", out)
 
+    # At most 64 bytes a target on the first rank of each node, but for what does not depend on the
+    # number of targets; the others have nothing else.
+    def test_the_memory_of_windows(self):
+        windows = json.loads(self.run_well("topo", "--window", "1024,16384,262144",
+                                           "--json"))["windows"]
+        self.assertEqual([(w["ranks"], w["nodes"]) for w in windows],
+                         [(1024, 8), (16384, 128), (262144, 2048)])
+        for window in windows:
+            fixed = window["bytes_on_others"] - 64
+            self.assertLess(fixed, 4096)
+            self.assertEqual(window["bytes_on_first_ranks"], fixed + 64 * window["ranks"])
+        out = self.run_well("topo", "--window", "16384")
+        self.assertIn("128 ranks a node", out)
+
 
 class Report(ProgramTest):
     def test_round_trip(self):

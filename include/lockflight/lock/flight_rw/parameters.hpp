@@ -39,6 +39,17 @@ struct flight_rw_parameters {
     return made;
   }
 
+  /// For the locks of an MPI window, one on each rank. Where ranks are many each is to be one line
+  /// on each node: a node's first rank has the lines of all.
+  [[nodiscard]] flight_rw_parameters one_of_window(int ranks, int nodes) const {
+    constexpr int many = 512;
+    flight_rw_parameters made = one_of({ranks, ranks});
+    if (nodes == 1 || ranks < many) return made;
+    made.writers = writers.in_table({ranks, ranks});
+    if (made.writers.one_line == 1) made.few_ranks = ranks;  // a counter, which lies on that line
+    return made;
+  }
+
   [[nodiscard]] static constexpr auto all() {
     using p = flight_rw_parameters;
     constexpr auto writers =
