@@ -36,8 +36,8 @@ constexpr bool on_sim = false;
 #endif
 
 /// How much of everything. Sanitizers slow forks and runs down about tenfold; a
-/// network's operations take microseconds between nodes; and where no two ranks ever run at once, on the simulator, there is
-/// no race that more operations would hit.
+/// network's operations take microseconds between nodes; and where no two ranks ever run at once,
+/// on the simulator, there is no race that more operations would hit.
 struct effort {
   /// Of each rank, mixed.
   static int operations() {

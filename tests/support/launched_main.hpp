@@ -1,5 +1,5 @@
-// The main() of tests whose ranks are started from outside. All ranks run the same tests in the same
-// order; rank 0 prints the results, the others only their failures.
+// The main() of tests whose ranks are started from outside. All ranks run the same tests in the
+// same order; rank 0 prints the results, the others only their failures.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The fabrics of a test binary whose ranks meet at a rendezvous: all ranks run the same tests in lock
-// step, and each run of a test uses the first of them.
+// The fabrics of a test binary whose ranks meet at a rendezvous: all ranks run the same tests in
+// lock step, and each run of a test uses the first of them.
 #pragma once
 
 #include <gtest/gtest.h>
