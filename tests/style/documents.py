@@ -23,6 +23,7 @@ MOST_WORDS = {
     "docs/architecture.md": 3000,
     "docs/contract.md": 3300,
     "docs/flight.md": 2500,
+    "docs/fabrics.md": 900,
     "docs/mpi.md": 2900,
     "docs/performance.md": 2000,
     "docs/reproduction.md": 1750,

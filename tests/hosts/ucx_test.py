@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""The UCX fabric over hosts, without MPI: the contract's suite and every lock's stress (the binaries
+of tests/ucx), the benchmark, the progress thread, and ranks and hosts that go in the middle."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+import support
+import testbed
+
+BINARIES = testbed.ROOT / "build" / "tests" / "ucx"
+PROGRAM = str(testbed.ROOT / "build" / "lockflight")
+LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
+
+# (hosts, ranks on each)
+SHAPES = [(2, 1), (2, 2), (3, 1)] if LONG else [(2, 2)]
+
+
+def launched(bed, each, *command, **more):
+    return support.finished(bed.launch("ucx", each, command, **support.captured, **more))
+
+
+class Suites(unittest.TestCase):
+    def run_over_hosts(self, what, shapes):
+        for hosts, each in shapes:
+            with self.subTest(hosts=hosts, ranks_on_each=each), testbed.Hosts(hosts) as bed:
+                launch = bed.launch("ucx", each, [str(BINARIES / f"ucx_{what}")],
+                                    **support.captured)
+                code, out, err = support.finished(launch, 300)
+                self.assertEqual(code, 0, (out + err)[-4000:])
+                self.assertIn("[  PASSED  ]", out)
+
+    def test_contract(self):
+        self.run_over_hosts("contract", [(2, 1), *SHAPES] if not LONG else SHAPES)
+
+    @unittest.skipUnless(LONG, "some fifteen seconds: ./dev test --all")
+    def test_stress(self):
+        self.run_over_hosts("lock", SHAPES)
+
+
+class Bench(unittest.TestCase):
+    def test_locks_hold_by_the_witness_across_hosts(self):
+        with testbed.Hosts(2) as bed:
+            code, out, err = launched(bed, 1, PROGRAM, "bench", "--fabric", "ucx", "--lock",
+                                      "d-mcs,flight-rw,fompi-rw", "--writers", "0.3", "--seconds",
+                                      "0.2", "--witness", "--json", "-")
+            self.assertEqual((code, err), (0, ""), out)
+            found = json.loads(out)
+            self.assertEqual([(h["name"], h["ranks"]) for h in found["hosts"]],
+                             [("host0", [0]), ("host1", [1])])
+            for run in found["runs"]:
+                self.assertEqual((run["witnessed"], run["violations"]), ("all", 0), run)
+                self.assertLess(run["elapsed_s"], 5)  # the hosts' clocks are 1,000 s apart
+
+    def test_a_thread_answers_while_its_rank_computes(self):
+        found = {}
+        for by in ("calls", "thread"):
+            with testbed.Hosts(2) as bed:
+                code, out, err = launched(bed, 1, PROGRAM, "doctor", "--fabric", "ucx", "--json",
+                                          "-", environment=[f"LOCKFLIGHT_PROGRESS={by}"])
+                self.assertEqual((code, err), (0, ""), out)
+                found[by] = json.loads(out)["hosts"]
+        for calls, thread in zip(found["calls"], found["thread"]):
+            self.assertFalse(calls["direct"], calls)
+            self.assertTrue(thread["direct"], thread)
+
+
+class Gone(unittest.TestCase):
+    def loses(self, go, words, seconds):
+        with testbed.Hosts(2) as bed:
+            launch = bed.launch("ucx", 1, [PROGRAM, "bench", "--fabric", "ucx", "--lock", "d-mcs",
+                                           "--seconds", "60"], **support.captured)
+            time.sleep(2)
+            begun = time.monotonic()
+            go(bed)
+            _, out, err = support.finished(launch, 40)
+            self.assertLess(time.monotonic() - begun, seconds)
+            self.assertIn(words, err, out)
+
+    def test_a_dead_rank(self):
+        def kill(bed):
+            for pid in bed.processes(1):
+                if os.readlink(f"/proc/{pid}/exe").endswith("/ucx/lockflight"):
+                    os.kill(pid, signal.SIGKILL)
+
+        self.loses(kill, "rank 1 on host1 is gone: its process has ended", 3)
+
+    def test_a_dead_host(self):
+        self.loses(lambda bed: bed.kill(1),
+                   "rank 1 on host1 is gone: its host has not answered for 7 s", 13)
+
+
+if __name__ == "__main__":
+    support.main()
