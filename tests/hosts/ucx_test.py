@@ -88,6 +88,7 @@ class Gone(unittest.TestCase):
 
         self.loses(kill, "rank 1 on host1 is gone: its process has ended", 3)
 
+    @unittest.skipUnless(LONG, "some ten seconds: ./dev test --all")
     def test_a_dead_host(self):
         self.loses(lambda bed: bed.kill(1),
                    "rank 1 on host1 is gone: its host has not answered for 7 s", 13)
