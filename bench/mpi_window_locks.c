@@ -8,8 +8,9 @@
  *   shared-data     the same; a shared holder gets the counter, an exclusive one adds 1 to it
  *   readers         all locks of rank 0 are shared
  *   lock_all        MPI_Win_lock_all, MPI_Win_unlock_all
+ *   spread          as exclusive-data, each rank on all targets in turn
  *
- * Prints one number, and fails if an addition was lost.
+ * Prints that number and the rate of the slowest rank, and fails if an addition was lost.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -26,6 +27,9 @@ static void lock_and_unlock(int type) {
   MPI_Win_unlock(0, win);
 }
 
+static int rank = 0;
+static int ranks = 0;
+
 static int one_of_fifty(void) {
   static unsigned turn = 0;
   return ++turn % 50 == 0;
@@ -37,15 +41,22 @@ static void readers(void) { lock_and_unlock(MPI_LOCK_SHARED); }
 
 static void shared(void) { lock_and_unlock(one_of_fifty() ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED); }
 
-static void exclusive_data(void) {
+static void add_at(int target) {
   uint64_t value = 0;
-  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-  MPI_Get(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-  MPI_Win_flush(0, win);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
+  MPI_Get(&value, 1, MPI_UINT64_T, target, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_flush(target, win);
   ++value;
-  MPI_Put(&value, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, win);
-  MPI_Win_unlock(0, win);
+  MPI_Put(&value, 1, MPI_UINT64_T, target, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_unlock(target, win);
   ++additions;
+}
+
+static void exclusive_data(void) { add_at(0); }
+
+static void spread(void) {
+  static int turn = 0;
+  add_at((rank + ++turn) % ranks);
 }
 
 static void shared_data(void) {
@@ -71,6 +82,7 @@ static const struct {
     {"exclusive", exclusive}, {"exclusive-data", exclusive_data},
     {"shared", shared},       {"shared-data", shared_data},
     {"readers", readers},     {"lock_all", lock_all},
+    {"spread", spread},
 };
 
 int main(int argc, char** argv) {
@@ -88,8 +100,8 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
                    &win);
   counter[0] = 0;
@@ -101,19 +113,22 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
 
   double rate = (double)times / took;
+  double least = rate;
   MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &additions, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  int lost = 0;
+  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+  uint64_t found = counter[0];
+  MPI_Win_unlock(rank, win);
+  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  const int lost = found != additions;
   if (rank == 0) {
-    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
-    lost = counter[0] != additions;
-    MPI_Win_unlock(0, win);
-    printf("%.1f\n", rate);
+    printf("%.1f %.1f\n", rate, least);
     if (lost)
-      fprintf(stderr, "mpi_window_locks: %llu additions, the counter says %llu\n",
-              (unsigned long long)additions, (unsigned long long)counter[0]);
+      fprintf(stderr, "mpi_window_locks: %llu additions, the counters say %llu\n",
+              (unsigned long long)additions, (unsigned long long)found);
+    fflush(stdout);
   }
-  MPI_Bcast(&lost, 1, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Win_free(&win);
   MPI_Finalize();
   return lost ? 1 : 0;

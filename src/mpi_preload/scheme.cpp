@@ -14,6 +14,22 @@ namespace {
 
 using participant = rma::participant<mpi::port>;
 
+// The window's own lock where MPI has the locks: the queue of a target excludes nobody.
+template <rma::port Port>
+struct left_to_mpi {
+  static constexpr const char* name = way_of_mpi;
+  using port = Port;
+  struct cells {
+    static cells place(rma::layout&, const rma::topology&, rma::rank_t) { return {}; }
+  };
+
+  left_to_mpi(participant&, const cells&) {}
+  void lock_all() {}
+  void unlock_all() {}
+  void lock_one() {}
+  void unlock_one() {}
+};
+
 template <template <class> class Target, template <class> class Way>
 class scheme_of final : public scheme {
   using door = lock::whole_window<Way<mpi::port>>;
@@ -90,6 +106,7 @@ template <template <class> class Target, template <class> class Way>
       if constexpr (!Lock<mpi::port>::about.needs_messages) {
         found.push_back(row_of<Lock, lock::window_groups>());
         found.push_back(row_of<Lock, lock::window_global>());
+        found.push_back(row_of<Lock, left_to_mpi>());
       }
     });
     return found;

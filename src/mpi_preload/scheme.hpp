@@ -18,6 +18,13 @@ constexpr const char* default_lock = "flight-rw";
 constexpr const char* default_lock_on_shared_cores = "fompi-rw-backoff";
 constexpr const char* default_lock_all = "rooms";
 
+/// Where ranks are on several hosts each operation waits for its target's process, and so a lock
+/// costs what its round trips cost. MPI's own locks have the fewest, but many that ask one target
+/// make it busy. So the locks are left to MPI, and ranks that come for a target again and again
+/// first queue for it: one at a time asks MPI.
+constexpr const char* way_of_mpi = "mpi";
+constexpr const char* default_queue = "flight";
+
 /// The names of a window's locks.
 struct scheme_name {
   std::string lock;      ///< on each target
@@ -44,7 +51,7 @@ class scheme {
 [[nodiscard]] std::string all_locks();
 
 [[nodiscard]] bool is_way(const std::string& name);
-/// "rooms, global".
+/// "rooms, global, mpi".
 [[nodiscard]] std::string all_ways();
 
 /// "T_R=100 T_L2=8", for messages; empty: all have their defaults.

@@ -112,7 +112,7 @@ const settings& environment() {
   return read;
 }
 
-scheme_name wanted_scheme(MPI_Info info, bool shares_cores) {
+scheme_name wanted_scheme(MPI_Info info, const window_group& ranks) {
   // Each is read, also one that another has precedence over: a misspelt value is warned of either
   // way.
   const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
@@ -122,9 +122,13 @@ scheme_name wanted_scheme(MPI_Info info, bool shares_cores) {
       known_lock_all(value_in(info, "lockflight_lock_all"), "info key lockflight_lock_all");
   const auto usual_all = known_lock_all(environment().lock_all, "LOCKFLIGHT_MPI_LOCK_ALL");
   std::string lock = named.value_or(mode.value_or(usual.value_or(by_default)));
-  if (lock == by_default) lock = shares_cores ? default_lock_on_shared_cores : default_lock;
-  return {lock, all.value_or(usual_all.value_or(default_lock_all)),
-          environment().tuned.values_of(lock)};
+  const bool is_far = ranks.several_hosts() && lock == by_default;
+  const std::string way = all.value_or(usual_all.value_or(is_far ? way_of_mpi : default_lock_all));
+  if (lock == by_default)
+    lock = way == way_of_mpi      ? default_queue
+           : ranks.shares_cores() ? default_lock_on_shared_cores
+                                  : default_lock;
+  return {lock, way, environment().tuned.values_of(lock)};
 }
 
 scheme_message::scheme_message(const scheme_name& of) : fields_{} {

@@ -10,6 +10,7 @@
 
 #include "lockflight/profile.hpp"
 #include "mpi_preload/scheme.hpp"
+#include "mpi_preload/window_group.hpp"
 
 namespace lockflight::mpi_preload {
 
@@ -31,7 +32,7 @@ struct settings {
 /// else the default; the lock's parameters: the environment's profile. An unknown name is warned of
 /// once for each of these, on rank 0 of MPI_COMM_WORLD, and the next source is used. All ranks of
 /// the window use what its first rank wants.
-[[nodiscard]] scheme_name wanted_scheme(MPI_Info info, bool shares_cores);
+[[nodiscard]] scheme_name wanted_scheme(MPI_Info info, const window_group& ranks);
 
 /// A scheme as ranks send it: bytes, without allocations, which might fail on one rank alone.
 class scheme_message {

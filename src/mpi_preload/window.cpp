@@ -75,6 +75,18 @@ class [[nodiscard]] entry {
   entry& operator=(const entry&) = delete;
 };
 
+[[nodiscard]] answer by_mpi(int code) { return {.code = code, .told = code != MPI_SUCCESS}; }
+
+/// A call of MPI's that may wait for a lock: the other threads may hold what it waits for.
+template <class Call>
+[[nodiscard]] answer waiting_in_mpi(Call call) {
+  if (!many_threads()) return by_mpi(call());
+  one_at_a_time.leave();
+  const answer found = by_mpi(call());
+  one_at_a_time.enter();
+  return found;
+}
+
 [[nodiscard]] std::string name_of(MPI_Win win) {
   char name[MPI_MAX_OBJECT_NAME] = {};
   int length = 0;
@@ -82,8 +94,6 @@ class [[nodiscard]] entry {
   return length > 0 ? fmt::format("'{}'", std::string_view(name, static_cast<std::size_t>(length)))
                     : "without a name";
 }
-
-[[nodiscard]] answer by_mpi(int code) { return {.code = code, .told = code != MPI_SUCCESS}; }
 
 }  // namespace
 
@@ -102,6 +112,7 @@ window::window(MPI_Win of, std::shared_ptr<window_group> group, const window_pla
       locks_(make_scheme(scheme, me_)),
       held_(static_cast<std::size_t>(me_.machine().ranks())),
       begun_(held_.size()),
+      by_mpi_(scheme.lock_all == way_of_mpi),
       counts_(wanted.counts),
       observed_(wanted.counts || wanted.hangs) {
   holder_ = me_.cells().take<rma::plain_cell>(1);
@@ -194,6 +205,7 @@ answer window::lock(int type, int target, int assertion) {
   if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return {.code = MPI_ERR_RANK};
   epoch& here = held_[static_cast<std::size_t>(target)];
   if (here != epoch::none || all_ != epoch::none) return {.code = MPI_ERR_RMA_SYNC};
+  if (by_mpi_) return lock_by_mpi(type, target, assertion);
   const answer opened = open();
   if (opened.code != MPI_SUCCESS) return opened;
   const bool exclusive = type == MPI_LOCK_EXCLUSIVE;
@@ -225,6 +237,7 @@ answer window::unlock(int target) {
   if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return {.code = MPI_ERR_RANK};
   epoch& here = held_[static_cast<std::size_t>(target)];
   if (here == epoch::none) return {.code = MPI_ERR_RMA_SYNC};
+  if (by_mpi_) return unlock_by_mpi(target);
   const answer completed = complete(target);
   switch (here) {
     case epoch::exclusive:
@@ -247,6 +260,7 @@ answer window::unlock(int target) {
 answer window::lock_all(int assertion) {
   const entry in;
   if (all_ != epoch::none || targets_held_ > 0) return {.code = MPI_ERR_RMA_SYNC};
+  if (by_mpi_) return lock_all_by_mpi(assertion);
   const answer opened = open();
   if (opened.code != MPI_SUCCESS) return opened;
   all_ = epoch::shared;
@@ -260,10 +274,79 @@ answer window::lock_all(int assertion) {
 answer window::unlock_all() {
   const entry in;
   if (all_ == epoch::none) return {.code = MPI_ERR_RMA_SYNC};
+  if (by_mpi_) return unlock_all_by_mpi();
   const answer completed = complete_all();
   if (all_ == epoch::shared) locks_->unlock_all();
   all_ = epoch::none;  // not before, as in unlock
   return completed;
+}
+
+// ---- where the locks are MPI's own ----
+
+// A queue pays where the same process comes again at once, against others that do so too. Locks
+// spread over targets meet few others, and would pay its round trip for nothing; one other rank
+// alone makes no crowd.
+bool window::comes_again_for(int target) {
+  constexpr int often = 3;
+  constexpr std::size_t crowd = 3;
+  if (target != last_target_) times_in_a_row_ = 0;
+  last_target_ = target;
+  if (times_in_a_row_ <= often) ++times_in_a_row_;
+  return times_in_a_row_ > often && held_.size() >= crowd;
+}
+
+// Exclusion does not rest on the queue: who is at its head still takes MPI's lock, as do those that
+// never queue.
+answer window::lock_by_mpi(int type, int target, int assertion) {
+  epoch& here = held_[static_cast<std::size_t>(target)];
+  const bool exclusive = type == MPI_LOCK_EXCLUSIVE;
+  const bool queues = exclusive && (assertion & MPI_MODE_NOCHECK) == 0 && comes_again_for(target);
+  if (!exclusive) last_target_ = -1;
+  // MPICH 4.0 counts the unlock of a lock that was not checked, which it had not counted as a lock:
+  // the target is never free again. MPI_MODE_NOCHECK only allows not to check.
+  const int checked = assertion & ~MPI_MODE_NOCHECK;
+  here = queues ? epoch::queued : exclusive ? epoch::exclusive : epoch::shared;
+  ++targets_held_;
+  answer locked;
+  try {
+    acquire(exclusive ? lock_kind::exclusive : lock_kind::shared, target, [&] {
+      if (queues) locks_->lock(target);
+      locked = waiting_in_mpi([&] { return pmpi().Win_lock(type, target, checked, win_); });
+    });
+  } catch (const std::length_error&) {
+    waiting_ = nullptr;
+    locked = {.code = MPI_ERR_NO_MEM};
+  }
+  if (locked.code == MPI_SUCCESS) return locked;
+  if (queues && locked.told) locks_->unlock(target);
+  here = epoch::none;
+  --targets_held_;
+  return locked;
+}
+
+// MPI's lock is released first, so that the next of the queue finds it free.
+answer window::unlock_by_mpi(int target) {
+  epoch& here = held_[static_cast<std::size_t>(target)];
+  const answer unlocked = waiting_in_mpi([&] { return pmpi().Win_unlock(target, win_); });
+  if (here == epoch::queued) locks_->unlock(target);
+  here = epoch::none;
+  --targets_held_;
+  return unlocked;
+}
+
+answer window::lock_all_by_mpi(int assertion) {
+  answer locked;
+  all_ = epoch::shared;  // another thread of ours that comes meanwhile makes a mistake
+  acquire(lock_kind::all, -1,
+          [&] { locked = waiting_in_mpi([&] { return pmpi().Win_lock_all(assertion, win_); }); });
+  if (locked.code != MPI_SUCCESS) all_ = epoch::none;
+  return locked;
+}
+
+answer window::unlock_all_by_mpi() {
+  const answer unlocked = waiting_in_mpi([&] { return pmpi().Win_unlock_all(win_); });
+  all_ = epoch::none;
+  return unlocked;
 }
 
 // ---- waits, and the holders that they wait for ----
@@ -284,7 +367,8 @@ void window::acquire(lock_kind kind, int target, Acquire how) {
   ++counted_.locks[k];
   counted_.waited_s[k] += waited;
   counted_.longest_wait_s = std::max(counted_.longest_wait_s, waited);
-  if (kind != lock_kind::exclusive) return;
+  // MPI may lock later than its call returns, so who holds is not known.
+  if (kind != lock_kind::exclusive || by_mpi_) return;
   const rma::word last = rma::get_now(me_.port(), last_.at(target));
   if (last != 0 && static_cast<int>(last) - 1 != me_.rank())
     ++counted_.handoffs[static_cast<std::size_t>(
@@ -300,7 +384,7 @@ void window::released(lock_kind kind, int target) {
 }
 
 void window::note_holder(lock_kind kind, int target) {
-  if (kind == lock_kind::all || !counts_) return;
+  if (kind == lock_kind::all || !counts_ || by_mpi_) return;
   const rma::word holder = rma::get_now(me_.port(), holder_.at(target));
   if (holder != 0) ++counted_.waited_for[static_cast<std::size_t>(holder - 1)];
 }

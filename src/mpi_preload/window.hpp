@@ -32,6 +32,9 @@ struct answer {
 /// lock costs only the drop-in's lock. Active-target calls end that epoch, and the next lock opens
 /// it again.
 ///
+/// Over several hosts the locks are MPI's own (way_of_mpi), and every call goes to it; only a
+/// process that locks one target exclusively again and again waits in a queue before.
+///
 /// With MPI_THREAD_MULTIPLE any thread may call; one at a time is in any window of the process, and
 /// a waiting thread lets the others in.
 class window {
@@ -75,7 +78,8 @@ class window {
   [[nodiscard]] std::string summary() const;
 
  private:
-  enum class epoch : std::uint8_t { none, shared, exclusive, unchecked };  // none: 0
+  // none: 0. Of exclusive locks of MPI's, queued: behind our own queue.
+  enum class epoch : std::uint8_t { none, shared, exclusive, unchecked, queued };
   struct wait {
     lock_kind kind{};
     int target = -1;  // -1: all
@@ -85,6 +89,12 @@ class window {
   };
 
   answer open();
+  // Where the locks are MPI's own.
+  answer lock_by_mpi(int type, int target, int assertion);
+  answer unlock_by_mpi(int target);
+  answer lock_all_by_mpi(int assertion);
+  answer unlock_all_by_mpi();
+  [[nodiscard]] bool comes_again_for(int target);
   answer complete(int target);
   answer complete_all();
   template <class Acquire>
@@ -112,6 +122,10 @@ class window {
   bool open_ = false;                      // MPI's epoch
   zeroed_array<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
   std::atomic<bool> begun_anywhere_{false};
+
+  bool by_mpi_;           // the way is way_of_mpi
+  int last_target_ = -1;  // of the last exclusive lock, and how often in a row
+  int times_in_a_row_ = 0;
 
   window_statistics counted_;
   bool counts_ = false;    // somebody wants the statistics

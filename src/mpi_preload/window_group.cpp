@@ -27,11 +27,16 @@ constexpr std::int32_t first_tag = 16;
 constexpr std::int32_t most_windows = 32'000;
 constexpr std::uint64_t most_idle = 8;
 
-[[nodiscard]] mpi::config config_for(MPI_Comm whole, rma::topology machine, std::uint32_t words) {
+// Over several hosts a waiting rank yields its core at once, also where it has one for itself: what
+// it waits for takes a round trip of the network, and others may be what makes the holder wait.
+[[nodiscard]] mpi::config config_for(MPI_Comm whole, rma::topology machine, std::uint32_t words,
+                                     bool several_hosts) {
   return {.machine = std::move(machine),
+          .waiting = several_hosts ? "yield" : "auto",
           .words_per_rank = words,
           .communicator = PMPI_Comm_c2f(whole),
           .serves = true,
+          .patient = several_hosts,
           .in_parts = true};
 }
 
@@ -74,12 +79,20 @@ void require_communicators(MPI_Comm whole, std::size_t wanted) {
                        code == MPI_SUCCESS ? "" : "MPI has no communicators left for others");
 }
 
+/// Whether some of the ranks cannot share memory, wherever the fabric's nodes begin. Collective.
+[[nodiscard]] bool on_several_hosts(MPI_Comm whole) {
+  const communicator all = communicator::borrowed(whole);
+  return !mpi::detail::holds_on_all(all, communicator::of_machine(whole).size() == all.size());
+}
+
 }  // namespace
 
 // ---- a group ----
 
 window_group::window_group(const name& called, MPI_Comm whole)
-    : called_(called), shares_cores_(mpi::shares_cores(PMPI_Comm_c2f(whole))) {
+    : called_(called),
+      shares_cores_(mpi::shares_cores(PMPI_Comm_c2f(whole))),
+      several_hosts_(on_several_hosts(whole)) {
   // Room first: what fails on one rank alone may not fail once all have met.
   const std::string why = mpi::detail::fault_in([&] {
     segments_.resize(1);
@@ -87,7 +100,7 @@ window_group::window_group(const name& called, MPI_Comm whole)
   });
   agree(communicator::borrowed(whole), why);
   segments_[0] = std::make_unique<mpi::membership>(
-      config_for(whole, mpi::nodes_of(PMPI_Comm_c2f(whole)), usual_words));
+      config_for(whole, mpi::nodes_of(PMPI_Comm_c2f(whole)), usual_words, several_hosts_));
   words_in_all_ = usual_words;
 }
 

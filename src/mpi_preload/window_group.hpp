@@ -51,6 +51,7 @@ class window_group {
   [[nodiscard]] const rma::topology& machine() const { return segment(0).machine(); }
   /// Whether a machine has more of the ranks than cores.
   [[nodiscard]] bool shares_cores() const { return shares_cores_; }
+  [[nodiscard]] bool several_hosts() const { return several_hosts_; }
   [[nodiscard]] bool is_of(MPI_Comm whole) const;
   [[nodiscard]] MPI_Comm communicator() const { return PMPI_Comm_f2c(segment(0).communicator()); }
 
@@ -71,6 +72,7 @@ class window_group {
 
   name called_;
   bool shares_cores_;
+  bool several_hosts_;
 
   mutable std::mutex guard_;
   std::vector<std::unique_ptr<mpi::membership>> segments_;  // null: could not be made

@@ -86,8 +86,8 @@ void make_room(const communicator& group, MPI_Win win) {
   try {
     // Parameters may say where a lock's words lie, so all ranks have those of the first one.
     scheme_message from_first;
-    std::string why = mpi::detail::fault_in(
-        [&] { from_first = scheme_message(wanted_scheme(info, ranks->shares_cores())); });
+    std::string why =
+        mpi::detail::fault_in([&] { from_first = scheme_message(wanted_scheme(info, *ranks)); });
     mpi::detail::broadcast(group, &from_first, sizeof from_first, MPI_BYTE);
     std::uint32_t words = 0;
     if (why.empty())

@@ -76,6 +76,12 @@ class Standard(unittest.TestCase):
     def test_unequal_nodes(self):
         self.holds(3, "rma-rw", LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
 
+    # Over hosts it is the default (tests/hosts/drop_in_test.py).
+    def test_the_locks_of_mpi_behind_a_queue(self):
+        for ranks, lock in [(2, "flight"), (3, "flight"), (3, "d-mcs")]:
+            with self.subTest(lock, ranks=ranks):
+                said = self.holds(ranks, lock, "", "mpi", LOCKFLIGHT_MPI_STATS=1)
+                self.assertIn(f"lock {lock}, lock_all mpi\n", said)
 
     # The same with one lock for the whole window, in which lock_all is a reader.
     def test_a_global_lock_with_locks_of_all_sorts(self):
@@ -207,7 +213,7 @@ class BadInput(unittest.TestCase):
             self.assertEqual(code == 0, bool(environment))
             warnings = [line for line in said.splitlines() if line.startswith("lockflight:")]
             self.assertEqual(len(warnings), 1, said)
-            self.assertIn("'globe' is ignored; the default is rooms (accepted: rooms, global)",
+            self.assertIn("'globe' is ignored; the default is rooms (accepted: rooms, global, mpi)",
                           warnings[0])
 
     def test_each_argument_is_warned_of(self):

@@ -24,6 +24,11 @@ static int rank, ranks;
 enum { few_rounds = 6, rounds_of_many = 10 };
 static int rounds = 50;
 
+/* The MPIs' own locks, where it is they that serve. They hang where a process waits for a lock
+ * while it holds another: MPICH 4.0 if others lock all, Open MPI 4.1's osc/pt2pt if it holds one of
+ * another window. With and without the drop-in (docs/mpi.md), so this is left out. */
+static int by_mpi = 0;
+
 /* MPICH 4.0's device for UCX confuses windows whose memory shares a page: each has its own here. */
 enum { page = 4096 };
 static _Alignas(page) uint64_t own[page / sizeof(uint64_t)];
@@ -258,10 +263,11 @@ static void sync_modes(void) {
     char value[MPI_MAX_INFO_VAL + 1] = "";
     int found = 0;
     MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
-    /* One of the defaults: which, goes by the cores. */
-    REQUIRE(found && (modes[i][1] != NULL ? strcmp(value, modes[i][1]) == 0
-                                          : strcmp(value, "flight-rw") == 0 ||
-                                                strcmp(value, "fompi-rw-backoff") == 0));
+    /* One of the defaults: which, goes by the cores, and whether MPI has the locks. */
+    REQUIRE(found && (modes[i][1] != NULL
+                          ? strcmp(value, modes[i][1]) == 0
+                          : strcmp(value, "flight-rw") == 0 || strcmp(value, "flight") == 0 ||
+                                strcmp(value, "fompi-rw-backoff") == 0));
     MPI_Info_get(info, "passive_sync_mode", MPI_MAX_INFO_VAL, value, &found);
     REQUIRE(found && strcmp(value, modes[i][0]) == 0);
     MPI_Info_free(&info);
@@ -275,6 +281,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  by_mpi = argc > 3 && strcmp(argv[3], "mpi") == 0;
   if (ranks > 2) rounds = rounds_of_many;
   const char* const lock = argc > 1 ? argv[1] : "";
   const char* const mode = argc > 2 ? argv[2] : "";
@@ -305,8 +312,10 @@ int main(int argc, char** argv) {
   excludes(win, base);
   all_excludes_one(win);
   all_kinds_at_once(win);
-  several_targets(win);
-  shares_one_and_holds_another(win);
+  if (!by_mpi) {
+    several_targets(win);
+    shares_one_and_holds_another(win);
+  }
   active_target(win);
   MPI_Win_free(&win);
 
@@ -332,11 +341,15 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < rounds; ++i) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, first);
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, second);
+    if (!by_mpi) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, second);
     const uint64_t add = 1;
     MPI_Accumulate(&add, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, MPI_SUM, first);
+    if (by_mpi) {
+      MPI_Win_unlock(0, first);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, second);
+    }
     MPI_Accumulate(&add, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, MPI_SUM, second);
-    MPI_Win_unlock(0, first);
+    if (!by_mpi) MPI_Win_unlock(0, first);
     MPI_Win_unlock(0, second);
   }
   MPI_Barrier(some);

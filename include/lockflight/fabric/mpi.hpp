@@ -101,6 +101,9 @@ struct config {
   /// The program around uses MPI too, and its one-sided operations may need their target's
   /// progress: a waiting rank serves others all the time and does not sleep.
   bool serves = false;
+  /// Of a membership: a rank that yields while it waits also does so while MPI carries out its
+  /// operations. Else only where MPI itself would never yield.
+  bool patient = false;
   /// Of a membership: cells are zeroed by membership::clear before they are used, part by part, and
   /// cells that are never used take no memory where the system allows it. Else all are zeroed.
   bool in_parts = false;

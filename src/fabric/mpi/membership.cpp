@@ -33,7 +33,7 @@ struct membership::parts {
     if (why.empty())
       why = detail::fault_in([&] {
         link.emplace(at->messages, cells().exposed(),
-                     /*patient=*/policy.spins == 0 && detail::spins_in_flush);
+                     /*patient=*/policy.spins == 0 && (detail::spins_in_flush || asked->patient));
         access.emplace(at->members.rank(), asked->machine, cells().base(),
                        fabric::cpu_use{.only = at->only_cpu}, policy, *link, asked->serves);
       });

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The drop-in over hosts: what MPI says of windows, and which locks serve."""
+
+import os
+import unittest
+
+import support
+import testbed
+
+BINARIES = testbed.ROOT / "build" / "tests" / "mpi_preload"
+LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
+
+# Open MPI 4.1's own choice makes no windows over TCP.
+ENVIRONMENT = ["OMPI_MCA_osc=sm,pt2pt", "LOCKFLIGHT_MPI_STATS=1"]
+
+
+def run(mpi, each, program, mark, *more):
+    """What it printed, the drop-in's statistics too unless MPICH hung in MPI_Finalize."""
+    with testbed.Hosts(2) as bed:
+        launch = bed.launch(mpi, each, [str(program[0]), *program[1:]], preload=True,
+                            environment=[*ENVIRONMENT, *more], **support.captured)
+        passed, said = support.passed(launch, mark, 60)
+        assert passed, said
+        return said
+
+
+class DropIn(unittest.TestCase):
+    def test_windows_of_all_kinds(self):
+        for mpi in support.LAUNCHERS:
+            with self.subTest(mpi=mpi):
+                run(mpi, 1, [BINARIES / f"drop_in_window_locks_{mpi}", "", "", "mpi"], "all holds")
+
+    def test_windows_of_all_kinds_with_our_own_locks(self):
+        for mpi in support.LAUNCHERS if LONG else ["mpich"]:
+            with self.subTest(mpi=mpi):
+                run(mpi, 1, [BINARIES / f"drop_in_window_locks_{mpi}", "", "", "rooms"],
+                    "all holds")
+
+    def test_200_windows(self):
+        for mpi in support.LAUNCHERS:
+            with self.subTest(mpi=mpi):
+                run(mpi, 1, [BINARIES / f"drop_in_many_windows_{mpi}", "open", "200"], "all holds")
+
+    # The program fails if an addition under exclusive locks is lost. Three ranks and more queue.
+    def test_the_locks_are_mpis(self):
+        for each in (1, 2) if LONG else (2,):
+            with self.subTest(ranks_on_each=each):
+                program = [testbed.ROOT / "build" / "openmpi" / "mpi_window_locks",
+                           "exclusive-data", "0.3"]
+                said = run("openmpi", each, program, "\n")
+                self.assertIn("lock flight, lock_all mpi\n", said)
+                self.assertNotIn("additions", said)
+
+    def test_a_named_lock_serves(self):
+        program = [testbed.ROOT / "build" / "openmpi" / "mpi_window_locks", "exclusive", "0.1"]
+        said = run("openmpi", 1, program, "\n", "LOCKFLIGHT_MPI_LOCK=d-mcs")
+        self.assertIn("lock d-mcs, lock_all rooms\n", said)
+
+
+if __name__ == "__main__":
+    support.main()
