@@ -1,12 +1,13 @@
-# What `cmake --install` leaves: headers, the libraries for C++, C and Fortran, for each MPI too, the
-# programs, and how to find them all.
+# What `cmake --install` leaves: headers, the libraries for C++, C and Fortran, for each MPI and UCX too,
+# the programs, and how to find them all.
 #
 #   lib/liblockflight.so, lib/liblockflight_MPI.so      for C: shared memory, and each MPI beside it
 #   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
+#   lib/liblockflight_ucx.a, lib/liblockflight_wireup.a  for C++: the fabric on UCX
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
-#   bin/lockflight, bin/lockflight.MPI                  the program
+#   bin/lockflight, bin/lockflight.MPI, bin/lockflight.ucx  the program
 
 include(CMakePackageConfigHelpers)
 
@@ -53,6 +54,14 @@ foreach(mpi IN LISTS lockflight_mpis)
       LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lockflight/${mpi}")
   endif()
 endforeach()
+if(lockflight_ucx)
+  lockflight_install(lockflight-ucx-targets lockflight_wireup lockflight_ucx)
+endif()
+
+set(lockflight_components ${lockflight_mpis})
+if(lockflight_ucx)
+  list(APPEND lockflight_components ucx)
+endif()
 
 # ---- the CMake package -----------------------------------------------------------------------
 
@@ -108,6 +117,9 @@ foreach(lockflight_pc_mpi IN LISTS lockflight_mpis)
   string(CONFIGURE "${lockflight_pc_mpi_libs}" lockflight_pc_libs_of_mpi @ONLY)
   lockflight_install_pc(lockflight-${lockflight_pc_mpi}.pc lockflight-mpi.pc.in)
 endforeach()
+if(lockflight_ucx)
+  lockflight_install_pc(lockflight-ucx.pc lockflight-ucx.pc.in)
+endif()
 
 # ---- the programs ----------------------------------------------------------------------------
 
@@ -118,6 +130,11 @@ if(TARGET lockflight_program)
     install(PROGRAMS "$<TARGET_FILE:lockflight_program_${mpi}>"
       DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${mpi})
   endforeach()
+  # bin/lockflight becomes this one when it is asked for UCX.
+  if(lockflight_ucx)
+    install(PROGRAMS "$<TARGET_FILE:lockflight_program_ucx>"
+      DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.ucx)
+  endif()
   # A build may generate these; one that does not installs none.
   install(FILES "${PROJECT_BINARY_DIR}/man/lockflight.1"
     DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)

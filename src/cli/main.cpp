@@ -8,13 +8,14 @@
 
 namespace {
 
-/// UCX is in a program of its own, ucx/lockflight beside this one, so that this one starts without
-/// it. Returns where that is not there.
+/// UCX is in a program of its own, so that this one starts without it: ucx/lockflight beside this
+/// one in a build, lockflight.ucx where it is installed. Returns where neither is there.
 void become_the_one_with_ucx(char** argv) {
   std::error_code none;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
   if (none) return;
   execv((self.parent_path() / "ucx" / self.filename()).c_str(), argv);
+  execv((self.string() + ".ucx").c_str(), argv);
 }
 
 }  // namespace

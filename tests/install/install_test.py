@@ -1,7 +1,7 @@
 """What `cmake --install` leaves is enough for others: for CMake, for pkg-config, in C++, C, Fortran,
-under each MPI, and from another place than it was installed to.
+under each MPI, on UCX, and from another place than it was installed to.
 
-usage: install_test.py BUILD FORTRAN [MPI LAUNCHER-WORD... --]...
+usage: install_test.py BUILD FORTRAN UCX [MPI LAUNCHER-WORD... --]...
 """
 
 import os
@@ -14,8 +14,9 @@ import unittest
 
 SOURCES = os.environ["LOCKFLIGHT_SOURCE_DIR"]
 EXAMPLES = os.path.join(SOURCES, "examples")
-BUILD, FORTRAN, *REST = sys.argv[1:]
+BUILD, FORTRAN, UCX, *REST = sys.argv[1:]
 HAS_FORTRAN = FORTRAN == "1"
+HAS_UCX = UCX == "1"
 
 
 def launchers_of(words):
@@ -29,6 +30,8 @@ def launchers_of(words):
 
 
 LAUNCHERS = launchers_of(REST)
+# Not an MPI, but started like one.
+ON_UCX = [sys.executable, "-B", os.path.join(SOURCES, "tests", "ucx", "launch")]
 
 
 class Installed(unittest.TestCase):
@@ -54,9 +57,9 @@ class Installed(unittest.TestCase):
             raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def prints_4000(self, program, mpi=None, **environment):
+    def prints_4000(self, program, launcher=None, **environment):
         """The examples count to 1000 on each of four ranks."""
-        start = [*LAUNCHERS[mpi], "4"] if mpi else []
+        start = [*launcher, "4"] if launcher else []
         out = self.checked([*start, program], env=dict(os.environ, **environment))
         self.assertIn("4000", out.split())
 
@@ -71,13 +74,15 @@ class Installed(unittest.TestCase):
 
     def test_find_package(self):
         here = f"-DCMAKE_PREFIX_PATH={self.prefix}"
-        build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}")
+        build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}", f"-DUCX={UCX}")
         self.checked(["cmake", "--build", build])
         for name in ["first", "tuned", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
             self.prints_4000(os.path.join(build, name))
+        if HAS_UCX:
+            self.prints_4000(os.path.join(build, "ucx_first"), ON_UCX)
         for mpi in LAUNCHERS:
             for name in ["mpi_first", "mpi_counter"]:
-                self.prints_4000(os.path.join(build, f"{name}_{mpi}"), mpi)
+                self.prints_4000(os.path.join(build, f"{name}_{mpi}"), LAUNCHERS[mpi])
             if HAS_FORTRAN:
                 program = os.path.join(build, f"mpi_shared_table_{mpi}")
                 self.assertIn("always whole", self.checked([*LAUNCHERS[mpi], "4", program]))
@@ -87,11 +92,13 @@ class Installed(unittest.TestCase):
     # The build contains all of it; compiling it is the build's own test.
     def test_add_subdirectory(self):
         for options in [[], ["-DLOCKFLIGHT_C=ON", "-DLOCKFLIGHT_MPI=ON",
-                             f"-DMPIS={';'.join(LAUNCHERS)}"]]:
+                             f"-DLOCKFLIGHT_UCX={UCX}", f"-DMPIS={';'.join(LAUNCHERS)}",
+                             f"-DUCX={UCX}"]]:
             build = self.configure("added", f"-DADDED={SOURCES}", *options)
             known = self.checked(["ninja", "-C", build, "-t", "targets", "all"])
             self.assertIn("/liblockflight_shm.a:", known)
             self.assertEqual("/liblockflight.so:" in known, bool(options))
+            self.assertEqual("/liblockflight_ucx.a:" in known, HAS_UCX and bool(options))
             for mpi in LAUNCHERS:
                 self.assertEqual(f"/liblockflight_{mpi}.so:" in known, bool(options))
 
@@ -117,6 +124,11 @@ class Installed(unittest.TestCase):
             self.prints_4000(
                 self.compiled(["gfortran"], "counter_fortran.f90", "lockflight", "fortran"), **there)
 
+    @unittest.skipUnless(HAS_UCX, "built without UCX")
+    def test_pkg_config_on_ucx(self):
+        self.prints_4000(self.compiled(["g++", "-std=c++20"], "ucx/first.cpp", "lockflight-ucx",
+                                       "cpp-ucx"), ON_UCX)
+
     @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "./dev test --all")
     def test_pkg_config_on_mpi(self):
         there = {"LD_LIBRARY_PATH": self.libraries}
@@ -129,19 +141,26 @@ class Installed(unittest.TestCase):
                 module = f"lockflight-{mpi}"
                 linked = os.path.join(self.folder, f"cpp-{mpi}")
                 self.checked(["g++", compiled, *self.flags("--libs", module), "-o", linked])
-                self.prints_4000(linked, mpi)
-                self.prints_4000(self.compiled(["gcc"], "mpi/counter.c", module, f"c-{mpi}"), mpi,
-                                 **there)
+                self.prints_4000(linked, LAUNCHERS[mpi])
+                self.prints_4000(self.compiled(["gcc"], "mpi/counter.c", module, f"c-{mpi}"),
+                                 LAUNCHERS[mpi], **there)
                 if HAS_FORTRAN:
                     self.prints_4000(self.compiled([f"mpifort.{mpi}"], "mpi/counter_f08.f90", module,
-                                                   f"fortran-{mpi}"), mpi, **there)
+                                                   f"fortran-{mpi}"), LAUNCHERS[mpi], **there)
 
     # ---- what else is there ----
 
     def test_programs_run(self):
-        for name in ["lockflight", *(f"lockflight.{mpi}" for mpi in LAUNCHERS)]:
+        for name in ["lockflight", *(f"lockflight.{mpi}" for mpi in LAUNCHERS),
+                     *["lockflight.ucx"] * HAS_UCX]:
             out = self.checked([os.path.join(self.prefix, "bin", name), "--version"])
             self.assertRegex(out, r"^lockflight \d")
+
+    @unittest.skipUnless(HAS_UCX, "built without UCX")
+    def test_the_program_finds_the_one_with_ucx(self):
+        out = self.checked([os.path.join(self.prefix, "bin", "lockflight"), "bench", "--fabric", "ucx",
+                            "--lock", "d-mcs", "--ops", "100"])
+        self.assertIn("ecsb on ucx", out)
 
     def test_the_drop_in_is_loaded(self):
         for mpi, launcher in LAUNCHERS.items():
