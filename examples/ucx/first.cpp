@@ -1,6 +1,6 @@
 // The first program on UCX: a counter in rank 0's memory. Prints 1000 for each rank of the launch,
-// which LOCKFLIGHT_RENDEZVOUS, LOCKFLIGHT_RANK and LOCKFLIGHT_RANKS describe; without them it is one
-// rank.
+// which LOCKFLIGHT_RENDEZVOUS, LOCKFLIGHT_RANK and LOCKFLIGHT_RANKS describe; without them it is
+// one rank.
 #include <iostream>
 #include <lockflight/fabric/ucx.hpp>
 #include <lockflight/lockflight.hpp>
