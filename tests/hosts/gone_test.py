@@ -2,7 +2,7 @@
 """Ranks, hosts and links go in the middle of a run: the launch ends and names them."""
 
 import os
-import re
+import pathlib
 import signal
 import time
 import unittest
@@ -27,15 +27,24 @@ def ranks_of(bed, host, mpi):
     return found
 
 
-def started(bed, mpi, seconds, others=0):
-    """A run whose ranks watch each other, beside so many others."""
+def watches(pid):
+    """Whether a rank has the thread that watches the others."""
+    try:
+        return any(task.read_text() == "hosts-watch\n"
+                   for task in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"))
+    except OSError:  # one of its threads has ended
+        return False
+
+
+def started(bed, mpi, seconds):
+    """A run whose ranks watch each other."""
     launch = bed.launch(mpi, 1, [support.program(mpi), "bench", "--fabric", "mpi", "--lock", "d-mcs",
                                  "--seconds", str(seconds)], **support.captured)
 
-    def is_watched():
-        out, _ = bed.start(1, ["ss", "-tnoH"], **support.captured).communicate()
-        return len(re.findall(r"keepalive,[0-9.]+m?s", out)) > others
-    assert support.wait_until(is_watched, 20), support.finished(launch, 1)
+    def are_watched():
+        ranks = [pid for host in bed.living() for pid in ranks_of(bed, host, mpi)]
+        return len(ranks) == 2 and all(watches(pid) for pid in ranks)
+    assert support.wait_until(are_watched, 20), support.finished(launch, 1)
     return launch
 
 
@@ -43,9 +52,7 @@ class Gone(unittest.TestCase):
     def loses_host(self, go):
         """Runs under all MPIs at once."""
         with testbed.Hosts(2) as bed:
-            launches = [(mpi, started(bed, mpi, 60, others))
-                        for others, mpi in enumerate(support.LAUNCHERS)]
-            time.sleep(1)  # the last step of a watch is a thread of each rank
+            launches = [(mpi, started(bed, mpi, 60)) for mpi in support.LAUNCHERS]
             begun = time.monotonic()
             go(bed)
             for mpi, launch in launches:
@@ -73,7 +80,6 @@ class Gone(unittest.TestCase):
                            ("openmpi", "rank 1 .*on (node )?host1")):
             with self.subTest(mpi=mpi), testbed.Hosts(2) as bed:
                 launch = started(bed, mpi, 60)
-                time.sleep(1)
                 os.kill(ranks_of(bed, 1, mpi)[0], signal.SIGKILL)
                 code, out, err = support.finished(launch, 15)
                 self.assertIn(code, (3, 137, 255), err)

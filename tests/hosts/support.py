@@ -31,7 +31,8 @@ def finished(launch, timeout=60):
         out, err = launch.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         launch.kill()
-        raise
+        out, err = launch.communicate()
+        raise AssertionError(f"no end after {timeout} s; it said: {out}{err}") from None
     return launch.returncode, out, err
 
 

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -239,6 +240,7 @@ class watcher {
 
  private:
   void watch() {
+    prctl(PR_SET_NAME, "hosts-watch");  // so that a debugger, and a test, can see that it is there
     std::vector<pollfd> waits;
     for (const socket_fd& line : lines_) waits.push_back({line.get(), POLLIN, 0});
     for (auto left = waits.size(); left > 0;) {
