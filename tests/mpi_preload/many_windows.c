@@ -135,7 +135,8 @@ static void again_and_again(int count) {
   }
   const long more_files = files_in_shared_memory() - files;
   const long more_kib = resident_kib() - kib;
-  require(more_files <= 0, "files are left in /dev/shm");
+  // Other programs have files there, too, which come and go; a leak is a file for each window.
+  require(more_files < count / 2, "files are left in /dev/shm");
   /* The MPIs' own memory moves a little. */
   if (more_kib >= 4096) fprintf(stderr, "rank %d: %ld KiB more\n", rank, more_kib);
   require(more_kib < 4096, "memory grows");
