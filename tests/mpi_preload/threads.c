@@ -101,6 +101,33 @@ static void lock_all(int me) {
   }
 }
 
+/* Two threads make windows of all ranks, each on a communicator of its own: of one group of
+ * processes, at the same time, in an order that differs from rank to rank. */
+enum { makers = 2, windows_made = 3 };
+static MPI_Comm own[makers];
+static void* makes_windows(void* number) {
+  const MPI_Comm comm = own[*(const int*)number];
+  const uint64_t one = 1;
+  for (int i = 0; i < windows_made; ++i) {
+    uint64_t* mine;
+    MPI_Win win;
+    MPI_Win_allocate(words * sizeof *mine, sizeof *mine, MPI_INFO_NULL, comm, &mine, &win);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
+    *mine = 0;
+    MPI_Win_unlock(rank, win);
+    MPI_Barrier(comm);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % ranks, 0, win);
+    MPI_Accumulate(&one, 1, MPI_UINT64_T, (rank + 1) % ranks, 0, 1, MPI_UINT64_T, MPI_SUM, win);
+    MPI_Win_unlock((rank + 1) % ranks, win);
+    MPI_Barrier(comm);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+    REQUIRE(*mine == 1);
+    MPI_Win_unlock(rank, win);
+    MPI_Win_free(&win);
+  }
+  return NULL;
+}
+
 static void* one_thread(void* number) {
   const int me = *(const int*)number;
   lock_targets(me);
@@ -114,14 +141,14 @@ static void* one_thread_on_all(void* number) {
   return NULL;
 }
 
-static void on_all_threads(void* (*body)(void*)) {
+static void on_threads(int count, void* (*body)(void*)) {
   pthread_t started[most_threads];
   int number[most_threads];
-  for (int i = 0; i < threads; ++i) {
+  for (int i = 0; i < count; ++i) {
     number[i] = i;
     REQUIRE(pthread_create(&started[i], NULL, body, &number[i]) == 0);
   }
-  for (int i = 0; i < threads; ++i) pthread_join(started[i], NULL);
+  for (int i = 0; i < count; ++i) pthread_join(started[i], NULL);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -142,8 +169,11 @@ int main(int argc, char** argv) {
     MPI_Win_fence(0, windows[w]);
   }
 
-  on_all_threads(one_thread);
-  on_all_threads(one_thread_on_all);
+  on_threads(threads, one_thread);
+  on_threads(threads, one_thread_on_all);
+  for (int i = 0; i < makers; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
+  on_threads(makers, makes_windows);
+  for (int i = 0; i < makers; ++i) MPI_Comm_free(&own[i]);
 
   const uint64_t expected = (uint64_t)rounds * (uint64_t)ranks;
   for (int w = 0; w < threads; ++w) {

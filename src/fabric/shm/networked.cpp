@@ -28,8 +28,8 @@ void networked_port::make_progress() {
 void networked_port::serve_by_the_way() {
   if (only_cpu_) return;
   // Together at most 50 us, if these instructions come as often as they did. A look takes three
-  // times as long as such an instruction, so quick ones are many to a look; if they become slow, the
-  // next look is late once.
+  // times as long as such an instruction, so quick ones are many to a look; if they become slow,
+  // the next look is late once.
   constexpr std::uint64_t between_steps_ns = 35'000;
   constexpr std::uint64_t between_looks_ns = 15'000;
   constexpr std::uint64_t most_rmws = 256;
