@@ -30,9 +30,11 @@ def finished(launch, timeout=60):
     try:
         out, err = launch.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        code = launch.poll()  # known if only a process that has its output is left
         launch.kill()
         out, err = launch.communicate()
-        raise AssertionError(f"no end after {timeout} s; it said: {out}{err}") from None
+        raise AssertionError(f"no end after {timeout} s, exit code {code}; it said: "
+                             f"{out}{err}") from None
     return launch.returncode, out, err
 
 

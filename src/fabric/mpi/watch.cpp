@@ -189,7 +189,8 @@ pid_t launcher() {
 /// is none of its ranks kills it then.
 void outlast_launcher() {
   const pid_t its = launcher();
-  if (its == 0 || fork() != 0) return;
+  // Not fork(): that runs handlers of libraries, which may wait for what another thread has.
+  if (its == 0 || _Fork() != 0) return;
   setsid();
   for (int fd = 0; fd < 3; ++fd) close(fd);  // it waits for the end of these, too
   sleep(to_end_s);
