@@ -2,6 +2,7 @@
 # the programs, and how to find them all.
 #
 #   lib/liblockflight.so, lib/liblockflight_MPI.so      for C: shared memory, and each MPI beside it
+#   lib/liblockflight_c_ucx.so                          for C: UCX beside it
 #   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
 #   lib/liblockflight_ucx.a, lib/liblockflight_wireup.a  for C++: the fabric on UCX
@@ -55,12 +56,20 @@ foreach(mpi IN LISTS lockflight_mpis)
   endif()
 endforeach()
 if(lockflight_ucx)
-  lockflight_install(lockflight-ucx-targets lockflight_wireup lockflight_ucx)
+  set(of_ucx lockflight_wireup lockflight_ucx)
+  if(LOCKFLIGHT_C)
+    list(APPEND of_ucx lockflight_c_ucx)
+  endif()
+  lockflight_install(lockflight-ucx-targets ${of_ucx})
 endif()
 
 set(lockflight_components ${lockflight_mpis})
+set(lockflight_ucx_others "")
 if(lockflight_ucx)
   list(APPEND lockflight_components ucx)
+  if(lockflight_pmix)
+    set(lockflight_ucx_others pmix)
+  endif()
 endif()
 
 # ---- the CMake package -----------------------------------------------------------------------
@@ -89,6 +98,7 @@ cmake_path(APPEND lockflight_pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDE
 set(lockflight_pc_cflags "")
 set(lockflight_pc_libs "")
 set(lockflight_pc_mpi_libs "")
+set(lockflight_pc_ucx_libs "")
 if(TARGET lockflight_fortran)
   string(APPEND lockflight_pc_cflags " -I\${includedir}/lockflight/fortran")
   string(APPEND lockflight_pc_libs " -llockflight_fortran")
@@ -103,6 +113,7 @@ if(LOCKFLIGHT_C)
   string(APPEND lockflight_pc_libs " -Wl,--push-state,--as-needed -llockflight -Wl,--pop-state")
   string(APPEND lockflight_pc_mpi_libs
     " -Wl,--as-needed -llockflight_@lockflight_pc_mpi@ -Wl,--no-as-needed")
+  set(lockflight_pc_ucx_libs " -Wl,--as-needed -llockflight_c_ucx -Wl,--no-as-needed")
 endif()
 
 function(lockflight_install_pc name template)
@@ -118,6 +129,7 @@ foreach(lockflight_pc_mpi IN LISTS lockflight_mpis)
   lockflight_install_pc(lockflight-${lockflight_pc_mpi}.pc lockflight-mpi.pc.in)
 endforeach()
 if(lockflight_ucx)
+  list(JOIN lockflight_ucx_others ", " lockflight_pc_ucx_others)
   lockflight_install_pc(lockflight-ucx.pc lockflight-ucx.pc.in)
 endif()
 

@@ -2,7 +2,8 @@
  *
  * A participant is one thread of control that locks. lockflight_run makes participants of processes
  * or threads of this machine, lockflight_join_mpi (lockflight_mpi.h) of the ranks of a
- * communicator. All other functions take a participant, or a handle that one has made.
+ * communicator, lockflight_join_ucx of processes that something else has started. All other
+ * functions take a participant, or a handle that one has made.
  *
  * Every function that can fail returns a code, LOCKFLIGHT_OK or another of enum lockflight_code.
  * lockflight_last_error says in a line what was wrong: the argument, its value, what is accepted.
@@ -36,9 +37,9 @@ enum lockflight_code {
                                 or not in that way */
   LOCKFLIGHT_HELD = 6,       /* lock, destroy, leave: this participant holds the lock */
   LOCKFLIGHT_FULL = 7,       /* no words left, or one participant holds 32 locks that queue */
-  LOCKFLIGHT_RANK_FAILED = 8,  /* lockflight_run: a rank died or returned a failure */
+  LOCKFLIGHT_RANK_FAILED = 8,  /* a rank died, or returned a failure */
   LOCKFLIGHT_ABORTED = 9,      /* another rank has failed; this one should return */
-  LOCKFLIGHT_UNAVAILABLE = 10, /* the system or the MPI lacks, or refuses, what is needed */
+  LOCKFLIGHT_UNAVAILABLE = 10, /* the system, MPI or UCX lacks, or refuses, what is needed */
   LOCKFLIGHT_INTERNAL = 11     /* none of these: an error in the library */
 };
 
@@ -90,10 +91,24 @@ int lockflight_run(const struct lockflight_config* config, lockflight_body* body
 int lockflight_join_mpi_f(int comm, lockflight_participant** me,
                           const struct lockflight_config* config);
 
-/* Ends a participant that joined; in the same library. Collective over the communicator's ranks: it
- * returns when all have called it, and serves their operations until then. Call it before
- * MPI_Finalize. `me` and all handles that it made end then. LOCKFLIGHT_HELD, and nothing is done,
- * while the participant holds a lock. */
+/* Makes a participant of this process, over UCX and without MPI: a rank of the launch that
+ * LOCKFLIGHT_RENDEZVOUS=HOST:PORT, LOCKFLIGHT_RANK=i and LOCKFLIGHT_RANKS=n describe, or else of
+ * the job of a launcher with PMIx (mpirun of Open MPI, prterun, srun --mpi=pmix), or else the only
+ * one. It is in the library lockflight_c_ucx. Collective, with the same configuration on all ranks.
+ * Ranks of one host are one node unless `config` has levels, whose product is then the number of
+ * ranks. `ranks`, `threads` and `unpinned` are lockflight_run's and stay 0. One participant for
+ * each process at a time.
+ *
+ * LOCKFLIGHT_INVALID (wrong variables, levels that do not fit), LOCKFLIGHT_UNAVAILABLE (ranks have
+ * not come within LOCKFLIGHT_RENDEZVOUS_TIMEOUT seconds, by default 30; UCX refuses). When a rank
+ * is gone later, calls of the others return LOCKFLIGHT_RANK_FAILED within seconds, and
+ * lockflight_last_error names it; only lockflight_leave works then. */
+int lockflight_join_ucx(const struct lockflight_config* config, lockflight_participant** me);
+
+/* Ends a participant that joined. Collective over the ranks that joined with it: it returns when
+ * all have called it, and serves their operations until then. Call it before MPI_Finalize. `me` and
+ * all handles that it made end then. LOCKFLIGHT_HELD, and nothing is done, while the participant
+ * holds a lock. */
 int lockflight_leave(lockflight_participant* me);
 
 /* This participant's number, from 0, and how many there are; -1 for NULL. No operations. */

@@ -15,7 +15,8 @@ namespace {
 using hold = handle::hold;
 
 lockflight_participant& participant(lockflight_participant* me) {
-  return need(me, "me", "a participant, from lockflight_run or lockflight_join_mpi");
+  return need(me, "me",
+              "a participant, from lockflight_run, lockflight_join_mpi or lockflight_join_ucx");
 }
 
 /// The handle, unless it is NULL or destroyed.
@@ -225,6 +226,22 @@ namespace capi = lockflight::capi;
 
 int lockflight_rank(const lockflight_participant* me) { return me != nullptr ? me->rank() : -1; }
 int lockflight_ranks(const lockflight_participant* me) { return me != nullptr ? me->ranks() : -1; }
+
+int lockflight_leave(lockflight_participant* me) {
+  return capi::guarded([&] {
+    const auto& it =
+        capi::need(me, "me", "a participant, from lockflight_join_mpi or lockflight_join_ucx");
+    if (!it.leaves())
+      throw std::invalid_argument(
+          "me, a rank of lockflight_run (accepted: a participant that has joined; a rank of a run "
+          "ends when its body returns)");
+    if (const capi::handle* const held = it.held())
+      throw capi::refusal(LOCKFLIGHT_HELD,
+                          "leave while this participant holds a lock, " + held->name);
+    delete me;
+    return LOCKFLIGHT_OK;
+  });
+}
 
 int lockflight_barrier(lockflight_participant* me) {
   return capi::guarded([&] {

@@ -30,4 +30,25 @@ std::optional<rma::topology> levels_of(const lockflight_config& what) {
   return rma::topology::balanced(fanouts, what.node_level);
 }
 
+void refuse_members_of_runs(const lockflight_config& what) {
+  const auto refuse = [](const char* member, int value) {
+    if (value != 0)
+      throw std::invalid_argument(std::string(member) + " " + std::to_string(value) +
+                                  " (accepted: 0; it is lockflight_run's)");
+  };
+  refuse("ranks", what.ranks);
+  refuse("threads", what.threads);
+  refuse("unpinned", what.unpinned);
+}
+
+rma::topology levels_or(const lockflight_config& what, rma::topology found, const char* of) {
+  auto given = levels_of(what);
+  if (!given) return found;
+  if (given->ranks() != found.ranks())
+    throw std::invalid_argument("levels '" + std::string(what.levels) +
+                                "' (accepted: levels that multiply to " +
+                                std::to_string(found.ranks()) + ", the ranks of " + of + ")");
+  return *std::move(given);
+}
+
 }  // namespace lockflight::capi

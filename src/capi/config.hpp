@@ -27,4 +27,14 @@ namespace lockflight::capi {
 /// that names the member.
 [[nodiscard]] std::optional<rma::topology> levels_of(const lockflight_config& what);
 
+// ---- for ranks that something else has started ----
+
+/// Throws std::invalid_argument on members that are lockflight_run's.
+void refuse_members_of_runs(const lockflight_config& what);
+
+/// The machine that `levels` describes, or else the one that was found. Throws
+/// std::invalid_argument unless it has as many ranks; `of` names what they are the ranks of.
+[[nodiscard]] rma::topology levels_or(const lockflight_config& what, rma::topology found,
+                                      const char* of);
+
 }  // namespace lockflight::capi

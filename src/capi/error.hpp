@@ -8,11 +8,12 @@
 #include <system_error>
 
 #include "lockflight/fabric/shm.hpp"
+#include "lockflight/fabric/ucx.hpp"
 #include "lockflight/lockflight.h"
 
 extern "C" {
 /// Stores `text` as the calling thread's last error and returns `code`. Exported for the libraries
-/// of the MPIs alone, which come with this one; it is in no installed header.
+/// of the other fabrics alone, which come with this one; it is in no installed header.
 int lockflight_detail_fail(int code, const char* text);
 }
 
@@ -39,6 +40,10 @@ int guarded(Call call) noexcept {
     return lockflight_detail_fail(LOCKFLIGHT_ABORTED, e.what());
   } catch (const shm::rank_failed& e) {
     return lockflight_detail_fail(LOCKFLIGHT_RANK_FAILED, e.what());
+  } catch (const ucx::run_failed& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_RANK_FAILED, e.what());
+  } catch (const ucx::unavailable& e) {
+    return lockflight_detail_fail(LOCKFLIGHT_UNAVAILABLE, e.what());
   } catch (const std::system_error& e) {
     return lockflight_detail_fail(LOCKFLIGHT_UNAVAILABLE, e.what());
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,6 @@
-// How the processes of a launch find each other, without MPI: a rank, a number of ranks, an
-// exchange of bytes.
+// How the processes of a launch find each other: a rank, a number of ranks, an exchange of bytes.
+// Who numbers them, a user's variables, a launcher with PMIx or an MPI communicator, makes no
+// difference once they are together: each has a connection to rank 0 (star.hpp).
 //
 // Cost: rare and small; nothing here is on the path of a lock.
 #pragma once
@@ -38,17 +39,30 @@ class group {
   virtual void fail(const std::string& why) = 0;
 };
 
-/// Joins the launch that the environment describes:
+/// Joins the launch that the environment describes, the first of these:
 ///
 /// - LOCKFLIGHT_RENDEZVOUS=HOST:PORT, LOCKFLIGHT_RANK=i, LOCKFLIGHT_RANKS=n: rank 0 listens there
-/// and
-///   the others connect, in any order. LOCKFLIGHT_RENDEZVOUS_TIMEOUT is how many seconds all have
-///   to come, by default 30.
-/// - none of these: a launch of one rank.
+///   and the others connect, in any order.
+/// - PMIX_NAMESPACE, from a launcher with PMIx (mpirun of Open MPI, prterun, srun --mpi=pmix): the
+///   launcher numbers the ranks, and tells them where rank 0 listens.
+/// - neither: a launch of one rank.
 ///
-/// Throws std::invalid_argument on variables that are wrong in themselves, launch_failed when the
-/// ranks do not come together.
+/// LOCKFLIGHT_RENDEZVOUS_TIMEOUT is how many seconds all ranks have to come, by default 30.
+///
+/// Throws std::invalid_argument on variables that are wrong in themselves, and where another
+/// launcher says that there are several ranks; launch_failed when the ranks do not come together.
 [[nodiscard]] std::unique_ptr<group> join();
+
+/// Ranks that something else has started and numbered, and which can pass on a text: those of an
+/// MPI communicator, say.
+struct introduction {
+  int rank = 0;
+  int ranks = 1;
+  /// Rank 0's text, on all ranks. Called once on each.
+  std::function<std::string(const std::string& mine)> from_first;
+};
+/// Joins them: rank 0 listens at a free port, which it passes on. Throws as join() does.
+[[nodiscard]] std::unique_ptr<group> join(const introduction& by);
 
 /// The name of this host.
 [[nodiscard]] std::string host_name();

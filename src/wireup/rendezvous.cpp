@@ -1,4 +1,5 @@
-// The ranks of a launch come together at HOST:PORT.
+#include "wireup/rendezvous.hpp"
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -14,7 +15,6 @@
 #include <thread>
 
 #include "wireup/star.hpp"
-#include "wireup/variables.hpp"
 
 namespace lockflight::wireup {
 namespace {
@@ -26,6 +26,7 @@ using std::chrono::milliseconds;
 struct greeting {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
+  std::uint64_t token = 0;
   std::array<char, 32> version{};
   std::array<char, 64> host{};
 };
@@ -44,13 +45,13 @@ struct addresses_end {
 };
 using addresses = std::unique_ptr<addrinfo, addresses_end>;
 
-addresses resolve(const rendezvous_variables& at) {
+addresses resolve(const std::string& host, const rendezvous& at) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(at.host.c_str(), at.port.c_str(), &hints, &found);
+  const int error = getaddrinfo(host.c_str(), at.port.c_str(), &hints, &found);
   if (error != 0)
-    throw launch_failed("LOCKFLIGHT_RENDEZVOUS '" + at.where() + "': host '" + at.host +
+    throw launch_failed("LOCKFLIGHT_RENDEZVOUS '" + at.where() + "': host '" + host +
                         "' is not found: " + gai_strerror(error));
   return addresses(found);
 }
@@ -72,12 +73,8 @@ std::string list_of(const std::vector<int>& ranks) {
 
 // ---- rank 0 ----
 
-socket listen_at(const rendezvous_variables& at) {
-  rlimit files{};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);  // a connection for each rank
-  const addresses all = resolve(at);
+socket listen_at(const rendezvous& at) {
+  const addresses all = resolve(at.hosts.front(), at);
   int error = 0;
   for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next) {
     socket listener(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -97,11 +94,19 @@ socket listen_at(const rendezvous_variables& at) {
   throw launch_failed("LOCKFLIGHT_RENDEZVOUS '" + at.where() + "': " + why);
 }
 
+/// Rank 0 has a connection for each rank.
+void allow_many_connections() {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 class meeting {
  public:
-  explicit meeting(const rendezvous_variables& at)
+  meeting(const rendezvous& at, socket listener)
       : at_(at),
-        listener_(listen_at(at)),
+        listener_(std::move(listener)),
         end_(clock::now() + at.timeout),
         come_(static_cast<std::size_t>(at.ranks)) {}
 
@@ -134,6 +139,7 @@ class meeting {
         got.content.size() != sizeof said)
       return false;
     std::memcpy(&said, got.content.data(), sizeof said);
+    if (said.token != at_.token) return false;
     peer who{said.rank, text_of(said.host), std::move(line)};
     const std::string name = name_of(who);
     const auto refuse_for = [&](const std::string& why) {
@@ -144,14 +150,15 @@ class meeting {
       refuse_for(name + " is lockflight " + text_of(said.version) + ", rank 0 is " +
                  LOCKFLIGHT_VERSION + " (accepted: the same version on all ranks)");
     if (said.ranks != at_.ranks)
-      refuse_for(name + " has LOCKFLIGHT_RANKS=" + std::to_string(said.ranks) + ", rank 0 has " +
-                 std::to_string(at_.ranks) + " (accepted: the same on all ranks)");
+      refuse_for(name + " says that there are " + std::to_string(said.ranks) +
+                 " ranks, rank 0 says " + std::to_string(at_.ranks) +
+                 " (accepted: the same on all ranks; LOCKFLIGHT_RANKS)");
     if (said.rank < 0 || said.rank >= at_.ranks) return false;
     peer& place = come_[static_cast<std::size_t>(said.rank)];
     if (said.rank == 0 || place.line)
       refuse_for("two processes are rank " + std::to_string(said.rank) + ", on " +
                  (said.rank == 0 ? host_name() : place.host) + " and on " + who.host +
-                 " (accepted: one for each LOCKFLIGHT_RANK)");
+                 " (accepted: one process for each rank; LOCKFLIGHT_RANK)");
     place = std::move(who);
     return true;
   }
@@ -165,14 +172,22 @@ class meeting {
            " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
   }
 
-  /// Those that have come are told.
+  /// Those that have come are told, and those that are about to.
   [[noreturn]] void refuse(const std::string& why) {
     for (const peer& p : come_)
       if (p.line) static_cast<void>(send_frame(p.line, frame_kind::refusal, why));
+    constexpr int grace_ms = 200;
+    for (pollfd waits{listener_.get(), POLLIN, 0}; poll(&waits, 1, grace_ms) > 0;) {
+      const socket line(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      limit_receive(line, milliseconds(grace_ms));
+      // What is not read when a connection ends takes with it what was sent.
+      if (frame hello; receive_frame(line, hello, sizeof(greeting)))
+        static_cast<void>(send_frame(line, frame_kind::refusal, why));
+    }
     throw launch_failed(why);
   }
 
-  const rendezvous_variables& at_;
+  const rendezvous& at_;
   socket listener_;
   clock::time_point end_;
   std::vector<peer> come_;  // [rank]
@@ -191,15 +206,17 @@ socket try_connect(const addrinfo& to, milliseconds most) {
   return line;
 }
 
-socket connect_to(const rendezvous_variables& at, clock::time_point end) {
+socket connect_to(const rendezvous& at, clock::time_point end) {
   constexpr milliseconds between_tries{30};
   constexpr milliseconds longest_try{2'000};
   while (true) {
-    const addresses all = resolve(at);
-    for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next)
-      if (socket line =
-              try_connect(*one, std::clamp(left_until(end), milliseconds(1), longest_try)))
-        return line;
+    for (const std::string& host : at.hosts) {
+      const addresses all = resolve(host, at);
+      for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next)
+        if (socket line =
+                try_connect(*one, std::clamp(left_until(end), milliseconds(1), longest_try)))
+          return line;
+    }
     if (clock::now() + between_tries > end)
       throw launch_failed("rank 0 does not answer at " + at.where() +
                           ": nobody has listened there "
@@ -210,13 +227,14 @@ socket connect_to(const rendezvous_variables& at, clock::time_point end) {
   }
 }
 
-peer greet(const rendezvous_variables& at) {
+peer greet(const rendezvous& at) {
   // Rank 0 says who is missing, and may have begun to wait later than we did.
   const auto end = clock::now() + at.timeout;
   socket line = connect_to(at, end);
   greeting mine;
   mine.rank = at.rank;
   mine.ranks = at.ranks;
+  mine.token = at.token;
   write(mine.version, LOCKFLIGHT_VERSION);
   write(mine.host, host_name());
   limit_receive(line, at.timeout + milliseconds(2'000));
@@ -239,19 +257,19 @@ peer greet(const rendezvous_variables& at) {
 
 }  // namespace
 
-std::string host_name() {
-  std::array<char, 64> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
+std::unique_ptr<group> meet(const rendezvous& at) {
+  return meet(at, at.rank == 0 ? listen_at(at) : socket());
 }
 
-std::unique_ptr<group> join() {
-  const std::optional<rendezvous_variables> at = variables();
-  if (!at) return std::make_unique<star>(0, 1, std::vector<peer>());
-  if (at->rank == 0) return std::make_unique<star>(0, at->ranks, meeting(*at).bring_together());
-  std::vector<peer> first;
-  first.push_back(greet(*at));
-  return std::make_unique<star>(at->rank, at->ranks, std::move(first));
+std::unique_ptr<group> meet(const rendezvous& at, socket listener) {
+  std::vector<peer> others;
+  if (at.rank == 0) {
+    allow_many_connections();
+    others = meeting(at, std::move(listener)).bring_together();
+  } else {
+    others.push_back(greet(at));
+  }
+  return std::make_unique<star>(at.rank, at.ranks, std::move(others));
 }
 
 }  // namespace lockflight::wireup

@@ -46,7 +46,14 @@ int number_in(const char* name, int least, int most) {
 
 }  // namespace
 
-std::optional<rendezvous_variables> variables() {
+std::string rendezvous::where() const { return hosts.front() + ":" + port; }
+
+std::chrono::seconds timeout() {
+  return value_of(how_long).empty() ? rendezvous().timeout
+                                    : std::chrono::seconds(number_in(how_long, 1, most_seconds));
+}
+
+std::optional<rendezvous> variables() {
   const std::string_view place = value_of(where);
   if (place.empty()) {
     for (const char* other : {which, how_many})
@@ -54,15 +61,15 @@ std::optional<rendezvous_variables> variables() {
         throw refuse(where, place, std::string("HOST:PORT, since ") + other + " is set");
     return std::nullopt;
   }
-  rendezvous_variables found;
+  rendezvous found;
   const std::size_t colon = place.rfind(':');
   int port = 0;
   if (colon == std::string_view::npos || colon == 0 ||
       !reads(place.substr(colon + 1), 1, most_port, port))
     throw refuse(where, place, "HOST:PORT, with a port from 1 to 65535");
-  found.host = place.substr(0, colon);
-  if (found.host.starts_with('[') && found.host.ends_with(']'))
-    found.host = found.host.substr(1, found.host.size() - 2);
+  std::string_view host = place.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  found.hosts.emplace_back(host);
   found.port = std::to_string(port);
   found.ranks = number_in(how_many, 1, most_ranks);
   const std::string_view rank = value_of(which);
@@ -70,9 +77,22 @@ std::optional<rendezvous_variables> variables() {
     throw refuse(which, rank,
                  "0 to " + std::to_string(found.ranks - 1) + ", since " + how_many + " is " +
                      std::to_string(found.ranks));
-  if (!value_of(how_long).empty())
-    found.timeout = std::chrono::seconds(number_in(how_long, 1, most_seconds));
+  found.timeout = timeout();
   return found;
+}
+
+// Each of its ranks would take itself for a launch of one.
+void require_no_launcher() {
+  for (const char* ranks : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const std::string_view given = value_of(ranks);
+    int number = 0;
+    if (reads(given, 2, most_ranks, number))
+      throw std::invalid_argument(
+          "one of " + std::to_string(number) + " ranks (" + ranks +
+          "), which cannot find each other (accepted: a launcher with PMIx, as mpirun of Open MPI, "
+          "prterun and srun --mpi=pmix; or " +
+          where + "=HOST:PORT, " + which + " and " + how_many + " for each rank)");
+  }
 }
 
 }  // namespace lockflight::wireup

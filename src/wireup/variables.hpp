@@ -2,23 +2,34 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lockflight::wireup {
 
-struct rendezvous_variables {
-  std::string host;
+/// Where the ranks of a launch come together, and which of them this one is.
+struct rendezvous {
+  std::vector<std::string> hosts;  ///< addresses of rank 0; the others try one after the other
   std::string port;
   int rank = 0;
   int ranks = 1;
   std::chrono::seconds timeout{30};
+  /// Of all ranks alike; another launch, at the same port of another host, has another one.
+  std::uint64_t token = 0;
 
   /// HOST:PORT, for messages.
-  [[nodiscard]] std::string where() const { return host + ":" + port; }
+  [[nodiscard]] std::string where() const;
 };
 
 /// Empty without LOCKFLIGHT_RENDEZVOUS. Throws std::invalid_argument that says what is accepted.
-[[nodiscard]] std::optional<rendezvous_variables> variables();
+[[nodiscard]] std::optional<rendezvous> variables();
+
+/// LOCKFLIGHT_RENDEZVOUS_TIMEOUT, or the default. Throws std::invalid_argument.
+[[nodiscard]] std::chrono::seconds timeout();
+
+/// Throws std::invalid_argument if a launcher says that this is one of several ranks.
+void require_no_launcher();
 
 }  // namespace lockflight::wireup

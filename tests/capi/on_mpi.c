@@ -3,21 +3,10 @@
  * usage: on_mpi NODES (how many nodes the launch is cut into; LOCKFLIGHT_MPI_NODES says the same)
  * Prints "all holds", or says what does not and ends the launch with 1. */
 #include <lockflight/lockflight_mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static int rank, ranks;
+#include "on_ranks.h"
 
-static void fail(int line, const char* what) {
-  fprintf(stderr, "on_mpi.c:%d: rank %d: %s (last error: %s)\n", line, rank, what,
-          lockflight_last_error());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-#define REQUIRE(condition) ((condition) ? (void)0 : fail(__LINE__, #condition))
-#define FINE(call) REQUIRE((call) == LOCKFLIGHT_OK)
-#define REFUSED(call, code, words) \
-  REQUIRE((call) == (code) && strstr(lockflight_last_error(), words) != NULL)
+static void end_launch(void) { MPI_Abort(MPI_COMM_WORLD, 1); }
 
 /* ---- joining ---- */
 
@@ -54,140 +43,6 @@ static int leave_in_a_run(lockflight_participant* me, void* argument) {
   return LOCKFLIGHT_OK;
 }
 
-/* ---- locks ---- */
-
-static void create_is_refused(lockflight_participant* me) {
-  lockflight_mutex* mutex = NULL;
-  lockflight_shared_mutex* shared = NULL;
-  struct lockflight_lock_options options = {.name = "pthread-mutex"};
-  /* Needs memory that is the process's own: not on MPI. */
-  REFUSED(lockflight_mutex_create(me, &options, &mutex), LOCKFLIGHT_UNKNOWN,
-          "lock 'pthread-mutex' (accepted: spin, spin-backoff, d-mcs, rma-mcs, ");
-  REQUIRE(strstr(lockflight_last_error(), "pthread-rwlock") == NULL);
-  options.name = "spin";
-  REFUSED(lockflight_shared_mutex_create(me, &options, &shared), LOCKFLIGHT_WRONG_KIND, "'spin'");
-  options.parameters = "x=1";
-  REFUSED(lockflight_mutex_create(me, &options, &mutex), LOCKFLIGHT_UNKNOWN, "'x'");
-  REQUIRE(mutex == NULL && shared == NULL);
-}
-
-/* Both words are equal whenever there is no writer. */
-static void add_one(lockflight_words* pair, int home) {
-  uint64_t a, b;
-  FINE(lockflight_get_now(pair, home, 0, &a));
-  FINE(lockflight_get_now(pair, home, 1, &b));
-  REQUIRE(a == b);
-  FINE(lockflight_put_now(pair, home, 0, a + 1));
-  FINE(lockflight_put_now(pair, home, 1, a + 1));
-}
-
-static void mutex_excludes(lockflight_participant* me, const char* name, int rounds) {
-  const int members = lockflight_ranks(me), home = members - 1;
-  struct lockflight_lock_options options = {.name = name, .home = home};
-  lockflight_mutex* mutex;
-  lockflight_words* pair;
-  FINE(lockflight_mutex_create(me, &options, &mutex));
-  FINE(lockflight_words_create(me, 2, &pair));
-  for (int i = 0; i < rounds; ++i) {
-    int code = i % 2 == 0 ? lockflight_mutex_lock(mutex) : lockflight_mutex_try_lock(mutex);
-    if (code == LOCKFLIGHT_BUSY) code = lockflight_mutex_lock(mutex);
-    FINE(code);
-    REFUSED(lockflight_mutex_lock(mutex), LOCKFLIGHT_HELD, "holds already");
-    add_one(pair, home);
-    FINE(lockflight_mutex_unlock(mutex));
-  }
-  REFUSED(lockflight_mutex_unlock(mutex), LOCKFLIGHT_NOT_HELD, "does not hold");
-  FINE(lockflight_barrier(me));
-  uint64_t sum;
-  FINE(lockflight_get_now(pair, home, 1, &sum));
-  REQUIRE(sum == (uint64_t)(members * rounds));
-  FINE(lockflight_mutex_destroy(mutex));
-}
-
-static void shared_mutex_excludes(lockflight_participant* me, const char* name, int rounds) {
-  struct lockflight_lock_options options = {.name = name};
-  lockflight_shared_mutex* mutex;
-  lockflight_words* pair;
-  FINE(lockflight_shared_mutex_create(me, &options, &mutex));
-  FINE(lockflight_words_create(me, 2, &pair));
-  for (int i = 0; i < rounds; ++i) {
-    if ((i + rank) % 4 == 0) {
-      FINE(lockflight_shared_mutex_lock(mutex));
-      add_one(pair, 0);
-      FINE(lockflight_shared_mutex_unlock(mutex));
-    } else {
-      uint64_t seen[2];
-      FINE(lockflight_shared_mutex_lock_shared(mutex));
-      FINE(lockflight_get(pair, 0, 0, 2, seen));
-      FINE(lockflight_flush(me));
-      REQUIRE(seen[0] == seen[1]);
-      FINE(lockflight_shared_mutex_unlock_shared(mutex));
-    }
-  }
-  FINE(lockflight_barrier(me));
-  uint64_t sum;
-  FINE(lockflight_get_now(pair, 0, 1, &sum));
-  REQUIRE(sum == (uint64_t)(ranks * rounds / 4));
-}
-
-static void does_not_go_up_and_down(lockflight_participant* me, const char* name) {
-  struct lockflight_lock_options options = {.name = name};
-  lockflight_shared_mutex* mutex;
-  FINE(lockflight_shared_mutex_create(me, &options, &mutex));
-  REFUSED(lockflight_shared_mutex_lock_upgrade(mutex), LOCKFLIGHT_WRONG_KIND, name);
-  FINE(lockflight_shared_mutex_lock_shared(mutex));
-  REFUSED(lockflight_shared_mutex_try_unlock_shared_and_lock(mutex), LOCKFLIGHT_WRONG_KIND, name);
-  FINE(lockflight_shared_mutex_unlock_shared(mutex));
-}
-
-/* From reading to writing and back, without a writer in between. */
-static void goes_up_and_down(lockflight_participant* me, int rounds) {
-  lockflight_shared_mutex* mutex;
-  lockflight_words* pair;
-  uint64_t before, after, mine = 0, all = 0;
-  FINE(lockflight_shared_mutex_create(me, NULL, &mutex));
-  FINE(lockflight_words_create(me, 3, &pair)); /* the third one: how often its rank has written */
-  REFUSED(lockflight_shared_mutex_unlock_upgrade(mutex), LOCKFLIGHT_NOT_HELD, "does not hold");
-  for (int i = 0; i < rounds; ++i) {
-    if ((i + rank) % 2 == 0) {
-      FINE(lockflight_shared_mutex_lock_upgrade(mutex));
-      FINE(lockflight_get_now(pair, 0, 0, &before));
-      FINE(lockflight_shared_mutex_unlock_upgrade_and_lock(mutex));
-    } else {
-      int code;
-      FINE(lockflight_shared_mutex_lock_shared(mutex));
-      FINE(lockflight_get_now(pair, 0, 0, &before));
-      code = lockflight_shared_mutex_try_unlock_shared_and_lock(mutex);
-      if (code == LOCKFLIGHT_BUSY) {
-        FINE(lockflight_shared_mutex_unlock_shared(mutex));
-        continue;
-      }
-      FINE(code);
-    }
-    FINE(lockflight_get_now(pair, 0, 1, &after));
-    REQUIRE(after == before);
-    add_one(pair, 0);
-    ++mine;
-    if (i % 4 < 2) {
-      FINE(lockflight_shared_mutex_unlock_and_lock_upgrade(mutex));
-      FINE(lockflight_shared_mutex_unlock_upgrade_and_lock_shared(mutex));
-    } else {
-      FINE(lockflight_shared_mutex_unlock_and_lock_shared(mutex));
-    }
-    FINE(lockflight_get_now(pair, 0, 1, &after));
-    REQUIRE(after == before + 1);
-    FINE(lockflight_shared_mutex_unlock_shared(mutex));
-  }
-  FINE(lockflight_put_now(pair, lockflight_rank(me), 2, mine));
-  FINE(lockflight_barrier(me));
-  for (int of = 0; of < ranks; ++of) {
-    FINE(lockflight_get_now(pair, of, 2, &mine));
-    all += mine;
-  }
-  FINE(lockflight_get_now(pair, 0, 1, &after));
-  REQUIRE(after == all);
-}
-
 /* A waiter for a lock makes progress for a holder that uses its memory by MPI's own calls: both
  * MPIs need the target's progress, and without it the holder would stay there for ever. */
 static void waiting_serves_mpi(lockflight_participant* me) {
@@ -218,27 +73,12 @@ static void waiting_serves_mpi(lockflight_participant* me) {
 /* ---- participants ---- */
 
 static void every_lock(const struct lockflight_config* config, int rounds) {
-  static const char* const mutexes[] = {"spin", "spin-backoff", "d-mcs", "rma-mcs", "alock"};
-  static const char* const shared[] = {"fompi-rw",  "fompi-rw-backoff", "rma-rw",
-                                       "mcs-rw-rp", "mcs-rw-wp",        "mcs-rw-fair"};
   lockflight_participant* me;
-  lockflight_mutex* held;
   FINE(lockflight_join_mpi(MPI_COMM_WORLD, config, &me));
   REQUIRE(lockflight_rank(me) == rank && lockflight_ranks(me) == ranks);
-  create_is_refused(me);
-  for (size_t i = 0; i < sizeof mutexes / sizeof *mutexes; ++i)
-    mutex_excludes(me, mutexes[i], rounds);
-  for (size_t i = 0; i < sizeof shared / sizeof *shared; ++i)
-    shared_mutex_excludes(me, shared[i], rounds);
-  for (size_t i = 0; i < sizeof shared / sizeof *shared; ++i)
-    does_not_go_up_and_down(me, shared[i]);
-  goes_up_and_down(me, rounds);
+  every_lock_of(me, rounds);
   waiting_serves_mpi(me);
-  FINE(lockflight_mutex_create(me, NULL, &held));
-  FINE(lockflight_mutex_lock(held));
-  REFUSED(lockflight_leave(me), LOCKFLIGHT_HELD, "flight");
-  FINE(lockflight_mutex_unlock(held));
-  FINE(lockflight_leave(me));
+  holds_and_leaves(me);
 }
 
 /* Two participants of one process, of communicators that do not last. */

@@ -4,6 +4,7 @@ of tests/ucx), the benchmark, the progress thread, and ranks and hosts that go i
 
 import json
 import os
+import shutil
 import signal
 import time
 import unittest
@@ -54,6 +55,15 @@ class Bench(unittest.TestCase):
             for run in found["runs"]:
                 self.assertEqual((run["witnessed"], run["violations"]), ("all", 0), run)
                 self.assertLess(run["elapsed_s"], 5)  # the hosts' clocks are 1,000 s apart
+
+    @unittest.skipUnless(shutil.which("mpirun.openmpi"), "no launcher with PMIx")
+    def test_a_launcher_with_pmix(self):
+        with testbed.Hosts(2) as bed:
+            code, out, err = support.finished(bed.launch(
+                "openmpi", 1, [PROGRAM, "bench", "--fabric", "ucx", "--lock", "d-mcs", "--ops", "50",
+                               "--json", "-"], **support.captured))
+            self.assertEqual((code, err), (0, ""), out)
+            self.assertEqual([h["ranks"] for h in json.loads(out)["hosts"]], [[0], [1]])
 
     def test_a_thread_answers_while_its_rank_computes(self):
         found = {}

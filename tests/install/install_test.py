@@ -79,7 +79,8 @@ class Installed(unittest.TestCase):
         for name in ["first", "tuned", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
             self.prints_4000(os.path.join(build, name))
         if HAS_UCX:
-            self.prints_4000(os.path.join(build, "ucx_first"), ON_UCX)
+            for name in ["ucx_first", "ucx_counter"]:
+                self.prints_4000(os.path.join(build, name), ON_UCX)
         for mpi in LAUNCHERS:
             for name in ["mpi_first", "mpi_counter"]:
                 self.prints_4000(os.path.join(build, f"{name}_{mpi}"), LAUNCHERS[mpi])
@@ -128,6 +129,8 @@ class Installed(unittest.TestCase):
     def test_pkg_config_on_ucx(self):
         self.prints_4000(self.compiled(["g++", "-std=c++20"], "ucx/first.cpp", "lockflight-ucx",
                                        "cpp-ucx"), ON_UCX)
+        self.prints_4000(self.compiled(["gcc"], "ucx/counter.c", "lockflight-ucx", "c-ucx"), ON_UCX,
+                         LD_LIBRARY_PATH=self.libraries)
 
     @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "./dev test --all")
     def test_pkg_config_on_mpi(self):

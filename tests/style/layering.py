@@ -46,6 +46,7 @@ NETWORK_HEADERS = {
     # of users include mpi.h, or a header that does.
     r"mpi(-ext|x)?\.h": (
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
+        "include/lockflight/fabric/ucx_mpi.hpp", "tests/ucx/on_mpi.cpp",
         "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/mpi_never_locks.c",
         "bench/d_mcs_on_mpi.c"),
     # Else a file that includes it would depend on one MPI.

@@ -160,7 +160,7 @@ class Refusals(unittest.TestCase):
 
     def test_a_wrong_size(self):
         for err in self.together((0, 3, {}), (1, 2, {})):
-            self.assertRegex(err, "rank 1 on .* has LOCKFLIGHT_RANKS=2, rank 0 has 3")
+            self.assertRegex(err, "rank 1 on .* says that there are 2 ranks, rank 0 says 3")
 
     def test_a_port_in_use(self):
         with socket.socket() as other:
@@ -215,8 +215,8 @@ class Refusals(unittest.TestCase):
     def test_another_version(self):
         port = free_port()
         first = start(0, 2, f"127.0.0.1:{port}")
-        hello = (b"\x31\x6c\x66\x6c" + (0).to_bytes(4, "little") + (104).to_bytes(8, "little")
-                 + (1).to_bytes(4, "little") + (2).to_bytes(4, "little")
+        hello = (b"\x31\x6c\x66\x6c" + (0).to_bytes(4, "little") + (112).to_bytes(8, "little")
+                 + (1).to_bytes(4, "little") + (2).to_bytes(4, "little") + bytes(8)
                  + b"0.0.9".ljust(32, b"\0") + b"elsewhere".ljust(64, b"\0"))
         for _ in range(50):
             try:

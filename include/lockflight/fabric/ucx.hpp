@@ -1,4 +1,5 @@
-// The UCX fabric: ranks are processes that a TCP rendezvous brings together, without MPI. Between
+// The UCX fabric: ranks are processes that come together without MPI, or those of an MPI program
+// (ucx_mpi.hpp). Between
 // nodes every operation is UCX's (UCP); within a node an operation on a cpu or plain cell is a CPU
 // instruction on memory that the node's ranks share and that is registered with UCX.
 //
@@ -51,9 +52,22 @@ namespace detail {
 struct world;
 }
 
-/// The launch that LOCKFLIGHT_RENDEZVOUS, LOCKFLIGHT_RANK and LOCKFLIGHT_RANKS describe, or a
-/// launch of one rank without them; one for each process at a time. Collective, as its members are,
-/// but for rank(), size() and what says so.
+/// Ranks that something else has started and numbered, and which can pass on a text; ucx_mpi.hpp
+/// makes one of an MPI communicator.
+struct introduction {
+  int rank = 0;
+  int ranks = 1;
+  /// Rank 0's text, on all ranks. Called once on each.
+  std::function<std::string(const std::string& mine)> from_first;
+};
+
+/// The ranks of a launch, the first of these that there is; one launch for each process at a time.
+///
+/// - LOCKFLIGHT_RENDEZVOUS, LOCKFLIGHT_RANK and LOCKFLIGHT_RANKS describe it.
+/// - A launcher with PMIx has started this process: mpirun of Open MPI, prterun, srun --mpi=pmix.
+/// - A launch of one rank.
+///
+/// Collective, as its members are, but for rank(), size() and what says so.
 ///
 /// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes. `calls`, the default:
 /// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
@@ -61,9 +75,11 @@ struct world;
 /// target's software does the atomics.
 class environment {
  public:
-  /// Throws std::invalid_argument on bad variables, `unavailable` when the ranks do not come
-  /// together or UCX refuses.
+  /// Throws std::invalid_argument on bad variables, or where another launcher says that there are
+  /// several ranks; `unavailable` when the ranks do not come together or UCX refuses.
   environment();
+  /// These ranks, whatever the variables say. Throws as the other one.
+  explicit environment(const introduction& by);
   ~environment();
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
@@ -118,6 +134,24 @@ inline void run(environment& in, const config& what,
     body(me);
   });
 }
+
+/// A port for the lifetime of this object, for programs that have no body to run. Its construction
+/// and its end are collective over the launch, of which all ranks are the machine's. No rank may
+/// use its port once the first rank has begun to end.
+class membership {
+ public:
+  /// Throws as run_ports does.
+  membership(environment& in, config what);
+  ~membership();
+  membership(const membership&) = delete;
+  membership& operator=(const membership&) = delete;
+
+  [[nodiscard]] port& access();
+
+ private:
+  struct parts;
+  std::unique_ptr<parts> parts_;
+};
 
 /// The levels of the first `ranks` ranks: the launch and its nodes, which are the hosts.
 /// LOCKFLIGHT_UCX_NODES=k cuts every host's ranks into k nodes, for tests. The same on all ranks;

@@ -1,6 +1,8 @@
 // A run: its ranks, the body, and the end.
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "fabric/ucx/link.hpp"
 
@@ -41,28 +43,56 @@ wait_policy policy_of(const world& in, const config& what) {
 
 }  // namespace
 
+namespace detail {
+
+/// A run as one rank sees it. Its construction is collective over the launch.
+class place_in_run {
+ public:
+  /// Throws, on all ranks alike.
+  place_in_run(world& in, const config& what) : in_(in), what_(what) {
+    require_machine(in, what);
+    policy_ = policy_of(in, what);
+    const rma::topology& machine = what.machine;
+    const bool together = what.shared_nodes && on_one_host(in, machine.ranks());
+    only_cpu_ = machine.nodes() == 1 || together;
+    if (!only_cpu_) in.help_while_computing();
+    ++in.runs;
+    cells_.emplace(in, machine.nodes_of_ranks(), together, what.words_per_rank, only_cpu_);
+  }
+
+  /// Of a rank of the machine.
+  port& open() {
+    link_.emplace(in_, *cells_, /*patient=*/policy_.spins == 0);
+    const fabric::cpu_use cpu{.only = only_cpu_, .nic_cells = in_.net->atomics_by_cpu()};
+    return port_.emplace(in_.rank(), what_.machine, cells_->base(), cpu, policy_, *link_);
+  }
+  /// Returns when all ranks have come here: until then they may still use our cells (C35).
+  void close() {
+    port_->flush();  // operations that the program left
+    in_.meet();
+  }
+  [[nodiscard]] port& opened() { return *port_; }
+
+ private:
+  world& in_;
+  const config& what_;
+  wait_policy policy_;
+  bool only_cpu_ = true;
+  std::optional<detail::segment> cells_;
+  std::optional<detail::link> link_;
+  std::optional<port> port_;
+};
+
+}  // namespace detail
+
 void run_ports(environment& in, const config& what, const std::function<void(port&)>& body) {
   world& w = in.parts();
-  require_machine(w, what);
-  const wait_policy policy = policy_of(w, what);  // or throws
-  const int ranks = what.machine.ranks();
-  const bool together = what.shared_nodes && on_one_host(w, ranks);
-  const bool only_cpu = what.machine.nodes() == 1 || together;
-  if (!only_cpu) w.help_while_computing();
-  ++w.runs;
-  const detail::segment cells(w, what.machine.nodes_of_ranks(), together, what.words_per_rank,
-                              only_cpu);
-  if (w.rank() >= ranks) return w.sleep_until_all_have_come();
+  detail::place_in_run here(w, what);
+  if (w.rank() >= what.machine.ranks()) return w.sleep_until_all_have_come();
   std::string why;
   try {
-    detail::link link(w, cells, /*patient=*/policy.spins == 0);
-    port p(w.rank(), what.machine, cells.base(),
-           {.only = only_cpu, .nic_cells = w.net->atomics_by_cpu()}, policy, link);
-    body(p);
-    p.flush();  // operations that the body left
-    // Progress goes on until all ranks have returned, since they may still use our cells (C35).
-    w.meet();
-    return;
+    body(here.open());
+    return here.close();
   } catch (const run_failed&) {
     throw;
   } catch (const std::exception& e) {
@@ -74,5 +104,32 @@ void run_ports(environment& in, const config& what, const std::function<void(por
   w.fail(why);
   throw run_failed(why);
 }
+
+struct membership::parts {
+  parts(environment& in, config asked)
+      : world(in.parts()), what(std::move(asked)), at(world, what) {
+    if (what.machine.ranks() < in.size())
+      throw std::invalid_argument("the machine has fewer ranks than the launch");
+    at.open();
+  }
+
+  detail::world& world;
+  const config what;
+  detail::place_in_run at;
+};
+
+membership::membership(environment& in, config what)
+    : parts_(std::make_unique<parts>(in, std::move(what))) {}
+
+membership::~membership() {
+  if (parts_->world.over) return;
+  try {
+    parts_->at.close();
+  } catch (const std::exception&) {
+    // A rank has gone at the very end; this one needs it no more.
+  }
+}
+
+port& membership::access() { return parts_->at.opened(); }
 
 }  // namespace lockflight::ucx

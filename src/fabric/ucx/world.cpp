@@ -28,14 +28,14 @@ std::string place_of_this_process() {
 }
 
 /// What a rank says of itself at the start.
-struct introduction {
+struct description {
   std::array<char, 64> host{};
   std::array<char, 320> place{};
   cpu_set_t processors{};
 };
 
-std::string introduce(const std::string& address) {
-  introduction mine;
+std::string describe(const std::string& address) {
+  description mine;
   wireup::host_name().copy(mine.host.data(), mine.host.size() - 1);
   place_of_this_process().copy(mine.place.data(), mine.place.size() - 1);
   sched_getaffinity(0, sizeof mine.processors, &mine.processors);
@@ -44,10 +44,10 @@ std::string introduce(const std::string& address) {
 
 }  // namespace
 
-world::world() : wanted(fabric::detail::wanted_progress()) {
+world::world(const introduction* by) : wanted(fabric::detail::wanted_progress()) {
   std::string address;
   try {
-    all = wireup::join();
+    all = by == nullptr ? wireup::join() : wireup::join({by->rank, by->ranks, by->from_first});
     const std::string why = fault_in([&] {
       net.emplace(wanted != fabric::detail::progress_by::calls);
       address = net->address();
@@ -57,7 +57,7 @@ world::world() : wanted(fabric::detail::wanted_progress()) {
     for (std::size_t r = 0; r < faults.size(); ++r)
       if (!faults[r].empty())
         throw unavailable(faults[r] + (size() > 1 ? " (on rank " + std::to_string(r) + ")" : ""));
-    place(all->all_gather(introduce(address)));
+    place(all->all_gather(describe(address)));
   } catch (const wireup::launch_failed& e) {
     if (net) net->leave();
     throw unavailable(e.what());
@@ -69,7 +69,7 @@ void world::place(const std::vector<std::string>& said) {
   std::vector<std::string> addresses;
   cpu_set_t here{};
   for (const std::string& text : said) {
-    introduction one;
+    description one;
     std::memcpy(&one, text.data(), sizeof one);
     const auto r = static_cast<int>(hosts.size());
     hosts.emplace_back(one.host.data());
@@ -78,7 +78,7 @@ void world::place(const std::vector<std::string>& said) {
   }
   for (int r = 0; r < size(); ++r) {
     if (!same_host(r, rank())) continue;
-    introduction one;
+    description one;
     std::memcpy(&one, said[static_cast<std::size_t>(r)].data(), sizeof one);
     CPU_OR(&here, &here, &one.processors);
   }
@@ -171,7 +171,8 @@ void world::help_while_computing() {
 
 namespace lockflight::ucx {
 
-environment::environment() : world_(std::make_unique<detail::world>()) {}
+environment::environment() : world_(std::make_unique<detail::world>(nullptr)) {}
+environment::environment(const introduction& by) : world_(std::make_unique<detail::world>(&by)) {}
 environment::~environment() = default;
 
 int environment::rank() const { return world_->rank(); }

@@ -14,7 +14,8 @@
 namespace lockflight::ucx::detail {
 
 struct world {
-  world();
+  /// `by`: null for the launch that the environment describes.
+  explicit world(const introduction* by);
   ~world();
   world(const world&) = delete;
   world& operator=(const world&) = delete;
