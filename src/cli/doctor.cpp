@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "bench/fit/fit.hpp"
 #include "bench/plan/launch.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
@@ -38,6 +39,7 @@ std::vector<std::string> fabrics_tried() {
 }
 
 constexpr const char* json_argument = "--json";
+constexpr const char* machine_argument = "--machine-out";
 
 nlohmann::json json_of(const bench::launch::diagnosis& found) {
   nlohmann::json all{{"lockflight", version()},
@@ -104,13 +106,22 @@ int run_doctor(const arguments& given, console& out) {
   if (launched == nullptr) throw refuse("--fabric", fabric, known->where);
   launched->start();
   std::optional<output_file> file;
+  std::optional<output_file> machine;
+  const auto machine_path = given.one(machine_argument);
+  if (machine_path) bench::require_nodes_to_fit(*launched, *machine_path);
   const auto path = given.one(json_argument);
   const bool json_alone = path == "-";
   open_files(launched, [&] {
     if (path && !json_alone) file.emplace(json_argument, *path);
+    if (machine_path) machine.emplace(machine_argument, *machine_path);
+    refuse_same(file, json_argument, machine, machine_argument);
   });
   const bench::launch::diagnosis found = launched->diagnose();
   const int code = bench::speaks() && !found.usable ? 1 : 0;
+  if (machine_path) {
+    const std::string fitted = bench::fit_machine(*launched);
+    if (machine) machine->commit(fitted);
+  }
   if (file) file->commit(json_of(found).dump(2) + "\n");
   if (json_alone) {
     out.line(json_of(found).dump(2));
@@ -124,7 +135,8 @@ int run_doctor(const arguments& given, console& out) {
     out.line();
     out.print(wrapped(advice, out.width() == 0 ? 100 : out.width(), 0));
   }
-  if (file) out.line("wrote " + file->path());
+  for (const auto* each : {&file, &machine})
+    if (*each) out.line("wrote " + (*each)->path());
   return code;
 }
 
@@ -151,11 +163,20 @@ command doctor_command() {
                   {.name = json_argument,
                    .value = "FILE|-",
                    .what = "write it as JSON; - prints that alone",
+                   .completes = option::offer::files},
+                  {.name = machine_argument,
+                   .value = "FILE",
+                   .what = "fit a machine of the simulator to this fabric, for bench --machine; "
+                           "needs ranks on two nodes",
                    .completes = option::offer::files}},
-      .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
-                    "MPICH with four ranks; a few seconds"},
-                   {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
-                    "UCX between two hosts"}},
+      .examples =
+          {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
+            "MPICH with four ranks; a few seconds"},
+           {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
+            "UCX between two hosts"},
+           {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx --machine-out "
+            "here.toml",
+            "then: build/lockflight bench --fabric sim --machine here.toml --procs 2"}},
       .run = run_doctor,
   };
 }

@@ -85,6 +85,14 @@ class engine {
 
   void post(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value, word desired,
             word* result, std::uint16_t lines = 1);
+  /// Whether the processor does posted operations on such cells of the own node.
+  [[nodiscard]] bool is_the_processors(rma::cell_class cells) const {
+    const own_node own = profile_.nic.own;
+    return own == own_node::all || (own == own_node::cells && cells != rma::cell_class::nic);
+  }
+  /// Takes effect at the call.
+  void post_by_cpu(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
+                   word desired, word* result, std::uint16_t lines);
   /// -1: all targets.
   void flush(rank_t me, rank_t target);
 

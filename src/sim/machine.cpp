@@ -189,6 +189,7 @@ void read_cpu(reader& in, cpu_profile& to) {
   to.node_transfer = in.ns("node_transfer_ns");
   to.dma_transfer = in.ns("dma_transfer_ns");
   to.mesh_hop = in.ns("mesh_hop_ns");
+  if (in.offers("wake_ns")) to.wake = in.ns("wake_ns");
   if (in.offers("slice_ns")) to.slice = in.ns("slice_ns", 1);
 }
 
@@ -209,6 +210,10 @@ void read_nic(reader& in, nic_profile& to) {
   to.loopback_congested = in.ns("loopback_congested_ns");
   to.connections = in.count("connections", 0, many);
   to.connection_miss = in.ns("connection_miss_ns");
+  if (in.offers("own_node")) {
+    const std::string who = in.word_of("own_node", {"card", "cells", "all"});
+    to.own = who == "card" ? own_node::card : who == "cells" ? own_node::cells : own_node::all;
+  }
   if (in.offers("ordered_posts")) to.ordered_posts = in.flag("ordered_posts");
 }
 

@@ -47,6 +47,13 @@ struct network_profile {
   arbitration arbiter = arbitration::arrival;
 };
 
+/// Who does posted operations on cells of the own node.
+enum class own_node : std::uint8_t {
+  card,   ///< the network interface: loopback
+  cells,  ///< the processor those on cpu and plain cells, the interface those on nic cells
+  all,    ///< the processor
+};
+
 /// One node's network interface.
 struct nic_profile {
   time_ps post = 0;         ///< the CPU's time to post one operation
@@ -63,7 +70,8 @@ struct nic_profile {
   time_ps loopback_congested = 0;    ///< added by each one beyond them
   std::uint32_t connections = 0;     ///< contexts that the card can hold; 0: all
   time_ps connection_miss = 0;       ///< to fetch one
-  bool ordered_posts = false;        ///< operations to one rank take effect in the order of posting
+  own_node own = own_node::card;
+  bool ordered_posts = false;  ///< operations to one rank take effect in the order of posting
 };
 
 /// The processors of a node and its caches; costs are of one cache line.
@@ -74,6 +82,7 @@ struct cpu_profile {
   time_ps node_transfer = 0;    ///< from another socket
   time_ps dma_transfer = 0;     ///< a network interface wrote it last
   time_ps mesh_hop = 0;         ///< on a many-core: added for each hop between two cores
+  time_ps wake = 0;             ///< until a rank that waits for a cell goes on, beside the transfer
   time_ps slice = 0;            ///< of a core that busy processes share; 0: cores are not shared
 };
 

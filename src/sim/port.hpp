@@ -186,9 +186,14 @@ class port {
   template <class Cell>
   void post(std::uint64_t& kind, posted_kind what, Cell cell, word value, word desired,
             word* result, std::uint16_t lines = 1) {
-    engine_.post(rank_, what, cell.home, cell.index, value, desired, result, lines);
     ++kind;
-    if (machine().same_node(rank_, cell.home)) ++counts_.loopback;
+    if (machine().same_node(rank_, cell.home)) {
+      ++counts_.loopback;
+      if (engine_.is_the_processors(Cell::class_of))
+        return engine_.post_by_cpu(rank_, what, cell.home, cell.index, value, desired, result,
+                                   lines);
+    }
+    engine_.post(rank_, what, cell.home, cell.index, value, desired, result, lines);
   }
   [[nodiscard]] word rmw(posted_kind what, rma::cpu_cell at, word value, word desired) {
     ++counts_.rmw;

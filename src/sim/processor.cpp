@@ -125,6 +125,18 @@ word engine::rmw(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, 
   return before;
 }
 
+void engine::post_by_cpu(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
+                         word desired, word* result, std::uint16_t lines) {
+  if (kind == posted_kind::put) return store(me, home, index, value);
+  if (kind == posted_kind::get) {
+    for (std::uint32_t i = 0; i < lines; ++i)
+      result[i] = load(me, home, index + i * cache_line::words);
+    return;
+  }
+  const word before = rmw(me, kind, home, index, value, desired);
+  if (result != nullptr) *result = before;
+}
+
 void engine::fence(rank_t me) { state(me).now += profile_.cpu.rmw; }
 
 // ---- cores that are shared ----
@@ -200,8 +212,8 @@ void engine::wake_waiters(rank_t home, std::uint32_t index, word value, time_ps 
       wake_poller(waiter, now);
       continue;
     }
-    queue_.push(now + about(transfer(r, line)) + profile_.cpu.hit, happening::resume,
-                static_cast<std::uint32_t>(waiter));
+    queue_.push(now + about(transfer(r, line) + profile_.cpu.wake) + profile_.cpu.hit,
+                happening::resume, static_cast<std::uint32_t>(waiter));
     line.holders |= holder_bit(r.core);
   }
 }

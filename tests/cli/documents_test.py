@@ -27,7 +27,7 @@ OPTIONS = {
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--window", "--json"],
     "report": ["-o", "--output", "FILE.json"],
-    "doctor": ["--fabric", "--json"],
+    "doctor": ["--fabric", "--json", "--machine-out"],
     "completion": ["SHELL"],
     "man": [],
 }

@@ -91,6 +91,8 @@ TEST(machine, what_need_not_be_there_is_nothing) {
   const machine_profile m = parse_machine(good, "m.toml");
   EXPECT_TRUE(m.memory.controllers.empty());
   EXPECT_EQ(m.cpu.slice, 0);
+  EXPECT_EQ(m.cpu.wake, 0);
+  EXPECT_EQ(m.nic.own, own_node::card);
   EXPECT_FALSE(m.nic.ordered_posts);
   EXPECT_EQ(m.network.link_gap, 0);
   EXPECT_EQ(m.network.arbiter, arbitration::arrival);
@@ -101,7 +103,9 @@ const std::string controllers =
 
 TEST(machine, what_need_not_be_there_is_read) {
   const machine_profile m = parse_machine(
-      with("mesh_hop_ns = 0\n", "mesh_hop_ns = 0\nslice_ns = 5000\n") + controllers, "m.toml");
+      with("mesh_hop_ns = 0\n", "mesh_hop_ns = 0\nslice_ns = 5000\nwake_ns = 3\n") + controllers,
+      "m.toml");
+  EXPECT_EQ(m.cpu.wake, 3'000);
   EXPECT_EQ(m.cpu.slice, 5'000'000);
   EXPECT_EQ(m.memory.controllers, (std::vector<std::uint32_t>{0, 11}));
   EXPECT_EQ(m.memory.controller, 20'000);
@@ -118,6 +122,12 @@ TEST(machine, what_need_not_be_there_is_read) {
   EXPECT_TRUE(ordered.nic.ordered_posts);
   EXPECT_EQ(complaint(with(last, last + "ordered_posts = 1\n")),
             "m.toml:31: nic.ordered_posts '1' (accepted: true or false)");
+  EXPECT_EQ(parse_machine(with(last, last + "own_node = \"cells\"\n"), "m.toml").nic.own,
+            own_node::cells);
+  EXPECT_EQ(parse_machine(with(last, last + "own_node = \"all\"\n"), "m.toml").nic.own,
+            own_node::all);
+  EXPECT_EQ(complaint(with(last, last + "own_node = \"us\"\n")),
+            "m.toml:31: nic.own_node 'us' (accepted: card, cells, all)");
 }
 
 TEST(machine, controllers_that_cannot_be_are_refused) {

@@ -37,7 +37,7 @@ MAY_INCLUDE = {
 # Rooms of a folder of src/: each may include those before it only.
 ROOMS_IN_ORDER = {
     "check": ("engine", "search", "program"),
-    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "launched", "mpi", "ucx", "json"),
+    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "ucx", "json"),
 }
 
 # Headers of a network library: the folders that may include them.

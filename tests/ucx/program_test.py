@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -83,6 +84,22 @@ class Launches(unittest.TestCase):
         for words in ("fetch-add atomic", "compare-swap atomic", "2 on 1 host"):
             self.assertIn(words, out)
 
+    def test_a_fitted_machine_can_be_simulated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fitted = os.path.join(folder, "fitted.toml")
+            code, out, said = launch(4, PROGRAM, "doctor", "--fabric", "ucx", "--machine-out",
+                                     fitted, LOCKFLIGHT_UCX_NODES="2")
+            self.assertEqual((code, said), (0, []), out)
+            self.assertIn(f"wrote {fitted}", out)
+            done = subprocess.run(
+                [PROGRAM, "bench", "--fabric", "sim", "--machine", fitted, "--levels", "2x2",
+                 "--lock", "d-mcs,flight-rw", "--ops", "200", "--json", "-"],
+                capture_output=True, text=True, timeout=SECONDS, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for run in json.loads(done.stdout)["runs"]:
+                self.assertEqual((run["machine"], run["ops"], run["violations"]),
+                                 ("fitted-ucx", 200, 0))
+
     def test_a_rank_that_is_killed_is_named(self):
         for victim, speaker in ((1, 0), (0, 1)):
             place = f"127.0.0.1:{free_port()}"
@@ -125,6 +142,18 @@ class Refusals(unittest.TestCase):
         ]:
             with self.subTest(name=name, value=value):
                 self.refuses(2, words, **{**good, name: value})
+
+    def test_a_machine_that_cannot_be_fitted(self):
+        for ranks, file, words in [(1, "m.toml", "'m.toml': one rank on one node (accepted: "),
+                                   (2, "m.toml", "'m.toml': 2 ranks on one node (accepted: ")]:
+            code, out, said = launch(ranks, PROGRAM, "doctor", "--fabric", "ucx", "--machine-out",
+                                     file)
+            self.assertEqual((code, out, len(said)), (2, "", 1), said)
+            self.assertIn(words, said[0])
+        code, out, said = launch(2, PROGRAM, "doctor", "--fabric", "ucx", "--machine-out",
+                                 "/nowhere/m.toml", LOCKFLIGHT_UCX_NODES="2")
+        self.assertEqual((code, out, len(said)), (2, "", 1), said)
+        self.assertIn("--machine-out '/nowhere/m.toml'", said[0])
 
     def test_ucx_without_a_transport(self):
         self.refuses(3, ["UCX_TLS 'nonsense'", "ucx_info -d"], UCX_TLS="nonsense")

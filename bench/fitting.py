@@ -1,0 +1,68 @@
+"""How near the simulator comes to a fabric with a machine that is fitted to it, for bench/perf_ucx."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+import measuring
+
+LOCKS = ["d-mcs", "rma-mcs", "rma-rw", "flight", "flight-rw"]
+HOSTS = 2
+RANKS_ON_EACH = 2
+# Of virtual time: the same seed gives the same run, so that more of it changes little.
+SIMULATED_SECONDS = 0.02
+# The hosts are one machine's: each has a core, as hosts have cores of their own.
+ON_A_CORE = ["sh", "-c", 'host=$(hostname); exec taskset -c "${host#host}" "$@"', "sh"]
+
+
+def text_of_launch(hosts, launcher, command, seconds):
+    """What rank 0 of a launch prints."""
+    running = hosts.launch(launcher, RANKS_ON_EACH, [*ON_A_CORE, *command], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    try:
+        out, err = running.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        running.kill()
+        running.communicate()
+        raise measuring.Failed(f"{launcher}: {' '.join(command)}: no end") from error
+    if running.returncode != 0:
+        raise measuring.Failed(f"{launcher}: {' '.join(command)}: exit code {running.returncode}: "
+                               f"{err.strip()[-500:]}")
+    return out
+
+
+def runs_in(text):
+    return {run["lock"]: run for run in json.loads(text)["runs"]}
+
+
+def compare(hosts, launcher, program, given):
+    """Prints a row for each lock: the simulated figure over the measured one."""
+    fabric = "ucx" if launcher == "ucx" else "mpi"
+    with tempfile.TemporaryDirectory() as folder:
+        machine = str(pathlib.Path(folder, "fitted.toml"))
+        text_of_launch(hosts, launcher, [program, "doctor", "--fabric", fabric, "--machine-out",
+                                         machine], 60)
+        simulated = runs_in(measuring.text_of(
+            [measuring.PROGRAM, "bench", "--fabric", "sim", "--machine", machine, "--levels",
+             f"{HOSTS}x{RANKS_ON_EACH}", "--lock", ",".join(LOCKS), "--seconds",
+             str(SIMULATED_SECONDS), "--json", "-"]))
+    real = [runs_in(text_of_launch(
+        hosts, launcher, [program, "bench", "--fabric", fabric, "--lock", ",".join(LOCKS),
+                          "--seconds", str(given.seconds), "--json", "-"],
+        60 + 10 * len(LOCKS) * given.seconds)) for _ in range(given.rounds)]
+    for lock in LOCKS:
+        rates = [one[lock]["throughput_ops_s"] for one in real]
+        middles = [one[lock]["latency_us"]["p50"] for one in real]
+        rate = simulated[lock]["throughput_ops_s"]
+        middle = simulated[lock]["latency_us"]["p50"]
+        print(f"{launcher:<8} {lock:<10} {statistics.median(rates):12.4g} {rate:12.4g} "
+              f"{rate / statistics.median(rates):7.2f}   {statistics.median(middles):10.4g} "
+              f"{middle:10.4g} {middle / statistics.median(middles):7.2f}   "
+              f"{min(rates):.3g} to {max(rates):.3g}", flush=True)
+
+
+def heading():
+    print(f"{'':<8} {'':<10} {'ops/s: real':>12} {'simulated':>12} {'ratio':>7}   "
+          f"{'p50 us: real':>10} {'simul.':>8} {'ratio':>7}   real ops/s of all rounds")
