@@ -169,14 +169,12 @@ command doctor_command() {
                    .what = "fit a machine of the simulator to this fabric, for bench --machine; "
                            "needs ranks on two nodes",
                    .completes = option::offer::files}},
-      .examples =
-          {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
-            "MPICH with four ranks; a few seconds"},
-           {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
-            "UCX between two hosts"},
-           {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx --machine-out "
-            "here.toml",
-            "then: build/lockflight bench --fabric sim --machine here.toml --procs 2"}},
+      .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
+                    "MPICH with four ranks; a few seconds"},
+                   {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
+                    "UCX between two hosts"},
+                   {"mpirun -n 4 build/lockflight doctor --fabric ucx --machine-out m.toml",
+                    "two hosts; then bench --fabric sim --machine m.toml --procs 4"}},
       .run = run_doctor,
   };
 }
