@@ -2,8 +2,10 @@
 
 #include <pmix.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "wireup/variables.hpp"
 
@@ -33,7 +35,8 @@ class client {
 
   [[nodiscard]] int rank() const { return static_cast<int>(me_.rank); }
   [[nodiscard]] int ranks() const {
-    const value found(of(PMIX_RANK_WILDCARD), PMIX_JOB_SIZE, std::chrono::seconds(0));
+    const value found(of(PMIX_RANK_WILDCARD), PMIX_JOB_SIZE);
+    check(found.status, "PMIx_Get of the number of ranks");
     return static_cast<int>(found.is->data.uint32);
   }
   void publish(const std::string& key, const std::string& text) const {
@@ -44,30 +47,39 @@ class client {
     check(status, "PMIx_Put");
     check(PMIx_Commit(), "PMIx_Commit");
   }
-  /// What rank 0 publishes, at the latest in that time.
+  /// What rank 0 publishes, at the latest in that time. A launcher may answer at once that there is
+  /// nothing, when rank 0 is about to.
   [[nodiscard]] std::string read_of_first(const std::string& key,
                                           std::chrono::seconds within) const {
-    const value found(of(0), key.c_str(), within);
-    if (found.is->type != PMIX_STRING) throw launch_failed("PMIx: rank 0 has published no text");
-    return found.is->data.string;
+    constexpr std::chrono::milliseconds between_questions{10};
+    const auto end = std::chrono::steady_clock::now() + within;
+    do {
+      const value found(of(0), key.c_str(), within);
+      if (found.status == PMIX_SUCCESS && found.is->type == PMIX_STRING)
+        return found.is->data.string;
+      if (found.status != PMIX_ERR_NOT_FOUND && found.status != PMIX_ERR_TIMEOUT)
+        check(found.status, "PMIx_Get of what rank 0 says");
+      std::this_thread::sleep_for(between_questions);
+    } while (std::chrono::steady_clock::now() < end);
+    throw launch_failed("rank 0 has said nothing for " + std::to_string(within.count()) +
+                        " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
   }
 
  private:
   /// Something that the launcher knows of a rank.
   struct value {
     pmix_value_t* is = nullptr;
-    value(const pmix_proc_t& of, const char* key, std::chrono::seconds within) {
+    pmix_status_t status;
+    value(const pmix_proc_t& of, const char* key, std::chrono::seconds within = {}) {
       pmix_info_t limit;
       const int seconds = static_cast<int>(within.count());
       PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &seconds, PMIX_INT);
-      const pmix_status_t status = PMIx_Get(&of, key, &limit, seconds > 0 ? 1 : 0, &is);
+      status = PMIx_Get(&of, key, &limit, seconds > 0 ? 1 : 0, &is);
       PMIX_INFO_DESTRUCT(&limit);
-      if (status == PMIX_ERR_TIMEOUT)
-        throw launch_failed("rank 0 has said nothing for " + std::to_string(seconds) +
-                            " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
-      check(status, "PMIx_Get");
     }
-    ~value() { PMIX_VALUE_RELEASE(is); }
+    ~value() {
+      if (status == PMIX_SUCCESS) PMIX_VALUE_RELEASE(is);
+    }
     value(const value&) = delete;
     value& operator=(const value&) = delete;
   };

@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "fabric/shm/pause.hpp"
 
@@ -45,11 +47,39 @@ struct configuration {
   }
 };
 
+/// Environment variables of UCX that only this object's lifetime has, unless the user sets them:
+/// its transports take what they are told from nowhere else.
+class meanwhile_set {
+ public:
+  meanwhile_set(std::initializer_list<std::pair<const char*, const char*>> these) {
+    for (const auto& [name, value] : these) {
+      if (std::getenv(name) != nullptr) continue;
+      setenv(name, value, 0);
+      ours_.push_back(name);
+    }
+  }
+  ~meanwhile_set() {
+    for (const char* name : ours_) unsetenv(name);
+  }
+  meanwhile_set(const meanwhile_set&) = delete;
+  meanwhile_set& operator=(const meanwhile_set&) = delete;
+
+ private:
+  std::vector<const char*> ours_;
+};
+
 }  // namespace
 
 void step_lock::pause() { shm::detail::relax(); }
 
 worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
+  // UCX writes 4 MiB of buffers for each of its two kinds of shared memory, which takes most of a
+  // process's start. Our messages are words; there must be room for an address of UCX, and for as
+  // many buffers at once as there are places in a queue.
+  const meanwhile_set small_buffers{{"UCX_POSIX_SEG_SIZE", "2k"},
+                                    {"UCX_SYSV_SEG_SIZE", "2k"},
+                                    {"UCX_POSIX_RX_BUFS_GROW", "256"},
+                                    {"UCX_SYSV_RX_BUFS_GROW", "256"}};
   const configuration chosen;
   check(ucp_config_modify(chosen.is, "ATOMIC_MODE", by_cpu_ ? "cpu" : "device"),
         "ucp_config_modify");

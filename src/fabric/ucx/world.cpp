@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -27,19 +28,55 @@ std::string place_of_this_process() {
   return text;
 }
 
-/// What a rank says of itself at the start.
+/// What a rank says of itself at the start. Every rank has that of every other one, so it is short.
 struct description {
-  std::array<char, 64> host{};
-  std::array<char, 320> place{};
+  std::string host;
+  std::string place;
   cpu_set_t processors{};
+  std::string address;  ///< UCX's
+
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    const auto add = [&](const void* bytes, std::size_t count) {
+      const auto length = static_cast<std::uint32_t>(count);
+      all.append(reinterpret_cast<const char*>(&length), sizeof length);
+      all.append(static_cast<const char*>(bytes), count);
+    };
+    add(host.data(), host.size());
+    add(place.data(), place.size());
+    std::size_t used = sizeof processors;
+    const char* const set = reinterpret_cast<const char*>(&processors);
+    while (used > 0 && set[used - 1] == 0) --used;
+    add(set, used);
+    add(address.data(), address.size());
+    return all;
+  }
+
+  [[nodiscard]] static description in(const std::string& text) {
+    description found;
+    std::size_t at = 0;
+    const auto next = [&] {
+      std::uint32_t length = 0;
+      if (text.size() - at >= sizeof length) std::memcpy(&length, text.data() + at, sizeof length);
+      at = std::min(at + sizeof length, text.size());
+      const std::string part = text.substr(at, length);
+      at += part.size();
+      return part;
+    };
+    found.host = next();
+    found.place = next();
+    const std::string set = next();
+    std::memcpy(&found.processors, set.data(), std::min(set.size(), sizeof found.processors));
+    found.address = next();
+    return found;
+  }
 };
 
-std::string describe(const std::string& address) {
-  description mine;
-  wireup::host_name().copy(mine.host.data(), mine.host.size() - 1);
-  place_of_this_process().copy(mine.place.data(), mine.place.size() - 1);
+std::string describe(std::string address) {
+  description mine{
+      .host = wireup::host_name(), .place = place_of_this_process(), .address = std::move(address)};
   sched_getaffinity(0, sizeof mine.processors, &mine.processors);
-  return std::string(reinterpret_cast<const char*>(&mine), sizeof mine) + address;
+  return mine.text();
 }
 
 }  // namespace
@@ -67,21 +104,18 @@ world::world(const introduction* by) : wanted(fabric::detail::wanted_progress())
 void world::place(const std::vector<std::string>& said) {
   std::map<std::string, int> first;
   std::vector<std::string> addresses;
-  cpu_set_t here{};
+  std::vector<cpu_set_t> processors_of;
   for (const std::string& text : said) {
-    description one;
-    std::memcpy(&one, text.data(), sizeof one);
+    description one = description::in(text);
     const auto r = static_cast<int>(hosts.size());
-    hosts.emplace_back(one.host.data());
-    first_of_host.push_back(first.emplace(one.place.data(), r).first->second);
-    addresses.push_back(text.substr(sizeof one));
+    hosts.push_back(std::move(one.host));
+    first_of_host.push_back(first.emplace(std::move(one.place), r).first->second);
+    processors_of.push_back(one.processors);
+    addresses.push_back(std::move(one.address));
   }
-  for (int r = 0; r < size(); ++r) {
-    if (!same_host(r, rank())) continue;
-    description one;
-    std::memcpy(&one, said[static_cast<std::size_t>(r)].data(), sizeof one);
-    CPU_OR(&here, &here, &one.processors);
-  }
+  cpu_set_t here{};
+  for (int r = 0; r < size(); ++r)
+    if (same_host(r, rank())) CPU_OR(&here, &here, &processors_of[static_cast<std::size_t>(r)]);
   processors = CPU_COUNT(&here);
   net->know(std::move(addresses));
 }
