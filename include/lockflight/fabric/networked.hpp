@@ -86,7 +86,16 @@ class networked_port {
   /// port.
   void while_waiting(const std::function<void()>& hook) { hook_ = &hook; }
 
+  /// As rma::resolve has it; for cells that the CPU reaches from here.
+  template <rma::cell_class Class>
+  [[nodiscard]] shm::detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
+    if (base_[c.home] == nullptr) return {c, nullptr, nullptr};
+    return {c, &at(c), &bell_of(c.home)};
+  }
+
   // ---- posted ----
+  // What a lock does most is always inlined: compilers stop where a lock is large, and where the
+  // node does it by itself it is a few instructions.
 
   template <class Cell>
   void put(Cell to, rma::word value) {
@@ -115,13 +124,13 @@ class networked_port {
     }
   }
 
-  void add(rma::nic_cell to, rma::word value) {
+  [[gnu::always_inline]] void add(rma::nic_cell to, rma::word value) {
     if (!by_cpu(to)) [[unlikely]]
       return post(remote_kind::add, to.home, to.index, value, nullptr);
     at(to).fetch_add(value, std::memory_order_seq_cst);
     after_rmw(to.home);
   }
-  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
+  [[gnu::always_inline]] void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
     if (!by_cpu(to)) [[unlikely]]
       return post(remote_kind::fetch_add, to.home, to.index, value, &before);
     before = at(to).fetch_add(value, std::memory_order_seq_cst);
@@ -158,27 +167,30 @@ class networked_port {
   // ---- immediate ----
 
   template <class Cell>
-  [[nodiscard]] rma::word load(Cell from) {
+  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
     return at(from).load(std::memory_order_acquire);
   }
   template <class Cell>
-  void store(Cell to, rma::word value) {
+  [[gnu::always_inline]] void store(Cell to, rma::word value) {
     static_assert(Cell::class_of != rma::cell_class::nic,
                   "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
     write(to, value);
   }
-  [[nodiscard]] rma::word cpu_fetch_add(rma::cpu_cell to, rma::word value) {
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
     const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
     after_rmw(to.home);
     return before;
   }
-  [[nodiscard]] rma::word cpu_swap(rma::cpu_cell at_cell, rma::word value) {
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
     const rma::word before = at(at_cell).exchange(value, std::memory_order_seq_cst);
     after_rmw(at_cell.home);
     return before;
   }
-  [[nodiscard]] rma::word cpu_compare_swap(rma::cpu_cell at_cell, rma::word expected,
-                                           rma::word desired) {
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell at_cell, rma::word expected,
+                                                               rma::word desired) {
     at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
     after_rmw(at_cell.home);
     return expected;
@@ -262,22 +274,27 @@ class networked_port {
 
   // Whether an operation on this cell is a CPU instruction here.
   template <class Cell>
-  [[nodiscard]] bool by_cpu(Cell c) const {
+  [[nodiscard, gnu::always_inline]] bool by_cpu(Cell c) const {
     if constexpr (Cell::class_of == rma::cell_class::nic)
       return nic_by_cpu_ && base_[c.home] != nullptr;
     else
       return base_[c.home] != nullptr;
   }
 
-  template <class Cell>
-  [[nodiscard]] std::atomic<rma::word>& at(Cell c) const {
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(
+      const shm::detail::resolved_cell<Class>& c) const {
+    return *c.address;
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(rma::cell<Class> c) const {
     return *reinterpret_cast<std::atomic<rma::word>*>(base_[c.home] +
                                                       std::size_t{c.index} * sizeof(rma::word));
   }
 
   // Release: what the participant wrote before is visible to a participant that reads the value.
   template <class Cell>
-  void write(Cell to, rma::word value) {
+  [[gnu::always_inline]] void write(Cell to, rma::word value) {
     at(to).store(value, std::memory_order_release);
     unordered_writes_ = true;
     // Where ranks may sleep, the read of `parked` must come after the write.
@@ -286,13 +303,13 @@ class networked_port {
   }
 
   // Orders our later reads after our earlier writes.
-  void order_after_writes() {
+  [[gnu::always_inline]] void order_after_writes() {
     if (!unordered_writes_) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     unordered_writes_ = false;
   }
 
-  void after_rmw(rma::rank_t home) {
+  [[gnu::always_inline]] void after_rmw(rma::rank_t home) {
     if constexpr (shm::detail::rmw_is_fence)
       unordered_writes_ = false;
     else
