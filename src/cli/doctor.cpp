@@ -29,6 +29,7 @@ constexpr std::array trials{
           "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
           "has none"},
     trial{"ucx", "in a build where libucx is installed; this one has none"},
+    trial{"oshmem", "in a build where OpenSHMEM's oshcc is installed; this one has none"},
 };
 
 std::vector<std::string> fabrics_tried() {
@@ -133,25 +134,27 @@ int run_doctor(const arguments& given, console& out) {
 command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "test the one-sided operations of MPI or UCX",
+      .summary = "test the one-sided operations of MPI, UCX or OpenSHMEM",
       .description =
-          {"Tests the MPI or the UCX that this program is built with, with the ranks of this "
+          {"Tests the MPI, UCX or OpenSHMEM that this program is built with, with the ranks of "
+           "this "
            "launch: which "
            "read-modify-writes are atomic, whether a target that computes delays operations on its "
            "memory, what an operation costs; and says what to do about it. Over several hosts it "
            "also prints a "
            "table of operations between them. Exits with 1 when locks "
            "cannot work there."},
-      .options = {{.name = "--fabric",
-                   .value = "FABRIC",
-                   .what =
-                       "the fabric to try: mpi or ucx (default: the one of this build, else mpi)",
-                   .completes = option::offer::words,
-                   .known = fabrics_tried()},
-                  {.name = json_argument,
-                   .value = "FILE|-",
-                   .what = "write it as JSON; - prints that alone",
-                   .completes = option::offer::files}},
+      .options =
+          {{.name = "--fabric",
+            .value = "FABRIC",
+            .what =
+                "the fabric to try: mpi, ucx or oshmem (default: the one of this build, else mpi)",
+            .completes = option::offer::words,
+            .known = fabrics_tried()},
+           {.name = json_argument,
+            .value = "FILE|-",
+            .what = "write it as JSON; - prints that alone",
+            .completes = option::offer::files}},
       .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
                     "MPICH with four ranks; a few seconds"},
                    {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
