@@ -37,21 +37,21 @@ struct introduction {
   cpu_set_t processors{};
 };
 
-/// Open MPI 4.1 calls a function of a component that it has unloaded when memory is freed in
-/// shmem_finalize, and is killed by signal 11; with this variable it does not register the
-/// function. UCX then watches for freed memory itself. It is read at the initialisation. Other
-/// implementations do not know it.
-void avoid_the_unloaded_hook() { setenv("OMPI_MCA_opal_common_ucx_opal_mem_hooks", "0", 0); }
+/// Open MPI 4.1 on UCX is killed by signal 11 in shmem_finalize: it calls a function of this
+/// library, which it has unloaded, for memory that it frees. Held, the library stays loaded until
+/// the process ends. Where SHMEM has not loaded it this does nothing.
+void hold_what_open_mpi_calls() {
+  dlopen("libmca_common_ucx.so.40", RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
 
 }  // namespace
 
 library::library(started_by who) : ours(who == started_by::environment) {
   if (fabric::detail::wanted_progress() == fabric::detail::progress_by::thread)
     throw std::invalid_argument("LOCKFLIGHT_PROGRESS 'thread' (accepted with oshmem: calls, auto)");
-  if (!ours) return;
-  avoid_the_unloaded_hook();
-  int level = 0;
-  shmem_init_thread(SHMEM_THREAD_FUNNELED, &level);
+  int level = SHMEM_THREAD_FUNNELED;
+  if (ours) shmem_init_thread(level, &level);
+  hold_what_open_mpi_calls();
   if (level < SHMEM_THREAD_FUNNELED) {
     shmem_finalize();
     throw unavailable("this OpenSHMEM allows no threads beside the one that calls it");
