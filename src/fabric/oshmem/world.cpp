@@ -75,8 +75,9 @@ void world::progress() {
 symmetric::symmetric(std::size_t bytes)
     : at_(static_cast<std::byte*>(shmem_align(page, (bytes + page - 1) / page * page))) {
   if (at_ == nullptr)
-    throw unavailable("the symmetric heap has no room for " + std::to_string(bytes) +
-                      " bytes (SHMEM_SYMMETRIC_SIZE says how large it is)");
+    throw unavailable(
+        "the symmetric heap has no room for " + std::to_string(bytes) +
+        " bytes (its size: SHMEM_SYMMETRIC_SIZE, for Open MPI 4.1 SHMEM_SYMMETRIC_HEAP_SIZE)");
   std::memset(at_, 0, bytes);
   shmem_barrier_all();
 }
