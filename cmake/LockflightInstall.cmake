@@ -2,6 +2,7 @@
 # UCX and OpenSHMEM too, the programs, and how to find them all.
 #
 #   lib/liblockflight.so, lib/liblockflight_MPI.so      for C: shared memory, and each MPI beside it
+#   lib/liblockflight_shmem.so                          for C: OpenSHMEM beside it
 #   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
 #   lib/liblockflight_ucx.a, lib/liblockflight_wireup.a  for C++: the fabric on UCX
@@ -59,7 +60,11 @@ if(lockflight_ucx)
   lockflight_install(lockflight-ucx-targets lockflight_wireup lockflight_ucx)
 endif()
 if(lockflight_oshmem)
-  lockflight_install(lockflight-oshmem-targets lockflight_use_oshmem lockflight_oshmem)
+  set(of_oshmem lockflight_use_oshmem lockflight_oshmem)
+  if(LOCKFLIGHT_C)
+    list(APPEND of_oshmem lockflight_c_oshmem)
+  endif()
+  lockflight_install(lockflight-oshmem-targets ${of_oshmem})
 endif()
 
 set(lockflight_components ${lockflight_mpis})
@@ -109,6 +114,11 @@ if(LOCKFLIGHT_C)
   string(APPEND lockflight_pc_libs " -Wl,--push-state,--as-needed -llockflight -Wl,--pop-state")
   string(APPEND lockflight_pc_mpi_libs
     " -Wl,--as-needed -llockflight_@lockflight_pc_mpi@ -Wl,--no-as-needed")
+endif()
+
+set(lockflight_pc_oshmem_libs "")
+if(LOCKFLIGHT_C)
+  set(lockflight_pc_oshmem_libs " -Wl,--as-needed -llockflight_shmem -Wl,--no-as-needed")
 endif()
 
 function(lockflight_install_pc name template)

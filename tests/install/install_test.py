@@ -84,7 +84,8 @@ class Installed(unittest.TestCase):
         if HAS_UCX:
             self.prints_4000(os.path.join(build, "ucx_first"), ON_UCX)
         if ON_OSHMEM:
-            self.prints_4000(os.path.join(build, "shmem_shared_counts"), ON_OSHMEM)
+            for name in ["shmem_shared_counts", "shmem_shared_counts_c"]:
+                self.prints_4000(os.path.join(build, name), ON_OSHMEM)
         for mpi in LAUNCHERS:
             for name in ["mpi_first", "mpi_counter"]:
                 self.prints_4000(os.path.join(build, f"{name}_{mpi}"), LAUNCHERS[mpi])
@@ -141,6 +142,8 @@ class Installed(unittest.TestCase):
     def test_pkg_config_on_oshmem(self):
         self.prints_4000(self.compiled(["g++", "-std=c++20"], "shmem/shared_counts.cpp",
                                        "lockflight-oshmem", "cpp-oshmem"), ON_OSHMEM)
+        self.prints_4000(self.compiled(["gcc"], "shmem/shared_counts.c", "lockflight-oshmem",
+                                       "c-oshmem"), ON_OSHMEM, LD_LIBRARY_PATH=self.libraries)
 
     @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "./dev test --all")
     def test_pkg_config_on_mpi(self):

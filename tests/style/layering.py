@@ -52,7 +52,7 @@ NETWORK_HEADERS = {
     r"lockflight/lockflight_mpi\.h": (
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
-    r"p?shmemx?\.h": ("src/fabric/oshmem/", "bench/shmem_lock.c"),
+    r"p?shmemx?\.h": ("src/fabric/oshmem/", "bench/shmem_lock.c", "examples/shmem/"),
     r"infiniband/.*|rdma/.*": ("src/fabric/verbs/",),
 }
 

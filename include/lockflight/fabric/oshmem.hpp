@@ -125,6 +125,27 @@ inline void run(environment& in, const config& what,
   });
 }
 
+/// A port for the lifetime of this object, for programs that have no body to run, such as those in
+/// C. Its construction and its end are collective over all ranks of the launch, which are the
+/// machine's.
+class membership {
+ public:
+  /// Throws as run_ports does.
+  membership(environment& in, config what);
+  /// Serves the others until all ranks have come (C35).
+  ~membership();
+  membership(const membership&) = delete;
+  membership& operator=(const membership&) = delete;
+
+  [[nodiscard]] port& access();
+
+ private:
+  struct parts;
+  friend void run_ports(environment& in, const config& what,
+                        const std::function<void(port&)>& body);
+  std::unique_ptr<parts> parts_;
+};
+
 /// The levels of the first `ranks` ranks: the launch and its nodes, which are the hosts.
 /// LOCKFLIGHT_OSHMEM_NODES=k cuts every host's ranks into k nodes, for tests. The same on all
 /// ranks; collective.

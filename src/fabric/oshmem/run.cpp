@@ -1,6 +1,8 @@
 // A run: its ranks, the body, and the end.
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "fabric/oshmem/link.hpp"
 
@@ -47,20 +49,41 @@ wait_policy policy_of(const world& in, const config& what) {
 
 }  // namespace
 
+/// What a rank has of a run; no port, if the machine has fewer ranks.
+struct membership::parts {
+  parts(world& its, config asked)
+      : in(its),
+        what(std::move(checked(its, asked))),
+        policy(policy_of(in, what)),  // or throws
+        together(what.shared_nodes && on_one_host(in, what.machine.ranks())),
+        cells(in, what.machine.nodes_of_ranks(), together, what.words_per_rank),
+        net(in, cells) {
+    if (in.rank < what.machine.ranks())
+      access.emplace(in.rank, what.machine, cells.base(),
+                     fabric::cpu_use{.only = together || what.machine.nodes() == 1}, policy, net);
+  }
+
+  [[nodiscard]] static config& checked(const world& its, config& asked) {
+    require_machine(its, asked);
+    return asked;
+  }
+
+  world& in;
+  config what;
+  wait_policy policy;
+  bool together;
+  detail::segment cells;
+  detail::link net;
+  std::optional<port> access;
+};
+
 void run_ports(environment& in, const config& what, const std::function<void(port&)>& body) {
   world& w = in.parts();
-  require_machine(w, what);
-  const wait_policy policy = policy_of(w, what);  // or throws
-  const int ranks = what.machine.ranks();
-  const bool together = what.shared_nodes && on_one_host(w, ranks);
-  const bool only_cpu = what.machine.nodes() == 1 || together;
-  const detail::segment cells(w, what.machine.nodes_of_ranks(), together, what.words_per_rank);
-  if (w.rank < ranks) {
+  membership::parts its(w, what);
+  if (its.access) {
     try {
-      detail::link link(w, cells);
-      port p(w.rank, what.machine, cells.base(), {.only = only_cpu}, policy, link);
-      body(p);
-      p.flush();  // operations that the body left
+      body(*its.access);
+      its.access->flush();  // operations that the body left
     } catch (const std::exception& e) {
       fail(w, e.what());
     } catch (...) {
@@ -68,7 +91,20 @@ void run_ports(environment& in, const config& what, const std::function<void(por
     }
   }
   // Progress goes on until all ranks have returned, since they may still use our cells (C35).
-  w.end_run(ranks);
+  w.end_run(what.machine.ranks());
 }
+
+membership::membership(environment& in, config what) {
+  if (what.machine.ranks() < in.size())
+    throw std::invalid_argument("the machine has fewer ranks than the launch");
+  parts_ = std::make_unique<parts>(in.parts(), std::move(what));
+}
+
+membership::~membership() {
+  parts_->access->flush();
+  parts_->in.end_run(parts_->in.size);
+}
+
+port& membership::access() { return *parts_->access; }
 
 }  // namespace lockflight::oshmem
