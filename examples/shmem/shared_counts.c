@@ -4,8 +4,6 @@
 #include <shmem.h>
 #include <stdio.h>
 
-static long counts[2];
-
 static void check(int code) {
   if (code == LOCKFLIGHT_OK) return;
   fprintf(stderr, "%s\n", lockflight_last_error());
@@ -14,6 +12,7 @@ static void check(int code) {
 
 int main(void) {
   shmem_init();
+  long* const counts = shmem_calloc(2, sizeof(long));
   lockflight_participant* me;
   lockflight_shared_mutex* lock;
   check(lockflight_join_shmem(&me, NULL));
@@ -39,6 +38,7 @@ int main(void) {
   check(lockflight_barrier(me));
   if (shmem_my_pe() == 0) printf("%ld\n", counts[0]);
   check(lockflight_leave(me));
+  shmem_free(counts);
   shmem_finalize();
   return 0;
 }

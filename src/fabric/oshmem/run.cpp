@@ -5,41 +5,19 @@
 #include <utility>
 
 #include "fabric/oshmem/link.hpp"
+#include "fabric/shm/launched.hpp"
 
 namespace lockflight::oshmem {
 namespace {
 
 using detail::world;
 
-/// Throws, on all ranks alike, unless the launch has such a machine.
-void require_machine(const world& in, const config& what) {
-  const int ranks = what.machine.ranks();
-  if (ranks > in.size)
-    throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
-                                std::to_string(in.size) + ", the ranks of this launch)");
-  for (rma::rank_t r = 0; r < ranks; ++r)
-    if (!in.same_host(r, what.machine.leader_of(r, what.machine.node_level())))
-      throw std::invalid_argument(
-          "a node of the machine given spans ranks of this launch whose memory shmem_ptr does not "
-          "reach (accepted: levels whose nodes keep to those that it does)");
-}
-
-bool on_one_host(const world& in, int ranks) {
-  for (rma::rank_t r = 0; r < ranks; ++r)
-    if (!in.same_host(0, r)) return false;
-  return true;
-}
-
 wait_policy policy_of(const world& in, const config& what) {
   // Ranks of one host need not reach each other's memory, and share its cores all the same.
   const auto& mine = in.hosts[static_cast<std::size_t>(in.rank)];
   const auto here = std::count(in.hosts.begin(), in.hosts.begin() + what.machine.ranks(), mine);
-  const int cores = what.processors > 0 ? what.processors : in.processors;
-  wait_policy policy = wait_policy::parse(what.waiting, std::max(static_cast<int>(here), 1), cores);
-  // With a core for each rank a waiting rank uses its core; then no store has to check for
-  // sleepers.
-  if (what.waiting == "auto" && policy.spins > 0) policy.park = false;
-  return policy;
+  return fabric::detail::policy_of(what.waiting, static_cast<int>(here),
+                                   what.processors > 0 ? what.processors : in.processors);
 }
 
 [[noreturn]] void fail(const world& in, const char* why) {
@@ -55,7 +33,8 @@ struct membership::parts {
       : in(its),
         what(std::move(checked(its, asked))),
         policy(policy_of(in, what)),  // or throws
-        together(what.shared_nodes && on_one_host(in, what.machine.ranks())),
+        together(what.shared_nodes &&
+                 fabric::detail::on_one_host(in.first_of_host, what.machine.ranks())),
         cells(in, what.machine.nodes_of_ranks(), together, what.words_per_rank),
         net(in, cells) {
     if (in.rank < what.machine.ranks())
@@ -64,7 +43,7 @@ struct membership::parts {
   }
 
   [[nodiscard]] static config& checked(const world& its, config& asked) {
-    require_machine(its, asked);
+    fabric::detail::require_machine(asked.machine, its.first_of_host);
     return asked;
   }
 
