@@ -1,14 +1,16 @@
-# What `cmake --install` leaves: headers, the libraries for C++, C and Fortran, for each MPI and UCX too,
-# the programs, and how to find them all.
+# What `cmake --install` leaves: headers, the libraries for C++, C and Fortran, for each MPI,
+# UCX and OpenSHMEM too, the programs, and how to find them all.
 #
 #   lib/liblockflight.so, lib/liblockflight_MPI.so      for C: shared memory, and each MPI beside it
 #   lib/liblockflight_c_ucx.so                          for C: UCX beside it
+#   lib/liblockflight_shmem.so                          for C: OpenSHMEM beside it
 #   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
 #   lib/liblockflight_ucx.a, lib/liblockflight_wireup.a  for C++: the fabric on UCX
+#   lib/liblockflight_oshmem.a                          for C++: the fabric on OpenSHMEM
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
-#   bin/lockflight, bin/lockflight.MPI, bin/lockflight.ucx  the program
+#   bin/lockflight, bin/lockflight.MPI, bin/lockflight.ucx, bin/lockflight.oshmem  the program
 
 include(CMakePackageConfigHelpers)
 
@@ -62,15 +64,24 @@ if(lockflight_ucx)
   endif()
   lockflight_install(lockflight-ucx-targets ${of_ucx})
 endif()
+if(lockflight_oshmem)
+  set(of_oshmem lockflight_use_oshmem lockflight_oshmem)
+  if(LOCKFLIGHT_C)
+    list(APPEND of_oshmem lockflight_c_oshmem)
+  endif()
+  lockflight_install(lockflight-oshmem-targets ${of_oshmem})
+endif()
 
 set(lockflight_components ${lockflight_mpis})
 set(lockflight_ucx_others "")
-if(lockflight_ucx)
-  list(APPEND lockflight_components ucx)
-  if(lockflight_pmix)
-    set(lockflight_ucx_others pmix)
-  endif()
+if(lockflight_ucx AND lockflight_pmix)
+  set(lockflight_ucx_others pmix)
 endif()
+foreach(fabric IN ITEMS ucx oshmem)
+  if(lockflight_${fabric})
+    list(APPEND lockflight_components ${fabric})
+  endif()
+endforeach()
 
 # ---- the CMake package -----------------------------------------------------------------------
 
@@ -116,6 +127,11 @@ if(LOCKFLIGHT_C)
   set(lockflight_pc_ucx_libs " -Wl,--as-needed -llockflight_c_ucx -Wl,--no-as-needed")
 endif()
 
+set(lockflight_pc_oshmem_libs "")
+if(LOCKFLIGHT_C)
+  set(lockflight_pc_oshmem_libs " -Wl,--as-needed -llockflight_shmem -Wl,--no-as-needed")
+endif()
+
 function(lockflight_install_pc name template)
   configure_file("${PROJECT_SOURCE_DIR}/cmake/${template}" "${PROJECT_BINARY_DIR}/${name}" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}"
@@ -128,10 +144,12 @@ foreach(lockflight_pc_mpi IN LISTS lockflight_mpis)
   string(CONFIGURE "${lockflight_pc_mpi_libs}" lockflight_pc_libs_of_mpi @ONLY)
   lockflight_install_pc(lockflight-${lockflight_pc_mpi}.pc lockflight-mpi.pc.in)
 endforeach()
-if(lockflight_ucx)
-  list(JOIN lockflight_ucx_others ", " lockflight_pc_ucx_others)
-  lockflight_install_pc(lockflight-ucx.pc lockflight-ucx.pc.in)
-endif()
+list(JOIN lockflight_ucx_others ", " lockflight_pc_ucx_others)
+foreach(fabric IN ITEMS ucx oshmem)
+  if(lockflight_${fabric})
+    lockflight_install_pc(lockflight-${fabric}.pc lockflight-${fabric}.pc.in)
+  endif()
+endforeach()
 
 # ---- the programs ----------------------------------------------------------------------------
 
@@ -142,11 +160,13 @@ if(TARGET lockflight_program)
     install(PROGRAMS "$<TARGET_FILE:lockflight_program_${mpi}>"
       DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${mpi})
   endforeach()
-  # bin/lockflight becomes this one when it is asked for UCX.
-  if(lockflight_ucx)
-    install(PROGRAMS "$<TARGET_FILE:lockflight_program_ucx>"
-      DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.ucx)
-  endif()
+  # bin/lockflight becomes one of these when it is asked for that fabric.
+  foreach(fabric IN ITEMS ucx oshmem)
+    if(lockflight_${fabric})
+      install(PROGRAMS "$<TARGET_FILE:lockflight_program_${fabric}>"
+        DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${fabric})
+    endif()
+  endforeach()
   # A build may generate these; one that does not installs none.
   install(FILES "${PROJECT_BINARY_DIR}/man/lockflight.1"
     DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)

@@ -33,7 +33,7 @@
 # MPICH's without ever yielding, and beside another test for a slice of the kernel's at each handoff.
 # What mostly starts launches of Open MPI may run beside others: its launcher sleeps, its ranks yield.
 #
-# Labels in use: unit, contract, lock, mpi, ucx, hosts, capi, cli, browser, style, sanitize. A sanitizer
+# Labels in use: unit, contract, lock, mpi, ucx, oshmem, hosts, capi, cli, browser, style, sanitize. A sanitizer
 # build has only the binaries labelled sanitize; the target lockflight_tests builds all the binaries
 # there are.
 #

@@ -105,10 +105,16 @@ int lockflight_join_mpi_f(int comm, lockflight_participant** me,
  * lockflight_last_error names it; only lockflight_leave works then. */
 int lockflight_join_ucx(const struct lockflight_config* config, lockflight_participant** me);
 
-/* Ends a participant that joined. Collective over the ranks that joined with it: it returns when
- * all have called it, and serves their operations until then. Call it before MPI_Finalize. `me` and
- * all handles that it made end then. LOCKFLIGHT_HELD, and nothing is done, while the participant
- * holds a lock. */
+/* Makes a participant of each PE of an OpenSHMEM launch, numbered as there, between shmem_init and
+ * shmem_finalize. Collective over all PEs, with the same configuration; `ranks`, `threads` and
+ * `unpinned` stay 0. It is in the library lockflight_shmem. Its cells are on the symmetric heap.
+ * LOCKFLIGHT_INVALID and LOCKFLIGHT_UNAVAILABLE (the heap has no room) on all PEs alike. */
+int lockflight_join_shmem(lockflight_participant** me, const struct lockflight_config* config);
+
+/* Ends a participant that joined. Collective over all that joined with it: it
+ * returns when all have called it, and serves their operations until then. Call it before
+ * MPI_Finalize or shmem_finalize. `me` and all handles that it made end then. LOCKFLIGHT_HELD, and
+ * nothing is done, while the participant holds a lock. */
 int lockflight_leave(lockflight_participant* me);
 
 /* This participant's number, from 0, and how many there are; -1 for NULL. No operations. */

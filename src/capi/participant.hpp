@@ -43,7 +43,7 @@ struct lockflight_participant {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Whether lockflight_join_mpi or lockflight_join_ucx made it; lockflight_leave ends it then.
+  /// Whether it joined others, by a lockflight_join_ function; lockflight_leave ends it then.
   [[nodiscard]] virtual bool leaves() const = 0;
 
   virtual void barrier() = 0;

@@ -335,9 +335,9 @@ std::vector<option> how_to_run() {
        .known = {"auto", "spin", "yield", "park"}},
       {.name = "--no-pin", .what = "do not bind ranks to processors"},
       {.name = "--witness",
-       .what =
-           "mpi, ucx: check mutual exclusion by one-sided operations, which see holders on several "
-           "hosts; the times are then those of the check too"},
+       .what = "mpi, ucx, oshmem: check mutual exclusion by one-sided operations, which see "
+               "holders on several "
+               "hosts; the times are then those of the check too"},
   };
 }
 

@@ -30,6 +30,7 @@ constexpr std::array trials{
           "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
           "has none"},
     trial{"ucx", "in a build where libucx is installed; this one has none"},
+    trial{"oshmem", "in a build where OpenSHMEM's oshcc is installed; this one has none"},
 };
 
 std::vector<std::string> fabrics_tried() {
@@ -145,9 +146,10 @@ int run_doctor(const arguments& given, console& out) {
 command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "test the one-sided operations of MPI or UCX",
+      .summary = "test the one-sided operations of MPI, UCX or OpenSHMEM",
       .description =
-          {"Tests the MPI or the UCX that this program is built with, with the ranks of this "
+          {"Tests the MPI, UCX or OpenSHMEM that this program is built with, with the ranks of "
+           "this "
            "launch: which "
            "read-modify-writes are atomic, whether a target that computes delays operations on its "
            "memory, what an operation costs; and says what to do about it. Over several hosts it "
@@ -157,7 +159,8 @@ command doctor_command() {
       .options = {{.name = "--fabric",
                    .value = "FABRIC",
                    .what =
-                       "the fabric to try: mpi or ucx (default: the one of this build, else mpi)",
+                       "the fabric to try: mpi, ucx or oshmem (default: the one of this build, "
+                       "else mpi)",
                    .completes = option::offer::words,
                    .known = fabrics_tried()},
                   {.name = json_argument,

@@ -55,7 +55,7 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   EXPECT_EQ(with("table", [](request& r) { r.server_busy = true; }),
             "--server-busy '' (accepted: with --workload contention only, not with table)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.witness = true; }),
-            "--witness '' (accepted: with --fabric mpi or ucx only; on shm the usual check "
+            "--witness '' (accepted: with --fabric mpi, ucx or oshmem only; on shm the usual check "
             "sees all ranks)");
   EXPECT_EQ(with("dht", [](request& r) { r.bytes = 1; }),
             "--bytes '1' (accepted: with --workload dht-writer only, not with dht)");

@@ -43,6 +43,11 @@ using contract_fabrics = ::testing::Types<ucx_fabric>;
 using capability_fabrics = contract_fabrics;
 inline constexpr std::array contract_modes{ucx_nodes, ucx_shared};
 inline constexpr std::span<const mode> waiting_modes{};
+#elif defined(LOCKFLIGHT_TEST_ON_OSHMEM)
+using contract_fabrics = ::testing::Types<oshmem_fabric>;
+using capability_fabrics = contract_fabrics;
+inline constexpr std::array contract_modes{oshmem_nodes, oshmem_shared};
+inline constexpr std::span<const mode> waiting_modes{};
 #elif defined(LOCKFLIGHT_TEST_ON_SIM)
 using contract_fabrics = ::testing::Types<sim_fabric>;
 using capability_fabrics = contract_fabrics;
@@ -113,7 +118,7 @@ struct shm_minimal {
 };
 
 #if !defined(LOCKFLIGHT_TEST_ON_MPI) && !defined(LOCKFLIGHT_TEST_ON_UCX) && \
-    !defined(LOCKFLIGHT_TEST_ON_SIM)
+    !defined(LOCKFLIGHT_TEST_ON_OSHMEM) && !defined(LOCKFLIGHT_TEST_ON_SIM)
 using capability_fabrics = ::testing::Types<shm_plain, shm_delayed, shm_minimal>;
 #endif
 

@@ -28,7 +28,9 @@ MOST_HOSTS = 64
 LAUNCHERS = {"mpich": "mpiexec.mpich", "openmpi": "mpirun.openmpi"}
 # Without a launcher: each host's ranks are started there, and find each other by the rendezvous.
 RENDEZVOUS = "ucx"
-LAUNCHES = [*LAUNCHERS, RENDEZVOUS]
+# Open MPI's launcher for OpenSHMEM.
+OSHMEM = "oshmem"
+LAUNCHES = [*LAUNCHERS, OSHMEM, RENDEZVOUS]
 RENDEZVOUS_PORT = 7777
 
 _INSIDE = "LOCKFLIGHT_TESTBED"
@@ -242,6 +244,11 @@ def preload_of(launcher):
     return ROOT / "build" / launcher / "liblockflight-mpi.so"
 
 
+def program_of(launcher):
+    """The program that starts such a launch's ranks, None if none does."""
+    return "oshrun" if launcher == OSHMEM else LAUNCHERS.get(launcher)
+
+
 def launch_command(launcher, names, per_host, command, preload, environment=(), options=()):
     agent = str(pathlib.Path(__file__).with_name("agent"))
     ranks = str(len(names) * per_host)
@@ -259,7 +266,12 @@ def launch_command(launcher, names, per_host, command, preload, environment=(), 
                 "env", "UCX_LOG_LEVEL=fatal", *said, *command]
     # Open MPI looks at all networks of a host, and takes lo for a way to the others. On each host it
     # would bind the first rank to the first core, and these are one core here.
-    return [LAUNCHERS[launcher], "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+    # The hosts share the cores, which Open MPI cannot know: a rank that waits in a call of SHMEM
+    # yields after each step, not after a hundred, or its target runs a time slice later.
+    if launcher == OSHMEM:
+        options = ["--mca", "mpi_yield_when_idle", "1",
+                   "--mca", "opal_common_ucx_progress_iterations", "1", *options]
+    return [program_of(launcher), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
             "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
             "--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0",
             "--host", ",".join(f"{n}:{per_host}" for n in names), *options, "-np", ranks,

@@ -1,7 +1,7 @@
 """What `cmake --install` leaves is enough for others: for CMake, for pkg-config, in C++, C, Fortran,
-under each MPI, on UCX, and from another place than it was installed to.
+under each MPI, on UCX and OpenSHMEM, and from another place than it was installed to.
 
-usage: install_test.py BUILD FORTRAN UCX [MPI LAUNCHER-WORD... --]...
+usage: install_test.py BUILD FORTRAN UCX [MPI|oshmem LAUNCHER-WORD... --]...
 """
 
 import os
@@ -30,6 +30,8 @@ def launchers_of(words):
 
 
 LAUNCHERS = launchers_of(REST)
+ON_OSHMEM = LAUNCHERS.pop("oshmem", None)
+OSHMEM = "1" if ON_OSHMEM else "0"
 # Not an MPI, but started like one.
 ON_UCX = [sys.executable, "-B", os.path.join(SOURCES, "tests", "ucx", "launch")]
 
@@ -74,13 +76,17 @@ class Installed(unittest.TestCase):
 
     def test_find_package(self):
         here = f"-DCMAKE_PREFIX_PATH={self.prefix}"
-        build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}", f"-DUCX={UCX}")
+        build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}", f"-DUCX={UCX}",
+                               f"-DOSHMEM={OSHMEM}")
         self.checked(["cmake", "--build", build])
         for name in ["first", "tuned", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
             self.prints_4000(os.path.join(build, name))
         if HAS_UCX:
             for name in ["ucx_first", "ucx_counter"]:
                 self.prints_4000(os.path.join(build, name), ON_UCX)
+        if ON_OSHMEM:
+            for name in ["shmem_shared_counts", "shmem_shared_counts_c"]:
+                self.prints_4000(os.path.join(build, name), ON_OSHMEM)
         for mpi in LAUNCHERS:
             for name in ["mpi_first", "mpi_counter"]:
                 self.prints_4000(os.path.join(build, f"{name}_{mpi}"), LAUNCHERS[mpi])
@@ -94,12 +100,15 @@ class Installed(unittest.TestCase):
     def test_add_subdirectory(self):
         for options in [[], ["-DLOCKFLIGHT_C=ON", "-DLOCKFLIGHT_MPI=ON",
                              f"-DLOCKFLIGHT_UCX={UCX}", f"-DMPIS={';'.join(LAUNCHERS)}",
-                             f"-DUCX={UCX}"]]:
+                             f"-DUCX={UCX}", f"-DLOCKFLIGHT_OSHMEM={OSHMEM}",
+                             f"-DOSHMEM={OSHMEM}"]]:
             build = self.configure("added", f"-DADDED={SOURCES}", *options)
             known = self.checked(["ninja", "-C", build, "-t", "targets", "all"])
             self.assertIn("/liblockflight_shm.a:", known)
             self.assertEqual("/liblockflight.so:" in known, bool(options))
             self.assertEqual("/liblockflight_ucx.a:" in known, HAS_UCX and bool(options))
+            self.assertEqual("/liblockflight_oshmem.a:" in known,
+                             ON_OSHMEM is not None and bool(options))
             for mpi in LAUNCHERS:
                 self.assertEqual(f"/liblockflight_{mpi}.so:" in known, bool(options))
 
@@ -132,6 +141,13 @@ class Installed(unittest.TestCase):
         self.prints_4000(self.compiled(["gcc"], "ucx/counter.c", "lockflight-ucx", "c-ucx"), ON_UCX,
                          LD_LIBRARY_PATH=self.libraries)
 
+    @unittest.skipUnless(ON_OSHMEM, "built without OpenSHMEM")
+    def test_pkg_config_on_oshmem(self):
+        self.prints_4000(self.compiled(["g++", "-std=c++20"], "shmem/shared_counts.cpp",
+                                       "lockflight-oshmem", "cpp-oshmem"), ON_OSHMEM)
+        self.prints_4000(self.compiled(["gcc"], "shmem/shared_counts.c", "lockflight-oshmem",
+                                       "c-oshmem"), ON_OSHMEM, LD_LIBRARY_PATH=self.libraries)
+
     @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "./dev test --all")
     def test_pkg_config_on_mpi(self):
         there = {"LD_LIBRARY_PATH": self.libraries}
@@ -155,15 +171,15 @@ class Installed(unittest.TestCase):
 
     def test_programs_run(self):
         for name in ["lockflight", *(f"lockflight.{mpi}" for mpi in LAUNCHERS),
-                     *["lockflight.ucx"] * HAS_UCX]:
+                     *["lockflight.ucx"] * HAS_UCX, *["lockflight.oshmem"] * bool(ON_OSHMEM)]:
             out = self.checked([os.path.join(self.prefix, "bin", name), "--version"])
             self.assertRegex(out, r"^lockflight \d")
 
-    @unittest.skipUnless(HAS_UCX, "built without UCX")
-    def test_the_program_finds_the_one_with_ucx(self):
-        out = self.checked([os.path.join(self.prefix, "bin", "lockflight"), "bench", "--fabric", "ucx",
-                            "--lock", "d-mcs", "--ops", "100"])
-        self.assertIn("ecsb on ucx", out)
+    def test_the_program_finds_those_with_other_fabrics(self):
+        for fabric in ["ucx"] * HAS_UCX + ["oshmem"] * bool(ON_OSHMEM):
+            out = self.checked([os.path.join(self.prefix, "bin", "lockflight"), "bench", "--fabric",
+                                fabric, "--lock", "d-mcs", "--ops", "100"])
+            self.assertIn(f"ecsb on {fabric}", out)
 
     def test_the_drop_in_is_loaded(self):
         for mpi, launcher in LAUNCHERS.items():

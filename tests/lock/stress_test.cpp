@@ -24,7 +24,8 @@ namespace {
 
 using random_source = std::mt19937_64;
 
-#if defined(LOCKFLIGHT_TEST_ON_MPI) || defined(LOCKFLIGHT_TEST_ON_UCX)
+#if defined(LOCKFLIGHT_TEST_ON_MPI) || defined(LOCKFLIGHT_TEST_ON_UCX) || \
+    defined(LOCKFLIGHT_TEST_ON_OSHMEM)
 constexpr bool on_network = true;
 #else
 constexpr bool on_network = false;

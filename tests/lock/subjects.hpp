@@ -24,6 +24,9 @@ inline constexpr std::array lock_modes{mpi_nodes};
 #elif defined(LOCKFLIGHT_TEST_ON_UCX)
 using fabrics = fabric_list<ucx_fabric>;
 inline constexpr std::array lock_modes{ucx_nodes};
+#elif defined(LOCKFLIGHT_TEST_ON_OSHMEM)
+using fabrics = fabric_list<oshmem_fabric>;
+inline constexpr std::array lock_modes{oshmem_nodes};
 #elif defined(LOCKFLIGHT_TEST_ON_SIM)
 using fabrics = fabric_list<sim_fabric>;
 inline constexpr std::array lock_modes = sim_modes;

@@ -37,7 +37,7 @@ MAY_INCLUDE = {
 # Rooms of a folder of src/: each may include those before it only.
 ROOMS_IN_ORDER = {
     "check": ("engine", "search", "program"),
-    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "ucx", "json"),
+    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "ucx", "oshmem", "json"),
 }
 
 # Headers of a network library: the folders that may include them.
@@ -53,7 +53,7 @@ NETWORK_HEADERS = {
     r"lockflight/lockflight_mpi\.h": (
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
-    r"p?shmemx?\.h": ("src/fabric/shmem/",),
+    r"p?shmemx?\.h": ("src/fabric/oshmem/", "bench/shmem_lock.c", "examples/shmem/"),
     r"infiniband/.*|rdma/.*": ("src/fabric/verbs/",),
 }
 

@@ -23,6 +23,8 @@
 #include "support/mpi_fabrics.hpp"
 #elif defined(LOCKFLIGHT_TEST_ON_UCX)
 #include "support/ucx_fabrics.hpp"
+#elif defined(LOCKFLIGHT_TEST_ON_OSHMEM)
+#include "support/oshmem_fabrics.hpp"
 #endif
 
 namespace lockflight::test {

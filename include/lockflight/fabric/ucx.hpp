@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/fabric/host_findings.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -189,22 +190,7 @@ class host_memory {
 /// From any thread.
 [[noreturn]] void abandon(const std::string& why);
 
-/// Operations on the memory of a host's first rank from another host.
-struct host_findings {
-  std::string name;
-  int ranks = 0;
-  int cores = 0;
-  // To a rank that waits; medians.
-  double put_us = 0;
-  double get_us = 0;
-  double fetch_add_us = 0;
-  double compare_swap_us = 0;
-  double computing_us = 0;  ///< the longest fetch-add to a rank that computes for `computed_us`
-  double computed_us = 0;
-
-  /// Whether operations end without the help of their target's process.
-  [[nodiscard]] bool direct() const { return computing_us < computed_us / 2; }
-};
+using fabric::host_findings;
 
 /// Properties of UCX on this launch, found in a short trial.
 struct findings {

@@ -10,8 +10,18 @@
 #include "bench/port/any_clock.hpp"
 #include "bench/port/any_port.hpp"
 #include "bench/port/clock.hpp"
+#include "lockflight/fabric/host_findings.hpp"
 
 namespace lockflight::bench {
+
+/// The start of a run on a host's clocks: the one that operations are timed with, and
+/// CLOCK_MONOTONIC, which traces have.
+struct moment {
+  std::uint64_t ticks = 0;
+  std::uint64_t ns = 0;
+
+  [[nodiscard]] moment operator-() const { return {-ticks, -ns}; }
+};
 
 class launched : public launch {
  public:
@@ -23,6 +33,9 @@ class launched : public launch {
   [[nodiscard]] virtual std::vector<std::string> texts(const std::string& mine) = 0;
   [[nodiscard]] virtual std::vector<int> first_of_host() = 0;
   [[nodiscard]] virtual double least(double mine) = 0;
+  /// Brings the results of ranks that do not share rank 0's memory there. `start`: this rank's,
+  /// nothing on a rank that is not the plan's.
+  void bring_to_first(const run_plan& plan, const run_results& results, moment start);
 
  private:
   const tick_clock* clock_ = nullptr;
@@ -43,14 +56,6 @@ void run_rank_on(Port& bare, const anywhere& lock, const run_plan& plan, const t
   act(traced);
 }
 
-/// The start of a run on a host's clocks: the one that operations are timed with, and
-/// CLOCK_MONOTONIC, which traces have.
-struct moment {
-  std::uint64_t ticks = 0;
-  std::uint64_t ns = 0;
-
-  [[nodiscard]] moment operator-() const { return {-ticks, -ns}; }
-};
 [[nodiscard]] moment start_of_run(const tick_clock& clock, const run_results& results);
 
 // Durations are taken on one rank. What compares the ranks of several hosts, whose clocks count
@@ -59,6 +64,10 @@ struct moment {
 
 /// Moves all times of a rank's results; modulo 2^64, so that a time may lie before the start.
 void move_times(rank_result& of, std::span<fabric::trace_event> events, moment by);
+
+/// The measurements between hosts; whether a target that computes delays operations.
+[[nodiscard]] bool add_hosts(launch::diagnosis& to, std::span<const fabric::host_findings> found,
+                             bool ordered_posts);
 
 /// "12.34 us".
 [[nodiscard]] std::string microseconds(double value);

@@ -47,6 +47,7 @@ workload chosen_workload(const request& what) {
 std::string_view other_builds(std::string_view fabric) {
   if (fabric == "mpi") return "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
   if (fabric == "ucx") return "; a build where libucx is installed has ucx";
+  if (fabric == "oshmem") return "; a build where OpenSHMEM's oshcc is installed has oshmem";
   return "";
 }
 
@@ -63,9 +64,10 @@ void check_fabric(const request& what) {
     if (what.threads)
       throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
   } else if (what.witness) {
-    throw refuse("--witness", "",
-                 fmt::format("with --fabric mpi or ucx only; on {} the usual check sees all ranks",
-                             what.fabric));
+    throw refuse(
+        "--witness", "",
+        fmt::format("with --fabric mpi, ucx or oshmem only; on {} the usual check sees all ranks",
+                    what.fabric));
   }
   if (!simulated(what)) {
     if (!what.machine_set.empty())

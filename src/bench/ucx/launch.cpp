@@ -1,8 +1,5 @@
 #include "bench/ucx/launch.hpp"
 
-#include <cstring>
-#include <type_traits>
-
 namespace lockflight::bench {
 
 /// Results in memory that the ranks of each host share. The usual witness lies there too: it sees
@@ -37,32 +34,6 @@ void ucx_launch::run(const anywhere& lock, const run_plan& plan, const run_resul
                  rank() < plan.machine.ranks() ? start_of_run(timed_by, results) : moment{});
 }
 
-void ucx_launch::bring_to_first(const run_plan& plan, const run_results& results, moment start) {
-  static_assert(std::is_trivially_copyable_v<rank_result>);
-  std::string mine;
-  if (rank() < plan.machine.ranks() && results.leader() != 0) {
-    rank_result& of = results.of(rank());
-    const auto events = results.trace_room(rank());
-    move_times(of, events, -start);
-    mine.append(reinterpret_cast<const char*>(&of), sizeof of);
-    mine.append(reinterpret_cast<const char*>(events.data()),
-                events.empty() ? 0 : of.trace_used * sizeof events[0]);
-  }
-  const std::vector<std::string> all = world_->gather(mine);
-  if (rank() != 0) return;
-  for (rma::rank_t r = 1; r < plan.machine.ranks(); ++r) {
-    const std::string& said = all[static_cast<std::size_t>(r)];
-    if (said.empty()) continue;
-    rank_result& of = results.of(r);
-    std::memcpy(static_cast<void*>(&of), said.data(), sizeof of);
-    const auto events = results.trace_room(r);
-    if (said.size() > sizeof of)
-      std::memcpy(static_cast<void*>(events.data()), said.data() + sizeof of,
-                  said.size() - sizeof of);
-    move_times(of, events, start);
-  }
-}
-
 launch::diagnosis ucx_launch::diagnose() {
   const ucx::findings f = ucx::probe(*world_);
   diagnosis found;
@@ -76,21 +47,7 @@ launch::diagnosis ucx_launch::diagnose() {
                                   std::to_string(f.cores) + " cores on the first"},
                     {"fetch-add atomic", f.fetch_add_atomic ? "yes" : lost},
                     {"compare-swap atomic", f.compare_swap_atomic ? "yes" : lost}};
-  bool delays = false;
-  for (const ucx::host_findings& h : f.hosts) {
-    delays = delays || !h.direct();
-    found.hosts.push_back({.name = h.name,
-                           .ranks = h.ranks,
-                           .cores = h.cores,
-                           .put_us = h.put_us,
-                           .get_us = h.get_us,
-                           .fetch_add_us = h.fetch_add_us,
-                           .compare_swap_us = h.compare_swap_us,
-                           .direct = h.direct(),
-                           .ordered_posts = ucx::port::capabilities.ordered_posts,
-                           .computing_us = h.computing_us,
-                           .computed_us = h.computed_us});
-  }
+  const bool delays = add_hosts(found, f.hosts, ucx::port::capabilities.ordered_posts);
   if (f.ranks == 1)
     found.advice.push_back(
         "Start at least two ranks to learn what an operation costs (LOCKFLIGHT_RENDEZVOUS, "

@@ -36,7 +36,6 @@ class ucx_launch : public launched {
 
  private:
   struct shared_results;
-  void bring_to_first(const run_plan& plan, const run_results& results, moment start);
 
   std::optional<ucx::environment> world_;
   std::shared_ptr<shared_results> current_;

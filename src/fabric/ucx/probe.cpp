@@ -1,149 +1,16 @@
 // lockflight doctor's measurements: whether UCX's atomics are, and what operations between hosts
 // cost.
-#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <vector>
 
-#include "fabric/shm/pause.hpp"
+#include "fabric/shm/network_trial.hpp"
 #include "fabric/ucx/link.hpp"
 
 namespace lockflight::ucx {
-namespace {
-
-using detail::link;
-using detail::remote_kind;
-using detail::world;
-using shm::detail::now_ns;
-
-constexpr std::uint32_t words_probed = 512;
-// On cache lines of their own.
-constexpr std::uint32_t counter = 8;
-constexpr std::uint32_t swapped = 16;
-constexpr std::uint32_t data = 24;
-constexpr std::uint32_t first_for_hosts = 32;
-
-constexpr double ns_in_us = 1e3;
-constexpr int trials = 400;
-// Much longer than a busy machine lets a thread wait that is to answer.
-constexpr std::uint64_t computed_ns = 150'000'000;
-
-rma::word fetch_add(link& l, rma::rank_t target, std::uint32_t at, rma::word value) {
-  rma::word before = 0;
-  l.post(remote_kind::fetch_add, target, at, value, &before);
-  l.complete(target);
-  return before;
-}
-
-rma::word compare_swap(link& l, rma::rank_t target, std::uint32_t at, rma::word expected,
-                       rma::word desired) {
-  rma::word before = 0;
-  l.post_compare_swap(target, at, expected, desired, &before);
-  l.complete(target);
-  return before;
-}
-
-/// All ranks count together in two words of rank 0.
-void try_atomics(world& in, link& l, findings& found) {
-  constexpr int rounds = 100;
-  for (int i = 0; i < rounds; ++i) {
-    fetch_add(l, 0, counter, 1);
-    for (rma::word seen = 0;;) {
-      const rma::word before = compare_swap(l, 0, swapped, seen, seen + 1);
-      if (before == seen) break;
-      seen = before;
-    }
-  }
-  in.meet();
-  const auto expected = static_cast<rma::word>(rounds) * static_cast<rma::word>(in.size());
-  found.fetch_add_atomic = fetch_add(l, 0, counter, 0) == expected;
-  found.compare_swap_atomic = compare_swap(l, 0, swapped, expected, expected) == expected;
-  in.meet();
-}
-
-/// The median of so many, in microseconds.
-template <class F>
-double median_us(F operate) {
-  std::vector<double> times;
-  for (int i = 0; i < trials; ++i) {
-    const std::uint64_t asked = now_ns();
-    operate();
-    times.push_back(static_cast<double>(now_ns() - asked) / ns_in_us);
-  }
-  std::nth_element(times.begin(), times.begin() + trials / 2, times.end());
-  return times[trials / 2];
-}
-
-void measure(link& l, rma::rank_t target, host_findings& of) {
-  const std::uint32_t at = first_for_hosts;
-  rma::word got = 0;
-  fetch_add(l, target, at, 1);  // there is a connection then
-  const auto posted = [&](remote_kind kind, rma::word* result) {
-    return median_us([&] {
-      l.post(kind, target, kind == remote_kind::fetch_add ? at : data, 1, result);
-      l.complete(target);
-    });
-  };
-  of.put_us = posted(remote_kind::put, nullptr);
-  of.get_us = posted(remote_kind::get, &got);
-  of.fetch_add_us = posted(remote_kind::fetch_add, &got);
-  of.compare_swap_us = median_us([&] { compare_swap(l, target, at, 1, 1); });
-}
-
-/// The longest fetch-add while the target computes.
-double longest_us(link& l, rma::rank_t target) {
-  double longest = 0;
-  for (const std::uint64_t end = now_ns() + computed_ns; now_ns() < end;) {
-    const std::uint64_t asked = now_ns();
-    fetch_add(l, target, first_for_hosts, 1);
-    longest = std::max(longest, static_cast<double>(now_ns() - asked) / ns_in_us);
-  }
-  return longest;
-}
-
-void compute() {
-  for (const std::uint64_t end = now_ns() + computed_ns; now_ns() < end;) shm::detail::relax();
-}
-
-/// Each host's first rank as the target of another host's first rank.
-void try_hosts(world& in, link& l, findings& found) {
-  std::vector<int> firsts = in.first_of_host;
-  std::ranges::sort(firsts);
-  firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
-  found.hosts_count = static_cast<int>(firsts.size());
-  if (firsts.size() == 1) return;
-  for (std::size_t h = 0; h < firsts.size(); ++h) {
-    const rma::rank_t target = firsts[h];
-    const rma::rank_t origin = firsts[(h + 1) % firsts.size()];
-    host_findings of;
-    of.name = in.hosts[static_cast<std::size_t>(target)];
-    of.ranks = static_cast<int>(std::ranges::count(in.first_of_host, target));
-    of.computed_us = static_cast<double>(computed_ns) / ns_in_us;
-    if (in.rank() == origin) measure(l, target, of);
-    in.meet();
-    if (in.rank() == target) compute();
-    if (in.rank() == origin) of.computing_us = longest_us(l, target);
-    const double mine[] = {of.put_us, of.get_us, of.fetch_add_us, of.compare_swap_us,
-                           of.computing_us};
-    const std::vector<std::string> measured =
-        in.gather(std::string(reinterpret_cast<const char*>(mine), sizeof mine));
-    const std::vector<std::string> cores = in.gather(std::to_string(in.processors));
-    double its[std::size(mine)];
-    measured[static_cast<std::size_t>(origin)].copy(reinterpret_cast<char*>(its), sizeof its);
-    of.put_us = its[0];
-    of.get_us = its[1];
-    of.fetch_add_us = its[2];
-    of.compare_swap_us = its[3];
-    of.computing_us = its[4];
-    of.cores = std::stoi(cores[static_cast<std::size_t>(target)]);
-    found.hosts.push_back(std::move(of));
-  }
-}
-
-}  // namespace
 
 findings probe(environment& in) {
-  world& w = in.parts();
+  detail::world& w = in.parts();
   findings found;
   found.library = std::string("UCX ") + ucp_get_version_string();
   const char* const transports = std::getenv("UCX_TLS");
@@ -157,11 +24,23 @@ findings probe(environment& in) {
   std::iota(node_of.begin(), node_of.end(), 0);
   w.help_while_computing();
   ++w.runs;
-  const detail::segment cells(w, node_of, /*together=*/false, words_probed, /*only_cpu=*/false);
+  const detail::segment cells(w, node_of, /*together=*/false, fabric::detail::words_of_trial,
+                              /*only_cpu=*/false);
   const wait_policy policy = wait_policy::parse("auto", w.size(), w.processors);
-  link l(w, cells, /*patient=*/policy.spins == 0);
-  try_atomics(w, l, found);
-  try_hosts(w, l, found);
+  detail::link net(w, cells, /*patient=*/policy.spins == 0);
+  const fabric::detail::trial_launch launch{
+      .rank = w.rank(),
+      .size = w.size(),
+      .processors = w.processors,
+      .first_of_host = w.first_of_host,
+      .hosts = w.hosts,
+      .meet = [&] { w.meet(); },
+      .gather = [&](const std::string& mine) { return w.gather(mine); }};
+  const auto atomic = fabric::detail::try_atomics(launch, net);
+  found.fetch_add_atomic = atomic.fetch_add;
+  found.compare_swap_atomic = atomic.compare_swap;
+  found.hosts = fabric::detail::try_hosts(launch, net);
+  found.hosts_count = found.hosts.empty() ? 1 : static_cast<int>(found.hosts.size());
   w.meet();
   return found;
 }

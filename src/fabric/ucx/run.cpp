@@ -1,9 +1,9 @@
 // A run: its ranks, the body, and the end.
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "fabric/shm/launched.hpp"
 #include "fabric/ucx/link.hpp"
 
 namespace lockflight::ucx {
@@ -11,34 +11,11 @@ namespace {
 
 using detail::world;
 
-/// Throws, on all ranks alike, unless the launch has such a machine.
-void require_machine(const world& in, const config& what) {
-  const int ranks = what.machine.ranks();
-  if (ranks > in.size())
-    throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
-                                std::to_string(in.size()) + ", the ranks of this launch)");
-  for (rma::rank_t r = 0; r < ranks; ++r)
-    if (!in.same_host(r, what.machine.leader_of(r, what.machine.node_level())))
-      throw std::invalid_argument(
-          "a node of the machine given spans several hosts of this launch, whose memory cannot be "
-          "shared (accepted: levels whose nodes keep to one)");
-}
-
-bool on_one_host(const world& in, int ranks) {
-  for (rma::rank_t r = 0; r < ranks; ++r)
-    if (!in.same_host(0, r)) return false;
-  return true;
-}
-
 wait_policy policy_of(const world& in, const config& what) {
   int here = 0;
   for (rma::rank_t r = 0; r < what.machine.ranks(); ++r) here += in.same_host(r, in.rank()) ? 1 : 0;
-  const int cores = what.processors > 0 ? what.processors : in.processors;
-  wait_policy policy = wait_policy::parse(what.waiting, std::max(here, 1), cores);
-  // With a core for each rank a waiting rank uses its core; then no store has to check for
-  // sleepers.
-  if (what.waiting == "auto" && policy.spins > 0) policy.park = false;
-  return policy;
+  return fabric::detail::policy_of(what.waiting, here,
+                                   what.processors > 0 ? what.processors : in.processors);
 }
 
 }  // namespace
@@ -50,10 +27,10 @@ class place_in_run {
  public:
   /// Throws, on all ranks alike.
   place_in_run(world& in, const config& what) : in_(in), what_(what) {
-    require_machine(in, what);
+    fabric::detail::require_machine(what.machine, in.first_of_host);
     policy_ = policy_of(in, what);
     const rma::topology& machine = what.machine;
-    const bool together = what.shared_nodes && on_one_host(in, machine.ranks());
+    const bool together = what.shared_nodes && fabric::detail::on_one_host(in.first_of_host, machine.ranks());
     only_cpu_ = machine.nodes() == 1 || together;
     if (!only_cpu_) in.help_while_computing();
     ++in.runs;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 
+#include "fabric/shm/launched.hpp"
 #include "fabric/shm/pause.hpp"
 
 namespace lockflight::ucx::detail {
@@ -217,29 +218,15 @@ bool environment::first_is_gone() const {
 }
 
 bool environment::all(bool holds) {
-  for (const std::string& each : gather(holds ? "1" : "0"))
-    if (each != "1") return false;
-  return true;
+  return fabric::detail::all_hold([this](const auto& text) { return gather(text); }, holds);
 }
 
-namespace {
-
-std::string bytes_of(double value) {
-  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+double environment::first(double mine) {
+  return fabric::detail::first_of([this](const auto& text) { return gather(text); }, mine);
 }
-double value_in(const std::string& bytes) {
-  double value = 0;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
-
-}  // namespace
-
-double environment::first(double mine) { return value_in(gather(bytes_of(mine)).front()); }
 
 double environment::least(double mine) {
-  for (const std::string& each : gather(bytes_of(mine))) mine = std::min(mine, value_in(each));
-  return mine;
+  return fabric::detail::least_of([this](const auto& text) { return gather(text); }, mine);
 }
 
 std::vector<std::string> environment::gather(const std::string& mine) {

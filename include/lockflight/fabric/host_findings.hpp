@@ -1,0 +1,25 @@
+// What a network's operations cost from host to host, as `lockflight doctor` finds it.
+#pragma once
+
+#include <string>
+
+namespace lockflight::fabric {
+
+/// Operations on the memory of a host's first rank from another host.
+struct host_findings {
+  std::string name;
+  int ranks = 0;
+  int cores = 0;
+  // To a rank that waits; medians.
+  double put_us = 0;
+  double get_us = 0;
+  double fetch_add_us = 0;
+  double compare_swap_us = 0;
+  double computing_us = 0;  ///< the longest fetch-add to a rank that computes for `computed_us`
+  double computed_us = 0;
+
+  /// Whether operations end without the help of their target's process.
+  [[nodiscard]] bool direct() const { return computing_us < computed_us / 2; }
+};
+
+}  // namespace lockflight::fabric

@@ -1,0 +1,9 @@
+// main() of the build with OpenSHMEM, which build/lockflight becomes when it is asked for that
+// fabric.
+#include "bench/oshmem/launch.hpp"
+#include "cli/launched_main.hpp"
+
+int main(int argc, char** argv) {
+  lockflight::bench::oshmem_launch oshmem;
+  return lockflight::cli::run_launched_program(oshmem, argc, argv);
+}

@@ -1,0 +1,31 @@
+// The levels of a launch, and memory that the ranks of a host share.
+#include <algorithm>
+
+#include "fabric/oshmem/world.hpp"
+#include "fabric/shm/host_nodes.hpp"
+
+namespace lockflight::oshmem {
+
+hardware discover(environment& in, int ranks) {
+  detail::world& w = in.parts();
+  const fabric::detail::wanted_nodes cut("LOCKFLIGHT_OSHMEM_NODES");
+  for (const std::string& why : w.gather(cut.why_not))
+    if (!why.empty()) throw std::invalid_argument(why);
+  rma::topology machine = fabric::detail::nodes_of_hosts(w.first_of_host, ranks, cut.each);
+  if (machine.nodes() == 1) return {std::move(machine), {"launch"}};
+  return {std::move(machine), {"launch", "node"}};
+}
+
+host_memory::host_memory(environment& in, int ranks, std::size_t bytes) {
+  detail::world& w = in.parts();
+  own_ = detail::symmetric(bytes).release();
+  const auto& first = w.first_of_host;
+  whole_ = std::count(first.begin(), first.begin() + ranks, 0) == ranks;
+  if (w.rank >= ranks) return;
+  leader_ = first[static_cast<std::size_t>(w.rank)];
+  data_ = w.reach(own_, leader_);
+}
+
+host_memory::~host_memory() { detail::symmetric::free(own_); }
+
+}  // namespace lockflight::oshmem

@@ -1,0 +1,80 @@
+// lockflight doctor's measurements: whether SHMEM's atomics are, with the CPU's too, and what
+// operations between hosts cost.
+#include <shmem.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <numeric>
+
+#include "fabric/oshmem/link.hpp"
+#include "fabric/shm/network_trial.hpp"
+
+namespace lockflight::oshmem {
+namespace {
+
+using detail::link;
+using detail::world;
+
+std::string name_of_library() {
+  std::array<char, SHMEM_MAX_NAME_LEN + 1> name{};
+  shmem_info_get_name(name.data());
+  int major = 0;
+  int minor = 0;
+  shmem_info_get_version(&major, &minor);
+  return std::string(name.data()) + ", OpenSHMEM " + std::to_string(major) + '.' +
+         std::to_string(minor);
+}
+
+/// The ranks that share rank 0's memory add to a word of it, one half by CPU instructions, the
+/// other through SHMEM.
+std::string try_with_cpu(world& in, const detail::segment& cells) {
+  constexpr std::uint32_t index = 64;
+  constexpr long rounds = 20'000;
+  const auto sharers = std::ranges::count(in.first_of_host, 0);
+  long* const mine = cells.cell(index);
+  std::byte* const first = in.reach(reinterpret_cast<std::byte*>(mine), 0);
+  if (first != nullptr && sharers > 1) {
+    std::atomic_ref word(*reinterpret_cast<long*>(first));
+    for (long i = 0; i < rounds; ++i)
+      in.rank % 2 == 0 ? word.fetch_add(1) : shmem_long_atomic_fetch_add(mine, 1, 0);
+  }
+  in.meet();
+  const bool held = shmem_long_atomic_fetch(mine, 0) == rounds * sharers;
+  in.meet();
+  if (sharers < 2) return "";
+  return held ? "yes, in this trial" : "no: some were lost";
+}
+
+}  // namespace
+
+findings probe(environment& in) {
+  world& w = in.parts();
+  findings found;
+  found.library = name_of_library();
+  found.ranks = w.size;
+  found.cores = w.processors;
+  // Each rank a node of its own: all goes through SHMEM.
+  std::vector<int> node_of(static_cast<std::size_t>(w.size));
+  std::iota(node_of.begin(), node_of.end(), 0);
+  const detail::segment cells(w, node_of, /*together=*/false, fabric::detail::words_of_trial);
+  link net(w, cells);
+  const fabric::detail::trial_launch launch{
+      .rank = w.rank,
+      .size = w.size,
+      .processors = w.processors,
+      .first_of_host = w.first_of_host,
+      .hosts = w.hosts,
+      .meet = [&] { w.meet(); },
+      .gather = [&](const std::string& mine) { return w.gather(mine); }};
+  const auto atomic = fabric::detail::try_atomics(launch, net);
+  found.fetch_add_atomic = atomic.fetch_add;
+  found.compare_swap_atomic = atomic.compare_swap;
+  found.with_cpu = try_with_cpu(w, cells);
+  found.hosts = fabric::detail::try_hosts(launch, net);
+  found.hosts_count = found.hosts.empty() ? 1 : static_cast<int>(found.hosts.size());
+  w.meet();
+  return found;
+}
+
+}  // namespace lockflight::oshmem
