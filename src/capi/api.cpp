@@ -229,8 +229,7 @@ int lockflight_ranks(const lockflight_participant* me) { return me != nullptr ? 
 
 int lockflight_leave(lockflight_participant* me) {
   return capi::guarded([&] {
-    const auto& it =
-        capi::need(me, "me", "a participant that has joined");
+    const auto& it = capi::need(me, "me", "a participant that has joined");
     if (!it.leaves())
       throw std::invalid_argument(
           "me, a rank of lockflight_run (accepted: a participant that has joined; a rank of a run "

@@ -158,9 +158,8 @@ command doctor_command() {
            "cannot work there."},
       .options = {{.name = "--fabric",
                    .value = "FABRIC",
-                   .what =
-                       "the fabric to try: mpi, ucx or oshmem (default: the one of this build, "
-                       "else mpi)",
+                   .what = "the fabric to try: mpi, ucx or oshmem (default: the one of this build, "
+                           "else mpi)",
                    .completes = option::offer::words,
                    .known = fabrics_tried()},
                   {.name = json_argument,

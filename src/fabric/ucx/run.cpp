@@ -30,7 +30,8 @@ class place_in_run {
     fabric::detail::require_machine(what.machine, in.first_of_host);
     policy_ = policy_of(in, what);
     const rma::topology& machine = what.machine;
-    const bool together = what.shared_nodes && fabric::detail::on_one_host(in.first_of_host, machine.ranks());
+    const bool together =
+        what.shared_nodes && fabric::detail::on_one_host(in.first_of_host, machine.ranks());
     only_cpu_ = machine.nodes() == 1 || together;
     if (!only_cpu_) in.help_while_computing();
     ++in.runs;
