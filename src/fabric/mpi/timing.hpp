@@ -1,4 +1,4 @@
-// How long operations take: what doctor's measurements share.
+// How long operations take: what measurements and trials share.
 #pragma once
 
 #include <algorithm>

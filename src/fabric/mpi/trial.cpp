@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 
 #include "fabric/mpi/link.hpp"
 #include "fabric/mpi/segment.hpp"
+#include "fabric/mpi/timing.hpp"
 
 namespace lockflight::mpi::detail {
 namespace {
@@ -89,22 +89,14 @@ bool answers_while_computing(const communicator& all) {
   cells.clear();
   meet(all);
   link l(all, cells.exposed(), /*patient=*/spins_in_flush);
-  trial t(l);
-  const bool asks = all.rank() == all.size() - 1;
-  if (asks) t.fetch(remote_kind::fetch_add, tickets, 1);  // it has a connection then
+  const rma::rank_t origin = all.size() - 1;
+  if (all.rank() == origin) trial(l).fetch(remote_kind::fetch_add, tickets, 1);  // connects them
   meet(all);
-  int came = 1;
-  if (all.rank() == 0) {
-    auto& asked =
-        *reinterpret_cast<std::atomic<rma::word>*>(cells.base()[0] + tickets * sizeof(rma::word));
-    for (const double end = MPI_Wtime() + computed_s; MPI_Wtime() < end;) continue;
-    came = asked.load(std::memory_order_relaxed) == 2 ? 1 : 0;  // nothing else is read
-  } else if (asks) {
-    t.fetch(remote_kind::fetch_add, tickets, 1);
-  }
-  broadcast(all, &came, 1, MPI_INT);
+  double longest_us = longest_while_computing(all, l, origin, /*target=*/0, tickets, computed_s,
+                                              {.most = 100, .seconds = computed_s});
+  broadcast(all, &longest_us, 1, MPI_DOUBLE, origin);
   meet(all);
-  return came != 0;
+  return longest_us < computed_s * us_in_s / 2;
 }
 
 int processors_of(const communicator& machine) {
