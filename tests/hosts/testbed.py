@@ -123,6 +123,13 @@ class Hosts:
     def name(self, host):
         return f"host{host}"
 
+    def cores(self, host):
+        """Its share of this machine's cores, as taskset reads it. Each host counts its cores to
+        know how its ranks wait; with more hosts than cores some have the same one."""
+        all_of_them = sorted(os.sched_getaffinity(0))
+        mine = all_of_them[host::self.count] or [all_of_them[host % len(all_of_them)]]
+        return ",".join(map(str, mine))
+
     def address(self, host):
         return f"10.11.12.{host + 1}"
 
@@ -151,7 +158,7 @@ class Hosts:
             echo {self.name(i)} > /proc/sys/kernel/hostname
             ip link set lo up""")
         self._keepers.append(keeper)
-        (self._folder / self.name(i)).write_text(str(keeper.pid), encoding="ascii")
+        (self._folder / self.name(i)).write_text(f"{keeper.pid} {self.cores(i)}\n", encoding="ascii")
         inside = self._switch.enter()
         _run(*inside, "ip", "link", "add", f"port{i}", "type", "veth",
              "peer", "name", "eth0", "netns", str(keeper.pid))
@@ -173,8 +180,8 @@ class Hosts:
     def start(self, host, command, **more):
         """A process of that host, as subprocess.Popen has it, in its own process group."""
         environment = {**os.environ, _KEEPERS: str(self._folder), **more.pop("env", {})}
-        return subprocess.Popen([*self._keepers[host].enter(), f"--wdns={os.getcwd()}", "--",
-                                 *command], env=environment, **more)
+        return subprocess.Popen(["taskset", "-c", self.cores(host), *self._keepers[host].enter(),
+                                 f"--wdns={os.getcwd()}", "--", *command], env=environment, **more)
 
     def launch(self, launcher, per_host, command, preload=False, environment=(), options=(),
                **more):
@@ -264,13 +271,13 @@ def launch_command(launcher, names, per_host, command, preload, environment=(), 
         return [sys.executable, "-B", str(pathlib.Path(__file__).with_name("rendezvous")),
                 f"{names[0]}:{RENDEZVOUS_PORT}", str(per_host), ",".join(names),
                 "env", "UCX_LOG_LEVEL=fatal", *said, *command]
-    # Open MPI looks at all networks of a host, and takes lo for a way to the others. On each host it
-    # would bind the first rank to the first core, and these are one core here.
-    # The hosts share the cores, which Open MPI cannot know: a rank that waits in a call of SHMEM
-    # yields after each step, not after a hundred, or its target runs a time slice later.
-    if launcher == OSHMEM:
-        options = ["--mca", "mpi_yield_when_idle", "1",
-                   "--mca", "opal_common_ucx_progress_iterations", "1", *options]
+    if len(names) * per_host > len(os.sched_getaffinity(0)):
+        # Open MPI counts ranks and slots, of which each host has as many as ranks, and not its cores:
+        # here a rank that waits must yield.
+        options = ["--mca", "mpi_yield_when_idle", "1", *options]
+        if launcher == OSHMEM:  # after each step, not after a hundred
+            options = ["--mca", "opal_common_ucx_progress_iterations", "1", *options]
+    # Open MPI looks at all networks of a host, and takes lo for a way to the others.
     return [program_of(launcher), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
             "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
             "--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0",
