@@ -90,6 +90,8 @@ class engine {
     const own_node own = profile_.nic.own;
     return own == own_node::all || (own == own_node::cells && cells != rma::cell_class::nic);
   }
+  /// Throws std::out_of_range unless there is such a cell.
+  void check_cell(rank_t home, std::uint32_t index) const;
   /// Takes effect at the call.
   void post_by_cpu(rank_t me, posted_kind kind, rank_t home, std::uint32_t index, word value,
                    word desired, word* result, std::uint16_t lines);
@@ -239,7 +241,6 @@ class engine {
   void wait_turn(rank_state& r, rank_t me);
   void suspend(rank_state& r, waiting for_what);
   [[nodiscard]] time_ps about(time_ps length);
-  void check_cell(rank_t home, std::uint32_t index) const;
   void check_own_node(rank_t me, rank_t home, std::uint32_t index) const;
 
   // network_interface.cpp: posted operations and messages

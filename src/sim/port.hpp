@@ -187,12 +187,11 @@ class port {
   void post(std::uint64_t& kind, posted_kind what, Cell cell, word value, word desired,
             word* result, std::uint16_t lines = 1) {
     ++kind;
-    if (machine().same_node(rank_, cell.home)) {
-      ++counts_.loopback;
-      if (engine_.is_the_processors(Cell::class_of))
-        return engine_.post_by_cpu(rank_, what, cell.home, cell.index, value, desired, result,
-                                   lines);
-    }
+    engine_.check_cell(cell.home, cell.index);  // a rank that is not there has no node
+    const bool own = machine().same_node(rank_, cell.home);
+    counts_.loopback += own ? 1 : 0;
+    if (own && engine_.is_the_processors(Cell::class_of))
+      return engine_.post_by_cpu(rank_, what, cell.home, cell.index, value, desired, result, lines);
     engine_.post(rank_, what, cell.home, cell.index, value, desired, result, lines);
   }
   [[nodiscard]] word rmw(posted_kind what, rma::cpu_cell at, word value, word desired) {
