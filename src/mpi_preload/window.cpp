@@ -285,20 +285,19 @@ answer window::unlock_all() {
 
 // A queue pays where the same process comes again at once, against others that do so too. Locks
 // spread over targets meet few others, and would pay its round trip for nothing; one other rank
-// alone makes no crowd. Open MPI's waiters yield where ranks share cores, and get on better without
-// handoffs from one to the next, each of which waits for a core; MPICH's spin in any case.
+// alone makes no crowd. Open MPI's targets keep a queue themselves.
 bool window::comes_again_for(int target) {
 #if defined(OPEN_MPI)
-  constexpr bool yields = true;
+  constexpr bool has_queue = true;
 #else
-  constexpr bool yields = false;
+  constexpr bool has_queue = false;
 #endif
   constexpr int often = 3;
   constexpr std::size_t crowd = 3;
   if (target != last_target_) times_in_a_row_ = 0;
   last_target_ = target;
   if (times_in_a_row_ <= often) ++times_in_a_row_;
-  return times_in_a_row_ > often && held_.size() >= crowd && !(yields && group_->shares_cores());
+  return !has_queue && times_in_a_row_ > often && held_.size() >= crowd;
 }
 
 // Exclusion does not rest on the queue: who is at its head still takes MPI's lock, as do those that
