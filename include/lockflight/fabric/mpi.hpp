@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/fabric/host_findings.hpp"
+#include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -178,19 +180,13 @@ class membership {
 /// words. Collective.
 void agree(const std::string& why, int communicator);
 
-/// Says what failed, on standard error, and ends the launch with exit code 3. For what only one
-/// rank sees.
-[[noreturn]] void abandon(const std::string& why);
+using fabric::abandon;
 
 /// The levels of the first `ranks` ranks of MPI_COMM_WORLD: the launch, its nodes (the ranks that
 /// can share memory, by MPI_Comm_split_type), and below them what hwloc finds there, if the nodes
 /// are alike. LOCKFLIGHT_MPI_NODES=k cuts every machine's ranks into k nodes, for tests.
 /// Collective.
-struct hardware {
-  rma::topology machine;
-  std::vector<std::string> level_names;  ///< [level - 1]
-};
-[[nodiscard]] hardware discover(int ranks);
+[[nodiscard]] fabric::levels discover(int ranks);
 
 /// Zeroed memory for the first `ranks` ranks of MPI_COMM_WORLD; ranks of one machine share it. Its
 /// construction and destruction are collective.
@@ -222,22 +218,7 @@ class machine_memory {
   bool whole_ = true;
 };
 
-/// Operations on the memory of a host's first rank from another host.
-struct host_findings {
-  std::string name;
-  int ranks = 0;
-  int cores = 0;  ///< for this launch
-  // To a rank that waits in MPI; medians.
-  double put_us = 0;
-  double get_us = 0;
-  double fetch_add_us = 0;
-  double compare_swap_us = 0;
-  double computing_us = 0;  ///< the longest fetch-add to a rank that computes for `computed_us`
-  double computed_us = 0;
-
-  /// Whether operations end without a call of MPI by their target.
-  [[nodiscard]] bool direct() const { return computing_us < computed_us / 2; }
-};
+using fabric::host_findings;
 
 /// Properties of an MPI's one-sided communication, found in a short trial on this launch.
 struct findings {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "lockflight/fabric/host_findings.hpp"
+#include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -62,30 +63,20 @@ enum class started_by : std::uint8_t { environment, program };
 ///
 /// A rank serves others when it waits, locks or unlocks (C44); LOCKFLIGHT_PROGRESS is `calls` or
 /// `auto`, which is the same here.
-class environment {
+class environment : public fabric::launch {
  public:
   /// With started_by::program, between the program's shmem_init and shmem_finalize, which comes
   /// after the end of this object. Throws std::invalid_argument on a bad LOCKFLIGHT_PROGRESS,
   /// `unavailable` when the symmetric heap has no room.
   explicit environment(started_by who = started_by::environment);
-  ~environment();
-  environment(const environment&) = delete;
-  environment& operator=(const environment&) = delete;
+  ~environment() override;
 
-  [[nodiscard]] int rank() const;
-  [[nodiscard]] int size() const;
-  /// Whether `holds` is true on every rank.
-  [[nodiscard]] bool all(bool holds);
-  /// Rank 0's value.
-  [[nodiscard]] double first(double mine);
-  /// The least of all ranks' values.
-  [[nodiscard]] double least(double mine);
-  /// Each rank's text, by rank.
-  [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
-  /// For each rank the lowest rank whose symmetric heap it reaches by CPU instructions. Local.
-  [[nodiscard]] const std::vector<int>& first_of_host() const;
-  /// The name of each rank's host. Local.
-  [[nodiscard]] const std::vector<std::string>& hosts() const;
+  [[nodiscard]] int rank() const override;
+  [[nodiscard]] int size() const override;
+  [[nodiscard]] std::vector<std::string> gather(const std::string& mine) override;
+  /// They share memory whose symmetric heaps shmem_ptr reaches.
+  [[nodiscard]] const std::vector<int>& first_of_host() const override;
+  [[nodiscard]] const std::vector<std::string>& hosts() const override;
 
   [[nodiscard]] detail::world& parts() { return *world_; }
 
@@ -93,16 +84,7 @@ class environment {
   std::unique_ptr<detail::world> world_;
 };
 
-/// The configuration of a run; the same on all ranks.
-struct config {
-  rma::topology machine = rma::topology::flat(1);
-  std::string waiting = "auto";  ///< "auto", "spin", "yield" or "park"
-  std::uint32_t words_per_rank = 1u << 17;
-  int processors = 0;  ///< of a host, to assume for `waiting`; 0: as many as there are
-  /// If all nodes of the topology share memory, they reach each other with CPU instructions. If
-  /// this is false they use SHMEM between them wherever they are.
-  bool shared_nodes = false;
-};
+using config = fabric::run_config;
 
 /// Runs `body` once on each of the first ranks of the launch, as many as the machine has, and
 /// returns on all ranks when all have returned; ranks beyond the machine sleep meanwhile. The
@@ -149,11 +131,7 @@ class membership {
 /// The levels of the first `ranks` ranks: the launch and its nodes, which are the hosts.
 /// LOCKFLIGHT_OSHMEM_NODES=k cuts every host's ranks into k nodes, for tests. The same on all
 /// ranks; collective.
-struct hardware {
-  rma::topology machine;
-  std::vector<std::string> level_names;  ///< [level - 1]
-};
-[[nodiscard]] hardware discover(environment& in, int ranks);
+[[nodiscard]] fabric::levels discover(environment& in, int ranks);
 
 /// Zeroed memory of the symmetric heap for the first `ranks` ranks; ranks of one host share it.
 /// Its construction and destruction are collective over all ranks.
@@ -178,9 +156,7 @@ class host_memory {
   bool whole_ = true;
 };
 
-/// Says what failed, on standard error, and ends the launch with exit code 3. From any thread.
-[[noreturn]] void abandon(const std::string& why);
-
+using fabric::abandon;
 using fabric::host_findings;
 
 /// Properties of SHMEM on this launch, found in a short trial.

@@ -1,7 +1,7 @@
 // The UCX fabric: ranks are processes that come together without MPI, or those of an MPI program
-// (ucx_mpi.hpp). Between
-// nodes every operation is UCX's (UCP); within a node an operation on a cpu or plain cell is a CPU
-// instruction on memory that the node's ranks share and that is registered with UCX.
+// (ucx_mpi.hpp). Between nodes every operation is UCX's (UCP); within a node an operation on a cpu
+// or plain cell is a CPU instruction on memory that the node's ranks share and that is registered
+// with UCX.
 //
 // UCX has two kinds of atomics. The CPU's, which the target's software does where a transport has
 // none, as over TCP: they are atomic with this node's CPU instructions, so nic cells of the own
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "lockflight/fabric/host_findings.hpp"
+#include "lockflight/fabric/launch.hpp"
 #include "lockflight/fabric/networked.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -74,33 +75,22 @@ struct introduction {
 /// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
 /// which sleeps on UCX's event descriptor until something arrives. `auto`: a thread where the
 /// target's software does the atomics.
-class environment {
+class environment : public fabric::launch {
  public:
   /// Throws std::invalid_argument on bad variables, or where another launcher says that there are
   /// several ranks; `unavailable` when the ranks do not come together or UCX refuses.
   environment();
   /// These ranks, whatever the variables say. Throws as the other one.
   explicit environment(const introduction& by);
-  ~environment();
-  environment(const environment&) = delete;
-  environment& operator=(const environment&) = delete;
+  ~environment() override;
 
-  [[nodiscard]] int rank() const;
-  [[nodiscard]] int size() const;
+  [[nodiscard]] int rank() const override;
+  [[nodiscard]] int size() const override;
+  [[nodiscard]] std::vector<std::string> gather(const std::string& mine) override;
+  [[nodiscard]] const std::vector<int>& first_of_host() const override;
+  [[nodiscard]] const std::vector<std::string>& hosts() const override;
   /// Whether rank 0 was the one that has failed, which cannot say so itself. Local.
   [[nodiscard]] bool first_is_gone() const;
-  /// Whether `holds` is true on every rank.
-  [[nodiscard]] bool all(bool holds);
-  /// Rank 0's value.
-  [[nodiscard]] double first(double mine);
-  /// The least of all ranks' values.
-  [[nodiscard]] double least(double mine);
-  /// Each rank's text, by rank.
-  [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
-  /// For each rank the lowest rank on its host, with which it can share memory. Local.
-  [[nodiscard]] const std::vector<int>& first_of_host() const;
-  /// The name of each rank's host. Local.
-  [[nodiscard]] const std::vector<std::string>& hosts() const;
 
   [[nodiscard]] detail::world& parts() { return *world_; }
 
@@ -108,16 +98,7 @@ class environment {
   std::unique_ptr<detail::world> world_;
 };
 
-/// The configuration of a run; the same on all ranks.
-struct config {
-  rma::topology machine = rma::topology::flat(1);
-  std::string waiting = "auto";  ///< "auto", "spin", "yield" or "park"
-  std::uint32_t words_per_rank = 1u << 17;
-  int processors = 0;  ///< of a host, to assume for `waiting`; 0: as many as there are
-  /// If all nodes of the topology share memory, they reach each other with CPU instructions. If
-  /// this is false they use UCX between them wherever they are.
-  bool shared_nodes = false;
-};
+using config = fabric::run_config;
 
 /// Runs `body` once on each of the first ranks of the launch, as many as the machine has, and
 /// returns on all ranks when all have returned. Collective. The port lives as long as the body.
@@ -157,11 +138,7 @@ class membership {
 /// The levels of the first `ranks` ranks: the launch and its nodes, which are the hosts.
 /// LOCKFLIGHT_UCX_NODES=k cuts every host's ranks into k nodes, for tests. The same on all ranks;
 /// collective.
-struct hardware {
-  rma::topology machine;
-  std::vector<std::string> level_names;  ///< [level - 1]
-};
-[[nodiscard]] hardware discover(environment& in, int ranks);
+[[nodiscard]] fabric::levels discover(environment& in, int ranks);
 
 /// Zeroed memory for the first `ranks` ranks; ranks of one host share it. Its construction is
 /// collective over all ranks.
@@ -186,10 +163,7 @@ class host_memory {
   bool whole_ = true;
 };
 
-/// Says what failed, on standard error, and ends this process with exit code 3; the others notice.
-/// From any thread.
-[[noreturn]] void abandon(const std::string& why);
-
+using fabric::abandon;
 using fabric::host_findings;
 
 /// Properties of UCX on this launch, found in a short trial.

@@ -79,18 +79,7 @@ launch::diagnosis mpi_launch::diagnose() {
     found.advice.push_back("Start at least two ranks to learn what a target does to an origin.");
     return found;
   }
-  for (const mpi::host_findings& h : f.hosts)
-    found.hosts.push_back({.name = h.name,
-                           .ranks = h.ranks,
-                           .cores = h.cores,
-                           .put_us = h.put_us,
-                           .get_us = h.get_us,
-                           .fetch_add_us = h.fetch_add_us,
-                           .compare_swap_us = h.compare_swap_us,
-                           .direct = h.direct(),
-                           .ordered_posts = mpi::port::capabilities.ordered_posts,
-                           .computing_us = h.computing_us,
-                           .computed_us = h.computed_us});
+  static_cast<void>(add_hosts(found, f.hosts, mpi::port::capabilities.ordered_posts));
   const bool delays = f.computing_us > f.computed_us / 2;
   const bool blocks = f.ranks > f.cores && f.blocked_flush_us > 1'000;
   rows.emplace_back("fetch-add, the target waits in MPI", microseconds(f.waiting_us));

@@ -2,41 +2,9 @@
 
 namespace lockflight::bench {
 
-/// Results in memory that the ranks of each host share. The usual witness lies there too: it sees
-/// violations among ranks of one host; for two holders on different hosts a plan has `far_witness`.
-struct ucx_launch::shared_results {
-  ucx::host_memory memory;
-  run_results results;
-
-  shared_results(ucx::environment& in, const run_plan& plan)
-      : memory(in, plan.machine.ranks(), run_results::bytes_for(plan)),
-        results(plan, memory.data(), memory.leader(), memory.whole()) {}
-};
-
-void ucx_launch::start() {
-  if (!world_) world_.emplace();
-}
-
-std::shared_ptr<const run_results> ucx_launch::results(const run_plan& plan) {
-  current_ = std::make_shared<shared_results>(*world_, plan);
-  return {current_, &current_->results};
-}
-
-void ucx_launch::run(const anywhere& lock, const run_plan& plan, const run_results& results) {
-  const tick_clock& timed_by = clock();
-  const ucx::config what{
-      .machine = plan.machine, .waiting = plan.waiting, .words_per_rank = lock.words(plan)};
-  ucx::run_ports(*world_, what,
-                 [&](ucx::port& p) { run_rank_on(p, lock, plan, timed_by, results); });
-  // Ranks beyond the plan's have no results, and the next exchange is all ranks'.
-  if (world_->all(rank() >= plan.machine.ranks() || results.whole())) return;
-  bring_to_first(plan, results,
-                 rank() < plan.machine.ranks() ? start_of_run(timed_by, results) : moment{});
-}
-
-launch::diagnosis ucx_launch::diagnose() {
-  const ucx::findings f = ucx::probe(*world_);
-  diagnosis found;
+launch::diagnosis over_ucx::diagnose(environment& in) {
+  const ucx::findings f = ucx::probe(in);
+  launch::diagnosis found;
   found.usable = f.fetch_add_atomic && f.compare_swap_atomic;
   const std::string lost = "no: some were lost";
   found.findings = {{"library", f.library},
@@ -62,5 +30,7 @@ launch::diagnosis ucx_launch::diagnose() {
         "All ranks are on one host: locks on a machine of one node use UCX for messages alone.");
   return found;
 }
+
+template class launch_over<over_ucx>;
 
 }  // namespace lockflight::bench

@@ -1,44 +1,22 @@
 // The UCX launch, as the benchmark and the doctor use it.
 #pragma once
 
-#include <optional>
-
-#include "bench/launched/launched.hpp"
+#include "bench/launched/launch_over.hpp"
 #include "lockflight/fabric/ucx.hpp"
 
 namespace lockflight::bench {
 
-class ucx_launch : public launched {
- public:
-  [[nodiscard]] std::string fabric() const override { return "ucx"; }
-  void start() override;
-  [[nodiscard]] int rank() const override { return world_ ? world_->rank() : 0; }
-  [[nodiscard]] int ranks() const override { return world_ ? world_->size() : 1; }
-  [[nodiscard]] bool speaks() const override {
-    return rank() == 0 || (world_ && world_->first_is_gone());
-  }
-  [[nodiscard]] bool all(bool holds) override { return world_->all(holds); }
-  [[nodiscard]] double first(double mine) override { return world_->first(mine); }
-  [[nodiscard]] rma::topology machine(int procs) override {
-    return ucx::discover(*world_, procs).machine;
-  }
-  [[nodiscard]] std::shared_ptr<const run_results> results(const run_plan& plan) override;
-  void run(const anywhere& lock, const run_plan& plan, const run_results& results) override;
-  [[noreturn]] void abandon(const std::string& why) override { ucx::abandon(why); }
-  [[nodiscard]] diagnosis diagnose() override;
-
- protected:
-  [[nodiscard]] std::vector<std::string> texts(const std::string& mine) override {
-    return world_->gather(mine);
-  }
-  [[nodiscard]] std::vector<int> first_of_host() override { return world_->first_of_host(); }
-  [[nodiscard]] double least(double mine) override { return world_->least(mine); }
-
- private:
-  struct shared_results;
-
-  std::optional<ucx::environment> world_;
-  std::shared_ptr<shared_results> current_;
+struct over_ucx {
+  static constexpr const char* name = "ucx";
+  using environment = ucx::environment;
+  using host_memory = ucx::host_memory;
+  using port = ucx::port;
+  static constexpr auto discover = &ucx::discover;
+  static constexpr auto run_ports = &ucx::run_ports;
+  [[nodiscard]] static launch::diagnosis diagnose(environment& in);
 };
+
+using ucx_launch = launch_over<over_ucx>;
+extern template class launch_over<over_ucx>;
 
 }  // namespace lockflight::bench

@@ -125,14 +125,4 @@ std::vector<int> environment::first_of_host() const {
   return of_rank;
 }
 
-// The launcher ends the other ranks when one exits without MPI_Finalize. So this also works from a
-// thread that may not call MPI, and while the main thread is inside a call.
-void abandon(const std::string& why) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::fflush(stderr);
-  constexpr int environment_failed = 3;
-  _exit(environment_failed);
-}
-
 }  // namespace lockflight::mpi

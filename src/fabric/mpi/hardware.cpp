@@ -46,7 +46,7 @@ std::vector<int> gathered(const communicator& all, long long mine) {
 
 }  // namespace
 
-hardware discover(int ranks) {
+fabric::levels discover(int ranks) {
   int world_rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   const communicator whole = communicator::duplicate(MPI_COMM_WORLD);

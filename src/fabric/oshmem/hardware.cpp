@@ -6,7 +6,7 @@
 
 namespace lockflight::oshmem {
 
-hardware discover(environment& in, int ranks) {
+fabric::levels discover(environment& in, int ranks) {
   detail::world& w = in.parts();
   const fabric::detail::wanted_nodes cut("LOCKFLIGHT_OSHMEM_NODES");
   for (const std::string& why : w.gather(cut.why_not))

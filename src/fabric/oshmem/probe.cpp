@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <numeric>
+#include <utility>
 
 #include "fabric/oshmem/link.hpp"
 #include "fabric/shm/network_trial.hpp"
@@ -59,19 +60,12 @@ findings probe(environment& in) {
   std::iota(node_of.begin(), node_of.end(), 0);
   const detail::segment cells(w, node_of, /*together=*/false, fabric::detail::words_of_trial);
   link net(w, cells);
-  const fabric::detail::trial_launch launch{
-      .rank = w.rank,
-      .size = w.size,
-      .processors = w.processors,
-      .first_of_host = w.first_of_host,
-      .hosts = w.hosts,
-      .meet = [&] { w.meet(); },
-      .gather = [&](const std::string& mine) { return w.gather(mine); }};
-  const auto atomic = fabric::detail::try_atomics(launch, net);
-  found.fetch_add_atomic = atomic.fetch_add;
-  found.compare_swap_atomic = atomic.compare_swap;
+  auto tried = fabric::detail::try_network(
+      {.ranks = in, .processors = w.processors, .meet = [&] { w.meet(); }}, net);
+  found.fetch_add_atomic = tried.fetch_add_atomic;
+  found.compare_swap_atomic = tried.compare_swap_atomic;
   found.with_cpu = try_with_cpu(w, cells);
-  found.hosts = fabric::detail::try_hosts(launch, net);
+  found.hosts = std::move(tried.hosts);
   found.hosts_count = found.hosts.empty() ? 1 : static_cast<int>(found.hosts.size());
   w.meet();
   return found;

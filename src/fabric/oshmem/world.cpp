@@ -176,33 +176,11 @@ environment::~environment() = default;
 int environment::rank() const { return world_->rank; }
 int environment::size() const { return world_->size; }
 
-bool environment::all(bool holds) {
-  return fabric::detail::all_hold([this](const auto& text) { return gather(text); }, holds);
-}
-
-double environment::first(double mine) {
-  return fabric::detail::first_of([this](const auto& text) { return gather(text); }, mine);
-}
-
-double environment::least(double mine) {
-  return fabric::detail::least_of([this](const auto& text) { return gather(text); }, mine);
-}
-
 std::vector<std::string> environment::gather(const std::string& mine) {
   return world_->gather(mine);
 }
 
 const std::vector<int>& environment::first_of_host() const { return world_->first_of_host; }
 const std::vector<std::string>& environment::hosts() const { return world_->hosts; }
-
-// The launcher ends the other ranks when one exits without shmem_finalize. So this also works from
-// a thread that may not call SHMEM, and while the main thread is inside a call.
-void abandon(const std::string& why) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::fflush(stderr);
-  constexpr int environment_failed = 3;
-  _exit(environment_failed);
-}
 
 }  // namespace lockflight::oshmem

@@ -1,10 +1,15 @@
 #include "fabric/shm/launched.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
-namespace lockflight::fabric::detail {
+#include "lockflight/fabric/launch.hpp"
+
+namespace lockflight::fabric {
 namespace {
 
 std::string bytes_of(double value) {
@@ -18,18 +23,24 @@ double value_in(const std::string& bytes) {
 
 }  // namespace
 
-bool all_hold(const gather_texts& gather, bool mine) {
-  return std::ranges::count(gather(mine ? "1" : "0"), "0") == 0;
-}
+bool launch::all(bool holds) { return std::ranges::count(gather(holds ? "1" : "0"), "0") == 0; }
 
-double first_of(const gather_texts& gather, double mine) {
-  return value_in(gather(bytes_of(mine)).front());
-}
+double launch::first(double mine) { return value_in(gather(bytes_of(mine)).front()); }
 
-double least_of(const gather_texts& gather, double mine) {
+double launch::least(double mine) {
   for (const std::string& each : gather(bytes_of(mine))) mine = std::min(mine, value_in(each));
   return mine;
 }
+
+void abandon(const std::string& why) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::fflush(stderr);
+  constexpr int environment_failed = 3;
+  _exit(environment_failed);
+}
+
+namespace detail {
 
 void require_machine(const rma::topology& machine, const std::vector<int>& first_of_host) {
   const int ranks = machine.ranks();
@@ -57,4 +68,5 @@ shm::wait_policy policy_of(const std::string& waiting, int ranks_here, int cores
   return policy;
 }
 
-}  // namespace lockflight::fabric::detail
+}  // namespace detail
+}  // namespace lockflight::fabric

@@ -1,8 +1,6 @@
-// What the fabrics have in common whose ranks come together in a launch over hosts: what all ranks
-// say, and whether a run's machine fits the launch.
+// Whether a run's machine fits a launch over hosts, and how its ranks wait.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,16 +8,6 @@
 #include "lockflight/rma/topology.hpp"
 
 namespace lockflight::fabric::detail {
-
-/// Each rank's text, by rank. Collective, as the functions are that call it.
-using gather_texts = std::function<std::vector<std::string>(const std::string&)>;
-
-/// Whether it is true on every rank.
-[[nodiscard]] bool all_hold(const gather_texts& gather, bool mine);
-/// Rank 0's value.
-[[nodiscard]] double first_of(const gather_texts& gather, double mine);
-/// The least of all ranks' values.
-[[nodiscard]] double least_of(const gather_texts& gather, double mine);
 
 // `first_of_host[r]` is the lowest rank on rank r's host, for each rank of the launch.
 

@@ -36,9 +36,7 @@ rma::word compare_swap(network& net, rma::rank_t target, std::uint32_t at, rma::
   return before;
 }
 
-}  // namespace
-
-atomics_found try_atomics(const trial_launch& in, network& net) {
+void try_atomics(const trial_launch& in, network& net, trial_findings& found) {
   constexpr int rounds = 100;
   for (int i = 0; i < rounds; ++i) {
     fetch_add(net, 0, counter, 1);
@@ -49,15 +47,11 @@ atomics_found try_atomics(const trial_launch& in, network& net) {
     }
   }
   in.meet();
-  const auto expected = static_cast<rma::word>(rounds) * static_cast<rma::word>(in.size);
-  atomics_found found;
-  found.fetch_add = fetch_add(net, 0, counter, 0) == expected;
-  found.compare_swap = compare_swap(net, 0, swapped, expected, expected) == expected;
+  const auto expected = static_cast<rma::word>(rounds) * static_cast<rma::word>(in.ranks.size());
+  found.fetch_add_atomic = fetch_add(net, 0, counter, 0) == expected;
+  found.compare_swap_atomic = compare_swap(net, 0, swapped, expected, expected) == expected;
   in.meet();
-  return found;
 }
-
-namespace {
 
 /// The median of so many, in microseconds.
 template <class F>
@@ -103,11 +97,9 @@ void compute() {
   for (const std::uint64_t end = now_ns() + computed_ns; now_ns() < end;) shm::detail::relax();
 }
 
-}  // namespace
-
 std::vector<host_findings> try_hosts(const trial_launch& in, network& net) {
   std::vector<host_findings> found;
-  std::vector<int> firsts = in.first_of_host;
+  std::vector<int> firsts = in.ranks.first_of_host();
   std::ranges::sort(firsts);
   firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
   if (firsts.size() == 1) return found;
@@ -115,18 +107,18 @@ std::vector<host_findings> try_hosts(const trial_launch& in, network& net) {
     const rma::rank_t target = firsts[h];
     const rma::rank_t origin = firsts[(h + 1) % firsts.size()];
     host_findings of;
-    of.name = in.hosts[static_cast<std::size_t>(target)];
-    of.ranks = static_cast<int>(std::ranges::count(in.first_of_host, target));
+    of.name = in.ranks.hosts()[static_cast<std::size_t>(target)];
+    of.ranks = static_cast<int>(std::ranges::count(in.ranks.first_of_host(), target));
     of.computed_us = static_cast<double>(computed_ns) / ns_in_us;
-    if (in.rank == origin) measure(net, target, of);
+    if (in.ranks.rank() == origin) measure(net, target, of);
     in.meet();
-    if (in.rank == target) compute();
-    if (in.rank == origin) of.computing_us = longest_us(net, target);
+    if (in.ranks.rank() == target) compute();
+    if (in.ranks.rank() == origin) of.computing_us = longest_us(net, target);
     const double mine[] = {of.put_us, of.get_us, of.fetch_add_us, of.compare_swap_us,
                            of.computing_us};
     const std::vector<std::string> measured =
-        in.gather(std::string(reinterpret_cast<const char*>(mine), sizeof mine));
-    const std::vector<std::string> cores = in.gather(std::to_string(in.processors));
+        in.ranks.gather(std::string(reinterpret_cast<const char*>(mine), sizeof mine));
+    const std::vector<std::string> cores = in.ranks.gather(std::to_string(in.processors));
     double its[std::size(mine)];
     measured[static_cast<std::size_t>(origin)].copy(reinterpret_cast<char*>(its), sizeof its);
     of.put_us = its[0];
@@ -137,6 +129,15 @@ std::vector<host_findings> try_hosts(const trial_launch& in, network& net) {
     of.cores = std::stoi(cores[static_cast<std::size_t>(target)]);
     found.push_back(std::move(of));
   }
+  return found;
+}
+
+}  // namespace
+
+trial_findings try_network(const trial_launch& in, network& net) {
+  trial_findings found;
+  try_atomics(in, net, found);
+  found.hosts = try_hosts(in, net);
   return found;
 }
 

@@ -9,7 +9,7 @@
 
 namespace lockflight::ucx {
 
-hardware discover(environment& in, int ranks) {
+fabric::levels discover(environment& in, int ranks) {
   detail::world& w = in.parts();
   const fabric::detail::wanted_nodes cut("LOCKFLIGHT_UCX_NODES");
   w.agree<std::invalid_argument>(cut.why_not);

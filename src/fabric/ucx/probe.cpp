@@ -2,6 +2,7 @@
 // cost.
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "fabric/shm/network_trial.hpp"
@@ -28,18 +29,11 @@ findings probe(environment& in) {
                               /*only_cpu=*/false);
   const wait_policy policy = wait_policy::parse("auto", w.size(), w.processors);
   detail::link net(w, cells, /*patient=*/policy.spins == 0);
-  const fabric::detail::trial_launch launch{
-      .rank = w.rank(),
-      .size = w.size(),
-      .processors = w.processors,
-      .first_of_host = w.first_of_host,
-      .hosts = w.hosts,
-      .meet = [&] { w.meet(); },
-      .gather = [&](const std::string& mine) { return w.gather(mine); }};
-  const auto atomic = fabric::detail::try_atomics(launch, net);
-  found.fetch_add_atomic = atomic.fetch_add;
-  found.compare_swap_atomic = atomic.compare_swap;
-  found.hosts = fabric::detail::try_hosts(launch, net);
+  auto tried = fabric::detail::try_network(
+      {.ranks = in, .processors = w.processors, .meet = [&] { w.meet(); }}, net);
+  found.fetch_add_atomic = tried.fetch_add_atomic;
+  found.compare_swap_atomic = tried.compare_swap_atomic;
+  found.hosts = std::move(tried.hosts);
   found.hosts_count = found.hosts.empty() ? 1 : static_cast<int>(found.hosts.size());
   w.meet();
   return found;

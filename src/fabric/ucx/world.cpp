@@ -217,31 +217,11 @@ bool environment::first_is_gone() const {
   return world_->over && world_->failure.starts_with(world_->name_of(0));
 }
 
-bool environment::all(bool holds) {
-  return fabric::detail::all_hold([this](const auto& text) { return gather(text); }, holds);
-}
-
-double environment::first(double mine) {
-  return fabric::detail::first_of([this](const auto& text) { return gather(text); }, mine);
-}
-
-double environment::least(double mine) {
-  return fabric::detail::least_of([this](const auto& text) { return gather(text); }, mine);
-}
-
 std::vector<std::string> environment::gather(const std::string& mine) {
   return world_->gather(mine);
 }
 
 const std::vector<int>& environment::first_of_host() const { return world_->first_of_host; }
 const std::vector<std::string>& environment::hosts() const { return world_->hosts; }
-
-void abandon(const std::string& why) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::fflush(stderr);
-  constexpr int environment_failed = 3;
-  _exit(environment_failed);
-}
 
 }  // namespace lockflight::ucx
