@@ -18,10 +18,13 @@
 #   FILE with -DPOSITIVE_CONTROL, so that a misspelt include cannot pass for the error that was
 #   meant.
 #
-# lockflight_mpi_tests(NAME SOURCES FILE... [LABELS LABEL...] [TIMEOUT SECONDS] [LONG MPI_N...])
-#   GoogleTest binaries with a main() of their own, compiled once with LOCKFLIGHT_TEST_ON_MPI and
-#   linked with the fabric of each MPI; NAME_MPI_N is a ctest entry, labelled mpi too, that starts
-#   N = 2, 4 and 8 ranks of it; those that LONG names are long.
+# lockflight_launched_tests(NAME SOURCES FILE...)
+#   An object library of tests for all networks whose ranks a launch starts, without a main(): they
+#   are compiled once, with LOCKFLIGHT_TEST_ON_LAUNCH. (support/launched_fabric.hpp says why.)
+#
+# lockflight_mpi_tests(NAME SUITE LIBRARY [LABELS LABEL...] [TIMEOUT SECONDS] [LONG MPI_N...])
+#   The same library and a main(), linked with the fabric of each MPI; NAME_MPI_N is a ctest entry,
+#   labelled mpi too, that starts N = 2, 4 and 8 ranks of it.
 #
 # With LOCKFLIGHT_LONG_TESTS=OFF, as `./dev test` has it without --all, a build declares neither what
 # is LONG nor, without sanitizers, what AddressSanitizer runs: that would be the same test once more.
@@ -229,22 +232,27 @@ function(lockflight_command_test name)
   lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
 endfunction()
 
+function(lockflight_launched_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
+  target_compile_definitions(${name} PUBLIC LOCKFLIGHT_TEST_ON_LAUNCH)
+  target_link_libraries(${name} PUBLIC lockflight::lockflight lockflight_test_modes)
+  lockflight_compile_as(${name} test)
+  lockflight_compile_in_batches(${name} 4)
+endfunction()
+
 function(lockflight_mpi_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;LONG")
-  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
-    message(FATAL_ERROR "lockflight_mpi_tests(${name}): needs SOURCES; unknown: "
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SUITE" "LABELS;LONG")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SUITE)
+    message(FATAL_ERROR "lockflight_mpi_tests(${name}): needs SUITE; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
   endif()
-  add_library(${name}_objects OBJECT ${arg_SOURCES})
-  target_include_directories(${name}_objects PRIVATE
-    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
-  target_compile_definitions(${name}_objects PRIVATE LOCKFLIGHT_TEST_ON_MPI)
-  target_link_libraries(${name}_objects PUBLIC lockflight::lockflight lockflight_test_modes)
-  lockflight_compile_as(${name}_objects test)
-  lockflight_compile_in_batches(${name}_objects 4)
   foreach(mpi IN LISTS lockflight_mpis)
     add_executable(${name}_${mpi})
-    target_link_libraries(${name}_${mpi} PRIVATE ${name}_objects lockflight::mpi_${mpi})
+    target_link_libraries(${name}_${mpi} PRIVATE
+      ${arg_SUITE} mpi_test_main lockflight::mpi_${mpi})
     add_dependencies(lockflight_tests ${name}_${mpi})
     foreach(ranks IN ITEMS 2 4 8)
       set(how_long "")

@@ -1,34 +1,24 @@
-// Participants on MPI. Compiled once, linked with the fabric of each MPI.
+// Participants on MPI.
 #include "lockflight/fabric/mpi.hpp"
 #include "capi/config.hpp"
-#include "capi/participant.hpp"
+#include "capi/error.hpp"
+#include "capi/joined.hpp"
 #include "capi/tuned.hpp"
 
 namespace lockflight::capi {
 namespace {
 
-/// The membership that the participant uses: a base class, so that it is constructed before it and
-/// destroyed after it.
-struct place {
+struct mpi_place final : place {
   mpi::membership members;
-  explicit place(const mpi::config& what) : members(what) {}
+  explicit mpi_place(const mpi::config& what) : members(what) {}
+  [[nodiscard]] fabric::networked_port& port() override { return members.access(); }
 };
 
 /// The first rank's profile, on all ranks: some parameters say where a lock's words lie.
-[[nodiscard]] profile agreed_profile(mpi::membership& members, const mpi::config& what) {
-  const bool first = members.access().rank() == 0;
-  const std::string mine = first ? profile_or_warning().text() : "";
+[[nodiscard]] profile profile_of_first(int rank, const mpi::config& what) {
+  const std::string mine = rank == 0 ? profile_or_warning().text() : "";
   return profile::parse(mpi::first_rank_says(mine, *what.communicator), "LOCKFLIGHT_PROFILE");
 }
-
-class joined final : place, public participant_on<mpi::port> {
- public:
-  explicit joined(const mpi::config& what)
-      : place(what),
-        participant_on(members.access(), what.words_per_rank, agreed_profile(members, what)) {}
-
-  [[nodiscard]] bool leaves() const override { return true; }
-};
 
 [[nodiscard]] mpi::config config_of(int comm, const lockflight_config& what) {
   refuse_members_of_runs(what);
@@ -50,7 +40,10 @@ int lockflight_join_mpi_f(int comm, lockflight_participant** me, const lockfligh
   return capi::guarded([&] {
     auto& out = capi::need(me, "me", "where to put the participant");
     try {
-      out = new capi::joined(capi::config_of(comm, capi::or_defaults(config)));
+      const lockflight::mpi::config what = capi::config_of(comm, capi::or_defaults(config));
+      auto place = std::make_unique<capi::mpi_place>(what);
+      lockflight::profile tuned = capi::profile_of_first(place->port().rank(), what);
+      out = capi::joined(std::move(place), what.words_per_rank, std::move(tuned));
     } catch (const lockflight::mpi::unavailable& e) {
       throw capi::refusal(LOCKFLIGHT_UNAVAILABLE, e.what());
     }

@@ -16,4 +16,9 @@ profile profile_or_warning() {
   }
 }
 
+profile agreed_profile(fabric::launch& in) {
+  const std::string mine = in.rank() == 0 ? profile_or_warning().text() : "";
+  return profile::parse(in.gather(mine).front(), "LOCKFLIGHT_PROFILE");
+}
+
 }  // namespace lockflight::capi

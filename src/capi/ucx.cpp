@@ -2,7 +2,8 @@
 #include "lockflight/fabric/ucx.hpp"
 
 #include "capi/config.hpp"
-#include "capi/participant.hpp"
+#include "capi/error.hpp"
+#include "capi/joined.hpp"
 #include "capi/tuned.hpp"
 
 namespace lockflight::capi {
@@ -14,31 +15,14 @@ namespace {
       .machine = std::move(machine), .waiting = waiting_of(what), .words_per_rank = words_of(what)};
 }
 
-/// The first rank's profile, on all ranks: some parameters say where a lock's words lie.
-[[nodiscard]] profile agreed_profile(ucx::environment& in) {
-  const std::string mine = in.rank() == 0 ? profile_or_warning().text() : "";
-  return profile::parse(in.gather(mine).front(), "LOCKFLIGHT_PROFILE");
-}
-
-/// The launch and the membership that the participant uses: a base class, so that they are
-/// constructed before it and destroyed after it.
-struct place {
+struct ucx_place final : place {
   ucx::environment launch;
   ucx::membership members;
-  explicit place(const lockflight_config& what) : members(launch, config_of(launch, what)) {}
-};
-
-class joined final : place, public participant_on<ucx::port> {
- public:
-  explicit joined(const lockflight_config& what)
-      : place(what), participant_on(members.access(), words_of(what), agreed_profile(launch)) {
+  explicit ucx_place(const lockflight_config& what) : members(launch, config_of(launch, what)) {
     is_there = true;
   }
-  ~joined() override { is_there = false; }
-  joined(const joined&) = delete;
-  joined& operator=(const joined&) = delete;
-
-  [[nodiscard]] bool leaves() const override { return true; }
+  ~ucx_place() override { is_there = false; }
+  [[nodiscard]] fabric::networked_port& port() override { return members.access(); }
 
   static inline bool is_there = false;  ///< a process is one rank of one launch
 };
@@ -52,11 +36,13 @@ int lockflight_join_ucx(const lockflight_config* config, lockflight_participant*
     auto& out = capi::need(me, "me", "where to put the participant");
     const lockflight_config what = capi::or_defaults(config);
     capi::refuse_members_of_runs(what);
-    if (capi::joined::is_there)
+    if (capi::ucx_place::is_there)
       throw std::invalid_argument(
           "a second participant on UCX (accepted: one for each process at a time; "
           "lockflight_leave ends it)");
-    out = new capi::joined(what);
+    auto place = std::make_unique<capi::ucx_place>(what);
+    lockflight::profile tuned = capi::agreed_profile(place->launch);
+    out = capi::joined(std::move(place), capi::words_of(what), std::move(tuned));
     return LOCKFLIGHT_OK;
   });
 }

@@ -33,20 +33,10 @@ using rma::word;
 /// The fabrics that the whole contract suite runs on, and their modes. A new fabric is appended
 /// here. (A binary of a launch has only the fabric of that launch, one on the
 /// simulator only that.)
-#if defined(LOCKFLIGHT_TEST_ON_MPI)
-using contract_fabrics = ::testing::Types<mpi_fabric>;
+#if defined(LOCKFLIGHT_TEST_ON_LAUNCH)
+using contract_fabrics = ::testing::Types<launched_fabric>;
 using capability_fabrics = contract_fabrics;
-inline constexpr std::array contract_modes{mpi_nodes, mpi_shared};
-inline constexpr std::span<const mode> waiting_modes{};
-#elif defined(LOCKFLIGHT_TEST_ON_UCX)
-using contract_fabrics = ::testing::Types<ucx_fabric>;
-using capability_fabrics = contract_fabrics;
-inline constexpr std::array contract_modes{ucx_nodes, ucx_shared};
-inline constexpr std::span<const mode> waiting_modes{};
-#elif defined(LOCKFLIGHT_TEST_ON_OSHMEM)
-using contract_fabrics = ::testing::Types<oshmem_fabric>;
-using capability_fabrics = contract_fabrics;
-inline constexpr std::array contract_modes{oshmem_nodes, oshmem_shared};
+inline constexpr std::array contract_modes{launched_nodes, launched_shared};
 inline constexpr std::span<const mode> waiting_modes{};
 #elif defined(LOCKFLIGHT_TEST_ON_SIM)
 using contract_fabrics = ::testing::Types<sim_fabric>;
@@ -117,8 +107,7 @@ struct shm_minimal {
   }
 };
 
-#if !defined(LOCKFLIGHT_TEST_ON_MPI) && !defined(LOCKFLIGHT_TEST_ON_UCX) && \
-    !defined(LOCKFLIGHT_TEST_ON_OSHMEM) && !defined(LOCKFLIGHT_TEST_ON_SIM)
+#if !defined(LOCKFLIGHT_TEST_ON_LAUNCH) && !defined(LOCKFLIGHT_TEST_ON_SIM)
 using capability_fabrics = ::testing::Types<shm_plain, shm_delayed, shm_minimal>;
 #endif
 

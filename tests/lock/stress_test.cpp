@@ -24,8 +24,7 @@ namespace {
 
 using random_source = std::mt19937_64;
 
-#if defined(LOCKFLIGHT_TEST_ON_MPI) || defined(LOCKFLIGHT_TEST_ON_UCX) || \
-    defined(LOCKFLIGHT_TEST_ON_OSHMEM)
+#if defined(LOCKFLIGHT_TEST_ON_LAUNCH)
 constexpr bool on_network = true;
 #else
 constexpr bool on_network = false;

@@ -18,15 +18,9 @@ namespace lockflight::test {
 /// The fabrics that locks are tested on, and their modes.
 template <class... Fabrics>
 struct fabric_list {};
-#if defined(LOCKFLIGHT_TEST_ON_MPI)
-using fabrics = fabric_list<mpi_fabric>;
-inline constexpr std::array lock_modes{mpi_nodes};
-#elif defined(LOCKFLIGHT_TEST_ON_UCX)
-using fabrics = fabric_list<ucx_fabric>;
-inline constexpr std::array lock_modes{ucx_nodes};
-#elif defined(LOCKFLIGHT_TEST_ON_OSHMEM)
-using fabrics = fabric_list<oshmem_fabric>;
-inline constexpr std::array lock_modes{oshmem_nodes};
+#if defined(LOCKFLIGHT_TEST_ON_LAUNCH)
+using fabrics = fabric_list<launched_fabric>;
+inline constexpr std::array lock_modes{launched_nodes};
 #elif defined(LOCKFLIGHT_TEST_ON_SIM)
 using fabrics = fabric_list<sim_fabric>;
 inline constexpr std::array lock_modes = sim_modes;

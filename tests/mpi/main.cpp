@@ -1,14 +1,16 @@
-// main() of the tests that mpirun starts. A body that throws ends the launch (C36).
+// main() of the tests that mpirun starts.
+#include "lockflight/fabric/mpi.hpp"
 #include "support/launched_main.hpp"
-#include "support/mpi_fabrics.hpp"
 
 int main(int argc, char** argv) {
-  namespace test = lockflight::test;
-  // Files that are compiled for this binary too hold tests of other fabrics, which start processes.
-  GTEST_FLAG_SET(filter, "*/mpi*");
-  testing::InitGoogleTest(&argc, argv);
-  const lockflight::mpi::environment mpi;
-  test::mpi_fabric::launched(mpi.size());
-  const bool passed = test::run_launched_tests(mpi.rank());
-  return mpi.all(passed) ? 0 : 1;
+  namespace mpi = lockflight::mpi;
+  return lockflight::test::launched_main<mpi::environment>(
+      argc, argv, [](auto&, int ranks) { return mpi::discover(ranks); },
+      [](auto&, const lockflight::fabric::run_config& what, const auto& body) {
+        mpi::run_ports({.machine = what.machine,
+                        .waiting = what.waiting,
+                        .words_per_rank = what.words_per_rank,
+                        .shared_nodes = what.shared_nodes},
+                       body);
+      });
 }

@@ -19,12 +19,8 @@
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/fabric/strict.hpp"
 #include "support/modes.hpp"
-#if defined(LOCKFLIGHT_TEST_ON_MPI)
-#include "support/mpi_fabrics.hpp"
-#elif defined(LOCKFLIGHT_TEST_ON_UCX)
-#include "support/ucx_fabrics.hpp"
-#elif defined(LOCKFLIGHT_TEST_ON_OSHMEM)
-#include "support/oshmem_fabrics.hpp"
+#if defined(LOCKFLIGHT_TEST_ON_LAUNCH)
+#include "support/launched_fabric.hpp"
 #endif
 
 namespace lockflight::test {

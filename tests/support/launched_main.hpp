@@ -5,8 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <exception>
 
-#include "support/modes.hpp"
+#include "support/launched_fabric.hpp"
 
 namespace lockflight::test {
 
@@ -33,6 +34,26 @@ class only_failures : public testing::EmptyTestEventListener {
     listeners.Append(new only_failures(rank));
   }
   return run_all_tests_in_all_modes(rank == 0) == 0;
+}
+
+/// main() of a binary whose fabric has the environment `Environment`, discover and run_ports. A
+/// body that throws ends the launch (C36).
+template <class Environment, class Discover, class Run>
+[[nodiscard]] int launched_main(int argc, char** argv, Discover discover, Run run_ports) {
+  // Files that are compiled for this binary too hold tests of other fabrics, which start processes.
+  GTEST_FLAG_SET(filter, "*/launched*");
+  testing::InitGoogleTest(&argc, argv);
+  try {
+    Environment world;
+    launched_fabric::launched(
+        discover(world, world.size()).machine,
+        [&](const fabric::run_config& what, const auto& body) { run_ports(world, what, body); });
+    const bool passed = run_launched_tests(world.rank());
+    return world.all(passed) ? 0 : 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 3;
+  }
 }
 
 }  // namespace lockflight::test

@@ -47,12 +47,7 @@ using bell = shm::detail::bell;
 
 /// A rank's port on MPI; it belongs to the thread that initialised MPI. Posted operations to other
 /// nodes, and on nic cells if there are several nodes, go through MPI.
-class port : public fabric::networked_port {
- public:
-  static constexpr rma::capability_set capabilities{
-      .messages = true, .target_takes_part = true, .fabric = "mpi"};
-  using fabric::networked_port::networked_port;
-};
+using port = fabric::networked_port;
 
 /// MPI for the lifetime of this object: initialises MPI unless it is initialised, and finalises it
 /// then. One thread calls MPI, and with LOCKFLIGHT_PROGRESS another one. Collective.

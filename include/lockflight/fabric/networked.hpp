@@ -58,6 +58,9 @@ struct cpu_use {
 /// thread-safe: it belongs to one participant.
 class networked_port {
  public:
+  static constexpr rma::capability_set capabilities{
+      .messages = true, .target_takes_part = true, .fabric = "network"};
+
   /// `base[r]` is the address of rank r's cells in this process, a bell in front of them; null if r
   /// is on another node.
   networked_port(rma::rank_t rank, const rma::topology& machine,

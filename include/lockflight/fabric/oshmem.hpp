@@ -42,12 +42,7 @@ struct unavailable : std::runtime_error {
 /// other nodes, and on nic cells if there are several nodes, go through SHMEM. A get is
 /// shmem_get64_nbi, a put shmem_long_atomic_set: on some networks software at the target stores a
 /// shmem_put's word twice, and the second store could undo another rank's.
-class port : public fabric::networked_port {
- public:
-  static constexpr rma::capability_set capabilities{
-      .messages = true, .target_takes_part = true, .fabric = "oshmem"};
-  using fabric::networked_port::networked_port;
-};
+using port = fabric::networked_port;
 
 namespace detail {
 struct world;

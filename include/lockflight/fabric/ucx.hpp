@@ -43,12 +43,7 @@ struct run_failed : std::runtime_error {
 
 /// A rank's port on UCX. Posted operations to other nodes go through UCX; operations throw
 /// run_failed when another rank is gone.
-class port : public fabric::networked_port {
- public:
-  static constexpr rma::capability_set capabilities{
-      .messages = true, .target_takes_part = true, .fabric = "ucx"};
-  using fabric::networked_port::networked_port;
-};
+using port = fabric::networked_port;
 
 namespace detail {
 struct world;
