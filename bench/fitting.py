@@ -7,31 +7,29 @@ import subprocess
 import tempfile
 
 import measuring
+import support
 
 LOCKS = ["d-mcs", "rma-mcs", "rma-rw", "flight", "flight-rw"]
 HOSTS = 2
 RANKS_ON_EACH = 2
 # Of virtual time: the same seed gives the same run, so that more of it changes little.
 SIMULATED_SECONDS = 0.02
+END_OF_JSON = "\n}\n"
 
 
-def text_of_launch(hosts, launcher, command, seconds):
-    """What rank 0 of a launch prints."""
+def text_of_launch(hosts, launcher, command, mark, seconds):
+    """What rank 0 of a launch prints, `mark` at its end."""
     running = hosts.launch(launcher, RANKS_ON_EACH, command, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True)
-    try:
-        out, err = running.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        running.kill()
-        running.communicate()
-        raise measuring.Failed(f"{launcher}: {' '.join(command)}: no end") from error
-    if running.returncode != 0:
+                           stderr=subprocess.STDOUT, text=True)
+    passed, said = support.passed(running, mark, seconds)
+    if not passed:
         raise measuring.Failed(f"{launcher}: {' '.join(command)}: exit code {running.returncode}: "
-                               f"{err.strip()[-500:]}")
-    return out
+                               f"{said.strip()[-500:]}")
+    return said
 
 
 def runs_in(text):
+    text = text[text.index("{"):text.index(END_OF_JSON) + len(END_OF_JSON)]
     return {run["lock"]: run for run in json.loads(text)["runs"]}
 
 
@@ -41,7 +39,7 @@ def compare(hosts, launcher, program, given):
     with tempfile.TemporaryDirectory() as folder:
         machine = str(pathlib.Path(folder, "fitted.toml"))
         text_of_launch(hosts, launcher, [program, "doctor", "--fabric", fabric, "--machine-out",
-                                         machine], 60)
+                                         machine], "wrote ", 60)
         simulated = runs_in(measuring.text_of(
             [measuring.PROGRAM, "bench", "--fabric", "sim", "--machine", machine, "--levels",
              f"{HOSTS}x{RANKS_ON_EACH}", "--lock", ",".join(LOCKS), "--seconds",
@@ -49,7 +47,7 @@ def compare(hosts, launcher, program, given):
     real = [runs_in(text_of_launch(
         hosts, launcher, [program, "bench", "--fabric", fabric, "--lock", ",".join(LOCKS),
                           "--seconds", str(given.seconds), "--json", "-"],
-        60 + 10 * len(LOCKS) * given.seconds)) for _ in range(given.rounds)]
+        END_OF_JSON, 60 + 10 * len(LOCKS) * given.seconds)) for _ in range(given.rounds)]
     for lock in LOCKS:
         rates = [one[lock]["throughput_ops_s"] for one in real]
         middles = [one[lock]["latency_us"]["p50"] for one in real]

@@ -236,7 +236,8 @@ std::vector<option> what_to_run() {
        .known = workload_names()},
       {.name = "--fabric",
        .value = "FABRIC",
-       .what = fmt::format("the fabric that carries the operations (default: shm; known: {})",
+       .what = fmt::format("the fabric that carries the operations (default: shm; known: {}; with "
+                           "their libraries mpi, ucx and oshmem, see docs/fabrics.md)",
                            joined(fabric_names())),
        .completes = words,
        .known = fabric_names()},

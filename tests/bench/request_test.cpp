@@ -120,7 +120,8 @@ TEST(Request, UnknownNamesComeWithTheNearest) {
             "--fabric 'mpi' (accepted: in this build shm, sim; build/openmpi/lockflight and "
             "build/mpich/lockflight have mpi)");
   EXPECT_EQ(refusal(good(), [](request& r) { r.fabric = "smi"; }),
-            "--fabric 'smi' (accepted: in this build shm, sim)");
+            "--fabric 'smi' (accepted: in this build shm, sim; with their libraries also mpi, ucx, "
+            "oshmem)");
   EXPECT_EQ(refusal(good(), [](request& r) { r.waiting = "sleep"; }),
             "--waiting 'sleep' (accepted: auto, spin, yield, park)");
 }

@@ -48,7 +48,7 @@ std::string_view other_builds(std::string_view fabric) {
   if (fabric == "mpi") return "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
   if (fabric == "ucx") return "; a build where libucx is installed has ucx";
   if (fabric == "oshmem") return "; a build where OpenSHMEM's oshcc is installed has oshmem";
-  return "";
+  return "; with their libraries also mpi, ucx, oshmem";
 }
 
 bool simulated(const request& what) { return what.fabric == "sim"; }
