@@ -150,6 +150,24 @@ class flight_rw {
     return true;
   }
 
+  // ---- for a lock that is made of this one ----
+
+  template <class Until>
+  [[nodiscard]] bool lock_until(Until until) {
+    if (!take_flight(until)) return false;
+    if (shut_out_readers(until)) return true;
+    flight_.unlock();
+    return false;
+  }
+
+  template <class Until>
+  [[nodiscard]] bool lock_shared_until(Until until) {
+    const arrival how = readers_.enter(until, held_);
+    if (how == arrival::must_open) [[unlikely]]
+      return open_when_idle(until);
+    return how == arrival::in;
+  }
+
  private:
   using arrival = typename reader_side<Port>::arrival;
 
@@ -172,14 +190,6 @@ class flight_rw {
     gates_.start(idle ? state::idle : value != 0 ? state::closed : state::open);
   }
 
-  template <class Until>
-  [[nodiscard]] bool lock_shared_until(Until until) {
-    const arrival how = readers_.enter(until, held_);
-    if (how == arrival::must_open) [[unlikely]]
-      return open_when_idle(until);
-    return how == arrival::in;
-  }
-
   // Not counted while we wait for flight: its holder may open the gates, and a writer close them
   // again, that would wait for us.
   template <class Until>
@@ -198,14 +208,6 @@ class flight_rw {
     gates_.open();
     readers_.enter_with_flight(held_);
     flight_.unlock();
-  }
-
-  template <class Until>
-  [[nodiscard]] bool lock_until(Until until) {
-    if (!take_flight(until)) return false;
-    if (shut_out_readers(until)) return true;
-    flight_.unlock();
-    return false;
   }
 
   // False, and readers may come, if time was over first.

@@ -92,6 +92,19 @@ class participant {
     return slot < most_nested && (free_ & 1u << slot) == 0;
   }
 
+  /// The queue nodes that are taken, one bit each; abandoned ones are not among them.
+  [[nodiscard]] std::uint32_t taken() const { return ~(free_ | abandoned_); }
+  [[nodiscard]] std::uint32_t abandoned() const { return abandoned_; }
+  /// Frees these queue nodes, taken or abandoned, whatever is in them. For a queue that is no more:
+  /// no participant refers to them.
+  void reset(std::uint32_t nodes) {
+    for (std::uint32_t left = nodes; left != 0; left &= left - 1)
+      for (std::uint32_t i = 0; i < line_words; ++i)
+        port_.store(node_at(std::countr_zero(left))[i], 0);
+    abandoned_ &= ~nodes;
+    free_ |= nodes;
+  }
+
   /// The word of a queue node that is not 0 while the node is in a queue that its owner has left.
   static constexpr std::uint32_t in_queue = 1;
 

@@ -33,6 +33,7 @@ struct capability_set {
   bool node_fence = false;     ///< fence_node exists
   bool losses = false;         ///< may_lose, is_lost and never_received exist
   bool target_takes_part = false;  ///< operations of others may need this participant's help (C44)
+  bool deaths = false;             ///< a mortal_port: participants die, each by itself (C45)
   std::string_view fabric = "";
 };
 
@@ -163,6 +164,26 @@ concept losing_port = messaging_port<P> && P::capabilities.losses &&
 template <class P>
 concept node_fencing_port =
     port<P> && P::capabilities.node_fence && requires(P& p) { p.fence_node(); };
+
+/// What a waiting participant must not miss, beside what it waits for (C45).
+struct lifeline {
+  plain_cell cell;  ///< of the own node
+  word value = 0;   ///< the wait also ends when that cell holds another value …
+  word deaths = 0;  ///< … or deaths() is another number
+};
+
+/// A port whose participants may die, each by itself, while the others go on (C45, C46).
+template <class P>
+concept mortal_port =
+    port<P> && P::capabilities.deaths &&
+    requires(P& p, plain_cell c, rank_t rank, deadline until, const lifeline& line) {
+      { p.deaths() } -> std::same_as<word>;
+      { p.is_dead(rank) } -> std::same_as<bool>;
+      p.bury(rank);
+      p.rouse();
+      { p.await_or_death(c, any_predicate{}, line) } -> std::same_as<word>;
+      { p.await_until_or_death(c, any_predicate{}, until, line) } -> std::same_as<word>;
+    };
 
 /// Thrown by a participant that cannot go on without a lost rank: ends the run in that rank's name.
 struct rank_needed : std::runtime_error {
