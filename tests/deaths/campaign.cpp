@@ -1,0 +1,357 @@
+// The kill campaign: processes lock and unlock named locks while they are killed, stopped and told
+// to exit at random moments. What the locks guard shows every lost update, torn state, repeated
+// token and false alarm.
+//
+// Usage: lockflight_deaths --kills 300 --processes 8. Exit codes: 0 fine, 1 a rule is broken, 2 bad
+// usage, 3 the environment failed.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockflight/domain.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr int most_processes = 64;
+constexpr std::array kinds{"flight", "flight-rw", "d-mcs",     "rma-mcs",     "alock",
+                           "spin",   "rma-rw",    "mcs-rw-rp", "mcs-rw-wp",   "mcs-rw-fair",
+                           "dq",     "dq-fair",   "fompi-rw",  "spin-backoff"};
+constexpr int locks = static_cast<int>(kinds.size());
+
+/// What one lock guards. Only its exclusive holder writes, and plainly: a second one would be seen.
+struct guarded {
+  std::uint64_t first = 0;  // differs from `second` only while a holder is at work
+  std::uint64_t second = 0;
+  std::uint64_t count = 0;  // of updates
+  std::uint64_t token = 0;  // of the last holder
+  std::uint64_t told = 0;   // how often a holder was told that the one before it died
+};
+
+/// Where a worker is, for whoever finds it dead.
+enum class where : int { outside, on_the_way, inside };
+
+struct worker_state {
+  std::atomic<int> lock{-1};
+  std::atomic<where> is{where::outside};
+  std::atomic<bool> exclusive{false};
+  std::atomic<std::uint64_t> updates[locks];
+};
+
+struct shared_state {
+  std::atomic<bool> stop{false};
+  std::atomic<int> exit_now{-1};  ///< the worker that is to exit, wherever it is
+  std::atomic<std::uint64_t> longest_wait_ns{0};
+  std::atomic<std::uint64_t> acquires{0};
+  std::atomic<int> broken{0};
+  char what[256] = {};
+  guarded data[locks];
+  worker_state worker[most_processes];
+};
+
+struct request {
+  int kills = 300;
+  int processes = 8;
+  std::uint64_t seed = 1;
+  double most_wait_s = 1;
+  bool quiet = false;
+};
+
+void report(shared_state& all, const std::string& what) {
+  if (all.broken.fetch_add(1) == 0) what.copy(all.what, sizeof all.what - 1);
+}
+
+void note_wait(shared_state& all, clock::duration took) {
+  const auto ns = static_cast<std::uint64_t>(took.count());
+  std::uint64_t most = all.longest_wait_ns.load();
+  while (ns > most && !all.longest_wait_ns.compare_exchange_weak(most, ns)) {
+  }
+}
+
+/// A worker exits here if it was told to, whatever it holds.
+void exit_if_told(shared_state& all, int me) {
+  int mine = me;
+  if (all.exit_now.compare_exchange_strong(mine, -1)) std::exit(0);
+}
+
+void write(shared_state& all, int me, int number, named_lock& lock) {
+  guarded& data = all.data[number];
+  if (lock.owner_died()) {
+    ++data.told;
+    data.second = data.first;
+    lock.mark_consistent();
+  } else if (data.first != data.second) {
+    report(all, fmt::format("{}: torn, and its holder was not told of a death", kinds[number]));
+    data.second = data.first;
+  }
+  if (lock.token() <= data.token)
+    report(all, fmt::format("{}: token {} after {}", kinds[number], lock.token(), data.token));
+  data.token = lock.token();
+  ++data.first;
+  const std::uint64_t count = data.count;
+  exit_if_told(all, me);
+  data.count = count + 1;
+  all.worker[me].updates[number].fetch_add(1);
+  data.second = data.first;
+}
+
+void read(shared_state& all, int me, int number, named_lock& lock) {
+  const guarded& data = all.data[number];
+  const std::uint64_t first = data.first;
+  exit_if_told(all, me);
+  if (first != data.second && !lock.owner_died())
+    report(all, fmt::format("{}: a reader sees a torn state", kinds[number]));
+}
+
+void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_64& random) {
+  worker_state& mine = all.worker[me];
+  const bool shared = lock.can_share() && random() % 4 != 0;
+  const std::uint64_t way = random() % 4;
+  const bool can_time = std::string_view(kinds[number]).starts_with("flight");
+  constexpr std::uint64_t patience_ns = 200'000;
+  mine.lock = number;
+  mine.exclusive = !shared;
+  mine.is = where::on_the_way;
+  const auto asked = clock::now();
+  bool had = true;
+  if (can_time && way == 0)
+    had = shared ? lock.try_lock_shared_within(patience_ns) : lock.try_lock_within(patience_ns);
+  else if (can_time && way == 1)
+    had = shared ? lock.try_lock_shared() : lock.try_lock();
+  else
+    shared ? lock.lock_shared() : lock.lock();
+  note_wait(all, clock::now() - asked);
+  if (had) {
+    mine.is = where::inside;
+    shared ? read(all, me, number, lock) : write(all, me, number, lock);
+    mine.is = where::on_the_way;
+    shared ? lock.unlock_shared() : lock.unlock();
+    all.acquires.fetch_add(1, std::memory_order_relaxed);
+  }
+  mine.is = where::outside;
+}
+
+[[noreturn]] void work(shared_state& all, int me, const std::string& name, std::uint64_t seed) {
+  try {
+    std::mt19937_64 random(seed);
+    const domain in = domain::attach(name);
+    std::vector<named_lock> handles;
+    for (const char* const kind : kinds)
+      handles.emplace_back(in, std::string("a ") + kind, named_lock_options{.kind = kind});
+    while (!all.stop) {
+      exit_if_told(all, me);
+      const int number = static_cast<int>(random() % locks);
+      use(all, me, number, handles[static_cast<std::size_t>(number)], random);
+    }
+    handles.clear();
+    std::exit(0);
+  } catch (const std::exception& e) {
+    report(all, fmt::format("a worker failed: {}", e.what()));
+    _exit(1);
+  }
+}
+
+/// Starts workers, ends them in every way, and keeps the books.
+class campaign {
+ public:
+  explicit campaign(const request& what)
+      : what_(what), random_(what.seed), name_("deaths-" + std::to_string(getpid())) {
+    void* const at = mmap(nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    all_ = new (at) shared_state;
+    pids_.resize(static_cast<std::size_t>(what.processes), -1);
+  }
+  campaign(const campaign&) = delete;
+  campaign& operator=(const campaign&) = delete;
+  ~campaign() {
+    for (const pid_t pid : pids_)
+      if (pid > 0) kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
+    static_cast<void>(domain::remove(name_, true));
+  }
+
+  /// True if all rules hold.
+  bool carry_out() {
+    const domain in = domain::open(name_, {.slots = what_.processes + 2});
+    for (int w = 0; w < what_.processes; ++w) spawn(w);
+    auto next_line = clock::now() + std::chrono::seconds(1);
+    while (kills_ < what_.kills && all_->broken == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random_() % 4'000));
+      strike();
+      if (!what_.quiet && clock::now() > next_line) {
+        fmt::print(stderr, "{} of {} kills, {} acquires\n", kills_, what_.kills,
+                   all_->acquires.load());
+        next_line += std::chrono::seconds(1);
+      }
+    }
+    stop_all();
+    judge(in);
+    return all_->broken == 0;
+  }
+
+  void print() const {
+    fmt::print(
+        "{} kills, {} exits, {} stops; {} acquires; {} holders died, {} were told; longest wait "
+        "{:.1f} ms\n",
+        kills_, exits_, stops_, all_->acquires.load(), died_inside_, told_,
+        static_cast<double>(all_->longest_wait_ns.load()) / 1e6);
+    if (all_->broken != 0)
+      fmt::print("broken (seed {}): {} ({} in all)\n", what_.seed, all_->what, all_->broken.load());
+  }
+
+ private:
+  void spawn(int w) {
+    std::fflush(nullptr);
+    const std::uint64_t seed = random_();
+    const pid_t pid = fork();
+    if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (pid == 0) {
+      work(*all_, w, name_, seed);
+    }
+    pids_[static_cast<std::size_t>(w)] = pid;
+  }
+
+  void strike() {
+    const int w = static_cast<int>(random_() % static_cast<std::uint64_t>(what_.processes));
+    const pid_t pid = pids_[static_cast<std::size_t>(w)];
+    switch (random_() % 8) {
+      case 0:  // stops it for a while
+        kill(pid, SIGSTOP);
+        ++stops_;
+        std::this_thread::sleep_for(std::chrono::microseconds(random_() % 20'000));
+        kill(pid, SIGCONT);
+        return;
+      case 1:
+        all_->exit_now = w;
+        while (all_->exit_now != -1 && all_->broken == 0)
+          std::this_thread::sleep_for(std::chrono::microseconds(50));
+        ++exits_;
+        break;
+      default:
+        kill(pid, SIGKILL);
+        ++kills_;
+    }
+    waitpid(pid, nullptr, 0);
+    note_death(w);
+    spawn(w);
+  }
+
+  // Before its place is another's: where the dead one was.
+  void note_death(int w) {
+    worker_state& its = all_->worker[w];
+    const int number = its.lock;
+    if (number >= 0 && its.exclusive) {
+      const auto i = static_cast<std::size_t>(number);
+      if (its.is == where::inside) ++inside_[i], ++died_inside_;
+      if (its.is == where::on_the_way) ++perhaps_[i];
+    }
+    its.is = where::outside;
+    its.lock = -1;
+  }
+
+  void stop_all() {
+    all_->stop = true;
+    for (pid_t& pid : pids_) {
+      if (all_->broken != 0) kill(pid, SIGKILL);
+      int status = 0;
+      waitpid(pid, &status, 0);
+      if (all_->broken == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+        report(*all_, "a worker that nobody killed ended badly");
+      pid = -1;
+    }
+  }
+
+  void judge(const domain& in) {
+    if (all_->broken != 0) return;
+    for (int number = 0; number < locks; ++number) {
+      const auto i = static_cast<std::size_t>(number);
+      {
+        // The last death may not have been told to anybody yet.
+        named_lock last(in, std::string("a ") + kinds[i], {.kind = kinds[i]});
+        last.lock();
+        if (last.owner_died()) ++all_->data[number].told, last.mark_consistent();
+        last.unlock();
+      }
+      const guarded& data = all_->data[number];
+      told_ += data.told;
+      if (data.told > inside_[i] + perhaps_[i])
+        report(*all_, fmt::format("{}: told of {} deaths, but {} died inside and {} on the way",
+                                  kinds[i], data.told, inside_[i], perhaps_[i]));
+      if (inside_[i] > 0 && data.told == 0)
+        report(*all_,
+               fmt::format("{}: {} holders died, and nobody was told", kinds[i], inside_[i]));
+      std::uint64_t updates = 0;
+      for (const worker_state& w : all_->worker) updates += w.updates[number];
+      // A holder that died between the two counts, and one that died before both.
+      if (data.count < updates || data.count > updates + inside_[i] + perhaps_[i])
+        report(*all_, fmt::format("{}: {} updates by {} writes", kinds[i], data.count, updates));
+    }
+    const double longest = static_cast<double>(all_->longest_wait_ns.load()) / 1e9;
+    if (longest > what_.most_wait_s)
+      report(*all_,
+             fmt::format("somebody waited {:.2f} s (at most {} s)", longest, what_.most_wait_s));
+    if (!domain::remove(name_, true)) report(*all_, "the domain was gone already");
+    for (const auto& left : std::filesystem::directory_iterator("/dev/shm"))
+      if (left.path().filename().string().find(name_) != std::string::npos)
+        report(*all_, "left behind: " + left.path().string());
+  }
+
+  request what_;
+  std::mt19937_64 random_;
+  std::string name_;
+  shared_state* all_ = nullptr;
+  std::vector<pid_t> pids_;
+  int kills_ = 0, exits_ = 0, stops_ = 0;
+  std::array<std::uint64_t, locks> inside_{}, perhaps_{};
+  std::uint64_t died_inside_ = 0, told_ = 0;
+};
+
+int run(int argc, char** argv) {
+  request what;
+  CLI::App app{"Kills processes that lock, and watches what the locks guard"};
+  app.add_option("--kills", what.kills, "how many processes to kill")
+      ->check(CLI::Range(1, 10'000'000));
+  app.add_option("--processes", what.processes, "how many lock at the same time")
+      ->check(CLI::Range(2, most_processes));
+  app.add_option("--seed", what.seed, "of the moments and of what workers do");
+  app.add_option("--most-wait", what.most_wait_s, "the longest wait in seconds")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--quiet", what.quiet, "no line each second");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    campaign it(what);
+    const bool fine = it.carry_out();
+    it.print();
+    return fine ? 0 : 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "lockflight_deaths: {}\n", e.what());
+    return 3;
+  }
+}
+
+}  // namespace
+}  // namespace lockflight::test
+
+int main(int argc, char** argv) { return lockflight::test::run(argc, argv); }
