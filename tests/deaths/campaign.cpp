@@ -73,6 +73,15 @@ struct request {
   std::uint64_t seed = 1;
   double most_wait_s = 1;
   bool quiet = false;
+  std::vector<std::string> kinds;  ///< that are used; none: all
+  /// [number of a lock among `kinds`]
+  [[nodiscard]] std::vector<int> numbers() const {
+    std::vector<int> found;
+    for (int i = 0; i < locks; ++i)
+      if (kinds.empty() || std::ranges::count(kinds, test::kinds[static_cast<std::size_t>(i)]) > 0)
+        found.push_back(i);
+    return found;
+  }
 };
 
 void report(shared_state& all, const std::string& what) {
@@ -149,7 +158,8 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
   mine.is = where::outside;
 }
 
-[[noreturn]] void work(shared_state& all, int me, const std::string& name, std::uint64_t seed) {
+[[noreturn]] void work(shared_state& all, int me, const std::string& name,
+                       const std::vector<int>& numbers, std::uint64_t seed) {
   try {
     std::mt19937_64 random(seed);
     const domain in = domain::attach(name);
@@ -158,7 +168,7 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
       handles.emplace_back(in, std::string("a ") + kind, named_lock_options{.kind = kind});
     while (!all.stop) {
       exit_if_told(all, me);
-      const int number = static_cast<int>(random() % locks);
+      const int number = numbers[random() % numbers.size()];
       use(all, me, number, handles[static_cast<std::size_t>(number)], random);
     }
     handles.clear();
@@ -224,7 +234,7 @@ class campaign {
     const pid_t pid = fork();
     if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (pid == 0) {
-      work(*all_, w, name_, seed);
+      work(*all_, w, name_, what_.numbers(), seed);
     }
     pids_[static_cast<std::size_t>(w)] = pid;
   }
@@ -334,6 +344,8 @@ int run(int argc, char** argv) {
   app.add_option("--seed", what.seed, "of the moments and of what workers do");
   app.add_option("--most-wait", what.most_wait_s, "the longest wait in seconds")
       ->check(CLI::PositiveNumber);
+  app.add_option("--lock", what.kinds, "use this one; may be given again")
+      ->check(CLI::IsMember(std::vector<std::string>(kinds.begin(), kinds.end())));
   app.add_flag("--quiet", what.quiet, "no line each second");
   try {
     app.parse(argc, argv);

@@ -155,7 +155,8 @@ class robust final : rma::mourner {
     rma::ensure(place_ < 0, "a robust lock is not recursive");
     place_ = me_.take_record();
     nodes_ = 0;
-    const std::uint32_t nodes_before = me_.inside().taken() | me_.inside().abandoned();
+    const std::uint32_t taken_before = me_.inside().taken();
+    const std::uint32_t abandoned_before = me_.inside().abandoned();
     if (!enter(until)) return give_up();
     while (true) {
       const outcome how = call([&](inside& in) {
@@ -164,7 +165,8 @@ class robust final : rma::mourner {
         as == record::holding ? in.unlock() : unlock_shared_of(in);
         return false;
       });
-      nodes_ = (me_.inside().taken() | me_.inside().abandoned()) & ~nodes_before;
+      nodes_ = (me_.inside().taken() & ~taken_before) |
+               (me_.inside().abandoned() & ~abandoned_before);
       if (how == outcome::had) break;
       // Who only tries does not wait, and so is not interrupted by a death.
       if (how == outcome::not_had && !has_lost_one()) return give_up();
