@@ -116,7 +116,10 @@ class mcs_rw_rp {
     // The participant that will wake us does not know us yet, and then it sees `blocked` set (C12).
     port_.store(node_[blocked], 1);
     if (pred == rma::null_ref) {
-      if (!head_may_enter(own)) await_wake_up();
+      if (!head_may_enter(own))
+        await_wake_up();
+      else
+        port_.store(node_[blocked], 0);  // nobody wakes us, and a free node is all zero (C25)
       return;
     }
     // Flushed: the predecessor may be waiting for this link.

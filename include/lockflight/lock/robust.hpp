@@ -265,10 +265,11 @@ class robust final : rma::mourner {
         [in_our_way](rma::word heirs) { return (heirs & in_our_way) == 0; }, until, now);
   }
 
-  // Out of the generation, in which somebody has died. It is over when we return.
+  // Out of the generation, whose words we leave in disorder. It is over when we return, whoever was
+  // taken for dead: between two reads the place of one who died may have become another's.
   void leave() {
     announce(record::left, generation_);
-    while (port_.load(where_.generation()) == generation_) repair();
+    while (port_.load(where_.generation()) == generation_) repair(generation_);
   }
 
   bool give_up() {
@@ -332,13 +333,14 @@ class robust final : rma::mourner {
     }
   }
 
-  // Replaces the generation, unless that has been done. Our record is not idle, so if we die in
-  // here that is a death of this lock too.
-  [[gnu::noinline]] void repair() {
+  // Replaces the generation, unless that has been done: if somebody died in it, or we have left it
+  // in disorder. Our record is not idle, so if we die in here that is a death of this lock too.
+  [[gnu::noinline]] void repair(rma::word in_disorder = never) {
     if (!take_the_right()) return;
     rma::word generation = port_.load(where_.generation());
     // A generation that was closed already was so by a repairer that died.
-    if (!is_closed(generation) && !there_is_a_body()) return port_.store(where_.repairer(), 0);
+    if (!is_closed(generation) && generation != in_disorder && !there_is_a_body())
+      return port_.store(where_.repairer(), 0);
     if (!is_closed(generation)) port_.store(where_.generation(), ++generation);
     // Who has written a record after this sees the generation closed (announce).
     if constexpr (Port::capabilities.node_fence)
