@@ -27,7 +27,8 @@ domain_port::domain_port(domain_file& file, int slot)
            file.header().fenced != 0),
       file_(file),
       fenced_(file.header().fenced != 0),
-      cores_(cores()) {}
+      cores_(cores()),
+      living_(mark_the_dead(file, slot)) {}
 
 void domain_port::fence_node() {
   fence();
