@@ -52,8 +52,8 @@ TEST(DomainDamage, BytesAtRandomCrashNobody) {
          shape.cells + 8 * detail::domain_shape::first_block + 8 * 8},
     };
     const int fd = open(own.path().c_str(), O_RDWR);
-    const unsigned times = 1 + random() % 3;
-    for (unsigned i = 0; i < times; ++i) {
+    const std::uint64_t times = 1 + random() % 3;
+    for (std::uint64_t i = 0; i < times; ++i) {
       const auto& [first, end] = parts[random() % std::size(parts)];
       const std::uint32_t noise =
           random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : random() % 16;
