@@ -38,7 +38,7 @@ namespace lockflight::lock {
 
 /// On a machine of one node. A handle belongs to one participant.
 template <template <class> class Inside, rma::mortal_port Port>
-class robust : rma::mourner {
+class robust final : rma::mourner {
   using inside = Inside<rma::interruptible<Port>>;
 
  public:
