@@ -251,7 +251,7 @@ violation engine::describe_deadlock() const {
     if (s.cell != no_cell)
       who += " on " + cell_name(s.cell) + ", which is " + value_name(world_.memory[s.cell]);
   }
-  const bool all_out = world_.all.arrived == fibers_ - std::popcount(world_.all.dead);
+  const bool all_out = world_.all.arrived >= fibers_ - std::popcount(world_.all.dead);
   return {
       all_out     ? "not free"
       : unflushed ? "lost wake-up"

@@ -114,7 +114,8 @@ bool engine::goes_on(rank_t f) const {
     case action::receive:
       return world_.memory[inbox_of(f)] != 0;
     case action::rendezvous:
-      return world_.all.arrived == fibers_ - std::popcount(world_.all.dead);
+      // Who has gone on and died has come as well.
+      return world_.all.arrived >= fibers_ - std::popcount(world_.all.dead);
     case action::idle:
       // A message that is there is served before the participant comes: it would be served next
       // anyway.
