@@ -39,6 +39,7 @@ void engine::write(rank_t by, cell_id cell, word value) {
     recording_->old_word = now;
     recording_->old_class = rmw_class;
   }
+  if (world_.all.dead != 0) check_place(cell);
   if (now == value) return;
   world_.all.memory_hash ^= cell_key(cell, now, rmw_class) ^ cell_key(cell, value, rmw_class);
   now = value;

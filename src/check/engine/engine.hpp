@@ -46,6 +46,8 @@ struct program {
   std::function<void(engine&, rank_t)> body;  ///< of each participant; called on its fiber
   /// Whether a participant that dies now says that it holds exclusively; for a mortal lock.
   std::function<bool(const engine&, rank_t)> says_that_it_holds = nullptr;
+  /// Whether another participant may take a dead one's place, to whose queue nodes nobody writes then.
+  std::function<bool(const engine&, rank_t)> is_free_to_take = nullptr;
 };
 
 /// A step: something that can happen next.
@@ -170,6 +172,11 @@ class engine final : private rma::assertion_listener {
   void name_cells(std::uint32_t first, std::uint32_t count, const std::string& name);
   /// Cells outside [first, last) of the named blocks may not be touched.
   void allow_cells(std::uint32_t first, std::uint32_t last);
+  /// The queue nodes of each participant.
+  void set_places(std::uint32_t first, std::uint32_t count) {
+    places_first_ = first;
+    places_count_ = count;
+  }
 
   // ---- for the port and the program, on a fiber ----
 
@@ -257,6 +264,7 @@ class engine final : private rma::assertion_listener {
   }
   [[nodiscard]] bool has_come_to_nothing(rank_t f) const;
   void die(rank_t f);
+  void check_place(cell_id written);
   void run(rank_t f, bool time_is_over = false);
   void resume(rank_t f);
   void take_effect(rank_t f, int index);
@@ -292,6 +300,8 @@ class engine final : private rma::assertion_listener {
   // The bit of the messages from each rank to each, numbered as they are first seen; 0 is none.
   std::array<std::uint8_t, most_fibers * most_fibers> message_duty_{};
   std::uint8_t message_duties_ = 0;
+  std::uint32_t places_first_ = 0;
+  std::uint32_t places_count_ = 0;
   std::uint32_t allowed_first_ = 0;
   std::uint32_t allowed_last_ = most_words;
 };

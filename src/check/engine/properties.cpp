@@ -116,6 +116,15 @@ void engine::die(rank_t f) {
   s.history = 0;  // it does nothing more: how it died makes no difference
 }
 
+// Nobody knows a participant's queue nodes any more when its place is free (C46).
+void engine::check_place(cell_id written) {
+  const address at = cells_[written];
+  if (!is_dead(at.home) || at.index - places_first_ >= places_count_) return;
+  if (what_.is_free_to_take(*this, at.home))
+    fail("taken place", cell_name(written) + " is written, and another participant may have rank " +
+                            std::to_string(at.home) + "'s place");
+}
+
 void engine::check_token(rank_t me, word token) {
   if (token <= world_.all.token)
     fail("fencing token", "rank " + std::to_string(me) + " gets " + std::to_string(token) +

@@ -49,8 +49,8 @@ class program_base {
               std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
                                                          std::pmr::null_memory_resource());
               port p(e, rank);
-              if constexpr (requires { Program::records; }) {
-                Participant me(p, words, Program::records, &memory);
+              if constexpr (requires { self.records(); }) {
+                Participant me(p, words, self.records(), &memory);
                 self.run(e, p, me);
               } else {
                 Participant me(p, words, &memory);

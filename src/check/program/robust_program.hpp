@@ -2,8 +2,9 @@
 // lives when all have left must get the lock.
 #pragma once
 
+#include <algorithm>
+
 #include "check/program/lock_program.hpp"
-#include "lockflight/lock/robust/participant.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
 namespace lockflight::check {
@@ -11,10 +12,10 @@ namespace lockflight::check {
 template <class Lock>
 class robust_program
     : public program_base<robust_program<Lock>, typename Lock::parameters,
-                          lock::robust_participant<port>>,
+                          typename Lock::participant>,
       lock_calls<Lock> {
   using base = program_base<robust_program<Lock>, typename Lock::parameters,
-                            lock::robust_participant<port>>;
+                            typename Lock::participant>;
   using base::set_, base::what_;
   using lock_calls<Lock>::play;
 
@@ -23,17 +24,29 @@ class robust_program
 
   // Each generation has its tables.
   static constexpr std::size_t private_bytes = 2048;
-  // One for the lock, and those of attempts whose queue nodes are not out yet.
-  static constexpr int records = 2;
+  /// Of each participant: one for the lock, and one for an attempt whose queue node is not out yet.
+  [[nodiscard]] int records() const {
+    return std::ranges::any_of(what_.parts, [](part p) {
+             return p == part::timed_writer || p == part::timed_reader;
+           })
+               ? 2
+               : 1;
+  }
 
   [[nodiscard]] program operator()() const {
     program made = base::operator()();
-    made.says_that_it_holds = [](const engine& e, rank_t rank) {
-      for (std::uint32_t i = 0; i < records; ++i)
-        if (lock::record::from(e.value(places().at(rank) + i)).get(lock::record::phase) ==
-            lock::record::holding)
-          return true;
+    const auto any_record = [count = count()](const engine& e, rank_t rank, auto is_so) {
+      for (std::uint32_t i = 0; i < count; ++i)
+        if (is_so(lock::record::from(e.value(first_record(count).at(rank) + i)))) return true;
       return false;
+    };
+    made.says_that_it_holds = [any_record](const engine& e, rank_t rank) {
+      return any_record(e, rank, [](lock::record r) {
+        return r.get(lock::record::phase) == lock::record::holding;
+      });
+    };
+    made.is_free_to_take = [any_record](const engine& e, rank_t rank) {
+      return !any_record(e, rank, [](lock::record r) { return r.bits() != 0; });
     };
     return made;
   }
@@ -42,7 +55,7 @@ class robust_program
     rma::layout in(base::words);
     const auto lines = in.take<rma::plain_cell>(base::line_words);
     e.name_cells(lines.index, base::line_words, "line");
-    e.name_cells(in.take<rma::plain_cell>(records).index, records, "record");
+    e.name_cells(in.take<rma::plain_cell>(count()).index, count(), "record");
     const auto cells = Lock::cells::place(in, what_.machine, set_);
     const std::uint32_t first = cells.line.index;
     e.name_cells(first, 1, "generation");
@@ -51,10 +64,11 @@ class robust_program
     e.name_cells(first + 3, 1, "inherited");
     e.name_cells(first + 4, 1, "repairer");
     e.name_cells(first + rma::line_words, in.used() - first - rma::line_words, "lock");
+    e.set_places(lines.index, base::line_words);
     e.allow_cells(lines.index, in.used());
   }
 
-  void run(engine& e, port& p, lock::robust_participant<port>& me) const {
+  void run(engine& e, port& p, typename Lock::participant& me) const {
     Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_), set_);
     const rank_t rank = me.rank();
     for (int round = 0; round < base::rounds(rank); ++round)
@@ -65,10 +79,11 @@ class robust_program
   }
 
  private:
-  [[nodiscard]] static rma::plain_cell places() {
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(records()); }
+  [[nodiscard]] static rma::plain_cell first_record(std::uint32_t count) {
     rma::layout in(base::words);
     static_cast<void>(in.take<rma::plain_cell>(base::line_words));
-    return in.take<rma::plain_cell>(records);
+    return in.take<rma::plain_cell>(count);
   }
 };
 

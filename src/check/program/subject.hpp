@@ -130,4 +130,12 @@ template <template <class> class Lock>
   return made;
 }
 
+/// The same with a robust lock of another kind.
+template <template <class> class Lock, class Robust>
+[[nodiscard]] constexpr subject make_subject_of() {
+  subject made = make_subject<Lock<port>>();
+  made.make_mortal = make_mortal<Robust>;
+  return made;
+}
+
 }  // namespace lockflight::check
