@@ -145,7 +145,8 @@ void validate(const subject& lock, const request& r) {
 }
 
 [[nodiscard]] std::string default_levels(int ranks, bool one_node) {
-  return !one_node && ranks > 1 && ranks % 2 == 0 ? "2x" + std::to_string(ranks / 2) : std::to_string(ranks);
+  return !one_node && ranks > 1 && ranks % 2 == 0 ? "2x" + std::to_string(ranks / 2)
+                                                  : std::to_string(ranks);
 }
 
 /// A counterexample is easier to read if participants that do not matter for it come less often, or
@@ -216,7 +217,9 @@ watched watched_named(const std::string& name) {
 report run(const subject& lock, const request& what, const search_progress& watch) {
   validate(lock, what);
   report made{.asked = what,
-              .levels = what.levels.empty() ? default_levels(participants(what), what.how.deaths > 0) : what.levels,
+              .levels = what.levels.empty()
+                            ? default_levels(participants(what), what.how.deaths > 0)
+                            : what.levels,
               .parts = deal(what),
               .found = {},
               .trace = {},

@@ -254,8 +254,7 @@ class writer {
            ", .why = " + literal_of(m.why) + ", .base = " + literal_of(m.base) +
            ", .bound = " + literal_of(m.bound) + ", .expected = " + literal_of(m.expected) +
            ", .stale = " + literal_of(stale) + ",\n       .broken = " +
-           (stale.empty() ? subject_of(m, space + "::" + from_.lock) : "{}") +
-           "},\n";
+           (stale.empty() ? subject_of(m, space + "::" + from_.lock) : "{}") + "},\n";
   }
 
   [[nodiscard]] static std::string subject_of(const mutant& m, const std::string& lock) {

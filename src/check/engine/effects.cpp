@@ -146,7 +146,8 @@ word engine::number_of_queue(const std::vector<word>& queue) {
 }
 
 // The results of the operations that the flush waited for reach the participant now, not before.
-// A variable that is gone does not hold what posting left in it, unless nothing has been there since.
+// A variable that is gone does not hold what posting left in it, unless nothing has been there
+// since.
 void engine::deliver(rank_t me, const void* lowest) {
   fiber_state& s = state(me);
   int kept = 0;
@@ -157,8 +158,8 @@ void engine::deliver(rank_t me, const void* lowest) {
       continue;
     }
     if (p.result != nullptr) {
-      const auto below = reinterpret_cast<std::intptr_t>(lowest) -
-                         reinterpret_cast<std::intptr_t>(p.result);
+      const auto below =
+          reinterpret_cast<std::intptr_t>(lowest) - reinterpret_cast<std::intptr_t>(p.result);
       const bool is_free = below > 0 && below < static_cast<std::intptr_t>(stack_bytes);
       if (is_free || *p.result != not_yet) {
         fail("missing flush", "the result of rank " + std::to_string(me) + "'s operation on " +

@@ -46,7 +46,8 @@ struct program {
   std::function<void(engine&, rank_t)> body;  ///< of each participant; called on its fiber
   /// Whether a participant that dies now says that it holds exclusively; for a mortal lock.
   std::function<bool(const engine&, rank_t)> says_that_it_holds = nullptr;
-  /// Whether another participant may take a dead one's place, to whose queue nodes nobody writes then.
+  /// Whether another participant may take a dead one's place, to whose queue nodes nobody writes
+  /// then.
   std::function<bool(const engine&, rank_t)> is_free_to_take = nullptr;
 };
 
@@ -259,9 +260,7 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] bool can_expire(rank_t f) const;
   [[nodiscard]] bool can_die(rank_t f) const;
   [[nodiscard]] bool is_dead(rank_t f) const { return (world_.all.dead & 1u << f) != 0; }
-  [[nodiscard]] word deaths() const {
-    return static_cast<word>(std::popcount(world_.all.known));
-  }
+  [[nodiscard]] word deaths() const { return static_cast<word>(std::popcount(world_.all.known)); }
   [[nodiscard]] bool has_come_to_nothing(rank_t f) const;
   void die(rank_t f);
   void check_place(cell_id written);

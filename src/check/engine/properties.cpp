@@ -97,7 +97,8 @@ void engine::die(rank_t f) {
   if (all.where[i] == stage::inside) --all.writers;
   if (all.where[i] == stage::inside_shared) --all.readers;
   // Who is inside holds, whatever its lock has written.
-  if (all.where[i] == stage::inside || (what_.says_that_it_holds && what_.says_that_it_holds(*this, f)))
+  if (all.where[i] == stage::inside ||
+      (what_.says_that_it_holds && what_.says_that_it_holds(*this, f)))
     all.holder_died = true;
   all.where[i] = stage::outside;
   all.about_to_begin[i] = false;

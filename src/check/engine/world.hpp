@@ -76,7 +76,7 @@ enum class action : std::uint8_t {
   await_until,
   await_or_death,        ///< also ends when the lifeline has changed, which is in `line`, `a`, `b`
   await_until_or_death,  ///< (cell, value, deaths)
-  is_over,  ///< reads the clock: the deadline may be over or not
+  is_over,               ///< reads the clock: the deadline may be over or not
   poll,
   pause,
   receive,
@@ -108,14 +108,14 @@ struct fiber_state {
   action next = action::start;
   cell_id cell = no_cell;
   cell_id line = no_cell;  ///< the lifeline's cell
-  rank_t target = -1;  ///< of a flush; -1 all
+  rank_t target = -1;      ///< of a flush; -1 all
   word a = 0;
   word b = 0;
   predicate test;
-  word answer = 0;      ///< the result of the action
-  word got = 0;         ///< the number of the message that it returned with; 0 if with none
+  word answer = 0;             ///< the result of the action
+  word got = 0;                ///< the number of the message that it returned with; 0 if with none
   bool time_was_over = false;  ///< so it returned in vain
-  bool serves = false;  ///< a wait ends also when a message is there
+  bool serves = false;         ///< a wait ends also when a message is there
   std::uint8_t posts = 0;
   std::uint8_t stores = 0;          ///< in the buffer
   std::uint8_t stores_issued = 0;   ///< modulo 256

@@ -10,12 +10,11 @@
 namespace lockflight::check {
 
 template <class Lock>
-class robust_program
-    : public program_base<robust_program<Lock>, typename Lock::parameters,
-                          typename Lock::participant>,
-      lock_calls<Lock> {
-  using base = program_base<robust_program<Lock>, typename Lock::parameters,
-                            typename Lock::participant>;
+class robust_program : public program_base<robust_program<Lock>, typename Lock::parameters,
+                                           typename Lock::participant>,
+                       lock_calls<Lock> {
+  using base =
+      program_base<robust_program<Lock>, typename Lock::parameters, typename Lock::participant>;
   using base::set_, base::what_;
   using lock_calls<Lock>::play;
 
@@ -26,9 +25,9 @@ class robust_program
   static constexpr std::size_t private_bytes = 2048;
   /// Of each participant: one for the lock, and one for an attempt whose queue node is not out yet.
   [[nodiscard]] int records() const {
-    return std::ranges::any_of(what_.parts, [](part p) {
-             return p == part::timed_writer || p == part::timed_reader;
-           })
+    return std::ranges::any_of(
+               what_.parts,
+               [](part p) { return p == part::timed_writer || p == part::timed_reader; })
                ? 2
                : 1;
   }
