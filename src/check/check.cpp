@@ -77,6 +77,18 @@ void validate_starvation(const subject& lock, const request& r) {
                       "build without)");
 }
 
+void validate_deaths(const subject& lock, const request& r) {
+  require_count("--deaths", r.how.deaths, 0, 2);
+  const std::string argument = "--deaths " + std::to_string(r.how.deaths) + ": ";
+  if (lock.make_mortal == nullptr)
+    throw bad_request(argument + std::string(lock.about.name) +
+                      " needs messages, and nobody survives who sends them (accepted: 0)");
+  if (r.starvation != watched::nobody)
+    throw bad_request(argument + "not with --starvation (accepted: 0)");
+  if (r.upgraders + r.upgrading_readers > 0)
+    throw bad_request(argument + "not with upgraders (accepted: 0)");
+}
+
 void validate(const subject& lock, const request& r) {
   for (const part_row& row : part_rows) require_count(row.option, r.*row.count, 0, most_fibers);
   require_count("--rounds", r.rounds, 1, 1000);
@@ -92,6 +104,7 @@ void validate(const subject& lock, const request& r) {
       throw bad_request(std::string(row.option) + " " + std::to_string(r.*row.count) + ": " +
                         std::string(lock.about.name) + " has no " + lacks + " (accepted: 0)");
   if (r.starvation != watched::nobody) validate_starvation(lock, r);
+  if (r.how.deaths != 0) validate_deaths(lock, r);
 }
 
 [[nodiscard]] scenario scenario_of(const request& r, const std::string& levels) {
@@ -114,21 +127,26 @@ void validate(const subject& lock, const request& r) {
   if (static_cast<int>(rounds.size()) != ranks)
     throw bad_request("--rounds of " + std::to_string(rounds.size()) +
                       " participants (accepted: one for all, or " + std::to_string(ranks) + ")");
-  return {rma::topology::balanced(fanouts, r.node_level), deal(r), std::move(rounds),
-          r.starvation != watched::nobody};
+  auto machine = rma::topology::balanced(fanouts, r.node_level);
+  if (r.how.deaths > 0 && machine.nodes() != 1)
+    throw bad_request("--deaths " + std::to_string(r.how.deaths) + ": --levels " + levels +
+                      " has " + std::to_string(machine.nodes()) + " nodes (accepted: one node)");
+  return {std::move(machine), deal(r), std::move(rounds), r.starvation != watched::nobody};
 }
 
 [[nodiscard]] std::unique_ptr<engine> engine_for(const subject& lock, const request& r,
                                                  const std::string& levels) {
   try {
-    return lock.make(scenario_of(r, levels), r.set, r.how);
+    const auto make = r.how.deaths > 0 ? lock.make_mortal : lock.make;
+    return make(scenario_of(r, levels), r.set, r.how);
   } catch (const std::length_error& e) {
     throw bad_request("--levels " + levels + ": " + e.what() + " (accepted: a smaller machine)");
   }
 }
 
-[[nodiscard]] std::string default_levels(int ranks) {
-  return ranks > 1 && ranks % 2 == 0 ? "2x" + std::to_string(ranks / 2) : std::to_string(ranks);
+[[nodiscard]] std::string default_levels(int ranks, bool one_node) {
+  return !one_node && ranks > 1 && ranks % 2 == 0 ? "2x" + std::to_string(ranks / 2)
+                                                  : std::to_string(ranks);
 }
 
 /// A counterexample is easier to read if participants that do not matter for it come less often, or
@@ -199,7 +217,9 @@ watched watched_named(const std::string& name) {
 report run(const subject& lock, const request& what, const search_progress& watch) {
   validate(lock, what);
   report made{.asked = what,
-              .levels = what.levels.empty() ? default_levels(participants(what)) : what.levels,
+              .levels = what.levels.empty()
+                            ? default_levels(participants(what), what.how.deaths > 0)
+                            : what.levels,
               .parts = deal(what),
               .found = {},
               .trace = {},

@@ -67,7 +67,7 @@ std::vector<trace_row> trace_of(engine& e, const std::vector<step>& schedule) {
     if (cell != no_cell && e.value(cell) != old_value)
       row.changed =
           e.cell_name(cell) + ": " + e.value_name(old_value) + " -> " + e.value_name(e.value(cell));
-    row.note = note_of(before, e.where(s.fiber));
+    if (s.what != step::kind::death) row.note = note_of(before, e.where(s.fiber));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -114,6 +114,7 @@ std::string describe_parts(const report& of) {
   for (const part_row& row : part_rows) add(r.*row.count, row.one, row.many);
   if (r.starvation != watched::nobody) return text + ", any number of rounds";
   add(r.rounds, "round", "rounds");
+  add(r.how.deaths, "death at most", "deaths at most");
   return text;
 }
 
@@ -139,6 +140,7 @@ nlohmann::json to_json(const report& of) {
                       {"writers", of.asked.writers},
                       {"readers", of.asked.readers},
                       {"rounds", of.asked.rounds}};
+  if (of.asked.how.deaths > 0) json["deaths"] = of.asked.how.deaths;
   if (of.asked.starvation != watched::nobody) {
     json.erase("rounds");
     json["starvation"] = name_of(of.asked.starvation);

@@ -11,7 +11,8 @@
 //   lock CLASS FILE...     the lock's class in lockflight::lock and the files that it is made of,
 //   in
 //                          the order of inclusion: of include/lockflight/lock, or with their folder
-//                          in tests
+//                          in tests or of rma
+//   inside CLASS FILE      the lock inside a robust one, for the mutants from here on
 //   mutant NAME            begins a mutant
 //   why TEXT               what goes wrong
 //   base NAME              the mutant that is changed further, and must pass where this one fails;
@@ -44,6 +45,7 @@ struct mutant {
   std::string name;
   std::string why;
   std::string base;
+  std::string inside;  // "" for a lock that has none
   std::string bound;
   std::string expected;
   std::vector<change> changes;
@@ -52,6 +54,8 @@ struct mutant {
 struct table {
   std::string lock;
   lines files;
+  std::string inside;
+  lines inside_files;
   std::vector<mutant> mutants;
 };
 
@@ -96,8 +100,13 @@ void add_line(table& into, std::string& file, const std::string& text) {
     into.lock = words.at(0);
     into.files.assign(words.begin() + 1, words.end());
     file = into.files.back();
+  } else if (key == "inside") {
+    const lines words = words_of(value);
+    into.inside = words.at(0);
+    into.inside_files.push_back(words.at(1));
   } else if (key == "mutant") {
-    into.mutants.push_back({value, "", into.lock, "", "", {}});
+    const std::string base = into.inside.empty() ? into.lock : into.lock + "_" + into.inside;
+    into.mutants.push_back({value, "", base, into.inside, "", "", {}});
     file = into.files.back();
   } else if (key == "why") {
     std::string& why = last_of(into).why;
@@ -173,8 +182,12 @@ void add_line(table& into, std::string& file, const std::string& text) {
   return file.substr(0, file.rfind('.'));
 }
 
-/// Files of tests/check are named with that folder, all others are below include/lockflight/lock.
-[[nodiscard]] bool is_of_tests(const std::string& file) { return file.starts_with("check/"); }
+/// Files of tests/check and of rma are named with that folder, all others are below
+/// include/lockflight/lock.
+[[nodiscard]] std::string folder_of(const std::string& file) {
+  if (file.starts_with("check/")) return "";
+  return file.starts_with("rma/") ? "lockflight/" : "lockflight/lock/";
+}
 
 class writer {
  public:
@@ -182,13 +195,14 @@ class writer {
   writer(const std::string& project_dir, std::string name, table from)
       : name_(std::move(name)), from_(std::move(from)) {
     for (const std::string& file : from_.files) {
-      const bool of_tests = is_of_tests(file);
+      const std::string folder = folder_of(file);
       sources_.push_back(
-          read_lines(project_dir + (of_tests ? "/tests/" : "/include/lockflight/lock/") + file));
+          read_lines(project_dir + (folder.empty() ? "/tests/" : "/include/") + folder + file));
       for (const std::string& line : sources_.back())
         if (line.starts_with("#include")) includes_.insert(line);
       includes_.insert(include_of(file));
     }
+    for (const std::string& file : from_.inside_files) includes_.insert(include_of(file));
   }
 
   void write(std::ostream& out) const {
@@ -204,8 +218,7 @@ class writer {
 
  private:
   [[nodiscard]] static std::string include_of(const std::string& file) {
-    const bool of_tests = is_of_tests(file);
-    return "#include \"" + (of_tests ? "" : std::string("lockflight/lock/")) + file + "\"";
+    return "#include \"" + folder_of(file) + file + "\"";
   }
 
   [[nodiscard]] static bool includes_one_of(const lines& source,
@@ -241,15 +254,24 @@ class writer {
            ", .why = " + literal_of(m.why) + ", .base = " + literal_of(m.base) +
            ", .bound = " + literal_of(m.bound) + ", .expected = " + literal_of(m.expected) +
            ", .stale = " + literal_of(stale) + ",\n       .broken = " +
-           (stale.empty() ? "check::make_subject<" + space + "::" + from_.lock + "<check::port>>()"
-                          : "{}") +
-           "},\n";
+           (stale.empty() ? subject_of(m, space + "::" + from_.lock) : "{}") + "},\n";
+  }
+
+  [[nodiscard]] static std::string subject_of(const mutant& m, const std::string& lock) {
+    if (m.inside.empty()) return "check::make_subject<" + lock + "<check::port>>()";
+    const std::string inside = "lockflight::lock::" + m.inside;
+    return "check::make_subject_of<" + inside + ", " + lock + "<" + inside + ", check::port>>()";
   }
 
   static void write_source(const lines& source, const std::string& space, std::ostream& out) {
     for (const std::string& line : source) {
       if (line.starts_with("#")) continue;
-      out << (line == "namespace lockflight::lock {" ? "namespace " + space + " {" : line) << '\n';
+      if (line == "namespace lockflight::lock {")
+        out << "namespace " << space << " {\n";
+      else if (line == "namespace lockflight::rma {")
+        out << "namespace " << space << "::rma {\nusing namespace lockflight::rma;\n";
+      else
+        out << line << '\n';
     }
   }
 

@@ -170,7 +170,8 @@ TEST(mutants, there_are_enough_and_each_has_a_name_of_its_own) {
   // Every rule that the checker knows is broken by a mutant.
   for (const char* const property :
        {"mutual exclusion", "deadlock", "lost wake-up", "not free", "livelock", "bounded bypass",
-        "mixed classes", "contract", "foreign cell", "assertion", "starvation"})
+        "mixed classes", "contract", "foreign cell", "assertion", "starvation", "missing flush",
+        "fencing token", "owner died", "taken place"})
     EXPECT_TRUE(properties.contains(property)) << property;
 }
 

@@ -44,6 +44,7 @@ class robust final : rma::mourner {
  public:
   static constexpr facts about = inside::about;
   using parameters = typename inside::parameters;
+  using participant = robust_participant<Port>;
   static constexpr bool shares = lock::shared<inside>;
 
   /// This lock's words: one line, then those of the lock inside; all homes are rank 0.

@@ -6,7 +6,7 @@
 namespace lockflight::check {
 
 word engine::act(rank_t me, action what, cell_id cell, word a, word b, predicate test,
-                 rank_t target) {
+                 rank_t target, cell_id line) {
   fiber_state& s = state(me);
   s.next = what;
   s.cell = cell;
@@ -14,6 +14,7 @@ word engine::act(rank_t me, action what, cell_id cell, word a, word b, predicate
   s.b = b;
   s.test = test;
   s.target = target;
+  s.line = line;
   fiber::fiber::suspend();
   return state(me).answer;
 }
@@ -36,8 +37,6 @@ void engine::put_under_way(rank_t me, posted_kind kind, cell_id cell, rank_t tar
 
 void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b,
                   word* result) {
-  // Until the flush the result is garbage: a participant that reads it too early breaks a rule.
-  constexpr word not_yet = 0xbad0bad0bad0bad0u;
   if (result != nullptr) *result = not_yet;
   put_under_way(me, kind, cell, target, a, b, result);
   if (!how_.delayed_effects) act(me, action::post, cell);
@@ -66,7 +65,7 @@ void engine::flush(rank_t me, rank_t target) {
     act(me, action::flush, no_cell, 0, 0, {}, target);
     return;
   }
-  deliver(s);
+  deliver(me, __builtin_frame_address(0));
   s.history = mix(s.history, static_cast<word>(action::flush));
 }
 

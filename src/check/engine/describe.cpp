@@ -50,6 +50,8 @@ namespace {
       return "fence of the node";
     case action::await:
     case action::await_until:
+    case action::await_or_death:
+    case action::await_until_or_death:
       return "await";
     case action::is_over:
       return "look at the clock";
@@ -73,8 +75,16 @@ namespace {
       return "all have left";
     case action::idle:
       return "comes";
+    case action::deaths:
+      return "counts the dead";
+    case action::is_dead:
+      return "asks whether dead is";
+    case action::bury:
+      return "buries";
     case action::finished:
       return "finished";
+    case action::dead:
+      return "is dead";
   }
   return "";
 }
@@ -136,6 +146,7 @@ cell_id engine::written_by(step s) const {
     case step::kind::run:
       return f.cell;
     case step::kind::expire:
+    case step::kind::death:
       break;
   }
   return no_cell;
@@ -143,6 +154,7 @@ cell_id engine::written_by(step s) const {
 
 std::string engine::describe(step s) const {
   const fiber_state& f = state(s.fiber);
+  if (s.what == step::kind::death) return is_dead(s.fiber) ? "its death becomes known" : "DIES";
   if (s.what == step::kind::drain)
     return "store " + cell_name(f.buffer[0].cell) + " := " + value_name(f.buffer[0].value);
   const bool posts_at_once = s.what == step::kind::run && f.next == action::post;
@@ -189,12 +201,18 @@ std::string engine::describe(step s) const {
             : f.next == action::idle ? "serves"
                                      : text + ", serves") +
            text_of(inbox.front()) + " from rank " + std::to_string(messages_[inbox.front()].from);
+  if (f.next == action::deaths) return text + ", " + std::to_string(deaths()) + " are";
+  if (f.next == action::is_dead)
+    return text + " rank " + std::to_string(f.target) + (is_dead(f.target) ? ", yes" : ", no");
+  if (f.next == action::bury) return text + " rank " + std::to_string(f.target);
   if (f.cell == no_cell) return text;
   text += " " + cell_name(f.cell);
   switch (f.next) {
     case action::load:
     case action::await:
     case action::await_until:
+    case action::await_or_death:
+    case action::await_until_or_death:
     case action::poll:
       return text + " = " + value_name(visible(f, f.cell));
     case action::store:
@@ -221,18 +239,19 @@ violation engine::describe_deadlock() const {
     const fiber_state& s = state(f);
     for (int i = 0; i < s.posts; ++i) {
       const posted& p = s.post[static_cast<std::size_t>(i)];
-      if (p.took_effect || p.kind == posted_kind::message) continue;
+      if (p.took_effect || p.kind == posted_kind::message || is_dead(f)) continue;
       unflushed = true;
       who += "; rank " + std::to_string(f) + " never flushes its " + name_of(p.kind) + " to " +
              cell_name(p.cell);
     }
-    if (s.next == action::finished || s.next == action::rendezvous || s.next == action::idle)
+    if (s.next == action::finished || s.next == action::rendezvous || s.next == action::idle ||
+        is_dead(f))
       continue;
     who += "; rank " + std::to_string(f) + " waits for ever in " + name_of(s.next);
     if (s.cell != no_cell)
       who += " on " + cell_name(s.cell) + ", which is " + value_name(world_.memory[s.cell]);
   }
-  const bool all_out = world_.all.arrived == fibers_;
+  const bool all_out = world_.all.arrived >= fibers_ - std::popcount(world_.all.dead);
   return {
       all_out     ? "not free"
       : unflushed ? "lost wake-up"

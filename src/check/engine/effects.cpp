@@ -8,8 +8,9 @@ namespace lockflight::check {
 namespace {
 
 [[nodiscard]] bool is_wait(action a) {
-  return a == action::await || a == action::await_until || a == action::poll ||
-         a == action::pause || a == action::receive;
+  return a == action::await || a == action::await_until || a == action::await_or_death ||
+         a == action::await_until_or_death || a == action::poll || a == action::pause ||
+         a == action::receive;
 }
 
 [[nodiscard]] std::uint64_t cell_key(cell_id cell, word value, std::uint8_t rmw_class) {
@@ -38,6 +39,7 @@ void engine::write(rank_t by, cell_id cell, word value) {
     recording_->old_word = now;
     recording_->old_class = rmw_class;
   }
+  if (world_.all.dead != 0) check_place(cell);
   if (now == value) return;
   world_.all.memory_hash ^= cell_key(cell, now, rmw_class) ^ cell_key(cell, value, rmw_class);
   now = value;
@@ -144,7 +146,10 @@ word engine::number_of_queue(const std::vector<word>& queue) {
 }
 
 // The results of the operations that the flush waited for reach the participant now, not before.
-void engine::deliver(fiber_state& s) {
+// A variable that is gone does not hold what posting left in it, unless nothing has been there
+// since.
+void engine::deliver(rank_t me, const void* lowest) {
+  fiber_state& s = state(me);
   int kept = 0;
   for (int i = 0; i < s.posts; ++i) {
     const posted& p = s.post[static_cast<std::size_t>(i)];
@@ -153,6 +158,14 @@ void engine::deliver(fiber_state& s) {
       continue;
     }
     if (p.result != nullptr) {
+      const auto below =
+          reinterpret_cast<std::intptr_t>(lowest) - reinterpret_cast<std::intptr_t>(p.result);
+      const bool is_free = below > 0 && below < static_cast<std::intptr_t>(stack_bytes);
+      if (is_free || *p.result != not_yet) {
+        fail("missing flush", "the result of rank " + std::to_string(me) + "'s operation on " +
+                                  cell_name(p.cell) + " arrives where no variable is any more");
+        continue;
+      }
       *p.result = p.read;
       s.history = mix(s.history, p.read);
     }
@@ -167,6 +180,7 @@ void engine::run(rank_t f, bool time_is_over) {
   const word now = s.cell != no_cell ? world_.memory[s.cell] : 0;
   s.answer = 0;
   s.got = 0;
+  s.time_was_over = time_is_over;
   if (!time_is_over && !goes_on(f)) {  // a wait, which a message ends for now
     take_message(f);
     if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
@@ -180,7 +194,21 @@ void engine::run(rank_t f, bool time_is_over) {
     case action::load:
     case action::await:
     case action::await_until:
+    case action::await_or_death:
+    case action::await_until_or_death:
       s.answer = visible(s, s.cell);
+      break;
+    case action::deaths:
+      s.answer = deaths();
+      break;
+    case action::is_dead:
+      s.answer = is_dead(s.target) ? 1 : 0;
+      break;
+    case action::bury:
+      world_.all.buried |= static_cast<std::uint8_t>(1u << s.target);
+      break;
+    case action::rendezvous:
+      s.answer = static_cast<word>(std::countr_one(world_.all.dead));
       break;
     case action::poll:
       s.answer = now;
@@ -210,7 +238,7 @@ void engine::run(rank_t f, bool time_is_over) {
       break;
     case action::flush:
     case action::fence_node:
-      deliver(s);
+      deliver(f, fiber_[i].live_stack().data());
       break;
     case action::post: {
       const int last = s.posts - 1;
@@ -228,6 +256,8 @@ void engine::run(rank_t f, bool time_is_over) {
       break;
   }
   s.history = mix(s.history, s.answer + static_cast<word>(s.next));
+  // A lifeline ends a wait with any value, so the value does not say whether time was over.
+  if (time_is_over && s.next == action::await_until_or_death) s.history = mix(s.history, 1);
   resume(f);
 }
 
@@ -260,6 +290,8 @@ void engine::take(step s) {
       return run(s.fiber);
     case step::kind::expire:
       return run(s.fiber, true);
+    case step::kind::death:
+      return die(s.fiber);
     case step::kind::drain:
       drain(s.fiber);
       break;
@@ -280,6 +312,7 @@ void engine::take(step s) {
 bool engine::resumes(step s) const {
   if (s.what == step::kind::run || s.what == step::kind::expire) return true;
   const fiber_state& f = state(s.fiber);
+  if (s.what == step::kind::death || is_dead(s.fiber)) return false;
   if (s.what == step::kind::drain) return f.next == action::fence || f.next == action::make_room;
   return waits_for(f, f.post[s.index]);
 }

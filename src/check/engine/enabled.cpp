@@ -59,7 +59,7 @@ bool engine::nic_is_free(const posted& p) const {
   if (how_.report_mixed || p.half || p.kind == posted_kind::get || p.kind == posted_kind::message)
     return true;
   for (int f = 0; f < fibers_; ++f)
-    for (int i = 0; i < state(f).posts; ++i) {
+    for (int i = 0; i < state(f).posts && !has_come_to_nothing(f); ++i) {
       const posted& other = state(f).post[static_cast<std::size_t>(i)];
       if (other.half && !other.took_effect && other.cell == p.cell) return false;
     }
@@ -86,10 +86,14 @@ bool engine::goes_on(rank_t f) const {
   const auto i = static_cast<std::size_t>(f);
   switch (s.next) {
     case action::finished:
+    case action::dead:
       return false;
     case action::await:
     case action::await_until:
       return s.test(visible(s, s.cell));
+    case action::await_or_death:
+    case action::await_until_or_death:
+      return s.test(visible(s, s.cell)) || visible(s, s.line) != s.a || deaths() != s.b;
     case action::poll:
       return s.stores == 0 && s.test(world_.memory[s.cell]);
     case action::pause:
@@ -110,7 +114,8 @@ bool engine::goes_on(rank_t f) const {
     case action::receive:
       return world_.memory[inbox_of(f)] != 0;
     case action::rendezvous:
-      return world_.all.arrived == fibers_;
+      // Who has gone on and died has come as well.
+      return world_.all.arrived >= fibers_ - std::popcount(world_.all.dead);
     case action::idle:
       // A message that is there is served before the participant comes: it would be served next
       // anyway.
@@ -124,17 +129,32 @@ bool engine::goes_on(rank_t f) const {
 // wait has succeeded keeps what it waited for.
 bool engine::can_expire(rank_t f) const {
   const action next = state(f).next;
-  return next == action::is_over || (next == action::await_until && !goes_on(f));
+  const bool waits = next == action::await_until || next == action::await_until_or_death;
+  return next == action::is_over || (waits && !goes_on(f));
 }
+
+// Who dies with stores in its buffer dies after these have become visible one by one: the steps
+// before are those of others too, which changes nothing, since the dead one could have been slow.
+bool engine::can_die(rank_t f) const {
+  const shared_state& all = world_.all;
+  const fiber_state& s = state(f);
+  if (is_dead(f)) return (all.known & 1u << f) == 0;
+  return std::popcount(all.dead) < how_.deaths && s.next != action::finished && s.stores == 0;
+}
+
+// What was posted by a participant that is buried takes effect no more.
+bool engine::has_come_to_nothing(rank_t f) const { return (world_.all.buried & 1u << f) != 0; }
 
 void engine::enabled(std::vector<step>& steps) const {
   for (std::uint8_t f = 0; f < fibers_; ++f) {
     const fiber_state& s = state(f);
     if (can_run(f)) steps.push_back({step::kind::run, f, 0});
     for (std::uint8_t i = 0; i < s.posts; ++i)
-      if (can_take_effect(s, s.post[i])) steps.push_back({step::kind::effect, f, i});
+      if (!has_come_to_nothing(f) && can_take_effect(s, s.post[i]))
+        steps.push_back({step::kind::effect, f, i});
     if (s.stores > 0) steps.push_back({step::kind::drain, f, 0});
     if (can_expire(f)) steps.push_back({step::kind::expire, f, 0});
+    if (can_die(f)) steps.push_back({step::kind::death, f, 0});
   }
 }
 
@@ -145,18 +165,21 @@ bool engine::is_enabled(step s) const {
     case step::kind::run:
       return can_run(s.fiber);
     case step::kind::effect:
-      return s.index < f.posts && can_take_effect(f, f.post[s.index]);
+      return s.index < f.posts && !has_come_to_nothing(s.fiber) &&
+             can_take_effect(f, f.post[s.index]);
     case step::kind::drain:
       return f.stores > 0;
     case step::kind::expire:
       return can_expire(s.fiber);
+    case step::kind::death:
+      return can_die(s.fiber);
   }
   return false;
 }
 
 bool engine::all_finished() const {
   for (int f = 0; f < fibers_; ++f)
-    if (state(f).next != action::finished) return false;
+    if (state(f).next != action::finished && !is_dead(f)) return false;
   return true;
 }
 
@@ -202,6 +225,8 @@ std::uint64_t engine::duty(step s) const {
       return first;
     case step::kind::drain:
       return first << 1;
+    case step::kind::death:  // not with endless schedules
+      return 0;
     case step::kind::effect: {
       const posted& p = f.post[s.index];
       // Of each pair: the arrival of other pairs' messages does not help.
@@ -216,6 +241,8 @@ std::uint64_t engine::duty(step s) const {
 
 bool engine::only_unflushed(std::span<const step> steps) const {
   return std::all_of(steps.begin(), steps.end(), [this](step s) {
+    // Nobody has to die, but a death becomes known.
+    if (s.what == step::kind::death) return !is_dead(s.fiber);
     if (s.what != step::kind::effect) return false;
     const posted& p = state(s.fiber).post[s.index];
     return p.kind != posted_kind::message && !p.half && !waits_for(state(s.fiber), p);

@@ -13,11 +13,6 @@
 #endif
 
 namespace lockflight::check {
-namespace {
-
-constexpr std::size_t stack_bytes = 32 * 1024;
-
-}  // namespace
 
 engine::engine(program what, const model& how)
     : what_(std::move(what)),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -36,12 +37,18 @@ struct model {
   /// state then depends on its content and not on its history, so that a schedule can return to
   /// one.
   bool endless = false;
+  int deaths = 0;  ///< at most so many participants die
 };
 
 /// The program: the same on every execution, but for the schedule.
 struct program {
   rma::topology machine = rma::topology::flat(1);
   std::function<void(engine&, rank_t)> body;  ///< of each participant; called on its fiber
+  /// Whether a participant that dies now says that it holds exclusively; for a mortal lock.
+  std::function<bool(const engine&, rank_t)> says_that_it_holds = nullptr;
+  /// Whether another participant may take a dead one's place, to whose queue nodes nobody writes
+  /// then.
+  std::function<bool(const engine&, rank_t)> is_free_to_take = nullptr;
 };
 
 /// A step: something that can happen next.
@@ -51,6 +58,7 @@ struct step {
     effect,  ///< its posted operation number `index` takes effect
     drain,   ///< its oldest buffered store becomes visible
     expire,  ///< its deadline is over, and it goes on in vain
+    death,   ///< it dies, or its death becomes known to those that count deaths
   };
   kind what = kind::run;
   std::uint8_t fiber = 0;
@@ -155,18 +163,28 @@ class engine final : private rma::assertion_listener {
     return world_.all.where[static_cast<std::size_t>(f)];
   }
   [[nodiscard]] word value(cell_id cell) const { return world_.memory[cell]; }
+  /// 0 for a cell that nobody has touched.
+  [[nodiscard]] word value(rma::plain_cell at) const {
+    const cell_id known = number_of_[static_cast<std::size_t>(at.home) * most_words + at.index];
+    return known == no_cell ? 0 : world_.memory[known];
+  }
   [[nodiscard]] std::string value_name(word value) const;
   /// Names a block of cells, for traces; `count` cells from `first`, on every rank.
   void name_cells(std::uint32_t first, std::uint32_t count, const std::string& name);
   /// Cells outside [first, last) of the named blocks may not be touched.
   void allow_cells(std::uint32_t first, std::uint32_t last);
+  /// The queue nodes of each participant.
+  void set_places(std::uint32_t first, std::uint32_t count) {
+    places_first_ = first;
+    places_count_ = count;
+  }
 
   // ---- for the port and the program, on a fiber ----
 
   [[nodiscard]] const rma::topology& machine() const { return what_.machine; }
   [[nodiscard]] bool orders_posts() const { return !how_.reordering; }
   word act(rank_t me, action what, cell_id cell = no_cell, word a = 0, word b = 0,
-           predicate test = {}, rank_t target = -1);
+           predicate test = {}, rank_t target = -1, cell_id line = no_cell);
   void post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word a, word b, word* result);
   void store(rank_t me, cell_id cell, word value);
   void flush(rank_t me, rank_t target);
@@ -174,6 +192,8 @@ class engine final : private rma::assertion_listener {
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
   /// From here on the participant's waits end also when a message is there.
   void serve(rank_t me, bool on) { state(me).serves = on; }
+  /// Whether the last action returned because its deadline is over.
+  [[nodiscard]] bool time_was_over(rank_t me) const { return state(me).time_was_over; }
   /// The message that the last action returned with; null if with none.
   [[nodiscard]] const rma::message* got(rank_t me) const;
   /// The number of a cell. Breaks the rules of the cell's class or bounds are violations.
@@ -185,6 +205,10 @@ class engine final : private rma::assertion_listener {
   void leave(rank_t me, bool exclusive);
   void released(rank_t me);
   void give_up_acquire(rank_t me);
+  /// Of a mortal lock: what its holder is told (C45).
+  void check_token(rank_t me, word token);
+  void check_told(rank_t me, bool that_a_holder_died);
+  void mark_consistent() { world_.all.holder_died = false; }
   void fail(std::string property, std::string detail);
 
  private:
@@ -200,6 +224,7 @@ class engine final : private rma::assertion_listener {
     std::uint32_t index;
   };
   static constexpr std::uint32_t most_words = 4096;
+  static constexpr std::size_t stack_bytes = 32 * 1024;
 
   /// "" when no named block holds `a`.
   [[nodiscard]] std::string name_in_block(address a) const;
@@ -233,11 +258,18 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] word number_of_queue(const std::vector<word>& queue);
   void begin(rank_t me);
   [[nodiscard]] bool can_expire(rank_t f) const;
+  [[nodiscard]] bool can_die(rank_t f) const;
+  [[nodiscard]] bool is_dead(rank_t f) const { return (world_.all.dead & 1u << f) != 0; }
+  [[nodiscard]] word deaths() const { return static_cast<word>(std::popcount(world_.all.known)); }
+  [[nodiscard]] bool has_come_to_nothing(rank_t f) const;
+  void die(rank_t f);
+  void check_place(cell_id written);
   void run(rank_t f, bool time_is_over = false);
   void resume(rank_t f);
   void take_effect(rank_t f, int index);
   void drain(rank_t f);
-  void deliver(fiber_state& s);
+  /// Of the participant `me`, whose live frames lie above `lowest`.
+  void deliver(rank_t me, const void* lowest);
   [[nodiscard]] std::uint64_t fiber_key(rank_t f) const;
   [[nodiscard]] std::uint64_t held_key(rank_t f) const;
   [[nodiscard]] std::uint64_t shared_key(rank_t f) const;
@@ -267,6 +299,8 @@ class engine final : private rma::assertion_listener {
   // The bit of the messages from each rank to each, numbered as they are first seen; 0 is none.
   std::array<std::uint8_t, most_fibers * most_fibers> message_duty_{};
   std::uint8_t message_duties_ = 0;
+  std::uint32_t places_first_ = 0;
+  std::uint32_t places_count_ = 0;
   std::uint32_t allowed_first_ = 0;
   std::uint32_t allowed_last_ = most_words;
 };

@@ -11,7 +11,7 @@ namespace lockflight::check {
 class port {
  public:
   static constexpr rma::capability_set capabilities{
-      .messages = true, .node_fence = true, .fabric = "check"};
+      .messages = true, .node_fence = true, .deaths = true, .fabric = "check"};
 
   port(engine& e, rank_t rank) : engine_(e), rank_(rank) {}
   port(const port&) = delete;
@@ -99,8 +99,31 @@ class port {
     is_over_ = is_over_ || !done(found);
     return found;
   }
-  /// Not of the contract: waits until all participants have come.
-  void rendezvous() { wait(action::rendezvous, no_cell, {}); }
+
+  // ---- deaths ----
+
+  [[nodiscard]] word deaths() { return engine_.act(rank_, action::deaths); }
+  [[nodiscard]] bool is_dead(rank_t rank) {
+    return engine_.act(rank_, action::is_dead, no_cell, 0, 0, {}, rank) != 0;
+  }
+  void bury(rank_t rank) { engine_.act(rank_, action::bury, no_cell, 0, 0, {}, rank); }
+  /// All look at once.
+  void rouse() {}
+  template <class Cell, class Predicate>
+  word await_or_death(Cell on, Predicate done, const rma::lifeline& line) {
+    return engine_.act(rank_, action::await_or_death, here(on), line.value, line.deaths,
+                       erased(done), -1, here(line.cell));
+  }
+  template <class Cell, class Predicate>
+  word await_until_or_death(Cell on, Predicate done, rma::deadline, const rma::lifeline& line) {
+    const word found = engine_.act(rank_, action::await_until_or_death, here(on), line.value,
+                                   line.deaths, erased(done), -1, here(line.cell));
+    is_over_ = is_over_ || engine_.time_was_over(rank_);
+    return found;
+  }
+
+  /// Not of the contract: waits until all participants have come. Returns the first that lives.
+  rank_t rendezvous() { return static_cast<rank_t>(wait(action::rendezvous, no_cell, {})); }
 
   /// Not of the contract either: waits until it is to come again, which need not happen; serves
   /// meanwhile.
@@ -158,6 +181,6 @@ class port {
   bool is_over_ = false;  // the deadline of the acquire
 };
 
-static_assert(rma::messaging_port<port>);
+static_assert(rma::messaging_port<port> && rma::mortal_port<port>);
 
 }  // namespace lockflight::check

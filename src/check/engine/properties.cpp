@@ -2,6 +2,7 @@
 // overtaken.
 #include "check/engine/engine.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace lockflight::check {
@@ -78,5 +79,65 @@ void engine::released(rank_t me) {
 }
 
 void engine::give_up_acquire(rank_t me) { released(me); }
+
+// First a participant dies, then its death becomes known: deaths() may count it a little later than
+// is_dead says so (C45).
+void engine::die(rank_t f) {
+  shared_state& all = world_.all;
+  const auto i = static_cast<std::size_t>(f);
+  const auto bit = static_cast<std::uint8_t>(1u << f);
+  for (int g = 0; g < fibers_; ++g) all.changed[static_cast<std::size_t>(g)] = true;
+  if (is_dead(f)) {
+    all.known |= bit;
+    return;
+  }
+  all.dead |= bit;
+  fiber_state& s = state(f);
+  if (s.next == action::rendezvous) --all.arrived;
+  if (all.where[i] == stage::inside) --all.writers;
+  if (all.where[i] == stage::inside_shared) --all.readers;
+  // Who is inside holds, whatever its lock has written.
+  if (all.where[i] == stage::inside ||
+      (what_.says_that_it_holds && what_.says_that_it_holds(*this, f)))
+    all.holder_died = true;
+  all.where[i] = stage::outside;
+  all.about_to_begin[i] = false;
+  // What it had posted to write may still do so. Nobody asks for the rest.
+  const auto writes = [](const posted& p) {
+    return !p.took_effect && p.kind != posted_kind::get && p.kind != posted_kind::fence;
+  };
+  const auto end = std::stable_partition(s.post.begin(), s.post.begin() + s.posts, writes);
+  std::fill(end, s.post.end(), posted{});
+  std::for_each(s.post.begin(), end, [](posted& p) { p.result = nullptr; });
+  s.posts = static_cast<std::uint8_t>(end - s.post.begin());
+  s.next = action::dead;
+  s.cell = no_cell;
+  s.a = s.b = 0;
+  s.target = -1;
+  s.history = 0;  // it does nothing more: how it died makes no difference
+}
+
+// Nobody knows a participant's queue nodes any more when its place is free (C46).
+void engine::check_place(cell_id written) {
+  const address at = cells_[written];
+  if (!is_dead(at.home) || at.index - places_first_ >= places_count_) return;
+  if (what_.is_free_to_take(*this, at.home))
+    fail("taken place", cell_name(written) + " is written, and another participant may have rank " +
+                            std::to_string(at.home) + "'s place");
+}
+
+void engine::check_token(rank_t me, word token) {
+  if (token <= world_.all.token)
+    fail("fencing token", "rank " + std::to_string(me) + " gets " + std::to_string(token) +
+                              ", after " + std::to_string(world_.all.token));
+  world_.all.token = token;
+}
+
+void engine::check_told(rank_t me, bool that_a_holder_died) {
+  if (that_a_holder_died == world_.all.holder_died) return;
+  fail("owner died", "rank " + std::to_string(me) +
+                         (that_a_holder_died ? " is told that a holder died, and none did"
+                                             : " is not told that a holder died"));
+}
 
 }  // namespace lockflight::check

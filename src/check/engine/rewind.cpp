@@ -77,9 +77,10 @@ std::uint64_t engine::fiber_key(rank_t f) const {
 }
 
 // The same for endless schedules: the history is a hash of the stack, and the rest is hashed as it
-// is.
+// is. Also for the dead, who have no history.
 std::uint64_t engine::held_key(rank_t f) const {
   const fiber_state& s = state(f);
+  if (has_come_to_nothing(f)) return 0;
   std::uint64_t key = mix(s.history, static_cast<std::uint64_t>(s.next) << 32 |
                                          std::uint64_t{s.cell} << 16 | s.stores << 8 | s.posts);
   key = mix(mix(key, s.a), mix(s.b, static_cast<std::uint64_t>(s.target)));
@@ -114,8 +115,14 @@ std::uint64_t engine::shared_key(rank_t f) const {
 
 std::uint64_t engine::key() const {
   std::uint64_t key = world_.all.memory_hash;
+  if (how_.deaths > 0) {
+    const shared_state& all = world_.all;
+    key ^= mix(std::uint64_t{all.dead} << 24 | std::uint64_t{all.known} << 16 |
+                   std::uint64_t{all.buried} << 8 | std::uint64_t{all.holder_died},
+               all.token + 1);
+  }
   for (rank_t f = 0; f < fibers_; ++f)
-    key ^= mix(how_.endless ? held_key(f) : fiber_key(f) + shared_key(f),
+    key ^= mix(how_.endless || is_dead(f) ? held_key(f) : fiber_key(f) + shared_key(f),
                static_cast<std::uint64_t>(f) + 1);
   return key != 0 ? key : 1;  // 0 means an empty slot to the table of visited states
 }

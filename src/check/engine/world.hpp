@@ -53,6 +53,9 @@ struct posted {
   word* result;  ///< where the participant wants it; null if nowhere
 };
 
+/// What a result is until the flush: a participant that reads it too early breaks a rule.
+constexpr word not_yet = 0xbad0bad0bad0bad0u;
+
 /// A store that is not visible to others yet.
 struct buffered {
   cell_id cell;
@@ -71,7 +74,9 @@ enum class action : std::uint8_t {
   fence_node,
   await,
   await_until,
-  is_over,  ///< reads the clock: the deadline may be over or not
+  await_or_death,        ///< also ends when the lifeline has changed, which is in `line`, `a`, `b`
+  await_until_or_death,  ///< (cell, value, deaths)
+  is_over,               ///< reads the clock: the deadline may be over or not
   poll,
   pause,
   receive,
@@ -82,7 +87,11 @@ enum class action : std::uint8_t {
   critical,    ///< is in the critical section
   rendezvous,  ///< waits until all participants have come
   idle,        ///< is about to come again, or never (model::endless)
+  deaths,
+  is_dead,  ///< of `target`
+  bury,     ///< `target`
   finished,
+  dead,
 };
 
 /// A predicate of await or poll. It lies on the fiber's stack, which does not move.
@@ -98,13 +107,15 @@ struct fiber_state {
   std::uint64_t history = 0;  ///< hash of all results that it got, and so of where it is
   action next = action::start;
   cell_id cell = no_cell;
-  rank_t target = -1;  ///< of a flush; -1 all
+  cell_id line = no_cell;  ///< the lifeline's cell
+  rank_t target = -1;      ///< of a flush; -1 all
   word a = 0;
   word b = 0;
   predicate test;
-  word answer = 0;      ///< the result of the action
-  word got = 0;         ///< the number of the message that it returned with; 0 if with none
-  bool serves = false;  ///< a wait ends also when a message is there
+  word answer = 0;             ///< the result of the action
+  word got = 0;                ///< the number of the message that it returned with; 0 if with none
+  bool time_was_over = false;  ///< so it returned in vain
+  bool serves = false;         ///< a wait ends also when a message is there
   std::uint8_t posts = 0;
   std::uint8_t stores = 0;          ///< in the buffer
   std::uint8_t stores_issued = 0;   ///< modulo 256
@@ -135,6 +146,11 @@ struct shared_state {
   std::uint8_t writers = 0;
   std::uint8_t readers = 0;
   std::uint8_t arrived = 0;  ///< at the rendezvous
+  std::uint8_t dead = 0;     ///< bit f: f has died …
+  std::uint8_t known = 0;    ///< … and deaths() counts it …
+  std::uint8_t buried = 0;   ///< … and what it had posted takes effect no more
+  bool holder_died = false;  ///< since the last mark_consistent
+  word token = 0;            ///< of the last exclusive acquire
 };
 
 /// Bits of `world::rmw_class`.

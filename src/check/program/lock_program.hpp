@@ -38,7 +38,7 @@ struct scenario {
 /// participant)` is called. Everything that a participant has is on its stack,
 /// private tables of the lock included, so that a copy of the stack is a copy of the participant.
 /// `Program::private_bytes` is room for those tables, and copied with every state.
-template <class Program, class Parameters>
+template <class Program, class Parameters, class Participant = rma::participant<port>>
 class program_base {
  public:
   program_base(scenario what, const Parameters& set) : what_(std::move(what)), set_(set) {}
@@ -49,8 +49,13 @@ class program_base {
               std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size(),
                                                          std::pmr::null_memory_resource());
               port p(e, rank);
-              rma::participant<port> me(p, words, &memory);
-              self.run(e, p, me);
+              if constexpr (requires { self.records(); }) {
+                Participant me(p, words, self.records(), &memory);
+                self.run(e, p, me);
+              } else {
+                Participant me(p, words, &memory);
+                self.run(e, p, me);
+              }
             }};
   }
 
@@ -70,47 +75,10 @@ class program_base {
   Parameters set_;
 };
 
+/// The calls of a participant in a round, and what the engine is told of them.
 template <class Lock>
-class lock_program : public program_base<lock_program<Lock>, typename Lock::parameters> {
-  using base = program_base<lock_program<Lock>, typename Lock::parameters>;
-  using base::set_, base::what_;
-
+class lock_calls {
  public:
-  using base::base;
-
-  static constexpr std::size_t private_bytes = 1024;
-
-  /// Tells the engine which cells are the lock's.
-  void describe_cells(engine& e) const {
-    rma::layout in(base::words);
-    const auto lines = in.take<rma::plain_cell>(base::line_words);
-    e.name_cells(lines.index, base::line_words, "line");
-    static_cast<void>(in.take<rma::plain_cell>(1));  // the lock before
-    const std::uint32_t first = in.used();
-    static_cast<void>(Lock::cells::place(in, what_.machine, set_, 0));
-    e.name_cells(first, in.used() - first, "lock");
-    e.allow_cells(lines.index, in.used());
-  }
-
-  void run(engine& e, port& p, rma::participant<port>& me) const {
-    static_cast<void>(me.cells().template take<rma::plain_cell>(1));
-    Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
-    const rank_t rank = me.rank();
-    while (what_.endless) {
-      p.idle();
-      if (base::rounds(rank) > 0) play(e, rank, lock, base::part_of(rank));
-    }
-    for (int round = 0; round < base::rounds(rank); ++round)
-      play(e, rank, lock, base::part_of(rank));
-    p.rendezvous();
-    // All have left: the next participant must get the lock.
-    if (rank == 0) {
-      play(e, rank, lock, part::writer);
-      if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);
-    }
-  }
-
- private:
   // A frame of its own, so that nothing of a round is left on the stack when it is over.
   [[gnu::noinline]] static void play(engine& e, rank_t rank, Lock& lock, part what) {
     const bool exclusive =
@@ -122,7 +90,10 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
     }
     e.begin_acquire(rank);
     if (!acquire(lock, what)) return e.give_up_acquire(rank);
-    stay(e, rank, exclusive);
+    if constexpr (is_mortal)
+      stay_among_mortals(e, rank, lock, exclusive);
+    else
+      stay(e, rank, exclusive);
     if constexpr (lock::shared<Lock>) {
       exclusive ? lock.unlock() : lock.unlock_shared();
     } else {
@@ -131,9 +102,26 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
     e.released(rank);
   }
 
+ private:
+  static constexpr bool is_mortal = requires(Lock& l) { l.owner_died(); };
+
   static void stay(engine& e, rank_t rank, bool exclusive) {
     e.enter(rank, exclusive);
     e.act(rank, action::critical);
+    e.leave(rank, exclusive);
+  }
+
+  // What is told to a holder must be so, and the exclusive one puts right what is guarded.
+  static void stay_among_mortals(engine& e, rank_t rank, Lock& lock, bool exclusive) {
+    e.enter(rank, exclusive);
+    if (exclusive) e.check_token(rank, lock.token());
+    const bool told = lock.owner_died();
+    e.check_told(rank, told);
+    e.act(rank, action::critical);
+    if (told && exclusive) {
+      lock.mark_consistent();
+      e.mark_consistent();
+    }
     e.leave(rank, exclusive);
   }
 
@@ -182,6 +170,49 @@ class lock_program : public program_base<lock_program<Lock>, typename Lock::para
       }
     lock.lock();
     return true;
+  }
+};
+
+template <class Lock>
+class lock_program : public program_base<lock_program<Lock>, typename Lock::parameters>,
+                     lock_calls<Lock> {
+  using base = program_base<lock_program<Lock>, typename Lock::parameters>;
+  using lock_calls<Lock>::play;
+  using base::set_, base::what_;
+
+ public:
+  using base::base;
+
+  static constexpr std::size_t private_bytes = 1024;
+
+  /// Tells the engine which cells are the lock's.
+  void describe_cells(engine& e) const {
+    rma::layout in(base::words);
+    const auto lines = in.take<rma::plain_cell>(base::line_words);
+    e.name_cells(lines.index, base::line_words, "line");
+    static_cast<void>(in.take<rma::plain_cell>(1));  // the lock before
+    const std::uint32_t first = in.used();
+    static_cast<void>(Lock::cells::place(in, what_.machine, set_, 0));
+    e.name_cells(first, in.used() - first, "lock");
+    e.allow_cells(lines.index, in.used());
+  }
+
+  void run(engine& e, port& p, rma::participant<port>& me) const {
+    static_cast<void>(me.cells().template take<rma::plain_cell>(1));
+    Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_, 0), set_);
+    const rank_t rank = me.rank();
+    while (what_.endless) {
+      p.idle();
+      if (base::rounds(rank) > 0) play(e, rank, lock, base::part_of(rank));
+    }
+    for (int round = 0; round < base::rounds(rank); ++round)
+      play(e, rank, lock, base::part_of(rank));
+    p.rendezvous();
+    // All have left: the next participant must get the lock.
+    if (rank == 0) {
+      play(e, rank, lock, part::writer);
+      if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);
+    }
   }
 };
 

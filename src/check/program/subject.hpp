@@ -12,7 +12,9 @@
 #include "check/engine/engine.hpp"
 #include "check/program/epoch_program.hpp"
 #include "check/program/lock_program.hpp"
+#include "check/program/robust_program.hpp"
 #include "lockflight/lock/about.hpp"
+#include "lockflight/lock/robust.hpp"
 
 namespace lockflight::check {
 
@@ -31,6 +33,8 @@ struct subject {
   const char* (*lacks)(part);
   /// Throws bad_request for a parameter that the lock does not have or a value out of range.
   std::unique_ptr<engine> (*make)(const scenario&, const settings&, model);
+  /// The same for the lock made to outlive its holders; null for one that cannot be.
+  std::unique_ptr<engine> (*make_mortal)(const scenario&, const settings&, model) = nullptr;
 };
 
 /// The checker's default parameters: thresholds so small that a few rounds reach them.
@@ -105,6 +109,33 @@ template <class Lock>
             return made;
           },
   };
+}
+
+/// Makes an engine that runs a robust lock.
+template <class Robust>
+[[nodiscard]] std::unique_ptr<engine> make_mortal(const scenario& what, const settings& set,
+                                                  model how) {
+  const robust_program<Robust> runs(what, parameters_for<typename Robust::parameters>(set));
+  auto made = std::make_unique<engine>(runs(), how);
+  runs.describe_cells(*made);
+  return made;
+}
+
+/// The same subject, with deaths if its lock can be made to outlive its holders.
+template <template <class> class Lock>
+[[nodiscard]] constexpr subject make_subject_of() {
+  subject made = make_subject<Lock<port>>();
+  if constexpr (requires { typename Lock<rma::interruptible<port>>; })
+    made.make_mortal = make_mortal<lock::robust<Lock, port>>;
+  return made;
+}
+
+/// The same with a robust lock of another kind.
+template <template <class> class Lock, class Robust>
+[[nodiscard]] constexpr subject make_subject_of() {
+  subject made = make_subject<Lock<port>>();
+  made.make_mortal = make_mortal<Robust>;
+  return made;
 }
 
 }  // namespace lockflight::check

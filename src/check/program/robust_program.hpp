@@ -1,0 +1,89 @@
+// The check program for a lock made to outlive its holders: the rounds of lock_program. Whoever
+// lives when all have left must get the lock.
+#pragma once
+
+#include <algorithm>
+
+#include "check/program/lock_program.hpp"
+#include "lockflight/lock/robust/record.hpp"
+
+namespace lockflight::check {
+
+template <class Lock>
+class robust_program : public program_base<robust_program<Lock>, typename Lock::parameters,
+                                           typename Lock::participant>,
+                       lock_calls<Lock> {
+  using base =
+      program_base<robust_program<Lock>, typename Lock::parameters, typename Lock::participant>;
+  using base::set_, base::what_;
+  using lock_calls<Lock>::play;
+
+ public:
+  using base::base;
+
+  // Each generation has its tables.
+  static constexpr std::size_t private_bytes = 2048;
+  /// Of each participant: one for the lock, and one for an attempt whose queue node is not out yet.
+  [[nodiscard]] int records() const {
+    return std::ranges::any_of(
+               what_.parts,
+               [](part p) { return p == part::timed_writer || p == part::timed_reader; })
+               ? 2
+               : 1;
+  }
+
+  [[nodiscard]] program operator()() const {
+    program made = base::operator()();
+    const auto any_record = [count = count()](const engine& e, rank_t rank, auto is_so) {
+      for (std::uint32_t i = 0; i < count; ++i)
+        if (is_so(lock::record::from(e.value(first_record(count).at(rank) + i)))) return true;
+      return false;
+    };
+    made.says_that_it_holds = [any_record](const engine& e, rank_t rank) {
+      return any_record(e, rank, [](lock::record r) {
+        return r.get(lock::record::phase) == lock::record::holding;
+      });
+    };
+    made.is_free_to_take = [any_record](const engine& e, rank_t rank) {
+      return !any_record(e, rank, [](lock::record r) { return r.bits() != 0; });
+    };
+    return made;
+  }
+
+  void describe_cells(engine& e) const {
+    rma::layout in(base::words);
+    const auto lines = in.take<rma::plain_cell>(base::line_words);
+    e.name_cells(lines.index, base::line_words, "line");
+    e.name_cells(in.take<rma::plain_cell>(count()).index, count(), "record");
+    const auto cells = Lock::cells::place(in, what_.machine, set_);
+    const std::uint32_t first = cells.line.index;
+    e.name_cells(first, 1, "generation");
+    e.name_cells(first + 1, 1, "token");
+    e.name_cells(first + 2, 1, "died");
+    e.name_cells(first + 3, 1, "inherited");
+    e.name_cells(first + 4, 1, "repairer");
+    e.name_cells(first + rma::line_words, in.used() - first - rma::line_words, "lock");
+    e.set_places(lines.index, base::line_words);
+    e.allow_cells(lines.index, in.used());
+  }
+
+  void run(engine& e, port& p, typename Lock::participant& me) const {
+    Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_), set_);
+    const rank_t rank = me.rank();
+    for (int round = 0; round < base::rounds(rank); ++round)
+      play(e, rank, lock, base::part_of(rank));
+    if (p.rendezvous() != rank) return;
+    play(e, rank, lock, part::writer);
+    if constexpr (lock::shared<Lock>) play(e, rank, lock, part::reader);
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(records()); }
+  [[nodiscard]] static rma::plain_cell first_record(std::uint32_t count) {
+    rma::layout in(base::words);
+    static_cast<void>(in.take<rma::plain_cell>(base::line_words));
+    return in.take<rma::plain_cell>(count);
+  }
+};
+
+}  // namespace lockflight::check

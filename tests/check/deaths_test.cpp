@@ -1,0 +1,98 @@
+// Robust locks whose participants die: every schedule is searched at small bounds, and deaths are
+// in replays and traces.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "check/check.hpp"
+
+namespace lockflight::check {
+namespace {
+
+struct mortal {
+  const char* lock;
+  int writers, readers, try_writers, timed_writers, rounds, deaths;
+
+  [[nodiscard]] request asked() const {
+    request r;
+    r.lock = lock;
+    r.writers = writers, r.readers = readers;
+    r.try_writers = try_writers, r.timed_writers = timed_writers;
+    r.rounds = rounds;
+    r.how.deaths = deaths;
+    return r;
+  }
+};
+
+void PrintTo(const mortal& m, std::ostream* out) {
+  *out << m.lock << " " << m.writers << "w" << m.readers << "r" << m.try_writers << "tw"
+       << m.timed_writers << "timed x " << m.rounds << ", " << m.deaths << " deaths";
+}
+
+class robust_lock : public testing::TestWithParam<mortal> {};
+
+TEST_P(robust_lock, is_searched_in_full_and_breaks_no_rule) {
+  const report made = run(GetParam().asked());
+  EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
+  EXPECT_GT(made.found.states, 10'000u);
+  EXPECT_EQ(made.replay, "");
+}
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(small_bounds, robust_lock, testing::Values(
+    //      lock           w  r  tw timed rounds deaths
+    mortal{"spin",         2, 0, 0, 0,    2,     1},
+    mortal{"spin-backoff", 2, 0, 0, 0,    1,     2},
+    mortal{"d-mcs",        2, 0, 0, 0,    1,     2},
+    mortal{"d-mcs",        1, 0, 1, 0,    1,     2},
+    mortal{"rma-mcs",      2, 0, 0, 0,    1,     2},
+    mortal{"alock",        2, 0, 0, 0,    1,     2},
+    mortal{"dq",           2, 0, 0, 0,    1,     2},
+    mortal{"dq-fair",      2, 0, 0, 0,    1,     2},
+    mortal{"fompi-rw",     1, 1, 0, 0,    1,     2},
+    mortal{"rma-rw",       1, 1, 0, 0,    1,     2},
+    mortal{"mcs-rw-rp",    1, 1, 0, 0,    1,     2},
+    mortal{"mcs-rw-wp",    1, 1, 0, 0,    1,     2},
+    mortal{"mcs-rw-fair",  1, 1, 0, 0,    1,     2},
+    mortal{"flight",       1, 0, 0, 1,    1,     2},
+    mortal{"flight-rw",    1, 1, 0, 0,    1,     2}));
+// clang-format on
+
+[[nodiscard]] std::string refusal_of(const request& asked) {
+  try {
+    static_cast<void>(run(asked));
+  } catch (const bad_request& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(deaths, are_refused_where_nobody_survives_them) {
+  const auto with = [](auto change) {
+    request r = mortal{"d-mcs", 2, 0, 0, 0, 1, 1}.asked();
+    change(r);
+    return refusal_of(r);
+  };
+  EXPECT_EQ(with([](request& r) { r.lock = "dlm-server"; }),
+            "--deaths 1: dlm-server needs messages, and nobody survives who sends them "
+            "(accepted: 0)");
+  EXPECT_EQ(with([](request& r) { r.levels = "2x1"; }),
+            "--deaths 1: --levels 2x1 has 2 nodes (accepted: one node)");
+  EXPECT_EQ(with([](request& r) { r.starvation = watched::writers; }),
+            "--deaths 1: not with --starvation (accepted: 0)");
+  EXPECT_EQ(with([](request& r) { r.how.deaths = 3; }), "--deaths 3 (accepted: 0 to 2)");
+}
+
+// A participant dies, and its death becomes known.
+TEST(deaths, can_be_replayed) {
+  const report made = replay(
+      "lock=d-mcs;deaths=1;writers=2;rounds=1;levels=2;node_level=0;retries=2;off=;set=;"
+      "steps=QQ");
+  EXPECT_FALSE(made.found.broken);
+  ASSERT_EQ(made.trace.size(), 2u);
+  EXPECT_EQ(made.trace[0].what, "DIES");
+  EXPECT_EQ(made.trace[1].what, "its death becomes known");
+}
+
+}  // namespace
+}  // namespace lockflight::check
