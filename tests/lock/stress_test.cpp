@@ -324,6 +324,10 @@ class workload {
     std::vector<rma::queue_node> lines;
     for (int i = 0; i < rma::participant<Port>::most_nested; ++i)
       lines.push_back(me_.take_queue_node());
+    // Another lock takes a word that is not 0 for what it has been passed.
+    for (const rma::queue_node& l : lines)
+      for (std::uint32_t w = 0; w < rma::line_words; ++w)
+        require(me_.port().load(l[w]) == 0, "a queue node is given back all zero (C25)");
     for (const rma::queue_node& l : lines) me_.give_back(l);
   }
 
