@@ -277,6 +277,10 @@ def launch_command(launcher, names, per_host, command, preload, environment=(), 
         options = ["--mca", "mpi_yield_when_idle", "1", *options]
         if launcher == OSHMEM:  # after each step, not after a hundred
             options = ["--mca", "opal_common_ucx_progress_iterations", "1", *options]
+    # Its launcher waits for ever for a host that is gone, unless kernels ask for it: a second later
+    # than lockflight's ranks do (src/fabric/mpi/watch.cpp), whose exit code it then has.
+    options = ["--mca", "oob_tcp_keepalive_time", "2", "--mca", "oob_tcp_keepalive_intvl", "1",
+               "--mca", "oob_tcp_keepalive_probes", "6", *options]
     # Open MPI looks at all networks of a host, and takes lo for a way to the others.
     return [program_of(launcher), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
             "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",

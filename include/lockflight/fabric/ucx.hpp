@@ -130,9 +130,9 @@ class membership {
   std::unique_ptr<parts> parts_;
 };
 
-/// The levels of the first `ranks` ranks: the launch and its nodes, which are the hosts.
-/// LOCKFLIGHT_UCX_NODES=k cuts every host's ranks into k nodes, for tests. The same on all ranks;
-/// collective.
+/// The levels of the first `ranks` ranks: the launch, its nodes, which are the hosts, and below
+/// them what hwloc finds there, as many levels as on every node. LOCKFLIGHT_UCX_NODES=k cuts every
+/// host's ranks into k nodes, for tests. The same on all ranks; collective.
 [[nodiscard]] fabric::levels discover(environment& in, int ranks);
 
 /// Zeroed memory for the first `ranks` ranks; ranks of one host share it. Its construction is

@@ -6,8 +6,10 @@
 
 #include <array>
 #include <exception>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lockflight/fabric/mpi.hpp"
 
@@ -147,6 +149,27 @@ inline void gather(const communicator& all, const void* mine, void* values, MPI_
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Iallgather(mine, 1, type, values, 1, type, all.get(), &request), "MPI_Iallgather");
   finish(request, "MPI_Iallgather");
+}
+
+/// A text of every rank, by rank.
+[[nodiscard]] inline std::vector<std::string> gather(const communicator& all,
+                                                     const std::string& mine) {
+  const auto length = static_cast<int>(mine.size());
+  std::vector<int> lengths(static_cast<std::size_t>(all.size()));
+  gather(all, &length, lengths.data(), MPI_INT);
+  std::vector<int> begins(lengths.size());
+  std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
+  std::string texts(static_cast<std::size_t>(begins.back() + lengths.back()), '\0');
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgatherv(mine.data(), length, MPI_CHAR, texts.data(), lengths.data(), begins.data(),
+                        MPI_CHAR, all.get(), &request),
+        "MPI_Iallgatherv");
+  finish(request, "MPI_Iallgatherv");
+  std::vector<std::string> of_rank;
+  for (std::size_t r = 0; r < lengths.size(); ++r)
+    of_rank.push_back(
+        texts.substr(static_cast<std::size_t>(begins[r]), static_cast<std::size_t>(lengths[r])));
+  return of_rank;
 }
 
 [[nodiscard]] inline bool holds_on_all(const communicator& all, bool holds) {

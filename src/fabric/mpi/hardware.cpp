@@ -1,11 +1,10 @@
 // The levels of a launch: nodes from MPI, deeper levels from hwloc.
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 #include <string>
 
 #include "fabric/mpi/calls.hpp"
 #include "fabric/mpi/trial.hpp"
+#include "fabric/shm/host_nodes.hpp"
 
 namespace lockflight::mpi {
 namespace {
@@ -13,88 +12,29 @@ namespace {
 using detail::check;
 using detail::communicator;
 
-constexpr std::size_t most_levels = 4;  // what a tree of queues can climb
-
-/// What LOCKFLIGHT_MPI_NODES says, which may be something else on each rank. Throws
-/// std::invalid_argument on all of them alike.
-int synthetic_nodes(const communicator& all) {
-  const char* const given = std::getenv("LOCKFLIGHT_MPI_NODES");
-  long nodes = 1;
-  std::string why;
-  if (given != nullptr && *given != '\0') {
-    char* end = nullptr;
-    nodes = std::strtol(given, &end, 10);
-    constexpr long most = 1 << 20;
-    if (*end != '\0' || nodes < 1 || nodes > most)
-      why = "LOCKFLIGHT_MPI_NODES '" + std::string(given) +
-            "' (accepted: the number of nodes to cut each machine into, from 1)";
-  }
-  detail::agree<std::invalid_argument>(all, why);
-  return static_cast<int>(nodes);
+/// For each rank of `all` the lowest one with which it can share memory.
+std::vector<int> first_of_machine(const communicator& all) {
+  int first = all.rank();
+  detail::broadcast(communicator::of_machine(all.get()), &first, 1, MPI_INT);
+  std::vector<int> firsts(static_cast<std::size_t>(all.size()));
+  detail::gather(all, &first, firsts.data(), MPI_INT);
+  return firsts;
 }
 
-/// [level][rank]: for every rank of the whole the element that it names; numbers become dense.
-std::vector<int> gathered(const communicator& all, long long mine) {
-  std::vector<long long> names(static_cast<std::size_t>(all.size()));
-  detail::gather(all, &mine, names.data(), MPI_LONG_LONG);
-  std::map<long long, int> number;
-  std::vector<int> element_of;
-  for (const long long name : names)
-    element_of.push_back(number.emplace(name, static_cast<int>(number.size())).first->second);
-  return element_of;
+/// The first `ranks` ranks of `all`, by node. Throws std::invalid_argument on all of them alike.
+rma::topology nodes_among(const communicator& all, int ranks) {
+  const fabric::detail::wanted_nodes cut("LOCKFLIGHT_MPI_NODES");
+  detail::agree<std::invalid_argument>(all, cut.why_not);
+  return fabric::detail::nodes_of_hosts(first_of_machine(all), ranks, cut.each);
 }
 
 }  // namespace
 
 fabric::levels discover(int ranks) {
-  int world_rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   const communicator whole = communicator::duplicate(MPI_COMM_WORLD);
-  const int nodes_each = synthetic_nodes(whole);
-  const communicator members = communicator::split(whole.get(), world_rank < ranks ? 0 : -1);
-  std::vector<std::vector<int>> levels{std::vector<int>(static_cast<std::size_t>(ranks), 0)};
-  std::vector<std::string> names{"launch"};
-  int depth = 0;
-  if (members) {
-    const communicator machine = communicator::of_machine(members.get());
-    const int part = machine.rank() * nodes_each / machine.size();
-    const communicator node = communicator::split(machine.get(), part);
-    int first = members.rank();  // the lowest rank of a node is its name
-    detail::broadcast(node, &first, 1, MPI_INT);
-    std::vector<int> node_of = gathered(members, first);
-    const bool several = *std::max_element(node_of.begin(), node_of.end()) > 0;
-    if (several) {
-      levels.push_back(std::move(node_of));
-      names.emplace_back("node");
-    }
-    // Below the nodes, the levels that the first rank of each node finds. A rank that is bound to a
-    // core finds fewer.
-    const shm::hardware below = shm::discover(node.size());
-    int deeper = below.machine.levels() - 1;
-    detail::broadcast(node, &deeper, 1, MPI_INT);
-    detail::combine(members, &deeper, 1, MPI_INT, MPI_MIN);
-    deeper = std::min(deeper, static_cast<int>(most_levels - levels.size()));
-    for (int level = 2; level <= deeper + 1; ++level) {
-      std::vector<int> element_of(static_cast<std::size_t>(node.size()));
-      if (node.rank() == 0)
-        for (rma::rank_t r = 0; r < node.size(); ++r)
-          element_of[static_cast<std::size_t>(r)] = below.machine.element_of(r, level);
-      detail::broadcast(node, element_of.data(), node.size(), MPI_INT);
-      const long long element = element_of[static_cast<std::size_t>(node.rank())];
-      levels.push_back(gathered(members, static_cast<long long>(first) * (1 << 20) + element));
-      names.push_back(node.rank() == 0 ? below.level_names[static_cast<std::size_t>(level - 1)]
-                                       : "element");
-    }
-    depth = static_cast<int>(levels.size());
-  }
-  // Ranks beyond the machine get it from rank 0, since all prepare the same run.
-  detail::broadcast(whole, &depth, 1, MPI_INT);
-  levels.resize(static_cast<std::size_t>(depth), std::vector<int>(static_cast<std::size_t>(ranks)));
-  names.resize(static_cast<std::size_t>(depth));
-  for (std::vector<int>& level : levels) detail::broadcast(whole, level.data(), ranks, MPI_INT);
-  int has_nodes = names.size() > 1 && names[1] == "node" ? 1 : 0;
-  detail::broadcast(whole, &has_nodes, 1, MPI_INT);
-  return {rma::topology(std::move(levels), has_nodes != 0 ? 2 : 1), std::move(names)};
+  return fabric::detail::levels_of(
+      nodes_among(whole, ranks), whole.rank(),
+      [&](const std::string& mine) { return detail::gather(whole, mine); });
 }
 
 namespace {
@@ -124,17 +64,7 @@ void agree(const std::string& why, int communicator_handle) {
 
 rma::topology nodes_of(int communicator_handle) {
   const communicator whole = duplicate_of(communicator_handle);
-  const int nodes_each = synthetic_nodes(whole);
-  const communicator machine = communicator::of_machine(whole.get());
-  const int part = machine.rank() * nodes_each / machine.size();
-  const communicator node = communicator::split(machine.get(), part);
-  int first = whole.rank();
-  detail::broadcast(node, &first, 1, MPI_INT);
-  std::vector<int> node_of = gathered(whole, first);
-  if (std::all_of(node_of.begin(), node_of.end(), [](int n) { return n == 0; }))
-    return rma::topology::flat(whole.size());
-  std::vector<int> root(node_of.size(), 0);
-  return rma::topology({std::move(root), std::move(node_of)}, 2);
+  return nodes_among(whole, whole.size());
 }
 
 bool shares_cores(int communicator_handle) {

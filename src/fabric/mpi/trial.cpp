@@ -109,18 +109,9 @@ int processors_of(const communicator& machine) {
 
 std::vector<std::string> names_of_hosts(const communicator& all) {
   constexpr std::size_t longest = 64;
-  const auto length = static_cast<int>(longest);
   std::array<char, longest> mine{};
   gethostname(mine.data(), longest - 1);
-  std::vector<char> names(static_cast<std::size_t>(all.size()) * longest);
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgather(mine.data(), length, MPI_CHAR, names.data(), length, MPI_CHAR, all.get(),
-                       &request),
-        "MPI_Iallgather");
-  finish(request, "MPI_Iallgather");
-  std::vector<std::string> of_rank;
-  for (std::size_t at = 0; at < names.size(); at += longest) of_rank.emplace_back(&names[at]);
-  return of_rank;
+  return gather(all, mine.data());
 }
 
 }  // namespace lockflight::mpi::detail

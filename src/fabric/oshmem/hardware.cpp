@@ -11,9 +11,8 @@ fabric::levels discover(environment& in, int ranks) {
   const fabric::detail::wanted_nodes cut("LOCKFLIGHT_OSHMEM_NODES");
   for (const std::string& why : w.gather(cut.why_not))
     if (!why.empty()) throw std::invalid_argument(why);
-  rma::topology machine = fabric::detail::nodes_of_hosts(w.first_of_host, ranks, cut.each);
-  if (machine.nodes() == 1) return {std::move(machine), {"launch"}};
-  return {std::move(machine), {"launch", "node"}};
+  return fabric::detail::levels_of(fabric::detail::nodes_of_hosts(w.first_of_host, ranks, cut.each),
+                                   w.rank, [&](const std::string& mine) { return w.gather(mine); });
 }
 
 host_memory::host_memory(environment& in, int ranks, std::size_t bytes) {
