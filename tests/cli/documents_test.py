@@ -28,6 +28,11 @@ OPTIONS = {
     "topo": ["--levels", "--procs", "--node-level", "--window", "--json"],
     "report": ["-o", "--output", "FILE.json"],
     "doctor": ["--fabric", "--json", "--machine-out"],
+    "run": ["NAME", "COMMAND", "--shared", "--timeout", "--nonblock", "--domain", "-E",
+            "--conflict-exit-code"],
+    "who": ["NAME", "--domain", "--json"],
+    "top": ["DOMAIN", "--once", "--seconds", "--json"],
+    "domain": ["ACTION", "DOMAIN", "--force", "--names", "--json"],
     "completion": ["SHELL"],
     "man": [],
 }
