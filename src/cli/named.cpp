@@ -37,6 +37,7 @@ lock_state state_of(domain_lock lock, const std::map<int, std::string>& commands
                          .seconds = seconds_since(use.since_ns, now_ns),
                          .command = command == commands.end() ? "" : command->second};
     const bool waits = use.what == domain_lock_use::how::waits;
+    if (waits && use.dead) continue;  // nothing is left of it but a slot that a sweep frees
     (waits ? state.waiters : state.holders).push_back(user);
   }
   for (auto* users : {&state.holders, &state.waiters})

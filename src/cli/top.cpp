@@ -71,8 +71,8 @@ class live_terminal {
   }
 
  private:
+  termios before_{};  // ahead of keys_, whose initializer fills it
   bool keys_;
-  termios before_{};
 };
 
 /// One reading of a domain.
