@@ -8,9 +8,13 @@
 namespace lockflight::detail {
 namespace {
 
+// What else ends with the thread may come after its attachments.
+thread_local bool thread_ends = false;
+
 struct attachments {
   std::vector<std::shared_ptr<attachment>> all;
   ~attachments() {
+    thread_ends = true;
     for (const auto& one : all) one->end();
   }
 };
@@ -42,6 +46,7 @@ void attachment::end() {
 }
 
 std::shared_ptr<attachment> attachment_of_thread(const domain_file& file) {
+  if (thread_ends) return nullptr;
   for (const auto& one : of_this_thread().all)
     if (&one->file() == &file && one->is_ours()) return one;
   return nullptr;
@@ -49,6 +54,9 @@ std::shared_ptr<attachment> attachment_of_thread(const domain_file& file) {
 
 std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& file) {
   if (auto ours = attachment_of_thread(*file)) return ours;
+  if (thread_ends)
+    throw domain_error(domain_error::reason::wrong_thread,
+                       "domain " + file->name() + ": this thread is at its end");
   static_cast<void>(process_mutex());  // from here on a fork is noticed
   file->check_size();
   auto& all = of_this_thread().all;

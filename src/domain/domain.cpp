@@ -138,7 +138,7 @@ std::vector<domain_lock> domain::locks() const {
     domain_lock one{.name = name,
                     .kind = std::string(found.kind->name),
                     .parameters = found.parameters,
-                    .token = word(1),
+                    .token = found.tokens_before + word(1),
                     .repairs = word(0) / 2,
                     .owner_died = word(2) != 0,
                     .uses = {}};

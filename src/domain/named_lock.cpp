@@ -34,10 +34,11 @@ class named_lock_impl {
   bool acquire(mode as, Take take) {
     prepare();
     while (true) {
-      const bool has = take(*lock_);
+      const bool has = attempt(take);
       if (is_current()) {
         if (!has) return false;
         held_ = as;
+        if (as == mode::exclusive) token_ = found_.tokens_before + lock_->token();
         break;
       }
       // Removed meanwhile; its words may have become another lock's.
@@ -48,12 +49,25 @@ class named_lock_impl {
       throw owner_died_error("lock " + shown(name_) + ": a holder died");
     return true;
   }
+  template <class Take>
+  [[gnu::always_inline]] bool attempt(Take take) {
+    try {
+      return take(*lock_);
+    } catch (const std::length_error&) {
+      throw domain_error(domain_error::reason::full,
+                         "lock " + shown(name_) + ": this thread holds " +
+                             std::to_string(records) + " locks already, which is the most");
+    }
+  }
   void unlock(mode as) {
     if (held_ != as || !me_->is_ours()) not_held(as);
     release();
   }
-  void need(bool can, const char* what, const char* accepted) const {
-    if (can) return;
+  [[gnu::always_inline]] void need(bool can, const char* what, const char* accepted) const {
+    if (!can) [[unlikely]]
+      cannot(what, accepted);
+  }
+  [[noreturn, gnu::noinline]] void cannot(const char* what, const char* accepted) const {
     throw domain_error(domain_error::reason::invalid, "lock " + shown(name_) + ", a " +
                                                           std::string(kind_->name) + ": " + what +
                                                           " (accepted for that: " + accepted + ")");
@@ -65,6 +79,7 @@ class named_lock_impl {
 
   [[nodiscard]] const domain_kind& kind() const { return *kind_; }
   [[nodiscard]] any_robust* lock() const { return lock_.get(); }
+  [[nodiscard]] std::uint64_t token() const { return token_; }
   [[nodiscard]] mode held() const { return held_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
@@ -120,6 +135,7 @@ class named_lock_impl {
   std::shared_ptr<attachment> me_;
   std::unique_ptr<any_robust> lock_;
   mode held_ = mode::none;
+  std::uint64_t token_ = 0;
 };
 
 }  // namespace detail
@@ -171,7 +187,7 @@ bool named_lock::try_lock_shared_within(std::uint64_t nanoseconds) {
 void named_lock::unlock_shared() { impl_->unlock(mode::shared); }
 
 std::uint64_t named_lock::token() const {
-  return impl_->lock() == nullptr ? 0 : impl_->lock()->token();
+  return impl_->token();
 }
 bool named_lock::owner_died() const { return is_held() && impl_->lock()->owner_died(); }
 void named_lock::mark_consistent() {

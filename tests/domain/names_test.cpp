@@ -162,6 +162,35 @@ TEST(DomainNames, ARemovedLockIsMadeAnewByItsHandles) {
   EXPECT_EQ(d.names(), 2u);
 }
 
+TEST(DomainNames, AThreadHoldsManyLocksAtOnce) {
+  const own_domain own;
+  auto d = domain::open(own.name());
+  std::vector<named_mutex> held;
+  for (int i = 0; i < 33; ++i) held.emplace_back(d, std::to_string(i));
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < 32; ++i) held[i].lock();
+    EXPECT_REFUSED(full, "32 locks", held[32].lock());
+    EXPECT_FALSE(held[32].is_held());
+    for (std::size_t i = 0; i < 32; ++i) held[i].unlock();
+  }
+}
+
+TEST(DomainNames, TokensGrowAcrossRemovals) {
+  const own_domain own;
+  auto d = domain::open(own.name());
+  std::uint64_t last = 0;
+  named_mutex m(d, "m");
+  for (int round = 0; round < 100; ++round) {
+    m.lock();
+    EXPECT_GT(m.token(), last);
+    last = m.token();
+    m.unlock();
+    if (round % 3 != 0) continue;
+    EXPECT_TRUE(d.remove_lock("m"));
+    if (round % 2 != 0) named_mutex(d, "in its words " + std::to_string(round)).lock();
+  }
+}
+
 TEST(DomainNames, NamesRunOutAndComeBack) {
   const own_domain own;
   auto d = domain::open(own.name(), {.slots = 3, .names = 5});
