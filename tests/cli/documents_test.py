@@ -105,7 +105,7 @@ class Manual(ProgramTest):
         for word in ["NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "NO_COLOR", "LOCKFLIGHT_PROFILE"]:
             self.assertIn(word, out)
         for command, options in OPTIONS.items():
-            section = out.split(f"   lockflight {command}")[1].split("\n   lockflight ")[0]
+            section = out.split(f"\n   lockflight {command} ")[1].split("\n   lockflight ")[0]
             for option in options:
                 self.assertRegex(section, rf"(?m)^ +(-\w, )?{re.escape(option)}\b")
 
