@@ -10,7 +10,7 @@
 #   lib/liblockflight_oshmem.a                          for C++: the fabric on OpenSHMEM
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
-#   bin/lockflight, bin/lockflight.MPI, bin/lockflight.ucx, bin/lockflight.oshmem  the program
+#   bin/lockflight, bin/lockflight.full, bin/lockflight.MPI, bin/lockflight.ucx, bin/lockflight.oshmem  the program
 
 include(CMakePackageConfigHelpers)
 
@@ -155,6 +155,9 @@ endforeach()
 
 if(TARGET lockflight_program)
   install(TARGETS lockflight_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  # bin/lockflight becomes this one for all commands but `run`.
+  install(PROGRAMS "$<TARGET_FILE:lockflight_full>"
+    DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.full)
   # As Debian names mpirun.openmpi and mpirun.mpich.
   foreach(mpi IN LISTS lockflight_mpis)
     install(PROGRAMS "$<TARGET_FILE:lockflight_program_${mpi}>"

@@ -15,7 +15,7 @@ class console;
 
 /// One option or positional argument.
 struct option {
-  enum class offer { nothing, words, list_of_words, files };
+  enum class offer { nothing, words, list_of_words, files, domains, a_command };
 
   std::string name;            ///< "--lock"; "FILE.json" for a positional
   std::string shorthand = {};  ///< "-o", or empty
@@ -24,6 +24,7 @@ struct option {
   offer completes = offer::nothing;
   std::vector<std::string> known = {};  ///< the words that completion offers
   bool repeats = false;                 ///< may be given several times
+  bool optional = false;                ///< a positional that may be left out
 
   [[nodiscard]] bool positional() const { return name.front() != '-'; }
 };
@@ -59,6 +60,12 @@ class arguments {
   std::map<std::string, std::vector<std::string>> given_;
 };
 
+/// One exit code and its meaning, for help and manual.
+struct exit_status {
+  int code;
+  std::string_view what;
+};
+
 struct command {
   std::string name;
   std::string summary;                   ///< one line for the list of commands
@@ -66,6 +73,8 @@ struct command {
   std::vector<option> options = {};
   std::vector<glossary> glossaries = {};
   std::vector<example> examples = {};  ///< at least one
+  /// Those that differ from the program's.
+  std::vector<exit_status> exit_codes = {};
   /// Runs the command. Returns the exit code: 0 or 1; throws for the others.
   int (*run)(const arguments& given, console& out) = nullptr;
 };
@@ -78,14 +87,13 @@ struct command {
 [[nodiscard]] const option& help_option();
 [[nodiscard]] const option& version_option();
 
-/// One exit code and its meaning, for help and manual.
-struct exit_status {
-  int code;
-  std::string_view what;
-};
 [[nodiscard]] const std::vector<exit_status>& exit_statuses();
 
 // One function for each file.
+[[nodiscard]] command run_command();
+[[nodiscard]] command who_command();
+[[nodiscard]] command top_command();
+[[nodiscard]] command domain_command();
 [[nodiscard]] command locks_command();
 [[nodiscard]] command topo_command();
 [[nodiscard]] command bench_command();

@@ -4,9 +4,9 @@ namespace lockflight::cli {
 
 const std::vector<command>& commands() {
   static const std::vector<command> all{
-      bench_command(),  tune_command(),       check_command(), reproduce_command(),
-      grid_command(),   locks_command(),      topo_command(),  report_command(),
-      doctor_command(), completion_command(), man_command(),
+      bench_command(), tune_command(), check_command(),  reproduce_command(),  grid_command(),
+      locks_command(), topo_command(), report_command(), doctor_command(),     run_command(),
+      who_command(),   top_command(),  domain_command(), completion_command(), man_command(),
   };
   return all;
 }

@@ -57,6 +57,13 @@ _lockflight() {
     [[ $word == -* ]] || { command="$word"; break; }
   done
   COMPREPLY=()
+  # What follows -- is another command, and its arguments.
+  if [[ $command == run && " ${COMP_WORDS[*]:1:COMP_CWORD-1} " == *' -- '* ]]; then
+    compopt -o filenames
+    [[ $prev == -- ]] && mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
+    return
+  fi
   case "$command $prev" in
 )";
 
@@ -66,6 +73,9 @@ constexpr std::string_view bash_tail = R"(  esac
 
 complete -F _lockflight lockflight
 )";
+
+/// Prints the domains that exist when the user completes.
+constexpr std::string_view list_domains = "lockflight domain list --names 2>/dev/null";
 
 constexpr std::string_view bash_files =
     R"(compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"))";
@@ -80,6 +90,10 @@ std::string bash_value(const option& o) {
       return fmt::format("mapfile -t COMPREPLY < <(compgen -W {} -- \"$cur\"){}",
                          shell_quoted(joined(o.known, " ")),
                          o.known.front().ends_with('=') ? "; compopt -o nospace" : "");
+    case option::offer::domains:
+      return fmt::format("mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\")",
+                         list_domains);
+    case option::offer::a_command:
     case option::offer::nothing:
       break;
   }
@@ -111,12 +125,15 @@ std::string bash_completion() {
   for (const command& c : commands()) {
     std::vector<std::string> offers = flags_of(c);
     bool files = false;
+    bool domains = false;
     for (const option& o : c.options) {
       if (!o.positional()) continue;
       offers.insert(offers.end(), o.known.begin(), o.known.end());
+      domains = domains || o.completes == option::offer::domains;
       files = files || o.completes == option::offer::files;
     }
     out += fmt::format("    {})\n      words='{}'\n", c.name, joined(offers, " "));
+    if (domains) out += fmt::format("      words+=\" $({})\"\n", list_domains);
     if (files)
       out += fmt::format("      [[ $cur == -* ]] || {{\n        {}\n        return\n      }}\n",
                          bash_files);
@@ -145,6 +162,10 @@ std::string zsh_action(const option& o) {
       return fmt::format("_values -s , name {}", joined(o.known, " "));
     case option::offer::words:
       return fmt::format("({})", joined(o.known, " "));
+    case option::offer::domains:
+      return fmt::format("(${{(f)\"$({})\"}})", list_domains);
+    case option::offer::a_command:
+      return "_normal";
     case option::offer::nothing:
       break;
   }
@@ -154,7 +175,8 @@ std::string zsh_action(const option& o) {
 std::string zsh_spec(const option& o) {
   const std::string what = zsh_escaped(o.what);
   if (o.positional())
-    return shell_quoted(fmt::format(":{}:{}", zsh_escaped(o.name), zsh_action(o)));
+    return shell_quoted(fmt::format("{}:{}:{}", o.completes == option::offer::a_command ? "*:" : "",
+                                    zsh_escaped(o.name), zsh_action(o)));
   const std::string value =
       o.value.empty() ? "" : fmt::format(":{}:{}", zsh_escaped(o.value), zsh_action(o));
   const std::string repeats = o.repeats ? "*" : "";
@@ -224,6 +246,10 @@ std::string fish_option(const command& c, const option& o) {
     out += fmt::format(" -a {}", fish_quoted(fmt::format("(__fish_append , {})", known)));
   else if (o.completes == option::offer::words)
     out += fmt::format(" -a {}", fish_quoted(known));
+  else if (o.completes == option::offer::domains)
+    out += fmt::format(" -a {}", fish_quoted(fmt::format("({})", list_domains)));
+  else if (o.completes == option::offer::a_command)
+    out += " -a '(__fish_complete_command)' -F";
   return out + fmt::format(" -d {}\n", fish_quoted(o.what));
 }
 

@@ -11,9 +11,9 @@ constexpr int width = 80;
 
 std::string rows(const std::vector<labelled>& all) { return two_columns(all, width, 2); }
 
-std::string exit_codes() {
+std::string exit_codes(const std::vector<exit_status>& codes) {
   std::vector<labelled> all;
-  for (const exit_status& s : exit_statuses())
+  for (const exit_status& s : codes)
     all.push_back({fmt::format("{}", s.code), std::string(s.what)});
   return "\nExit codes:\n" + rows(all);
 }
@@ -45,7 +45,11 @@ std::string heading_of(const option& o) {
 std::string synopsis(const command& of) {
   std::string out = "lockflight " + of.name;
   for (const option& o : of.options)
-    if (o.positional()) out += " " + o.name;
+    if (o.positional() && o.completes != option::offer::a_command)
+      out += o.optional ? fmt::format(" [{}]", o.name) : " " + o.name;
+  for (const option& o : of.options)
+    if (o.completes == option::offer::a_command)
+      return out + fmt::format(" [OPTIONS] -- {} [ARG...]", o.name);
   return out + " [OPTIONS]";
 }
 
@@ -60,7 +64,7 @@ std::string program_help() {
                {heading_of(version_option()), version_option().what}});
   out += "\nExamples:\n";
   for (const command& c : commands()) out += fmt::format("  {}\n", c.examples.front().line);
-  out += exit_codes();
+  out += exit_codes(exit_statuses());
   return out + "\n'lockflight COMMAND --help' explains a command.\n";
 }
 
@@ -81,7 +85,7 @@ std::string command_help(const command& of) {
   out += "\nExamples:\n";
   for (const example& e : of.examples)
     out += fmt::format("  {}\n{}", e.line, wrapped(e.what, width, 6));
-  return out + exit_codes();
+  return out + exit_codes(of.exit_codes.empty() ? exit_statuses() : of.exit_codes);
 }
 
 }  // namespace lockflight::cli

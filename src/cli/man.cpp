@@ -49,6 +49,9 @@ std::string command_text(const command& c) {
     out += fmt::format(".PP\n{}:\n", g.title);
     for (const auto& [name, what] : g.entries) out += tagged(name, what + ".");
   }
+  if (!c.exit_codes.empty()) out += ".PP\nExit codes:\n";
+  for (const exit_status& s : c.exit_codes)
+    out += tagged(fmt::format("{}", s.code), fmt::format("{}.", s.what));
   out += ".PP\nExamples:\n";
   for (const example& e : c.examples) out += tagged(e.line, e.what + ".");
   return out;

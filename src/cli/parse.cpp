@@ -47,7 +47,8 @@ struct program {
       subcommands[&c] = sub;
       prepare(*sub);
       options[&c][help_option().name] = declare(*sub, help_option());
-      for (const option& o : c.options) options[&c][o.name] = declare(*sub, o);
+      for (const option& o : c.options)
+        if (o.completes != option::offer::a_command) options[&c][o.name] = declare(*sub, o);
     }
   }
 
@@ -75,7 +76,8 @@ usage_error leftover(const command* of, const std::vector<std::string>& words) {
   if (of == nullptr) return unknown_name("command", words.front(), command_names());
   std::string accepted = "options";
   for (const option& o : of->options)
-    if (o.positional()) accepted = fmt::format("one {}, and options", o.name);
+    if (o.positional() && o.completes != option::offer::a_command)
+      accepted = fmt::format("one {}, and options", o.name);
   return refuse("argument", words.front(),
                 fmt::format("{}; 'lockflight {} --help' lists them", accepted, of->name));
 }
@@ -120,9 +122,23 @@ const std::vector<std::string>& check_values(const option& o,
   return values;
 }
 
-arguments collect(const command& of, const std::map<std::string, CLI::Option*>& options) {
+/// How many words belong to the program: a command that runs another ends where "--" is.
+int own_words(int argc, const char* const* argv) {
+  for (const command& c : commands())
+    for (const option& o : c.options)
+      if (o.completes == option::offer::a_command && argc > 1 && c.name == argv[1])
+        return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
+  return argc;
+}
+
+arguments collect(const command& of, const std::map<std::string, CLI::Option*>& options,
+                  const std::vector<std::string>& other_words) {
   std::map<std::string, std::vector<std::string>> given;
   for (const option& o : of.options) {
+    if (o.completes == option::offer::a_command) {
+      given[o.name] = other_words;
+      continue;
+    }
     const CLI::Option& found = *options.at(o.name);
     if (found.count() == 0) continue;
     const bool is_switch = o.value.empty() && !o.positional();
@@ -133,7 +149,9 @@ arguments collect(const command& of, const std::map<std::string, CLI::Option*>& 
 
 }  // namespace
 
-invocation parse(int argc, const char* const* argv) {
+invocation parse(int all, const char* const* argv) {
+  const int argc = own_words(all, argv);
+  const std::vector<std::string> others(argv + std::min(argc + 1, all), argv + all);
   program p;
   try {
     p.app.parse(argc, argv);
@@ -151,7 +169,7 @@ invocation parse(int argc, const char* const* argv) {
   const auto& options = p.options.at(of);
   if (options.at(help_option().name)->count() > 0)
     return {.wants = invocation::kind::help, .of = of};
-  return {.of = of, .given = collect(*of, options)};
+  return {.of = of, .given = collect(*of, options, others)};
 }
 
 }  // namespace lockflight::cli

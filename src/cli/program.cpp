@@ -15,6 +15,7 @@
 #include "cli/parse.hpp"
 #include "cli/text.hpp"
 #include "cli/version.hpp"
+#include "lockflight/domain.hpp"
 #include "report/report.hpp"
 
 namespace lockflight::cli {
@@ -34,6 +35,11 @@ std::string name_of(int argc, const char* const* argv) {
   for (const command& c : commands())
     if (argc > 1 && c.name == argv[1]) return "lockflight " + c.name;
   return "lockflight";
+}
+
+bool is_of_usage(domain_error::reason why) {
+  using enum domain_error::reason;
+  return why == invalid || why == missing || why == disagrees || why == held;
 }
 
 int carry_out(const invocation& asked, console& out) {
@@ -65,6 +71,8 @@ int run_program(int argc, const char* const* argv) {
     return say(who, e.what(), bad_usage);
   } catch (const report::bad_input& e) {
     return say(who, e.what(), bad_usage);
+  } catch (const domain_error& e) {
+    return say(who, e.what(), is_of_usage(e.why) ? bad_usage : environment_failed);
   } catch (const std::bad_alloc&) {
     return say(who, "there is not enough memory", environment_failed);
   } catch (const std::exception& e) {  // shm::rank_failed, std::system_error, hwloc

@@ -28,6 +28,11 @@ OPTIONS = {
     "topo": ["--levels", "--procs", "--node-level", "--window", "--json"],
     "report": ["-o", "--output", "FILE.json"],
     "doctor": ["--fabric", "--json", "--machine-out"],
+    "run": ["NAME", "COMMAND", "--shared", "--timeout", "--nonblock", "--domain", "-E",
+            "--conflict-exit-code"],
+    "who": ["NAME", "--domain", "--json"],
+    "top": ["DOMAIN", "--once", "--seconds", "--json"],
+    "domain": ["ACTION", "DOMAIN", "--force", "--names", "--json"],
     "completion": ["SHELL"],
     "man": [],
 }
@@ -100,7 +105,7 @@ class Manual(ProgramTest):
         for word in ["NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "NO_COLOR", "LOCKFLIGHT_PROFILE"]:
             self.assertIn(word, out)
         for command, options in OPTIONS.items():
-            section = out.split(f"   lockflight {command}")[1].split("\n   lockflight ")[0]
+            section = out.split(f"\n   lockflight {command} ")[1].split("\n   lockflight ")[0]
             for option in options:
                 self.assertRegex(section, rf"(?m)^ +(-\w, )?{re.escape(option)}\b")
 

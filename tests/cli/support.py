@@ -11,7 +11,8 @@ import unittest
 PROGRAM = os.environ["LOCKFLIGHT_PROGRAM"]
 SOURCES = os.environ["LOCKFLIGHT_SOURCE_DIR"]
 
-COMMANDS = ["bench", "tune", "check", "reproduce", "grid", "locks", "topo", "report", "doctor", "completion", "man"]
+COMMANDS = ["bench", "tune", "check", "reproduce", "grid", "locks", "topo", "report", "doctor",
+            "run", "who", "top", "domain", "completion", "man"]
 
 
 def everything_in(folder):

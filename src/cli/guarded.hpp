@@ -1,0 +1,35 @@
+// Runs a command while a named lock is held: what `lockflight run` does once its line is read.
+//
+// Includes nothing but the library, since a front program starts it as fast as flock(1) starts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockflight::cli {
+
+struct guarded_command {
+  std::string name;
+  std::string domain = "default";
+  bool shared = false;
+  std::optional<std::uint64_t> within_ns;  ///< none: as long as it takes; 0: do not wait
+  int conflict_exit_code = 1;
+  std::vector<char*> words;  ///< the command and its arguments; a null pointer ends them
+};
+
+constexpr int not_executable = 126;
+constexpr int not_found = 127;
+/// A week is 604,800; nobody waits for longer than this.
+constexpr double longest_wait_s = 1e9;
+
+/// Returns the command's exit code, 128 + n after signal n, or one of the codes above. Throws
+/// domain_error.
+[[nodiscard]] int run_guarded(const guarded_command& what);
+
+/// A line that has no error, and asks for no help. Nothing otherwise: the whole program reads the
+/// line again, and says what is wrong.
+[[nodiscard]] std::optional<guarded_command> sound_run_line(int argc, char** argv);
+
+}  // namespace lockflight::cli

@@ -1,0 +1,122 @@
+#include "cli/named.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+
+#include "cli/text.hpp"
+#include "cli/usage.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+/// The clock has moved on since the lock was read, or before it: never less than nothing.
+double seconds_since(std::uint64_t then_ns, std::uint64_t now_ns) {
+  if (then_ns == 0 || then_ns > now_ns) return 0;
+  return static_cast<double>(now_ns - then_ns) * 1e-9;
+}
+
+lock_state state_of(domain_lock lock, const std::map<int, std::string>& commands,
+                    std::uint64_t now_ns) {
+  lock_state state;
+  for (const domain_lock_use& use : lock.uses) {
+    const auto command = commands.find(use.slot);
+    const lock_user user{.pid = use.pid,
+                         .slot = use.slot,
+                         .dead = use.dead,
+                         .what = use.what,
+                         .seconds = seconds_since(use.since_ns, now_ns),
+                         .command = command == commands.end() ? "" : command->second};
+    const bool waits = use.what == domain_lock_use::how::waits;
+    if (waits && use.dead) continue;  // nothing is left of it but a slot that a sweep frees
+    (waits ? state.waiters : state.holders).push_back(user);
+  }
+  for (auto* users : {&state.holders, &state.waiters})
+    std::ranges::stable_sort(*users, std::greater<>{}, &lock_user::seconds);
+  state.lock = std::move(lock);
+  return state;
+}
+
+}  // namespace
+
+option domain_option() {
+  return {.name = "--domain",
+          .value = "D",
+          .what = fmt::format("the domain of the lock (default: {})", default_domain),
+          .completes = option::offer::domains};
+}
+
+domain domain_named(const std::string& argument, const std::string& name) {
+  try {
+    return domain::attach(name);
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::missing) throw;
+  }
+  const std::vector<std::string> known = domain::list();
+  if (known.empty())
+    throw refuse(argument, name, "a domain that exists; 'lockflight run' makes one, none is there");
+  throw unknown_name(argument, name, known);
+}
+
+void check_lock_name(const std::string& argument, const std::string& name) {
+  constexpr std::size_t longest = 255;
+  if (name.empty() || name.size() > longest || name.find('\n') != std::string::npos)
+    throw refuse(argument, name, fmt::format("1 to {} bytes without a new line", longest));
+}
+
+std::vector<lock_state> states_of(const domain& in) {
+  std::map<int, std::string> commands;
+  for (const domain_slot& slot : in.participants()) commands[slot.slot] = slot.command;
+  std::vector<domain_lock> locks = in.locks();
+  const std::uint64_t now_ns = monotonic_ns();
+  std::vector<lock_state> states;
+  states.reserve(locks.size());
+  for (domain_lock& lock : locks) states.push_back(state_of(std::move(lock), commands, now_ns));
+  std::ranges::sort(states, {}, [](const lock_state& s) -> const auto& { return s.lock.name; });
+  return states;
+}
+
+std::string word_of(domain_lock_use::how what) {
+  using enum domain_lock_use::how;
+  return what == holds ? "holds" : what == shares ? "shares" : "waits";
+}
+
+std::string duration(double seconds) {
+  constexpr int minute = 60;
+  constexpr int hour = 3600;
+  const auto whole = static_cast<long long>(seconds);
+  if (seconds < minute) return fmt::format("{:.1f} s", seconds);
+  if (whole < hour) return fmt::format("{} min {} s", whole / minute, whole % minute);
+  return fmt::format("{} h {} min", whole / hour, whole % hour / minute);
+}
+
+nlohmann::ordered_json json_of(const lock_user& user) {
+  return {{"pid", user.pid},           {"slot", user.slot},       {"dead", user.dead},
+          {"use", word_of(user.what)}, {"seconds", user.seconds}, {"command", user.command}};
+}
+
+nlohmann::ordered_json json_of(const lock_state& state) {
+  nlohmann::ordered_json holders = nlohmann::ordered_json::array();
+  nlohmann::ordered_json waiters = nlohmann::ordered_json::array();
+  for (const lock_user& user : state.holders) holders.push_back(json_of(user));
+  for (const lock_user& user : state.waiters) waiters.push_back(json_of(user));
+  return {{"name", state.lock.name},
+          {"kind", state.lock.kind},
+          {"parameters", state.lock.parameters},
+          {"token", state.lock.token},
+          {"repairs", state.lock.repairs},
+          {"owner_died", state.lock.owner_died},
+          {"holders", std::move(holders)},
+          {"waiters", std::move(waiters)}};
+}
+
+}  // namespace lockflight::cli

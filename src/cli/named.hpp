@@ -1,0 +1,57 @@
+// What the commands on named locks have in common: domains by name, and what they say of locks.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::cli {
+
+constexpr const char* default_domain = "default";
+
+/// The option --domain, as all commands have it that name a lock.
+[[nodiscard]] option domain_option();
+
+/// A domain that exists. Throws usage_error, which names the nearest.
+[[nodiscard]] domain domain_named(const std::string& argument, const std::string& name);
+
+/// Throws usage_error unless a lock may be called so.
+void check_lock_name(const std::string& argument, const std::string& name);
+
+/// A participant that holds a lock or waits for it.
+struct lock_user {
+  int pid = 0;
+  int slot = 0;
+  bool dead = false;
+  domain_lock_use::how what = domain_lock_use::how::waits;
+  double seconds = 0;  ///< for so long
+  std::string command;
+};
+
+struct lock_state {
+  domain_lock lock;
+  std::vector<lock_user> holders;
+  std::vector<lock_user> waiters;  ///< longest first
+
+  [[nodiscard]] bool in_use() const { return !holders.empty() || !waiters.empty(); }
+  [[nodiscard]] double longest_wait_s() const {
+    return waiters.empty() ? 0 : waiters.front().seconds;
+  }
+};
+
+/// All locks of the domain now, by name.
+[[nodiscard]] std::vector<lock_state> states_of(const domain& in);
+
+/// "holds", "shares", "waits".
+[[nodiscard]] std::string word_of(domain_lock_use::how what);
+/// "1.5 s", "2 h 5 min".
+[[nodiscard]] std::string duration(double seconds);
+
+[[nodiscard]] nlohmann::ordered_json json_of(const lock_user& user);
+[[nodiscard]] nlohmann::ordered_json json_of(const lock_state& state);
+
+}  // namespace lockflight::cli

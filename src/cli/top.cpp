@@ -1,0 +1,246 @@
+// lockflight top: who holds and who waits in a domain, again and again.
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/named.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+#include "cli/usage.hpp"
+#include "cli/values.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+volatile sig_atomic_t interrupted_by = 0;
+
+void note_interruption(int signal_number) { interrupted_by = signal_number; }
+
+/// While this object exists, keys are read as they are typed, and signals end the display in order:
+/// the terminal is left as it was.
+class live_terminal {
+ public:
+  live_terminal() : keys_(isatty(STDIN_FILENO) != 0 && tcgetattr(STDIN_FILENO, &before_) == 0) {
+    struct sigaction action {};
+    action.sa_handler = note_interruption;
+    sigemptyset(&action.sa_mask);
+    for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaction(each, &action, nullptr);
+    if (keys_) {
+      termios raw = before_;
+      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    }
+    std::fputs("\033[?1049h\033[?25l", stdout);
+  }
+  ~live_terminal() {
+    std::fputs("\033[?25h\033[?1049l", stdout);
+    std::fflush(stdout);
+    if (keys_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  live_terminal(const live_terminal&) = delete;
+  live_terminal& operator=(const live_terminal&) = delete;
+
+  /// True if the user wants to end.
+  [[nodiscard]] bool wait(std::chrono::milliseconds time) const {
+    pollfd keys{.fd = keys_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};
+    if (interrupted_by != 0) return true;
+    if (poll(&keys, 1, static_cast<int>(time.count())) <= 0) return interrupted_by != 0;
+    char key = 0;
+    return read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q';
+  }
+
+  [[nodiscard]] static int rows() {
+    winsize size{};
+    constexpr int usual = 24;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : usual;
+  }
+
+ private:
+  termios before_{};  // ahead of keys_, whose initializer fills it
+  bool keys_;
+};
+
+/// One reading of a domain.
+struct reading {
+  std::string domain;
+  std::size_t participants = 0;
+  int slots = 0;
+  std::vector<lock_state> in_use;  ///< the longest wait first
+  std::size_t locks = 0;
+  std::uint64_t repairs = 0;
+  double longest_wait_seen_s = 0;
+};
+
+class watcher {
+ public:
+  explicit watcher(domain in) : in_(std::move(in)) {}
+
+  reading read() {
+    reading now;
+    now.domain = in_.name();
+    now.participants = in_.participants().size();
+    now.slots = in_.options().slots;
+    for (lock_state& state : states_of(in_)) {
+      ++now.locks;
+      now.repairs += state.lock.repairs;
+      longest_s_ = std::max(longest_s_, state.longest_wait_s());
+      if (state.in_use()) now.in_use.push_back(std::move(state));
+    }
+    std::ranges::stable_sort(now.in_use, std::greater<>{}, &lock_state::longest_wait_s);
+    now.longest_wait_seen_s = longest_s_;
+    return now;
+  }
+
+ private:
+  domain in_;
+  double longest_s_ = 0;
+};
+
+std::string headline(const reading& now) {
+  return fmt::format(
+      "{}: {} of {} slots taken, {} of {} locks in use, {} deaths recovered, longest wait seen {}",
+      now.domain, now.participants, now.slots, now.in_use.size(), now.locks, now.repairs,
+      duration(now.longest_wait_seen_s));
+}
+
+std::string who_holds(const lock_state& state) {
+  if (state.holders.empty()) return "";
+  const lock_user& first = state.holders.front();
+  std::string text = fmt::format("{} {}", first.pid, one_line(first.command));
+  if (state.holders.size() > 1) text += fmt::format(" and {} more", state.holders.size() - 1);
+  return text;
+}
+
+void print_table(console& out, const reading& now, std::size_t most_rows) {
+  table shown({{.title = "lock", .numeric = false},
+               {.title = "waiters"},
+               {.title = "longest wait"},
+               {.title = "held for"},
+               {.title = "token", .importance = 1},
+               {.title = "repairs", .importance = 2},
+               {.title = "holder", .numeric = false, .importance = 3}});
+  for (std::size_t i = 0; i < std::min(most_rows, now.in_use.size()); ++i) {
+    const lock_state& s = now.in_use[i];
+    shown.add_row({{one_line(s.lock.name)},
+                   {std::to_string(s.waiters.size())},
+                   {s.waiters.empty() ? "" : duration(s.longest_wait_s())},
+                   {s.holders.empty() ? "" : duration(s.holders.front().seconds)},
+                   {std::to_string(s.lock.token)},
+                   {std::to_string(s.lock.repairs)},
+                   {who_holds(s), s.lock.owner_died ? style::bad : style::plain}});
+  }
+  shown.print(out);
+}
+
+/// For a file or a pipe: all that there is to a lock in one line.
+void print_lines(console& out, const reading& now) {
+  out.line(headline(now));
+  for (const lock_state& s : now.in_use)
+    for (const auto* users : {&s.holders, &s.waiters})
+      for (const lock_user& user : *users)
+        out.line(fmt::format("{}: {} {}{} for {}, {}", one_line(s.lock.name), user.pid,
+                             word_of(user.what), user.dead ? " (dead)" : "", duration(user.seconds),
+                             one_line(user.command)));
+}
+
+ordered_json json_of(const reading& now) {
+  ordered_json locks = ordered_json::array();
+  for (const lock_state& s : now.in_use) locks.push_back(json_of(s));
+  return {{"domain", now.domain},   {"participants", now.participants},
+          {"slots", now.slots},     {"locks_made", now.locks},
+          {"repairs", now.repairs}, {"longest_wait_seen_s", now.longest_wait_seen_s},
+          {"locks", locks}};
+}
+
+/// On a terminal: `turns` screens, one a second, or until the user ends it.
+void show_screens(console& out, watcher& domain, std::optional<std::uint64_t> turns) {
+  const live_terminal terminal;
+  constexpr int rows_around = 5;  // headline, gap, titles, gap, keys
+  for (std::uint64_t turn = 0; !turns || turn < *turns; ++turn) {
+    out.print("\033[H\033[J");
+    const reading now = domain.read();
+    out.line(out.paint(style::heading, headline(now)));
+    out.line();
+    print_table(out, now, static_cast<std::size_t>(std::max(1, terminal.rows() - rows_around)));
+    out.line();
+    out.print(out.paint(style::faint, "q ends"));
+    out.finish();
+    if (terminal.wait(std::chrono::seconds(1))) return;
+  }
+}
+
+void print_turns(console& out, watcher& domain, std::optional<std::uint64_t> turns, bool json) {
+  for (std::uint64_t turn = 0; !turns || turn < *turns; ++turn) {
+    if (turn > 0) usleep(1'000'000);
+    const reading now = domain.read();
+    if (json)
+      out.line(json_of(now).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    else
+      print_lines(out, now);
+    out.finish();
+  }
+}
+
+int run_top(const arguments& given, console& out) {
+  constexpr double most_seconds = 1e6;
+  std::optional<std::uint64_t> turns;
+  if (const auto text = given.one("--seconds")) {
+    if (given.has("--once")) throw refuse("--seconds", *text, "--seconds or --once, not both");
+    turns =
+        static_cast<std::uint64_t>(std::ceil(real_number("--seconds", *text, 0.001, most_seconds)));
+  }
+  if (given.has("--once")) turns = 1;
+  watcher domain(domain_named("DOMAIN", given.one("DOMAIN").value_or(default_domain)));
+  const bool screens = out.width() > 0 && !given.has("--json") && !given.has("--once");
+  if (screens)
+    show_screens(out, domain, turns);
+  else
+    print_turns(out, domain, turns, given.has("--json"));
+  return 0;
+}
+
+}  // namespace
+
+command top_command() {
+  return {
+      .name = "top",
+      .summary = "watch who holds and who waits in a domain",
+      .description =
+          {"Shows once a second the locks in use: who holds them since when, how many wait, the "
+           "longest wait, and how many deaths were recovered from. q or Ctrl-C ends it. Where "
+           "standard output is no terminal it prints a line for each holder and waiter.",
+           "It reads the domain's memory and stops nobody; a wait that begins and ends between "
+           "two readings is not seen.",
+           "JSON, one line for each reading: {\"domain\", \"participants\", \"slots\", "
+           "\"locks_made\", \"repairs\", \"longest_wait_seen_s\", \"locks\": [LOCK...]}, LOCK as "
+           "of 'lockflight who --json', only those in use."},
+      .options = {{.name = "DOMAIN",
+                   .what = fmt::format("the domain (default: {})", default_domain),
+                   .completes = option::offer::domains,
+                   .optional = true},
+                  {.name = "--once", .what = "read and print once"},
+                  {.name = "--seconds", .value = "N", .what = "end after so many seconds"},
+                  {.name = "--json", .what = "print JSON, one line for each reading"}},
+      .examples = {{"lockflight top", "until q"},
+                   {"lockflight top --once --json | jq '.locks[] | select(.waiters != [])'",
+                    "the locks that somebody waits for"}},
+      .run = run_top,
+  };
+}
+
+}  // namespace lockflight::cli

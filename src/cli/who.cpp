@@ -1,0 +1,76 @@
+// lockflight who: the holders of a named lock, and those that wait for it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/command.hpp"
+#include "cli/named.hpp"
+#include "cli/table.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+void print_users(console& out, const lock_state& state) {
+  table users({{.title = "pid"},
+               {.title = "", .numeric = false},
+               {.title = "for"},
+               {.title = "command", .numeric = false}});
+  for (const auto* each : {&state.holders, &state.waiters})
+    for (const lock_user& user : *each)
+      users.add_row({{std::to_string(user.pid)},
+                     {word_of(user.what) + (user.dead ? ", dead" : ""),
+                      user.dead ? style::bad : style::plain},
+                     {duration(user.seconds)},
+                     {user.command}});
+  users.print(out);
+}
+
+int run_who(const arguments& given, console& out) {
+  const std::string name = given.one("NAME").value_or("");
+  check_lock_name("NAME", name);
+  const std::string where = given.one("--domain").value_or(default_domain);
+  const domain in = domain_named("--domain", where);
+  lock_state state;
+  state.lock.name = name;
+  for (lock_state& each : states_of(in))
+    if (each.lock.name == name) state = std::move(each);
+  if (given.has("--json")) {
+    nlohmann::ordered_json all = json_of(state);
+    all["domain"] = where;
+    out.line(all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else if (state.in_use()) {
+    print_users(out, state);
+    if (state.lock.owner_died) out.line("A holder died: what the lock guards may be half done.");
+  } else {
+    out.line(fmt::format("nobody holds '{}' or waits for it", name));
+  }
+  return state.in_use() ? 0 : 1;
+}
+
+}  // namespace
+
+command who_command() {
+  return {
+      .name = "who",
+      .summary = "show who holds a named lock and who waits for it",
+      .description =
+          {"Shows the processes that hold the lock, and those that wait for it, the longest wait "
+           "first: process, since when, command. It is read without stopping anybody.",
+           "JSON: {\"name\", \"kind\", \"parameters\", \"token\", \"repairs\", \"owner_died\", "
+           "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, USER = {\"pid\", "
+           "\"slot\", "
+           "\"dead\", \"use\": \"holds\"|\"shares\"|\"waits\", \"seconds\", \"command\"}."},
+      .options = {{.name = "NAME", .what = "the lock"},
+                  domain_option(),
+                  {.name = "--json", .what = "print one JSON document instead"}},
+      .examples = {{"lockflight who backup", "who runs the backup now?"},
+                   {"lockflight who backup --json | jq '.holders[].pid'", "only the processes"}},
+      .exit_codes = {{0, "somebody holds the lock or waits for it"},
+                     {1, "nobody does"},
+                     {2, "bad usage or input; one line on standard error says what is accepted"},
+                     {3, "the environment failed"}},
+      .run = run_who,
+  };
+}
+
+}  // namespace lockflight::cli

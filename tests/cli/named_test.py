@@ -1,0 +1,336 @@
+"""Named locks on the command line: run, who, top and domain."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PROGRAM, ProgramTest
+
+FULL = os.path.join(os.path.dirname(PROGRAM), "full", "lockflight")
+DOMAIN = f"test-{os.getpid()}"
+
+
+def wait_until(holds, seconds=10):
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+class NamedTest(ProgramTest):
+    """Each test has the domain to itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force")
+
+    def run_in(self, *words, options=(), name="jobs", program=PROGRAM):
+        done = subprocess.run(
+            [program, "run", "--domain", DOMAIN, *options, name, "--", *words],
+            cwd=self.folder, capture_output=True, text=True, timeout=30, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def hold(self, *words, options=(), name="jobs", **more):
+        """A run whose command says when it begins; returns the run and the command's process."""
+        script = 'echo $$; ' + (" ".join(words) or "exec sleep 60")
+        process = self.start("run", "--domain", DOMAIN, *options, name, "--", "sh", "-c", script,
+                             **more)
+        self.addCleanup(self.end, process)
+        return process, int(process.stdout.readline())
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+    def who(self, name="jobs"):
+        code, out, _ = self.run_program("who", name, "--domain", DOMAIN, "--json")
+        self.assertIn(code, [0, 1])
+        return json.loads(out)
+
+    def wait_for_waiters(self, number, name="jobs"):
+        self.assertTrue(wait_until(lambda: len(self.who(name)["waiters"]) == number))
+
+
+class ExitCodes(NamedTest):
+    def test_that_of_the_command(self):
+        for program in [PROGRAM, FULL]:
+            self.assertEqual(self.run_in("true", program=program), (0, "", ""))
+            self.assertEqual(self.run_in("sh", "-c", "exit 7", program=program), (7, "", ""))
+            self.assertEqual(self.run_in("sh", "-c", "kill -9 $$", program=program)[0], 137)
+            self.assertEqual(self.run_in("echo", "--", "-h", program=program), (0, "-- -h\n", ""))
+
+    def test_a_command_that_does_not_run(self):
+        self.write("text", "no program")
+        for word, code in [("no-such-program", 127), ("./no/such/program", 127), ("./text", 126)]:
+            found, out, err = self.run_in(word)
+            self.assertEqual((found, out, err.count("\n")), (code, "", 1))
+            self.assertIn(f"COMMAND '{word}'", err)
+        self.assertEqual(self.run_in("true"), (0, "", ""), "the lock is free")
+
+    def test_conflicts(self):
+        self.hold()
+        self.assertEqual(self.run_in("true", options=["--nonblock"]), (1, "", ""))
+        self.assertEqual(self.run_in("true", options=["--nonblock", "-E", "75"]), (75, "", ""))
+        start = time.monotonic()
+        code = self.run_in("true", options=["--timeout", "0.2", "--conflict-exit-code", "9"])[0]
+        self.assertEqual(code, 9)
+        self.assertTrue(0.2 <= time.monotonic() - start < 5)
+        self.assertEqual(self.run_in("true", name="another"), (0, "", ""))
+
+    def test_shared(self):
+        self.hold(options=["--shared"])
+        shared = ["--shared", "--nonblock"]
+        self.assertEqual(self.run_in("true", options=shared), (0, "", ""))
+        self.assertEqual(self.run_in("true", options=["--nonblock"])[0], 1)
+
+    def test_the_lock_comes_within_the_time(self):
+        process, _ = self.hold("sleep 0.3")
+        self.assertEqual(self.run_in("true", options=["--timeout", "20"]), (0, "", ""))
+        self.assertTrue(wait_until(lambda: process.poll() == 0))
+
+    def test_one_at_a_time(self):
+        self.write("count", "0")
+        script = "n=$(cat count); sleep 0.01; echo $((n + 1)) > count"
+        all_of_them = [self.start("run", "--domain", DOMAIN, "jobs", "--", "sh", "-c", script)
+                       for _ in range(12)]
+        for process in all_of_them:
+            self.assertEqual((process.communicate(timeout=30), process.returncode), ((b"", b""), 0))
+        self.assertEqual(self.read("count"), "12\n")
+
+
+class Environment(NamedTest):
+    SHOW = ("sh", "-c",
+            'echo "$LOCKFLIGHT_LOCK ${LOCKFLIGHT_TOKEN-none} ${LOCKFLIGHT_OWNER_DIED-none}"')
+
+    def shown(self, *options, name="jobs"):
+        code, out, err = self.run_in(*self.SHOW, options=options, name=name)
+        self.assertEqual((code, err), (0, ""))
+        name, token, died = out.rsplit(" ", 2)
+        return name, token, died.strip()
+
+    def test_name_and_token(self):
+        name, first, died = self.shown()
+        self.assertEqual((name, died), ("jobs", "none"))
+        self.assertGreater(int(self.shown()[1]), int(first))
+        self.assertEqual(self.shown("--shared"), ("jobs", "none", "none"))
+        self.assertEqual(self.shown(name="with a space")[0], "with a space")
+
+    def test_the_successor_of_one_who_died_is_told_until_one_succeeds(self):
+        token = int(self.shown()[1])
+        process, _ = self.hold()
+        process.kill()
+        process.wait(timeout=10)
+        code, out, _ = self.run_in("sh", "-c", "echo $LOCKFLIGHT_OWNER_DIED; exit 5")
+        self.assertEqual((code, out), (5, "1\n"))
+        _, later, died = self.shown()
+        self.assertEqual(died, "1")
+        self.assertGreater(int(later), token)
+        self.assertEqual(self.shown()[2], "none")
+
+
+class Signals(NamedTest):
+    def test_they_reach_the_command(self):
+        for name in ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]:
+            with self.subTest(signal=name):
+                process, _ = self.hold(f"trap 'exit 33' {name}; while :; do sleep 0.01; done")
+                time.sleep(0.03)
+                process.send_signal(getattr(signal, f"SIG{name}"))
+                self.assertEqual(process.wait(timeout=10), 33)
+
+    def test_a_command_that_dies_of_one(self):
+        process, _ = self.hold()
+        process.terminate()
+        self.assertEqual(process.wait(timeout=10), 128 + signal.SIGTERM)
+        self.assertEqual(self.run_in("true", options=["--nonblock"]), (0, "", ""))
+
+    def test_a_waiter_may_be_interrupted(self):
+        self.hold()
+        waiter = self.start("run", "--domain", DOMAIN, "jobs", "--", "true")
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1)
+        waiter.send_signal(signal.SIGINT)
+        self.assertEqual(waiter.wait(timeout=10), -signal.SIGINT)
+        self.wait_for_waiters(0)
+
+    def test_a_run_that_is_killed_frees_the_lock_and_ends_the_command(self):
+        process, command = self.hold()
+        process.kill()
+        self.assertEqual(self.run_in("true", options=["--timeout", "10"]), (0, "", ""))
+        self.assertTrue(wait_until(lambda: gone(command)), "the command goes on unguarded")
+
+    def test_a_command_that_is_killed_frees_the_lock(self):
+        process, command = self.hold()
+        os.kill(command, signal.SIGKILL)
+        self.assertEqual(process.wait(timeout=10), 137)
+        self.assertEqual(self.run_in("true", options=["--nonblock"]), (0, "", ""))
+
+
+class WhoTopDomain(NamedTest):
+    def test_nobody(self):
+        self.run_in("true")
+        code, out, err = self.run_program("who", "jobs", "--domain", DOMAIN)
+        self.assertEqual((code, err), (1, ""))
+        self.assertIn("nobody holds 'jobs'", out)
+        self.assertEqual(self.who("never made")["holders"], [])
+
+    def test_a_holder_and_a_waiter(self):
+        holder, _ = self.hold()
+        waiter = self.start("run", "--domain", DOMAIN, "jobs", "--", "true")
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1)
+        state = self.who()
+        self.assertEqual(set(state), {"name", "kind", "parameters", "token", "repairs",
+                                      "owner_died", "holders", "waiters", "domain"})
+        self.assertEqual((state["name"], state["kind"], state["domain"], state["owner_died"]),
+                         ("jobs", "flight-rw", DOMAIN, False))
+        for users, process, use in [("holders", holder, "holds"), ("waiters", waiter, "waits")]:
+            [user] = state[users]
+            self.assertEqual(set(user), {"pid", "slot", "dead", "use", "seconds", "command"})
+            self.assertEqual((user["pid"], user["use"], user["dead"]), (process.pid, use, False))
+            self.assertTrue(0 <= user["seconds"] < 60)
+            self.assertIn("lockflight", user["command"])
+        code, out, _ = self.run_program("who", "jobs", "--domain", DOMAIN)
+        self.assertEqual(code, 0)
+        self.assertRegex(out, rf"(?m)^ *{holder.pid}  holds .* s  .*lockflight")
+        self.assertRegex(out, rf"(?m)^ *{waiter.pid}  waits ")
+        self.see_top(holder, waiter)
+        self.see_domain(holder, waiter)
+
+    def see_top(self, holder, waiter):
+        top = json.loads(self.run_well("top", DOMAIN, "--once", "--json"))
+        self.assertEqual(set(top), {"domain", "participants", "slots", "locks_made", "repairs",
+                                    "longest_wait_seen_s", "locks"})
+        self.assertEqual([lock["name"] for lock in top["locks"]], ["jobs"])
+        self.assertGreater(top["longest_wait_seen_s"], 0)
+        out = self.run_well("top", DOMAIN, "--once")
+        self.assertRegex(out, rf"(?m)^jobs: {holder.pid} holds for ")
+        self.assertRegex(out, rf"(?m)^jobs: {waiter.pid} waits for ")
+        lines = self.run_well("top", DOMAIN, "--seconds", "2", "--json").splitlines()
+        self.assertEqual([json.loads(line)["domain"] for line in lines], [DOMAIN, DOMAIN])
+
+    def see_domain(self, holder, waiter):
+        shown = json.loads(self.run_well("domain", "show", DOMAIN, "--json"))
+        self.assertEqual(set(shown), {"name", "slots", "names", "mode", "participants", "locks"})
+        pids = {participant["pid"] for participant in shown["participants"]}
+        self.assertLessEqual({holder.pid, waiter.pid}, pids)
+        self.assertEqual((shown["mode"], shown["slots"]), ("0600", 256))
+        out = self.run_well("domain", "show", DOMAIN)
+        self.assertRegex(out, rf"(?m)^jobs +flight-rw +\d+ +\d+ +{holder.pid} +{waiter.pid}")
+        [mine] = [d for d in json.loads(self.run_well("domain", "list", "--json"))["domains"]
+                  if d["name"] == DOMAIN]
+        self.assertEqual(set(mine), {"name", "participants", "slots", "locks", "names", "mode"})
+        self.assertIn(DOMAIN, self.run_well("domain", "list", "--names").splitlines())
+        self.assertRegex(self.run_well("domain", "list"), rf"(?m)^{DOMAIN} ")
+
+    def test_remove(self):
+        self.run_in("true")
+        process, _ = self.hold()
+        code, out, err = self.run_program("domain", "remove", DOMAIN)
+        self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+        self.assertIn("--force", err)
+        self.end(process)
+        self.assertEqual(self.run_well("domain", "remove", DOMAIN), f"removed {DOMAIN}\n")
+        self.assertNotIn(DOMAIN, self.run_well("domain", "list", "--names").splitlines())
+
+    def test_top_on_a_terminal(self):
+        self.hold()
+        for keys in [b"q", b"\x03"]:
+            pid, terminal = pty.fork()
+            if pid == 0:
+                os.environ["TERM"] = "xterm"
+                os.execv(PROGRAM, [PROGRAM, "top", DOMAIN])
+            seen = b""
+            while b"q ends" not in seen and select.select([terminal], [], [], 10)[0]:
+                seen += os.read(terminal, 65536)
+            self.assertIn(b"jobs", seen)
+            os.write(terminal, keys)
+            rest = b""
+            try:
+                while select.select([terminal], [], [], 10)[0] and b"\x1b[?1049l" not in rest:
+                    rest += os.read(terminal, 65536)
+            except OSError:
+                pass  # it has ended
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+            os.close(terminal)
+            self.assertIn(b"\x1b[?1049l", rest, "the terminal is left as it was")
+
+
+BAD = [
+    (["run"], ["NAME", "''", "255 bytes"]),
+    (["run", "a"], ["COMMAND", "''", "--"]),
+    (["run", "a", "--"], ["COMMAND", "''", "--"]),
+    (["run", "a", "b", "--", "true"], ["'b'", "one NAME"]),
+    (["run", "", "--", "true"], ["NAME", "''", "255"]),
+    (["run", "x" * 256, "--", "true"], ["NAME", "255"]),
+    (["run", "a\nb", "--", "true"], ["NAME", "a\\nb", "new line"]),
+    (["run", "--timeout", "-1", "a", "--", "true"], ["--timeout", "'-1'", "from 0"]),
+    (["run", "--timeout", "soon", "a", "--", "true"], ["--timeout", "'soon'", "from 0"]),
+    (["run", "--timeout", "nan", "a", "--", "true"], ["--timeout", "'nan'", "from 0"]),
+    (["run", "--timeout", "inf", "a", "--", "true"], ["--timeout", "'inf'", "from 0"]),
+    (["run", "--timeout", "1", "--nonblock", "a", "--", "true"], ["--timeout", "not both"]),
+    (["run", "-E", "256", "a", "--", "true"], ["--conflict-exit-code", "'256'", "0 to 255"]),
+    (["run", "-E", "-1", "a", "--", "true"], ["--conflict-exit-code", "'-1'", "0 to 255"]),
+    (["run", "-E", "x", "a", "--", "true"], ["--conflict-exit-code", "'x'", "0 to 255"]),
+    (["run", "--shred", "a", "--", "true"], ["'--shred'", "nearest: --shared"]),
+    (["run", "--domain", "a/b", "a", "--", "true"], ["'a/b'", "a-z"]),
+    (["run", "--domain", ".a", "a", "--", "true"], ["'.a'", "a-z"]),
+    (["run", "--domain", "x" * 65, "a", "--", "true"], ["64"]),
+    (["who"], ["NAME", "''", "255"]),
+    (["who", "a", "--domain", "a/b"], ["'a/b'", "a-z"]),
+    (["top", "a", "b"], ["'b'", "DOMAIN"]),
+    (["top", "--seconds", "0"], ["--seconds", "'0'", "0.001"]),
+    (["top", "--seconds", "1", "--once"], ["--seconds", "not both"]),
+    (["domain"], ["ACTION", "''", "list, show, remove"]),
+    (["domain", "lsit"], ["ACTION", "'lsit'", "nearest: list"]),
+    (["domain", "list", "a"], ["DOMAIN", "'a'", "show"]),
+    (["domain", "show"], ["DOMAIN", "''", "list"]),
+    (["domain", "remove"], ["DOMAIN", "''", "list"]),
+    (["domain", "show", "a/b"], ["'a/b'", "a-z"]),
+    (["domain", "show", "a", "--force"], ["--force", "remove"]),
+    (["domain", "show", "a", "--names"], ["--names", "list"]),
+]
+
+
+class BadInput(NamedTest):
+    def assert_refused(self, arguments, words):
+        with self.subTest(arguments=arguments):
+            code, out, err = self.run_program(*arguments)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+            self.assertTrue(err.startswith(f"lockflight {arguments[0]}: "), err)
+            for word in [*words, "accepted"]:
+                self.assertIn(word, err)
+
+    def test_one_line_says_what_is_accepted(self):
+        for arguments, words in BAD:
+            self.assert_refused(arguments, words)
+
+    def test_a_domain_that_is_not_there(self):
+        self.run_in("true")
+        near = DOMAIN + "x"
+        for arguments in [["who", "a", "--domain", near], ["top", near],
+                          ["domain", "show", near], ["domain", "remove", near]]:
+            self.assert_refused(arguments, [f"'{near}'", f"nearest: {DOMAIN}"])
+
+    def test_a_refused_line_makes_nothing(self):
+        self.run_program("run", "--domain", DOMAIN, "jobs")
+        self.assertNotIn(DOMAIN, self.run_well("domain", "list", "--names").splitlines())
+
+
+if __name__ == "__main__":
+    unittest.main()
