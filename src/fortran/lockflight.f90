@@ -101,8 +101,8 @@ module lockflight
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
   !> as name = "rma-rw", parameters = "T_R=100".
   !> lockflight_create(me, words, count [, stat]): words in the memory of every rank.
-  !> lockflight_create(domain, lock, name [, kind, parameters, stat]): a lock that has a name, such as
-  !> kind = "flight-rw".
+  !> lockflight_create(domain, lock, name [, kind, parameters, stat]): a lock that has a name, such
+  !> as kind = "flight-rw".
   interface lockflight_create
     module procedure create_mutex, create_shared_mutex, create_words, create_named
   end interface
@@ -144,7 +144,8 @@ module lockflight
     module procedure share_mutex, share_named
   end interface
 
-  !> lockflight_try_lock_shared(mutex, got [, stat]): takes the lock as a reader if no writer has it.
+  !> lockflight_try_lock_shared(mutex, got [, stat]): takes the lock as a reader if no writer has
+  !> it.
   interface lockflight_try_lock_shared
     module procedure try_share_mutex, try_share_named
   end interface
@@ -678,7 +679,8 @@ contains
     real(real64), intent(in) :: seconds
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
-    call conclude_try(c_shared_mutex_try_lock_shared_for(mutex%handle, nanoseconds(seconds)), got, stat)
+    call conclude_try( &
+      c_shared_mutex_try_lock_shared_for(mutex%handle, nanoseconds(seconds)), got, stat)
   end subroutine
 
   subroutine lockflight_try_lock_shared_until(mutex, count, got, stat)

@@ -309,7 +309,7 @@ program fortran
   do code = lockflight_ok, lockflight_owner_died
     call require(lockflight_error_text(code) /= lockflight_error_text(-1), "a code without a text")
   end do
-  call require(lockflight_error_text(lockflight_internal + 1) == lockflight_error_text(-1), &
+  call require(lockflight_error_text(lockflight_owner_died + 1) == lockflight_error_text(-1), &
                "a code that Fortran does not know")
   call require(len(lockflight_version()) >= len("0.1.0"), "no version")
   print "(a)", "all holds"
