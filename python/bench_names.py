@@ -14,12 +14,17 @@ import fcntl
 import json
 import multiprocessing
 import os
+import pathlib
 import statistics
 import sys
 import tempfile
 import time
 
-import lockflight
+try:
+    import lockflight
+except ImportError:  # not installed: as ./dev build leaves it
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "build" / "python"))
+    import lockflight
 
 
 def lockflight_mutex(folder):
