@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -148,12 +147,20 @@ constexpr nanoseconds first_slice = 50'000'000;
 constexpr nanoseconds longest_slice = 800'000'000;
 
 struct exclusively {
+  static void check(const named_lock&) {}
   static bool attempt(named_lock& of) { return of.try_lock(); }
   static bool within(named_lock& of, nanoseconds patience) { return of.try_lock_within(patience); }
   static void wait(named_lock& of) { of.lock(); }
   static void release(named_lock& of) { of.unlock(); }
 };
 struct with_others {
+  static void check(const named_lock& of) {
+    if (!of.can_share())
+      throw domain_error(domain_error::reason::invalid,
+                         "lock '" + of.name() +
+                             "': readers do not share it (accepted: a kind with readers, such as "
+                             "flight-rw)");
+  }
   static bool attempt(named_lock& of) { return of.try_lock_shared(); }
   static bool within(named_lock& of, nanoseconds patience) {
     return of.try_lock_shared_within(patience);
@@ -211,14 +218,13 @@ nanoseconds patience_of(bool blocking, nb::handle timeout) {
   }
   if (seconds == -1) return blocking ? for_ever : 0;
   const auto refuse = [&](const char* accepted) {
-    throw nb::value_error(("timeout " + std::string(nb::repr(timeout).c_str()) +
-                           " (accepted: " + accepted + ")")
-                              .c_str());
+    throw nb::value_error(
+        ("timeout " + std::string(nb::repr(timeout).c_str()) + " (accepted: " + accepted + ")")
+            .c_str());
   };
   if (!blocking) refuse("none with blocking=False");
   constexpr double most = 9e9;
-  if (!(seconds >= 0) || seconds > most)
-    refuse("0 to 9e9 seconds, or -1 to wait for ever");
+  if (!(seconds >= 0) || seconds > most) refuse("0 to 9e9 seconds, or -1 to wait for ever");
   return static_cast<nanoseconds>(std::ceil(seconds * 1e9));
 }
 
@@ -229,9 +235,11 @@ struct lock_object {
 
   lock_object(const domain& in, std::string name, std::string kind, std::string parameters,
               bool raises)
-      : of(std::make_shared<const recipe>(recipe{
-            in, std::move(name), {.kind = std::move(kind), .parameters = std::move(parameters)},
-            raises})) {
+      : of(std::make_shared<const recipe>(
+            recipe{in,
+                   std::move(name),
+                   {.kind = std::move(kind), .parameters = std::move(parameters)},
+                   raises})) {
     my_handle(of);  // what is wrong with the name or the kind is said now
   }
   lock_object(const lock_object&) = delete;
@@ -249,6 +257,7 @@ struct lock_object {
   template <class How>
   bool take(nanoseconds patience) const {
     named_lock& mine = my_handle(of);
+    How::check(mine);
     if (!How::attempt(mine) && !wait<How>(mine, patience)) return false;
     if (of->raises && mine.owner_died()) {
       How::release(mine);  // an acquire that raises does not hold the lock
@@ -304,8 +313,7 @@ domain open_domain(const std::string& name, std::int64_t slots, std::int64_t nam
   within("slots", slots, 1, 4095);
   within("names", names, 1, 1'048'576);
   if (mode != 0600 && mode != 0660)
-    throw nb::value_error(
-        ("mode " + std::to_string(mode) + " (accepted: 0o600 or 0o660)").c_str());
+    throw nb::value_error(("mode " + std::to_string(mode) + " (accepted: 0o600 or 0o660)").c_str());
   return domain::open(name, {.slots = static_cast<int>(slots),
                              .names = static_cast<std::uint32_t>(names),
                              .mode = static_cast<unsigned>(mode)});
@@ -377,9 +385,7 @@ NB_MODULE(_core, m) {
   nb::class_<domain>(m, "Domain")
       .def("__init__",
            [](domain* self, const std::string& name, std::int64_t slots, std::int64_t names,
-              std::int64_t mode) {
-             new (self) domain(open_domain(name, slots, names, mode));
-           })
+              std::int64_t mode) { new (self) domain(open_domain(name, slots, names, mode)); })
       .def_prop_ro("name", &domain::name)
       .def_prop_ro("slots", [](const domain& self) { return self.options().slots; })
       .def_prop_ro("names", [](const domain& self) { return self.options().names; })
@@ -391,8 +397,7 @@ NB_MODULE(_core, m) {
            [](domain& self, const std::string& name) { return self.remove_lock(name); })
       .def("sweep", &domain::sweep);
   m.def("attach", [](const std::string& name) { return domain::attach(name); });
-  m.def("remove",
-        [](const std::string& name, bool force) { return domain::remove(name, force); });
+  m.def("remove", [](const std::string& name, bool force) { return domain::remove(name, force); });
   m.def("list", &domain::list);
 
   nb::class_<lock_object>(m, "Lock")

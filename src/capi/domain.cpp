@@ -148,9 +148,10 @@ int lockflight_named_destroy(lockflight_named* lock) {
   return capi::guarded_domain([&] {
     const auto& it = capi::live(lock);
     if (it.is_held())
-      throw capi::refusal(LOCKFLIGHT_HELD,
-                          "destroy of lock '" + it.name() +
-                              "', which this thread holds (accepted: a lock that it does not hold)");
+      throw capi::refusal(
+          LOCKFLIGHT_HELD,
+          "destroy of lock '" + it.name() +
+              "', which this thread holds (accepted: a lock that it does not hold)");
     delete lock;
     return LOCKFLIGHT_OK;
   });

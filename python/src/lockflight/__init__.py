@@ -172,8 +172,16 @@ class Domain:
     def locks(self) -> "List[LockState]":
         """The locks and who uses them now, read without stopping anybody."""
         return [
-            LockState(name.decode("utf-8", "surrogateescape"), *rest, [LockUse(*u) for u in uses])
-            for name, *rest, uses in self._core.locks()
+            LockState(
+                name.decode("utf-8", "surrogateescape"),
+                kind,
+                parameters,
+                token,
+                repairs,
+                owner_died,
+                [LockUse(*use) for use in uses],
+            )
+            for name, kind, parameters, token, repairs, owner_died, uses in self._core.locks()
         ]
 
     def show(self) -> str:
