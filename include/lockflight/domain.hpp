@@ -121,7 +121,7 @@ class domain {
   int sweep();
 
  private:
-  friend class detail::named_lock_impl;
+  friend class named_lock;
   explicit domain(std::shared_ptr<detail::domain_file> file) : file_(std::move(file)) {}
   std::shared_ptr<detail::domain_file> file_;
 };

@@ -38,7 +38,7 @@ namespace lockflight::lock {
 
 /// On a machine of one node. A handle belongs to one participant.
 template <template <class> class Inside, rma::mortal_port Port>
-class robust : rma::mourner {
+class robust final : rma::mourner {
   using inside = Inside<rma::interruptible<Port>>;
 
  public:
@@ -130,6 +130,8 @@ class robust : rma::mourner {
   [[nodiscard]] bool owner_died() { return port_.load(where_.died()) != 0; }
   /// The exclusive holder has put right what is guarded.
   void mark_consistent() { port_.store(where_.died(), 0); }
+  /// The exclusive holder will not put right what is guarded: the next one is told as of a death.
+  void abandon() { port_.store(where_.died(), 1); }
   /// Whether this handle holds the lock, in any way.
   [[nodiscard]] bool is_held() const { return place_ >= 0; }
 

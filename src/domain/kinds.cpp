@@ -1,0 +1,56 @@
+#include "domain/kinds.hpp"
+
+#include "catalogue/nearest.hpp"
+#include "catalogue/parameters.hpp"
+
+namespace lockflight::detail {
+
+void add_flight_kinds(std::vector<domain_kind>& to);
+void add_queue_kinds(std::vector<domain_kind>& to);
+void add_rw_kinds(std::vector<domain_kind>& to);
+
+const std::vector<domain_kind>& domain_kinds() {
+  static const auto* const all = [] {
+    auto* const made = new std::vector<domain_kind>;  // for threads that outlive static objects
+    add_flight_kinds(*made);
+    add_queue_kinds(*made);
+    add_rw_kinds(*made);
+    return made;
+  }();
+  return *all;
+}
+
+const domain_kind* find_kind(std::string_view name) {
+  for (const domain_kind& one : domain_kinds())
+    if (one.name == name) return &one;
+  return nullptr;
+}
+
+const domain_kind& kind_named(std::string_view name) {
+  if (const domain_kind* const found = find_kind(name)) return *found;
+  std::vector<std::string> known;
+  for (const domain_kind& one : domain_kinds()) known.emplace_back(one.name);
+  throw domain_error(
+      domain_error::reason::invalid,
+      "kind '" + std::string(name) + "' " + catalogue::accepted_names(std::string(name), known));
+}
+
+lock::parameter_values parse_parameters(std::string_view text) {
+  lock::parameter_values found;
+  for (bool more = !text.empty(); more;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const auto read = catalogue::parse_assignment(one);
+    if (!read)
+      throw domain_error(
+          domain_error::reason::invalid,
+          "parameters '" + std::string(one) +
+              "' (accepted: name=number, such as local_budget=16, joined by commas)");
+    found.insert_or_assign(read->first, read->second);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  return found;
+}
+
+}  // namespace lockflight::detail

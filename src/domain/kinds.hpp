@@ -1,0 +1,55 @@
+// The locks that a domain can have, by name, behind one virtual call each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "domain/port.hpp"
+#include "lockflight/lock/parameters.hpp"
+#include "lockflight/lock/robust.hpp"
+
+namespace lockflight::detail {
+
+using domain_participant = lock::robust_participant<domain_port>;
+
+/// A participant's handle of a lock at a place. What a kind cannot do, the caller does not ask.
+class any_robust {
+ public:
+  virtual ~any_robust() = default;
+  virtual void lock() = 0;
+  [[nodiscard]] virtual bool try_lock() = 0;
+  [[nodiscard]] virtual bool try_lock_within(std::uint64_t nanoseconds) = 0;
+  virtual void unlock() = 0;
+  virtual void lock_shared() = 0;
+  [[nodiscard]] virtual bool try_lock_shared() = 0;
+  [[nodiscard]] virtual bool try_lock_shared_within(std::uint64_t nanoseconds) = 0;
+  virtual void unlock_shared() = 0;
+  [[nodiscard]] virtual std::uint64_t token() const = 0;
+  [[nodiscard]] virtual bool owner_died() = 0;
+  virtual void mark_consistent() = 0;
+  virtual void abandon() = 0;
+  virtual void repair_if_needed() = 0;
+};
+
+struct domain_kind {
+  std::string_view name;
+  bool shares, tries, tries_shared, times, times_shared;
+  /// The parameters that are not the defaults, in the lock's order. Throws domain_error.
+  std::string (*canonical)(const lock::parameter_values&);
+  /// How many words of each rank a lock with these parameters takes.
+  std::uint32_t (*words)(const rma::topology&, const lock::parameter_values&);
+  std::unique_ptr<any_robust> (*make)(domain_participant&, std::uint32_t line, std::uint32_t words,
+                                      const lock::parameter_values&);
+};
+
+[[nodiscard]] const std::vector<domain_kind>& domain_kinds();
+/// Throws domain_error (invalid), which names those that there are.
+[[nodiscard]] const domain_kind& kind_named(std::string_view name);
+/// Null if there is none.
+[[nodiscard]] const domain_kind* find_kind(std::string_view name);
+/// "local_budget=16,barge=2". Throws domain_error (invalid).
+[[nodiscard]] lock::parameter_values parse_parameters(std::string_view text);
+
+}  // namespace lockflight::detail

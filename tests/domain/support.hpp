@@ -1,0 +1,86 @@
+// What the tests of domains share: a domain of their own, and children that do something and die.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+
+#include "lockflight/domain.hpp"
+
+namespace lockflight::test {
+
+/// Of this process and this test; removed at the end, whoever uses it.
+class own_domain {
+ public:
+  explicit own_domain(const std::string& name = "")
+      : name_("test." + std::to_string(getpid()) + name) {}
+  ~own_domain() { domain::remove(name_, true); }
+  own_domain(const own_domain&) = delete;
+  own_domain& operator=(const own_domain&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string path() const {
+    return "/dev/shm/lockflight-" + std::to_string(geteuid()) + "-" + name_;
+  }
+
+ private:
+  std::string name_;
+};
+
+/// A process that runs `body` and then ends with what it returns, without any destructor.
+class child {
+ public:
+  explicit child(const std::function<int()>& body) : pid_(fork()) {
+    if (pid_ != 0) return;
+    int code = 111;
+    try {
+      code = body();
+    } catch (const std::exception& e) {
+      fprintf(stderr, "child %d: %s\n", static_cast<int>(getpid()), e.what());
+    }
+    _exit(code);
+  }
+  ~child() {
+    if (pid_ > 0) kill(), static_cast<void>(wait());
+  }
+  child(const child&) = delete;
+  child& operator=(const child&) = delete;
+  child(child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  child& operator=(child&&) = delete;
+
+  void kill() const { ::kill(pid_, SIGKILL); }
+  [[nodiscard]] int pid() const { return pid_; }
+  /// Its exit code, or 1000 + the signal that killed it.
+  int wait() {
+    int status = 0;
+    if (waitpid(std::exchange(pid_, -1), &status, 0) < 0) return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+
+ private:
+  int pid_;
+};
+
+/// The reason of the domain_error that this throws, and its text.
+inline std::pair<int, std::string> refusal_of(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const domain_error& e) {
+    return {static_cast<int>(e.why), e.what()};
+  }
+  return {-1, ""};
+}
+
+#define EXPECT_REFUSED(REASON, TEXT, ...)                                                \
+  do {                                                                                   \
+    const auto [reason, text] = ::lockflight::test::refusal_of([&] { __VA_ARGS__; });    \
+    EXPECT_EQ(reason, static_cast<int>(::lockflight::domain_error::reason::REASON)) << text; \
+    EXPECT_NE(text.find(TEXT), std::string::npos) << text;                               \
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;                               \
+  } while (false)
+
+}  // namespace lockflight::test
