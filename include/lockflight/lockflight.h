@@ -302,8 +302,8 @@ int lockflight_domain_open(const char* name, const struct lockflight_domain_opti
 /* Ends `domain`. Handles of its locks stay as they are. */
 int lockflight_domain_close(lockflight_domain* domain);
 
-/* Removes the domain with all its locks. LOCKFLIGHT_UNKNOWN if there is none; LOCKFLIGHT_HELD if a
- * living thread has a slot and `force` is 0. */
+/* Removes the domain with all its locks. LOCKFLIGHT_UNKNOWN if there is none; LOCKFLIGHT_HELD if
+ * another living thread has a slot, or this one holds a lock, and `force` is 0. */
 int lockflight_domain_remove(const char* name, int force);
 
 /* Makes a handle of the lock of that name, for one thread. The lock itself is made when it is first

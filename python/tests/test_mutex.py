@@ -259,12 +259,12 @@ def test_domains(domain):
         with pytest.raises(DomainError) as error:
             made.remove_lock("a")
         assert error.value.reason == "held"
-    with pytest.raises(DomainError) as error:
-        lockflight.Domain.remove(domain)
-    assert error.value.reason == "held"
+        with pytest.raises(DomainError) as error:
+            lockflight.Domain.remove(domain)
+        assert error.value.reason == "held"
     assert made.remove_lock("a") is True
     assert made.remove_lock("a") is False
-    assert lockflight.Domain.remove(domain, force=True) is True
+    assert lockflight.Domain.remove(domain) is True
     assert lockflight.Domain.remove(domain) is False
     with pytest.raises(DomainError) as error:
         lockflight.Domain.attach(domain)

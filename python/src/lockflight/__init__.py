@@ -142,7 +142,8 @@ class Domain:
     @staticmethod
     def remove(name: str, *, force: bool = False) -> bool:
         """Removes a domain with all its locks; False if there is none. Raises DomainError with the
-        reason "held" if a living thread uses it, unless `force` is true."""
+        reason "held" if another living thread uses it, or this one holds a lock of it, unless
+        `force` is true."""
         removed = _core.remove(_checked_domain(name), bool(force))
         _opened.pop(name, None)
         return removed
