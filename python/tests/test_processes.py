@@ -108,6 +108,57 @@ def test_a_killed_holder_frees_its_lock(domain):
         timer.join()
 
 
+COUNTER = """
+import mmap, struct, sys, lockflight
+mutex = lockflight.Mutex("count", domain=sys.argv[1])
+with open(sys.argv[2], "r+b") as f:
+    words = mmap.mmap(f.fileno(), 24)
+print("ready", flush=True)
+while True:
+    with mutex:
+        first, second, token = struct.unpack("QQQ", words)
+        if mutex.owner_died:
+            mutex.mark_consistent()
+            second = first
+        if first != second or mutex.token <= token:
+            print(f"broken: {first} {second}, token {mutex.token} after {token}", flush=True)
+            sys.exit(1)
+        words[0:8] = struct.pack("Q", first + 1)
+        words[16:24] = struct.pack("Q", mutex.token)
+        words[8:16] = struct.pack("Q", first + 1)
+"""
+
+
+def test_any_moment_is_good_to_be_killed(domain, tmp_path):
+    path = tmp_path / "words"
+    path.write_bytes(bytes(24))
+
+    def start():
+        process = subprocess.Popen(
+            [sys.executable, "-c", COUNTER, domain, path], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    running = [start() for _ in range(3)]
+    for i in range(6):
+        time.sleep(0.003 * (i % 7))
+        victim = running.pop(0)
+        victim.kill()
+        rest = victim.communicate()[0]
+        assert rest == "" and victim.returncode == -signal.SIGKILL
+        running.append(start())
+    before = path.read_bytes()
+    time.sleep(0.2)
+    assert path.read_bytes() != before, "the rest are stuck"
+    for each in running:
+        each.kill()
+        assert each.communicate()[0] == ""
+    mutex = Mutex("count", domain=domain)
+    assert mutex.acquire(timeout=10)
+    mutex.release()
+
+
 WAITER = """
 import sys, lockflight
 lock = lockflight.SharedMutex("a", domain=sys.argv[1])
