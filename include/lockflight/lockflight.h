@@ -40,7 +40,8 @@ enum lockflight_code {
   LOCKFLIGHT_RANK_FAILED = 8,  /* a rank died, or returned a failure */
   LOCKFLIGHT_ABORTED = 9,      /* another rank has failed; this one should return */
   LOCKFLIGHT_UNAVAILABLE = 10, /* the system, MPI or UCX lacks, or refuses, what is needed */
-  LOCKFLIGHT_INTERNAL = 11     /* none of these: an error in the library */
+  LOCKFLIGHT_INTERNAL = 11,    /* none of these: an error in the library */
+  LOCKFLIGHT_OWNER_DIED = 12   /* an acquire of a named lock has succeeded, and a holder has died */
 };
 
 /* The meaning of a code in a few words. Never NULL, not even for unknown codes; valid for ever. */
@@ -261,6 +262,89 @@ int lockflight_flush(lockflight_participant* me);
 /* One word, at once: a put or a get, and the flush of its rank. */
 int lockflight_put_now(lockflight_words* words, int rank, uint32_t index, uint64_t value);
 int lockflight_get_now(lockflight_words* words, int rank, uint32_t index, uint64_t* value);
+
+/* ---- domains: named locks for processes that come, go and die ----
+ *
+ * A domain is a file in this machine's memory with a fixed number of slots. There is no daemon, no
+ * participant and nothing to join: any thread of any process opens a domain by its name and takes
+ * locks by theirs. A thread takes a slot when it first uses a lock of the domain, and gives it back
+ * when it ends. A thread that ends, or whose process is killed, while it holds a lock frees it, and
+ * the next holder learns of it: LOCKFLIGHT_OWNER_DIED. There are no network operations. */
+
+/* A domain that this process has open. Its threads may use it at the same time. */
+typedef struct lockflight_domain lockflight_domain;
+/* A handle of a named lock. It belongs to the thread that first uses it. A process that forks keeps
+ * its handles; the child's copies are of no use (LOCKFLIGHT_INVALID) and can only be destroyed. */
+typedef struct lockflight_named lockflight_named;
+
+/* The size of a domain, for the call that creates it. Zeroes are the defaults, and so is NULL in
+ * place of the options. A domain that exists keeps its own. */
+struct lockflight_domain_options {
+  int slots;      /* the most threads at the same time, 1 to 4095; 0: 256 */
+  uint32_t names; /* the most locks at the same time, 1 to 1048576; 0: 4096 */
+  unsigned mode;  /* 0600, or 0660 for the group too; 0: 0600 */
+};
+
+/* Which lock. Zeroes are the defaults, and so is NULL in place of the options. All who ask for a
+ * name agree. */
+struct lockflight_named_options {
+  const char* kind;       /* as `lockflight locks` lists them; NULL: "flight". "flight-rw" can be
+                             shared */
+  const char* parameters; /* of that lock, such as "local_budget=16"; NULL: the defaults */
+};
+
+/* Creates the domain, or opens it if it exists. A name has 1 to 64 characters of a-z, A-Z, 0-9,
+ * '.', '_', '-', and does not begin with '.'. LOCKFLIGHT_INVALID; LOCKFLIGHT_UNAVAILABLE if the
+ * system refuses, or the file is damaged or of another version. */
+int lockflight_domain_open(const char* name, const struct lockflight_domain_options* options,
+                           lockflight_domain** domain);
+
+/* Ends `domain`. Handles of its locks stay as they are. */
+int lockflight_domain_close(lockflight_domain* domain);
+
+/* Removes the domain with all its locks. LOCKFLIGHT_UNKNOWN if there is none; LOCKFLIGHT_HELD if
+ * another living thread has a slot, or this one holds a lock, and `force` is 0. */
+int lockflight_domain_remove(const char* name, int force);
+
+/* Makes a handle of the lock of that name, for one thread. The lock itself is made when it is first
+ * asked for. A name has 1 to 255 bytes, none of them a newline. LOCKFLIGHT_INVALID,
+ * LOCKFLIGHT_UNKNOWN (no lock of that kind), LOCKFLIGHT_WRONG_KIND (the lock exists, of another
+ * kind or with other parameters), LOCKFLIGHT_FULL. This call or the first acquire says so. */
+int lockflight_named_create(lockflight_domain* domain, const char* name,
+                            const struct lockflight_named_options* options,
+                            lockflight_named** lock);
+
+/* Ends the handle. LOCKFLIGHT_HELD, and nothing is done, if this thread holds the lock with it. */
+int lockflight_named_destroy(lockflight_named* lock);
+
+/* Waits until this thread holds the lock alone. LOCKFLIGHT_OWNER_DIED: it does, and a thread that
+ * held the lock has died; what the lock guards may be half written. Every later acquire returns
+ * that too, until a holder calls lockflight_named_mark_consistent. Not recursive: LOCKFLIGHT_HELD.
+ * LOCKFLIGHT_FULL if the domain has no slot or no room left, LOCKFLIGHT_INVALID for the handle of
+ * another thread. */
+int lockflight_named_lock(lockflight_named* lock);
+/* The same if the lock is free now, else LOCKFLIGHT_BUSY. */
+int lockflight_named_try_lock(lockflight_named* lock);
+/* The same, and waits at most the given nanoseconds: else LOCKFLIGHT_BUSY. */
+int lockflight_named_try_lock_for(lockflight_named* lock, uint64_t nanoseconds);
+/* Releases. The next holder sees what this thread wrote before. LOCKFLIGHT_NOT_HELD. */
+int lockflight_named_unlock(lockflight_named* lock);
+
+/* The same for readers. LOCKFLIGHT_WRONG_KIND for a kind that readers do not share. */
+int lockflight_named_lock_shared(lockflight_named* lock);
+int lockflight_named_try_lock_shared(lockflight_named* lock);
+int lockflight_named_try_lock_shared_for(lockflight_named* lock, uint64_t nanoseconds);
+int lockflight_named_unlock_shared(lockflight_named* lock);
+
+/* The fencing token of this handle's last exclusive acquire: greater than that of any exclusive
+ * acquire of this name before it. A store that refuses smaller tokens than it has seen is safe from
+ * a holder that was taken for dead, or slept. */
+int lockflight_named_token(const lockflight_named* lock, uint64_t* token);
+/* For a holder: LOCKFLIGHT_OWNER_DIED if a holder has died and no holder since has called
+ * lockflight_named_mark_consistent, else LOCKFLIGHT_OK. LOCKFLIGHT_NOT_HELD. */
+int lockflight_named_owner_died(const lockflight_named* lock);
+/* For an exclusive holder: what the lock guards is in order again. LOCKFLIGHT_NOT_HELD. */
+int lockflight_named_mark_consistent(lockflight_named* lock);
 
 #ifdef __cplusplus
 }

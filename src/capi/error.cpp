@@ -48,6 +48,8 @@ const char* lockflight_error_text(int code) {
       return "the system or the MPI lacks what is needed";
     case LOCKFLIGHT_INTERNAL:
       return "a mistake of the library's";
+    case LOCKFLIGHT_OWNER_DIED:
+      return "the lock is held, and a holder before has died";
     default:
       return "not a code of lockflight";
   }

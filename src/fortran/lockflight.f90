@@ -19,7 +19,7 @@ module lockflight
     lockflight_ok = 0, lockflight_busy = 1, lockflight_invalid = 2, lockflight_unknown = 3, &
     lockflight_wrong_kind = 4, lockflight_not_held = 5, lockflight_held = 6, &
     lockflight_full = 7, lockflight_rank_failed = 8, lockflight_aborted = 9, &
-    lockflight_unavailable = 10, lockflight_internal = 11
+    lockflight_unavailable = 10, lockflight_internal = 11, lockflight_owner_died = 12
 
   public :: lockflight_error_text, lockflight_last_error, lockflight_version
 
@@ -39,6 +39,19 @@ module lockflight
 
   !> A lock with one writer or any number of readers at a time.
   type, public :: lockflight_shared_mutex
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> Named locks for processes that come, go and die: any thread of any process opens a domain.
+  type, public :: lockflight_domain
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> A lock of a domain, for one thread. An acquire after a holder's death returns
+  !> lockflight_owner_died in `stat`, and the lock is held; without `stat` that is an ERROR STOP.
+  type, public :: lockflight_named
     private
     type(c_ptr) :: handle = c_null_ptr
   end type
@@ -81,33 +94,37 @@ module lockflight
   public :: lockflight_unlock_upgrade_and_lock, lockflight_try_unlock_shared_and_lock
   public :: lockflight_unlock_and_lock_shared, lockflight_unlock_and_lock_upgrade
   public :: lockflight_unlock_upgrade_and_lock_shared
+  public :: lockflight_domain_open, lockflight_domain_close, lockflight_domain_remove
+  public :: lockflight_token, lockflight_owner_has_died, lockflight_mark_consistent
   public :: lockflight_put, lockflight_get
 
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
   !> as name = "rma-rw", parameters = "T_R=100".
   !> lockflight_create(me, words, count [, stat]): words in the memory of every rank.
+  !> lockflight_create(domain, lock, name [, kind, parameters, stat]): a lock that has a name, such
+  !> as kind = "flight-rw".
   interface lockflight_create
-    module procedure create_mutex, create_shared_mutex, create_words
+    module procedure create_mutex, create_shared_mutex, create_words, create_named
   end interface
 
   !> lockflight_destroy(mutex [, stat]): ends this participant's handle.
   interface lockflight_destroy
-    module procedure destroy_mutex, destroy_shared_mutex
+    module procedure destroy_mutex, destroy_shared_mutex, destroy_named
   end interface
 
   !> lockflight_lock(mutex [, stat]): waits until this participant holds the lock alone.
   interface lockflight_lock
-    module procedure lock_mutex, lock_shared_mutex
+    module procedure lock_mutex, lock_shared_mutex, lock_named
   end interface
 
   !> lockflight_try_lock(mutex, got [, stat]): takes the lock if it is free.
   interface lockflight_try_lock
-    module procedure try_lock_mutex, try_lock_shared_mutex
+    module procedure try_lock_mutex, try_lock_shared_mutex, try_lock_named
   end interface
 
   !> lockflight_try_lock_for(mutex, seconds, got [, stat]): waits at most that long.
   interface lockflight_try_lock_for
-    module procedure try_lock_mutex_for, try_lock_shared_mutex_for
+    module procedure try_lock_mutex_for, try_lock_shared_mutex_for, try_lock_named_for
   end interface
 
   !> lockflight_try_lock_until(mutex, count, got [, stat]): waits until system_clock, asked for a
@@ -118,7 +135,30 @@ module lockflight
 
   !> lockflight_unlock(mutex [, stat]): the next holder sees what was put and flushed before.
   interface lockflight_unlock
-    module procedure unlock_mutex, unlock_shared_mutex
+    module procedure unlock_mutex, unlock_shared_mutex, unlock_named
+  end interface
+
+  !> lockflight_lock_shared(mutex [, stat]): waits until no writer has the lock; other readers may
+  !> have it.
+  interface lockflight_lock_shared
+    module procedure share_mutex, share_named
+  end interface
+
+  !> lockflight_try_lock_shared(mutex, got [, stat]): takes the lock as a reader if no writer has
+  !> it.
+  interface lockflight_try_lock_shared
+    module procedure try_share_mutex, try_share_named
+  end interface
+
+  !> lockflight_try_lock_shared_for(mutex, seconds, got [, stat]): the same, and waits at most that
+  !> long.
+  interface lockflight_try_lock_shared_for
+    module procedure try_share_mutex_for, try_share_named_for
+  end interface
+
+  !> lockflight_unlock_shared(mutex [, stat]): releases what lockflight_lock_shared has taken.
+  interface lockflight_unlock_shared
+    module procedure unshare_mutex, unshare_named
   end interface
 
   !> lockflight_put(words, rank, offset, values [, stat]): posts the writing of one value or
@@ -167,6 +207,17 @@ module lockflight
     integer(c_int) :: unpinned = 0
     type(c_ptr) :: waiting = c_null_ptr
     integer(c_int32_t) :: words_per_rank = 0
+  end type
+
+  type, bind(C) :: c_domain_options
+    integer(c_int) :: slots = 0
+    integer(c_int32_t) :: names = 0
+    integer(c_int) :: mode = 0
+  end type
+
+  type, bind(C) :: c_named_options
+    type(c_ptr) :: kind = c_null_ptr
+    type(c_ptr) :: parameters = c_null_ptr
   end type
 
   type, bind(C) :: c_lock_options
@@ -258,6 +309,36 @@ module lockflight
       integer(c_int) :: code
     end function
 
+    function c_domain_open(name, options, domain) bind(C, name="lockflight_domain_open") &
+        result(code)
+      import :: c_char, c_domain_options, c_int, c_ptr
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_domain_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: domain
+      integer(c_int) :: code
+    end function
+    function c_domain_remove(name, force) bind(C, name="lockflight_domain_remove") result(code)
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: force
+      integer(c_int) :: code
+    end function
+    function c_named_create(domain, name, options, lock) bind(C, name="lockflight_named_create") &
+        result(code)
+      import :: c_char, c_int, c_named_options, c_ptr
+      type(c_ptr), value :: domain
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_named_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: lock
+      integer(c_int) :: code
+    end function
+    function c_named_token(lock, token) bind(C, name="lockflight_named_token") result(code)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: lock
+      integer(c_int64_t), intent(out) :: token
+      integer(c_int) :: code
+    end function
+
     function c_words_create(me, count, words) bind(C, name="lockflight_words_create") result(code)
       import :: c_int, c_int32_t, c_ptr
       type(c_ptr), value :: me
@@ -297,6 +378,9 @@ module lockflight
     c_shared_mutex_try_lock_for
   procedure(c_timed_call), bind(C, name="lockflight_shared_mutex_try_lock_shared_for") :: &
     c_shared_mutex_try_lock_shared_for
+  procedure(c_timed_call), bind(C, name="lockflight_named_try_lock_for") :: c_named_try_lock_for
+  procedure(c_timed_call), bind(C, name="lockflight_named_try_lock_shared_for") :: &
+    c_named_try_lock_shared_for
 
   procedure(c_call), bind(C, name="lockflight_mutex_destroy") :: c_mutex_destroy
   procedure(c_call), bind(C, name="lockflight_mutex_lock") :: c_mutex_lock
@@ -328,6 +412,17 @@ module lockflight
     c_shared_mutex_unlock_and_lock_upgrade
   procedure(c_call), bind(C, name="lockflight_shared_mutex_unlock_upgrade_and_lock_shared") :: &
     c_shared_mutex_unlock_upgrade_and_lock_shared
+
+  procedure(c_call), bind(C, name="lockflight_named_destroy") :: c_named_destroy
+  procedure(c_call), bind(C, name="lockflight_named_lock") :: c_named_lock
+  procedure(c_call), bind(C, name="lockflight_named_try_lock") :: c_named_try_lock
+  procedure(c_call), bind(C, name="lockflight_named_unlock") :: c_named_unlock
+  procedure(c_call), bind(C, name="lockflight_named_lock_shared") :: c_named_lock_shared
+  procedure(c_call), bind(C, name="lockflight_named_try_lock_shared") :: c_named_try_lock_shared
+  procedure(c_call), bind(C, name="lockflight_named_unlock_shared") :: c_named_unlock_shared
+  procedure(c_call), bind(C, name="lockflight_named_owner_died") :: c_named_owner_died
+  procedure(c_call), bind(C, name="lockflight_named_mark_consistent") :: c_named_mark_consistent
+  procedure(c_call), bind(C, name="lockflight_domain_close") :: c_domain_close
 
 contains
 
@@ -579,13 +674,13 @@ contains
     call try_lock_shared_mutex_for(mutex, seconds_until(count), got, stat)
   end subroutine
 
-  !> lockflight_try_lock_shared_for(mutex, seconds, got [, stat]): the same for readers.
-  subroutine lockflight_try_lock_shared_for(mutex, seconds, got, stat)
+  subroutine try_share_mutex_for(mutex, seconds, got, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     real(real64), intent(in) :: seconds
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
-    call conclude_try(c_shared_mutex_try_lock_shared_for(mutex%handle, nanoseconds(seconds)), got, stat)
+    call conclude_try( &
+      c_shared_mutex_try_lock_shared_for(mutex%handle, nanoseconds(seconds)), got, stat)
   end subroutine
 
   subroutine lockflight_try_lock_shared_until(mutex, count, got, stat)
@@ -616,7 +711,7 @@ contains
     integer(c_int), intent(in) :: code
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
-    got = code == lockflight_ok
+    got = code == lockflight_ok .or. code == lockflight_owner_died
     call lockflight_detail_conclude(code, stat)
   end subroutine
 
@@ -632,23 +727,20 @@ contains
     call lockflight_detail_conclude(c_shared_mutex_unlock(mutex%handle), stat)
   end subroutine
 
-  !> Waits until no writer has the lock; other readers may have it.
-  subroutine lockflight_lock_shared(mutex, stat)
+  subroutine share_mutex(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_shared_mutex_lock_shared(mutex%handle), stat)
   end subroutine
 
-  !> Takes the lock as a reader if no writer has it.
-  subroutine lockflight_try_lock_shared(mutex, got, stat)
+  subroutine try_share_mutex(mutex, got, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     logical, intent(out) :: got
     integer, intent(out), optional :: stat
     call conclude_try(c_shared_mutex_try_lock_shared(mutex%handle), got, stat)
   end subroutine
 
-  !> Releases what lockflight_lock_shared has taken.
-  subroutine lockflight_unlock_shared(mutex, stat)
+  subroutine unshare_mutex(mutex, stat)
     type(lockflight_shared_mutex), intent(in) :: mutex
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_shared_mutex_unlock_shared(mutex%handle), stat)
@@ -715,6 +807,158 @@ contains
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude( &
       c_shared_mutex_unlock_upgrade_and_lock_shared(mutex%handle), stat)
+  end subroutine
+
+  ! ---- domains and named locks ----
+
+  !> Opens the domain, and creates it if there is none: with so many slots for threads, names for
+  !> locks, and for the group too. One that exists keeps its own numbers.
+  subroutine lockflight_domain_open(name, domain, slots, names, group, stat)
+    character(len=*), intent(in) :: name
+    type(lockflight_domain), intent(out) :: domain
+    integer, intent(in), optional :: slots, names
+    logical, intent(in), optional :: group
+    integer, intent(out), optional :: stat
+    type(c_domain_options) :: options
+    if (present(slots)) options%slots = int(slots, c_int)
+    if (present(names)) options%names = unsigned(int(names, int64))
+    if (present(group)) then
+      if (group) options%mode = int(o"660", c_int)
+    end if
+    call lockflight_detail_conclude( &
+      c_domain_open(trim(name) // c_null_char, options, domain%handle), stat)
+  end subroutine
+
+  !> Ends `domain`; handles of its locks stay as they are.
+  subroutine lockflight_domain_close(domain, stat)
+    type(lockflight_domain), intent(inout) :: domain
+    integer, intent(out), optional :: stat
+    integer(c_int) :: code
+    code = c_domain_close(domain%handle)
+    domain%handle = c_null_ptr
+    call lockflight_detail_conclude(code, stat)
+  end subroutine
+
+  !> Removes the domain with all its locks; with `force` also one that living threads use.
+  subroutine lockflight_domain_remove(name, force, stat)
+    character(len=*), intent(in) :: name
+    logical, intent(in), optional :: force
+    integer, intent(out), optional :: stat
+    integer(c_int) :: forced
+    forced = 0
+    if (present(force)) forced = merge(1_c_int, 0_c_int, force)
+    call lockflight_detail_conclude(c_domain_remove(trim(name) // c_null_char, forced), stat)
+  end subroutine
+
+  subroutine create_named(domain, lock, name, kind, parameters, stat)
+    type(lockflight_domain), intent(in) :: domain
+    type(lockflight_named), intent(out) :: lock
+    character(len=*), intent(in) :: name
+    character(len=*), intent(in), optional :: kind, parameters
+    integer, intent(out), optional :: stat
+    character(len=:), allocatable, target :: kind_text, parameters_text
+    type(c_named_options) :: options
+    if (present(kind)) then
+      kind_text = trim(kind) // c_null_char
+      options%kind = c_loc(kind_text)
+    end if
+    if (present(parameters)) then
+      parameters_text = trim(parameters) // c_null_char
+      options%parameters = c_loc(parameters_text)
+    end if
+    call lockflight_detail_conclude( &
+      c_named_create(domain%handle, trim(name) // c_null_char, options, lock%handle), stat)
+  end subroutine
+
+  subroutine destroy_named(lock, stat)
+    type(lockflight_named), intent(inout) :: lock
+    integer, intent(out), optional :: stat
+    integer(c_int) :: code
+    code = c_named_destroy(lock%handle)
+    if (code == lockflight_ok) lock%handle = c_null_ptr
+    call lockflight_detail_conclude(code, stat)
+  end subroutine
+
+  subroutine lock_named(lock, stat)
+    type(lockflight_named), intent(in) :: lock
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_named_lock(lock%handle), stat)
+  end subroutine
+
+  subroutine try_lock_named(lock, got, stat)
+    type(lockflight_named), intent(in) :: lock
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_named_try_lock(lock%handle), got, stat)
+  end subroutine
+
+  subroutine try_lock_named_for(lock, seconds, got, stat)
+    type(lockflight_named), intent(in) :: lock
+    real(real64), intent(in) :: seconds
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_named_try_lock_for(lock%handle, nanoseconds(seconds)), got, stat)
+  end subroutine
+
+  subroutine unlock_named(lock, stat)
+    type(lockflight_named), intent(in) :: lock
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_named_unlock(lock%handle), stat)
+  end subroutine
+
+  subroutine share_named(lock, stat)
+    type(lockflight_named), intent(in) :: lock
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_named_lock_shared(lock%handle), stat)
+  end subroutine
+
+  subroutine try_share_named(lock, got, stat)
+    type(lockflight_named), intent(in) :: lock
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_named_try_lock_shared(lock%handle), got, stat)
+  end subroutine
+
+  subroutine try_share_named_for(lock, seconds, got, stat)
+    type(lockflight_named), intent(in) :: lock
+    real(real64), intent(in) :: seconds
+    logical, intent(out) :: got
+    integer, intent(out), optional :: stat
+    call conclude_try(c_named_try_lock_shared_for(lock%handle, nanoseconds(seconds)), got, stat)
+  end subroutine
+
+  subroutine unshare_named(lock, stat)
+    type(lockflight_named), intent(in) :: lock
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_named_unlock_shared(lock%handle), stat)
+  end subroutine
+
+  !> The fencing token of this handle's last exclusive acquire; greater than all before it.
+  subroutine lockflight_token(lock, token, stat)
+    type(lockflight_named), intent(in) :: lock
+    integer(int64), intent(out) :: token
+    integer, intent(out), optional :: stat
+    token = 0
+    call lockflight_detail_conclude(c_named_token(lock%handle, token), stat)
+  end subroutine
+
+  !> For a holder: whether a holder has died, and none since has called lockflight_mark_consistent.
+  subroutine lockflight_owner_has_died(lock, died, stat)
+    type(lockflight_named), intent(in) :: lock
+    logical, intent(out) :: died
+    integer, intent(out), optional :: stat
+    integer(c_int) :: code
+    code = c_named_owner_died(lock%handle)
+    died = code == lockflight_owner_died
+    if (died) code = lockflight_ok
+    call lockflight_detail_conclude(code, stat)
+  end subroutine
+
+  !> For an exclusive holder: what the lock guards is in order again.
+  subroutine lockflight_mark_consistent(lock, stat)
+    type(lockflight_named), intent(in) :: lock
+    integer, intent(out), optional :: stat
+    call lockflight_detail_conclude(c_named_mark_consistent(lock%handle), stat)
   end subroutine
 
   ! ---- words ----

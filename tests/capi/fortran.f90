@@ -221,6 +221,55 @@ contains
     call require(after == first + all, "additions were lost")
   end subroutine
 
+  ! ---- named locks ----
+
+  subroutine named()
+    character(len=*), parameter :: name = "fortran-test"
+    type(lockflight_domain) :: domain
+    type(lockflight_named) :: lock, none
+    integer(int64) :: token, before
+    integer :: stat
+    logical :: got, died
+    call lockflight_lock(none, stat)
+    call refused(stat, lockflight_invalid, "lock NULL")
+    call lockflight_domain_open("a/b", domain, stat=stat)
+    call refused(stat, lockflight_invalid, "a/b")
+    call lockflight_domain_remove(name, .true., stat)  ! of a run that was killed
+    call lockflight_domain_open(name, domain, slots=4, names=8)
+    call lockflight_create(domain, lock, "a", kind="flight-rw")
+    call lockflight_unlock(lock, stat)
+    call refused(stat, lockflight_not_held, "a")
+    call lockflight_lock(lock)
+    call lockflight_token(lock, before)
+    call lockflight_owner_has_died(lock, died)
+    call require(.not. died, "a death that was not")
+    call lockflight_unlock(lock)
+    call lockflight_try_lock(lock, got)
+    call require(got, "a free lock is busy")
+    call lockflight_token(lock, token)
+    call require(token > before, "a token that does not grow")
+    call lockflight_mark_consistent(lock)
+    call lockflight_unlock(lock)
+    call lockflight_try_lock_for(lock, 1.0_real64, got)
+    call require(got, "a free lock is busy for a time")
+    call lockflight_unlock(lock)
+    call lockflight_lock_shared(lock)
+    call lockflight_unlock_shared(lock)
+    call lockflight_try_lock_shared(lock, got)
+    call require(got, "a free lock is busy for readers")
+    call lockflight_unlock_shared(lock)
+    call lockflight_try_lock_shared_for(lock, 1.0_real64, got)
+    call require(got, "a free lock is busy for readers for a time")
+    call lockflight_destroy(lock, stat)
+    call refused(stat, lockflight_held, "a")
+    call lockflight_unlock_shared(lock)
+    call lockflight_destroy(lock)
+    call lockflight_domain_close(domain)
+    call lockflight_domain_remove(name, .true.)
+    call lockflight_domain_remove(name, stat=stat)
+    call refused(stat, lockflight_unknown, name)
+  end subroutine
+
   subroutine stop_here(me)
     type(lockflight_participant), intent(in) :: me
     type(lockflight_mutex) :: mutex
@@ -250,16 +299,17 @@ program fortran
   call lockflight_run(work, config, stat)
   call refused(stat, lockflight_invalid, "words per rank")
 
+  call named()
   call lockflight_run(misuse, lockflight_config(ranks=1, threads=.true.))
   call lockflight_run(work, lockflight_config(levels="2x2"))
   ! Without `stat` a failure is an ERROR STOP of that rank, and the run fails.
   call lockflight_run(stop_here, lockflight_config(ranks=2), stat)
   call refused(stat, lockflight_rank_failed, "rank 1 (pid ")
 
-  do code = lockflight_ok, lockflight_internal
+  do code = lockflight_ok, lockflight_owner_died
     call require(lockflight_error_text(code) /= lockflight_error_text(-1), "a code without a text")
   end do
-  call require(lockflight_error_text(lockflight_internal + 1) == lockflight_error_text(-1), &
+  call require(lockflight_error_text(lockflight_owner_died + 1) == lockflight_error_text(-1), &
                "a code that Fortran does not know")
   call require(len(lockflight_version()) >= len("0.1.0"), "no version")
   print "(a)", "all holds"

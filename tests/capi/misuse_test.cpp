@@ -11,11 +11,11 @@ namespace {
 
 TEST(CapiCodes, EachHasATextOfItsOwn) {
   std::set<std::string> texts;
-  for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_INTERNAL; ++code)
+  for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_OWNER_DIED; ++code)
     texts.insert(lockflight_error_text(code));
-  EXPECT_EQ(texts.size(), std::size_t{LOCKFLIGHT_INTERNAL} + 1);
+  EXPECT_EQ(texts.size(), std::size_t{LOCKFLIGHT_OWNER_DIED} + 1);
   EXPECT_STREQ(lockflight_error_text(-1), "not a code of lockflight");
-  EXPECT_STREQ(lockflight_error_text(LOCKFLIGHT_INTERNAL + 1), "not a code of lockflight");
+  EXPECT_STREQ(lockflight_error_text(LOCKFLIGHT_OWNER_DIED + 1), "not a code of lockflight");
 }
 
 TEST(CapiCodes, TheLastErrorIsTheThreadsOwn) {

@@ -1,0 +1,427 @@
+// The part of the Python package that is not Python: named locks with a handle for each thread.
+//
+// A handle of lockflight::named_lock belongs to one thread; a Lock of Python is used by all threads
+// of a process. So a Lock is a name, and each thread has a table of its own handles. Handles made
+// before a fork are of no use to the child: its table starts empty.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "lockflight/domain.hpp"
+
+namespace nb = nanobind;
+
+namespace lockflight::python {
+namespace {
+
+// ---- errors ----
+
+PyObject* domain_error_type = nullptr;
+PyObject* owner_died_type = nullptr;
+
+const char* word_for(domain_error::reason why) {
+  using reason = domain_error::reason;
+  switch (why) {
+    case reason::invalid:
+      return "invalid";
+    case reason::missing:
+      return "missing";
+    case reason::disagrees:
+      return "disagrees";
+    case reason::full:
+      return "full";
+    case reason::damaged:
+      return "damaged";
+    case reason::not_held:
+      return "not_held";
+    case reason::held:
+      return "held";
+    case reason::wrong_thread:
+      return "wrong_thread";
+    case reason::system:
+      return "system";
+  }
+  return "unknown";
+}
+
+void raise_domain_error(const domain_error& e) {
+  using reason = domain_error::reason;
+  if (e.why == reason::invalid || e.why == reason::disagrees) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+    return;
+  }
+  if (e.why == reason::system) {
+    PyErr_SetString(PyExc_OSError, e.what());
+    return;
+  }
+  const nb::object error = nb::handle(domain_error_type)(e.what());
+  error.attr("reason") = word_for(e.why);
+  PyErr_SetObject(domain_error_type, error.ptr());
+}
+
+// ---- one Lock: what all threads share, and the handles of each ----
+
+/// Counts the forks that led to this process, so that a child knows its parent's handles.
+std::atomic<std::uint64_t> forks{0};
+
+struct recipe {
+  domain in;
+  std::string name;
+  named_lock_options what;
+  bool raises = false;
+};
+
+struct entry {
+  std::weak_ptr<const recipe> of;
+  std::unique_ptr<named_lock> handle;
+};
+
+/// A thread's handles by the identity of what they were made for. An identity is not used again as
+/// long as its entry is there, since the entry has a weak pointer to it.
+struct handle_table {
+  std::uint64_t forks_at_creation = forks.load(std::memory_order_relaxed);
+  std::unordered_map<const recipe*, entry> entries;
+  std::size_t sweep_at = 64;
+  const recipe* last = nullptr;
+  named_lock* last_handle = nullptr;
+
+  /// Drops what Locks that are gone have left.
+  void sweep() {
+    last = nullptr;
+    std::erase_if(entries, [](const auto& each) { return each.second.of.expired(); });
+    sweep_at = std::max<std::size_t>(64, 2 * entries.size());
+  }
+};
+
+thread_local std::unique_ptr<handle_table> table;
+
+handle_table& my_table() {
+  // The handles of the parent are dropped: their destructors do nothing in a child.
+  if (!table || table->forks_at_creation != forks.load(std::memory_order_relaxed))
+    table = std::make_unique<handle_table>();
+  return *table;
+}
+
+named_lock& my_handle(const std::shared_ptr<const recipe>& of) {
+  handle_table& mine = my_table();
+  if (mine.last == of.get()) return *mine.last_handle;
+  auto found = mine.entries.find(of.get());
+  if (found == mine.entries.end()) {
+    if (mine.entries.size() >= mine.sweep_at) mine.sweep();
+    auto made = std::make_unique<named_lock>(of->in, of->name, of->what);
+    found = mine.entries.emplace(of.get(), entry{of, std::move(made)}).first;
+  }
+  mine.last = found->first;
+  mine.last_handle = found->second.handle.get();
+  return *mine.last_handle;
+}
+
+/// This thread's handle, if it has one.
+named_lock* known_handle(const std::shared_ptr<const recipe>& of) {
+  handle_table& mine = my_table();
+  const auto found = mine.entries.find(of.get());
+  return found != mine.entries.end() ? found->second.handle.get() : nullptr;
+}
+
+// ---- waiting ----
+
+using nanoseconds = std::uint64_t;
+constexpr nanoseconds for_ever = UINT64_MAX;
+
+/// A wait that a signal may end is cut into slices, after each of which the waiter asks for its
+/// place in the queue again. So slices grow: a long wait loses few places, and the answer to Ctrl-C
+/// comes after at most as long again as the wait has taken, and after a second.
+constexpr nanoseconds first_slice = 50'000'000;
+constexpr nanoseconds longest_slice = 800'000'000;
+
+struct exclusively {
+  static void check(const named_lock&) {}
+  static bool attempt(named_lock& of) { return of.try_lock(); }
+  static bool within(named_lock& of, nanoseconds patience) { return of.try_lock_within(patience); }
+  static void wait(named_lock& of) { of.lock(); }
+  static void release(named_lock& of) { of.unlock(); }
+};
+struct with_others {
+  static void check(const named_lock& of) {
+    if (!of.can_share())
+      throw domain_error(domain_error::reason::invalid,
+                         "lock '" + of.name() +
+                             "': readers do not share it (accepted: a kind with readers, such as "
+                             "flight-rw)");
+  }
+  static bool attempt(named_lock& of) { return of.try_lock_shared(); }
+  static bool within(named_lock& of, nanoseconds patience) {
+    return of.try_lock_shared_within(patience);
+  }
+  static void wait(named_lock& of) { of.lock_shared(); }
+  static void release(named_lock& of) { of.unlock_shared(); }
+};
+
+/// Whether Python runs signal handlers in the calling thread.
+bool takes_signals() { return getpid() == gettid(); }
+
+template <class How>
+bool wait_in_slices(named_lock& of, nanoseconds patience) {
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  nanoseconds slice = first_slice;
+  for (;;) {
+    nanoseconds next = slice;
+    if (patience != for_ever) {
+      const auto gone = std::chrono::nanoseconds(clock::now() - start).count();
+      if (static_cast<nanoseconds>(gone) >= patience) return false;
+      next = std::min(next, patience - static_cast<nanoseconds>(gone));
+    }
+    {
+      const nb::gil_scoped_release others_run;
+      if (How::within(of, next)) return true;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    slice = std::min(2 * slice, longest_slice);
+  }
+}
+
+template <class How>
+bool wait(named_lock& of, nanoseconds patience) {
+  if (patience == 0) return false;
+  if (takes_signals()) return wait_in_slices<How>(of, patience);
+  const nb::gil_scoped_release others_run;
+  if (patience != for_ever) return How::within(of, patience);
+  How::wait(of);
+  return true;
+}
+
+/// What `timeout` of an acquire means, as threading.Lock has it.
+nanoseconds patience_of(bool blocking, nb::handle timeout) {
+  double seconds = -1;
+  if (timeout.is_valid() && !timeout.is_none()) {
+    seconds = PyFloat_AsDouble(timeout.ptr());
+    if (seconds == -1 && PyErr_Occurred()) {
+      if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+      PyErr_Clear();
+      throw nb::type_error(("timeout " + std::string(nb::repr(timeout).c_str()) +
+                            " (accepted: a number of seconds, or -1 to wait for ever)")
+                               .c_str());
+    }
+  }
+  if (seconds == -1) return blocking ? for_ever : 0;
+  const auto refuse = [&](const char* accepted) {
+    throw nb::value_error(
+        ("timeout " + std::string(nb::repr(timeout).c_str()) + " (accepted: " + accepted + ")")
+            .c_str());
+  };
+  if (!blocking) refuse("none with blocking=False");
+  constexpr double most = 9e9;
+  if (!(seconds >= 0) || seconds > most) refuse("0 to 9e9 seconds, or -1 to wait for ever");
+  return static_cast<nanoseconds>(std::ceil(seconds * 1e9));
+}
+
+// ---- what Python sees ----
+
+struct lock_object {
+  std::shared_ptr<const recipe> of;
+
+  lock_object(const domain& in, std::string name, std::string kind, std::string parameters,
+              bool raises)
+      : of(std::make_shared<const recipe>(
+            recipe{in,
+                   std::move(name),
+                   {.kind = std::move(kind), .parameters = std::move(parameters)},
+                   raises})) {
+    my_handle(of);  // what is wrong with the name or the kind is said now
+  }
+  lock_object(const lock_object&) = delete;
+  lock_object& operator=(const lock_object&) = delete;
+  ~lock_object() {
+    handle_table& mine = my_table();
+    if (mine.last == of.get()) mine.last = nullptr;
+    mine.entries.erase(of.get());
+  }
+
+  template <class How>
+  bool acquire(bool blocking, nb::handle timeout) const {
+    return take<How>(patience_of(blocking, timeout));
+  }
+  template <class How>
+  bool take(nanoseconds patience) const {
+    named_lock& mine = my_handle(of);
+    How::check(mine);
+    if (!How::attempt(mine) && !wait<How>(mine, patience)) return false;
+    if (of->raises && mine.owner_died()) {
+      How::release(mine);  // an acquire that raises does not hold the lock
+      PyErr_SetString(owner_died_type,
+                      ("lock '" + of->name +
+                       "': a holder died, and what the lock guards may be half written (accepted: "
+                       "a Lock with on_owner_died='tell', and mark_consistent)")
+                          .c_str());
+      throw nb::python_error();
+    }
+    return true;
+  }
+  template <class How>
+  void release() const {
+    How::release(my_handle(of));
+  }
+
+  [[nodiscard]] bool held() const {
+    const named_lock* const mine = known_handle(of);
+    return mine != nullptr && mine->is_held();
+  }
+  [[nodiscard]] bool owner_died() const {
+    const named_lock* const mine = known_handle(of);
+    return mine != nullptr && mine->is_held() && mine->owner_died();
+  }
+  [[nodiscard]] std::uint64_t token() const {
+    const named_lock* const mine = known_handle(of);
+    return mine != nullptr ? mine->token() : 0;
+  }
+  [[nodiscard]] bool locked() const {
+    if (held()) return true;
+    const nb::gil_scoped_release others_run;
+    for (const domain_lock& each : of->in.locks()) {
+      if (each.name != of->name) continue;
+      return std::any_of(each.uses.begin(), each.uses.end(), [](const domain_lock_use& use) {
+        return !use.dead && use.what != domain_lock_use::how::waits;
+      });
+    }
+    return false;
+  }
+};
+
+domain open_domain(const std::string& name, std::int64_t slots, std::int64_t names,
+                   std::int64_t mode) {
+  // Numbers beyond those of C++ are refused here, in the same words.
+  const auto within = [](const char* what, std::int64_t number, std::int64_t least,
+                         std::int64_t most) {
+    if (number < least || number > most)
+      throw nb::value_error((std::string(what) + " " + std::to_string(number) + " (accepted: " +
+                             std::to_string(least) + " to " + std::to_string(most) + ")")
+                                .c_str());
+  };
+  within("slots", slots, 1, 4095);
+  within("names", names, 1, 1'048'576);
+  if (mode != 0600 && mode != 0660)
+    throw nb::value_error(("mode " + std::to_string(mode) + " (accepted: 0o600 or 0o660)").c_str());
+  return domain::open(name, {.slots = static_cast<int>(slots),
+                             .names = static_cast<std::uint32_t>(names),
+                             .mode = static_cast<unsigned>(mode)});
+}
+
+const char* word_for(domain_lock_use::how what) {
+  switch (what) {
+    case domain_lock_use::how::waits:
+      return "waits";
+    case domain_lock_use::how::holds:
+      return "holds";
+    case domain_lock_use::how::shares:
+      return "shares";
+  }
+  return "unknown";
+}
+
+nb::list participants_of(const domain& of) {
+  nb::list all;
+  for (const domain_slot& each : of.participants())
+    all.append(nb::make_tuple(each.slot, each.pid, each.thread, each.dead, each.command));
+  return all;
+}
+
+nb::list locks_of(const domain& of) {
+  nb::list all;
+  for (const domain_lock& each : of.locks()) {
+    nb::list uses;
+    for (const domain_lock_use& use : each.uses)
+      uses.append(nb::make_tuple(use.slot, use.pid, use.dead, word_for(use.what),
+                                 static_cast<double>(use.since_ns) * 1e-9));
+    all.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()), each.kind,
+                              each.parameters, each.token, each.repairs, each.owner_died, uses));
+  }
+  return all;
+}
+
+}  // namespace
+}  // namespace lockflight::python
+
+NB_MODULE(_core, m) {
+  using namespace lockflight;
+  using namespace lockflight::python;
+  using namespace nb::literals;
+
+  pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+
+  domain_error_type = PyErr_NewExceptionWithDoc(
+      "lockflight.DomainError",
+      "A domain or a lock cannot do that; `reason` says why in a word: missing, full, damaged,\n"
+      "not_held, held or wrong_thread.",
+      PyExc_RuntimeError, nullptr);
+  owner_died_type = PyErr_NewExceptionWithDoc(
+      "lockflight.OwnerDied",
+      "A holder died while it held the lock. Raised by an acquire of a lock with\n"
+      "on_owner_died='raise', which then does not hold it.",
+      PyExc_RuntimeError, nullptr);
+  if (domain_error_type == nullptr || owner_died_type == nullptr) throw nb::python_error();
+  m.attr("DomainError") = nb::handle(domain_error_type);
+  m.attr("OwnerDied") = nb::handle(owner_died_type);
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const domain_error& e) {
+      raise_domain_error(e);
+    }
+  });
+
+  nb::class_<domain>(m, "Domain")
+      .def("__init__",
+           [](domain* self, const std::string& name, std::int64_t slots, std::int64_t names,
+              std::int64_t mode) { new (self) domain(open_domain(name, slots, names, mode)); })
+      .def_prop_ro("name", &domain::name)
+      .def_prop_ro("slots", [](const domain& self) { return self.options().slots; })
+      .def_prop_ro("names", [](const domain& self) { return self.options().names; })
+      .def_prop_ro("mode", [](const domain& self) { return self.options().mode; })
+      .def("participants", &participants_of)
+      .def("locks", &locks_of)
+      .def("count", &domain::names)
+      .def("remove_lock",
+           [](domain& self, const std::string& name) { return self.remove_lock(name); })
+      .def("sweep", &domain::sweep);
+  m.def("attach", [](const std::string& name) { return domain::attach(name); });
+  m.def("remove", [](const std::string& name, bool force) { return domain::remove(name, force); });
+  m.def("list", &domain::list);
+
+  nb::class_<lock_object>(m, "Lock")
+      .def(nb::init<const domain&, std::string, std::string, std::string, bool>())
+      .def("acquire", &lock_object::acquire<exclusively>, "blocking"_a = true,
+           nb::arg("timeout").none() = -1)
+      .def("release", &lock_object::release<exclusively>)
+      .def("acquire_shared", &lock_object::acquire<with_others>, "blocking"_a = true,
+           nb::arg("timeout").none() = -1)
+      .def("release_shared", &lock_object::release<with_others>)
+      .def("__enter__",
+           [](nb::handle_t<lock_object> self) {
+             nb::cast<lock_object&>(self).take<exclusively>(for_ever);
+             return nb::borrow(self);
+           })
+      .def(
+          "__exit__",
+          [](const lock_object& self, nb::handle, nb::handle, nb::handle) {
+            self.release<exclusively>();
+          },
+          nb::arg().none(), nb::arg().none(), nb::arg().none())
+      .def("mark_consistent", [](const lock_object& self) { my_handle(self.of).mark_consistent(); })
+      .def("locked", &lock_object::locked)
+      .def_prop_ro("held", &lock_object::held)
+      .def_prop_ro("owner_died", &lock_object::owner_died)
+      .def_prop_ro("token", &lock_object::token);
+}

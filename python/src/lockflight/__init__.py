@@ -1,0 +1,434 @@
+"""Named locks for processes of one machine that come, go and die.
+
+    with lockflight.Mutex("report", domain="jobs"):
+        ...
+
+A lock is known by the name of its domain and its own. Any process of the machine that uses the same
+names uses the same lock; there is no daemon and nothing to start. A thread that ends, or a process
+that is killed, frees what it holds, and the next holder is told (`owner_died`).
+
+A lock object may be used by all threads of a process, passed to other processes (it is picklable)
+and used after fork. Its holder is a thread: the thread that acquires releases. Tasks of asyncio use
+`async with`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, AsyncContextManager, ContextManager, Dict, List, Optional, Tuple, Type, Union
+import weakref
+
+from . import _core
+from ._core import DomainError, OwnerDied
+from ._workers import Worker, borrow, give_back
+
+__all__ = [
+    "Domain",
+    "DomainError",
+    "LockState",
+    "LockUse",
+    "Mutex",
+    "OwnerDied",
+    "Participant",
+    "SharedMutex",
+]
+__version__ = "0.1.0"
+
+# ---- domains -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A thread that has a slot of a domain."""
+
+    slot: int
+    pid: int
+    thread: int
+    dead: bool
+    command: str
+
+
+@dataclass(frozen=True)
+class LockUse:
+    """What a participant does with a lock: `what` is "waits", "holds" or "shares", `since` the time
+    of time.monotonic() when it began."""
+
+    slot: int
+    pid: int
+    dead: bool
+    what: str
+    since: float
+
+
+@dataclass(frozen=True)
+class LockState:
+    """A lock of a domain, as it was when it was read."""
+
+    name: str
+    kind: str
+    parameters: str
+    token: int
+    repairs: int
+    owner_died: bool
+    uses: List[LockUse] = field(default_factory=list)
+
+
+def _text(name: str, value: Any, accepted: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} {value!r} (accepted: {accepted})")
+    return value
+
+
+_DOMAIN_NAME = "1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', not beginning with '.'"
+_LOCK_NAME = "1 to 255 bytes of UTF-8, none of them NUL or newline"
+
+
+def _checked_domain(name: Any) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", _text("domain", name, _DOMAIN_NAME)):
+        raise ValueError(f"domain {name!r} (accepted: {_DOMAIN_NAME})")
+    return str(name)
+
+
+def _checked_lock(name: Any) -> str:
+    _text("name", name, _LOCK_NAME)
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"name {name!r} (accepted: {_LOCK_NAME})") from None
+    if not 1 <= size <= 255 or "\0" in name or "\n" in name:
+        shown = repr(name) if size <= 255 else f"of {size} bytes"
+        raise ValueError(f"name {shown} (accepted: {_LOCK_NAME})")
+    return str(name)
+
+
+def _whole(name: str, value: Any, accepted: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} {value!r} (accepted: {accepted})")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"{name} {value!r} (accepted: {accepted})")
+    return value
+
+
+class Domain:
+    """A domain: a file in memory with room for `names` locks and `slots` threads at the same time.
+
+    Opens the domain, and creates it if there is none. One that exists keeps its own numbers. `mode`
+    is 0o600, or 0o660 to share the domain with the group.
+    """
+
+    def __init__(self, name: str, *, slots: int = 256, names: int = 4096, mode: int = 0o600) -> None:
+        self._core = _core.Domain(
+            _checked_domain(name),
+            _whole("slots", slots, "1 to 4095"),
+            _whole("names", names, "1 to 1048576"),
+            _whole("mode", mode, "0o600 or 0o660"),
+        )
+
+    @classmethod
+    def attach(cls, name: str) -> "Domain":
+        """Opens the domain if it exists, else raises DomainError with the reason "missing"."""
+        self = cls.__new__(cls)
+        self._core = _core.attach(_checked_domain(name))
+        return self
+
+    @staticmethod
+    def list() -> "List[str]":
+        """The names of the domains that this user can open."""
+        return _core.list()
+
+    @staticmethod
+    def remove(name: str, *, force: bool = False) -> bool:
+        """Removes a domain with all its locks; False if there is none. Raises DomainError with the
+        reason "held" if another living thread uses it, or this one holds a lock of it, unless
+        `force` is true."""
+        removed = _core.remove(_checked_domain(name), bool(force))
+        _opened.pop(name, None)
+        return removed
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def slots(self) -> int:
+        """The most threads at the same time."""
+        return self._core.slots
+
+    @property
+    def names(self) -> int:
+        """The most locks at the same time."""
+        return self._core.names
+
+    @property
+    def mode(self) -> int:
+        return self._core.mode
+
+    def participants(self) -> "List[Participant]":
+        """The threads that have slots now."""
+        return [Participant(*each) for each in self._core.participants()]
+
+    def locks(self) -> "List[LockState]":
+        """The locks and who uses them now, read without stopping anybody."""
+        return [
+            LockState(
+                name.decode("utf-8", "surrogateescape"),
+                kind,
+                parameters,
+                token,
+                repairs,
+                owner_died,
+                [LockUse(*use) for use in uses],
+            )
+            for name, kind, parameters, token, repairs, owner_died, uses in self._core.locks()
+        ]
+
+    def show(self) -> str:
+        """The state of the domain as text: a line for each participant and each lock."""
+        lines = [f"domain {self.name}: {self._core.count()} of {self.names} names"]
+        for p in self.participants():
+            lines.append(
+                f"  slot {p.slot}: process {p.pid}, thread {p.thread}, {p.command}"
+                + (", dead" if p.dead else "")
+            )
+        for lock in self.locks():
+            died = ", a holder died" if lock.owner_died else ""
+            lines.append(f"  lock {lock.name!r} ({lock.kind}), token {lock.token}{died}")
+            lines += [f"    slot {u.slot}, process {u.pid}: {u.what}" for u in lock.uses]
+        return "\n".join(lines)
+
+    def remove_lock(self, name: str) -> bool:
+        """Gives back the memory of a lock; False if there is none of that name. Raises DomainError
+        with the reason "held" if it is held or awaited."""
+        return self._core.remove_lock(_checked_lock(name))
+
+    def sweep(self) -> int:
+        """Deals with deaths that nobody has met yet, and frees the slots of the dead: how many."""
+        return self._core.sweep()
+
+    def __repr__(self) -> str:
+        return f"lockflight.Domain({self.name!r})"
+
+    def __reduce__(self) -> "Tuple[Any, ...]":
+        return _reopen, (self.name, self.slots, self.names, self.mode)
+
+
+def _reopen(name: str, slots: int, names: int, mode: int) -> Domain:
+    return Domain(name, slots=slots, names=names, mode=mode)
+
+
+# The domains that locks have opened by name. Locks of one domain share its mapping.
+_opened: "weakref.WeakValueDictionary[str, Domain]" = weakref.WeakValueDictionary()
+
+
+def _domain_of(given: Union[str, Domain]) -> Domain:
+    if isinstance(given, Domain):
+        return given
+    name = _checked_domain(given)
+    found = _opened.get(name)
+    if found is None:
+        found = _opened[name] = Domain(name)
+    return found
+
+
+# ---- locks ---------------------------------------------------------------------------------------
+
+_Who = Any  # a task of asyncio
+
+
+class _TaskHolds:
+    """The threads that hold a lock for tasks.
+
+    Tasks that want the lock alone wait for each other here, in order: so the process needs one thread
+    for all of them, and one slot of the domain.
+    """
+
+    def __init__(self) -> None:
+        self._holders: Dict[Tuple[_Who, bool], Worker] = {}
+        self._gates: "weakref.WeakKeyDictionary[Any, asyncio.Lock]" = weakref.WeakKeyDictionary()
+
+    def _gate(self) -> asyncio.Lock:
+        return self._gates.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+    async def acquire(self, lock: _core.Lock, shared: bool) -> None:
+        task = asyncio.current_task()
+        if (task, True) in self._holders or (task, False) in self._holders:
+            raise RuntimeError(f"acquire of {lock!r}, which this task holds already")
+        gate = None if shared else self._gate()
+        if gate is not None:
+            await gate.acquire()
+        worker = borrow()
+        release = lock.release_shared if shared else lock.release
+
+        def abandoned(got: Any, _: Optional[BaseException]) -> None:
+            call = release if got else bool
+            worker.post(call, lambda *_: give_back(worker))
+
+        try:
+            await worker.call(lock.acquire_shared if shared else lock.acquire, abandoned)
+        except asyncio.CancelledError:
+            if gate is not None:
+                gate.release()
+            raise
+        except BaseException:
+            give_back(worker)
+            if gate is not None:
+                gate.release()
+            raise
+        self._holders[task, shared] = worker
+
+    async def release(self, lock: _core.Lock, shared: bool) -> None:
+        task = asyncio.current_task()
+        worker = self._holders.pop((task, shared), None)
+        if worker is None:
+            raise RuntimeError(f"release of {lock!r}, which this task does not hold")
+        try:
+            # A release does not wait for others, and is not undone by a cancellation.
+            await worker.call(
+                lock.release_shared if shared else lock.release, lambda *_: give_back(worker)
+            )
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            give_back(worker)
+            raise
+        else:
+            give_back(worker)
+        finally:
+            if not shared:
+                self._gate().release()
+
+    def worker(self) -> Optional[Worker]:
+        """The thread that holds for the current task."""
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # no loop runs in this thread
+            return None
+        return self._holders.get((task, False)) or self._holders.get((task, True))
+
+
+class Mutex(_core.Lock):
+    """A lock with one holder at a time, known to all processes by `domain` and `name`.
+
+    `kind` and `parameters` choose among the locks that `lockflight locks` lists; all who use a name
+    agree. With on_owner_died="tell" an acquire after a death succeeds, and `owner_died` is true until
+    a holder calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold
+    the lock. Not recursive: an acquire by the holder raises DomainError.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        domain: Union[str, Domain] = "default",
+        *,
+        kind: str = "flight",
+        parameters: str = "",
+        on_owner_died: str = "tell",
+    ) -> None:
+        if on_owner_died not in ("tell", "raise"):
+            raise ValueError(f"on_owner_died {on_owner_died!r} (accepted: 'tell', 'raise')")
+        self._recipe = (
+            _checked_lock(name),
+            _domain_of(domain),
+            _text("kind", kind, "a lock that `lockflight locks` lists"),
+            _text("parameters", parameters, "such as 'local_budget=16,barge=2'"),
+            on_owner_died,
+        )
+        self._tasks = _TaskHolds()
+        super().__init__(
+            self._recipe[1]._core, self._recipe[0], kind, parameters, on_owner_died == "raise"
+        )
+
+    @property
+    def name(self) -> str:
+        return self._recipe[0]
+
+    @property
+    def domain(self) -> Domain:
+        return self._recipe[1]
+
+    async def __aenter__(self) -> "Mutex":
+        await self._tasks.acquire(self, False)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self._tasks.release(self, False)
+
+    async def owner_died_async(self) -> bool:
+        """owner_died for a task that holds the lock."""
+        return bool(await self._for_task(lambda: self.owner_died))
+
+    async def mark_consistent_async(self) -> None:
+        """mark_consistent for a task that holds the lock."""
+        await self._for_task(self.mark_consistent)
+
+    async def token_async(self) -> int:
+        """token for a task that holds the lock."""
+        return int(await self._for_task(lambda: self.token))
+
+    async def _for_task(self, call: Any) -> Any:
+        worker = self._tasks.worker()
+        if worker is None:
+            raise RuntimeError(f"{self!r} is not held by this task")
+        return await worker.call(call, lambda *_: None)
+
+    def __repr__(self) -> str:
+        return f"lockflight.{type(self).__name__}({self.name!r}, domain={self.domain.name!r})"
+
+    def __reduce__(self) -> "Tuple[Any, ...]":
+        return _remake, (type(self), *self._recipe)
+
+
+def _remake(
+    cls: Type[Mutex], name: str, domain: Domain, kind: str, parameters: str, on_owner_died: str
+) -> Mutex:
+    return cls(name, domain, kind=kind, parameters=parameters, on_owner_died=on_owner_died)
+
+
+class _Shared:
+    """What SharedMutex.shared() returns: for `with` and `async with`."""
+
+    def __init__(self, lock: "SharedMutex") -> None:
+        self._lock = lock
+
+    def __enter__(self) -> "SharedMutex":
+        self._lock.acquire_shared()
+        return self._lock
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release_shared()
+
+    async def __aenter__(self) -> "SharedMutex":
+        await self._lock._tasks.acquire(self._lock, True)
+        return self._lock
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._lock._tasks.release(self._lock, True)
+
+
+class SharedMutex(Mutex):
+    """A lock with one writer or any number of readers at a time: `with lock:` writes, and
+    `with lock.shared():` reads. Each reader of asyncio takes a slot of the domain."""
+
+    def __init__(
+        self,
+        name: str,
+        domain: Union[str, Domain] = "default",
+        *,
+        kind: str = "flight-rw",
+        parameters: str = "",
+        on_owner_died: str = "tell",
+    ) -> None:
+        super().__init__(
+            name, domain, kind=kind, parameters=parameters, on_owner_died=on_owner_died
+        )
+
+    def shared(self) -> _Shared:
+        return _Shared(self)

@@ -1,0 +1,271 @@
+"""Mutex and SharedMutex in one process: what they do, and what they refuse."""
+
+import pickle
+import threading
+import time
+
+import pytest
+
+import lockflight
+from lockflight import DomainError, Mutex, SharedMutex
+
+
+def in_thread(call):
+    """What `call` returns in another thread, which ends."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(call()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def test_with_acquires_and_releases(domain):
+    mutex = Mutex("a", domain=domain)
+    assert not mutex.held and not mutex.locked()
+    with mutex as entered:
+        assert entered is mutex
+        assert mutex.held and mutex.locked() and not mutex.owner_died
+        assert in_thread(lambda: (mutex.held, mutex.locked())) == (False, True)
+    assert not mutex.held and not mutex.locked()
+
+
+def test_an_exception_releases(domain):
+    mutex = Mutex("a", domain=domain)
+    with pytest.raises(KeyError), mutex:
+        raise KeyError
+    assert not mutex.locked()
+
+
+def test_acquire_without_waiting_and_for_a_time(domain):
+    mutex = Mutex("a", domain=domain)
+    assert mutex.acquire() is True
+    assert in_thread(lambda: mutex.acquire(blocking=False)) is False
+    start = time.monotonic()
+    assert in_thread(lambda: mutex.acquire(timeout=0.1)) is False
+    assert 0.09 < time.monotonic() - start < 2
+    assert in_thread(lambda: mutex.acquire(timeout=0)) is False
+    mutex.release()
+    assert mutex.acquire(blocking=False) and mutex.release() is None
+    assert mutex.acquire(True, 1) and mutex.release() is None
+
+
+def test_two_objects_of_a_name_are_one_lock(domain):
+    one, other = Mutex("a", domain=domain), Mutex("a", domain=lockflight.Domain(domain))
+    with one:
+        assert other.acquire(blocking=False) is False
+    with Mutex("b", domain=domain), one:
+        pass
+
+
+def test_tokens_grow(domain):
+    mutex = Mutex("a", domain=domain)
+    tokens = []
+    for _ in range(3):
+        with mutex:
+            tokens.append(mutex.token)
+        tokens.append(in_thread(lambda: mutex.acquire() and (mutex.token, mutex.release())[0]))
+    assert tokens == sorted(set(tokens)) and len(tokens) == 6
+
+
+def test_misuse_is_refused(domain):
+    mutex = Mutex("a", domain=domain)
+    with pytest.raises(DomainError) as error:
+        mutex.release()
+    assert error.value.reason == "not_held" and isinstance(error.value, RuntimeError)
+    with mutex, pytest.raises(DomainError) as error:
+        mutex.acquire()
+    assert error.value.reason == "held"
+    with mutex:
+        with pytest.raises(DomainError):
+            in_thread_raises(mutex.release)
+    with pytest.raises(DomainError):
+        mutex.mark_consistent()
+    with pytest.raises(ValueError, match="readers do not share"):
+        mutex.acquire_shared()
+    assert not mutex.locked()
+
+
+def in_thread_raises(call):
+    def caught():
+        try:
+            call()
+        except BaseException as e:
+            return e
+
+    error = in_thread(caught)
+    if error is not None:
+        raise error
+
+
+@pytest.mark.parametrize("timeout", [-2, -0.5, float("nan"), float("inf"), 1e10])
+def test_timeouts_that_are_refused(domain, timeout):
+    with pytest.raises(ValueError, match=r"timeout .*accepted: 0 to 9e9 seconds"):
+        Mutex("a", domain=domain).acquire(timeout=timeout)
+
+
+def test_timeouts_of_other_types(domain):
+    mutex = Mutex("a", domain=domain)
+    with pytest.raises(TypeError, match=r"timeout '1' \(accepted: a number of seconds"):
+        mutex.acquire(timeout="1")
+    with pytest.raises(ValueError, match=r"timeout 1 \(accepted: none with blocking=False"):
+        mutex.acquire(False, 1)
+    assert mutex.acquire(timeout=None)
+    mutex.release()
+
+
+@pytest.mark.parametrize("name", ["", "x" * 256, "é" * 128, "a\0b", "a\nb", "\ud800"])
+def test_names_that_are_refused(domain, name):
+    with pytest.raises(ValueError, match=r"name .*accepted: 1 to 255 bytes"):
+        Mutex(name, domain=domain)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65, "a/b", ".a", "a\n", "a\0", "ü"])
+def test_domains_that_are_refused(name):
+    with pytest.raises(ValueError, match=r"domain .*accepted: 1 to 64 characters"):
+        Mutex("a", domain=name)
+
+
+def test_other_arguments_that_are_refused(domain):
+    with pytest.raises(TypeError, match="name 7"):
+        Mutex(7, domain=domain)
+    with pytest.raises(TypeError, match="domain 7"):
+        Mutex("a", domain=7)
+    with pytest.raises(ValueError, match="on_owner_died 'shrug'.*accepted: 'tell', 'raise'"):
+        Mutex("a", domain=domain, on_owner_died="shrug")
+    with pytest.raises(ValueError, match="no-such-lock"):
+        Mutex("a", domain=domain, kind="no-such-lock").acquire()
+    with pytest.raises(ValueError, match="slots 0"):
+        lockflight.Domain(domain, slots=0)
+    with pytest.raises(ValueError, match="names 1048577"):
+        lockflight.Domain(domain, names=1048577)
+    with pytest.raises(ValueError, match="mode"):
+        lockflight.Domain(domain, mode=0o777)
+    with pytest.raises(TypeError, match="slots 1.5"):
+        lockflight.Domain(domain, slots=1.5)
+
+
+def test_all_who_use_a_name_agree_on_its_kind(domain):
+    with SharedMutex("a", domain=domain):
+        pass
+    with pytest.raises(ValueError):
+        Mutex("a", domain=domain).acquire()
+
+
+def test_a_name_may_have_any_letters(domain):
+    with Mutex("Straße / 道 %s", domain=domain):
+        assert [lock.name for lock in lockflight.Domain(domain).locks()] == ["Straße / 道 %s"]
+
+
+def test_readers_share(domain):
+    lock = SharedMutex("a", domain=domain)
+
+    def reads():
+        with lock.shared():
+            return True
+
+    with lock.shared():
+        assert in_thread(reads)
+        assert in_thread(lambda: lock.acquire(blocking=False)) is False
+        assert lock.locked()
+    assert lock.acquire_shared(timeout=1)
+    lock.release_shared()
+    with lock:
+        assert in_thread(lambda: lock.acquire_shared(blocking=False)) is False
+        assert in_thread(lambda: lock.acquire_shared(timeout=0.05)) is False
+
+
+def test_threads_exclude_each_other(domain):
+    mutex = Mutex("a", domain=domain)
+    count = [0]
+
+    def add():
+        for _ in range(300):
+            with mutex:
+                seen = count[0]
+                if seen % 16 == 0:
+                    time.sleep(0)
+                count[0] = seen + 1
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count == [1200]
+
+
+def test_a_thread_that_ends_while_it_holds(domain):
+    mutex = Mutex("a", domain=domain)
+    in_thread(mutex.acquire)
+    assert mutex.acquire(timeout=10)
+    assert mutex.owner_died
+    mutex.release()
+    with mutex:
+        assert mutex.owner_died
+        mutex.mark_consistent()
+        assert not mutex.owner_died
+    with mutex:
+        assert not mutex.owner_died
+
+
+def test_on_owner_died_raise(domain):
+    mutex = Mutex("a", domain=domain)
+    strict = Mutex("a", domain=domain, on_owner_died="raise")
+    in_thread(mutex.acquire)
+    for _ in range(2):
+        with pytest.raises(lockflight.OwnerDied, match="lock 'a'"):
+            strict.acquire(timeout=10)
+        assert not strict.held
+    with mutex:
+        mutex.mark_consistent()
+    with strict:
+        pass
+
+
+def test_many_locks_and_threads_leave_nothing(domain):
+    for i in range(200):
+        with Mutex(f"lock {i % 20}", domain=domain):
+            pass
+        in_thread(lambda: Mutex("other", domain=domain).locked())
+    assert len(lockflight.Domain(domain).locks()) <= 22
+
+
+def test_pickle(domain):
+    for made in (
+        Mutex("a", domain=domain, on_owner_died="raise"),
+        SharedMutex("b", domain=domain),
+    ):
+        again = pickle.loads(pickle.dumps(made))
+        assert (type(again), again.name, again.domain.name) == (type(made), made.name, domain)
+        assert again._recipe[2:] == made._recipe[2:]
+        with again:
+            assert not made.acquire(blocking=False)
+
+
+def test_repr(domain):
+    assert repr(Mutex("a", domain=domain)) == f"lockflight.Mutex('a', domain='{domain}')"
+
+
+def test_domains(domain):
+    made = lockflight.Domain(domain, slots=8, names=16)
+    assert (made.name, made.slots, made.names, made.mode) == (domain, 8, 16, 0o600)
+    assert lockflight.Domain(domain).slots == 8
+    assert domain in lockflight.Domain.list()
+    mutex = Mutex("a", domain=made)
+    with mutex:
+        (use,) = [u for lock in made.locks() for u in lock.uses]
+        assert use.what == "holds" and use.since <= time.monotonic()
+        assert "lock 'a'" in made.show() and "holds" in made.show()
+        with pytest.raises(DomainError) as error:
+            made.remove_lock("a")
+        assert error.value.reason == "held"
+        with pytest.raises(DomainError) as error:
+            lockflight.Domain.remove(domain)
+        assert error.value.reason == "held"
+    assert made.remove_lock("a") is True
+    assert made.remove_lock("a") is False
+    assert lockflight.Domain.remove(domain) is True
+    assert lockflight.Domain.remove(domain) is False
+    with pytest.raises(DomainError) as error:
+        lockflight.Domain.attach(domain)
+    assert error.value.reason == "missing"

@@ -1,0 +1,225 @@
+"""Locks of several processes: those that multiprocessing starts, forks, deaths, Ctrl-C."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from conftest import in_child
+from lockflight import Mutex, SharedMutex
+
+
+def add_to_file(mutex, path, times):
+    for _ in range(times):
+        with mutex:
+            with open(path, encoding="ascii") as f:
+                n = int(f.read())
+            with open(path, "w", encoding="ascii") as f:
+                f.write(str(n + 1))
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_multiprocessing(domain, tmp_path, method):
+    mutex = Mutex("count", domain=domain)
+    path = tmp_path / "count"
+    path.write_text("0", encoding="ascii")
+    context = multiprocessing.get_context(method)
+    processes = [context.Process(target=add_to_file, args=(mutex, path, 50)) for _ in range(3)]
+    for each in processes:
+        each.start()
+    add_to_file(mutex, path, 50)
+    for each in processes:
+        each.join()
+    assert [each.exitcode for each in processes] == [0, 0, 0]
+    assert path.read_text(encoding="ascii") == "200"
+    assert not mutex.owner_died
+
+
+def test_a_fork_does_not_hold_what_its_parent_holds(domain):
+    mutex = Mutex("a", domain=domain)
+
+    def child():
+        if mutex.held or mutex.acquire(blocking=False):
+            return 1
+        try:
+            mutex.release()
+            return 2
+        except RuntimeError:
+            return 0
+
+    with mutex:
+        assert in_child(child) == 0
+        assert mutex.held and mutex.locked()
+    assert in_child(lambda: 0 if mutex.acquire(timeout=10) and not mutex.owner_died else 1) == 0
+    with mutex:  # the child ended with it
+        assert mutex.owner_died
+
+
+def test_a_fork_of_a_thread(domain):
+    mutex = Mutex("a", domain=domain)
+    statuses = []
+
+    def body():
+        with mutex:
+            statuses.append(in_child(lambda: int(mutex.acquire(blocking=False))))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert statuses == [0]
+    assert mutex.acquire(timeout=10) and not mutex.owner_died
+    mutex.release()
+
+
+HOLDER = """
+import sys, time, lockflight
+mutex = lockflight.Mutex("a", domain=sys.argv[1])
+mutex.acquire()
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def holder(domain):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, domain], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_killed_holder_frees_its_lock(domain):
+    mutex = Mutex("a", domain=domain)
+    with holder(domain) as process:
+        assert mutex.acquire(timeout=0.1) is False
+        timer = threading.Timer(0.2, process.kill)
+        timer.start()
+        start = time.monotonic()
+        assert mutex.acquire()
+        assert time.monotonic() - start < 5
+        assert mutex.owner_died
+        mutex.mark_consistent()
+        mutex.release()
+        timer.join()
+
+
+COUNTER = """
+import mmap, struct, sys, lockflight
+mutex = lockflight.Mutex("count", domain=sys.argv[1])
+with open(sys.argv[2], "r+b") as f:
+    words = mmap.mmap(f.fileno(), 24)
+print("ready", flush=True)
+while True:
+    with mutex:
+        first, second, token = struct.unpack("QQQ", words)
+        if mutex.owner_died:
+            mutex.mark_consistent()
+            second = first
+        if first != second or mutex.token <= token:
+            print(f"broken: {first} {second}, token {mutex.token} after {token}", flush=True)
+            sys.exit(1)
+        words[0:8] = struct.pack("Q", first + 1)
+        words[16:24] = struct.pack("Q", mutex.token)
+        words[8:16] = struct.pack("Q", first + 1)
+"""
+
+
+def test_any_moment_is_good_to_be_killed(domain, tmp_path):
+    path = tmp_path / "words"
+    path.write_bytes(bytes(24))
+
+    def start():
+        process = subprocess.Popen(
+            [sys.executable, "-c", COUNTER, domain, path], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    running = [start() for _ in range(3)]
+    for i in range(6):
+        time.sleep(0.003 * (i % 7))
+        victim = running.pop(0)
+        victim.kill()
+        rest = victim.communicate()[0]
+        assert rest == "" and victim.returncode == -signal.SIGKILL
+        running.append(start())
+    before = path.read_bytes()
+    time.sleep(0.2)
+    assert path.read_bytes() != before, "the rest are stuck"
+    for each in running:
+        each.kill()
+        assert each.communicate()[0] == ""
+    mutex = Mutex("count", domain=domain)
+    assert mutex.acquire(timeout=10)
+    mutex.release()
+
+
+WAITER = """
+import sys, lockflight
+lock = lockflight.SharedMutex("a", domain=sys.argv[1])
+print("waits", flush=True)
+try:
+    (lock.acquire_shared if sys.argv[2] == "shared" else lock.acquire)()
+except KeyboardInterrupt:
+    assert not lock.held
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", ["alone", "shared"])
+def test_ctrl_c_ends_a_wait(domain, way):
+    lock = SharedMutex("a", domain=domain)
+    with lock:
+        with subprocess.Popen(
+            [sys.executable, "-c", WAITER, domain, way], stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout.readline() == "waits\n"
+            time.sleep(0.2)
+            start = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "interrupted\n"
+            assert time.monotonic() - start < 3
+    with lock:
+        assert not lock.owner_died
+
+
+def test_a_waiting_main_thread_runs_handlers_and_waits_on(domain):
+    mutex = Mutex("a", domain=domain)
+    came = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: came.append(time.monotonic()))
+    release = threading.Event()
+
+    def hold():
+        with mutex:
+            release.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        while not mutex.locked():
+            time.sleep(0.01)
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        threading.Timer(0.6, release.set).start()
+        with mutex:
+            assert len(came) == 1
+    finally:
+        release.set()
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_wait_lets_other_threads_run(domain):
+    mutex = Mutex("a", domain=domain)
+    with mutex:
+        waiter = threading.Thread(target=lambda: mutex.acquire() and mutex.release())
+        waiter.start()
+        start, n = time.monotonic(), 0
+        while time.monotonic() - start < 0.1:
+            n += 1
+    waiter.join()
+    assert n > 1000

@@ -1,0 +1,221 @@
+// The functions of lockflight.h for domains and named locks.
+#include "lockflight/domain.hpp"
+
+#include <string>
+#include <utility>
+
+#include "capi/error.hpp"
+
+struct lockflight_domain {
+  lockflight::domain it;
+};
+
+struct lockflight_named {
+  lockflight::named_lock it;
+};
+
+namespace lockflight::capi {
+namespace {
+
+lockflight_code code_of(domain_error::reason why) {
+  using reason = domain_error::reason;
+  switch (why) {
+    case reason::invalid:
+    case reason::wrong_thread:
+      return LOCKFLIGHT_INVALID;
+    case reason::missing:
+      return LOCKFLIGHT_UNKNOWN;
+    case reason::disagrees:
+      return LOCKFLIGHT_WRONG_KIND;
+    case reason::full:
+      return LOCKFLIGHT_FULL;
+    case reason::not_held:
+      return LOCKFLIGHT_NOT_HELD;
+    case reason::held:
+      return LOCKFLIGHT_HELD;
+    case reason::damaged:
+    case reason::system:
+      return LOCKFLIGHT_UNAVAILABLE;
+  }
+  return LOCKFLIGHT_INTERNAL;
+}
+
+/// guarded(), for calls that throw domain_error.
+template <class Call>
+int guarded_domain(Call call) noexcept {
+  return guarded([&] {
+    try {
+      return int{call()};
+    } catch (const domain_error& e) {
+      throw refusal(code_of(e.why), e.what());
+    }
+  });
+}
+
+named_lock& live(lockflight_named* given) {
+  return need(given, "lock", "one that lockflight_named_create has made").it;
+}
+const named_lock& live(const lockflight_named* given) {
+  return need(given, "lock", "one that lockflight_named_create has made").it;
+}
+
+void require_sharing(const named_lock& lock) {
+  if (!lock.can_share())
+    throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + lock.name() +
+                                             "', which readers do not share (accepted: one of kind "
+                                             "flight-rw)");
+}
+
+/// The code of an acquire that has succeeded.
+int told(const named_lock& lock) {
+  if (!lock.owner_died()) return LOCKFLIGHT_OK;
+  return lockflight_detail_fail(
+      LOCKFLIGHT_OWNER_DIED,
+      ("lock '" + lock.name() +
+       "' is held, and a holder before has died (lockflight_named_mark_consistent ends this)")
+          .c_str());
+}
+
+template <class Acquire>
+int acquire(lockflight_named* given, bool shared, Acquire call) {
+  return guarded_domain([&] {
+    named_lock& lock = live(given);
+    if (shared) require_sharing(lock);
+    return call(lock) ? told(lock) : LOCKFLIGHT_BUSY;
+  });
+}
+
+}  // namespace
+}  // namespace lockflight::capi
+
+namespace capi = lockflight::capi;
+
+// ---- domains ----
+
+int lockflight_domain_open(const char* name, const lockflight_domain_options* options,
+                           lockflight_domain** domain) {
+  return capi::guarded_domain([&] {
+    auto& out = capi::need(domain, "domain", "where to put it");
+    const char& first = capi::need(name, "name", "the domain's name");
+    lockflight::domain_options what;
+    if (options != nullptr) {
+      if (options->slots != 0) what.slots = options->slots;
+      if (options->names != 0) what.names = options->names;
+      if (options->mode != 0) what.mode = options->mode;
+    }
+    out = new lockflight_domain{lockflight::domain::open(&first, what)};
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_domain_close(lockflight_domain* domain) {
+  return capi::guarded_domain([&] {
+    delete &capi::need(domain, "domain", "one that lockflight_domain_open has opened");
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_domain_remove(const char* name, int force) {
+  return capi::guarded_domain([&] {
+    const char& first = capi::need(name, "name", "the domain's name");
+    if (!lockflight::domain::remove(&first, force != 0))
+      throw capi::refusal(LOCKFLIGHT_UNKNOWN, "domain '" + std::string(&first) +
+                                                  "', which does not exist (accepted: one that "
+                                                  "does)");
+    return LOCKFLIGHT_OK;
+  });
+}
+
+// ---- named locks ----
+
+int lockflight_named_create(lockflight_domain* domain, const char* name,
+                            const lockflight_named_options* options, lockflight_named** lock) {
+  return capi::guarded_domain([&] {
+    auto& out = capi::need(lock, "lock", "where to put the handle");
+    const auto& in = capi::need(domain, "domain", "one that lockflight_domain_open has opened");
+    const char& first = capi::need(name, "name", "the lock's name");
+    lockflight::named_lock_options what;
+    if (options != nullptr) {
+      if (options->kind != nullptr) what.kind = options->kind;
+      if (options->parameters != nullptr) what.parameters = options->parameters;
+    }
+    out = new lockflight_named{lockflight::named_lock(in.it, &first, what)};
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_destroy(lockflight_named* lock) {
+  return capi::guarded_domain([&] {
+    const auto& it = capi::live(lock);
+    if (it.is_held())
+      throw capi::refusal(
+          LOCKFLIGHT_HELD,
+          "destroy of lock '" + it.name() +
+              "', which this thread holds (accepted: a lock that it does not hold)");
+    delete lock;
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_lock(lockflight_named* lock) {
+  return capi::acquire(lock, false, [](auto& it) {
+    it.lock();
+    return true;
+  });
+}
+int lockflight_named_try_lock(lockflight_named* lock) {
+  return capi::acquire(lock, false, [](auto& it) { return it.try_lock(); });
+}
+int lockflight_named_try_lock_for(lockflight_named* lock, uint64_t nanoseconds) {
+  return capi::acquire(lock, false, [&](auto& it) { return it.try_lock_within(nanoseconds); });
+}
+int lockflight_named_unlock(lockflight_named* lock) {
+  return capi::guarded_domain([&] {
+    capi::live(lock).unlock();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_lock_shared(lockflight_named* lock) {
+  return capi::acquire(lock, true, [](auto& it) {
+    it.lock_shared();
+    return true;
+  });
+}
+int lockflight_named_try_lock_shared(lockflight_named* lock) {
+  return capi::acquire(lock, true, [](auto& it) { return it.try_lock_shared(); });
+}
+int lockflight_named_try_lock_shared_for(lockflight_named* lock, uint64_t nanoseconds) {
+  return capi::acquire(lock, true,
+                       [&](auto& it) { return it.try_lock_shared_within(nanoseconds); });
+}
+int lockflight_named_unlock_shared(lockflight_named* lock) {
+  return capi::guarded_domain([&] {
+    capi::live(lock).unlock_shared();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_token(const lockflight_named* lock, uint64_t* token) {
+  return capi::guarded_domain([&] {
+    capi::need(token, "token", "where to put it") = capi::live(lock).token();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_owner_died(const lockflight_named* lock) {
+  return capi::guarded_domain([&] {
+    const auto& it = capi::live(lock);
+    if (!it.is_held())
+      throw capi::refusal(LOCKFLIGHT_NOT_HELD, "owner_died of lock '" + it.name() +
+                                                   "', which this thread does not hold");
+    return capi::told(it);
+  });
+}
+
+int lockflight_named_mark_consistent(lockflight_named* lock) {
+  return capi::guarded_domain([&] {
+    capi::live(lock).mark_consistent();
+    return LOCKFLIGHT_OK;
+  });
+}

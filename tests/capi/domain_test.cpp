@@ -1,0 +1,164 @@
+// The C interface of domains: what its calls return.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include "capi/support.hpp"
+
+namespace lockflight::test {
+namespace {
+
+/// A domain of the test's own, with a lock in it.
+class CapiDomain : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    name_ = "capi-" + std::to_string(getpid()) + "-" +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    name_.resize(std::min<std::size_t>(name_.size(), 64));
+    const lockflight_domain_options few{.slots = 16, .names = 16};
+    ASSERT_EQ(lockflight_domain_open(name_.c_str(), &few, &domain_), LOCKFLIGHT_OK)
+        << lockflight_last_error();
+  }
+  void TearDown() override {
+    EXPECT_EQ(lockflight_domain_close(domain_), LOCKFLIGHT_OK);
+    EXPECT_EQ(lockflight_domain_remove(name_.c_str(), 1), LOCKFLIGHT_OK);
+  }
+  lockflight_named* lock(const char* name, const lockflight_named_options* options = nullptr) {
+    lockflight_named* made = nullptr;
+    fine(lockflight_named_create(domain_, name, options, &made), "create");
+    return made;
+  }
+  std::string name_;
+  lockflight_domain* domain_ = nullptr;
+};
+
+constexpr lockflight_named_options readers{.kind = "flight-rw"};
+
+TEST_F(CapiDomain, AcquiresAndReleases) {
+  lockflight_named* const a = lock("a");
+  std::uint64_t before = 0;
+  for (const auto take : {lockflight_named_lock, lockflight_named_try_lock}) {
+    fine(take(a), "acquire");
+    fine(lockflight_named_owner_died(a), "owner_died");
+    std::uint64_t token = 0;
+    fine(lockflight_named_token(a, &token), "token");
+    EXPECT_GT(token, before);
+    before = token;
+    fine(lockflight_named_unlock(a), "unlock");
+  }
+  fine(lockflight_named_try_lock_for(a, 1'000'000), "try_lock_for");
+  refused(lockflight_named_destroy(a), LOCKFLIGHT_HELD, "lock 'a'");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, AnotherThreadFindsItBusy) {
+  lockflight_named* const a = lock("a", &readers);
+  fine(lockflight_named_lock_shared(a), "lock_shared");
+  std::thread([&] {
+    lockflight_named* const other = lock("a", &readers);
+    EXPECT_EQ(lockflight_named_try_lock(other), LOCKFLIGHT_BUSY);
+    EXPECT_EQ(lockflight_named_try_lock_for(other, 1'000'000), LOCKFLIGHT_BUSY);
+    fine(lockflight_named_try_lock_shared(other), "try_lock_shared");
+    fine(lockflight_named_unlock_shared(other), "unlock_shared");
+    fine(lockflight_named_try_lock_shared_for(other, 1'000'000), "try_lock_shared_for");
+    fine(lockflight_named_unlock_shared(other), "unlock_shared");
+    fine(lockflight_named_destroy(other), "destroy");
+  }).join();
+  fine(lockflight_named_unlock_shared(a), "unlock_shared");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, ADeathIsToldUntilSomebodyRepairs) {
+  const pid_t child = fork();
+  if (child == 0) {
+    lockflight_named* mine = nullptr;
+    const bool holds = lockflight_named_create(domain_, "a", nullptr, &mine) == LOCKFLIGHT_OK &&
+                       lockflight_named_lock(mine) == LOCKFLIGHT_OK;
+    _exit(holds ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  lockflight_named* const a = lock("a");
+  for (int i = 0; i < 2; ++i) {
+    refused(lockflight_named_lock(a), LOCKFLIGHT_OWNER_DIED, "lock 'a' is held");
+    refused(lockflight_named_owner_died(a), LOCKFLIGHT_OWNER_DIED, "a holder before has died");
+    fine(lockflight_named_unlock(a), "unlock");
+  }
+  refused(lockflight_named_try_lock(a), LOCKFLIGHT_OWNER_DIED, "lock 'a' is held");
+  fine(lockflight_named_mark_consistent(a), "mark_consistent");
+  fine(lockflight_named_owner_died(a), "owner_died");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, RefusesMisuse) {
+  lockflight_named* const a = lock("a");
+  refused(lockflight_named_unlock(a), LOCKFLIGHT_NOT_HELD, "a");
+  refused(lockflight_named_owner_died(a), LOCKFLIGHT_NOT_HELD, "lock 'a'");
+  refused(lockflight_named_mark_consistent(a), LOCKFLIGHT_NOT_HELD, "a");
+  refused(lockflight_named_lock_shared(a), LOCKFLIGHT_WRONG_KIND, "lock 'a'");
+  fine(lockflight_named_lock(a), "lock");
+  refused(lockflight_named_lock(a), LOCKFLIGHT_HELD, "a");
+  refused(lockflight_domain_remove(name_.c_str(), 0), LOCKFLIGHT_HELD, name_);
+  std::thread([&] { refused(lockflight_named_unlock(a), LOCKFLIGHT_INVALID, "a"); }).join();
+  fine(lockflight_named_unlock(a), "unlock");
+
+  // The kind is compared when the lock is looked up, here or at the first acquire.
+  lockflight_named* other = nullptr;
+  int code = lockflight_named_create(domain_, "a", &readers, &other);
+  if (code == LOCKFLIGHT_OK) code = lockflight_named_lock(other);
+  refused(code, LOCKFLIGHT_WRONG_KIND, "flight-rw");
+  if (other != nullptr) fine(lockflight_named_destroy(other), "destroy");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, RefusesNamesAndSizes) {
+  lockflight_named* none = nullptr;
+  for (const std::string& bad : {std::string(), std::string(256, 'x'), std::string("a\nb")})
+    refused(lockflight_named_create(domain_, bad.c_str(), nullptr, &none), LOCKFLIGHT_INVALID, "");
+  const lockflight_named_options unknown{.kind = "flihgt"};
+  const int code = lockflight_named_create(domain_, "a", &unknown, &none);
+  EXPECT_TRUE(code == LOCKFLIGHT_INVALID || code == LOCKFLIGHT_UNKNOWN) << code;
+  EXPECT_NE(std::string(lockflight_last_error()).find("flihgt"), std::string::npos);
+  EXPECT_EQ(none, nullptr);
+
+  lockflight_domain* nowhere = nullptr;
+  for (const char* const bad : {"", "a/b", ".a"})
+    refused(lockflight_domain_open(bad, nullptr, &nowhere), LOCKFLIGHT_INVALID, bad);
+  const lockflight_domain_options many{.slots = 5000};
+  refused(lockflight_domain_open("capi-many", &many, &nowhere), LOCKFLIGHT_INVALID, "5000");
+  EXPECT_EQ(nowhere, nullptr);
+  refused(lockflight_domain_remove("capi-no-such-domain", 0), LOCKFLIGHT_UNKNOWN,
+          "capi-no-such-domain");
+}
+
+TEST_F(CapiDomain, RefusesNull) {
+  std::uint64_t token = 0;
+  lockflight_named* none = nullptr;
+  lockflight_domain* nowhere = nullptr;
+  for (const auto call :
+       {lockflight_named_destroy, lockflight_named_lock, lockflight_named_try_lock,
+        lockflight_named_unlock, lockflight_named_lock_shared, lockflight_named_try_lock_shared,
+        lockflight_named_unlock_shared, lockflight_named_mark_consistent})
+    refused(call(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_token(nullptr, &token), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_owner_died(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_create(nullptr, "a", nullptr, &none), LOCKFLIGHT_INVALID, "domain NULL");
+  refused(lockflight_named_create(domain_, nullptr, nullptr, &none), LOCKFLIGHT_INVALID,
+          "name NULL");
+  refused(lockflight_named_create(domain_, "a", nullptr, nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_domain_open(nullptr, nullptr, &nowhere), LOCKFLIGHT_INVALID, "name NULL");
+  refused(lockflight_domain_open("a", nullptr, nullptr), LOCKFLIGHT_INVALID, "domain NULL");
+  refused(lockflight_domain_close(nullptr), LOCKFLIGHT_INVALID, "domain NULL");
+  refused(lockflight_domain_remove(nullptr, 0), LOCKFLIGHT_INVALID, "name NULL");
+}
+
+}  // namespace
+}  // namespace lockflight::test
