@@ -33,12 +33,17 @@
 #include "lockflight/lock/concepts.hpp"
 #include "lockflight/lock/robust/participant.hpp"
 #include "lockflight/lock/robust/record.hpp"
+#include "lockflight/lock/robust/repair.hpp"
 
 namespace lockflight::lock {
 
 /// On a machine of one node. A handle belongs to one participant.
 template <template <class> class Inside, rma::mortal_port Port>
-class robust final : rma::mourner {
+class robust final : generations<Port> {
+  using base = generations<Port>;
+  using base::announce, base::await_open, base::await_repair, base::exclusively, base::has_lost_one,
+      base::is_closed, base::never, base::repair;
+  using base::me_, base::place_, base::port_, base::where_;
   using inside = Inside<rma::interruptible<Port>>;
 
  public:
@@ -48,33 +53,18 @@ class robust final : rma::mourner {
   static constexpr bool shares = lock::shared<inside>;
 
   /// This lock's words: one line, then those of the lock inside; all homes are rank 0.
-  struct cells {
-    rma::plain_cell line;
+  struct cells : generation_cells {
     typename inside::cells inner;
-    std::uint32_t end = 0;  // the words inside lie between the line and this index, on all ranks
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters& set) {
       const auto line = in.take<rma::plain_cell>(rma::line_words);
       auto inner = inside::cells::place(in, machine, set, line.home);
-      return {line, std::move(inner), in.used()};
+      return {{line, in.used()}, std::move(inner)};
     }
-
-    /// Even: open. Odd: somebody repairs. Written by the repairer alone.
-    [[nodiscard]] rma::plain_cell generation() const { return line; }
-    /// How many exclusive acquires there were. Written by the exclusive holder.
-    [[nodiscard]] rma::plain_cell token() const { return line + 1; }
-    /// Not 0: a holder died, and what it guarded may be half done.
-    [[nodiscard]] rma::plain_cell died() const { return line + 2; }
-    /// Those that hold from earlier generations: how many share, and `exclusively`.
-    [[nodiscard]] rma::cpu_cell inherited() const { return {line.home, line.index + 3}; }
-    /// 1 + the rank that has the right to repair, or 0.
-    [[nodiscard]] rma::cpu_cell repairer() const { return {line.home, line.index + 4}; }
-    /// Words for whoever makes locks, 3 of them.
-    [[nodiscard]] rma::plain_cell beside() const { return line + 5; }
   };
 
   robust(robust_participant<Port>& me, const cells& where, const parameters& set = {})
-      : me_(me), port_(me.port()), where_(where), set_(set) {
+      : base(me, where), inner_(where.inner), set_(set) {
     rma::ensure(me.machine().nodes() == 1 && where.line.home == 0, "a robust lock has one node");
   }
   robust(const robust&) = delete;
@@ -149,7 +139,6 @@ class robust final : rma::mourner {
 
  private:
   enum class outcome : std::uint8_t { had, not_had, interrupted };
-  static constexpr rma::word exclusively = rma::word{1} << 32;  // of `inherited`
 
   template <class Until, class Take>
   bool acquire(rma::word as, Until until, Take take) {
@@ -166,8 +155,8 @@ class robust final : rma::mourner {
         as == record::holding ? in.unlock() : unlock_shared_of(in);
         return false;
       });
-      nodes_ = (me_.inside().taken() & ~taken_before) |
-               (me_.inside().abandoned() & ~abandoned_before);
+      nodes_ =
+          (me_.inside().taken() & ~taken_before) | (me_.inside().abandoned() & ~abandoned_before);
       if (how == outcome::had) break;
       // Who only tries does not wait, and so is not interrupted by a death.
       if (how == outcome::not_had && !has_lost_one()) return give_up();
@@ -203,8 +192,7 @@ class robust final : rma::mourner {
         me_.inside().reset(nodes_);
       } else if (call(give) == outcome::interrupted) {
         leave();
-        for (rma::word next; is_closed(next = port_.load(where_.generation()));)
-          await_repair(next, rma::forever{});
+        await_open();
         me_.inside().reset(nodes_);
       }
       return me_.give_back(std::exchange(place_, -1));
@@ -234,7 +222,7 @@ class robust final : rma::mourner {
   [[gnu::noinline]] void renew(rma::word generation) {
     // Nobody is in the generation that we have left: its queue nodes are ours again.
     me_.inside().reset(nodes_);
-    inside_.emplace(me_.inside(), where_.inner, set_);
+    inside_.emplace(me_.inside(), inner_, set_);
     generation_ = generation;
   }
 
@@ -242,7 +230,7 @@ class robust final : rma::mourner {
   // operations of the port, and the run-time counts exceptions by thread.
   template <class Call>
   [[nodiscard, gnu::always_inline]] outcome call(Call what) {
-    me_.waits().hold_on_to({where_.generation(), generation_, deaths_}, *this);
+    me_.waits().hold_on_to({where_.generation(), generation_, base::deaths_}, *this);
     try {
       return what(*inside_) ? outcome::had : outcome::not_had;
     } catch (const rma::interrupted&) {
@@ -270,7 +258,10 @@ class robust final : rma::mourner {
   // taken for dead: between two reads the place of one who died may have become another's.
   void leave() {
     announce(record::left, generation_);
-    while (port_.load(where_.generation()) == generation_) repair(generation_);
+    while (true) {
+      if (port_.load(where_.generation()) != generation_) return;
+      repair(generation_);
+    }
   }
 
   bool give_up() {
@@ -284,159 +275,14 @@ class robust final : rma::mourner {
     return false;
   }
 
-  // ---- deaths ----
-
-  [[nodiscard]] static bool is_closed(rma::word generation) { return generation % 2 != 0; }
-  [[nodiscard]] rma::word id() const { return where_.line.index / rma::line_words; }
-  [[nodiscard]] bool is_ours(record of) const {
-    return of.get(record::phase) != record::idle && of.get(record::lock) == id();
-  }
-
-  // Always inlined, as all that an uncontended acquire goes through: compilers stop where a lock is
-  // large.
-  [[gnu::always_inline]] void announce(rma::word phase, rma::word generation) {
-    port_.store(me_.record_of(me_.rank(), place_), record{}
-                                                       .with(record::phase, phase)
-                                                       .with(record::generation, generation)
-                                                       .with(record::lock, id())
-                                                       .bits());
-    // Before we read the generation. Where a repairer can make all pass a fence it does (C40).
-    if constexpr (!Port::capabilities.node_fence) port_.fence();
-  }
-
-  // Whether a death concerns this lock.
-  [[nodiscard]] bool has_lost_one() override {
-    const rma::word deaths = port_.deaths();
-    if (deaths == deaths_) return false;
-    for (rma::rank_t r = 0; r < me_.machine().ranks(); ++r) {
-      if (!port_.is_dead(r)) continue;
-      for (int i = 0; i < me_.records(); ++i)
-        if (is_ours(record::from(port_.load(me_.record_of(r, i))))) return true;
-    }
-    deaths_ = deaths;
-    return false;
-  }
-
-  // The generation is closed: waits until it is open, or repairs if the repairer died. False if
-  // time is over before.
-  template <class Until>
-  bool await_repair(rma::word generation, Until until) {
-    const rma::word deaths = port_.deaths();
-    const rma::word repairer = port_.load(where_.repairer());
-    if (repairer == 0 || port_.is_dead(static_cast<rma::rank_t>(repairer - 1)))
-      return repair(), true;
-    const rma::lifeline line{where_.generation(), generation, deaths};
-    const auto is_open = rma::differs_from(generation);
-    if constexpr (std::is_same_v<Until, rma::deadline>) {
-      const rma::word now = port_.await_until_or_death(where_.generation(), is_open, until, line);
-      return is_open(now) || !port_.is_over(until);
-    } else {
-      port_.await_or_death(where_.generation(), is_open, line);
-      return true;
-    }
-  }
-
-  // Replaces the generation, unless that has been done: if somebody died in it, or we have left it
-  // in disorder. Our record is not idle, so if we die in here that is a death of this lock too.
-  [[gnu::noinline]] void repair(rma::word in_disorder = never) {
-    if (!take_the_right()) return;
-    rma::word generation = port_.load(where_.generation());
-    // A generation that was closed already was so by a repairer that died.
-    if (!is_closed(generation) && generation != in_disorder && !there_is_a_body())
-      return port_.store(where_.repairer(), 0);
-    if (!is_closed(generation)) port_.store(where_.generation(), ++generation);
-    // Who has written a record after this sees the generation closed (announce).
-    if constexpr (Port::capabilities.node_fence)
-      port_.fence_node();
-    else
-      port_.fence();
-    port_.rouse();
-
-    rma::word heirs = 0;
-    for_each_record([&](rma::rank_t r, rma::plain_cell at) { heirs += survey(r, at, generation); });
-
-    // Now the words are ours alone, and so is any way to write them.
-    port_.store(where_.inherited(), heirs);
-    for (rma::rank_t r = 0; r < me_.machine().ranks(); ++r)
-      for (std::uint32_t i = where_.line.index + rma::line_words; i < where_.end; ++i)
-        if (port_.load(rma::plain_cell{r, i}) != 0) port_.store(rma::plain_cell{r, i}, 0);
-    for_each_record([&](rma::rank_t, rma::plain_cell at) {
-      const auto of = record::from(port_.load(at));
-      if (is_ours(of) && of.get(record::phase) == record::buried) port_.store(at, 0);
-    });
-    port_.store(where_.generation(), generation + 1);
-    port_.store(where_.repairer(), 0);
-    port_.fence();
-    port_.rouse();
-  }
-
-  // False if another participant has repaired, or stopped doing so: then we have to look again.
-  [[nodiscard]] bool take_the_right() {
-    const rma::word deaths = port_.deaths();
-    const rma::word now = port_.load(where_.repairer());
-    if (now != 0 && !port_.is_dead(static_cast<rma::rank_t>(now - 1))) {
-      const rma::word generation = port_.load(where_.generation());
-      port_.await_or_death(where_.repairer(), rma::differs_from(now),
-                           {where_.generation(), generation, deaths});
-      return false;
-    }
-    const rma::word ours = static_cast<rma::word>(me_.rank()) + 1;
-    return port_.cpu_compare_swap(where_.repairer(), now, ours) == now;
-  }
-
-  [[nodiscard]] bool there_is_a_body() {
-    deaths_ = never;  // not what we knew before we had the right
-    return has_lost_one();
-  }
-
-  // What a participant brings into the next generation. Waits until it uses no word of this one.
-  [[nodiscard]] rma::word survey(rma::rank_t r, rma::plain_cell at, rma::word generation) {
-    while (true) {
-      const rma::word deaths = port_.deaths();
-      // Read before the record: a dead participant writes no more. One read of the record decides:
-      // who dies after it is a death that this repair does not know.
-      const bool is_dead = port_.is_dead(r);
-      const auto of = record::from(port_.load(at));
-      if (!is_ours(of)) return 0;
-      const rma::word phase = of.get(record::phase);
-      if (is_dead) {
-        bury(r, at, of);
-        return 0;
-      }
-      if (phase == record::holding) return exclusively;
-      if (phase == record::sharing) return 1;
-      if (phase != record::acquiring && phase != record::releasing) return 0;
-      port_.await_or_death(at, rma::differs_from(of.bits()),
-                           {where_.generation(), generation, deaths});
-    }
-  }
-
-  void bury(rma::rank_t r, rma::plain_cell at, record of) {
-    if (of.get(record::phase) == record::holding) port_.store(where_.died(), 1);
-    port_.bury(r);
-    port_.store(at, of.with(record::phase, record::buried).bits());
-  }
-
-  template <class Visit>
-  void for_each_record(Visit visit) {
-    for (rma::rank_t r = 0; r < me_.machine().ranks(); ++r)
-      for (int i = 0; i < me_.records(); ++i) visit(r, me_.record_of(r, i));
-  }
-
   static void unlock_shared_of(inside& in) {
     if constexpr (shares) in.unlock_shared();
   }
-  static constexpr rma::word never = ~rma::word{0};
-
-  robust_participant<Port>& me_;
-  Port& port_;
-  cells where_;
+  typename inside::cells inner_;
   parameters set_;
   std::optional<inside> inside_;  // of generation_
   rma::word generation_ = 0;
-  rma::word deaths_ = never;  // so many deaths, and none of them concerns this lock
   rma::word token_ = 0;
-  int place_ = -1;           // of our record, while we acquire, hold or release
   std::uint32_t nodes_ = 0;  // the queue nodes that this acquire has taken
 };
 
