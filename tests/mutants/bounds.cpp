@@ -52,6 +52,8 @@ void set_one(check::request& asked, const std::string& key, const std::string& v
     asked.levels = value;
   else if (key == "starvation")
     asked.starvation = check::watched_named(value);
+  else if (key == "random")
+    asked.random = true, asked.random_until.executions = number_in(value);
   else if (key == "off")
     set_off(asked, value);
   else

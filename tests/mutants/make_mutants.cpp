@@ -17,7 +17,8 @@
 //   why TEXT               what goes wrong
 //   base NAME              the mutant that is changed further, and must pass where this one fails;
 //                          else the lock itself
-//   check KEY=VALUE ...    the bound: fields of check::request, `off` as in a replay string, and
+//   check KEY=VALUE ...    the bound: fields of check::request, `off` as in a replay string,
+//                          `random`, the number of random schedules instead of all, and
 //                          parameters of the lock
 //   expect PROPERTY        what the checker must find; `ok` if it must find nothing
 //   in FILE                the file that the next lines change

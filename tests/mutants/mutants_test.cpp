@@ -112,7 +112,7 @@ TEST_P(intact_lock, passes_where_a_mutant_fails) {
   if (!test::long_tests()) asked.until.most_states = 50'000;
   const check::report made = check::run(i.lock, asked);
   EXPECT_FALSE(made.found.broken) << check::trace_table(made);
-  if (verdict_of(made.found) != "bound" || test::long_tests()) {
+  if (verdict_of(made.found) != "bound" || (test::long_tests() && !asked.random)) {
     EXPECT_EQ(verdict_of(made.found), "ok");
   }
   std::printf("%-32s %-52s %-16s %8llu states %.2f s\n", i.name.c_str(), i.bound.c_str(),
