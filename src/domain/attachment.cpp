@@ -72,9 +72,9 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
     slot = take_slot(*file);
   }
   if (slot < 0)
-    throw domain_error(domain_error::reason::full,
-                       "domain " + file->name() + ": all " + std::to_string(file->steward()) +
-                           " slots are taken by living threads");
+    throw domain_error(domain_error::reason::full, "domain " + file->name() + ": all " +
+                                                       std::to_string(file->steward()) +
+                                                       " slots are taken by living threads");
   all.push_back(std::make_shared<attachment>(file, slot));
   if (has_dead(*file)) sweep(*all.back());
   return all.back();
@@ -88,8 +88,8 @@ int sweep(attachment& by) {
   for_each_slot(file, [&](int i) {
     if (file.slot(i).state.load(std::memory_order_acquire) != slot_state::dead) return;
     for (std::uint32_t k = 0; k < records; ++k) {
-      const auto of = lock::record::from(
-          file.word(i, first_record + k).load(std::memory_order_acquire));
+      const auto of =
+          lock::record::from(file.word(i, first_record + k).load(std::memory_order_acquire));
       if (of.get(lock::record::phase) == lock::record::idle) continue;
       lock_at(by, static_cast<std::uint32_t>(of.get(lock::record::lock)) * rma::line_words)
           ->repair_if_needed();

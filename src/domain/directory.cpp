@@ -57,7 +57,8 @@ void put(const domain_file& file, std::uint32_t index, rma::word value) {
 // What is reachable from the buckets is in use, all else is free.
 void rebuild(domain_file& file) {
   domain_header& h = file.header();
-  if (h.entries > h.names || h.next_word > file.shape().words) file.damaged("has been written over");
+  if (h.entries > h.names || h.next_word > file.shape().words)
+    file.damaged("has been written over");
   std::vector<bool> used(h.entries);
   std::vector<std::uint32_t> lines;
   for (std::uint32_t b = 0; b < file.shape().buckets_count; ++b)
@@ -154,7 +155,8 @@ std::uint32_t class_for(domain_file& file, const domain_kind& kind, const std::s
     const domain_class& c = class_at(file, i);
     if (kind.name == c.kind && canonical == c.parameters) return i;
   }
-  if (h.classes == domain_shape::most_classes || canonical.size() >= sizeof(domain_class::parameters))
+  if (h.classes == domain_shape::most_classes ||
+      canonical.size() >= sizeof(domain_class::parameters))
     throw domain_error(domain_error::reason::full,
                        "domain " + file.name() + ": no room for another kind of lock");
   domain_class& c = file.of_class(h.classes);
@@ -176,8 +178,8 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
   }
   const std::uint32_t line = h.next_word;
   if (std::uint64_t{line} + c.words > file.shape().words)
-    throw domain_error(domain_error::reason::full, "domain " + file.name() +
-                                                       ": no room for the words of another lock");
+    throw domain_error(domain_error::reason::full,
+                       "domain " + file.name() + ": no room for the words of another lock");
   put(file, line + class_beside, of_class + 1);  // before anybody walks over the block
   h.next_word = line + c.words;
   return line;
@@ -196,9 +198,9 @@ void check_lock_name(std::string_view name) {
   if (!name.empty() && name.size() <= 255 &&
       name.find_first_of(std::string_view("\0\n", 2)) == std::string_view::npos)
     return;
-  throw domain_error(domain_error::reason::invalid,
-                     "lock name " + shown(name) +
-                         " (accepted: 1 to 255 bytes, none of them NUL or newline)");
+  throw domain_error(
+      domain_error::reason::invalid,
+      "lock name " + shown(name) + " (accepted: 1 to 255 bytes, none of them NUL or newline)");
 }
 
 found_lock look_up(domain_file& file, std::string_view name, const domain_kind& kind,
@@ -214,9 +216,9 @@ found_lock look_up(domain_file& file, std::string_view name, const domain_kind& 
                            std::string(kind.name) + " with '" + canonical + "'");
   }
   if (h.free_entries == 0 && h.entries >= h.names)
-    throw domain_error(domain_error::reason::full, "domain " + file.name() + ": all " +
-                                                       std::to_string(h.names) +
-                                                       " names are taken");
+    throw domain_error(
+        domain_error::reason::full,
+        "domain " + file.name() + ": all " + std::to_string(h.names) + " names are taken");
   const std::uint32_t of_class = class_for(file, kind, canonical);
   const std::uint32_t line = take_block(file, of_class);
   std::uint32_t number = h.free_entries;

@@ -11,7 +11,9 @@ class named_lock_impl {
 
   named_lock_impl(std::shared_ptr<domain_file> file, std::string_view name,
                   const named_lock_options& what)
-      : file_(std::move(file)), name_(name), raises_(what.death == named_lock_options::on_death::raise) {
+      : file_(std::move(file)),
+        name_(name),
+        raises_(what.death == named_lock_options::on_death::raise) {
     check_lock_name(name);
     kind_ = &kind_named(what.kind);
     canonical_ = kind_->canonical(parse_parameters(what.parameters));
@@ -38,7 +40,6 @@ class named_lock_impl {
       if (is_current()) {
         if (!has) return false;
         held_ = as;
-        if (as == mode::exclusive) token_ = found_.tokens_before + lock_->token();
         break;
       }
       // Removed meanwhile; its words may have become another lock's.
@@ -55,8 +56,8 @@ class named_lock_impl {
       return take(*lock_);
     } catch (const std::length_error&) {
       throw domain_error(domain_error::reason::full,
-                         "lock " + shown(name_) + ": this thread holds " +
-                             std::to_string(records) + " locks already, which is the most");
+                         "lock " + shown(name_) + ": this thread holds " + std::to_string(records) +
+                             " locks already, which is the most");
     }
   }
   void unlock(mode as) {
@@ -79,12 +80,17 @@ class named_lock_impl {
 
   [[nodiscard]] const domain_kind& kind() const { return *kind_; }
   [[nodiscard]] any_robust* lock() const { return lock_.get(); }
-  [[nodiscard]] std::uint64_t token() const { return token_; }
+  [[nodiscard]] std::uint64_t token() const {
+    const std::uint64_t own = lock_ ? lock_->token() : 0;
+    return own != 0 ? found_.tokens_before + own : token_before_;
+  }
   [[nodiscard]] mode held() const { return held_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
-  void release() { std::exchange(held_, mode::none) == mode::exclusive ? lock_->unlock() : lock_->unlock_shared(); }
+  void release() {
+    std::exchange(held_, mode::none) == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
+  }
 
   [[nodiscard]] bool is_current() const {
     // Acquire: what the word says was there before we had the lock.
@@ -94,16 +100,17 @@ class named_lock_impl {
 
   [[gnu::always_inline]] void prepare() {
     if (lock_ && me_->is_ours() && held_ == mode::none) [[likely]] {
-      if (is_current()) [[likely]] return;
+      if (is_current()) [[likely]]
+        return;
       return renew();
     }
     start();
   }
   [[gnu::noinline]] void start() {
     if (me_ && !me_->is_ours())
-      throw domain_error(domain_error::reason::wrong_thread,
-                         "lock " + shown(name_) +
-                             ": this handle is another thread's, or was before a fork");
+      throw domain_error(
+          domain_error::reason::wrong_thread,
+          "lock " + shown(name_) + ": this handle is another thread's, or was before a fork");
     if (held_ != mode::none)
       throw domain_error(domain_error::reason::held,
                          "lock " + shown(name_) + ": this handle holds it already");
@@ -112,15 +119,16 @@ class named_lock_impl {
     lock_ = lock_at(*me_, found_);
   }
   [[gnu::noinline]] void renew() {
+    token_before_ = token();
     lock_.reset();
     found_ = look_up(*file_, name_, *kind_, canonical_);
     lock_ = lock_at(*me_, found_);
   }
   [[noreturn]] void not_held(mode as) const {
     if (me_ && !me_->is_ours())
-      throw domain_error(domain_error::reason::wrong_thread,
-                         "lock " + shown(name_) +
-                             ": this handle is another thread's, or was before a fork");
+      throw domain_error(
+          domain_error::reason::wrong_thread,
+          "lock " + shown(name_) + ": this handle is another thread's, or was before a fork");
     throw domain_error(domain_error::reason::not_held,
                        "lock " + shown(name_) + ": this handle does not hold it " +
                            (as == mode::exclusive ? "exclusively" : "shared"));
@@ -135,7 +143,7 @@ class named_lock_impl {
   std::shared_ptr<attachment> me_;
   std::unique_ptr<any_robust> lock_;
   mode held_ = mode::none;
-  std::uint64_t token_ = 0;
+  std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
 };
 
 }  // namespace detail
@@ -186,9 +194,7 @@ bool named_lock::try_lock_shared_within(std::uint64_t nanoseconds) {
 }
 void named_lock::unlock_shared() { impl_->unlock(mode::shared); }
 
-std::uint64_t named_lock::token() const {
-  return impl_->token();
-}
+std::uint64_t named_lock::token() const { return impl_->token(); }
 bool named_lock::owner_died() const { return is_held() && impl_->lock()->owner_died(); }
 void named_lock::mark_consistent() {
   impl_->need_exclusive();

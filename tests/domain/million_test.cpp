@@ -16,7 +16,9 @@ TEST(DomainMillion, TakesMemoryForThoseThatThereAre) {
     m.lock();
     EXPECT_EQ(m.token(), 1u);
     m.unlock();
-    if (i == 1000) EXPECT_LT(bytes(), 8 << 20);
+    if (i == 1000) {
+      EXPECT_LT(bytes(), 8 << 20);
+    }
   }
   EXPECT_EQ(d.names(), 1'048'576u);
   EXPECT_REFUSED(full, "all 1048576", named_mutex(d, "one more"));

@@ -16,10 +16,9 @@ TEST(DomainNames, EveryKindLocksAndIsTold) {
   const own_domain own;
   auto d = domain::open(own.name());
   int kinds = 0;
-  for (const char* kind :
-       {"spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "dq", "dq-fair", "fompi-rw",
-        "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp", "mcs-rw-fair", "flight",
-        "flight-rw"}) {
+  for (const char* kind : {"spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "dq", "dq-fair",
+                           "fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp",
+                           "mcs-rw-fair", "flight", "flight-rw"}) {
     SCOPED_TRACE(kind);
     named_lock l(d, std::string("of ") + kind, {.kind = kind});
     l.lock();
@@ -67,7 +66,8 @@ TEST(DomainNames, WhatIsNotAcceptedIsNamed) {
   named_mutex(d, "\x01 any \xff bytes").lock();
   named_lock rw(d, "x", {.kind = "flight-rw"});
   EXPECT_REFUSED(disagrees, "flight-rw", named_mutex(d, "x"));
-  EXPECT_REFUSED(disagrees, "barge=3", named_lock(d, "x", {.kind = "flight-rw", .parameters = "barge=3"}));
+  EXPECT_REFUSED(disagrees, "barge=3",
+                 named_lock(d, "x", {.kind = "flight-rw", .parameters = "barge=3"}));
   named_lock set(d, "set", {.parameters = "barge=3,local_budget=5"});
   const named_lock same(d, "set", {.parameters = "local_budget=5,barge=3"});
   named_lock mcs(d, "mcs", {.kind = "mcs-rw-rp"});
