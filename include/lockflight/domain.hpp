@@ -9,6 +9,12 @@
 // A process that forks keeps its slots; the child has none, and takes its own. The child's handles
 // made before the fork are of no use and throw domain_error.
 //
+// The file is guarded by its permissions alone: who may open it may write over it. A header that
+// was written over, and a file that was made shorter, throw domain_error (damaged) at the next slow
+// step: when a lock is looked up, a slot is taken, or a wait takes long. A file that is made
+// shorter under an acquire in progress ends the process by SIGBUS, and so does a /dev/shm that is
+// full when a new lock's words are first written.
+//
 // Cost: no network operation. The first use of a name by a handle looks it up, some microseconds.
 #pragma once
 
@@ -74,7 +80,7 @@ struct domain_lock_use {
   int pid = 0;
   bool dead = false;
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
-  std::uint64_t since_ns = 0;  ///< on CLOCK_MONOTONIC
+  std::uint64_t since_ns = 0;  ///< on CLOCK_MONOTONIC; 0: not known
 };
 struct domain_lock {
   std::string name;

@@ -3,14 +3,19 @@
 #include <vector>
 
 #include "domain/directory.hpp"
+#include "fabric/shm/waiting.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
 namespace lockflight::detail {
 namespace {
 
+// What else ends with the thread may come after its attachments.
+thread_local bool thread_ends = false;
+
 struct attachments {
   std::vector<std::shared_ptr<attachment>> all;
   ~attachments() {
+    thread_ends = true;
     for (const auto& one : all) one->end();
   }
 };
@@ -42,6 +47,7 @@ void attachment::end() {
 }
 
 std::shared_ptr<attachment> attachment_of_thread(const domain_file& file) {
+  if (thread_ends) return nullptr;
   for (const auto& one : of_this_thread().all)
     if (&one->file() == &file && one->is_ours()) return one;
   return nullptr;
@@ -49,6 +55,13 @@ std::shared_ptr<attachment> attachment_of_thread(const domain_file& file) {
 
 std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& file) {
   if (auto ours = attachment_of_thread(*file)) return ours;
+  if (thread_ends)
+    throw domain_error(domain_error::reason::wrong_thread,
+                       "domain " + file->name() + ": this thread is at its end");
+  // Of each process, whatever its parent has done.
+  if (file->header().fenced == 0 && !shm::detail::register_membarrier())
+    throw domain_error(domain_error::reason::system,
+                       "domain " + file->name() + ": membarrier is refused");
   static_cast<void>(process_mutex());  // from here on a fork is noticed
   file->check_size();
   auto& all = of_this_thread().all;
@@ -64,9 +77,9 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
     slot = take_slot(*file);
   }
   if (slot < 0)
-    throw domain_error(domain_error::reason::full,
-                       "domain " + file->name() + ": all " + std::to_string(file->steward()) +
-                           " slots are taken by living threads");
+    throw domain_error(domain_error::reason::full, "domain " + file->name() + ": all " +
+                                                       std::to_string(file->steward()) +
+                                                       " slots are taken by living threads");
   all.push_back(std::make_shared<attachment>(file, slot));
   if (has_dead(*file)) sweep(*all.back());
   return all.back();
@@ -80,8 +93,8 @@ int sweep(attachment& by) {
   for_each_slot(file, [&](int i) {
     if (file.slot(i).state.load(std::memory_order_acquire) != slot_state::dead) return;
     for (std::uint32_t k = 0; k < records; ++k) {
-      const auto of = lock::record::from(
-          file.word(i, first_record + k).load(std::memory_order_acquire));
+      const auto of =
+          lock::record::from(file.word(i, first_record + k).load(std::memory_order_acquire));
       if (of.get(lock::record::phase) == lock::record::idle) continue;
       lock_at(by, static_cast<std::uint32_t>(of.get(lock::record::lock)) * rma::line_words)
           ->repair_if_needed();

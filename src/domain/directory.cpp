@@ -57,7 +57,8 @@ void put(const domain_file& file, std::uint32_t index, rma::word value) {
 // What is reachable from the buckets is in use, all else is free.
 void rebuild(domain_file& file) {
   domain_header& h = file.header();
-  if (h.entries > h.names || h.next_word > file.shape().words) file.damaged("has been written over");
+  if (h.entries > h.names || h.next_word > file.shape().words)
+    file.damaged("has been written over");
   std::vector<bool> used(h.entries);
   std::vector<std::uint32_t> lines;
   for (std::uint32_t b = 0; b < file.shape().buckets_count; ++b)
@@ -65,7 +66,11 @@ void rebuild(domain_file& file) {
       entry_at(file, n);
       if (used[n - 1]) file.damaged("has been written over");
       used[n - 1] = true;
-      lines.push_back(file.entry(n - 1).line);
+      const domain_entry& e = file.entry(n - 1);
+      lines.push_back(e.line);
+      // Who was to forget it may have done half of that.
+      if (!is_a_line(file, e.line)) file.damaged("has been written over");
+      put(file, e.line + serial_beside, e.serial);
     }
   h.free_entries = 0;
   for (std::uint32_t i = 0; i < h.entries; ++i)
@@ -136,10 +141,12 @@ std::atomic<std::uint32_t>& place_of(const domain_file& file, std::string_view n
 
 found_lock read(const domain_file& file, const domain_entry& e) {
   const domain_class& c = class_at(file, e.of_class);
-  if (class_of_block(file, e.line) != e.of_class) file.damaged("has been written over");
+  if (class_of_block(file, e.line) != e.of_class ||
+      file.word(0, e.line + serial_beside).load() != e.serial)
+    file.damaged("has been written over");
   const domain_kind* const kind = find_kind(c.kind);
   if (kind == nullptr) file.damaged("has been written over");
-  return {e.line, e.serial, kind, c.parameters, c.words};
+  return {e.line, e.serial, kind, c.parameters, c.words, e.tokens_before};
 }
 
 std::uint32_t class_for(domain_file& file, const domain_kind& kind, const std::string& canonical) {
@@ -148,7 +155,8 @@ std::uint32_t class_for(domain_file& file, const domain_kind& kind, const std::s
     const domain_class& c = class_at(file, i);
     if (kind.name == c.kind && canonical == c.parameters) return i;
   }
-  if (h.classes == domain_shape::most_classes || canonical.size() >= sizeof(domain_class::parameters))
+  if (h.classes == domain_shape::most_classes ||
+      canonical.size() >= sizeof(domain_class::parameters))
     throw domain_error(domain_error::reason::full,
                        "domain " + file.name() + ": no room for another kind of lock");
   domain_class& c = file.of_class(h.classes);
@@ -170,8 +178,8 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
   }
   const std::uint32_t line = h.next_word;
   if (std::uint64_t{line} + c.words > file.shape().words)
-    throw domain_error(domain_error::reason::full, "domain " + file.name() +
-                                                       ": no room for the words of another lock");
+    throw domain_error(domain_error::reason::full,
+                       "domain " + file.name() + ": no room for the words of another lock");
   put(file, line + class_beside, of_class + 1);  // before anybody walks over the block
   h.next_word = line + c.words;
   return line;
@@ -190,9 +198,9 @@ void check_lock_name(std::string_view name) {
   if (!name.empty() && name.size() <= 255 &&
       name.find_first_of(std::string_view("\0\n", 2)) == std::string_view::npos)
     return;
-  throw domain_error(domain_error::reason::invalid,
-                     "lock name " + shown(name) +
-                         " (accepted: 1 to 255 bytes, none of them NUL or newline)");
+  throw domain_error(
+      domain_error::reason::invalid,
+      "lock name " + shown(name) + " (accepted: 1 to 255 bytes, none of them NUL or newline)");
 }
 
 found_lock look_up(domain_file& file, std::string_view name, const domain_kind& kind,
@@ -208,9 +216,9 @@ found_lock look_up(domain_file& file, std::string_view name, const domain_kind& 
                            std::string(kind.name) + " with '" + canonical + "'");
   }
   if (h.free_entries == 0 && h.entries >= h.names)
-    throw domain_error(domain_error::reason::full, "domain " + file.name() + ": all " +
-                                                       std::to_string(h.names) +
-                                                       " names are taken");
+    throw domain_error(
+        domain_error::reason::full,
+        "domain " + file.name() + ": all " + std::to_string(h.names) + " names are taken");
   const std::uint32_t of_class = class_for(file, kind, canonical);
   const std::uint32_t line = take_block(file, of_class);
   std::uint32_t number = h.free_entries;
@@ -225,8 +233,9 @@ found_lock look_up(domain_file& file, std::string_view name, const domain_kind& 
   e.length = static_cast<std::uint16_t>(name.size());
   name.copy(e.name, sizeof e.name);
   put(file, line + 2, 0);  // nobody died in it
-  // Greater than that of any lock that had the name.
-  put(file, line + 1, std::max(h.tokens, file.word(0, line + 1).load()));
+  // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
+  // to write one.
+  e.tokens_before = h.tokens;
   put(file, line + serial_beside, e.serial);
   auto& bucket = bucket_of(file, name);
   e.next.store(bucket.load());
@@ -260,7 +269,7 @@ bool forget(domain_file& file, std::string_view name, const found_lock& what) {
   auto& place = place_of(file, name);
   const std::uint32_t number = place.load();
   if (number == 0 || entry_at(file, number).serial != what.serial) return false;
-  h.tokens = std::max(h.tokens, file.word(0, what.line + 1).load());
+  h.tokens = std::max(h.tokens, what.tokens_before + file.word(0, what.line + 1).load());
   // First: a handle that gets in after us finds that this is no lock of its any more.
   put(file, what.line + serial_beside, 0);
   domain_entry& e = entry_at(file, number);
@@ -289,7 +298,7 @@ std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line) {
   const domain_class& c = class_at(file, class_of_block(file, line));
   const domain_kind* const kind = find_kind(c.kind);
   if (kind == nullptr) file.damaged("has been written over");
-  return lock_at(me, {line, 0, kind, c.parameters, c.words});
+  return lock_at(me, {line, 0, kind, c.parameters, c.words, 0});
 }
 
 std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what) {

@@ -17,6 +17,7 @@ struct found_lock {
   const domain_kind* kind = nullptr;
   std::string parameters;
   std::uint32_t words = 0;
+  std::uint64_t tokens_before = 0;  ///< what a name's earlier locks may have given
 };
 
 /// Beside a lock's control line (robust::cells::beside).

@@ -36,8 +36,8 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
     const slot_state state = s.state.load(std::memory_order_acquire);
     if (state == slot_state::free) return;
     for (std::uint32_t k = 0; k < detail::records; ++k) {
-      const auto of = record::from(
-          file.word(i, detail::first_record + k).load(std::memory_order_acquire));
+      const auto of =
+          record::from(file.word(i, detail::first_record + k).load(std::memory_order_acquire));
       const auto phase = of.get(record::phase);
       if (phase == record::idle || phase == record::left) continue;
       domain_lock_use use{.slot = i,
@@ -78,16 +78,14 @@ bool domain::remove(std::string_view name, bool force) {
   }
   if (file && !force) {
     const auto ours = detail::attachment_of_thread(*file);
-    const int self =
-        ours && detail::is_idle(*file, ours->slot()) ? ours->slot() : -1;
+    const int self = ours && detail::is_idle(*file, ours->slot()) ? ours->slot() : -1;
     detail::mark_the_dead(*file, ours ? ours->slot() : -1);
     detail::for_each_slot(*file, [&](int i) {
       const auto& s = file->slot(i);
       if (i != self && s.state.load(std::memory_order_acquire) == slot_state::living)
         throw domain_error(domain_error::reason::held,
                            "domain " + file->name() + ": process " +
-                               std::to_string(s.pid.load(std::memory_order_relaxed)) +
-                               " uses it");
+                               std::to_string(s.pid.load(std::memory_order_relaxed)) + " uses it");
     });
   }
   if (unlink(path.c_str()) == 0) return true;
@@ -138,7 +136,7 @@ std::vector<domain_lock> domain::locks() const {
     domain_lock one{.name = name,
                     .kind = std::string(found.kind->name),
                     .parameters = found.parameters,
-                    .token = word(1),
+                    .token = found.tokens_before + word(1),
                     .repairs = word(0) / 2,
                     .owner_died = word(2) != 0,
                     .uses = {}};

@@ -59,8 +59,8 @@ bool is_in_group(gid_t group) {
   if (group == getegid()) return true;
   std::array<gid_t, 1024> groups{};
   const int count = getgroups(static_cast<int>(groups.size()), groups.data());
-  return count > 0 && std::find(groups.begin(), groups.begin() + count, group) !=
-                          groups.begin() + count;
+  return count > 0 &&
+         std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
 }
 
 /// A file that another user could have put there is not ours to trust.
@@ -120,9 +120,8 @@ int create(const std::string& path, const domain_options& what) {
     before = path + "~" + std::to_string(getpid());
     unlink(before.c_str());
   }
-  descriptor named(before.empty()
-                       ? -1
-                       : ::open(before.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+  descriptor named(
+      before.empty() ? -1 : ::open(before.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
   descriptor& made = before.empty() ? fd : named;
   if (made.get() < 0)
     throw domain_error(domain_error::reason::system, path + ": cannot be made: " + why(errno));
@@ -227,8 +226,8 @@ domain_file::domain_file(int fd, std::string path, std::string name)
       throw domain_error(domain_error::reason::system,
                          path_ + ": membarrier is refused here, and not to who made the domain");
     machine_ = rma::topology::flat(ranks());
-    void* const base = mmap(nullptr, shape_.bytes, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_NORESERVE, fd_, 0);
+    void* const base =
+        mmap(nullptr, shape_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
     if (base == MAP_FAILED)
       throw domain_error(domain_error::reason::system, path_ + ": mmap: " + why(errno));
     base_ = static_cast<std::byte*>(base);
@@ -286,9 +285,9 @@ std::shared_ptr<domain_file> domain_file::open(std::string_view name,
       throw domain_error(domain_error::reason::damaged,
                          "domain " + std::string(name) + ": " + path + " is no regular file");
     if (error != ENOENT)
-      throw domain_error(error == EACCES ? domain_error::reason::damaged
-                                         : domain_error::reason::system,
-                         "domain " + std::string(name) + ": " + path + ": " + why(error));
+      throw domain_error(
+          error == EACCES ? domain_error::reason::damaged : domain_error::reason::system,
+          "domain " + std::string(name) + ": " + path + ": " + why(error));
     if (create_as == nullptr)
       throw domain_error(domain_error::reason::missing,
                          "domain " + std::string(name) + ": there is none (" + own + ")");
@@ -304,8 +303,7 @@ void check_domain_name(std::string_view name) {
       name.find_first_not_of(accepted) == std::string_view::npos)
     return;
   std::string shown;
-  for (const char c : name.substr(0, 80))
-    shown += c >= ' ' && c <= '~' ? c : '?';
+  for (const char c : name.substr(0, 80)) shown += c >= ' ' && c <= '~' ? c : '?';
   throw domain_error(domain_error::reason::invalid,
                      "domain name '" + shown +
                          "' (accepted: 1 to 64 of a-z, A-Z, 0-9, '.', '_', '-', no '.' first)");

@@ -50,6 +50,7 @@ struct domain_entry {
   std::atomic<std::uint32_t> next;
   std::uint32_t line;  ///< of the lock's block, its first word
   std::uint64_t serial;
+  std::uint64_t tokens_before;  ///< a holder's token is this and the lock's own
   std::uint16_t of_class;
   std::uint16_t length;
   char name[256];
@@ -72,7 +73,7 @@ struct domain_header {
 
   alignas(128) pthread_mutex_t directory;  ///< guards what follows, classes, buckets and entries
   std::uint64_t serials;                   ///< the last one given
-  std::uint64_t tokens;                    ///< at least as large as that of any removed lock
+  std::uint64_t tokens;                    ///< at least as large as any of a removed lock
   std::uint32_t classes;
   std::uint32_t entries;  ///< no entry from here on was ever used
   std::uint32_t free_entries;

@@ -88,8 +88,7 @@ template <template <class> class Inside>
   };
   row.words = [](const rma::topology& machine, const lock::parameter_values& set) {
     rma::layout all(rma::line_words, UINT32_MAX);
-    const auto end =
-        made::cells::place(all, machine, lock::with_values(parameters{}, set)).end;
+    const auto end = made::cells::place(all, machine, lock::with_values(parameters{}, set)).end;
     return (end - 1) / rma::line_words * rma::line_words;  // from the first line on, whole lines
   };
   row.make = [](domain_participant& me, std::uint32_t line, std::uint32_t words,

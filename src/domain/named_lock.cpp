@@ -11,7 +11,9 @@ class named_lock_impl {
 
   named_lock_impl(std::shared_ptr<domain_file> file, std::string_view name,
                   const named_lock_options& what)
-      : file_(std::move(file)), name_(name), raises_(what.death == named_lock_options::on_death::raise) {
+      : file_(std::move(file)),
+        name_(name),
+        raises_(what.death == named_lock_options::on_death::raise) {
     check_lock_name(name);
     kind_ = &kind_named(what.kind);
     canonical_ = kind_->canonical(parse_parameters(what.parameters));
@@ -34,7 +36,7 @@ class named_lock_impl {
   bool acquire(mode as, Take take) {
     prepare();
     while (true) {
-      const bool has = take(*lock_);
+      const bool has = attempt(take);
       if (is_current()) {
         if (!has) return false;
         held_ = as;
@@ -48,12 +50,25 @@ class named_lock_impl {
       throw owner_died_error("lock " + shown(name_) + ": a holder died");
     return true;
   }
+  template <class Take>
+  [[gnu::always_inline]] bool attempt(Take take) {
+    try {
+      return take(*lock_);
+    } catch (const std::length_error&) {
+      throw domain_error(domain_error::reason::full,
+                         "lock " + shown(name_) + ": this thread holds " + std::to_string(records) +
+                             " locks already, which is the most");
+    }
+  }
   void unlock(mode as) {
     if (held_ != as || !me_->is_ours()) not_held(as);
     release();
   }
-  void need(bool can, const char* what, const char* accepted) const {
-    if (can) return;
+  [[gnu::always_inline]] void need(bool can, const char* what, const char* accepted) const {
+    if (!can) [[unlikely]]
+      cannot(what, accepted);
+  }
+  [[noreturn, gnu::noinline]] void cannot(const char* what, const char* accepted) const {
     throw domain_error(domain_error::reason::invalid, "lock " + shown(name_) + ", a " +
                                                           std::string(kind_->name) + ": " + what +
                                                           " (accepted for that: " + accepted + ")");
@@ -65,11 +80,17 @@ class named_lock_impl {
 
   [[nodiscard]] const domain_kind& kind() const { return *kind_; }
   [[nodiscard]] any_robust* lock() const { return lock_.get(); }
+  [[nodiscard]] std::uint64_t token() const {
+    const std::uint64_t own = lock_ ? lock_->token() : 0;
+    return own != 0 ? found_.tokens_before + own : token_before_;
+  }
   [[nodiscard]] mode held() const { return held_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
-  void release() { std::exchange(held_, mode::none) == mode::exclusive ? lock_->unlock() : lock_->unlock_shared(); }
+  void release() {
+    std::exchange(held_, mode::none) == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
+  }
 
   [[nodiscard]] bool is_current() const {
     // Acquire: what the word says was there before we had the lock.
@@ -79,16 +100,17 @@ class named_lock_impl {
 
   [[gnu::always_inline]] void prepare() {
     if (lock_ && me_->is_ours() && held_ == mode::none) [[likely]] {
-      if (is_current()) [[likely]] return;
+      if (is_current()) [[likely]]
+        return;
       return renew();
     }
     start();
   }
   [[gnu::noinline]] void start() {
     if (me_ && !me_->is_ours())
-      throw domain_error(domain_error::reason::wrong_thread,
-                         "lock " + shown(name_) +
-                             ": this handle is another thread's, or was before a fork");
+      throw domain_error(
+          domain_error::reason::wrong_thread,
+          "lock " + shown(name_) + ": this handle is another thread's, or was before a fork");
     if (held_ != mode::none)
       throw domain_error(domain_error::reason::held,
                          "lock " + shown(name_) + ": this handle holds it already");
@@ -97,15 +119,16 @@ class named_lock_impl {
     lock_ = lock_at(*me_, found_);
   }
   [[gnu::noinline]] void renew() {
+    token_before_ = token();
     lock_.reset();
     found_ = look_up(*file_, name_, *kind_, canonical_);
     lock_ = lock_at(*me_, found_);
   }
   [[noreturn]] void not_held(mode as) const {
     if (me_ && !me_->is_ours())
-      throw domain_error(domain_error::reason::wrong_thread,
-                         "lock " + shown(name_) +
-                             ": this handle is another thread's, or was before a fork");
+      throw domain_error(
+          domain_error::reason::wrong_thread,
+          "lock " + shown(name_) + ": this handle is another thread's, or was before a fork");
     throw domain_error(domain_error::reason::not_held,
                        "lock " + shown(name_) + ": this handle does not hold it " +
                            (as == mode::exclusive ? "exclusively" : "shared"));
@@ -120,6 +143,7 @@ class named_lock_impl {
   std::shared_ptr<attachment> me_;
   std::unique_ptr<any_robust> lock_;
   mode held_ = mode::none;
+  std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
 };
 
 }  // namespace detail
@@ -170,9 +194,7 @@ bool named_lock::try_lock_shared_within(std::uint64_t nanoseconds) {
 }
 void named_lock::unlock_shared() { impl_->unlock(mode::shared); }
 
-std::uint64_t named_lock::token() const {
-  return impl_->lock() == nullptr ? 0 : impl_->lock()->token();
-}
+std::uint64_t named_lock::token() const { return impl_->token(); }
 bool named_lock::owner_died() const { return is_held() && impl_->lock()->owner_died(); }
 void named_lock::mark_consistent() {
   impl_->need_exclusive();

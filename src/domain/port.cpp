@@ -27,13 +27,14 @@ domain_port::domain_port(domain_file& file, int slot)
            file.header().fenced != 0),
       file_(file),
       fenced_(file.header().fenced != 0),
-      cores_(cores()) {}
+      cores_(cores()),
+      living_(mark_the_dead(file, slot)) {}
 
 void domain_port::fence_node() {
   fence();
   if (fenced_ || shm::detail::membarrier()) return;
-  throw domain_error(domain_error::reason::system, "domain " + file_.name() + ": " +
-                                                       shm::detail::refused("membarrier", errno));
+  throw domain_error(domain_error::reason::system,
+                     "domain " + file_.name() + ": " + shm::detail::refused("membarrier", errno));
 }
 
 void domain_port::look_if_due() {

@@ -91,7 +91,7 @@ class domain_port : public shm::port {
   domain_file& file_;
   bool fenced_;
   int cores_;
-  int living_ = 1;
+  int living_;
   std::uint64_t next_look_ = 0;
   shm::detail::short_yields yields_;
 };

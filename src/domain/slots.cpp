@@ -111,9 +111,9 @@ int take_steward(domain_file& file) {
     if (s.state.load(std::memory_order_acquire) != slot_state::free) mark_dead(file, s);
     pthread_mutex_consistent(&s.life);
   } else if (how != 0) {
-    throw domain_error(domain_error::reason::full,
-                       "domain " + file.name() + ": all " + std::to_string(file.steward()) +
-                           " slots are taken, and the steward's is");
+    throw domain_error(domain_error::reason::full, "domain " + file.name() + ": all " +
+                                                       std::to_string(file.steward()) +
+                                                       " slots are taken, and the steward's is");
   }
   const int slot = file.steward();
   if (s.state.load(std::memory_order_acquire) != slot_state::free) {
@@ -142,8 +142,8 @@ void leave_slot(domain_file& file, int slot, bool dead) {
 bool free_slot(domain_file& file, int slot) {
   domain_slot_words& s = file.slot(slot);
   if (!try_life(file, s)) return false;
-  const bool is_dead = s.state.load(std::memory_order_acquire) == slot_state::dead &&
-                       is_idle(file, slot);
+  const bool is_dead =
+      s.state.load(std::memory_order_acquire) == slot_state::dead && is_idle(file, slot);
   if (is_dead) {
     const std::uint32_t bell = s.sleeps_at.exchange(0, std::memory_order_relaxed);
     if (bell != 0 && bell <= static_cast<std::uint32_t>(file.ranks()))

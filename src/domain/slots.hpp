@@ -7,7 +7,7 @@ namespace lockflight::detail {
 
 /// Words [first_own_word, first_block) of a participant's segment: records and queue nodes.
 constexpr std::uint32_t first_own_word = rma::line_words;
-constexpr std::uint32_t records = 32;  ///< of robust locks
+constexpr std::uint32_t records = 32;                                          ///< of robust locks
 constexpr std::uint32_t first_record = first_own_word + 32 * rma::line_words;  ///< behind the nodes
 
 /// Marks the dead that nobody has marked, but not `self`. Returns how many live.
@@ -29,8 +29,7 @@ void ring_all_bells(const domain_file& file);
 /// Calls `visit(slot)` for each slot that was ever taken, and the steward's.
 template <class Visit>
 void for_each_slot(const domain_file& file, Visit visit) {
-  const auto used =
-      static_cast<int>(file.header().used_slots.load(std::memory_order_acquire));
+  const auto used = static_cast<int>(file.header().used_slots.load(std::memory_order_acquire));
   for (int i = 0; i < std::min(used, file.steward()); ++i) visit(i);
   visit(file.steward());
 }

@@ -68,9 +68,10 @@ TEST(DomainCost, AnUncontendedAcquireCostsLittleMoreThanThatOfARobustPthreadMute
     rw.lock_shared();
     rw.unlock_shared();
   });
-  printf("robust pthread mutex %.1f ns, flight on shm %.1f ns, named_mutex %.1f ns: %.2f of pthread\n"
-         "shared: flight-rw on shm %.1f ns, named_shared_mutex %.1f ns: %.2f\n",
-         pthread, flight, named, named / pthread, shared, named_shared, named_shared / shared);
+  printf(
+      "robust pthread mutex %.1f ns, flight on shm %.1f ns, named_mutex %.1f ns: %.2f of pthread\n"
+      "shared: flight-rw on shm %.1f ns, named_shared_mutex %.1f ns: %.2f\n",
+      pthread, flight, named, named / pthread, shared, named_shared, named_shared / shared);
   EXPECT_LT(named, 10 * pthread);
 }
 

@@ -19,7 +19,8 @@ using clock = std::chrono::steady_clock;
 /// Zeroed memory that children share.
 template <class T>
 T& shared_words() {
-  void* const at = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const at =
+      mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return *static_cast<T*>(at);
 }
 

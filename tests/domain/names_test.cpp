@@ -16,10 +16,9 @@ TEST(DomainNames, EveryKindLocksAndIsTold) {
   const own_domain own;
   auto d = domain::open(own.name());
   int kinds = 0;
-  for (const char* kind :
-       {"spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "dq", "dq-fair", "fompi-rw",
-        "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp", "mcs-rw-fair", "flight",
-        "flight-rw"}) {
+  for (const char* kind : {"spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "dq", "dq-fair",
+                           "fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp",
+                           "mcs-rw-fair", "flight", "flight-rw"}) {
     SCOPED_TRACE(kind);
     named_lock l(d, std::string("of ") + kind, {.kind = kind});
     l.lock();
@@ -67,7 +66,8 @@ TEST(DomainNames, WhatIsNotAcceptedIsNamed) {
   named_mutex(d, "\x01 any \xff bytes").lock();
   named_lock rw(d, "x", {.kind = "flight-rw"});
   EXPECT_REFUSED(disagrees, "flight-rw", named_mutex(d, "x"));
-  EXPECT_REFUSED(disagrees, "barge=3", named_lock(d, "x", {.kind = "flight-rw", .parameters = "barge=3"}));
+  EXPECT_REFUSED(disagrees, "barge=3",
+                 named_lock(d, "x", {.kind = "flight-rw", .parameters = "barge=3"}));
   named_lock set(d, "set", {.parameters = "barge=3,local_budget=5"});
   const named_lock same(d, "set", {.parameters = "local_budget=5,barge=3"});
   named_lock mcs(d, "mcs", {.kind = "mcs-rw-rp"});
@@ -160,6 +160,35 @@ TEST(DomainNames, ARemovedLockIsMadeAnewByItsHandles) {
   EXPECT_REFUSED(disagrees, "flight-rw", a.lock());
   b.unlock();
   EXPECT_EQ(d.names(), 2u);
+}
+
+TEST(DomainNames, AThreadHoldsManyLocksAtOnce) {
+  const own_domain own;
+  auto d = domain::open(own.name());
+  std::vector<named_mutex> held;
+  for (int i = 0; i < 33; ++i) held.emplace_back(d, std::to_string(i));
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < 32; ++i) held[i].lock();
+    EXPECT_REFUSED(full, "32 locks", held[32].lock());
+    EXPECT_FALSE(held[32].is_held());
+    for (std::size_t i = 0; i < 32; ++i) held[i].unlock();
+  }
+}
+
+TEST(DomainNames, TokensGrowAcrossRemovals) {
+  const own_domain own;
+  auto d = domain::open(own.name());
+  std::uint64_t last = 0;
+  named_mutex m(d, "m");
+  for (int round = 0; round < 100; ++round) {
+    m.lock();
+    EXPECT_GT(m.token(), last);
+    last = m.token();
+    m.unlock();
+    if (round % 3 != 0) continue;
+    EXPECT_TRUE(d.remove_lock("m"));
+    if (round % 2 != 0) named_mutex(d, "in its words " + std::to_string(round)).lock();
+  }
 }
 
 TEST(DomainNames, NamesRunOutAndComeBack) {

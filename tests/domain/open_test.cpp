@@ -51,10 +51,10 @@ TEST(DomainOpen, WhatIsNotAcceptedIsNamed) {
   const own_domain own;
   EXPECT_REFUSED(invalid, "slots 0 (accepted: 1 to 4095)",
                  static_cast<void>(domain::open(own.name(), {.slots = 0})));
-  EXPECT_REFUSED(invalid, "slots 4096", static_cast<void>(domain::open(own.name(), {.slots = 4096})));
+  EXPECT_REFUSED(invalid, "slots 4096",
+                 static_cast<void>(domain::open(own.name(), {.slots = 4096})));
   EXPECT_REFUSED(invalid, "names 0", static_cast<void>(domain::open(own.name(), {.names = 0})));
-  EXPECT_REFUSED(invalid, "mode 0666",
-                 static_cast<void>(domain::open(own.name(), {.mode = 0666})));
+  EXPECT_REFUSED(invalid, "mode 0666", static_cast<void>(domain::open(own.name(), {.mode = 0666})));
   EXPECT_NE(access(own.path().c_str(), F_OK), 0);
 }
 
@@ -146,7 +146,7 @@ TEST(DomainOpen, SlotsRunOutAndComeBack) {
   std::thread([&] {
     named_mutex theirs(d, "m");
     EXPECT_REFUSED(full, "all 2 slots", theirs.lock());
-    EXPECT_EQ(d.sweep(), 0);  // nothing to do
+    EXPECT_EQ(d.sweep(), 0);          // nothing to do
     EXPECT_TRUE(d.remove_lock("m"));  // by the steward
   }).join();
   EXPECT_EQ(d.participants().size(), 2u);

@@ -75,12 +75,12 @@ inline std::pair<int, std::string> refusal_of(const std::function<void()>& what)
   return {-1, ""};
 }
 
-#define EXPECT_REFUSED(REASON, TEXT, ...)                                                \
-  do {                                                                                   \
-    const auto [reason, text] = ::lockflight::test::refusal_of([&] { __VA_ARGS__; });    \
+#define EXPECT_REFUSED(REASON, TEXT, ...)                                                    \
+  do {                                                                                       \
+    const auto [reason, text] = ::lockflight::test::refusal_of([&] { __VA_ARGS__; });        \
     EXPECT_EQ(reason, static_cast<int>(::lockflight::domain_error::reason::REASON)) << text; \
-    EXPECT_NE(text.find(TEXT), std::string::npos) << text;                               \
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;                               \
+    EXPECT_NE(text.find(TEXT), std::string::npos) << text;                                   \
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;                                   \
   } while (false)
 
 }  // namespace lockflight::test

@@ -210,7 +210,7 @@ class robust final : rma::mourner {
 
   // Into the open generation. False if time is over before there is one.
   template <class Until>
-  [[nodiscard]] bool enter(Until until) {
+  [[nodiscard, gnu::always_inline]] bool enter(Until until) {
     while (true) {
       const rma::word now = port_.load(where_.generation());
       if (is_closed(now)) [[unlikely]] {
@@ -238,7 +238,7 @@ class robust final : rma::mourner {
   // Nothing of ours happens while the exception lives: the checker puts participants aside in
   // operations of the port, and the run-time counts exceptions by thread.
   template <class Call>
-  [[nodiscard]] outcome call(Call what) {
+  [[nodiscard, gnu::always_inline]] outcome call(Call what) {
     me_.waits().hold_on_to({where_.generation(), generation_, deaths_}, *this);
     try {
       return what(*inside_) ? outcome::had : outcome::not_had;
@@ -253,7 +253,7 @@ class robust final : rma::mourner {
   // Those who hold from earlier generations. We are still acquiring: if we die now, or the
   // generation is closed, we have not held.
   template <class Until>
-  [[nodiscard]] bool await_heirs(rma::word as, Until until) {
+  [[nodiscard, gnu::always_inline]] bool await_heirs(rma::word as, Until until) {
     rma::word now = port_.load(where_.inherited());
     const rma::word in_our_way = as == record::holding ? ~rma::word{0} : exclusively;
     if ((now & in_our_way) == 0) [[likely]]
@@ -288,7 +288,9 @@ class robust final : rma::mourner {
     return of.get(record::phase) != record::idle && of.get(record::lock) == id();
   }
 
-  void announce(rma::word phase, rma::word generation) {
+  // Always inlined, as all that an uncontended acquire goes through: compilers stop where a lock is
+  // large.
+  [[gnu::always_inline]] void announce(rma::word phase, rma::word generation) {
     port_.store(me_.record_of(me_.rank(), place_), record{}
                                                        .with(record::phase, phase)
                                                        .with(record::generation, generation)

@@ -52,17 +52,17 @@ class robust_participant {
   }
 
   /// A record of ours that is idle. Throws std::length_error if there is none.
-  [[nodiscard]] int take_record() {
-    if (left_ != 0) collect();
-    if (free_ == 0)
-      throw std::length_error("more than " + std::to_string(places_) +
-                              " robust locks held at once by one participant");
+  [[nodiscard, gnu::always_inline]] int take_record() {
+    if (left_ != 0) [[unlikely]]
+      collect();
+    if (free_ == 0) [[unlikely]]
+      refuse();
     const int place = std::countr_zero(free_);
     free_ &= free_ - 1;
     return place;
   }
   /// Gives it back, idle.
-  void give_back(int place) {
+  [[gnu::always_inline]] void give_back(int place) {
     port_.store(record_of(rank(), place), 0);
     free_ |= 1u << place;
   }
@@ -75,7 +75,11 @@ class robust_participant {
   }
 
  private:
-  void collect() {
+  [[noreturn, gnu::noinline]] void refuse() const {
+    throw std::length_error("more than " + std::to_string(places_) +
+                            " robust locks held at once by one participant");
+  }
+  [[gnu::noinline]] void collect() {
     for (std::uint32_t rest = left_; rest != 0; rest &= rest - 1) {
       const int place = std::countr_zero(rest);
       std::uint32_t& nodes = nodes_of_[static_cast<std::size_t>(place)];

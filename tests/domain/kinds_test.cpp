@@ -1,0 +1,82 @@
+// Each kind of lock under kills: exclusion, shared holders, and that the living go on.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+
+#include "support.hpp"
+
+namespace lockflight::test {
+namespace {
+
+struct state {
+  std::atomic<int> writer;
+  std::atomic<std::uint64_t> last, wrong, rounds;
+};
+
+void work(state& s, const std::string& domain_name, const char* kind) {
+  auto here = domain::attach(domain_name);
+  std::mt19937 random(static_cast<unsigned>(getpid()));
+  named_lock l(here, "l", {.kind = kind});
+  for (;; ++s.rounds) {
+    if (l.can_share() && random() % 2 == 0) {
+      const std::shared_lock hold(l);
+      if (s.writer != 0 && !l.owner_died()) ++s.wrong;
+      continue;
+    }
+    const std::scoped_lock hold(l);
+    if (s.writer.exchange(getpid()) != 0 && !l.owner_died()) ++s.wrong;
+    if (s.last.exchange(l.token()) >= l.token()) ++s.wrong;
+    if (random() % 4 == 0) sched_yield();
+    if (s.writer.exchange(0) != getpid()) ++s.wrong;
+    if (l.owner_died()) l.mark_consistent();
+  }
+}
+
+class DomainKinds : public testing::TestWithParam<const char*> {};
+
+TEST_P(DomainKinds, OutlivesItsHolders) {
+  auto& s = *static_cast<state*>(
+      mmap(nullptr, sizeof(state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const own_domain own;
+  auto d = domain::open(own.name(), {.slots = 9});
+  const auto body = [&] { return work(s, own.name(), GetParam()), 0; };
+  std::mt19937 random(4711);
+  std::vector<child> children;
+  for (int i = 0; i < 3; ++i) children.emplace_back(body);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+  int kills = 0;
+  while (std::chrono::steady_clock::now() < until) {
+    usleep(static_cast<useconds_t>(random() % 20'000));
+    child& one = children[random() % children.size()];
+    one.kill();
+    EXPECT_EQ(one.wait(), 1000 + SIGKILL);
+    new (&one) child(body);
+    ++kills;
+  }
+  const auto rounds = s.rounds.load();
+  children.clear();
+  EXPECT_EQ(s.wrong, 0u);
+  child last([&] {
+    alarm(10);
+    named_lock l(d, "l", {.kind = GetParam()});
+    l.lock();
+    l.unlock();
+    return 0;
+  });
+  EXPECT_EQ(last.wait(), 0) << "nobody gets the lock any more";
+  printf("%s: %d kills, %llu rounds\n", GetParam(), kills, static_cast<unsigned long long>(rounds));
+  munmap(&s, sizeof s);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, DomainKinds,
+                         testing::Values("spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "dq",
+                                         "dq-fair", "fompi-rw", "fompi-rw-backoff", "rma-rw",
+                                         "mcs-rw-rp", "mcs-rw-wp", "mcs-rw-fair", "flight",
+                                         "flight-rw"));
+
+}  // namespace
+}  // namespace lockflight::test
