@@ -303,7 +303,9 @@ int lockflight_domain_open(const char* name, const struct lockflight_domain_opti
 int lockflight_domain_close(lockflight_domain* domain);
 
 /* Removes the domain with all its locks. LOCKFLIGHT_UNKNOWN if there is none; LOCKFLIGHT_HELD if
- * another living thread has a slot, or this one holds a lock, and `force` is 0. */
+ * another living thread has a slot, or this one holds a lock, and `force` is 0. Handles made before
+ * go on with what was removed and exclude only each other; tokens of a domain made anew begin
+ * anew. */
 int lockflight_domain_remove(const char* name, int force);
 
 /* Makes a handle of the lock of that name, for one thread. The lock itself is made when it is first

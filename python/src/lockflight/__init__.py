@@ -143,7 +143,8 @@ class Domain:
     def remove(name: str, *, force: bool = False) -> bool:
         """Removes a domain with all its locks; False if there is none. Raises DomainError with the
         reason "held" if another living thread uses it, or this one holds a lock of it, unless
-        `force` is true."""
+        `force` is true. Lock objects that were made before, in any process, go on with what was
+        removed and exclude only each other; tokens of a domain made anew begin anew."""
         removed = _core.remove(_checked_domain(name), bool(force))
         _opened.pop(name, None)
         return removed
