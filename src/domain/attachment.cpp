@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "domain/directory.hpp"
+#include "fabric/shm/waiting.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
 namespace lockflight::detail {
@@ -57,6 +58,10 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
   if (thread_ends)
     throw domain_error(domain_error::reason::wrong_thread,
                        "domain " + file->name() + ": this thread is at its end");
+  // Of each process, whatever its parent has done.
+  if (file->header().fenced == 0 && !shm::detail::register_membarrier())
+    throw domain_error(domain_error::reason::system,
+                       "domain " + file->name() + ": membarrier is refused");
   static_cast<void>(process_mutex());  // from here on a fork is noticed
   file->check_size();
   auto& all = of_this_thread().all;

@@ -37,6 +37,14 @@ void domain_port::fence_node() {
                      "domain " + file_.name() + ": " + shm::detail::refused("membarrier", errno));
 }
 
+void domain_port::pause(std::uint64_t nanoseconds) {
+  constexpr std::uint64_t worth_sleeping = 100'000;
+  if (!shares_cores() || nanoseconds >= worth_sleeping) return port::pause(nanoseconds);
+  const std::uint64_t until = shm::detail::now_ns() + nanoseconds;
+  do sched_yield();
+  while (shm::detail::now_ns() < until);
+}
+
 void domain_port::look_if_due() {
   const std::uint64_t now = shm::detail::now_ns();
   if (now < next_look_) return;

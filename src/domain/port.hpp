@@ -39,6 +39,8 @@ class domain_port : public shm::port {
   }
   [[nodiscard]] bool shares_cores() const { return living_ > cores_; }
   void fence_node();
+  /// Who shares a core gives it up: how many live is not known when the port is made.
+  void pause(std::uint64_t nanoseconds);
 
   // ---- deaths ----
 
