@@ -80,7 +80,8 @@ class WholeRun:
     def sample(self, _seconds):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             command = {"flock(1)": ["flock", os.path.join(folder, "lock"), "true"],
-                       "lockflight run": [PROGRAM, "run", "perf", "--", "true"]}[self.lock]
+                       "lockflight run": [
+                           PROGRAM, "run", "--domain", f"perf-{os.getpid()}", "perf", "--", "true"]}[self.lock]
             text_of(command)
             times = []
             for _ in range(RUNS):

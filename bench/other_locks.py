@@ -31,7 +31,8 @@ def redis_lock(folder, _inherited):
     return redis.Redis(unix_socket_path=os.path.join(folder, "socket")).lock("lock", sleep=0.001)
 
 
-def work(make, folder, inherited, seconds, results):
+def work(make, folder, inherited, core, seconds, results):
+    os.sched_setaffinity(0, {core % os.cpu_count()})
     lock = make(folder, inherited)
     times = []
     end = time.perf_counter() + seconds
@@ -63,8 +64,9 @@ def measure(name, processes, seconds):
         try:
             inherited, results = multiprocessing.Lock(), multiprocessing.Queue()
             all_of_them = [
-                multiprocessing.Process(target=work, args=(MAKE[name], folder, inherited, seconds,
-                                                           results)) for _ in range(processes)]
+                multiprocessing.Process(target=work, args=(MAKE[name], folder, inherited, core,
+                                                           seconds, results))
+                for core in range(processes)]
             for each in all_of_them:
                 each.start()
             found = [results.get(timeout=60) for _ in all_of_them]
