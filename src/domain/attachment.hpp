@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <ctime>
 #include <memory>
 
 #include "domain/fork.hpp"
@@ -27,6 +28,17 @@ class attachment {
   [[nodiscard]] bool is_ours() const {
     return thread_ == this_thread() && epoch_ == fork_epoch &&
            !is_over_.load(std::memory_order_relaxed);
+  }
+  /// From now on the record says that its lock is held. The clock is the coarse one, which costs a
+  /// few nanoseconds and is some milliseconds late.
+  void note_hold(int record) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    // Relaxed: for show alone.
+    file_->slot(slot_).holds_since[record].store(
+        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+            static_cast<std::uint64_t>(now.tv_nsec),
+        std::memory_order_relaxed);
   }
   /// What is held or half done then is as after a death.
   void end();

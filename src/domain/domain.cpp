@@ -43,6 +43,8 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
       domain_lock_use use{.slot = i,
                           .pid = s.pid.load(std::memory_order_relaxed),
                           .dead = state == slot_state::dead};
+      const bool has = phase == record::holding || phase == record::sharing;
+      use.since_ns = (has ? s.holds_since[k] : s.waits_since).load(std::memory_order_relaxed);
       if (phase == record::holding) use.what = domain_lock_use::how::holds;
       if (phase == record::sharing) use.what = domain_lock_use::how::shares;
       if (phase == record::releasing) continue;

@@ -22,6 +22,8 @@
 
 namespace lockflight::detail {
 
+constexpr std::uint32_t records = 32;  ///< of robust locks, of each participant
+
 /// What a slot is. Written by who has its mutex.
 enum class slot_state : std::uint32_t { free = 0, living = 1, dead = 2 };
 
@@ -34,6 +36,10 @@ struct alignas(128) domain_slot_words {
   std::atomic<std::int32_t> pid;
   std::atomic<std::int32_t> tid;
   std::atomic<std::uint32_t> sleeps_at;  ///< 1 + the bell that counts it as parked, or 0
+  /// On CLOCK_MONOTONIC, for show alone: when its last wait began, and when it got what its records
+  /// say that it holds.
+  std::atomic<std::uint64_t> waits_since;
+  std::atomic<std::uint64_t> holds_since[records];
   std::atomic<std::uint64_t> command[2];
 };
 

@@ -52,6 +52,7 @@ class robust_lock final : public any_robust {
   void mark_consistent() override { lock_.mark_consistent(); }
   void abandon() override { lock_.abandon(); }
   void repair_if_needed() override { lock_.repair_if_needed(); }
+  int place() const override { return lock_.place(); }
 
  private:
   type lock_;

@@ -40,6 +40,7 @@ class named_lock_impl {
       if (is_current()) {
         if (!has) return false;
         held_ = as;
+        me_->note_hold(lock_->place());
         break;
       }
       // Removed meanwhile; its words may have become another lock's.

@@ -71,6 +71,10 @@ void domain_port::waiter::step() {
   }
   constexpr std::uint32_t spins_between_looks = 256;
   const std::uint32_t step = steps_;
+  // Relaxed: for show alone.
+  if (step == 0)
+    port_.file_.slot(port_.rank())
+        .waits_since.store(shm::detail::now_ns(), std::memory_order_relaxed);
   if (steps_ != UINT32_MAX) ++steps_;
   if (step < spins_) {
     if (step % spins_between_looks == spins_between_looks - 1) port_.look_if_due();

@@ -7,7 +7,6 @@ namespace lockflight::detail {
 
 /// Words [first_own_word, first_block) of a participant's segment: records and queue nodes.
 constexpr std::uint32_t first_own_word = rma::line_words;
-constexpr std::uint32_t records = 32;                                          ///< of robust locks
 constexpr std::uint32_t first_record = first_own_word + 32 * rma::line_words;  ///< behind the nodes
 
 /// Marks the dead that nobody has marked, but not `self`. Returns how many live.

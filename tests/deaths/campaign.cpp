@@ -200,7 +200,7 @@ class campaign {
 
   /// True if all rules hold.
   bool carry_out() {
-    const domain in = domain::open(name_, {.slots = what_.processes + 2});
+    const domain in = domain::open(name_, {.slots = 2 * what_.processes});
     for (int w = 0; w < what_.processes; ++w) spawn(w);
     auto next_line = clock::now() + std::chrono::seconds(1);
     while (kills_ < what_.kills && all_->broken == 0) {

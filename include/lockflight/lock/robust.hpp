@@ -43,7 +43,7 @@ class robust final : generations<Port> {
   using base = generations<Port>;
   using base::announce, base::await_open, base::await_repair, base::exclusively, base::has_lost_one,
       base::is_closed, base::never, base::repair;
-  using base::me_, base::place_, base::port_, base::where_;
+  using base::deaths_, base::me_, base::place_, base::port_, base::where_;
   using inside = Inside<rma::interruptible<Port>>;
 
  public:
@@ -123,6 +123,8 @@ class robust final : generations<Port> {
   void mark_consistent() { port_.store(where_.died(), 0); }
   /// The exclusive holder will not put right what is guarded: the next one is told as of a death.
   void abandon() { port_.store(where_.died(), 1); }
+  /// Which of our records says that we hold it.
+  [[nodiscard]] int place() const { return place_; }
   /// Whether this handle holds the lock, in any way.
   [[nodiscard]] bool is_held() const { return place_ >= 0; }
 
@@ -230,7 +232,7 @@ class robust final : generations<Port> {
   // operations of the port, and the run-time counts exceptions by thread.
   template <class Call>
   [[nodiscard, gnu::always_inline]] outcome call(Call what) {
-    me_.waits().hold_on_to({where_.generation(), generation_, base::deaths_}, *this);
+    me_.waits().hold_on_to({where_.generation(), generation_, deaths_}, *this);
     try {
       return what(*inside_) ? outcome::had : outcome::not_had;
     } catch (const rma::interrupted&) {
