@@ -3,8 +3,7 @@
 // words are fresh. So no lock's own words are ever repaired, and the lock inside knows nothing of
 // deaths.
 //
-// Source: lockflight. The states that a death leaves are told by the dead one's record, one word.
-// models/robust.pml has the protocol alone.
+// Source: lockflight. The state that a death leaves is told by the dead one's record, one word.
 //
 // Invariants:
 // - A record says `acquiring` or `releasing` while its participant may use the words inside, and
