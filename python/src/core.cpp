@@ -355,6 +355,8 @@ nb::list locks_of(const domain& of) {
 }  // namespace lockflight::python
 
 NB_MODULE(_core, m) {
+  // A worker thread of a task may still have a lock when the interpreter ends. The kernel frees it.
+  nb::set_leak_warnings(false);
   using namespace lockflight;
   using namespace lockflight::python;
   using namespace nb::literals;
