@@ -3,17 +3,17 @@
 // There is no daemon and nothing to start.
 //
 // A thread takes a slot when it first uses a lock of the domain, and gives it back when it ends. A
-// thread that ends, or is killed, while it holds a lock frees it: the next holder is told. Who is
-// dead is known from the kernel.
+// thread that ends, or is killed, while it holds a lock frees it: the next holder is told. Which
+// thread is dead is known from the kernel.
 //
 // A process that forks keeps its slots; the child has none, and takes its own. The child's handles
 // made before the fork are of no use and throw domain_error.
 //
-// The file is guarded by its permissions alone: who may open it may write over it. A header that
-// was written over, and a file that was made shorter, throw domain_error (damaged) at the next slow
-// step: when a lock is looked up, a slot is taken, or a wait takes long. A file that is made
-// shorter under an acquire in progress ends the process by SIGBUS, and so does a /dev/shm that is
-// full when a new lock's words are first written.
+// The file is guarded by its permissions alone: a process that may open it may write over it. A
+// header that was written over, and a file that was made shorter, throw domain_error (damaged) at
+// the next slow step: when a lock is looked up, a slot is taken, or a wait takes long. A file that
+// is made shorter under an acquire in progress ends the process by SIGBUS, and so does a /dev/shm
+// that is full when a new lock's words are first written.
 //
 // Cost: no network operation. The first use of a name by a handle looks it up, some microseconds.
 #pragma once
@@ -40,8 +40,8 @@ struct domain_error : std::runtime_error {
     disagrees,     ///< the domain or the lock exists, made otherwise
     full,          ///< no slot, no room for a name or a lock
     damaged,       ///< the file is not a domain of this version, or has been written over
-    not_held,      ///< who releases does not hold
-    held,          ///< who acquires holds already; a lock to be removed is held
+    not_held,      ///< the caller of a release does not hold
+    held,          ///< the caller of an acquire holds already; a lock to be removed is held
     wrong_thread,  ///< a handle is used by another thread, or after fork
     system,        ///< the system refuses
   };
@@ -60,7 +60,7 @@ struct domain_options {
   unsigned mode = 0600;        ///< 0600 or 0660: who else may open it
 };
 
-/// How a lock has been asked for; all who ask for it agree.
+/// How a lock has been asked for; all callers that ask for it agree.
 struct named_lock_options {
   std::string kind = "flight";  ///< a lock of the table; "flight-rw" can be shared
   std::string parameters = "";  ///< such as "local_budget=16,barge=2"
@@ -114,7 +114,7 @@ class domain {
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const domain_options& options() const;
-  /// Who has slots, and what is locked, now: read without stopping anybody.
+  /// The threads that have slots, and the locks in use, now: read without stopping anybody.
   [[nodiscard]] std::vector<domain_slot> participants() const;
   [[nodiscard]] std::vector<domain_lock> locks() const;
   /// The number of locks that have names, cheaply.
@@ -139,7 +139,7 @@ class named_lock {
   named_lock(const domain& in, std::string_view name, const named_lock_options& what = {});
   named_lock(named_lock&&) noexcept;
   named_lock& operator=(named_lock&&) noexcept;
-  /// A lock that is still held counts as held by one who died.
+  /// A lock that is still held counts as held by a thread that died.
   ~named_lock();
 
   void lock();

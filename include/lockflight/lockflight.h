@@ -285,8 +285,8 @@ struct lockflight_domain_options {
   unsigned mode;  /* 0600, or 0660 for the group too; 0: 0600 */
 };
 
-/* Which lock. Zeroes are the defaults, and so is NULL in place of the options. All who ask for a
- * name agree. */
+/* Which lock. Zeroes are the defaults, and so is NULL in place of the options. All callers that ask
+ * for a name agree. */
 struct lockflight_named_options {
   const char* kind;       /* as `lockflight locks` lists them; NULL: "flight". "flight-rw" can be
                              shared */

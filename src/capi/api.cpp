@@ -70,10 +70,11 @@ template <class Handle>
 Handle& create(lockflight_participant& me, std::deque<Handle>& all,
                const lockflight_lock_options* options, bool shares) {
   const lockflight_lock_options what = options != nullptr ? *options : lockflight_lock_options{};
-  lock_request request{.name = what.name != nullptr ? what.name : (shares ? "flight-rw" : "flight"),
-                       .set = parse_settings(what.parameters != nullptr ? what.parameters : ""),
-                       .home = what.home,
-                       .shares = shares};
+  lock_request request{
+      .name = what.name != nullptr ? what.name : (shares ? "flight-rw" : "flight"),
+      .set = catalogue::parse_assignments(what.parameters != nullptr ? what.parameters : ""),
+      .home = what.home,
+      .shares = shares};
   const lock::parameter_values& tuned = me.tuned.values_of(request.name);
   request.set.insert(tuned.begin(), tuned.end());  // what the caller sets goes before them
   std::unique_ptr<any_lock> made = me.make_lock(request);

@@ -2,15 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "capi/error.hpp"
 #include "catalogue/parameters.hpp"
 
 namespace lockflight::capi {
-
-/// Reads the text of a caller; empty text has no parameters. Throws std::invalid_argument.
-[[nodiscard]] lock::parameter_values parse_settings(std::string_view text);
 
 /// The defaults of `lock`, changed by the settings. Throws refusal on a name that it does not have,
 /// std::invalid_argument on a value out of range.

@@ -28,6 +28,22 @@ std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string
   return std::pair(std::string(text.substr(0, at)), value);
 }
 
+lock::parameter_values parse_assignments(std::string_view text) {
+  lock::parameter_values found;
+  for (bool more = !text.empty(); more;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const auto read = parse_assignment(one);
+    if (!read)
+      throw std::invalid_argument("parameters '" + std::string(one) +
+                                  "' (accepted: name=number, such as T_R=100, joined by commas)");
+    found.insert_or_assign(read->first, read->second);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  return found;
+}
+
 std::string why_unknown(const std::string& name, const std::vector<std::string>& known) {
   if (known.empty()) return "(accepted: none, there are no parameters)";
   if (!was_removed(name)) return accepted_names(name, known);

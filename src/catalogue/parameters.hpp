@@ -65,6 +65,9 @@ inline constexpr auto rows_of = [] {
 [[nodiscard]] std::optional<std::pair<std::string, std::int64_t>> parse_assignment(
     std::string_view text, char sign = '=');
 
+/// "T_R=100,T_L2=8", or nothing. Throws std::invalid_argument, which says what is accepted.
+[[nodiscard]] lock::parameter_values parse_assignments(std::string_view text);
+
 /// A value that a lock does not accept. `what()` is "'T_R=0' (accepted: 1 to 1000)", or
 /// "'T_X' (nearest: T_R; accepted: T_DC, T_R)" for a name that the lock does not have.
 struct bad_parameter : std::invalid_argument {

@@ -50,7 +50,7 @@ std::uint32_t class_of_block(const domain_file& file, std::uint32_t line) {
 }
 
 void put(const domain_file& file, std::uint32_t index, rma::word value) {
-  // Release: who finds it finds what it was made from.
+  // Release: a thread that finds it finds what it was made from.
   file.word(0, index).store(value, std::memory_order_release);
 }
 
@@ -68,7 +68,7 @@ void rebuild(domain_file& file) {
       used[n - 1] = true;
       const domain_entry& e = file.entry(n - 1);
       lines.push_back(e.line);
-      // Who was to forget it may have done half of that.
+      // The thread that was to forget it may have done half of that.
       if (!is_a_line(file, e.line)) file.damaged("has been written over");
       put(file, e.line + serial_beside, e.serial);
     }

@@ -37,7 +37,7 @@ void check_lock_name(std::string_view name);
 /// The same without making it.
 [[nodiscard]] std::optional<found_lock> find_lock(domain_file& file, std::string_view name);
 [[nodiscard]] std::vector<std::pair<std::string, found_lock>> all_locks(domain_file& file);
-/// Forgets the name, for who holds its lock and lets nobody in before `serial` is gone. False if
+/// Forgets the name. The caller holds its lock and lets nobody in before `serial` is gone. False if
 /// the name has another lock by now.
 bool forget(domain_file& file, std::string_view name, const found_lock& what);
 /// Gives its words back: nobody holds it.

@@ -72,7 +72,7 @@ bool domain::remove(std::string_view name, bool force) {
     path = file->path();
   } catch (const domain_error& e) {
     if (e.why == domain_error::reason::missing) return false;
-    // What is damaged can be removed, but nobody knows who uses it.
+    // What is damaged can be removed, but nobody knows its users.
     if (e.why != domain_error::reason::damaged || !force) throw;
     const auto found = detail::find_domains(name);
     if (found.empty()) throw;
@@ -170,7 +170,7 @@ bool domain::remove_lock(std::string_view name) {
   if (const auto at = uses.find(found->line); at != uses.end() && !at->second.dead)
     throw held(at->second.pid);
   const auto mine = detail::lock_at(*me, *found);
-  // All others have left, so who cannot try does not wait long.
+  // All others have left, so a lock without try does not wait long.
   if (!found->kind->tries)
     mine->lock();
   else if (!mine->try_lock())

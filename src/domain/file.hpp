@@ -24,7 +24,7 @@ namespace lockflight::detail {
 
 constexpr std::uint32_t records = 32;  ///< of robust locks, of each participant
 
-/// What a slot is. Written by who has its mutex.
+/// What a slot is. Written by the owner of its mutex.
 enum class slot_state : std::uint32_t { free = 0, living = 1, dead = 2 };
 
 /// A participant's place. The thread that has it holds `life` until it ends, so the kernel marks

@@ -36,21 +36,11 @@ const domain_kind& kind_named(std::string_view name) {
 }
 
 lock::parameter_values parse_parameters(std::string_view text) {
-  lock::parameter_values found;
-  for (bool more = !text.empty(); more;) {
-    const std::size_t comma = text.find(',');
-    const std::string_view one = text.substr(0, comma);
-    const auto read = catalogue::parse_assignment(one);
-    if (!read)
-      throw domain_error(
-          domain_error::reason::invalid,
-          "parameters '" + std::string(one) +
-              "' (accepted: name=number, such as local_budget=16, joined by commas)");
-    found.insert_or_assign(read->first, read->second);
-    more = comma != std::string_view::npos;
-    if (more) text.remove_prefix(comma + 1);
+  try {
+    return catalogue::parse_assignments(text);
+  } catch (const std::invalid_argument& e) {
+    throw domain_error(domain_error::reason::invalid, e.what());
   }
-  return found;
 }
 
 }  // namespace lockflight::detail

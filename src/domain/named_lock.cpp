@@ -18,7 +18,7 @@ class named_lock_impl {
     kind_ = &kind_named(what.kind);
     canonical_ = kind_->canonical(parse_parameters(what.parameters));
     file_->check_size();
-    // Who asks for what exists otherwise learns it here.
+    // A caller that asks for what exists otherwise learns it here.
     found_ = look_up(*file_, name_, *kind_, canonical_);
   }
   ~named_lock_impl() {

@@ -82,8 +82,8 @@ void domain_port::waiter::step() {
   }
   if (step < spins_ + yields && port_.yields_.yield()) return port_.look_if_due();
   sleeper_.arm(port_.file_.view().bells[home_]);
-  // After the bell counts us: if we die, who frees our slot takes back no more than we added. A
-  // death right between leaves the count too high, which costs wake-ups and nothing else.
+  // After the bell counts us: if we die, the thread that frees our slot takes back no more than we
+  // added. A death right between leaves the count too high, which costs wake-ups and nothing else.
   sleeps_at.store(static_cast<std::uint32_t>(home_) + 1, std::memory_order_relaxed);
   // As in the shm port: a writer without a fence is made to see our mark.
   if (port_.fenced_ || shm::detail::membarrier()) return;

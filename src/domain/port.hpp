@@ -1,7 +1,7 @@
 // The port of a domain: shared memory whose participants die, each by itself (C45, C46). A slot is
-// a rank. Who is dead is known from the slots' robust mutexes, which the kernel marks.
+// a rank. A death is known from the slots' robust mutexes, which the kernel marks.
 //
-// Cost: that of the shm port. Who waits tries the mutexes of the slots every 10 ms.
+// Cost: that of the shm port. A waiter tries the mutexes of the slots every 10 ms.
 #pragma once
 
 #include "domain/file.hpp"
@@ -39,7 +39,8 @@ class domain_port : public shm::port {
   }
   [[nodiscard]] bool shares_cores() const { return living_ > cores_; }
   void fence_node();
-  /// Who shares a core gives it up: how many live is not known when the port is made.
+  /// A waiter that shares a core gives it up: how many threads live is not known when the port is
+  /// made.
   void pause(std::uint64_t nanoseconds);
 
   // ---- deaths ----

@@ -12,15 +12,15 @@
 namespace lockflight::detail {
 namespace {
 
-// The one who finds it so: dead first, counted then (C45). A marker that dies in between leaves the
-// mutex marked for the next one.
+// The thread that finds it so marks it dead first and counts it then (C45). A marker that dies in
+// between leaves the mutex marked for the next one.
 void mark_dead(domain_file& file, domain_slot_words& s) {
   s.state.store(slot_state::dead, std::memory_order_seq_cst);
   file.header().deaths.fetch_add(1, std::memory_order_seq_cst);
   ring_all_bells(file);
 }
 
-// Tries to have the slot's mutex. Who dies with it is marked here, whoever it was.
+// Tries to have the slot's mutex. Its owner, if that has died, is marked here.
 bool try_life(domain_file& file, domain_slot_words& s) {
   const int how = pthread_mutex_trylock(&s.life);
   if (how == 0) return true;
@@ -63,7 +63,7 @@ void move_out(domain_file& file, int slot) {
   for (std::uint32_t i = first_own_word; i < domain_shape::first_block; ++i)
     if (auto& w = file.word(slot, i); w.load(std::memory_order_relaxed) != 0)
       w.store(0, std::memory_order_relaxed);
-  // Release: who takes the slot finds its words as new.
+  // Release: a thread that takes the slot finds its words as new.
   s.state.store(slot_state::free, std::memory_order_release);
 }
 
@@ -156,7 +156,7 @@ bool free_slot(domain_file& file, int slot) {
 
 bool is_idle(const domain_file& file, int slot) {
   for (std::uint32_t i = 0; i < records; ++i)
-    // Acquire: who finds it idle sees what was done about it.
+    // Acquire: a thread that finds it idle sees what was done about it.
     if (file.word(slot, first_record + i).load(std::memory_order_acquire) != 0) return false;
   return true;
 }

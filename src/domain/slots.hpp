@@ -13,8 +13,8 @@ constexpr std::uint32_t first_record = first_own_word + 32 * rma::line_words;  /
 int mark_the_dead(domain_file& file, int self);
 /// A free slot that is now this thread's, or -1.
 [[nodiscard]] int take_slot(domain_file& file);
-/// The steward's, for which others may have to be waited for: for who finds no free slot, and for a
-/// moment. Throws domain_error (full).
+/// The steward's, for which the caller may have to wait: for a thread that finds no free slot, and
+/// for a moment. Throws domain_error (full).
 [[nodiscard]] int take_steward(domain_file& file);
 /// Gives back the own slot. With `dead`: as if the thread had died.
 void leave_slot(domain_file& file, int slot, bool dead);

@@ -46,7 +46,7 @@ struct guarded {
   std::uint64_t told = 0;   // how often a holder was told that the one before it died
 };
 
-/// Where a worker is, for whoever finds it dead.
+/// Where a worker is, for the parent, which finds it dead.
 enum class where : int { outside, on_the_way, inside };
 
 struct worker_state {

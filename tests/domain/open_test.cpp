@@ -153,7 +153,7 @@ TEST(DomainOpen, SlotsRunOutAndComeBack) {
   step = 2;
   second.join();
   EXPECT_EQ(d.participants().size(), 1u);
-  // Those of the dead, who hold, come back too.
+  // Slots of dead holders come back too.
   for (int i = 0; i < 5; ++i) {
     child victim([&] {
       named_mutex theirs(d, "m");

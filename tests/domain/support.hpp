@@ -13,7 +13,7 @@
 
 namespace lockflight::test {
 
-/// Of this process and this test; removed at the end, whoever uses it.
+/// Of this process and this test; removed at the end, also while it is used.
 class own_domain {
  public:
   explicit own_domain(const std::string& name = "")

@@ -270,8 +270,8 @@ class networked_port {
 
   /// Serves other nodes, and calls the hook of while_waiting.
   void make_progress();
-  // Who locks and unlocks by CPU instructions alone serves other nodes all the same (C44): a step
-  // of progress every so many microseconds, and a look at the clock every few of these
+  // A rank that locks and unlocks by CPU instructions alone serves other nodes all the same (C44):
+  // a step of progress every so many microseconds, and a look at the clock every few of these
   // instructions.
   void serve_by_the_way();
 

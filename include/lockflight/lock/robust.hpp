@@ -11,7 +11,7 @@
 //   repairer has closed the generation and seen every record once in another phase, or its
 //   participant dead, it is alone with those words.
 // - A participant holds from the store of `holding` or `sharing` to that of `releasing`, whatever
-//   the generation. Who holds in an earlier generation is counted in `inherited`, and the next
+//   the generation. A holder of an earlier generation is counted in `inherited`, and the next
 //   generation waits for that as well.
 // - A record of a dead participant that is not idle is a death that concerns its lock. The repairer
 //   makes it idle, and before that nobody takes the dead one's place (C46): others may still write
@@ -127,7 +127,7 @@ class robust final : generations<Port> {
   /// Whether this handle holds the lock, in any way.
   [[nodiscard]] bool is_held() const { return place_ >= 0; }
 
-  // ---- for whoever ends participants ----
+  // ---- for code that ends participants ----
 
   /// Deals with the deaths that concern this lock.
   void repair_if_needed() {
@@ -159,7 +159,7 @@ class robust final : generations<Port> {
       nodes_ =
           (me_.inside().taken() & ~taken_before) | (me_.inside().abandoned() & ~abandoned_before);
       if (how == outcome::had) break;
-      // Who only tries does not wait, and so is not interrupted by a death.
+      // An attempt does not wait, and so is not interrupted by a death.
       if (how == outcome::not_had && !has_lost_one()) return give_up();
       leave();
       static_cast<void>(enter(rma::forever{}));  // we cannot go before all have left
@@ -242,7 +242,7 @@ class robust final : generations<Port> {
     return outcome::interrupted;
   }
 
-  // Those who hold from earlier generations. We are still acquiring: if we die now, or the
+  // Waits for the holders of earlier generations. We are still acquiring: if we die now, or the
   // generation is closed, we have not held.
   template <class Until>
   [[nodiscard, gnu::always_inline]] bool await_heirs(rma::word as, Until until) {
@@ -255,8 +255,9 @@ class robust final : generations<Port> {
         [in_our_way](rma::word heirs) { return (heirs & in_our_way) == 0; }, until, now);
   }
 
-  // Out of the generation, whose words we leave in disorder. It is over when we return, whoever was
-  // taken for dead: between two reads the place of one who died may have become another's.
+  // Out of the generation, whose words we leave in disorder. It is over when we return, whichever
+  // participant was taken for dead: between two reads the place of a dead participant may have
+  // become another's.
   void leave() {
     announce(record::left, generation_);
     while (true) {

@@ -114,7 +114,7 @@ bool engine::goes_on(rank_t f) const {
     case action::receive:
       return world_.memory[inbox_of(f)] != 0;
     case action::rendezvous:
-      // Who has gone on and died has come as well.
+      // A participant that has gone on and died has come as well.
       return world_.all.arrived >= fibers_ - std::popcount(world_.all.dead);
     case action::idle:
       // A message that is there is served before the participant comes: it would be served next
@@ -133,8 +133,9 @@ bool engine::can_expire(rank_t f) const {
   return next == action::is_over || (waits && !goes_on(f));
 }
 
-// Who dies with stores in its buffer dies after these have become visible one by one: the steps
-// before are those of others too, which changes nothing, since the dead one could have been slow.
+// A participant with stores in its buffer dies after these have become visible one by one: the
+// steps before are those of others too, which changes nothing, since the dead one could have been
+// slow.
 bool engine::can_die(rank_t f) const {
   const shared_state& all = world_.all;
   const fiber_state& s = state(f);

@@ -96,7 +96,7 @@ void engine::die(rank_t f) {
   if (s.next == action::rendezvous) --all.arrived;
   if (all.where[i] == stage::inside) --all.writers;
   if (all.where[i] == stage::inside_shared) --all.readers;
-  // Who is inside holds, whatever its lock has written.
+  // A participant that is inside holds, whatever its lock has written.
   if (all.where[i] == stage::inside ||
       (what_.says_that_it_holds && what_.says_that_it_holds(*this, f)))
     all.holder_died = true;

@@ -77,7 +77,7 @@ std::uint64_t engine::fiber_key(rank_t f) const {
 }
 
 // The same for endless schedules: the history is a hash of the stack, and the rest is hashed as it
-// is. Also for the dead, who have no history.
+// is. Also for dead participants, which have no history.
 std::uint64_t engine::held_key(rank_t f) const {
   const fiber_state& s = state(f);
   if (has_come_to_nothing(f)) return 0;

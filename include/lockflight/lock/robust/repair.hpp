@@ -1,4 +1,4 @@
-// The generations of a robust lock: who is in them, and the repair that replaces one in which
+// The generations of a robust lock: their participants, and the repair that replaces one in which
 // somebody died.
 //
 // Source: lockflight; robust.hpp has the invariants.
@@ -28,7 +28,7 @@ struct generation_cells {
   [[nodiscard]] rma::cpu_cell inherited() const { return {line.home, line.index + 3}; }
   /// 1 + the rank that has the right to repair, or 0.
   [[nodiscard]] rma::cpu_cell repairer() const { return {line.home, line.index + 4}; }
-  /// Words for whoever makes locks, 3 of them.
+  /// Words for the code that makes locks, 3 of them.
   [[nodiscard]] rma::plain_cell beside() const { return line + 5; }
 };
 
@@ -110,7 +110,7 @@ class generations : protected rma::mourner {
     if (!is_closed(generation) && generation != in_disorder && !there_is_a_body())
       return port_.store(where_.repairer(), 0);
     if (!is_closed(generation)) port_.store(where_.generation(), ++generation);
-    // Who has written a record after this sees the generation closed (announce).
+    // A participant that writes its record after this sees the generation closed (announce).
     if constexpr (Port::capabilities.node_fence)
       port_.fence_node();
     else
@@ -159,7 +159,7 @@ class generations : protected rma::mourner {
     while (true) {
       const rma::word deaths = port_.deaths();
       // Read before the record: a dead participant writes no more. One read of the record decides:
-      // who dies after it is a death that this repair does not know.
+      // a participant that dies after it is a death that this repair does not know.
       const bool is_dead = port_.is_dead(r);
       const auto of = record::from(port_.load(at));
       if (!is_ours(of)) return 0;
