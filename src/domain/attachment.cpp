@@ -43,6 +43,7 @@ attachment::attachment(std::shared_ptr<domain_file> file, int slot)
 void attachment::end() {
   if (!is_ours()) return;
   is_over_.store(true, std::memory_order_relaxed);
+  if (!file_->has_its_size()) return;  // there is no slot to leave, and a store would end us
   leave_slot(*file_, slot_, !is_idle(*file_, slot_));
 }
 

@@ -253,10 +253,13 @@ void domain_file::damaged(const std::string& how) const {
   throw domain_error(domain_error::reason::damaged, "domain " + name_ + ": " + path_ + " " + how);
 }
 
-void domain_file::check_size() const {
+bool domain_file::has_its_size() const {
   struct stat s {};
-  if (fstat(fd_, &s) != 0 || s.st_size < static_cast<off_t>(shape_.bytes))
-    damaged("has been made shorter");
+  return fstat(fd_, &s) == 0 && s.st_size >= static_cast<off_t>(shape_.bytes);
+}
+
+void domain_file::check_size() const {
+  if (!has_its_size()) damaged("has been made shorter");
 }
 
 bool domain_file::is_removed() const {

@@ -143,6 +143,7 @@ class domain_file {
   /// Throws domain_error (damaged) if somebody has made the file shorter: to touch what is gone
   /// would end the process. Asked where time does not matter.
   void check_size() const;
+  [[nodiscard]] bool has_its_size() const;
   /// Whether the file has no name any more.
   [[nodiscard]] bool is_removed() const;
   [[nodiscard]] bool is_file(std::uint64_t device, std::uint64_t inode) const {

@@ -78,7 +78,10 @@ int mark_the_dead(domain_file& file, int self) {
   int living = 0;
   for_each_slot(file, [&](int i) {
     domain_slot_words& s = file.slot(i);
-    if (s.state.load(std::memory_order_acquire) != slot_state::living) return;
+    const slot_state state = s.state.load(std::memory_order_acquire);
+    // Its marker may have died before it counted the death: then the mutex says so.
+    if (state == slot_state::dead && try_life(file, s)) pthread_mutex_unlock(&s.life);
+    if (state != slot_state::living) return;
     ++living;
     if (i == self || !try_life(file, s)) return;
     // A slot that is living and has no owner was written over.

@@ -26,7 +26,7 @@ struct generation_cells {
   [[nodiscard]] rma::plain_cell died() const { return line + 2; }
   /// Those that hold from earlier generations: how many share, and `exclusively`.
   [[nodiscard]] rma::cpu_cell inherited() const { return {line.home, line.index + 3}; }
-  /// 1 + the rank that has the right to repair, or 0.
+  /// 1 + the rank that has the right to repair, and the generation then, or 0.
   [[nodiscard]] rma::cpu_cell repairer() const { return {line.home, line.index + 4}; }
   /// Words for the code that makes locks, 3 of them.
   [[nodiscard]] rma::plain_cell beside() const { return line + 5; }
@@ -80,8 +80,7 @@ class generations : protected rma::mourner {
   bool await_repair(rma::word generation, Until until) {
     const rma::word deaths = port_.deaths();
     const rma::word repairer = port_.load(where_.repairer());
-    if (repairer == 0 || port_.is_dead(static_cast<rma::rank_t>(repairer - 1)))
-      return repair(), true;
+    if (repairer == 0 || port_.is_dead(rank_of(repairer))) return repair(), true;
     const rma::lifeline line{where_.generation(), generation, deaths};
     const auto is_open = rma::differs_from(generation);
     if constexpr (std::is_same_v<Until, rma::deadline>) {
@@ -135,17 +134,23 @@ class generations : protected rma::mourner {
     port_.rouse();
   }
 
+  [[nodiscard]] static rma::rank_t rank_of(rma::word repairer) {
+    return static_cast<rma::rank_t>(static_cast<std::uint32_t>(repairer) - 1);
+  }
+
   // False if another participant has repaired, or stopped doing so: then we have to look again.
   [[nodiscard]] bool take_the_right() {
     const rma::word deaths = port_.deaths();
+    const rma::word generation = port_.load(where_.generation());
     const rma::word now = port_.load(where_.repairer());
-    if (now != 0 && !port_.is_dead(static_cast<rma::rank_t>(now - 1))) {
-      const rma::word generation = port_.load(where_.generation());
+    if (now != 0 && !port_.is_dead(rank_of(now))) {
       port_.await_or_death(where_.repairer(), rma::differs_from(now),
                            {where_.generation(), generation, deaths});
       return false;
     }
-    const rma::word ours = static_cast<rma::word>(me_.rank()) + 1;
+    // With the generation: the next owner of a dead repairer's place cannot write the same word,
+    // since it comes after a repair. So the compare-swap never takes the right from the living.
+    const rma::word ours = generation << 32 | (static_cast<rma::word>(me_.rank()) + 1);
     return port_.cpu_compare_swap(where_.repairer(), now, ours) == now;
   }
 
