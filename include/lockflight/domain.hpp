@@ -12,8 +12,9 @@
 // The file is guarded by its permissions alone: a process that may open it may write over it. A
 // header that was written over, and a file that was made shorter, throw domain_error (damaged) at
 // the next slow step: when a lock is looked up, a slot is taken, or a wait takes long. A file that
-// is made shorter under an acquire in progress ends the process by SIGBUS, and so does a /dev/shm
-// that is full when a new lock's words are first written.
+// is made shorter under an acquire in progress ends the process by SIGBUS. A full /dev/shm is an
+// error (full) when a domain, a slot, a name or a lock is made; it can end the process by SIGBUS
+// when a repair first reads words of ranks that nobody has used.
 //
 // Cost: no network operation. The first use of a name by a handle looks it up, some microseconds.
 #pragma once

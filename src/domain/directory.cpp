@@ -130,6 +130,7 @@ std::atomic<std::uint32_t>& bucket_of(const domain_file& file, std::string_view 
 /// The place that leads to the entry, or the end of the bucket's chain.
 std::atomic<std::uint32_t>& place_of(const domain_file& file, std::string_view name) {
   std::atomic<std::uint32_t>* at = &bucket_of(file, name);
+  file.make_room(at, sizeof *at);
   for (std::uint32_t steps = 0; at->load() != 0; ++steps) {
     if (steps > file.header().names) file.damaged("has been written over");
     domain_entry& e = entry_at(file, at->load());
@@ -167,7 +168,7 @@ std::uint32_t class_for(domain_file& file, const domain_kind& kind, const std::s
   return h.classes++;
 }
 
-std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
+std::uint32_t take_block(domain_file& file, std::uint32_t of_class, bool shares) {
   domain_header& h = file.header();
   domain_class& c = class_at(file, of_class);
   if (c.free != 0) {
@@ -180,6 +181,9 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
   if (std::uint64_t{line} + c.words > file.shape().words)
     throw domain_error(domain_error::reason::full,
                        "domain " + file.name() + ": no room for the words of another lock");
+  // A writer reads counters of readers in every rank's segment.
+  for (int r = 0; r < (shares ? file.ranks() : 1); ++r)
+    file.make_room(&file.word(r, line), c.words * sizeof(rma::word));
   put(file, line + class_beside, of_class + 1);  // before anybody walks over the block
   h.next_word = line + c.words;
   return line;
@@ -219,9 +223,10 @@ found_lock look_up(domain_file& file, std::string_view name, const domain_kind& 
     throw domain_error(
         domain_error::reason::full,
         "domain " + file.name() + ": all " + std::to_string(h.names) + " names are taken");
-  const std::uint32_t of_class = class_for(file, kind, canonical);
-  const std::uint32_t line = take_block(file, of_class);
   std::uint32_t number = h.free_entries;
+  file.make_room(&file.entry(number != 0 ? number - 1 : h.entries), sizeof(domain_entry));
+  const std::uint32_t of_class = class_for(file, kind, canonical);
+  const std::uint32_t line = take_block(file, of_class, kind.shares);
   if (number != 0)
     h.free_entries = entry_at(file, number).next.load();
   else

@@ -89,7 +89,7 @@ void fill(int fd, const domain_options& what, const std::string& path) {
     throw domain_error(domain_error::reason::system, path + ": ftruncate: " + why(errno));
   // What all domains use is there from the start, so that no write ends a process for want of
   // memory; what names and locks use comes with them.
-  if (posix_fallocate(fd, 0, static_cast<off_t>(shape.classes)) != 0)
+  if (posix_fallocate(fd, 0, static_cast<off_t>(shape.buckets)) != 0)
     throw domain_error(domain_error::reason::full, path + ": no room in " + folder);
   void* const base = mmap(nullptr, shape.classes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED)
@@ -260,6 +260,13 @@ bool domain_file::has_its_size() const {
 
 void domain_file::check_size() const {
   if (!has_its_size()) damaged("has been made shorter");
+}
+
+void domain_file::make_room(const volatile void* at, std::size_t bytes) const {
+  const auto from = static_cast<const volatile std::byte*>(at) - base_;
+  if (posix_fallocate(fd_, from, static_cast<off_t>(bytes)) != 0)
+    throw domain_error(domain_error::reason::full,
+                       "domain " + name_ + ": no room in " + std::string(folder));
 }
 
 bool domain_file::is_removed() const {

@@ -143,6 +143,9 @@ class domain_file {
   /// Throws domain_error (damaged) if somebody has made the file shorter: to touch what is gone
   /// would end the process. Asked where time does not matter.
   void check_size() const;
+  /// Before these bytes are first touched: else a full /dev/shm would end the process. Throws
+  /// domain_error (full). One system call.
+  void make_room(const volatile void* at, std::size_t bytes) const;
   [[nodiscard]] bool has_its_size() const;
   /// Whether the file has no name any more.
   [[nodiscard]] bool is_removed() const;

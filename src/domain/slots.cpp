@@ -96,6 +96,8 @@ int take_slot(domain_file& file) {
   for (int i = 0; i < file.steward(); ++i) {
     domain_slot_words& s = file.slot(i);
     if (s.state.load(std::memory_order_acquire) == slot_state::dead) continue;
+    file.make_room(&file.word(i, first_own_word),
+                   (domain_shape::first_block - first_own_word) * sizeof(rma::word));
     if (!try_life(file, s)) continue;
     if (s.state.load(std::memory_order_acquire) == slot_state::free) return move_in(file, i), i;
     pthread_mutex_unlock(&s.life);

@@ -307,6 +307,22 @@ BAD = [
 ]
 
 
+class NoRoom(unittest.TestCase):
+    @unittest.skipUnless(os.geteuid() == 0, "only root can mount a small /dev/shm")
+    def test_a_full_dev_shm_is_an_error(self):
+        """Whatever is left of it: a domain, a slot or a lock finds no room, and nothing crashes."""
+        script = """mount -t tmpfs -o size=64k tmpfs /dev/shm || exit 77
+                    for size in 200 400 800 1200; do
+                      mount -o remount,size=${size}k /dev/shm
+                      "$0" run jobs -- true 2> /dev/null || echo $?
+                    done"""
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, str(PROGRAM)],
+                              capture_output=True, text=True, timeout=30)
+        if done.returncode in (1, 77):
+            self.skipTest("this system mounts nothing")
+        self.assertEqual(done.stdout.split(), ["3"] * 4)
+
+
 class BadInput(NamedTest):
     def assert_refused(self, arguments, words):
         with self.subTest(arguments=arguments):
