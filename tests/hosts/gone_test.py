@@ -11,6 +11,9 @@ import support
 import testbed
 
 LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
+# What the launch's exit code is when a host is gone: ours. Open MPI's launcher is killed if it has
+# not noticed that host in time, as on a busy machine.
+ENDED = {"mpich": (3,), "openmpi": (3, -signal.SIGKILL)}
 
 
 def ranks_of(bed, host, mpi):
@@ -56,7 +59,7 @@ class Gone(unittest.TestCase):
                 with self.subTest(mpi=mpi):
                     code, _, err = support.finished(launch, 25)
                     self.assertLess(time.monotonic() - begun, 13)
-                    self.assertEqual(code, 3, err)
+                    self.assertIn(code, ENDED[mpi], err)
                     self.assertIn("lockflight: rank 1 on host1 is gone: its host has not answered "
                                   "for 7 s", err)
                     for host in bed.living():
