@@ -47,7 +47,7 @@ TEST_P(DomainKinds, OutlivesItsHolders) {
   std::mt19937 random(4711);
   std::vector<child> children;
   for (int i = 0; i < 3; ++i) children.emplace_back(body);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   int kills = 0;
   while (std::chrono::steady_clock::now() < until) {
     usleep(static_cast<useconds_t>(random() % 20'000));
