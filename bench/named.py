@@ -78,16 +78,21 @@ class WholeRun:
     procs: int = 1
 
     def sample(self, _seconds):
+        domain = f"perf-{os.getpid()}"
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             command = {"flock(1)": ["flock", os.path.join(folder, "lock"), "true"],
-                       "lockflight run": [
-                           PROGRAM, "run", "--domain", f"perf-{os.getpid()}", "perf", "--", "true"]}[self.lock]
-            text_of(command)
-            times = []
-            for _ in range(RUNS):
-                begun = time.perf_counter()
-                subprocess.run(command, check=True)
-                times.append(time.perf_counter() - begun)
+                       "lockflight run": [PROGRAM, "run", "--domain", domain, "perf", "--", "true"],
+                       }[self.lock]
+            try:
+                text_of(command)
+                times = []
+                for _ in range(RUNS):
+                    begun = time.perf_counter()
+                    subprocess.run(command, check=True)
+                    times.append(time.perf_counter() - begun)
+            finally:
+                subprocess.run([PROGRAM, "domain", "remove", domain, "--force"],
+                               capture_output=True, check=False)
         return statistics.median(times) * 1e3
 
 
