@@ -46,11 +46,15 @@ void measure(rma::participant<mpi::port>& me) {
       mutex.unlock();
     }
     std::printf("longest_ms %.3f\n", longest.count());
+    std::fflush(stdout);  // MPI_Finalize may hang (docs/mpi.md)
   }
   all.arrive_and_wait();
   const double before = cpu_ms();
   std::this_thread::sleep_for(slept);
-  if (me.rank() == 0) std::printf("of_a_core %.4f\n", (cpu_ms() - before) / slept.count());
+  if (me.rank() == 0) {
+    std::printf("of_a_core %.4f\n", (cpu_ms() - before) / slept.count());
+    std::fflush(stdout);
+  }
   all.arrive_and_wait();
 }
 
