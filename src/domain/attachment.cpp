@@ -30,8 +30,7 @@ attachments& of_this_thread() {
 attachment::attachment(std::shared_ptr<domain_file> file, int slot)
     : file_(std::move(file)),
       slot_(slot),
-      thread_(this_thread()),
-      epoch_(fork_epoch),
+      thread_(thread_number),
       port_(*file_, slot),
       me_(port_, file_->shape().words) {
   rma::ensure(me_.record_of(0, 0).index == first_record &&
@@ -42,7 +41,7 @@ attachment::attachment(std::shared_ptr<domain_file> file, int slot)
 
 void attachment::end() {
   if (!is_ours()) return;
-  is_over_.store(true, std::memory_order_relaxed);
+  thread_.store(over, std::memory_order_relaxed);
   if (!file_->has_its_size()) return;  // there is no slot to leave, and a store would end us
   leave_slot(*file_, slot_, !is_idle(*file_, slot_));
 }
@@ -64,6 +63,7 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
     throw domain_error(domain_error::reason::system,
                        "domain " + file->name() + ": membarrier is refused");
   static_cast<void>(process_mutex());  // from here on a fork is noticed
+  number_this_thread();
   file->check_size();
   auto& all = of_this_thread().all;
   // Those of a parent, and those of domains that are no more and that no handle needs.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <ctime>
 #include <memory>
 
 #include "domain/fork.hpp"
@@ -26,29 +25,18 @@ class attachment {
   [[nodiscard]] domain_participant& me() { return me_; }
   /// Whether it is this thread's, not the parent's of a fork, and not over.
   [[nodiscard]] bool is_ours() const {
-    return thread_ == this_thread() && epoch_ == fork_epoch &&
-           !is_over_.load(std::memory_order_relaxed);
-  }
-  /// From now on the record says that its lock is held. The clock is the coarse one, which costs a
-  /// few nanoseconds and is some milliseconds late.
-  void note_hold(int record) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    // Relaxed: for show alone.
-    file_->slot(slot_).holds_since[record].store(
-        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
-            static_cast<std::uint64_t>(now.tv_nsec),
-        std::memory_order_relaxed);
+    // Relaxed: no thread reads its own number here before it has stored it.
+    return thread_.load(std::memory_order_relaxed) == thread_number;
   }
   /// What is held or half done then is as after a death.
   void end();
 
  private:
+  static constexpr std::uint64_t over = ~std::uint64_t{0};
+
   std::shared_ptr<domain_file> file_;
   int slot_;
-  const void* thread_;
-  std::uint64_t epoch_;
-  std::atomic<bool> is_over_{false};
+  std::atomic<std::uint64_t> thread_;  // its number, or `over`
   domain_port port_;
   domain_participant me_;
 };

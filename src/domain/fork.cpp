@@ -2,9 +2,22 @@
 
 #include <pthread.h>
 
+#include <atomic>
+
 namespace lockflight::detail {
 
-std::uint64_t fork_epoch = 1;
+namespace {
+
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+void number_this_thread() {
+  if (thread_number == 0) thread_number = next_number();
+}
 
 std::mutex& process_mutex() {
   static auto* const mutex = [] {
@@ -13,7 +26,7 @@ std::mutex& process_mutex() {
     forked = made;
     pthread_atfork([] { forked->lock(); }, [] { forked->unlock(); },
                    [] {
-                     ++fork_epoch;
+                     thread_number = 0;  // the one thread of the child
                      forked->unlock();
                    });
     return made;

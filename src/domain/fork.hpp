@@ -9,13 +9,11 @@ namespace lockflight::detail {
 /// Guards lists of this process; a fork waits for it, so that it is free in the child.
 [[nodiscard]] std::mutex& process_mutex();
 
-/// Another number in each child: what was made before the fork is the parent's.
-extern std::uint64_t fork_epoch;
+/// A thread's own number, which no other thread has, nor its child of a fork: what was made before
+/// the fork is the parent's. 0: it has none yet.
+inline constinit thread_local std::uint64_t thread_number = 0;
 
-/// An address that no other living thread of this process has.
-[[nodiscard]] inline const void* this_thread() {
-  static thread_local const char mark = 0;
-  return &mark;
-}
+/// Gives this thread a number, if it has none.
+void number_this_thread();
 
 }  // namespace lockflight::detail

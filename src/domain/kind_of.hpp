@@ -22,26 +22,32 @@ class robust_lock final : public any_robust {
   static constexpr bool shares = lock::shared<inside>;
 
   robust_lock(domain_participant& me, const cells& where, const parameters& set)
-      : lock_(me, where, set) {}
-  void lock() override { lock_.lock(); }
+      : lock_(me, where, set), port_(me.port()) {}
+  void lock() override {
+    lock_.lock();
+    noted(true);
+  }
   bool try_lock() override {
-    if constexpr (tries) return lock_.try_lock();
+    if constexpr (tries) return noted(lock_.try_lock());
     return false;
   }
   bool try_lock_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (times) return lock_.try_lock_within(nanoseconds);
+    if constexpr (times) return noted(lock_.try_lock_within(nanoseconds));
     return false;
   }
   void unlock() override { lock_.unlock(); }
   void lock_shared() override {
-    if constexpr (shares) lock_.lock_shared();
+    if constexpr (shares) {
+      lock_.lock_shared();
+      noted(true);
+    }
   }
   bool try_lock_shared() override {
-    if constexpr (tries_shared) return lock_.try_lock_shared();
+    if constexpr (tries_shared) return noted(lock_.try_lock_shared());
     return false;
   }
   bool try_lock_shared_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (times_shared) return lock_.try_lock_shared_within(nanoseconds);
+    if constexpr (times_shared) return noted(lock_.try_lock_shared_within(nanoseconds));
     return false;
   }
   void unlock_shared() override {
@@ -52,10 +58,15 @@ class robust_lock final : public any_robust {
   void mark_consistent() override { lock_.mark_consistent(); }
   void abandon() override { lock_.abandon(); }
   void repair_if_needed() override { lock_.repair_if_needed(); }
-  int place() const override { return lock_.place(); }
 
  private:
+  bool noted(bool had) {
+    if (had) port_.note_hold(lock_.place());
+    return had;
+  }
+
   type lock_;
+  domain_port& port_;
 };
 
 template <template <class> class Inside>

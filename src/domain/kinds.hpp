@@ -31,7 +31,6 @@ class any_robust {
   virtual void mark_consistent() = 0;
   virtual void abandon() = 0;
   virtual void repair_if_needed() = 0;
-  [[nodiscard]] virtual int place() const = 0;
 };
 
 struct domain_kind {

@@ -19,7 +19,7 @@ class named_lock_impl {
     canonical_ = kind_->canonical(parse_parameters(what.parameters));
     file_->check_size();
     // A caller that asks for what exists otherwise learns it here.
-    found_ = look_up(*file_, name_, *kind_, canonical_);
+    find();
   }
   ~named_lock_impl() {
     if (held_ == mode::none || !me_->is_ours()) return;
@@ -40,7 +40,6 @@ class named_lock_impl {
       if (is_current()) {
         if (!has) return false;
         held_ = as;
-        me_->note_hold(lock_->place());
         break;
       }
       // Removed meanwhile; its words may have become another lock's.
@@ -93,10 +92,13 @@ class named_lock_impl {
     std::exchange(held_, mode::none) == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
   }
 
+  void find() {
+    found_ = look_up(*file_, name_, *kind_, canonical_);
+    serial_ = &file_->word(0, found_.line + serial_beside);
+  }
   [[nodiscard]] bool is_current() const {
     // Acquire: what the word says was there before we had the lock.
-    return file_->word(0, found_.line + serial_beside).load(std::memory_order_acquire) ==
-           found_.serial;
+    return serial_->load(std::memory_order_acquire) == found_.serial;
   }
 
   [[gnu::always_inline]] void prepare() {
@@ -122,7 +124,7 @@ class named_lock_impl {
   [[gnu::noinline]] void renew() {
     token_before_ = token();
     lock_.reset();
-    found_ = look_up(*file_, name_, *kind_, canonical_);
+    find();
     lock_ = lock_at(*me_, found_);
   }
   [[noreturn]] void not_held(mode as) const {
@@ -141,6 +143,7 @@ class named_lock_impl {
   const domain_kind* kind_ = nullptr;
   std::string canonical_;
   found_lock found_;
+  const std::atomic<rma::word>* serial_ = nullptr;  // of the lock that has these words
   std::shared_ptr<attachment> me_;
   std::unique_ptr<any_robust> lock_;
   mode held_ = mode::none;

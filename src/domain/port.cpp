@@ -26,6 +26,7 @@ domain_port::domain_port(domain_file& file, int slot)
     : port(slot, file.machine(), file.view(), shm::wait_policy::choose(2, cores()),
            file.header().fenced != 0),
       file_(file),
+      holds_since_(file.slot(slot).holds_since),
       fenced_(file.header().fenced != 0),
       cores_(cores()),
       living_(mark_the_dead(file, slot)) {}

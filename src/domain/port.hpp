@@ -4,6 +4,8 @@
 // Cost: that of the shm port. A waiter tries the mutexes of the slots every 10 ms.
 #pragma once
 
+#include <ctime>
+
 #include "domain/file.hpp"
 #include "domain/slots.hpp"
 #include "lockflight/fabric/shm.hpp"
@@ -42,6 +44,16 @@ class domain_port : public shm::port {
   /// A waiter that shares a core gives it up: how many threads live is not known when the port is
   /// made.
   void pause(std::uint64_t nanoseconds);
+
+  /// From now on our record says that its lock is held: for show alone. The clock is the coarse
+  /// one, which costs a few nanoseconds and is some milliseconds late.
+  void note_hold(int record) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    holds_since_[record].store(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+                                   static_cast<std::uint64_t>(now.tv_nsec),
+                               std::memory_order_relaxed);
+  }
 
   // ---- deaths ----
 
@@ -92,6 +104,7 @@ class domain_port : public shm::port {
   }
 
   domain_file& file_;
+  std::atomic<std::uint64_t>* holds_since_;  // of our slot
   bool fenced_;
   int cores_;
   int living_;

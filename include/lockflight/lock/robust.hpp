@@ -42,7 +42,7 @@ class robust final : generations<Port> {
   using base = generations<Port>;
   using base::announce, base::await_open, base::await_repair, base::exclusively, base::has_lost_one,
       base::is_closed, base::never, base::repair;
-  using base::deaths_, base::me_, base::place_, base::port_, base::where_;
+  using base::line_, base::me_, base::place_, base::port_, base::where_;
   using inside = Inside<rma::interruptible<Port>>;
 
  public:
@@ -117,11 +117,11 @@ class robust final : generations<Port> {
   /// The fencing token of our last exclusive acquire: greater than that of any acquire before it.
   [[nodiscard]] std::uint64_t token() const { return token_; }
   /// Whether a holder died, and no holder since then has called mark_consistent.
-  [[nodiscard]] bool owner_died() { return port_.load(where_.died()) != 0; }
+  [[nodiscard]] bool owner_died() { return port_.load(where_.died) != 0; }
   /// The exclusive holder has put right what is guarded.
-  void mark_consistent() { port_.store(where_.died(), 0); }
+  void mark_consistent() { port_.store(where_.died, 0); }
   /// The exclusive holder will not put right what is guarded: the next one is told as of a death.
-  void abandon() { port_.store(where_.died(), 1); }
+  void abandon() { port_.store(where_.died, 1); }
   /// Which of our records says that we hold it.
   [[nodiscard]] int place() const { return place_; }
   /// Whether this handle holds the lock, in any way.
@@ -133,7 +133,7 @@ class robust final : generations<Port> {
   void repair_if_needed() {
     if (!has_lost_one()) return;
     place_ = me_.take_record();
-    announce(record::left, generation_);
+    announce(record::left, line_.value);
     while (has_lost_one()) repair();
     me_.give_back(std::exchange(place_, -1));
   }
@@ -164,10 +164,10 @@ class robust final : generations<Port> {
       leave();
       static_cast<void>(enter(rma::forever{}));  // we cannot go before all have left
     }
-    announce(as, generation_);
+    announce(as, line_.value);
     if (as == record::holding) {
-      token_ = port_.load(where_.token()) + 1;
-      port_.store(where_.token(), token_);
+      token_ = port_.load(where_.token) + 1;
+      port_.store(where_.token, token_);
     }
     return true;
   }
@@ -176,19 +176,19 @@ class robust final : generations<Port> {
   void release(rma::word as, Give give) {
     rma::ensure(place_ >= 0, "only a holder releases");
     while (true) {
-      const rma::word now = port_.load(where_.generation());
+      const rma::word now = port_.load(where_.generation);
       if (is_closed(now)) {
         await_repair(now, rma::forever{});
         continue;
       }
-      announce(record::releasing, generation_);
-      if (port_.load(where_.generation()) != now) {
-        announce(as, generation_);  // the repairer may have counted us, or not yet
+      announce(record::releasing, line_.value);
+      if (port_.load(where_.generation) != now) {
+        announce(as, line_.value);  // the repairer may have counted us, or not yet
         continue;
       }
-      if (now != generation_) {
+      if (now != line_.value) {
         const rma::word mine = as == record::holding ? exclusively : 1;
-        static_cast<void>(port_.cpu_fetch_add(where_.inherited(), -mine));
+        static_cast<void>(port_.cpu_fetch_add(where_.inherited, -mine));
         // Nobody is in that generation any more.
         me_.inside().reset(nodes_);
       } else if (call(give) == outcome::interrupted) {
@@ -204,18 +204,19 @@ class robust final : generations<Port> {
   template <class Until>
   [[nodiscard, gnu::always_inline]] bool enter(Until until) {
     while (true) {
-      const rma::word now = port_.load(where_.generation());
+      const rma::word now = port_.load(where_.generation);
       if (is_closed(now)) [[unlikely]] {
-        announce(record::left, generation_);
+        announce(record::left, line_.value);
         if (!await_repair(now, until)) return false;
         continue;
       }
       announce(record::acquiring, now);
-      if (port_.load(where_.generation()) != now) {
-        announce(record::left, generation_);
+      if (port_.load(where_.generation) != now) {
+        announce(record::left, line_.value);
         continue;
       }
-      if (!inside_ || now != generation_) renew(now);
+      if (now != line_.value) [[unlikely]]
+        renew(now);
       return true;
     }
   }
@@ -224,14 +225,14 @@ class robust final : generations<Port> {
     // Nobody is in the generation that we have left: its queue nodes are ours again.
     me_.inside().reset(nodes_);
     inside_.emplace(me_.inside(), inner_, set_);
-    generation_ = generation;
+    line_.value = generation;
   }
 
   // Nothing of ours happens while the exception lives: the checker puts participants aside in
   // operations of the port, and the run-time counts exceptions by thread.
   template <class Call>
   [[nodiscard, gnu::always_inline]] outcome call(Call what) {
-    me_.waits().hold_on_to({where_.generation(), generation_, deaths_}, *this);
+    me_.waits().hold_on_to(*this);
     try {
       return what(*inside_) ? outcome::had : outcome::not_had;
     } catch (const rma::interrupted&) {
@@ -246,12 +247,12 @@ class robust final : generations<Port> {
   // generation is closed, we have not held.
   template <class Until>
   [[nodiscard, gnu::always_inline]] bool await_heirs(rma::word as, Until until) {
-    rma::word now = port_.load(where_.inherited());
+    rma::word now = port_.load(where_.inherited);
     const rma::word in_our_way = as == record::holding ? ~rma::word{0} : exclusively;
     if ((now & in_our_way) == 0) [[likely]]
       return true;
     return rma::await(
-        me_.waits(), where_.inherited(),
+        me_.waits(), where_.inherited,
         [in_our_way](rma::word heirs) { return (heirs & in_our_way) == 0; }, until, now);
   }
 
@@ -259,17 +260,17 @@ class robust final : generations<Port> {
   // participant was taken for dead: between two reads the place of a dead participant may have
   // become another's.
   void leave() {
-    announce(record::left, generation_);
+    announce(record::left, line_.value);
     while (true) {
-      if (port_.load(where_.generation()) != generation_) return;
-      repair(generation_);
+      if (port_.load(where_.generation) != line_.value) return;
+      repair(line_.value);
     }
   }
 
   bool give_up() {
     const std::uint32_t still_in = me_.inside().abandoned() & nodes_;
     if (still_in != 0) {
-      announce(record::left, generation_);
+      announce(record::left, line_.value);
       me_.give_back_when_out(std::exchange(place_, -1), still_in);
     } else {
       me_.give_back(std::exchange(place_, -1));
@@ -282,8 +283,7 @@ class robust final : generations<Port> {
   }
   typename inside::cells inner_;
   parameters set_;
-  std::optional<inside> inside_;  // of generation_
-  rma::word generation_ = 0;
+  std::optional<inside> inside_;  // of the generation that we entered last
   rma::word token_ = 0;
   std::uint32_t nodes_ = 0;  // the queue nodes that this acquire has taken
 };

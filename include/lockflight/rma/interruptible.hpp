@@ -17,14 +17,19 @@ namespace lockflight::rma {
 /// Ends a wait in a lock whose generation is over.
 struct interrupted {};
 
-/// Says whether a participant that died concerns the one that waits.
+/// What ends a participant's waits, and whether a participant that died concerns it.
 class mourner {
  public:
+  explicit mourner(const lifeline& line) : line_(line) {}
+  /// Waits end at once when its cell has changed, and when others have died than so many, and this
+  /// has lost one.
+  [[nodiscard]] const lifeline& line() const { return line_; }
   /// Called by the waiting participant when deaths() has grown. It may load cells of the node.
   [[nodiscard]] virtual bool has_lost_one() = 0;
 
  protected:
   ~mourner() = default;
+  lifeline line_;
 };
 
 template <mortal_port Port>
@@ -41,12 +46,8 @@ class interruptible {
   interruptible(const interruptible&) = delete;
   interruptible& operator=(const interruptible&) = delete;
 
-  /// From now on waits end when `line` says so: at once when its cell has changed, and when
-  /// somebody died if `who` has lost one.
-  void hold_on_to(const lifeline& line, mourner& who) {
-    line_ = line;
-    mourner_ = &who;
-  }
+  /// From now on waits end when the mourner says so. It may change its line between waits.
+  void hold_on_to(mourner& one) { mourner_ = &one; }
 
   [[nodiscard]] rank_t rank() const { return inner_.rank(); }
   [[nodiscard]] const topology& machine() const { return inner_.machine(); }
@@ -110,7 +111,7 @@ class interruptible {
   template <class Cell, class Predicate>
   word await(Cell on, Predicate done) {
     while (true) {
-      const word now = inner_.await_or_death(on, done, line_);
+      const word now = inner_.await_or_death(on, done, mourner_->line());
       if (done(now)) return now;
       go_on_or_throw();
     }
@@ -118,7 +119,7 @@ class interruptible {
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, deadline until) {
     while (true) {
-      const word now = inner_.await_until_or_death(on, done, until, line_);
+      const word now = inner_.await_until_or_death(on, done, until, mourner_->line());
       if (done(now) || inner_.is_over(until)) return now;
       go_on_or_throw();
     }
@@ -139,15 +140,12 @@ class interruptible {
 
  private:
   void go_on_or_throw() {
-    if (inner_.load(line_.cell) != line_.value) throw interrupted();
-    const word deaths = inner_.deaths();
-    if (deaths == line_.deaths) return;
-    line_.deaths = deaths;
-    if (mourner_->has_lost_one()) throw interrupted();
+    const lifeline& line = mourner_->line();
+    if (inner_.load(line.cell) != line.value) throw interrupted();
+    if (inner_.deaths() != line.deaths && mourner_->has_lost_one()) throw interrupted();
   }
 
   Port& inner_;
-  lifeline line_;
   mourner* mourner_ = nullptr;
 };
 

@@ -32,7 +32,10 @@ class robust_participant {
         records_(
             inside_.cells().template take<rma::plain_cell>(static_cast<std::uint32_t>(records))),
         places_(records),
-        free_(records == most_held ? ~0u : (1u << records) - 1) {}
+        free_(records == most_held ? ~0u : (1u << records) - 1) {
+    for (int i = 0; i < records; ++i)
+      own_[static_cast<std::size_t>(i)] = rma::resolve(p, record_of(rank(), i));
+  }
 
   robust_participant(const robust_participant&) = delete;
   robust_participant& operator=(const robust_participant&) = delete;
@@ -51,6 +54,10 @@ class robust_participant {
     return records_.at(rank) + static_cast<std::uint32_t>(place);
   }
 
+  [[nodiscard]] const auto& own_record(int place) const {
+    return own_[static_cast<std::size_t>(place)];
+  }
+
   /// A record of ours that is idle. Throws std::length_error if there is none.
   [[nodiscard, gnu::always_inline]] int take_record() {
     if (left_ != 0) [[unlikely]]
@@ -63,7 +70,7 @@ class robust_participant {
   }
   /// Gives it back, idle.
   [[gnu::always_inline]] void give_back(int place) {
-    port_.store(record_of(rank(), place), 0);
+    port_.store(own_record(place), 0);
     free_ |= 1u << place;
   }
   /// Gives it back, but these queue nodes are still in a queue of its lock. The record stays until
@@ -100,6 +107,7 @@ class robust_participant {
   rma::participant<rma::interruptible<Port>> inside_;
   rma::plain_cell records_;
   int places_;
+  std::array<rma::resolved<Port, rma::plain_cell>, most_held> own_{};  // our records
   std::uint32_t free_;
   std::uint32_t left_ = 0;                           // places given back whose nodes are not out
   std::array<std::uint32_t, most_held> nodes_of_{};  // [place of left_]
