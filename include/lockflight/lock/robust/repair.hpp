@@ -214,7 +214,7 @@ class generations : protected rma::mourner {
   robust_participant<Port>& me_;
   Port& port_;
   resolved_generation_cells<Port> where_;
-  int place_ = -1;            // of our record, while we acquire, hold or release
+  int place_ = -1;  // of our record, while we acquire, hold or release
 };
 
 }  // namespace lockflight::lock
