@@ -128,11 +128,26 @@
 
 #define NEVER 255
 #define IS_CLOSED(g) ((g) % 2 == 1)
+#define IS_OVER(r) (record[r] == BURIED || (!SEEN_ALONE && dead[r] && record[r] != IDLE))
 #define RANK_OF(right) AT((right) % 8)
 #if NAMES_GENERATION
 #define RIGHT_OF(g) ((g) * 8 + REF(me))
 #else
 #define RIGHT_OF(g) REF(me)
+#endif
+#if !ONE_READ
+#define FIRST_READ is_dead = dead[r]; is = record[r]
+#define SECOND_READ skip
+#define HOLDS (record[r] == HOLDING)
+#else
+#define HOLDS (is == HOLDING)
+#if DEAD_FIRST
+#define FIRST_READ is_dead = dead[r]
+#define SECOND_READ is = record[r]
+#else
+#define FIRST_READ is = record[r]
+#define SECOND_READ is_dead = dead[r]
+#endif
 #endif
 #if REPLACES
 #define IN_DISORDER ours
@@ -179,66 +194,65 @@ inline take_effect() {
 
 /* ---- repair.hpp ---- */
 
+#define NEXT_DEAD do :: r < P && !dead[r] -> r++ :: else -> break od
+
 /* Whether a death concerns this lock: into `lost`. */
 inline has_lost_one() {
-  atomic { seen = deaths; r = (seen == known -> P : 0) };
+  atomic { seen = deaths; r = (seen == known -> P : 0); NEXT_DEAD };
   do
-  :: atomic { r < P && !dead[r] -> r++ }
-  :: r < P && dead[r] ->
+  :: r < P ->
     atomic {
       if
-      :: record[r] != IDLE -> lost = true; break
-      :: else -> r++
+      :: record[r] != IDLE -> lost = true; r = 0; seen = 0; break
+      :: else -> r++; NEXT_DEAD
       fi
     }
-  :: atomic { r == P -> known = seen; break }
-  od;
-  atomic { r = 0; seen = 0 }
+  :: atomic { r == P -> known = seen; r = 0; seen = 0; break }
+  od
 }
 
 /* Into `has_right`. If not, another participant has repaired, or stopped doing so. */
 inline take_the_right() {
-  atomic { seen = deaths; is = generation };
-  was = repairer;
+  atomic { seen = deaths; is = generation; was = repairer };
   if
   :: atomic {
       was != NIL && !(TAKES_OVER && dead[RANK_OF(was)]) ->
-      repairer != was || generation != is || deaths != seen
+      repairer != was || generation != is || deaths != seen ->
+      seen = 0; was = NIL; is = IDLE
     }
-  :: else -> atomic { WHEN(repairer == was, repairer = RIGHT_OF(is); has_right = true) }
-  fi;
-  atomic { seen = 0; was = NIL; is = IDLE }
+  :: atomic {
+      was == NIL || (TAKES_OVER && dead[RANK_OF(was)]) ->
+      WHEN(repairer == was, repairer = RIGHT_OF(is); has_right = true);
+      seen = 0; was = NIL; is = IDLE
+    }
+  fi
 }
 
 inline bury() {
-  atomic { WHEN(TELLS && is == HOLDING, died = true) };
-  ended[r] = BURIES;
-  record[r] = (LATE -> BURIED : IDLE)
+  atomic { WHEN(TELLS && is == HOLDING, died = true); ended[r] = BURIES };
+  atomic { record[r] = (LATE -> BURIED : IDLE); is = IDLE; is_dead = false; r++ }
 }
 
-/* What participant r brings into the next generation. */
+/* What each participant r brings into the next generation. One read of its record decides. */
 inline survey() {
   do
-  :: true ->
-#if DEAD_FIRST
-    atomic { seen = deaths; is_dead = dead[r] };
-    is = record[r];
-#else
-    atomic { seen = deaths; is = record[r] };
-    is_dead = dead[r];
-#endif
-    if
-    :: is != IDLE && is_dead -> bury(); break
-    :: AWAITS_USERS && !is_dead && (is == ACQUIRING || is == RELEASING) ->
-      record[r] != is || deaths != seen
-    :: else ->
-#if !ONE_READ
-      is = record[r];
-#endif
-      atomic { heirs = heirs + (COUNTS_HEIRS && !is_dead && is == HOLDING); break }
-    fi
-  od;
-  atomic { is = IDLE; is_dead = false; seen = 0; r++ }
+  :: atomic { r < P -> seen = deaths; FIRST_READ };
+    atomic {
+      SECOND_READ;
+      if
+      :: is_dead && is != IDLE
+      :: AWAITS_USERS && !is_dead && (is == ACQUIRING || is == RELEASING) ->
+        record[r] != is || deaths != seen;
+        is = IDLE
+      :: else ->
+        heirs = heirs + (COUNTS_HEIRS && !is_dead && HOLDS);
+        is = IDLE; is_dead = false; r++
+      fi;
+      seen = 0
+    };
+    WHEN(is_dead, bury())
+  :: r == P -> break
+  od
 }
 
 /* Replaces the generation, if a participant died in it or if it is the one in disorder. */
@@ -246,32 +260,29 @@ inline repair(in_disorder) {
   take_the_right();
   if
   :: has_right ->
-    atomic { closing = generation; lost = (IS_CLOSED(closing) || closing == in_disorder || !LOOKS_AGAIN) };
-    if
-    :: !lost ->
-      known = NEVER; /* not what we knew before we had the right */
-      has_lost_one()
-    :: else
-    fi;
+    atomic {
+      closing = generation;
+      lost = (IS_CLOSED(closing) || closing == in_disorder || !LOOKS_AGAIN);
+      WHEN(!lost, known = NEVER) /* not what we knew before we had the right */
+    };
+    WHEN(!lost, has_lost_one());
     if
     :: lost ->
-      if
-      :: !IS_CLOSED(closing) -> /* else by a repairer that died */
-        atomic { closing++; generation = closing; assert(closing / 2 < GENERATIONS) }
-      :: else
-      fi;
-      do
-      :: r < P -> survey()
-      :: else -> break
-      od;
-      /* Now the words are ours alone. */
-      atomic { inherited = heirs; heirs = 0; r = 0 };
-      TAIL = (FRESH -> NIL : TAIL);
+      atomic { /* A closed one was closed by a repairer that died. */
+        WHEN(!IS_CLOSED(closing), closing++; generation = closing);
+        assert(closing / 2 < GENERATIONS)
+      };
+      survey();
+      atomic { /* Now the words are ours alone. */
+        inherited = heirs;
+        WHEN(FRESH, TAIL = NIL);
+        heirs = 0; r = 0
+      };
       do
       :: atomic {
           r < P ->
-          WHEN(record[r] == BURIED || (!SEEN_ALONE && dead[r]), record[r] = IDLE);
-          r++
+          do :: r < P && !IS_OVER(r) -> r++ :: else -> break od;
+          WHEN(r < P, record[r] = IDLE)
         }
       :: r == P -> break
       od;
@@ -287,11 +298,14 @@ inline repair(in_disorder) {
 inline await_repair() {
   atomic { seen = deaths; was = repairer };
   if
-  :: atomic { was == NIL || dead[RANK_OF(was)] -> seen = 0; was = NIL };
+  :: atomic { was == NIL || dead[RANK_OF(was)] -> seen = 0; was = NIL; now = 0 };
     repair(NEVER)
-  :: else -> atomic { generation != now || deaths != seen }
-  fi;
-  atomic { seen = 0; was = NIL; now = 0 }
+  :: atomic {
+      was != NIL && !dead[RANK_OF(was)] ->
+      generation != now || deaths != seen ->
+      seen = 0; was = NIL; now = 0
+    }
+  fi
 }
 
 /* ---- robust.hpp and interruptible.hpp, over d_mcs.hpp ---- */
@@ -300,38 +314,38 @@ inline await_repair() {
 #define HOLD_ON_TO line = (KNOWN_FIRST -> known : deaths)
 
 /* A wait of the lock inside. */
-#define AWAIT(done, interrupted)                    \
-  do                                                \
-  :: done -> break                                  \
-  :: generation != ours -> goto interrupted         \
-  :: atomic { deaths != line -> line = deaths };    \
-    has_lost_one();                                 \
-    if                                              \
-    :: lost -> lost = false; goto interrupted       \
-    :: else                                         \
-    fi                                              \
+#define AWAIT(done, interrupted)                              \
+  do                                                          \
+  :: done -> break                                            \
+  :: generation != ours -> goto interrupted                   \
+  :: atomic { deaths != line -> line = deaths };              \
+    has_lost_one();                                           \
+    if                                                        \
+    :: atomic { lost -> lost = false }; goto interrupted      \
+    :: else                                                   \
+    fi                                                        \
   od
 
 /* Out of the generation, whose words we leave in disorder. It is over when we are out. */
 inline leave() {
-  record[me] = LEFT;
+  atomic { record[me] = LEFT; line = 0; pred = NIL };
   do
   :: generation != ours -> break
-  :: else -> repair(IN_DISORDER); WHEN(!REPLACES, break)
+  :: generation == ours -> repair(IN_DISORDER); WHEN(!REPLACES, break)
   od
 }
 
-inline reset() {
-  atomic { NEXT[me] = NIL; WAIT[me] = false; pred = NIL; succ = NIL; posted = none }
-}
+inline reset() { NEXT[me] = NIL; WAIT[me] = false }
 
-#define CLEAR                                                              \
-  seen = 0; r = 0; lost = false; is = IDLE; was = NIL; is_dead = false;    \
-  has_right = false; closing = 0; heirs = 0; now = 0; line = 0
+#define CLEAR                                                            \
+  seen = 0; r = 0; lost = false; is = IDLE; was = NIL; is_dead = false;  \
+  has_right = false; closing = 0; heirs = 0; now = 0; line = 0; mine = 0; ours = NEVER; known = 0
 
 proctype participant(byte me) {
-  byte ours = NEVER, known = NEVER, now, line, pred, succ, mine;
-  byte seen, r, is, was, closing, heirs;
+  byte ours = NEVER; /* generation_ */
+  byte known = 0;    /* deaths_: so many, and none of them concerns this lock */
+  byte line;         /* the deaths of the lifeline */
+  byte now, pred, succ, mine, seen, r, is, was, closing, heirs;
   bool lost, is_dead, has_right;
   mtype posted = none;
   ROUND_COUNTER
@@ -347,83 +361,80 @@ enter:
         record[me] = LEFT;
         await_repair();
         goto enter
-      :: else
+      :: else -> record[me] = ACQUIRING
       fi;
-      record[me] = ACQUIRING;
       if
-      :: READS_AGAIN && generation != now -> record[me] = LEFT; goto enter
-      :: else
+      :: READS_AGAIN && generation != now -> atomic { record[me] = LEFT; now = 0 }; goto enter
+      :: atomic {
+          !READS_AGAIN || generation == now ->
+          WHEN(now != ours, reset()); /* no participant is in the one that we have left */
+          assert(NEXT[me] == NIL && !WAIT[me]);
+          ours = now; now = 0; HOLD_ON_TO;
+          posted = swap
+        }
       fi;
       atomic {
-        WHEN(now != ours, reset()); /* no participant is in the generation that we have left */
-        ours = now;
-        now = 0;
-        HOLD_ON_TO;
-        assert(NEXT[me] == NIL && !WAIT[me]);
-        posted = swap
+        pred = TAIL; TAIL = REF(me);
+        posted = none;
+        WHEN(pred == NIL, goto is_head);
+        WAIT[me] = true;
+        posted = link
       };
-      atomic { pred = TAIL; TAIL = REF(me); posted = none };
-      if
-      :: pred != NIL ->
-        atomic { WAIT[me] = true; posted = link };
-        atomic { take_effect(); pred = NIL };
-        AWAIT(!WAIT[me], interrupted)
-      :: else
-      fi;
-      if
-      :: HEIRS_FIRST && AWAITS_HEIRS -> AWAIT(inherited == 0, interrupted)
-      :: else
-      fi;
+      atomic { take_effect(); pred = NIL };
+      AWAIT(!WAIT[me], interrupted);
+is_head:
+#if HEIRS_FIRST && AWAITS_HEIRS
+      AWAIT(inherited == 0, interrupted);
+#endif
       goto holds;
 interrupted:
       leave();
       goto enter;
 
 holds:
-      record[me] = HOLDING;
+      atomic { record[me] = HOLDING; line = 0 };
 #if !HEIRS_FIRST
       AWAIT(inherited == 0, interrupted);
 #endif
       mine = token + 1;
-      token = mine;
-      atomic { assert(mine > last_token); last_token = mine; mine = 0; line = 0 };
-      atomic { writer_enters(); inside[me] = true };
-      atomic { assert(died == holder_died) };
-      if
-      :: atomic { died -> died = false; holder_died = false } /* mark_consistent */
-      :: true
-      fi;
-      atomic { writer_leaves(); inside[me] = false };
+      atomic {
+        token = mine;
+        assert(mine > last_token);
+        last_token = mine; mine = 0;
+        writer_enters(); inside[me] = true;
+        assert(died == holder_died)
+      };
+      atomic {
+        if
+        :: died -> died = false; holder_died = false /* mark_consistent */
+        :: true
+        fi;
+        writer_leaves(); inside[me] = false
+      };
 
 release:
       now = generation;
       if
       :: AWAITS_OPEN && IS_CLOSED(now) -> await_repair(); goto release
-      :: else
-      fi;
-      record[me] = RELEASING;
-      if
-      :: RELEASES_AGAIN && generation != now -> record[me] = HOLDING; goto release
-      :: else
+      :: else -> record[me] = RELEASING
       fi;
       if
-      :: now != ours ->
-        atomic { assert(inherited > 0); inherited--; now = 0 };
-        reset();
+      :: RELEASES_AGAIN && generation != now -> atomic { record[me] = HOLDING; now = 0 }; goto release
+      :: atomic { (!RELEASES_AGAIN || generation == now) && now == ours -> now = 0; HOLD_ON_TO }
+      :: atomic { (!RELEASES_AGAIN || generation == now) && now != ours -> now = 0 };
+        atomic { assert(inherited > 0); inherited--; reset() };
         goto released
-      :: else
       fi;
-      atomic { now = 0; HOLD_ON_TO };
       if
       :: atomic { NEXT[me] == NIL -> posted = compare };
         atomic {
-          WHEN(TAIL != REF(me), now = 1);
-          take_effect()
+          if
+          :: TAIL == REF(me) -> take_effect(); goto released
+          :: else -> posted = none
+          fi
         };
-        WHEN(now == 0, goto released);
-        now = 0;
         AWAIT(NEXT[me] != NIL, not_released)
-      :: else
+      :: NEXT[me] != NIL
       fi;
       atomic { succ = NEXT[me]; NEXT[me] = NIL; posted = hand };
       atomic { take_effect(); succ = NIL };
@@ -431,22 +442,29 @@ release:
 not_released:
       leave();
       do
-      :: atomic { now = generation; WHEN(!IS_CLOSED(now), now = 0; break) };
+      :: atomic { now = generation; WHEN(!IS_CLOSED(now), now = 0; reset(); break) };
         await_repair()
       od;
-      reset();
 released:
       atomic { record[me] = IDLE; line = 0 }
-    :: STOP -> break
+    :: atomic { STOP -> ours = NEVER; known = 0 }; break
     od;
     END
   } unless {
-    atomic { dead[me] -> deaths++; CLEAR; mine = 0; ours = NEVER; known = NEVER };
+    atomic { dead[me] -> deaths++; CLEAR; WHEN(posted == none, pred = NIL; succ = NIL) };
 end_dead:
     if
-    :: atomic { posted != none && !ended[me] -> take_effect(); pred = NIL; succ = NIL }; goto end_dead
+    :: atomic { posted != none && !ended[me] -> take_effect(); pred = NIL; succ = NIL };
+      goto end_dead
 #if REBIRTH
-    :: atomic { record[me] == IDLE -> reset(); ended[me] = false; dead[me] = false; round = 0 }; goto born
+    :: atomic {
+        record[me] == IDLE ->
+        posted = none; pred = NIL; succ = NIL;
+        reset();
+        ended[me] = false; dead[me] = false;
+        known = NEVER; round = 0
+      };
+      goto born
 #endif
     fi
   }
