@@ -485,6 +485,7 @@ inline may_end(p) {
 active proctype fate() {
 end_of_all:
   do
+  :: atomic { toll < DEATHS -> toll = DEATHS } /* Else a death to come would hide an endless wait. */
   :: may_end(0)
   :: may_end(1)
 #if P > 2
