@@ -1,8 +1,8 @@
 /* robust: any lock, made to outlive its holders by generations.
  *
  * lock/robust.hpp, robust/repair.hpp and rma/interruptible.hpp over d-mcs, on one node whose memory
- * is sequentially consistent. Acquires are exclusive and wait as long as they must. The names are
- * those of the headers. A record is its phase alone: no other participant reads its generation.
+ * is sequentially consistent. Acquires are exclusive and never give up. The names are those of the
+ * headers. A record is its phase alone: no other participant reads its generation.
  *
  * `fate` ends a participant before any of its steps, unless its record is idle: such a death is no
  * different from a participant that does not come. The death becomes known in a later step, the
@@ -75,19 +75,16 @@ byte generation = 0, inherited = 0, token = 0;
 byte repairer = NIL; /* the right to repair */
 bool died = false;
 byte record[P];
-bool dead[P];    /* is_dead */
-bool ended[P];   /* bury has returned */
-byte deaths = 0; /* those that are known */
+bool dead[P], ended[P]; /* is_dead; bury has returned */
+byte deaths = 0;        /* those that are known */
 
 byte TAIL = NIL; /* the word of the lock inside */
-byte NEXT[P];    /* its queue nodes: the successor of p */
-bool WAIT[P];    /* p must wait */
+byte NEXT[P]; bool WAIT[P]; /* its queue nodes: the successor of p; p must wait */
 
 /* What no participant reads */
-byte toll = 0;            /* deaths, known or not */
-bool inside[P];           /* p is in its critical section */
-bool holder_died = false; /* and no holder has put things right since */
-byte last_token = 0;
+byte toll = 0, last_token = 0; /* deaths, known or not */
+bool inside[P];                /* p is in its critical section */
+bool holder_died = false;      /* and no holder has put things right since */
 
 /* What a participant has posted */
 #define CHECK_PLACE(r) assert(!dead[r] || record[r] != IDLE)
@@ -144,14 +141,9 @@ inline survey() {
       fi;
       seen = 0
     };
-    if
-    :: atomic {
-        is_dead -> WHEN(HAS(TELL) && is == HOLDING, died = true);
-        ended[r] = HAS(END_POSTED)
-      };
-      atomic { record[r] = (HAS(BURY_FIRST) -> BURIED : IDLE); is = IDLE; is_dead = false; r++ }
-    :: else
-    fi
+    WHEN(is_dead,
+      atomic { WHEN(HAS(TELL) && is == HOLDING, died = true); ended[r] = HAS(END_POSTED) };
+      atomic { record[r] = (HAS(BURY_FIRST) -> BURIED : IDLE); is = IDLE; is_dead = false; r++ })
   :: r == P -> break
   od
 }
@@ -197,7 +189,6 @@ inline await_repair() {
   fi;
   now = 0
 }
-
 /* ---- robust.hpp and interruptible.hpp, over d_mcs.hpp ---- */
 /* From now on waits end with this generation, and with deaths that were not known. */
 #define HOLD_ON_TO line = (HAS(KNOWN_FIRST) -> known : deaths)
@@ -303,8 +294,7 @@ release:
       :: NEXT[me] != NIL
       fi;
       atomic { succ = NEXT[me]; NEXT[me] = NIL; posted = hand };
-      atomic { take_effect(); succ = NIL };
-      goto released;
+      atomic { take_effect(); succ = NIL; goto released };
 not_released:
       leave();
       do
@@ -313,7 +303,7 @@ not_released:
       od;
 released:
       atomic { record[me] = IDLE; line = 0 }
-    :: atomic { STOP -> ours = NEVER; known = 0 }; break
+    :: atomic { STOP -> ours = NEVER; known = 0; break }
     od;
     END
   } unless {
@@ -355,5 +345,5 @@ end_of_all:
 
 init {
   byte p;
-  atomic { for (p : 0 .. P - 1) { run participant(p) } p = 0 }
+  atomic { for (p : 0 .. P - 1) { run participant(p) }; p = 0 }
 }
