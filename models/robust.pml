@@ -218,8 +218,8 @@ inline leave() {
 inline reset() { NEXT[me] = NIL; WAIT[me] = false }
 
 proctype participant(byte me) {
-  byte ours = NEVER; /* generation_ */
-  byte known = 0;    /* deaths_: so many, and none of them concerns this lock */
+  byte ours = NEVER; /* the generation that we entered last */
+  byte known = 0;    /* so many deaths, and none of them concerns this lock */
   byte line = 0;     /* the deaths of the lifeline */
   byte now, pred, succ, mine, seen, r, is, was, closing, heirs;
   bool lost, is_dead, has_right;
