@@ -83,8 +83,6 @@ void validate_deaths(const subject& lock, const request& r) {
   if (lock.make_mortal == nullptr)
     throw bad_request(argument + std::string(lock.about.name) +
                       " needs messages, and nobody survives who sends them (accepted: 0)");
-  if (r.starvation != watched::nobody)
-    throw bad_request(argument + "not with --starvation (accepted: 0)");
   if (r.upgraders + r.upgrading_readers > 0)
     throw bad_request(argument + "not with upgraders (accepted: 0)");
 }

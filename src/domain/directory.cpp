@@ -168,12 +168,18 @@ std::uint32_t class_for(domain_file& file, const domain_kind& kind, const std::s
   return h.classes++;
 }
 
+/// Whether the block has no name; else a second name would share its words.
+bool is_nobodys(const domain_file& file, std::uint32_t line) {
+  return file.word(0, line + serial_beside).load() == 0;
+}
+
 std::uint32_t take_block(domain_file& file, std::uint32_t of_class, bool shares) {
   domain_header& h = file.header();
   domain_class& c = class_at(file, of_class);
   if (c.free != 0) {
     const std::uint32_t line = c.free;
-    if (class_of_block(file, line) != of_class) file.damaged("has been written over");
+    if (class_of_block(file, line) != of_class || !is_nobodys(file, line))
+      file.damaged("has been written over");
     c.free = static_cast<std::uint32_t>(file.word(0, line + next_beside).load());
     return line;
   }
@@ -184,6 +190,7 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class, bool shares)
   // A writer reads counters of readers in every rank's segment.
   for (int r = 0; r < (shares ? file.ranks() : 1); ++r)
     file.make_room(&file.word(r, line), c.words * sizeof(rma::word));
+  if (!is_nobodys(file, line)) file.damaged("has been written over");
   put(file, line + class_beside, of_class + 1);  // before anybody walks over the block
   h.next_word = line + c.words;
   return line;
@@ -290,10 +297,12 @@ void free_block(domain_file& file, const found_lock& what) {
   // A death before us has had all that is free found.
   if (file.word(0, what.line + serial_beside).load() != 0) return;
   domain_class& c = class_at(file, class_of_block(file, what.line));
+  std::uint32_t steps = 0;
   for (std::uint32_t line = c.free; line != 0;
        line = static_cast<std::uint32_t>(file.word(0, line + next_beside).load())) {
     if (line == what.line) return;
     class_of_block(file, line);
+    if (++steps > file.shape().words / rma::line_words) file.damaged("has been written over");
   }
   put(file, what.line + next_beside, std::exchange(c.free, what.line));
 }
@@ -307,7 +316,19 @@ std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line) {
 }
 
 std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what) {
-  return what.kind->make(me.me(), what.line, what.words, parse_parameters(what.parameters));
+  domain_file& file = me.file();
+  // What the class says of its locks is as its maker wrote it: a lock lays out its words by it.
+  lock::parameter_values set;
+  bool is_so = false;
+  try {
+    set = parse_parameters(what.parameters);
+    is_so = what.kind->canonical(set) == what.parameters;
+  } catch (const domain_error&) {  // what the kind does not accept
+  }
+  if (!is_so || what.words != what.kind->words(file.machine(), set) ||
+      std::uint64_t{what.line} + what.words > file.shape().words)
+    file.damaged("has been written over");
+  return what.kind->make(me.me(), what.line, what.words, set);
 }
 
 }  // namespace lockflight::detail

@@ -99,7 +99,10 @@ int take_slot(domain_file& file) {
     file.make_room(&file.word(i, first_own_word),
                    (domain_shape::first_block - first_own_word) * sizeof(rma::word));
     if (!try_life(file, s)) continue;
-    if (s.state.load(std::memory_order_acquire) == slot_state::free) return move_in(file, i), i;
+    if (s.state.load(std::memory_order_acquire) == slot_state::free) {
+      if (is_idle(file, i)) return move_in(file, i), i;
+      mark_dead(file, s);  // its state was written over: a sweep deals with what it held
+    }
     pthread_mutex_unlock(&s.life);
   }
   return -1;

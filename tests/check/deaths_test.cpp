@@ -5,6 +5,8 @@
 #include <string>
 
 #include "check/check.hpp"
+#include "check/program/subject.hpp"
+#include "lockflight/lock/d_mcs.hpp"
 
 namespace lockflight::check {
 namespace {
@@ -78,9 +80,76 @@ TEST(deaths, are_refused_where_nobody_survives_them) {
             "(accepted: 0)");
   EXPECT_EQ(with([](request& r) { r.levels = "2x1"; }),
             "--deaths 1: --levels 2x1 has 2 nodes (accepted: one node)");
-  EXPECT_EQ(with([](request& r) { r.starvation = watched::writers; }),
-            "--deaths 1: not with --starvation (accepted: 0)");
   EXPECT_EQ(with([](request& r) { r.how.deaths = 3; }), "--deaths 3 (accepted: 0 to 2)");
+}
+
+// Every living participant gets through in a fair schedule, in any number of rounds, when no other
+// one dies any more.
+TEST(deaths, starve_no_survivor) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
+  for (const mortal& one : {mortal{"d-mcs", 2, 0, 0, 0, 1, 1}, mortal{"d-mcs", 2, 0, 0, 0, 1, 2},
+                            mortal{"rma-mcs", 2, 0, 0, 0, 1, 1}, mortal{"alock", 2, 0, 0, 0, 1, 1},
+                            mortal{"mcs-rw-fair", 1, 1, 0, 0, 1, 1}}) {
+    SCOPED_TRACE(testing::PrintToString(one));
+    request r = one.asked();
+    r.starvation = watched::all;
+    const report made = run(r);
+    EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
+    EXPECT_GT(made.found.states, 10'000u);
+  }
+}
+
+/// A robust lock that no participant takes once a death is known.
+class gives_up_after_a_death {
+  using inside = lock::robust<lock::d_mcs, port>;
+
+ public:
+  static constexpr lock::facts about = inside::about;
+  using parameters = inside::parameters;
+  using participant = inside::participant;
+  using cells = inside::cells;
+
+  gives_up_after_a_death(participant& me, const cells& where, const parameters& set)
+      : lock_(me, where, set), port_(me.port()) {}
+  void lock() {
+    while (port_.deaths() != 0) port_.pause(0);
+    lock_.lock();
+  }
+  void unlock() { lock_.unlock(); }
+  [[nodiscard]] std::uint64_t token() const { return lock_.token(); }
+  [[nodiscard]] bool owner_died() { return lock_.owner_died(); }
+  void mark_consistent() { lock_.mark_consistent(); }
+
+ private:
+  inside lock_;
+  port& port_;
+};
+
+TEST(deaths, after_which_a_survivor_waits_for_ever_are_starvation) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
+  const subject lock = make_subject_of<lock::d_mcs, gives_up_after_a_death>();
+  request r = mortal{"d-mcs", 2, 0, 0, 0, 1, 1}.asked();
+  r.starvation = watched::writers;
+  const report made = run(lock, r);
+  ASSERT_EQ(made.found.what, verdict::violation);
+  EXPECT_EQ(made.found.broken->property, "starvation");
+  EXPECT_GT(made.found.repeats, 0u);
+  EXPECT_NE(trace_table(made).find("DIES"), std::string::npos);
+  const report again = replay(lock, made.replay);
+  ASSERT_TRUE(again.found.broken) << made.replay;
+  EXPECT_EQ(again.found.broken->detail, made.found.broken->detail);
+}
+
+// A waiter for a lock that retries may starve with deaths as without; a release ends.
+TEST(deaths, do_not_make_a_spin_lock_fair) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
+  request r = mortal{"spin", 2, 0, 0, 0, 1, 1}.asked();
+  r.starvation = watched::writers;
+  const report made = run(r);
+  ASSERT_EQ(made.found.what, verdict::violation);
+  EXPECT_EQ(made.found.broken->property, "starvation");
+  r.starvation = watched::leaving;
+  EXPECT_EQ(run(r).found.what, verdict::ok);
 }
 
 // A participant dies, and its death becomes known.

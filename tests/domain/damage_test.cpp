@@ -70,5 +70,54 @@ TEST(DomainDamage, BytesAtRandomCrashNobody) {
   }
 }
 
+/// A domain in which this process has made a lock, and its file.
+struct written_over {
+  own_domain own;
+  domain in = domain::open(own.name(), {.slots = 3, .names = 8});
+  std::shared_ptr<detail::domain_file> file = detail::domain_file::open(own.name(), nullptr);
+  named_mutex first{in, "first"};
+};
+
+TEST(DomainDamage, ABlockInUseIsGivenToNoSecondName) {
+  const written_over at;
+  at.file->of_class(0).free = detail::domain_shape::first_block;
+  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second"));
+  at.file->of_class(0).free = 0;
+  at.file->header().next_word = detail::domain_shape::first_block;
+  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second"));
+}
+
+TEST(DomainDamage, AClassThatIsNotOfItsKindMakesNoLock) {
+  const written_over at;
+  const auto takes = [&] {
+    return child([&] {
+             EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "first").lock());
+             return testing::Test::HasFailure() ? 1 : 0;
+           })
+        .wait();
+  };
+  const std::uint32_t words = std::exchange(at.file->of_class(0).words, 8u);
+  EXPECT_EQ(takes(), 0);
+  at.file->of_class(0).words = 2 * words;
+  EXPECT_EQ(takes(), 0);
+}
+
+TEST(DomainDamage, ASlotThatIsFreeAndHasRecordsIsADeath) {
+  const written_over at;
+  child([&] {
+    named_mutex held(at.in, "first");
+    held.lock();
+    return kill(getpid(), SIGKILL);
+  }).wait();
+  at.file->slot(0).state = detail::slot_state::free;
+  EXPECT_EQ(child([&] {
+              alarm(10);
+              named_mutex next(at.in, "first");
+              next.lock();
+              return next.owner_died() ? 0 : 1;
+            }).wait(),
+            0);
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -21,13 +21,16 @@ from types import TracebackType
 from typing import Any, AsyncContextManager, ContextManager, Dict, List, Optional, Tuple, Type, Union
 import weakref
 
-from . import _core
+from . import _communicator, _core
+from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
 from ._workers import Worker, borrow, give_back
 
 __all__ = [
+    "Communicator",
     "Domain",
     "DomainError",
+    "DomainOver",
     "LockState",
     "LockUse",
     "Mutex",
@@ -135,6 +138,16 @@ class Domain:
         return self
 
     @staticmethod
+    def over(
+        comm: Communicator, *, slots: Optional[int] = None, names: int = 4096
+    ) -> "DomainOver":
+        """A new domain for the ranks of a communicator of mpi4py, which lie on one host. All ranks
+        call it, and later DomainOver.close(). There are slots for 4 threads of each rank, at least
+        256, unless `slots` says otherwise. Raises ValueError on all ranks if they lie on several
+        hosts."""
+        return DomainOver(comm, slots, names)
+
+    @staticmethod
     def list() -> "List[str]":
         """The names of the domains that this user can open."""
         return _core.list()
@@ -214,6 +227,56 @@ class Domain:
 
     def __reduce__(self) -> "Tuple[Any, ...]":
         return _reopen, (self.name, self.slots, self.names, self.mode)
+
+
+class DomainOver(Domain):
+    """The domain of a communicator: `with Domain.over(comm) as domain:`, on all ranks."""
+
+    def __init__(self, comm: Communicator, slots: Optional[int] = None, names: int = 4096) -> None:
+        if slots is None:
+            slots = min(4095, max(256, 4 * comm.Get_size()))
+        self._comm: Optional[Communicator] = comm
+        name = _communicator.new_name(comm)
+        first = comm.Get_rank() == 0
+        try:
+            _communicator.agree(comm, self._try(name, slots, names) if first else None)
+            _communicator.agree(comm, None if first else self._try(name, slots, names))
+        except Exception:
+            if first:
+                Domain.remove(name, force=True)
+            raise
+
+    def _try(self, name: str, slots: int, names: int) -> Optional[Exception]:
+        try:
+            if self._comm is not None and self._comm.Get_rank() == 0:
+                super().__init__(name, slots=slots, names=names)
+            else:
+                self._core = _core.attach(name)
+        except Exception as error:
+            return error
+        return None
+
+    def close(self) -> None:
+        """Waits for all ranks, and removes the domain. Called by all ranks, when none holds a lock
+        of it. Without it, as after an exception, the domain stays until Domain.remove(name)."""
+        if self._comm is None:
+            return
+        comm, self._comm = self._comm, None
+        comm.allgather(None)
+        if comm.Get_rank() == 0:
+            Domain.remove(self.name, force=True)
+
+    def __enter__(self) -> "DomainOver":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if kind is None:  # else the other ranks may never come
+            self.close()
 
 
 def _reopen(name: str, slots: int, names: int, mode: int) -> Domain:

@@ -43,6 +43,7 @@ void engine::post(rank_t me, posted_kind kind, cell_id cell, rank_t target, word
 }
 
 void engine::store(rank_t me, cell_id cell, word value) {
+  if (cell == counter_ && cell != no_cell) value = 0;
   if (!how_.store_buffering) {
     act(me, action::store, cell, value);
     return;

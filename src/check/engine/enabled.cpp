@@ -199,7 +199,7 @@ bool engine::is_idle(rank_t f) const {
 
 std::uint16_t engine::in_round() const {
   unsigned who = 0;
-  for (rank_t f = 0; f < fibers_; ++f) who |= is_idle(f) ? 0 : 1u << f;
+  for (rank_t f = 0; f < fibers_; ++f) who |= is_idle(f) || is_dead(f) ? 0 : 1u << f;
   return static_cast<std::uint16_t>(who);
 }
 
@@ -226,8 +226,8 @@ std::uint64_t engine::duty(step s) const {
       return first;
     case step::kind::drain:
       return first << 1;
-    case step::kind::death:  // not with endless schedules
-      return 0;
+    case step::kind::death:
+      return is_dead(s.fiber) ? first : 0;
     case step::kind::effect: {
       const posted& p = f.post[s.index];
       // Of each pair: the arrival of other pairs' messages does not help.

@@ -106,13 +106,13 @@ class engine final : private rma::assertion_listener {
   /// The duty of a step, at most one bit: a fair schedule does it sooner or later if it stays
   /// possible. A participant in a round goes on, an operation that a flush waits for takes effect,
   /// a store becomes visible, a message from one rank to another arrives and is served before the
-  /// receiver comes. It is no duty (0) that an operation takes effect for which no flush waits, nor
-  /// that a participant comes.
+  /// receiver comes, a death becomes known. It is no duty (0) that an operation takes effect for
+  /// which no flush waits, nor that a participant comes, nor that one dies.
   [[nodiscard]] std::uint64_t duty(step s) const;
   /// Whether a participant is in a round and no duty is possible.
   [[nodiscard]] bool nobody_goes_on() const;
-  /// A bit for each participant that is in a round, between coming and having left, and a bit for
-  /// each that releases.
+  /// A bit for each living participant that is in a round, between coming and having left, and a
+  /// bit for each that releases.
   [[nodiscard]] std::uint16_t in_round() const;
   [[nodiscard]] std::uint16_t leaving() const;
   /// Grows when the search learns that a participant retries; a search that saw it grow starts
@@ -178,6 +178,9 @@ class engine final : private rma::assertion_listener {
     places_first_ = first;
     places_count_ = count;
   }
+  /// A cell that counts up and decides nothing: what is stored there is 0, so that the states of an
+  /// endless schedule are finitely many.
+  void set_counter(rma::plain_cell at) { counter_ = number(at.home, at.index); }
 
   // ---- for the port and the program, on a fiber ----
 
@@ -301,6 +304,7 @@ class engine final : private rma::assertion_listener {
   std::uint8_t message_duties_ = 0;
   std::uint32_t places_first_ = 0;
   std::uint32_t places_count_ = 0;
+  cell_id counter_ = no_cell;
   std::uint32_t allowed_first_ = 0;
   std::uint32_t allowed_last_ = most_words;
 };

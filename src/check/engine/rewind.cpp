@@ -84,6 +84,7 @@ std::uint64_t engine::held_key(rank_t f) const {
   std::uint64_t key = mix(s.history, static_cast<std::uint64_t>(s.next) << 32 |
                                          std::uint64_t{s.cell} << 16 | s.stores << 8 | s.posts);
   key = mix(mix(key, s.a), mix(s.b, static_cast<std::uint64_t>(s.target)));
+  if (s.line != no_cell) key = mix(key, s.line);
   for (int i = 0; i < s.stores; ++i) {
     const buffered& b = s.buffer[static_cast<std::size_t>(i)];
     key = mix(key, mix(b.cell, b.value));

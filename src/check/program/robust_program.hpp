@@ -65,11 +65,16 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
     e.name_cells(first + rma::line_words, in.used() - first - rma::line_words, "lock");
     e.set_places(lines.index, base::line_words);
     e.allow_cells(lines.index, in.used());
+    if (what_.endless) e.set_counter(cells.token());
   }
 
   void run(engine& e, port& p, typename Lock::participant& me) const {
     Lock lock(me, Lock::cells::place(me.cells(), what_.machine, set_), set_);
     const rank_t rank = me.rank();
+    while (what_.endless) {
+      p.idle();
+      if (base::rounds(rank) > 0) play(e, rank, lock, base::part_of(rank));
+    }
     for (int round = 0; round < base::rounds(rank); ++round)
       play(e, rank, lock, base::part_of(rank));
     if (p.rendezvous() != rank) return;

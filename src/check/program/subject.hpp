@@ -115,6 +115,7 @@ template <class Lock>
 template <class Robust>
 [[nodiscard]] std::unique_ptr<engine> make_mortal(const scenario& what, const settings& set,
                                                   model how) {
+  how.endless = what.endless;
   const robust_program<Robust> runs(what, parameters_for<typename Robust::parameters>(set));
   auto made = std::make_unique<engine>(runs(), how);
   runs.describe_cells(*made);
