@@ -20,7 +20,7 @@ std::string_view name_of(const domain_file& file, const domain_entry& e) {
 }
 
 domain_entry& entry_at(const domain_file& file, std::uint32_t number) {
-  if (number == 0 || number > file.header().entries || number > file.header().names)
+  if (number == 0 || number > file.header().entries || number > file.options().names)
     file.damaged("has been written over");
   return file.entry(number - 1);
 }
@@ -41,12 +41,39 @@ bool is_a_line(const domain_file& file, std::uint32_t line) {
          line < file.header().next_word && file.header().next_word <= file.shape().words;
 }
 
-/// The class of a block. Relaxed: written before anybody could know of the block.
+/// The class of a block, all of whose words there are. Relaxed: written before anybody could know
+/// of the block.
 std::uint32_t class_of_block(const domain_file& file, std::uint32_t line) {
   if (!is_a_line(file, line)) file.damaged("has been written over");
-  return static_cast<std::uint32_t>(
-             file.word(0, line + class_beside).load(std::memory_order_relaxed)) -
-         1;
+  const auto found = static_cast<std::uint32_t>(
+                         file.word(0, line + class_beside).load(std::memory_order_relaxed)) -
+                     1;
+  if (std::uint64_t{line} + class_at(file, found).words > file.header().next_word)
+    file.damaged("has been written over");
+  return found;
+}
+
+/// The kind of a class. A lock's words lie as its parameters say, so these must be accepted here
+/// too.
+const domain_kind& kind_of_class(const domain_file& file, const domain_class& c) {
+  try {
+    const domain_kind* const kind = find_kind(c.kind);
+    const auto set = parse_parameters(c.parameters);
+    if (kind != nullptr && kind->canonical(set) == c.parameters &&
+        kind->words(file.machine(), set) == c.words)
+      return *kind;
+  } catch (const domain_error&) {  // not accepted
+  }
+  file.damaged("has been written over");
+}
+
+/// The numbers that the directory goes by. A death leaves all of them right.
+void check_numbers(const domain_file& file) {
+  const domain_header& h = file.header();
+  if (h.entries > file.options().names || h.free_entries > h.entries ||
+      h.classes > domain_shape::most_classes || h.next_word < domain_shape::first_block ||
+      h.next_word % rma::line_words != 0 || h.next_word > file.shape().words)
+    file.damaged("has been written over");
 }
 
 void put(const domain_file& file, std::uint32_t index, rma::word value) {
@@ -57,8 +84,6 @@ void put(const domain_file& file, std::uint32_t index, rma::word value) {
 // What is reachable from the buckets is in use, all else is free.
 void rebuild(domain_file& file) {
   domain_header& h = file.header();
-  if (h.entries > h.names || h.next_word > file.shape().words)
-    file.damaged("has been written over");
   std::vector<bool> used(h.entries);
   std::vector<std::uint32_t> lines;
   for (std::uint32_t b = 0; b < file.shape().buckets_count; ++b)
@@ -105,15 +130,14 @@ class inside {
                              ": somebody has its directory for more than 10 seconds (a stopped "
                              "process?)");
     if (how != 0 && how != EOWNERDEAD) file.damaged("has been written over");
-    if (how == EOWNERDEAD) {
-      try {
-        rebuild(file);
-      } catch (...) {
-        pthread_mutex_unlock(&mutex);  // for ever: all others find it damaged too
-        throw;
-      }
-      pthread_mutex_consistent(&mutex);
+    try {
+      check_numbers(file);
+      if (how == EOWNERDEAD) rebuild(file);
+    } catch (...) {
+      pthread_mutex_unlock(&mutex);  // after a death for ever: all others find it damaged too
+      throw;
     }
+    if (how == EOWNERDEAD) pthread_mutex_consistent(&mutex);
   }
   ~inside() { pthread_mutex_unlock(&file_.header().directory); }
   inside(const inside&) = delete;
@@ -132,7 +156,7 @@ std::atomic<std::uint32_t>& place_of(const domain_file& file, std::string_view n
   std::atomic<std::uint32_t>* at = &bucket_of(file, name);
   file.make_room(at, sizeof *at);
   for (std::uint32_t steps = 0; at->load() != 0; ++steps) {
-    if (steps > file.header().names) file.damaged("has been written over");
+    if (steps > file.options().names) file.damaged("has been written over");
     domain_entry& e = entry_at(file, at->load());
     if (name_of(file, e) == name) break;
     at = &e.next;
@@ -145,16 +169,14 @@ found_lock read(const domain_file& file, const domain_entry& e) {
   if (class_of_block(file, e.line) != e.of_class ||
       file.word(0, e.line + serial_beside).load() != e.serial)
     file.damaged("has been written over");
-  const domain_kind* const kind = find_kind(c.kind);
-  if (kind == nullptr) file.damaged("has been written over");
-  return {e.line, e.serial, kind, c.parameters, c.words, e.tokens_before};
+  return {e.line, e.serial, &kind_of_class(file, c), c.parameters, c.words, e.tokens_before};
 }
 
 std::uint32_t class_for(domain_file& file, const domain_kind& kind, const std::string& canonical) {
   domain_header& h = file.header();
   for (std::uint32_t i = 0; i < h.classes; ++i) {
     const domain_class& c = class_at(file, i);
-    if (kind.name == c.kind && canonical == c.parameters) return i;
+    if (kind.name == c.kind && canonical == c.parameters) return kind_of_class(file, c), i;
   }
   if (h.classes == domain_shape::most_classes ||
       canonical.size() >= sizeof(domain_class::parameters))
@@ -200,8 +222,7 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class, bool shares)
 
 std::string shown(std::string_view name) {
   std::string text = "'";
-  for (const char c : name.substr(0, 80))
-    text += static_cast<unsigned char>(c) >= ' ' && c != '\x7f' ? c : '?';
+  text += in_a_line(std::string(name.substr(0, 80)));
   return text + (name.size() > 80 ? "…'" : "'");
 }
 
@@ -226,10 +247,10 @@ found_lock look_up(domain_file& file, std::string_view name, const domain_kind& 
                            " with parameters '" + found.parameters + "', not a " +
                            std::string(kind.name) + " with '" + canonical + "'");
   }
-  if (h.free_entries == 0 && h.entries >= h.names)
-    throw domain_error(
-        domain_error::reason::full,
-        "domain " + file.name() + ": all " + std::to_string(h.names) + " names are taken");
+  if (h.free_entries == 0 && h.entries >= file.options().names)
+    throw domain_error(domain_error::reason::full, "domain " + file.name() + ": all " +
+                                                       std::to_string(file.options().names) +
+                                                       " names are taken");
   std::uint32_t number = h.free_entries;
   file.make_room(&file.entry(number != 0 ? number - 1 : h.entries), sizeof(domain_entry));
   const std::uint32_t of_class = class_for(file, kind, canonical);
@@ -269,7 +290,7 @@ std::vector<std::pair<std::string, found_lock>> all_locks(domain_file& file) {
   for (std::uint32_t b = 0; b < file.shape().buckets_count; ++b)
     for (std::uint32_t n = file.bucket(b).load(); n != 0; n = entry_at(file, n).next.load()) {
       const domain_entry& e = entry_at(file, n);
-      if (all.size() > file.header().names) file.damaged("has been written over");
+      if (all.size() > file.options().names) file.damaged("has been written over");
       all.emplace_back(name_of(file, e), read(file, e));
     }
   return all;
@@ -310,25 +331,11 @@ void free_block(domain_file& file, const found_lock& what) {
 std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line) {
   domain_file& file = me.file();
   const domain_class& c = class_at(file, class_of_block(file, line));
-  const domain_kind* const kind = find_kind(c.kind);
-  if (kind == nullptr) file.damaged("has been written over");
-  return lock_at(me, {line, 0, kind, c.parameters, c.words, 0});
+  return lock_at(me, {line, 0, &kind_of_class(file, c), c.parameters, c.words, 0});
 }
 
 std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what) {
-  domain_file& file = me.file();
-  // What the class says of its locks is as its maker wrote it: a lock lays out its words by it.
-  lock::parameter_values set;
-  bool is_so = false;
-  try {
-    set = parse_parameters(what.parameters);
-    is_so = what.kind->canonical(set) == what.parameters;
-  } catch (const domain_error&) {  // what the kind does not accept
-  }
-  if (!is_so || what.words != what.kind->words(file.machine(), set) ||
-      std::uint64_t{what.line} + what.words > file.shape().words)
-    file.damaged("has been written over");
-  return what.kind->make(me.me(), what.line, what.words, set);
+  return what.kind->make(me.me(), what.line, what.words, parse_parameters(what.parameters));
 }
 
 }  // namespace lockflight::detail

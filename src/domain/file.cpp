@@ -219,6 +219,7 @@ domain_file::domain_file(int fd, std::string path, std::string name)
     if (h.check != check_of(h)) damaged("has been written over");
     options_ = {static_cast<int>(h.slots), h.names, h.mode};
     check_options(options_);
+    check_ = h.check;
     shape_ = domain_shape(h.slots, h.names);
     if (h.bytes != shape_.bytes || s.st_size != static_cast<off_t>(shape_.bytes))
       damaged("has another size than it was made with");
@@ -260,6 +261,7 @@ bool domain_file::has_its_size() const {
 
 void domain_file::check_size() const {
   if (!has_its_size()) damaged("has been made shorter");
+  if (check_of(header()) != check_) damaged("has been written over");
 }
 
 void domain_file::make_room(const volatile void* at, std::size_t bytes) const {

@@ -140,8 +140,9 @@ class domain_file {
         shape_.cells)[static_cast<std::size_t>(rank) * shape_.words + index];
   }
 
-  /// Throws domain_error (damaged) if somebody has made the file shorter: to touch what is gone
-  /// would end the process. Asked where time does not matter.
+  /// Throws domain_error (damaged) if somebody has made the file shorter, for to touch what is gone
+  /// would end the process, or has written over what never changes. Asked where time does not
+  /// matter.
   void check_size() const;
   /// Before these bytes are first touched: else a full /dev/shm would end the process. Throws
   /// domain_error (full). One system call.
@@ -165,6 +166,7 @@ class domain_file {
   std::byte* base_ = nullptr;
   std::uint64_t device_ = 0, inode_ = 0;
   domain_options options_;
+  std::uint64_t check_ = 0;  ///< the header's, when it was opened
   domain_shape shape_{1, 1};
   rma::topology machine_;
   shm::detail::segment_view view_;

@@ -86,8 +86,9 @@ template <template <class> class Inside>
     try {
       now = catalogue::checked(parameters{}, set);
     } catch (const catalogue::bad_parameter& e) {
-      throw domain_error(domain_error::reason::invalid,
-                         "parameter '" + e.given + "' of " + std::string(name) + " " + e.why);
+      throw domain_error(
+          domain_error::reason::invalid,
+          in_a_line("parameter '" + e.given + "' of ") + std::string(name) + " " + e.why);
     }
     parameters defaults{};
     std::string text;

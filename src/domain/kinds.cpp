@@ -30,16 +30,22 @@ const domain_kind& kind_named(std::string_view name) {
   if (const domain_kind* const found = find_kind(name)) return *found;
   std::vector<std::string> known;
   for (const domain_kind& one : domain_kinds()) known.emplace_back(one.name);
-  throw domain_error(
-      domain_error::reason::invalid,
-      "kind '" + std::string(name) + "' " + catalogue::accepted_names(std::string(name), known));
+  throw domain_error(domain_error::reason::invalid,
+                     in_a_line("kind '" + std::string(name) + "' ") +
+                         catalogue::accepted_names(std::string(name), known));
+}
+
+std::string in_a_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  return text;
 }
 
 lock::parameter_values parse_parameters(std::string_view text) {
   try {
     return catalogue::parse_assignments(text);
   } catch (const std::invalid_argument& e) {
-    throw domain_error(domain_error::reason::invalid, e.what());
+    throw domain_error(domain_error::reason::invalid, in_a_line(e.what()));
   }
 }
 

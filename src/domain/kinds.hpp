@@ -49,6 +49,8 @@ struct domain_kind {
 [[nodiscard]] const domain_kind& kind_named(std::string_view name);
 /// Null if there is none.
 [[nodiscard]] const domain_kind* find_kind(std::string_view name);
+/// The text without what would spoil a line.
+[[nodiscard]] std::string in_a_line(std::string text);
 /// "local_budget=16,barge=2". Throws domain_error (invalid).
 [[nodiscard]] lock::parameter_values parse_parameters(std::string_view text);
 

@@ -119,5 +119,44 @@ TEST(DomainDamage, ASlotThatIsFreeAndHasRecordsIsADeath) {
             0);
 }
 
+TEST(DomainDamage, FreeBlocksInACircleAreRefused) {
+  written_over at;
+  named_mutex(at.in, "free").lock();
+  at.in.remove_lock("free");
+  const std::uint32_t free = at.file->of_class(0).free;
+  ASSERT_NE(free, 0u);
+  at.file->word(0, free + detail::next_beside).store(free);
+  EXPECT_REFUSED(damaged, "written over", at.in.remove_lock("first"));
+}
+
+TEST(DomainDamage, ParametersThatAreNotTheirKindsAreRefused) {
+  const written_over at;
+  std::string("local_budget=0").copy(at.file->of_class(0).parameters, 14);
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.in.locks()));
+}
+
+TEST(DomainDamage, BlocksThatBeginNowhereAreRefused) {
+  for (const std::uint32_t next : {0u, 8u, 1001u, 1u << 30}) {
+    const written_over at;
+    at.file->header().next_word = next;
+    EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second").lock());
+  }
+}
+
+TEST(DomainDamage, AHeaderThatIsWrittenOverInUseIsRefused) {
+  const written_over at;
+  at.file->header().names = 1u << 30;
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.in.locks()));
+  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second").lock());
+}
+
+TEST(DomainDamage, ARefusalIsOneLineWhateverItNames) {
+  const written_over at;
+  const auto make = [&](const named_lock_options& as) { named_lock(at.in, "second", as); };
+  EXPECT_REFUSED(invalid, "a?b", make({.kind = "a\nb"}));
+  EXPECT_REFUSED(invalid, "a?b", make({.parameters = "a\nb"}));
+  EXPECT_REFUSED(invalid, "a?b", make({.parameters = "a\nb=1"}));
+}
+
 }  // namespace
 }  // namespace lockflight::test
