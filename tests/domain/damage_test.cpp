@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "domain/directory.hpp"
 #include "domain/file.hpp"
 #include "support.hpp"
 
