@@ -52,6 +52,8 @@ _lockflight_list() {
 
 _lockflight() {
   local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}"
+  # Bash splits --option=value into three words.
+  if [[ $cur == = ]]; then cur=''; elif [[ $prev == = ]]; then prev="${COMP_WORDS[COMP_CWORD-2]}"; fi
   local command='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] || { command="$word"; break; }
@@ -175,12 +177,14 @@ std::string zsh_action(const option& o) {
 std::string zsh_spec(const option& o) {
   const std::string what = zsh_escaped(o.what);
   if (o.positional())
-    return shell_quoted(fmt::format("{}:{}:{}", o.completes == option::offer::a_command ? "*:" : "",
+    return shell_quoted(fmt::format("{}:{}:{}", o.completes == option::offer::a_command ? "*::" : "",
                                     zsh_escaped(o.name), zsh_action(o)));
   const std::string value =
       o.value.empty() ? "" : fmt::format(":{}:{}", zsh_escaped(o.value), zsh_action(o));
   const std::string repeats = o.repeats ? "*" : "";
-  std::string out = shell_quoted(fmt::format("{}{}[{}]{}", repeats, o.name, what, value));
+  // With =, the value may be the next word or follow a =.
+  std::string out = shell_quoted(
+      fmt::format("{}{}{}[{}]{}", repeats, o.name, o.value.empty() ? "" : "=", what, value));
   if (!o.shorthand.empty())
     out += " " + shell_quoted(fmt::format("{}{}[{}]{}", repeats, o.shorthand, what, value));
   return out;
@@ -207,7 +211,8 @@ std::string zsh_completion() {
       "  case $command in\n",
       zsh_spec(help_option()), zsh_spec(version_option()));
   for (const command& c : commands()) {
-    out += fmt::format("    {})\n      _arguments", c.name);
+    // -S: after -- comes no option.
+    out += fmt::format("    {})\n      _arguments -S", c.name);
     for (const option& o : offered_options(c)) out += fmt::format(" \\\n        {}", zsh_spec(o));
     out += "\n      ;;\n";
   }

@@ -140,24 +140,47 @@ class Completion(ProgramTest):
                         name = option[2:] if shell == "fish" else option
                         self.assertRegex(text, rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
-    def completed(self, *words):
-        """What bash offers for the last word."""
-        check = (f". {self.script('bash')}; compopt() {{ :; }}; COMP_WORDS=(\"$@\"); "
-                 "COMP_CWORD=$(($# - 1)); _lockflight; printf '%s\\n' \"${COMPREPLY[@]}\"")
-        code, out, err = checked(["bash", "-c", check, "check", "lockflight", *words],
-                                 cwd=self.folder)
-        self.assertEqual((code, err), (0, ""))
-        return out.split()
+    def offered_by_bash(self, words):
+        script = (f". {self.script('bash')}; compopt() {{ :; }}; COMP_WORDS=(\"$@\"); "
+                  "COMP_CWORD=$(($# - 1)); _lockflight; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        # Bash splits at = too.
+        *before, last = words
+        return ["bash", "-c", script, "check", "lockflight", *before,
+                *(re.split("(=)", last) if last.startswith("-") else [last])]
 
-    def test_bash_completes(self):
-        self.assertEqual(self.completed("be"), ["bench"])
-        self.assertEqual(self.completed("bench", "--work"), ["--workload"])
-        self.assertEqual(self.completed("bench", "--lock", "rma"), ["rma-mcs", "rma-rw"])
-        self.assertEqual(self.completed("bench", "--lock", "spin,rma-m"), ["spin,rma-mcs"])
-        self.assertEqual(self.completed("bench", "--procs", ""), [])
-        self.assertEqual(self.completed("completion", "z"), ["zsh"])
+    def offered_by_zsh(self, words):
+        return ["zsh", "-f", os.path.join(os.path.dirname(__file__), "complete.zsh"),
+                self.script("zsh"), " ".join(["lockflight", *words])]
+
+    def offered_by_fish(self, words):
+        line = " ".join(["lockflight", *words])
+        return ["fish", "--no-config", "-c", f"source {self.script('fish')}; complete -C '{line}'"]
+
+    def test_what_shells_offer(self):
         self.write("runs.json", "")
-        self.assertEqual(self.completed("report", "runs"), ["runs.json"])
+        for words, offers in [
+                (["be"], ["bench"]),
+                (["bench", "--work"], ["--workload"]),
+                (["bench", "--lock", "rma"], ["rma-mcs", "rma-rw"]),
+                (["bench", "--lock=rma"], ["rma-mcs", "rma-rw"]),
+                (["bench", "--lock", "spin,rma-m"], ["rma-mcs"]),
+                (["bench", "--procs", ""], []),
+                (["completion", "z"], ["zsh"]),
+                (["report", "runs"], ["runs.json"]),
+                (["run", "a", "--", "gzi"], ["gzip"]),
+                (["run", "a", "--", "ls", "runs"], ["runs.json"])]:
+            for shell, offered_by in [("bash", self.offered_by_bash), ("zsh", self.offered_by_zsh),
+                                      ("fish", self.offered_by_fish)]:
+                if not shutil.which(shell):
+                    continue
+                with self.subTest(shell=shell, words=words):
+                    code, out, err = checked(offered_by(words), cwd=self.folder)
+                    self.assertEqual((code, err), (0, ""))
+                    # Some offer what is before the last = or comma too, fish says what it means,
+                    # and a program may be in several folders.
+                    offered = {re.split("[=,]", line.split("\t")[0])[-1]
+                               for line in out.splitlines() if line}
+                    self.assertEqual(sorted(offered), offers)
 
     def test_the_build_leaves_the_same_texts(self):
         build = os.path.dirname(PROGRAM)

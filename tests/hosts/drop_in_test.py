@@ -14,10 +14,10 @@ LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
 ENVIRONMENT = ["OMPI_MCA_osc=sm,pt2pt", "LOCKFLIGHT_MPI_STATS=1"]
 
 
-def run(mpi, each, program, mark, *more):
+def run(mpi, each, program, mark, *more, preload=True):
     """What it printed, the drop-in's statistics too unless MPICH hung in MPI_Finalize."""
     with testbed.Hosts(2) as bed:
-        launch = bed.launch(mpi, each, [str(program[0]), *program[1:]], preload=True,
+        launch = bed.launch(mpi, each, [str(program[0]), *program[1:]], preload=preload,
                             environment=[*ENVIRONMENT, *more], **support.captured)
         passed, said = support.passed(launch, mark, 60)
         assert passed, said
@@ -40,6 +40,17 @@ class DropIn(unittest.TestCase):
         for mpi in support.LAUNCHERS:
             with self.subTest(mpi=mpi):
                 run(mpi, 1, [BINARIES / f"drop_in_many_windows_{mpi}", "open", "200"], "all holds")
+
+    def test_armci(self):
+        for mpi in support.LAUNCHERS:
+            program = BINARIES / f"drop_in_armci_{mpi}"
+            if not program.exists():
+                print(f"not tried: ARMCI-MPI for {mpi} is not here (Debian: libarmci-mpi-dev)")
+                continue
+            for preload in (False, True):
+                with self.subTest(mpi=mpi, preload=preload):
+                    said = run(mpi, 2, [program], "all holds", preload=preload)
+                    self.assertEqual("lockflight" in said, preload, said)
 
     # The program fails if an addition under exclusive locks is lost. Three ranks and more queue.
     def test_the_locks_are_mpis(self):

@@ -129,6 +129,8 @@ class Program(unittest.TestCase):
                                 (["--launch", "slurm", "--", "true"], "mpich, openmpi"),
                                 (["--", "/no/such/program"], "'/no/such/program'"),
                                 ([], "no PROGRAM"),
+                                (["--launch", "ucx", "--preload", "--", "true"],
+                                 "accepted with --launch mpich, openmpi"),
                                 (["--preloaded", "--", "true"], "--preloaded")]:
             with self.subTest(arguments=arguments):
                 code, out, err = run_hosts(*arguments)
