@@ -177,7 +177,8 @@ std::string zsh_action(const option& o) {
 std::string zsh_spec(const option& o) {
   const std::string what = zsh_escaped(o.what);
   if (o.positional())
-    return shell_quoted(fmt::format("{}:{}:{}", o.completes == option::offer::a_command ? "*::" : "",
+    return shell_quoted(fmt::format("{}:{}:{}",
+                                    o.completes == option::offer::a_command ? "*::" : "",
                                     zsh_escaped(o.name), zsh_action(o)));
   const std::string value =
       o.value.empty() ? "" : fmt::format(":{}:{}", zsh_escaped(o.value), zsh_action(o));
