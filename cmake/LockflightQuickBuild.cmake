@@ -9,7 +9,8 @@
 #     program   what runs once in a run of the program: little optimized, since that is not worth
 #               the time that it takes to compile; with JSON
 #     test      tests, not optimized, since most of them take longer to compile than to run; with
-#               GoogleTest and JSON
+#               GoogleTest. Not with JSON: what its inline functions instantiate, g++ would
+#               instantiate in every test.
 #     hot_test  tests that are about what an optimizer makes of the locks, and searches: little
 #               optimized; with GoogleTest
 #
@@ -27,8 +28,8 @@ set(lockflight_precompiled_standard
   <thread> <type_traits> <utility> <vector>)
 set(lockflight_precompiled_library ${lockflight_precompiled_standard})
 set(lockflight_precompiled_program ${lockflight_precompiled_standard} <nlohmann/json.hpp>)
-set(lockflight_precompiled_hot_test ${lockflight_precompiled_standard} <gtest/gtest.h>)
-set(lockflight_precompiled_test ${lockflight_precompiled_hot_test} <nlohmann/json.hpp>)
+set(lockflight_precompiled_test ${lockflight_precompiled_standard} <gtest/gtest.h>)
+set(lockflight_precompiled_hot_test ${lockflight_precompiled_test})
 
 # Declares how a kind is compiled; what a target of it links is its own business.
 function(lockflight_options_of_kind target kind)
@@ -59,7 +60,7 @@ function(lockflight_compile_as target kind)
     add_library(${host} OBJECT "${empty}")
     target_precompile_headers(${host} PRIVATE ${lockflight_precompiled_${kind}})
     lockflight_options_of_kind(${host} ${kind})
-    if(kind MATCHES "program|^test")
+    if(kind STREQUAL "program")
       find_package(nlohmann_json REQUIRED)
       target_link_libraries(${host} PRIVATE nlohmann_json::nlohmann_json)
     endif()

@@ -47,9 +47,9 @@ moment take_moment() {
   moment best;
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (int i = 0; i < 20; ++i) {
-    const std::uint64_t before = __rdtsc();
+    const std::uint64_t before = __builtin_ia32_rdtsc();
     const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    const std::uint64_t took = __rdtsc() - before;
+    const std::uint64_t took = __builtin_ia32_rdtsc() - before;
     if (took >= least) continue;
     least = took;
     best = {before + took / 2,

@@ -5,10 +5,6 @@
 #include <chrono>
 #include <cstdint>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 namespace lockflight::bench {
 
 /// The length of a clock's ticks, and the cost of its readings.
@@ -49,7 +45,7 @@ class tick_clock {
   /// chains of readings, where one operation's loss is the next one's gain.
   [[nodiscard]] std::uint64_t now() const {
 #if defined(__x86_64__)
-    if (tsc_) return __rdtsc();
+    if (tsc_) return __builtin_ia32_rdtsc();  // the header of intrinsics is long
 #endif
     return steady();
   }
@@ -60,9 +56,9 @@ class tick_clock {
   [[nodiscard]] std::uint64_t now_ordered() const {
 #if defined(__x86_64__)
     if (tsc_) {
-      _mm_lfence();
-      const std::uint64_t ticks = __rdtsc();
-      _mm_lfence();
+      __builtin_ia32_lfence();
+      const std::uint64_t ticks = __builtin_ia32_rdtsc();
+      __builtin_ia32_lfence();
       return ticks;
     }
 #endif
