@@ -1,11 +1,10 @@
 // The grid: which cells there are, what a cell's run is, and when one of our locks falls short.
-#include <nlohmann/json.hpp>
-
 #include "reproduce/grid.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <tuple>

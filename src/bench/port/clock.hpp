@@ -90,7 +90,7 @@ class tick_clock {
   }
   static void relax() {
 #if defined(__x86_64__)
-    _mm_pause();
+    __builtin_ia32_pause();
 #endif
   }
 
