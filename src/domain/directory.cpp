@@ -316,7 +316,7 @@ bool forget(domain_file& file, std::string_view name, const found_lock& what) {
 void free_block(domain_file& file, const found_lock& what) {
   const inside here(file);
   // A death before us has had all that is free found.
-  if (file.word(0, what.line + serial_beside).load() != 0) return;
+  if (!is_nobodys(file, what.line)) return;
   domain_class& c = class_at(file, class_of_block(file, what.line));
   std::uint32_t steps = 0;
   for (std::uint32_t line = c.free; line != 0;

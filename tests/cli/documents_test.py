@@ -156,31 +156,39 @@ class Completion(ProgramTest):
         line = " ".join(["lockflight", *words])
         return ["fish", "--no-config", "-c", f"source {self.script('fish')}; complete -C '{line}'"]
 
-    def test_what_shells_offer(self):
+    def what_a_shell_offers(self, shell, offered_by, others):
+        """With other offers for some lines: a shell offers the whole word or what is behind the
+        last = or comma of it."""
+        if not shutil.which(shell):
+            skip_visibly(self, f"no {shell}")
         self.write("runs.json", "")
-        for words, offers in [
-                (["be"], ["bench"]),
-                (["bench", "--work"], ["--workload"]),
-                (["bench", "--lock", "rma"], ["rma-mcs", "rma-rw"]),
-                (["bench", "--lock=rma"], ["rma-mcs", "rma-rw"]),
-                (["bench", "--lock", "spin,rma-m"], ["rma-mcs"]),
-                (["bench", "--procs", ""], []),
-                (["completion", "z"], ["zsh"]),
-                (["report", "runs"], ["runs.json"]),
-                (["run", "a", "--", "gzi"], ["gzip"]),
-                (["run", "a", "--", "ls", "runs"], ["runs.json"])]:
-            for shell, offered_by in [("bash", self.offered_by_bash), ("zsh", self.offered_by_zsh),
-                                      ("fish", self.offered_by_fish)]:
-                if not shutil.which(shell):
-                    continue
-                with self.subTest(shell=shell, words=words):
-                    code, out, err = checked(offered_by(words), cwd=self.folder)
-                    self.assertEqual((code, err), (0, ""))
-                    # Some offer what is before the last = or comma too, fish says what it means,
-                    # and a program may be in several folders.
-                    offered = {re.split("[=,]", line.split("\t")[0])[-1]
-                               for line in out.splitlines() if line}
-                    self.assertEqual(sorted(offered), offers)
+        for line, offers in [("be", "bench"),
+                             ("bench --work", "--workload"),
+                             ("bench --lock rma", "rma-mcs rma-rw"),
+                             ("bench --lock=rma", "rma-mcs rma-rw"),
+                             ("bench --lock spin,rma-m", "spin,rma-mcs"),
+                             ("bench --procs ", ""),
+                             ("completion z", "zsh"),
+                             ("report runs", "runs.json"),
+                             ("run a -- gzi", "gzip"),
+                             ("run a -- ls runs", "runs.json")]:
+            with self.subTest(line=line):
+                code, out, err = checked(offered_by(line.split(" ")), cwd=self.folder)
+                self.assertEqual((code, err), (0, ""))
+                # Fish says what an offer means; a program may be in several folders.
+                offered = {one.split("\t")[0] for one in out.splitlines() if one}
+                self.assertEqual(sorted(offered), others.get(line, offers).split())
+
+    def test_bash_completes(self):
+        self.what_a_shell_offers("bash", self.offered_by_bash, {})
+
+    def test_zsh_completes(self):
+        self.what_a_shell_offers("zsh", self.offered_by_zsh,
+                                 {"bench --lock spin,rma-m": "rma-mcs"})
+
+    def test_fish_completes(self):
+        self.what_a_shell_offers("fish", self.offered_by_fish,
+                                 {"bench --lock=rma": "--lock=rma-mcs --lock=rma-rw"})
 
     def test_the_build_leaves_the_same_texts(self):
         build = os.path.dirname(PROGRAM)
