@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Acquires and releases a second of locks that Python programs of one machine use.
+"""Acquires and releases of locks that Python programs of one machine use, and of lockflight's.
 
-usage: other_locks.py filelock|multiprocessing|redis PROCESSES SECONDS
+usage: other_locks.py lockflight|filelock|multiprocessing|redis PROCESSES SECONDS
 
 Prints JSON. Redis runs here, without writing to disk, and is reached by a socket in the file system.
 """
@@ -15,6 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
+
+
+def lockflight_lock(folder, _inherited):
+    import lockflight
+    return lockflight.Mutex("lock", domain=domain_of(folder))
+
+
+def domain_of(folder):
+    return "perf-" + os.path.basename(folder)
 
 
 def filelock_lock(folder, _inherited):
@@ -55,7 +64,8 @@ def serve_redis(folder):
     raise RuntimeError("redis-server does not start")
 
 
-MAKE = {"filelock": filelock_lock, "multiprocessing": multiprocessing_lock, "redis": redis_lock}
+MAKE = {"lockflight": lockflight_lock, "filelock": filelock_lock,
+        "multiprocessing": multiprocessing_lock, "redis": redis_lock}
 
 
 def measure(name, processes, seconds):
@@ -76,6 +86,9 @@ def measure(name, processes, seconds):
             if server is not None:
                 server.kill()
                 server.wait()
+            if name == "lockflight":
+                import lockflight
+                lockflight.Domain.remove(domain_of(folder))
     return {"throughput_ops_s": sum(rate for rate, _ in found),
             "latency_us": {"p50": statistics.median(median for _, median in found) * 1e6}}
 
