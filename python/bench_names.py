@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
 """Measures locks that processes share, from Python: how many acquires and releases a second.
 
-usage: bench_names.py [--seconds S] [--repeats N] [--processes 1,2,8]
+usage: bench_names.py [--locks A,B] [--processes 1,2,8] [--seconds S] [--repeats N]
 
-Prints one JSON object: for each lock and number of processes the median of the repeats' sums, and how
-much more the process that got the lock most often has than the one that got it least often. Compared
-are lockflight.Mutex, multiprocessing.Lock, fcntl.flock, filelock where it is installed, and the lock
-of the redis client where a server answers on localhost. Nothing is done while a lock is held.
+Prints one JSON object: for each lock, number of processes and form (`with lock:`, or calls of acquire
+and release) the median of the repeats' sums, the median time of a pair, and how much more the process
+that got the lock most often has than the one that got it least often. Compared are lockflight.Mutex,
+multiprocessing.Lock, fcntl.flock, filelock where it is installed, and the lock of the redis client
+where redis-server is installed: it runs here, without writing to disk, and is reached by a socket in
+the file system. Nothing is done while a lock is held.
 """
 
 import argparse
+import contextlib
 import fcntl
 import json
 import multiprocessing
 import os
 import pathlib
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -49,6 +54,12 @@ class Flock:
     def release(self):
         fcntl.flock(self.file, fcntl.LOCK_UN)
 
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
 
 def flock(folder):
     return Flock(os.path.join(folder, "flock"))
@@ -57,16 +68,45 @@ def flock(folder):
 def file_lock(folder):
     import filelock
 
-    # Its default waits 50 ms between attempts; the shortest pause is the kindest to it.
-    return filelock.FileLock(os.path.join(folder, "filelock"), poll_interval=0.0001)
+    return filelock.FileLock(os.path.join(folder, "filelock"))  # it looks every 50 ms
 
 
 def redis_lock(folder):
     import redis
 
-    client = redis.Redis(socket_connect_timeout=0.5)
-    client.ping()
-    return client.lock(os.path.basename(folder), timeout=60, sleep=0.0001)
+    client = redis.Redis(unix_socket_path=os.path.join(folder, "socket"))
+    return client.lock("bench", timeout=60, sleep=0.0001)
+
+
+@contextlib.contextmanager
+def what_it_needs(make):
+    """A folder, and what a lock needs beside it for as long as it is measured."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = serve_redis(folder) if make is redis_lock else None
+        try:
+            yield folder
+        finally:
+            if server is not None:
+                server.kill()
+                server.wait()
+            if make is lockflight_mutex:
+                lockflight.Domain.remove(f"bench-{os.path.basename(folder)}", force=True)
+
+
+def serve_redis(folder):
+    if shutil.which("redis-server") is None:
+        raise RuntimeError("redis-server is not installed")
+    socket = os.path.join(folder, "socket")
+    server = subprocess.Popen(
+        ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder],
+        stdout=subprocess.DEVNULL,
+    )
+    for _ in range(500):
+        if pathlib.Path(socket).exists():
+            return server
+        time.sleep(0.01)
+    server.kill()
+    raise RuntimeError("redis-server does not start")
 
 
 LOCKS = {
@@ -78,69 +118,99 @@ LOCKS = {
 }
 
 
-def loop(make, folder, shared, barrier, seconds, results):
+# The clock costs as much as a fast lock: one pair in so many is timed.
+TIMED_ONE_IN = 8
+
+
+def with_statements(lock, end, clock, times):
+    done = 0
+    while (begun := clock()) < end:
+        with lock:
+            pass
+        times.append(clock() - begun)
+        for _ in range(TIMED_ONE_IN - 1):
+            with lock:
+                pass
+        done += TIMED_ONE_IN
+    return done
+
+
+def calls(lock, end, clock, times):
+    done = 0
+    while (begun := clock()) < end:
+        lock.acquire()
+        lock.release()
+        times.append(clock() - begun)
+        for _ in range(TIMED_ONE_IN - 1):
+            lock.acquire()
+            lock.release()
+        done += TIMED_ONE_IN
+    return done
+
+
+FORMS = {"with": with_statements, "calls": calls}
+
+
+def loop(make, form, folder, shared, core, barrier, seconds, results):
+    os.sched_setaffinity(0, {core})
     lock = shared if shared is not None else make(folder)
-    acquire, release, clock = lock.acquire, lock.release, time.monotonic
-    acquire()
-    release()
+    with lock:  # what is made at the first use
+        pass
+    times, clock = [], time.perf_counter
     barrier.wait(30)
-    n, end = 0, clock() + seconds
-    while clock() < end:
-        # The clock costs as much as a fast lock.
-        for _ in range(8):
-            acquire()
-            release()
-        n += 8
-    results.put(n)
+    done = form(lock, clock() + seconds, clock, times)
+    results.put((done, statistics.median(times)))
 
 
-def once(make, processes, seconds):
-    """The counts of the processes."""
+def once(make, form, processes, seconds):
+    """The counts of the processes, and the medians of their pairs' times."""
     context = multiprocessing.get_context("fork")
-    with tempfile.TemporaryDirectory() as folder:
+    cores = sorted(os.sched_getaffinity(0))
+    with what_it_needs(make) as folder:
         # multiprocessing.Lock has no name: it is made here and inherited.
         shared = make(folder) if make is multiprocessing_lock else None
         barrier, results = context.Barrier(processes), context.SimpleQueue()
-        arguments = (make, folder, shared, barrier, seconds, results)
-        started = [context.Process(target=loop, args=arguments) for _ in range(processes)]
+        started = [
+            context.Process(
+                target=loop,
+                args=(make, form, folder, shared, cores[i % len(cores)], barrier, seconds, results),
+            )
+            for i in range(processes)
+        ]
         for each in started:
             each.start()
         for each in started:
             each.join()
         failed = [each.exitcode for each in started if each.exitcode]
-        if make is lockflight_mutex:
-            lockflight.Domain.remove(f"bench-{os.path.basename(folder)}", force=True)
         if failed:
             raise RuntimeError(f"{len(failed)} of {processes} processes failed")
         return [results.get() for _ in range(processes)]
 
 
-def measure(make, processes, seconds, repeats):
-    rates, most, least = [], 0, 0
+def measure(make, form, processes, seconds, repeats):
+    rates, medians, most, least = [], [], 0, 0
     for _ in range(repeats):
-        counts = once(make, processes, seconds)
+        found = once(make, FORMS[form], processes, seconds)
+        counts = [count for count, _ in found]
         rates.append(sum(counts) / seconds)
+        medians += [median for _, median in found]
         most, least = most + max(counts), least + min(counts)
     return {
         "processes": processes,
+        "form": form,
         "pairs_per_s": round(statistics.median(rates)),
+        "pair_us": round(statistics.median(medians) * 1e6, 3),
         "most_to_least": round(most / max(least, 1), 2),
     }
 
 
 def missing(make):
     """Why a lock cannot be measured here, or None."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            made = make(folder)
-            made.acquire()
-            made.release()
-        except Exception as e:  # whatever the other library throws
-            return f"{type(e).__name__}: {e}".splitlines()[0]
-        finally:
-            if make is lockflight_mutex:
-                lockflight.Domain.remove(f"bench-{os.path.basename(folder)}", force=True)
-    return None
+    try:
+        with what_it_needs(make) as folder, make(folder):
+            return None
+    except Exception as e:  # whatever the other library throws
+        return f"{type(e).__name__}: {e}".splitlines()[0]
 
 
 def main():
@@ -148,15 +218,21 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="of each run")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--processes", default="1,2,8", help="numbers of processes")
+    parser.add_argument("--locks", default=",".join(LOCKS), help="which (default: all)")
     asked = parser.parse_args()
     result = {"cores": os.cpu_count(), "python": sys.version.split()[0], "locks": {}, "left_out": {}}
-    for name, make in LOCKS.items():
+    for name in asked.locks.split(","):
+        if name not in LOCKS:
+            parser.error(f"--locks: {name!r} is not one of {', '.join(LOCKS)}")
+        make = LOCKS[name]
         why = missing(make)
         if why is not None:
             result["left_out"][name] = why
             continue
         result["locks"][name] = [
-            measure(make, int(n), asked.seconds, asked.repeats) for n in asked.processes.split(",")
+            measure(make, form, int(n), asked.seconds, asked.repeats)
+            for n in asked.processes.split(",")
+            for form in FORMS
         ]
     json.dump(result, sys.stdout, indent=1)
     print()

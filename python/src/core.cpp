@@ -66,9 +66,18 @@ void raise_domain_error(const domain_error& e) {
     PyErr_SetString(PyExc_OSError, e.what());
     return;
   }
-  const nb::object error = nb::handle(domain_error_type)(e.what());
-  error.attr("reason") = word_for(e.why);
-  PyErr_SetObject(domain_error_type, error.ptr());
+  // By CPython's own calls: this is called where no exception of C++ may leave.
+  PyObject* const error = PyObject_CallFunction(domain_error_type, "s", e.what());
+  PyObject* const why = PyUnicode_FromString(word_for(e.why));
+  if (error != nullptr && why != nullptr && PyObject_SetAttrString(error, "reason", why) == 0)
+    PyErr_SetObject(domain_error_type, error);
+  Py_XDECREF(why);
+  Py_XDECREF(error);
+}
+
+[[noreturn]] void refuse(PyObject* type, const std::string& what) {
+  PyErr_SetString(type, what.c_str());
+  throw nb::python_error();
 }
 
 // ---- one Lock: what all threads share, and the handles of each ----
@@ -88,6 +97,10 @@ struct entry {
   std::unique_ptr<named_lock> handle;
 };
 
+// Read at every acquire and release: so without a call, in a shared library too.
+struct handle_table;
+[[gnu::tls_model("initial-exec")]] constinit thread_local handle_table* table = nullptr;
+
 /// A thread's handles by the identity of what they were made for. An identity is not used again as
 /// long as its entry is there, since the entry has a weak pointer to it.
 struct handle_table {
@@ -97,6 +110,11 @@ struct handle_table {
   const recipe* last = nullptr;
   named_lock* last_handle = nullptr;
 
+  handle_table() = default;
+  handle_table(const handle_table&) = delete;
+  handle_table& operator=(const handle_table&) = delete;
+  ~handle_table() { table = nullptr; }
+
   /// Drops what Locks that are gone have left.
   void sweep() {
     last = nullptr;
@@ -105,12 +123,16 @@ struct handle_table {
   }
 };
 
-thread_local std::unique_ptr<handle_table> table;
+[[gnu::noinline]] void make_table() {
+  // The handles of the parent are dropped: their destructors do nothing in a child.
+  static thread_local std::unique_ptr<handle_table> owner;  // ends with the thread
+  owner = std::make_unique<handle_table>();
+  table = owner.get();
+}
 
 handle_table& my_table() {
-  // The handles of the parent are dropped: their destructors do nothing in a child.
-  if (!table || table->forks_at_creation != forks.load(std::memory_order_relaxed))
-    table = std::make_unique<handle_table>();
+  if (table == nullptr || table->forks_at_creation != forks.load(std::memory_order_relaxed))
+    make_table();
   return *table;
 }
 
@@ -211,20 +233,18 @@ nanoseconds patience_of(bool blocking, nb::handle timeout) {
     if (seconds == -1 && PyErr_Occurred()) {
       if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
       PyErr_Clear();
-      throw nb::type_error(("timeout " + std::string(nb::repr(timeout).c_str()) +
-                            " (accepted: a number of seconds, or -1 to wait for ever)")
-                               .c_str());
+      refuse(PyExc_TypeError, "timeout " + std::string(nb::repr(timeout).c_str()) +
+                                  " (accepted: a number of seconds, or -1 to wait for ever)");
     }
   }
   if (seconds == -1) return blocking ? for_ever : 0;
-  const auto refuse = [&](const char* accepted) {
-    throw nb::value_error(
-        ("timeout " + std::string(nb::repr(timeout).c_str()) + " (accepted: " + accepted + ")")
-            .c_str());
+  const auto refuse_number = [&](const char* accepted) {
+    refuse(PyExc_ValueError,
+           "timeout " + std::string(nb::repr(timeout).c_str()) + " (accepted: " + accepted + ")");
   };
-  if (!blocking) refuse("none with blocking=False");
+  if (!blocking) refuse_number("none with blocking=False");
   constexpr double most = 9e9;
-  if (!(seconds >= 0) || seconds > most) refuse("0 to 9e9 seconds, or -1 to wait for ever");
+  if (!(seconds >= 0) || seconds > most) refuse_number("0 to 9e9 seconds, or -1 to wait for ever");
   return static_cast<nanoseconds>(std::ceil(seconds * 1e9));
 }
 
@@ -251,22 +271,16 @@ struct lock_object {
   }
 
   template <class How>
-  bool acquire(bool blocking, nb::handle timeout) const {
-    return take<How>(patience_of(blocking, timeout));
-  }
-  template <class How>
   bool take(nanoseconds patience) const {
     named_lock& mine = my_handle(of);
     How::check(mine);
     if (!How::attempt(mine) && !wait<How>(mine, patience)) return false;
     if (of->raises && mine.owner_died()) {
       How::release(mine);  // an acquire that raises does not hold the lock
-      PyErr_SetString(owner_died_type,
-                      ("lock '" + of->name +
-                       "': a holder died, and what the lock guards may be half written (accepted: "
-                       "a Lock with on_owner_died='tell', and mark_consistent)")
-                          .c_str());
-      throw nb::python_error();
+      refuse(owner_died_type,
+             "lock '" + of->name +
+                 "': a holder died, and what the lock guards may be half written (accepted: a Lock "
+                 "with on_owner_died='tell', and mark_consistent)");
     }
     return true;
   }
@@ -300,20 +314,95 @@ struct lock_object {
   }
 };
 
+// ---- what a program calls all the time ----
+
+// These are functions of CPython, not of nanobind: its dispatch of a call with default arguments
+// takes longer than the lock.
+
+/// Does `what` with the Lock. An exception of C++ becomes Python's.
+template <class What>
+PyObject* with_lock(PyObject* self, What what) noexcept {
+  try {
+    if (!nb::inst_ready(self)) refuse(PyExc_TypeError, "Lock.__init__ has not been called");
+    return what(*nb::inst_ptr<lock_object>(self)).release().ptr();
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const domain_error& e) {
+    raise_domain_error(e);
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+template <class How>
+PyObject* call_acquire(PyObject* self, PyObject* args, PyObject* named) {
+  return with_lock(self, [&](const lock_object& lock) -> nb::object {
+    nanoseconds patience = for_ever;
+    if (named != nullptr || PyTuple_GET_SIZE(args) != 0) {
+      static const char* const names[] = {"blocking", "timeout", nullptr};
+      int blocking = 1;
+      PyObject* timeout = nullptr;
+      if (PyArg_ParseTupleAndKeywords(args, named, "|pO:acquire", const_cast<char**>(names),
+                                      &blocking, &timeout) == 0)
+        throw nb::python_error();
+      patience = patience_of(blocking != 0, timeout);
+    }
+    return nb::bool_(lock.take<How>(patience));
+  });
+}
+template <class How>
+PyObject* call_release(PyObject* self, PyObject*) {
+  return with_lock(self, [](const lock_object& lock) {
+    lock.release<How>();
+    return nb::none();
+  });
+}
+PyObject* call_enter(PyObject* self, PyObject*) {
+  return with_lock(self, [self](const lock_object& lock) {
+    lock.take<exclusively>(for_ever);
+    return nb::borrow(self);
+  });
+}
+PyObject* call_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+  return call_release<exclusively>(self, nullptr);
+}
+
+/// A table of CPython has functions of several types.
+template <class Function>
+PyCFunction method(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef lock_methods[] = {
+    {"acquire", method(&call_acquire<exclusively>), METH_VARARGS | METH_KEYWORDS,
+     "acquire($self, /, blocking=True, timeout=-1)\n--\n\n"
+     "Waits for the lock, at most `timeout` seconds unless that is -1. Whether it is held now."},
+    {"release", method(&call_release<exclusively>), METH_NOARGS,
+     "release($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
+    {"acquire_shared", method(&call_acquire<with_others>), METH_VARARGS | METH_KEYWORDS,
+     "acquire_shared($self, /, blocking=True, timeout=-1)\n--\n\nAs acquire, beside other "
+     "readers."},
+    {"release_shared", method(&call_release<with_others>), METH_NOARGS,
+     "release_shared($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
+    {"__enter__", method(&call_enter), METH_NOARGS, nullptr},
+    {"__exit__", method(&call_exit), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+const PyType_Slot lock_slots[] = {{Py_tp_methods, lock_methods}, {0, nullptr}};
+
 domain open_domain(const std::string& name, std::int64_t slots, std::int64_t names,
                    std::int64_t mode) {
   // Numbers beyond those of C++ are refused here, in the same words.
   const auto within = [](const char* what, std::int64_t number, std::int64_t least,
                          std::int64_t most) {
     if (number < least || number > most)
-      throw nb::value_error((std::string(what) + " " + std::to_string(number) + " (accepted: " +
-                             std::to_string(least) + " to " + std::to_string(most) + ")")
-                                .c_str());
+      refuse(PyExc_ValueError, std::string(what) + " " + std::to_string(number) + " (accepted: " +
+                                   std::to_string(least) + " to " + std::to_string(most) + ")");
   };
   within("slots", slots, 1, 4095);
   within("names", names, 1, 1'048'576);
   if (mode != 0600 && mode != 0660)
-    throw nb::value_error(("mode " + std::to_string(mode) + " (accepted: 0o600 or 0o660)").c_str());
+    refuse(PyExc_ValueError, "mode " + std::to_string(mode) + " (accepted: 0o600 or 0o660)");
   return domain::open(name, {.slots = static_cast<int>(slots),
                              .names = static_cast<std::uint32_t>(names),
                              .mode = static_cast<unsigned>(mode)});
@@ -402,25 +491,8 @@ NB_MODULE(_core, m) {
   m.def("remove", [](const std::string& name, bool force) { return domain::remove(name, force); });
   m.def("list", &domain::list);
 
-  nb::class_<lock_object>(m, "Lock")
+  nb::class_<lock_object>(m, "Lock", nb::type_slots(lock_slots))
       .def(nb::init<const domain&, std::string, std::string, std::string, bool>())
-      .def("acquire", &lock_object::acquire<exclusively>, "blocking"_a = true,
-           nb::arg("timeout").none() = -1)
-      .def("release", &lock_object::release<exclusively>)
-      .def("acquire_shared", &lock_object::acquire<with_others>, "blocking"_a = true,
-           nb::arg("timeout").none() = -1)
-      .def("release_shared", &lock_object::release<with_others>)
-      .def("__enter__",
-           [](nb::handle_t<lock_object> self) {
-             nb::cast<lock_object&>(self).take<exclusively>(for_ever);
-             return nb::borrow(self);
-           })
-      .def(
-          "__exit__",
-          [](const lock_object& self, nb::handle, nb::handle, nb::handle) {
-            self.release<exclusively>();
-          },
-          nb::arg().none(), nb::arg().none(), nb::arg().none())
       .def("mark_consistent", [](const lock_object& self) { my_handle(self.of).mark_consistent(); })
       .def("locked", &lock_object::locked)
       .def_prop_ro("held", &lock_object::held)

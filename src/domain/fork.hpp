@@ -10,8 +10,9 @@ namespace lockflight::detail {
 [[nodiscard]] std::mutex& process_mutex();
 
 /// A thread's own number, which no other thread has, nor its child of a fork: what was made before
-/// the fork is the parent's. 0: it has none yet.
-inline constinit thread_local std::uint64_t thread_number = 0;
+/// the fork is the parent's. 0: it has none yet. Every acquire and release reads it: so it lies
+/// where a shared library, too, reads it without a call.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local std::uint64_t thread_number = 0;
 
 /// Gives this thread a number, if it has none.
 void number_this_thread();

@@ -30,8 +30,10 @@ inline void sleep_for_ns(std::uint64_t nanoseconds) {
   nanosleep(&t, nullptr);
 }
 
-/// So far from now, or as far as the clock goes.
+/// So far from now, or as far as the clock goes. For who does not wait, the clock's beginning: an
+/// attempt need not read the clock.
 [[nodiscard]] inline std::uint64_t ns_from_now(std::uint64_t nanoseconds) {
+  if (nanoseconds == 0) return 0;
   const std::uint64_t now = now_ns();
   return now + std::min(nanoseconds, UINT64_MAX - now);
 }
