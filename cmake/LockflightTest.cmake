@@ -32,9 +32,10 @@
 # test is there, and does less: it reads LOCKFLIGHT_LONG_TESTS from its environment. tests.txt in the
 # build folder lists them all.
 #
-# Tests on MPI whose ranks work all the time have the machine to themselves: they wait for each other,
+# Tests whose ranks work all the time have the machine to themselves: they wait for each other,
 # MPICH's without ever yielding, and beside another test for a slice of the kernel's at each handoff.
-# What mostly starts launches of Open MPI may run beside others: its launcher sleeps, its ranks yield.
+# Tests that mostly start launches may have one beside them that keeps one processor busy; launches of
+# Open MPI any: its launcher sleeps, its ranks yield.
 #
 # Labels in use: unit, contract, lock, mpi, ucx, oshmem, hosts, capi, cli, browser, style, sanitize. A sanitizer
 # build has only the binaries labelled sanitize; the target lockflight_tests builds all the binaries
@@ -45,9 +46,11 @@
 
 set(lockflight_test_timeout 120)
 # The presets run as many jobs at a time: what has so many processors has the machine to itself, what
-# has 2 may have some of those beside it that keep one processor busy. (The higher the cost, the
-# earlier: a test of several processors would wait until no test of one is left.)
+# has fewer may have some of those beside it that keep one processor busy. (The higher the cost, the
+# earlier: a test of several processors would wait until no test of one is left. Those of 2 do, and
+# so they are short.)
 set(lockflight_alone 4)
+set(lockflight_beside_one 3)
 set(lockflight_room_openmpi 1)
 set(lockflight_room_mpich ${lockflight_alone})
 add_custom_target(lockflight_tests)
@@ -122,6 +125,19 @@ function(lockflight_test_properties name labels timeout processors)
     PROCESSORS ${processors}
     COST ${cost}
     ENVIRONMENT "${environment}")
+endfunction()
+
+# Of the tests that keep one processor busy, these come first, if they are of this build: they are
+# long, and at the end would have nothing beside them.
+function(lockflight_start_early)
+  foreach(name IN LISTS ARGN)
+    if(TEST ${name})
+      get_test_property(${name} PROCESSORS processors)
+      if(processors EQUAL 1)
+        set_tests_properties(${name} PROPERTIES COST 50)
+      endif()
+    endif()
+  endforeach()
 endfunction()
 
 # Whether this build leaves tests with such labels out.

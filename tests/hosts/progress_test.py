@@ -43,12 +43,12 @@ class BadInput(unittest.TestCase):
 
     def test_a_word_that_is_none(self):
         code, err = self.said("telepathy")
-        self.assertEqual(code, 2)
+        self.assertEqual(code, 2, err)
         self.assertIn("LOCKFLIGHT_PROGRESS 'telepathy' (accepted: calls, thread, auto)", err)
 
     def test_open_mpi_has_no_windows_beside_threads_over_tcp(self):
         code, err = self.said("thread")
-        self.assertEqual(code, 3)
+        self.assertEqual(code, 3, err)
         self.assertIn("(accepted: calls, auto)", err)
 
 
