@@ -53,7 +53,7 @@ TEST(WordRanges, AgreesWithAMarkForEachWord) {
   };
   for (int i = 0; i < 20'000; ++i) {
     if (taken.empty() || random() % 2 == 0) {
-      const std::uint32_t count = 1 + random() % 9;
+      const std::uint32_t count = 1 + static_cast<std::uint32_t>(random() % 9);
       std::uint32_t lowest = first;
       while (lowest < end && !is_free(lowest, count)) ++lowest;
       const auto got = words.take(count);
