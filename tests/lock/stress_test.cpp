@@ -258,10 +258,10 @@ class workload {
   /// By two ranks at most: std::scoped_lock tries, backs off and tries the other way round, and
   /// many that do so at two fair locks hand them to each other for seconds before one gets both.
   /// Now and then, since even two take long at it when another program takes their processors; and
-  /// not on the simulator, where two ranks that wait for each other's messages never get out of
-  /// step.
+  /// not on the simulator and on networks, where two ranks that wait for each other's messages get
+  /// out of step late or never.
   void both_at_once() {
-    if (can_.tries && !on_sim) {
+    if (can_.tries && !on_sim && !on_network) {
       const bool one_of_two = me_.rank() == 0 || me_.rank() == me_.machine().ranks() - 1;
       if (one_of_two && random_() % 4 == 0) {
         const std::size_t i = random_() % 2;
