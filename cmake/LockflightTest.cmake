@@ -48,7 +48,7 @@ set(lockflight_test_timeout 120)
 # The presets run as many jobs at a time: what has so many processors has the machine to itself, what
 # has fewer may have some of those beside it that keep one processor busy. (The higher the cost, the
 # earlier: a test of several processors would wait until no test of one is left. Those of 2 do, and
-# so they are short.)
+# so they are short or wait.)
 set(lockflight_alone 4)
 set(lockflight_beside_one 3)
 set(lockflight_room_openmpi 1)
