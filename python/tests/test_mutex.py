@@ -113,6 +113,23 @@ def test_timeouts_of_other_types(domain):
     mutex.release()
 
 
+def test_arguments_that_there_are_not(domain):
+    mutex = Mutex("a", domain=domain)
+    for positional, named in [((True, 1, 2), {}), ((), {"wait": 1}), ((1,), {"blocking": True})]:
+        with pytest.raises(TypeError):
+            mutex.acquire(*positional, **named)
+    with pytest.raises(TypeError):
+        mutex.release(1)
+    assert not mutex.held
+
+
+def test_an_object_that_was_not_initialised():
+    unborn = Mutex.__new__(Mutex)
+    for call in (unborn.acquire, unborn.release, unborn.acquire_shared, unborn.__enter__):
+        with pytest.raises(TypeError, match="__init__"):
+            call()
+
+
 @pytest.mark.parametrize("name", ["", "x" * 256, "é" * 128, "a\0b", "a\nb", "\ud800"])
 def test_names_that_are_refused(domain, name):
     with pytest.raises(ValueError, match=r"name .*accepted: 1 to 255 bytes"):
