@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures locks that processes share, from Python: how many acquires and releases a second.
 
-usage: bench_names.py [--locks A,B] [--processes 1,2,8] [--seconds S] [--repeats N]
+usage: bench_names.py [--locks A,B] [--forms with,calls] [--processes 1,2,8] [--seconds S] [--repeats N]
 
 Prints one JSON object: for each lock, number of processes and form (`with lock:`, or calls of acquire
 and release) the median of the repeats' sums, the median time of a pair, and how much more the process
@@ -213,26 +213,57 @@ def missing(make):
         return f"{type(e).__name__}: {e}".splitlines()[0]
 
 
+def one_of(names):
+    """The type of an option that is a list of these."""
+
+    def parse(text):
+        asked = text.split(",")
+        for name in asked:
+            if name not in names:
+                raise argparse.ArgumentTypeError(f"{name!r} (accepted: {', '.join(names)})")
+        return asked
+
+    return parse
+
+
+def number(kind, least, most):
+    """The type of an option that is a number within bounds."""
+
+    def parse(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} (accepted: {least} to {most})")
+        return value
+
+    return parse
+
+
+def numbers(text):
+    return [number(int, 1, 250)(each) for each in text.split(",")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each run")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--processes", default="1,2,8", help="numbers of processes")
-    parser.add_argument("--locks", default=",".join(LOCKS), help="which (default: all)")
+    parser.add_argument("--seconds", type=number(float, 0.01, 60), default=0.5, help="of each run")
+    parser.add_argument("--repeats", type=number(int, 1, 1000), default=3)
+    parser.add_argument("--processes", type=numbers, default=[1, 2, 8], help="numbers of them")
+    parser.add_argument("--locks", type=one_of(LOCKS), default=list(LOCKS), help="which")
+    parser.add_argument("--forms", type=one_of(FORMS), default=list(FORMS), help="of an acquire")
     asked = parser.parse_args()
     result = {"cores": os.cpu_count(), "python": sys.version.split()[0], "locks": {}, "left_out": {}}
-    for name in asked.locks.split(","):
-        if name not in LOCKS:
-            parser.error(f"--locks: {name!r} is not one of {', '.join(LOCKS)}")
+    for name in asked.locks:
         make = LOCKS[name]
         why = missing(make)
         if why is not None:
             result["left_out"][name] = why
             continue
         result["locks"][name] = [
-            measure(make, form, int(n), asked.seconds, asked.repeats)
-            for n in asked.processes.split(",")
-            for form in FORMS
+            measure(make, form, n, asked.seconds, asked.repeats)
+            for n in asked.processes
+            for form in asked.forms
         ]
     json.dump(result, sys.stdout, indent=1)
     print()
