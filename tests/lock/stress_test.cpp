@@ -255,19 +255,22 @@ class workload {
     }
   }
 
-  /// By two ranks at most: std::scoped_lock tries, backs off and tries the other way round, and
-  /// many that do so at two fair locks hand them to each other for seconds before one gets both.
-  /// Now and then, since even two take long at it when another program takes their processors; and
-  /// not on the simulator and on networks, where two ranks that wait for each other's messages get
-  /// out of step late or never.
+  /// As std::scoped_lock does it: one, then an attempt at the other, and after a failure the other
+  /// way round. But not for ever: ranks that do so in step hand the locks to each other for minutes
+  /// before one of them gets both.
   void both_at_once() {
-    if (can_.tries && !on_sim && !on_network) {
-      const bool one_of_two = me_.rank() == 0 || me_.rank() == me_.machine().ranks() - 1;
-      if (one_of_two && random_() % 4 == 0) {
-        const std::size_t i = random_() % 2;
-        const std::scoped_lock both(*locks_[i].lock, *locks_[1 - i].lock);
-        write(locks_[1 - i]);
-        return write(locks_[i]);
+    if (can_.tries) {
+      std::size_t i = random_() % 2;
+      for (int attempts = 3; attempts > 0; --attempts, i = 1 - i) {
+        locks_[i].lock->lock();
+        const bool has_both = locks_[1 - i].lock->try_lock();
+        if (has_both) {
+          write(locks_[1 - i]);
+          write(locks_[i]);
+          locks_[1 - i].lock->unlock();
+        }
+        locks_[i].lock->unlock();
+        if (has_both) return;
       }
     }
     nested();
