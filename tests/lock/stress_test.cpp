@@ -395,6 +395,14 @@ TEST_P(every_lock, one_level) {
   }
 }
 
+// As over hosts with a rank on each.
+TEST_P(every_lock, a_node_for_each_rank) {
+  for (int ranks = 2; ranks <= 4; ++ranks) {
+    SCOPED_TRACE(ranks);
+    ASSERT_NO_FATAL_FAILURE(stress(rma::topology::balanced({ranks, 1}), effort::operations()));
+  }
+}
+
 TEST_P(every_lock, several_levels) {
   if (!has_four_ranks()) GTEST_SKIP() << "needs 4 ranks";
   const std::vector<int> machines[] = {{2, 2}, {2, 4}, {2, 2, 2}, {2, 2, 2, 1}};
