@@ -29,8 +29,8 @@ constexpr std::array trials{
     trial{"mpi",
           "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
           "has none"},
-    trial{"ucx", "in a build where libucx is installed; this one has none"},
-    trial{"oshmem", "in a build where OpenSHMEM's oshcc is installed; this one has none"},
+    trial{"ucx", "in a whole build where libucx is installed; this one has none"},
+    trial{"oshmem", "in a whole build where OpenSHMEM's oshcc is installed; this one has none"},
 };
 
 std::vector<std::string> fabrics_tried() {

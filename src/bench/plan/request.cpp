@@ -46,8 +46,8 @@ workload chosen_workload(const request& what) {
 /// Where a fabric is that this build has not.
 std::string_view other_builds(std::string_view fabric) {
   if (fabric == "mpi") return "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
-  if (fabric == "ucx") return "; a build where libucx is installed has ucx";
-  if (fabric == "oshmem") return "; a build where OpenSHMEM's oshcc is installed has oshmem";
+  if (fabric == "ucx") return "; a whole build has ucx where libucx is installed";
+  if (fabric == "oshmem") return "; a whole build has oshmem where OpenSHMEM's oshcc is installed";
   return "; with their libraries also mpi, ucx, oshmem";
 }
 
