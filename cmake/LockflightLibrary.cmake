@@ -39,20 +39,6 @@ function(lockflight_objects name)
   lockflight_compile_as(${name} library)
 endfunction()
 
-# lockflight_compile_together(TARGET N FILE...)
-#
-# Compiles N of the files at a time: generated ones, which are alike, so that what they have in
-# common is read and instantiated once. Few enough that there is something for each core.
-function(lockflight_compile_together target n)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  set(i 0)
-  foreach(file IN LISTS ARGN)
-    math(EXPR group "${i} / ${n}")
-    set_source_files_properties("${file}" PROPERTIES UNITY_GROUP ${group})
-    math(EXPR i "${i} + 1")
-  endforeach()
-endfunction()
-
 # lockflight_only_look_at(TARGET...)
 #
 # The compiler looks at the files of libraries, for its warnings, and makes nothing of them: a third

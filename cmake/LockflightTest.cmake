@@ -5,7 +5,7 @@
 #                 [LONGER ENTRY...] [LONG_UNDER SANITIZER])
 #   A GoogleTest binary and one ctest entry that runs all of it. With PREFIX there is an entry for
 #   each file, PREFIX_FILE, that runs the tests of that file, in its modes. With BATCH so many files
-#   are compiled at a time, since they instantiate much the same; these share one unnamed namespace.
+#   are compiled at a time, and not all.
 #   HOT compiles it as hot_test (LockflightQuickBuild.cmake). TWICE says that it finds something
 #   without sanitizers that it cannot find with them.
 #
@@ -256,7 +256,6 @@ function(lockflight_launched_tests name)
   target_compile_definitions(${name} PUBLIC LOCKFLIGHT_TEST_ON_LAUNCH)
   target_link_libraries(${name} PUBLIC lockflight::lockflight lockflight_test_modes)
   lockflight_compile_as(${name} test)
-  lockflight_compile_in_batches(${name} 4)
 endfunction()
 
 function(lockflight_mpi_tests name)

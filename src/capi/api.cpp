@@ -214,7 +214,7 @@ rma::plain_cell cells_of(const lockflight_words& words, int rank, std::uint32_t 
   return words.first.at(rank) + first;
 }
 
-lockflight_words& words_of(lockflight_words* given) {
+lockflight_words& checked(lockflight_words* given) {
   return need(given, "words", "some that lockflight_words_create has taken");
 }
 
@@ -377,7 +377,7 @@ int lockflight_words_create(lockflight_participant* me, uint32_t count, lockflig
 int lockflight_put(lockflight_words* words, int rank, uint32_t first, uint32_t count,
                    const uint64_t* values) {
   return capi::guarded([&] {
-    const lockflight_words& of = capi::words_of(words);
+    const lockflight_words& of = capi::checked(words);
     const auto to = capi::cells_of(of, rank, first, count);
     if (count == 0) return LOCKFLIGHT_OK;
     capi::need(values, "values", "as many as are put");
@@ -389,7 +389,7 @@ int lockflight_put(lockflight_words* words, int rank, uint32_t first, uint32_t c
 int lockflight_get(lockflight_words* words, int rank, uint32_t first, uint32_t count,
                    uint64_t* values) {
   return capi::guarded([&] {
-    const lockflight_words& of = capi::words_of(words);
+    const lockflight_words& of = capi::checked(words);
     const auto from = capi::cells_of(of, rank, first, count);
     if (count == 0) return LOCKFLIGHT_OK;
     capi::need(values, "values", "room for as many as are got");
@@ -400,7 +400,7 @@ int lockflight_get(lockflight_words* words, int rank, uint32_t first, uint32_t c
 
 int lockflight_put_now(lockflight_words* words, int rank, uint32_t index, uint64_t value) {
   return capi::guarded([&] {
-    const lockflight_words& of = capi::words_of(words);
+    const lockflight_words& of = capi::checked(words);
     of.owner->put(capi::cells_of(of, rank, index, 1), value);
     of.owner->flush(rank);
     return LOCKFLIGHT_OK;
@@ -409,7 +409,7 @@ int lockflight_put_now(lockflight_words* words, int rank, uint32_t index, uint64
 
 int lockflight_get_now(lockflight_words* words, int rank, uint32_t index, uint64_t* value) {
   return capi::guarded([&] {
-    const lockflight_words& of = capi::words_of(words);
+    const lockflight_words& of = capi::checked(words);
     auto& into = capi::need(value, "value", "room for one word");
     of.owner->get(capi::cells_of(of, rank, index, 1), into);
     of.owner->flush(rank);

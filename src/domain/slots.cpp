@@ -35,7 +35,7 @@ void move_in(domain_file& file, int slot) {
   domain_slot_words& s = file.slot(slot);
   std::array<char, 16> command{};
   if (const int fd = open("/proc/thread-self/comm", O_RDONLY | O_CLOEXEC); fd >= 0) {
-    const ssize_t got = read(fd, command.data(), command.size() - 1);
+    const ssize_t got = ::read(fd, command.data(), command.size() - 1);
     if (got > 0 && command[static_cast<std::size_t>(got) - 1] == '\n')
       command[static_cast<std::size_t>(got) - 1] = '\0';
     close(fd);

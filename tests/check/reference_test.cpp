@@ -342,7 +342,7 @@ class checked {
 
 TEST(reference, has_the_same_outcomes) {
   std::mt19937 random(2016);
-  const int usual = test::long_tests() ? 4000 : 1200;
+  const int usual = test::long_tests() ? 4000 : 500;
   const int most_programs = engine::can_copy_stacks() ? usual : 60;  // a sanitizer takes its time
   int stuck = 0;
   std::size_t outcomes = 0;

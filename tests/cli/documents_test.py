@@ -77,7 +77,7 @@ class Help(ProgramTest):
                     continue
                 arguments = re.sub(r"--seconds \S+", "", line).split()
                 if command == "bench":
-                    arguments += ["--ops", "500"]
+                    arguments += ["--ops", "100"]
                 self.run_well(*arguments)
 
 

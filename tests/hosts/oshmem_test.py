@@ -34,6 +34,7 @@ class Suites(unittest.TestCase):
     def test_contract(self):
         self.run_over_hosts("contract")
 
+    @unittest.skipUnless(LONG, "as on ucx: ./dev test --all")
     def test_stress(self):
         self.run_over_hosts("lock")
 

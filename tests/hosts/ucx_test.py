@@ -25,8 +25,8 @@ def launched(bed, each, *command, **more):
 
 
 class Suites(unittest.TestCase):
-    def run_over_hosts(self, what, shapes):
-        for hosts, each in shapes:
+    def run_over_hosts(self, what):
+        for hosts, each in SHAPES:
             with self.subTest(hosts=hosts, ranks_on_each=each), testbed.Hosts(hosts) as bed:
                 launch = bed.launch("ucx", each, [str(BINARIES / f"ucx_{what}")],
                                     **support.captured)
@@ -35,11 +35,11 @@ class Suites(unittest.TestCase):
                 self.assertIn("[  PASSED  ]", out)
 
     def test_contract(self):
-        self.run_over_hosts("contract", [(2, 1), *SHAPES] if not LONG else SHAPES)
+        self.run_over_hosts("contract")
 
     @unittest.skipUnless(LONG, "some fifteen seconds: ./dev test --all")
     def test_stress(self):
-        self.run_over_hosts("lock", SHAPES)
+        self.run_over_hosts("lock")
 
 
 class Bench(unittest.TestCase):

@@ -17,6 +17,7 @@ EXAMPLES = os.path.join(SOURCES, "examples")
 BUILD, FORTRAN, UCX, *REST = sys.argv[1:]
 HAS_FORTRAN = FORTRAN == "1"
 HAS_UCX = UCX == "1"
+LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
 
 
 def launchers_of(words):
@@ -113,6 +114,9 @@ class Installed(unittest.TestCase):
                 self.assertEqual(f"/liblockflight_{mpi}.so:" in known, bool(options))
 
     # ---- pkg-config alone ----
+    #
+    # The programs in C++ are compiled and linked above as well: once more for shared memory, and for
+    # the networks with ./dev test --all.
 
     def flags(self, what, module):
         return self.checked(["pkg-config", what, module],
@@ -126,7 +130,6 @@ class Installed(unittest.TestCase):
 
     def test_pkg_config(self):
         # Programs in C++ need no library of lockflight at run time; the others find it like this.
-        self.prints_4000(self.compiled(["g++", "-std=c++20"], "first.cpp", "lockflight", "cpp"))
         self.prints_4000(self.compiled(["g++", "-std=c++20"], "tuned.cpp", "lockflight", "tuned"))
         there = {"LD_LIBRARY_PATH": self.libraries}
         self.prints_4000(self.compiled(["gcc"], "counter.c", "lockflight", "c"), **there)
@@ -136,19 +139,21 @@ class Installed(unittest.TestCase):
 
     @unittest.skipUnless(HAS_UCX, "built without UCX")
     def test_pkg_config_on_ucx(self):
-        self.prints_4000(self.compiled(["g++", "-std=c++20"], "ucx/first.cpp", "lockflight-ucx",
-                                       "cpp-ucx"), ON_UCX)
+        if LONG:
+            self.prints_4000(self.compiled(["g++", "-std=c++20"], "ucx/first.cpp", "lockflight-ucx",
+                                           "cpp-ucx"), ON_UCX)
         self.prints_4000(self.compiled(["gcc"], "ucx/counter.c", "lockflight-ucx", "c-ucx"), ON_UCX,
                          LD_LIBRARY_PATH=self.libraries)
 
     @unittest.skipUnless(ON_OSHMEM, "built without OpenSHMEM")
     def test_pkg_config_on_oshmem(self):
-        self.prints_4000(self.compiled(["g++", "-std=c++20"], "shmem/shared_counts.cpp",
-                                       "lockflight-oshmem", "cpp-oshmem"), ON_OSHMEM)
+        if LONG:
+            self.prints_4000(self.compiled(["g++", "-std=c++20"], "shmem/shared_counts.cpp",
+                                           "lockflight-oshmem", "cpp-oshmem"), ON_OSHMEM)
         self.prints_4000(self.compiled(["gcc"], "shmem/shared_counts.c", "lockflight-oshmem",
                                        "c-oshmem"), ON_OSHMEM, LD_LIBRARY_PATH=self.libraries)
 
-    @unittest.skipUnless("LOCKFLIGHT_LONG_TESTS" in os.environ, "./dev test --all")
+    @unittest.skipUnless(LONG, "./dev test --all")
     def test_pkg_config_on_mpi(self):
         there = {"LD_LIBRARY_PATH": self.libraries}
         # Compiled once for all MPIs.

@@ -39,12 +39,12 @@ std::uint64_t least_apart(Read read) {
 
 #if defined(__x86_64__)
 /// The counter and the steady clock at one moment: the shortest of several tries.
-struct moment {
+struct reading {
   std::uint64_t tsc = 0;
   std::uint64_t ns = 0;
 };
-moment take_moment() {
-  moment best;
+reading take_reading() {
+  reading best;
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (int i = 0; i < 20; ++i) {
     const std::uint64_t before = __builtin_ia32_rdtsc();
@@ -65,9 +65,9 @@ moment take_moment() {
 tick_clock::tick_clock(bool tsc) : tsc_(tsc) {
 #if defined(__x86_64__)
   if (tsc_) {
-    const moment start = take_moment();
+    const reading start = take_reading();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    const moment end = take_moment();
+    const reading end = take_reading();
     base_.ticks_per_us =
         1e3 * static_cast<double>(end.tsc - start.tsc) / static_cast<double>(end.ns - start.ns);
   }
