@@ -33,9 +33,9 @@
 # build folder lists them all.
 #
 # Tests whose ranks work all the time have the machine to themselves: they wait for each other,
-# MPICH's without ever yielding, and beside another test for a slice of the kernel's at each handoff.
-# Tests that mostly start launches may have one beside them that keeps one processor busy; launches of
-# Open MPI any: its launcher sleeps, its ranks yield.
+# MPICH's without ever yielding, and beside another test for a slice of the kernel's at each handoff:
+# eight times as long. Tests that mostly start launches may have others beside them; launches of Open
+# MPI any: its launcher sleeps, its ranks yield.
 #
 # Labels in use: unit, contract, lock, mpi, ucx, oshmem, hosts, capi, cli, browser, style, sanitize. A sanitizer
 # build has only the binaries labelled sanitize; the target lockflight_tests builds all the binaries
@@ -50,7 +50,6 @@ set(lockflight_test_timeout 120)
 # earlier: a test of several processors would wait until no test of one is left. Those of 2 do, and
 # so they are short or wait.)
 set(lockflight_alone 4)
-set(lockflight_beside_one 3)
 set(lockflight_room_openmpi 1)
 set(lockflight_room_mpich ${lockflight_alone})
 add_custom_target(lockflight_tests)

@@ -71,7 +71,9 @@ struct command {
   std::string summary;                   ///< one line for the list of commands
   std::vector<std::string> description;  ///< paragraphs
   std::vector<option> options = {};
-  std::vector<glossary> glossaries = {};
+  /// The names that an option takes, if there is more to say; made for help alone: it may read
+  /// files to know them.
+  glossary (*names)() = nullptr;
   std::vector<example> examples = {};  ///< at least one
   /// Those that differ from the program's.
   std::vector<exit_status> exit_codes = {};

@@ -45,7 +45,8 @@ std::string command_text(const command& c) {
   std::string out = fmt::format(".SS {}\n", escaped(synopsis(c)));
   for (const std::string& text : c.description) out += paragraph(text);
   for (const option& o : c.options) out += option_text(o);
-  for (const glossary& g : c.glossaries) {
+  if (c.names) {
+    const glossary g = c.names();
     out += fmt::format(".PP\n{}:\n", g.title);
     for (const auto& [name, what] : g.entries) out += tagged(name, what + ".");
   }
