@@ -140,7 +140,7 @@ command bench_command() {
            "the others go on if it neither held the lock nor serves one, and the results name the "
            "lost rank."},
       .options = bench_options(),
-      .names = workload_glossary,
+      .terms = workload_glossary,
       .examples =
           {{"lockflight bench", "all locks on this machine"},
            {"lockflight bench --lock d-mcs,rma-mcs --levels 2x4 --seconds 0.5",

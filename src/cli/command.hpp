@@ -73,7 +73,7 @@ struct command {
   std::vector<option> options = {};
   /// The names that an option takes, if there is more to say; made for help alone: it may read
   /// files to know them.
-  glossary (*names)() = nullptr;
+  glossary (*terms)() = nullptr;
   std::vector<example> examples = {};  ///< at least one
   /// Those that differ from the program's.
   std::vector<exit_status> exit_codes = {};

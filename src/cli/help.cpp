@@ -77,8 +77,8 @@ std::string command_help(const command& of) {
   std::vector<labelled> options;
   add_options(of, options);
   out += "\nOptions:\n" + rows(options);
-  if (of.names) {
-    const glossary g = of.names();
+  if (of.terms) {
+    const glossary g = of.terms();
     std::vector<labelled> entries;
     for (const auto& [name, what] : g.entries) entries.push_back({name, what});
     out += fmt::format("\n{}:\n{}", g.title, rows(entries));

@@ -45,8 +45,8 @@ std::string command_text(const command& c) {
   std::string out = fmt::format(".SS {}\n", escaped(synopsis(c)));
   for (const std::string& text : c.description) out += paragraph(text);
   for (const option& o : c.options) out += option_text(o);
-  if (c.names) {
-    const glossary g = c.names();
+  if (c.terms) {
+    const glossary g = c.terms();
     out += fmt::format(".PP\n{}:\n", g.title);
     for (const auto& [name, what] : g.entries) out += tagged(name, what + ".");
   }

@@ -287,7 +287,7 @@ command reproduce_command() {
                    .value = "FILE",
                    .what = "write a page with a row for each claim and a chart for each figure",
                    .completes = files}},
-      .names = paper_glossary,
+      .terms = paper_glossary,
       .examples = {{"lockflight reproduce fx100", "the claims of one paper"},
                    {"lockflight reproduce --quick", "a few of each paper, in seconds"},
                    {"lockflight reproduce beyond --html beyond.html",

@@ -403,7 +403,7 @@ command tune_command() {
            "LOCKFLIGHT_PROFILE=FILE gives it to programs that use the library for C, and to "
            "programs under the drop-in for MPI."},
       .options = tune_options(),
-      .names = objective_glossary,
+      .terms = objective_glossary,
       .examples =
           {{"lockflight tune --lock flight --levels 2x2 --writers 1 --budget 20",
             "a mutex on this machine, cut into two nodes"},

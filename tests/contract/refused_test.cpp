@@ -9,7 +9,7 @@
 #include "lockflight/fabric/strict.hpp"
 #include "lockflight/fabric/tracing.hpp"
 #include "lockflight/lock/d_mcs.hpp"
-#include "lockflight/lock/rma_rw.hpp"
+#include "lockflight/lock/fompi_rw.hpp"
 
 namespace lockflight::test {
 namespace {
@@ -25,6 +25,7 @@ concept rmw_by_fabric = requires(Port& p, Cell at, word value, word& before) {
   p.fetch_add(at, value, before);
   p.swap(at, value, before);
   p.compare_swap(at, value, value, before);
+  rma::swap_now(p, at, value);
 };
 template <class Port, class Cell>
 concept any_rmw_by_fabric =
@@ -71,9 +72,16 @@ concept has_a_shared_name = requires(Lock& lock) { lock.lock_shared(); } || requ
   lock.try_lock_shared();
 } || requires(Lock& lock) { lock.unlock_shared(); };
 
+template <class Lock>
+concept has_all_shared_names = requires(Lock& lock) {
+  lock.lock_shared();
+  lock.try_lock_shared();
+  lock.unlock_shared();
+};
+
 TEST(std_names, a_mutex_has_no_shared_half) {
   EXPECT_FALSE(has_a_shared_name<lock::d_mcs<shm::port>>);
-  EXPECT_TRUE(has_a_shared_name<lock::rma_rw<shm::port>>);
+  EXPECT_TRUE(has_all_shared_names<lock::fompi_rw<shm::port>>);
 }
 
 }  // namespace

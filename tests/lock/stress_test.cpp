@@ -42,8 +42,8 @@ struct effort {
   /// Of each rank, mixed.
   static int operations() {
     if (under_asan) return 15;
-    if (on_network || on_sim) return 30;
-    return long_tests() ? 40 : 15;
+    if (under_tsan || on_network || on_sim) return 30;
+    return long_tests() ? 40 : 20;
   }
   static int full_speed_operations() {
     if (on_sim) return 150;
