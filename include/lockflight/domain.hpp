@@ -1,26 +1,30 @@
-// Domains: named locks for processes that come, go and die. A domain is a file in memory with a
-// fixed number of slots; a slot is a rank, so contract and locks are those of all of lockflight.
-// There is no daemon and nothing to start.
+// Domains: named locks for processes that come, go, stop and die. A domain is a file in memory; it
+// has slots, and a slot is a rank, so contract and locks are those of all of lockflight. There is no
+// daemon and nothing to start.
 //
-// A thread takes a slot when it first uses a lock of the domain, and gives it back when it ends. A
-// thread that ends, or is killed, while it holds a lock frees it: the next holder is told. Which
-// thread is dead is known from the kernel.
+// A thread takes a slot when it first acquires a lock of the domain, and gives it back when it ends.
+// A thread that ends, or is killed, while it holds a lock frees it: the next holder is told. Deaths
+// are known from the kernel. A thread that is stopped while it waits costs other waiters less than a
+// second, once; a thread that is stopped while it holds keeps the lock.
 //
 // A process that forks keeps its slots; the child has none, and takes its own. The child's handles
 // made before the fork are of no use and throw domain_error.
 //
-// The file is guarded by its permissions alone: a process that may open it may write over it. A
-// header that was written over, and a file that was made shorter, throw domain_error (damaged) at
-// the next slow step: when a lock is looked up, a slot is taken, or a wait takes long. A file that
-// is made shorter under an acquire in progress ends the process by SIGBUS. A full /dev/shm is an
-// error (full) when a domain, a slot, a name or a lock is made; it can end the process by SIGBUS
-// when a repair first reads words of ranks that nobody has used.
+// The file is guarded by its permissions: a process that may open it may write over it. What is read
+// from it is checked before it is used as an index, and nothing in it is used as an address; damage
+// throws domain_error (damaged) at the next slow step. A file that is made shorter under an acquire
+// in progress ends the process by SIGBUS. A full /dev/shm is an error (full).
+//
+// A file that has lost its name, because somebody removed the domain or its directory was cleaned,
+// excludes nobody who comes later: acquires in it end with domain_error (removed), or go on in the
+// new domain of that name, within a second; a holder can ask with still_valid().
 //
 // Cost: no network operation. The first use of a name by a handle looks it up, some microseconds.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -40,10 +44,12 @@ struct domain_error : std::runtime_error {
     missing,       ///< there is no such domain
     disagrees,     ///< the domain or the lock exists, made otherwise
     full,          ///< no slot, no room for a name or a lock
-    damaged,       ///< the file is not a domain of this version, or has been written over
+    damaged,       ///< the file is no domain, has been written over, or is not ours to trust
+    removed,       ///< the file has lost its name: somebody removed the domain
     not_held,      ///< the caller of a release does not hold
     held,          ///< the caller of an acquire holds already; a lock to be removed is held
     wrong_thread,  ///< a handle is used by another thread, or after fork
+    interrupted,   ///< an acquire was interrupted (named_lock::interrupt_with)
     system,        ///< the system refuses
   };
   domain_error(reason w, const std::string& what) : std::runtime_error(what), why(w) {}
@@ -56,15 +62,23 @@ struct owner_died_error : std::runtime_error {
 };
 
 struct domain_options {
-  int slots = 256;             ///< the most threads at the same time, 1 to 4095
-  std::uint32_t names = 4096;  ///< the most locks at the same time, 1 to 1,048,576
-  unsigned mode = 0600;        ///< 0600 or 0660: who else may open it
+  int slots = 4095;              ///< the most threads at the same time, 1 to 4095; others wait
+  std::uint32_t names = 131072;  ///< the most locks at the same time, 1 to 1,048,576; then idle
+                                 ///< ones give way
+  /// 0600: its user's own. 0660: its group's, one for all users of that group. 0: as it exists,
+  /// and 0600 if it does not. A domain that exists with another mode is refused.
+  unsigned mode = 0;
+  /// With mode 0660: the group's name or number; empty: the effective group of the process.
+  std::string group = "";
 };
+
+/// The kind of lock that names have unless something else is asked for. It can be shared.
+constexpr const char* default_kind = "flight-rw";
 
 /// How a lock has been asked for; all callers that ask for it agree.
 struct named_lock_options {
-  std::string kind = "flight";  ///< a lock of the table; "flight-rw" can be shared
-  std::string parameters = "";  ///< such as "local_budget=16,barge=2"
+  std::string kind = default_kind;  ///< a lock of the table
+  std::string parameters = "";      ///< such as "local_budget=16,barge=2"
   enum class on_death : std::uint8_t { tell, raise } death = on_death::tell;
 };
 
@@ -74,12 +88,18 @@ struct domain_slot {
   int pid = 0;
   int thread = 0;
   bool dead = false;
-  std::string command;
+  bool stopped = false;  ///< by a signal or a debugger
+  /// A process that has to end as well before the participant counts as dead, such as the command
+  /// of `lockflight run`; 0: none.
+  int guarded_pid = 0;
+  std::string command;  ///< of the guarded process if there is one
 };
 struct domain_lock_use {
   int slot = 0;
   int pid = 0;
+  int guarded_pid = 0;
   bool dead = false;
+  bool stopped = false;
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
   std::uint64_t since_ns = 0;  ///< on CLOCK_MONOTONIC; 0: not known
 };
@@ -87,8 +107,8 @@ struct domain_lock {
   std::string name;
   std::string kind;
   std::string parameters;
-  std::uint64_t token = 0;    ///< of the last exclusive acquire
-  std::uint64_t repairs = 0;  ///< how often deaths were recovered from
+  std::uint64_t token = 0;    ///< of the last exclusive acquire; 0: there was none
+  std::uint64_t repairs = 0;  ///< how often a death or a stopped waiter was recovered from
   bool owner_died = false;
   std::vector<domain_lock_use> uses;
 };
@@ -101,27 +121,33 @@ class named_lock_impl;
 /// A domain that this process has open. Copies share it; threads may use it at once.
 class domain {
  public:
-  /// Creates the domain, or attaches to it if it exists; options that were given at its creation
-  /// are its own. Names have 1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', and do not begin
-  /// with '.'.
+  /// Attaches to the domain, or creates it if there is none; slots and names that were given at its
+  /// creation are its own. Names have 1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', and do
+  /// not begin with '.'. Throws domain_error (disagrees) if the user and a group of the user have a
+  /// domain of that name each and `mode` does not say which is meant.
   [[nodiscard]] static domain open(std::string_view name, const domain_options& what = {});
   /// Only if it exists.
-  [[nodiscard]] static domain attach(std::string_view name);
+  [[nodiscard]] static domain attach(std::string_view name, unsigned mode = 0);
   /// Removes it with all its locks. Throws domain_error (held) if a living thread has a slot and
   /// `force` is false. False if there is none.
-  static bool remove(std::string_view name, bool force = false);
+  static bool remove(std::string_view name, bool force = false, unsigned mode = 0);
   /// The names of the domains that this user can open.
   [[nodiscard]] static std::vector<std::string> list();
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const domain_options& options() const;
-  /// The threads that have slots, and the locks in use, now: read without stopping anybody.
+  /// Of its file.
+  [[nodiscard]] const std::string& path() const;
+  /// Whether its file still has its name. A few system calls.
+  [[nodiscard]] bool still_valid() const;
+  /// The threads that have slots, and the locks in use, now: read without stopping anybody, and
+  /// without taking a slot.
   [[nodiscard]] std::vector<domain_slot> participants() const;
   [[nodiscard]] std::vector<domain_lock> locks() const;
   /// The number of locks that have names, cheaply.
   [[nodiscard]] std::uint32_t names() const;
-  /// Gives back the lock's memory. Throws domain_error (held) if it is held or awaited. Handles of
-  /// it make it anew at their next acquire. False if there is none.
+  /// Forgets the name and gives back the lock's memory. Throws domain_error (held) if it is held or
+  /// awaited. Handles of it make it anew at their next acquire. False if there is none.
   bool remove_lock(std::string_view name);
   /// Deals with all deaths that nobody has dealt with, and frees the slots of the dead. Returns how
   /// many.
@@ -133,8 +159,12 @@ class domain {
   std::shared_ptr<detail::domain_file> file_;
 };
 
-/// A handle of a named lock of any kind, of the thread that first uses it. The lock is made when it
-/// is first asked for. Not recursive. A name has 1 to 255 bytes, none of them NUL or newline.
+/// A handle of a named lock of any kind, of the thread that first acquires with it. The lock is made
+/// when it is first acquired. Not recursive: a second handle of the same thread for a name that the
+/// thread holds throws domain_error (held) instead of waiting for itself, unless both share. A name
+/// has 1 to 255 bytes, none of them NUL or newline.
+///
+/// An acquire returns within its deadline, and an attempt at once, whatever other participants do.
 class named_lock {
  public:
   named_lock(const domain& in, std::string_view name, const named_lock_options& what = {});
@@ -162,6 +192,18 @@ class named_lock {
   [[nodiscard]] bool is_held() const;
   [[nodiscard]] const std::string& name() const;
 
+  /// For a holder: whether the domain's file still has its name, so that those who come later are
+  /// excluded. A few system calls.
+  [[nodiscard]] bool still_valid() const;
+  /// While this handle waits, `is_interrupted` is called on the waiting thread whenever the wait is
+  /// disturbed by a signal, and at least once a second. If it returns true the acquire gives up and
+  /// throws domain_error (interrupted). What it throws leaves the acquire, which has not happened.
+  /// Null, as at the beginning: waits go on through signals.
+  void interrupt_with(std::function<bool()> is_interrupted);
+  /// For a child between vfork and exec, whose parent holds: the parent's slot counts as living
+  /// until the calling process, too, has ended. Async-signal-safe.
+  void extend_to_this_process() noexcept;
+
  private:
   std::unique_ptr<detail::named_lock_impl> impl_;
 };
@@ -169,12 +211,11 @@ class named_lock {
 /// `named_mutex jobs(domain::open("work"), "jobs"); std::scoped_lock hold(jobs);`
 class named_mutex : public named_lock, public timed_names<named_mutex> {
  public:
-  named_mutex(const domain& in, std::string_view name) : named_lock(in, name, {.kind = "flight"}) {}
+  named_mutex(const domain& in, std::string_view name) : named_lock(in, name) {}
 };
 class named_shared_mutex : public named_lock, public shared_timed_names<named_shared_mutex> {
  public:
-  named_shared_mutex(const domain& in, std::string_view name)
-      : named_lock(in, name, {.kind = "flight-rw"}) {}
+  named_shared_mutex(const domain& in, std::string_view name) : named_lock(in, name) {}
 };
 
 }  // namespace lockflight
