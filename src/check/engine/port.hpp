@@ -12,6 +12,7 @@ class port {
  public:
   static constexpr rma::capability_set capabilities{
       .messages = true, .node_fence = true, .deaths = true, .fabric = "check"};
+  static constexpr bool examines_nothing = true;
 
   port(engine& e, rank_t rank) : engine_(e), rank_(rank) {}
   port(const port&) = delete;
@@ -81,6 +82,7 @@ class port {
   }
   void pause(std::uint64_t) {
     engine_.act(rank_, action::pause);
+    grant_is_over_ = grant_is_over_ || engine_.grant_was_over(rank_);
     if (handler_ == nullptr) return;
     for (rma::message got; try_receive(got);) handler_->handle(got);
   }
@@ -89,7 +91,8 @@ class port {
     is_over_ = false;
     return {};
   }
-  [[nodiscard]] bool is_over(rma::deadline) {
+  [[nodiscard]] bool is_over(rma::deadline until) {
+    if (until.at == grant.at) return grant_is_over_;
     is_over_ = is_over_ || engine_.act(rank_, action::is_over) != 0;
     return is_over_;
   }
@@ -107,19 +110,29 @@ class port {
     return engine_.act(rank_, action::is_dead, no_cell, 0, 0, {}, rank) != 0;
   }
   void bury(rank_t rank) { engine_.act(rank_, action::bury, no_cell, 0, 0, {}, rank); }
+  /// A death becomes known by a step of its own.
+  void examine(rank_t) {}
   /// All look at once.
-  void rouse() {}
+  void wake(rank_t) {}
+  [[nodiscard]] int participants() const { return machine().ranks(); }
+  [[nodiscard]] rank_t participant(int number) const { return number; }
+  /// Over when the search says so: by a wait or a pause, when nobody that lives says that it holds
+  /// and somebody is stopped.
+  [[nodiscard]] rma::deadline grant_deadline() {
+    grant_is_over_ = false;
+    return grant;
+  }
+  [[nodiscard]] rma::deadline earlier(rma::deadline, rma::deadline) const { return either; }
   template <class Cell, class Predicate>
   word await_or_death(Cell on, Predicate done, const rma::lifeline& line) {
-    return engine_.act(rank_, action::await_or_death, here(on), line.value, line.deaths,
-                       erased(done), -1, here(line.cell));
+    return wait_for_life(action::await_or_death, on, done, no_grant, line);
   }
   template <class Cell, class Predicate>
-  word await_until_or_death(Cell on, Predicate done, rma::deadline, const rma::lifeline& line) {
-    const word found = engine_.act(rank_, action::await_until_or_death, here(on), line.value,
-                                   line.deaths, erased(done), -1, here(line.cell));
-    is_over_ = is_over_ || engine_.time_was_over(rank_);
-    return found;
+  word await_until_or_death(Cell on, Predicate done, rma::deadline until,
+                            const rma::lifeline& line) {
+    const bool ends = until.at != grant.at;
+    return wait_for_life(ends ? action::await_until_or_death : action::await_or_death, on, done,
+                         until.at != 0 ? with_grant : no_grant, line);
   }
 
   /// Not of the contract: waits until all participants have come. Returns the first that lives.
@@ -148,6 +161,20 @@ class port {
   }
 
  private:
+  // A participant has one deadline of its acquire, which is 0, and one of a grant.
+  static constexpr rma::deadline grant{1}, either{2};
+  static constexpr rank_t no_grant = -1, with_grant = engine::with_grant;
+
+  template <class Cell, class Predicate>
+  word wait_for_life(action what, Cell on, const Predicate& done, rank_t withdraws,
+                     const rma::lifeline& line) {
+    const word found = engine_.act(rank_, what, here(on), line.value, line.deaths, erased(done),
+                                   withdraws, here(line.cell));
+    is_over_ = is_over_ || engine_.time_was_over(rank_);
+    grant_is_over_ = grant_is_over_ || engine_.grant_was_over(rank_);
+    return found;
+  }
+
   word wait(action what, cell_id cell, predicate test) {
     while (true) {
       const word answer = engine_.act(rank_, what, cell, 0, 0, test);
@@ -178,7 +205,8 @@ class port {
   engine& engine_;
   rank_t rank_;
   rma::message_handler* handler_ = nullptr;
-  bool is_over_ = false;  // the deadline of the acquire
+  bool is_over_ = false;        // the deadline of the acquire
+  bool grant_is_over_ = false;  // the one of a grant
 };
 
 static_assert(rma::messaging_port<port> && rma::mortal_port<port>);
