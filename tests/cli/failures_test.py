@@ -205,8 +205,8 @@ class Failures(ProgramTest):
     def test_closed_standard_streams(self):
         for closed, code in ((2,), 0), ((1,), 3), ((0, 1, 2), 3):
             with self.subTest(closed=closed):
-                process = self.start("bench", "--lock", "flight", "--procs", "2", "--seconds", "0.1",
-                                     preexec_fn=closing(*closed))
+                process = self.start("bench", "--lock", "flight", "--procs", "2",
+                                     "--seconds", "0.1", preexec_fn=closing(*closed))
                 out, _ = process.communicate(timeout=30)
                 self.assertEqual((process.returncode, b"flight" in out), (code, code == 0))
 

@@ -108,9 +108,9 @@ bool is_reached_by_others(const start& s, rma::rank_t rank) {
   return false;
 }
 
-/// While one exists, an ended child of this process can be waited for and its status read. Where the
-/// caller ignores SIGCHLD, or has set SA_NOCLDWAIT, the kernel would throw the status away. Runs may
-/// overlap in several threads; the last one restores the caller's disposition.
+/// While one exists, an ended child of this process can be waited for and its status read. Where
+/// the caller ignores SIGCHLD, or has set SA_NOCLDWAIT, the kernel would throw the status away.
+/// Runs may overlap in several threads; the last one restores the caller's disposition.
 class waitable_children {
  public:
   waitable_children() {
