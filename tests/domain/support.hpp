@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <functional>
 #include <string>
 
+#include "domain/store/place.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::test {
@@ -18,18 +20,30 @@ class own_domain {
  public:
   explicit own_domain(const std::string& name = "")
       : name_("test." + std::to_string(getpid()) + name) {}
-  ~own_domain() { domain::remove(name_, true); }
+  ~own_domain() {
+    try {
+      domain::remove(name_, true);
+    } catch (const domain_error& e) {
+      ADD_FAILURE() << e.what();
+    }
+  }
   own_domain(const own_domain&) = delete;
   own_domain& operator=(const own_domain&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::string path() const {
-    return "/dev/shm/lockflight-" + std::to_string(geteuid()) + "-" + name_;
-  }
+  [[nodiscard]] std::string path() const { return detail::private_place(name_).path; }
 
  private:
   std::string name_;
 };
+
+/// Zeroed memory that children share.
+template <class T>
+T& shared_words() {
+  void* const at =
+      mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return *static_cast<T*>(at);
+}
 
 /// A process that runs `body` and then ends with what it returns, without any destructor.
 class child {
