@@ -4,9 +4,8 @@
 // of a process. So a Lock is a name, and each thread has a table of its own handles. Handles made
 // before a fork are of no use to the child: its table starts empty.
 //
-// An acquire of a lock that is free keeps the interpreter: to give it up and take it again takes as
-// long as the lock does, and a thousand times as long where another thread computes. Whatever may
-// wait gives it up.
+// A call keeps the interpreter until it begins to wait: to give it up and take it again takes as
+// long as to acquire a free lock, and a thousand times as long where another thread computes.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -18,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -106,12 +106,6 @@ struct entry {
   bool used = false;  // the slot is taken, and the lock is looked up
 };
 
-/// An acquire of this thread that waits. A signal handler runs in the middle of it.
-struct wait_in_progress {
-  const recipe* of;
-  const wait_in_progress* outer;
-};
-
 // Read at every acquire and release: so without a call, in a shared library too.
 struct handle_table;
 [[gnu::tls_model("initial-exec")]] constinit thread_local handle_table* table = nullptr;
@@ -124,7 +118,6 @@ struct handle_table {
   std::size_t sweep_at = 64;
   const recipe* last = nullptr;
   entry* last_entry = nullptr;
-  const wait_in_progress* waits = nullptr;
   /// What this thread held when a fork made the process.
   std::vector<std::weak_ptr<const recipe>> held_by_parent;
 
@@ -141,38 +134,75 @@ struct handle_table {
   }
 };
 
-[[gnu::noinline]] void make_table() {
-  static thread_local std::unique_ptr<handle_table> owner;  // ends with the thread
-  auto made = std::make_unique<handle_table>();
-  if (owner != nullptr) {  // the parent's
-    made->held_by_parent = owner->held_by_parent;
-    for (const auto& [identity, each] : owner->entries)
-      if (each.handle->is_held()) made->held_by_parent.push_back(each.of);
-  }
-  // The handles of the parent are dropped: their destructors do nothing in a child.
-  owner = std::move(made);
-  table = owner.get();
-}
-
-handle_table& my_table() {
-  if (table == nullptr || table->forks_at_creation != forks.load(std::memory_order_relaxed))
-    make_table();
-  return *table;
-}
-
 // ---- waiting ----
 
 using nanoseconds = std::uint64_t;
 constexpr nanoseconds for_ever = UINT64_MAX;
 
+/// A call of this thread. Those in which it waits are inside each other, since handlers of signals
+/// run in the middle of a wait.
+class call_in_progress {
+ public:
+  explicit call_in_progress(const recipe& of);
+  call_in_progress(const call_in_progress&) = delete;
+  call_in_progress& operator=(const call_in_progress&) = delete;
+  ~call_in_progress();
+
+  [[nodiscard]] bool is_for(const recipe& of) const {
+    return of_.name == of.name && of_.in.path() == of.in.path();
+  }
+  [[nodiscard]] const call_in_progress* outer() const { return outer_; }
+  void give_up_interpreter() {
+    if (released_ == nullptr) released_ = PyEval_SaveThread();
+  }
+
+ private:
+  const recipe& of_;
+  call_in_progress* outer_;
+  PyThreadState* released_ = nullptr;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local call_in_progress* present_call = nullptr;
+
+call_in_progress::call_in_progress(const recipe& of)
+    : of_(of), outer_(std::exchange(present_call, this)) {}
+call_in_progress::~call_in_progress() {
+  if (released_ != nullptr) [[unlikely]]
+    PyEval_RestoreThread(released_);
+  present_call = outer_;
+}
+
+/// A handler that waited for what it has interrupted would wait for ever.
+[[gnu::noinline]] void refuse_nested(const recipe& of) {
+  for (const call_in_progress* each = present_call; each != nullptr; each = each->outer())
+    if (each->is_for(of))
+      throw domain_error(domain_error::reason::held,
+                         "lock '" + of.name +
+                             "': this thread waits for it, and a signal handler of the thread "
+                             "cannot acquire it");
+}
+
 /// Ends an acquire that a task of asyncio does not want any more. Any thread may cancel.
 class cancellation {
  public:
-  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool is_cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  void cancel() {
+    const std::lock_guard hold(mutex_);
+    cancelled_ = true;
+    if (waits_ != nullptr) waits_->ask_now();
+  }
+  [[nodiscard]] bool is_cancelled() const {
+    // Relaxed: whoever reads it too early reads it again.
+    return cancelled_.load(std::memory_order_relaxed);
+  }
+  /// The handle of the acquire, while it is there.
+  void set_waiting(named_lock* waits) {
+    const std::lock_guard hold(mutex_);
+    waits_ = waits;
+  }
 
  private:
+  std::mutex mutex_;
   std::atomic<bool> cancelled_{false};
+  named_lock* waits_ = nullptr;
 };
 
 /// What ends the acquire of this thread, or null.
@@ -188,6 +218,30 @@ bool is_interrupted() {
   const nb::gil_scoped_acquire python;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
   return false;
+}
+
+void this_thread_waits() {
+  if (present_call != nullptr) present_call->give_up_interpreter();
+}
+
+[[gnu::noinline]] void make_table() {
+  static thread_local std::unique_ptr<handle_table> owner;  // ends with the thread
+  auto made = std::make_unique<handle_table>();
+  if (owner != nullptr) {  // the parent's
+    made->held_by_parent = owner->held_by_parent;
+    for (const auto& [identity, each] : owner->entries)
+      if (each.handle->is_held()) made->held_by_parent.push_back(each.of);
+  }
+  call_before_waits(&this_thread_waits);
+  // The handles of the parent are dropped: their destructors do nothing in a child.
+  owner = std::move(made);
+  table = owner.get();
+}
+
+handle_table& my_table() {
+  if (table == nullptr || table->forks_at_creation != forks.load(std::memory_order_relaxed))
+    make_table();
+  return *table;
 }
 
 [[nodiscard]] std::unique_ptr<named_lock> make_handle(const recipe& of) {
@@ -228,31 +282,6 @@ bool was_held_by_parent(const std::shared_ptr<const recipe>& of) {
   return true;
 }
 
-/// A wait of this thread for a lock, while it is here.
-class waiting_for {
- public:
-  explicit waiting_for(const recipe& of) : table_(my_table()), this_{&of, table_.waits} {
-    table_.waits = &this_;
-  }
-  waiting_for(const waiting_for&) = delete;
-  waiting_for& operator=(const waiting_for&) = delete;
-  ~waiting_for() { table_.waits = this_.outer; }
-
- private:
-  handle_table& table_;
-  wait_in_progress this_;
-};
-
-/// A handler that waited for what it has interrupted would wait for ever.
-[[gnu::noinline]] void refuse_nested(const wait_in_progress* waits, const recipe& of) {
-  for (; waits != nullptr; waits = waits->outer)
-    if (waits->of->name == of.name && waits->of->in.path() == of.in.path())
-      throw domain_error(domain_error::reason::held,
-                         "lock '" + of.name +
-                             "': this thread waits for it, and a signal handler of the thread "
-                             "cannot acquire it");
-}
-
 struct exclusively {
   static void check(const named_lock&) {}
   static bool attempt(named_lock& of) { return of.try_lock(); }
@@ -276,33 +305,14 @@ struct with_others {
   static void release(named_lock& of) { of.unlock_shared(); }
 };
 
-/// Acquires without the interpreter. Handlers of signals run in the main thread meanwhile.
 template <class How>
-[[gnu::noinline]] bool wait(entry& mine, const recipe& of, nanoseconds patience) {
-  const waiting_for during(of);
-  const nb::gil_scoped_release others_run;
-  bool has = true;
-  if (patience == 0)
-    has = How::attempt(*mine.handle);
-  else if (patience != for_ever)
-    has = How::within(*mine.handle, patience);
-  else
-    How::wait(*mine.handle);
-  mine.used = true;
-  return has;
-}
-
-/// Acquires a lock that is free, without giving up the interpreter.
-template <class How>
-bool has_at_once(entry& mine, nanoseconds patience) {
-  if (!mine.used) return false;
-  try {
-    return How::attempt(*mine.handle);
-  } catch (const domain_error& e) {
-    // Locks whose waiters cannot leave cannot be tried, but waited for.
-    if (e.why != domain_error::reason::invalid || patience != for_ever) throw;
-    return false;
+bool acquire(entry& mine, nanoseconds patience, call_in_progress& call) {
+  if (!mine.used) [[unlikely]] {  // files may have to be opened and made
+    call.give_up_interpreter();
+    mine.used = true;
   }
+  if (patience == for_ever) return How::wait(*mine.handle), true;
+  return patience == 0 ? How::attempt(*mine.handle) : How::within(*mine.handle, patience);
 }
 
 /// What `timeout` of an acquire means, as threading.Lock has it.
@@ -352,16 +362,16 @@ struct lock_object {
 
   template <class How>
   bool take(nanoseconds patience) const {
+    if (present_call != nullptr) [[unlikely]]
+      refuse_nested(*of);
     entry& mine = my_entry(of);
     How::check(*mine.handle);
-    if (const wait_in_progress* const waits = my_table().waits; waits != nullptr) [[unlikely]]
-      refuse_nested(waits, *of);
-    if (!has_at_once<How>(mine, patience)) {
-      if (patience == 0 && mine.used) return false;
-      if (!wait<How>(mine, *of, patience)) return false;
+    {
+      call_in_progress call(*of);
+      if (!acquire<How>(mine, patience, call)) return false;
     }
     if (of->raises && mine.handle->owner_died()) {
-      How::release(*mine.handle);  // an acquire that raises does not hold the lock
+      release<How>();  // an acquire that raises does not hold the lock
       refuse(owner_died_type,
              "lock '" + of->name +
                  "': a holder died, and what the lock guards may be half written (accepted: a Lock "
@@ -371,11 +381,18 @@ struct lock_object {
   }
   /// For a task: false if it was cancelled before.
   template <class How>
-  bool take_unless(const cancellation& cancelled) const {
+  bool take_unless(cancellation& cancelled) const {
     struct meanwhile {
-      explicit meanwhile(const cancellation& by) { ends_acquire = &by; }
-      ~meanwhile() { ends_acquire = nullptr; }
-    } const ended(cancelled);
+      meanwhile(cancellation& c, named_lock& waits) : by(c) {
+        by.set_waiting(&waits);
+        ends_acquire = &by;
+      }
+      ~meanwhile() {
+        ends_acquire = nullptr;
+        by.set_waiting(nullptr);
+      }
+      cancellation& by;
+    } const ended(cancelled, my_handle(of));
     try {
       return !cancelled.is_cancelled() && take<How>(for_ever);
     } catch (const domain_error& e) {
@@ -385,7 +402,9 @@ struct lock_object {
   }
   template <class How>
   void release() const {
-    How::release(my_handle(of));
+    named_lock& mine = my_handle(of);
+    const call_in_progress call(*of);
+    How::release(mine);
   }
   /// At the end of a `with`, which a fork may have left with nothing to release.
   template <class How>

@@ -314,7 +314,7 @@ def test_pickle(domain):
         assert (type(again), again.name, again.domain.name) == (type(made), made.name, domain)
         assert again._recipe[2:] == made._recipe[2:]
         with again:
-            assert not made.acquire(blocking=False)
+            assert not in_thread(lambda: made.acquire(blocking=False))
 
 
 def test_repr(domain):

@@ -216,6 +216,11 @@ class Domain:
     def group(self) -> str:
         return self._core.group
 
+    @property
+    def path(self) -> str:
+        """Of its file."""
+        return self._core.path
+
     def still_valid(self) -> bool:
         """False once the domain has been removed, so that others do not find it any more."""
         return self._core.still_valid()
