@@ -202,6 +202,12 @@ void domain_port::look_around(std::uint64_t now, bool watches) {
   if (!file_.is_current()) file_.is_removed();
 }
 
+void domain_port::look_later(const rma::lifeline* line) {
+  goes_on_ = true;
+  if (steps_ > 0 && line != nullptr && !line->watches)
+    look_at_ = std::max(look_at_, now_ns() + second);
+}
+
 domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline* line) {
   constexpr std::uint32_t spins = 2'000;
   constexpr std::uint32_t yields = 50;

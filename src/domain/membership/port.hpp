@@ -199,7 +199,7 @@ class domain_port {
     while (true) {
       const rma::word now = load(on);
       if (done(now)) return now;
-      if (is_over(until)) return goes_on_ = true, now;
+      if (is_over(until)) return look_later(line), now;
       if (line != nullptr && (load(line->cell) != line->value || deaths() != line->deaths))
         return now;
       if (step(until, line) == step_end::look && line != nullptr) return goes_on_ = true, load(on);
@@ -228,6 +228,8 @@ class domain_port {
   void end_wait() {
     if (sleeper_.armed()) disarm();
   }
+  /// The caller looks now, and need not be woken for that soon.
+  void look_later(const rma::lifeline* line);
   [[nodiscard]] step_end step(rma::deadline until, const rma::lifeline* line);
   void arm();
   void disarm();
