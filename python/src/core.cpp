@@ -139,6 +139,14 @@ struct handle_table {
 using nanoseconds = std::uint64_t;
 constexpr nanoseconds for_ever = UINT64_MAX;
 
+bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 /// A call of this thread. Those in which it waits are inside each other, since handlers of signals
 /// run in the middle of a wait.
 class call_in_progress {
@@ -166,9 +174,11 @@ class call_in_progress {
 call_in_progress::call_in_progress(const recipe& of)
     : of_(of), outer_(std::exchange(present_call, this)) {}
 call_in_progress::~call_in_progress() {
-  if (released_ != nullptr) [[unlikely]]
-    PyEval_RestoreThread(released_);
   present_call = outer_;
+  if (released_ == nullptr) [[likely]]
+    return;
+  while (interpreter_ends()) pause();  // it would end this thread, in a destructor
+  PyEval_RestoreThread(released_);
 }
 
 /// A handler that waited for what it has interrupted would wait for ever.

@@ -165,7 +165,7 @@ def test_many_cancelled_acquires_leave_no_thread_and_no_slot(domain, short_idle)
         until(lambda: not workers())
         one.sweep()
         assert len(one.participants()) == slots
-        ((holder,),) = [state.uses for state in one.locks()]
+        (holder,) = [use for state in one.locks() for use in state.uses]
         assert holder.what == "holds"
     assert len(cancelled) == 2000
     assert lock.acquire(timeout=10) and not lock.owner_died

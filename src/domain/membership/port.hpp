@@ -16,7 +16,9 @@
 namespace lockflight::detail {
 
 /// call_before_waits: where a shared library, too, reads it without a call.
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local void (*before_waits)() = nullptr;
+using call_before_wait = void (*)();
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local call_before_wait before_waits =
+    nullptr;
 
 inline void say_that_we_wait() {
   if (before_waits != nullptr) before_waits();
