@@ -41,7 +41,9 @@ enum lockflight_code {
   LOCKFLIGHT_ABORTED = 9,      /* another rank has failed; this one should return */
   LOCKFLIGHT_UNAVAILABLE = 10, /* the system, MPI or UCX lacks, or refuses, what is needed */
   LOCKFLIGHT_INTERNAL = 11,    /* none of these: an error in the library */
-  LOCKFLIGHT_OWNER_DIED = 12   /* an acquire of a named lock has succeeded, and a holder has died */
+  LOCKFLIGHT_OWNER_DIED = 12,  /* an acquire of a named lock has succeeded, and a holder has died */
+  LOCKFLIGHT_REMOVED = 13,     /* acquire of a named lock: its domain has been removed */
+  LOCKFLIGHT_INTERRUPTED = 14  /* acquire of a named lock: see lockflight_named_interrupt_with */
 };
 
 /* The meaning of a code in a few words. Never NULL, not even for unknown codes; valid for ever. */
@@ -277,25 +279,30 @@ typedef struct lockflight_domain lockflight_domain;
  * its handles; the child's copies are of no use (LOCKFLIGHT_INVALID) and can only be destroyed. */
 typedef struct lockflight_named lockflight_named;
 
-/* The size of a domain, for the call that creates it. Zeroes are the defaults, and so is NULL in
- * place of the options. A domain that exists keeps its own. */
+/* The size of a domain, for the call that creates it, and whose it is. Zeroes are the defaults, and
+ * so is NULL in place of the options. A domain that exists keeps its own numbers. */
 struct lockflight_domain_options {
-  int slots;      /* the most threads at the same time, 1 to 4095; 0: 256 */
-  uint32_t names; /* the most locks at the same time, 1 to 1048576; 0: 4096 */
-  unsigned mode;  /* 0600, or 0660 for the group too; 0: 0600 */
+  int slots;         /* the most threads at the same time, 1 to 4095; 0: 4095. Others wait */
+  uint32_t names;    /* the most locks at the same time, 1 to 1048576, then idle ones give way; 0:
+                        131072 */
+  unsigned mode;     /* 0600: its user's own; 0660: its group's, one for all users of that group; 0:
+                        as it exists, and 0600 if it does not */
+  const char* group; /* with mode 0660: the group's name or number; NULL: the process's */
 };
 
 /* Which lock. Zeroes are the defaults, and so is NULL in place of the options. All callers that ask
  * for a name agree. */
 struct lockflight_named_options {
-  const char* kind;       /* as `lockflight locks` lists them; NULL: "flight". "flight-rw" can be
-                             shared */
+  const char* kind;       /* as `lockflight locks` lists them; NULL: "flight-rw", which can be
+                             shared and is what `lockflight run` uses */
   const char* parameters; /* of that lock, such as "local_budget=16"; NULL: the defaults */
 };
 
 /* Creates the domain, or opens it if it exists. A name has 1 to 64 characters of a-z, A-Z, 0-9,
- * '.', '_', '-', and does not begin with '.'. LOCKFLIGHT_INVALID; LOCKFLIGHT_UNAVAILABLE if the
- * system refuses, or the file is damaged or of another version. */
+ * '.', '_', '-', and does not begin with '.'. LOCKFLIGHT_INVALID; LOCKFLIGHT_WRONG_KIND if it
+ * exists with another mode or group, or the user and a group have one of that name each and `mode`
+ * is 0; LOCKFLIGHT_UNAVAILABLE if the system refuses, or the file is damaged or of another
+ * version. */
 int lockflight_domain_open(const char* name, const struct lockflight_domain_options* options,
                            lockflight_domain** domain);
 
@@ -303,9 +310,8 @@ int lockflight_domain_open(const char* name, const struct lockflight_domain_opti
 int lockflight_domain_close(lockflight_domain* domain);
 
 /* Removes the domain with all its locks. LOCKFLIGHT_UNKNOWN if there is none; LOCKFLIGHT_HELD if
- * another living thread has a slot, or this one holds a lock, and `force` is 0. Handles made before
- * go on with what was removed and exclude only each other; tokens of a domain made anew begin
- * anew. */
+ * another living thread has a slot, or this one holds a lock, and `force` is 0. Threads that hold a
+ * lock of it then go on, and exclude nobody who comes later: lockflight_named_still_valid. */
 int lockflight_domain_remove(const char* name, int force);
 
 /* Makes a handle of the lock of that name, for one thread. The lock itself is made when it is first
@@ -322,8 +328,9 @@ int lockflight_named_destroy(lockflight_named* lock);
 /* Waits until this thread holds the lock alone. LOCKFLIGHT_OWNER_DIED: it does, and a thread that
  * held the lock has died; what the lock guards may be half written. Every later acquire returns
  * that too, until a holder calls lockflight_named_mark_consistent. Not recursive: LOCKFLIGHT_HELD.
- * LOCKFLIGHT_FULL if the domain has no slot or no room left, LOCKFLIGHT_INVALID for the handle of
- * another thread. */
+ * The same for another handle of this thread, which would wait for itself. LOCKFLIGHT_FULL if the
+ * domain has no slot or no room left, LOCKFLIGHT_INVALID for the handle of another thread,
+ * LOCKFLIGHT_REMOVED, LOCKFLIGHT_INTERRUPTED. */
 int lockflight_named_lock(lockflight_named* lock);
 /* The same if the lock is free now, else LOCKFLIGHT_BUSY. */
 int lockflight_named_try_lock(lockflight_named* lock);
@@ -347,6 +354,17 @@ int lockflight_named_token(const lockflight_named* lock, uint64_t* token);
 int lockflight_named_owner_died(const lockflight_named* lock);
 /* For an exclusive holder: what the lock guards is in order again. LOCKFLIGHT_NOT_HELD. */
 int lockflight_named_mark_consistent(lockflight_named* lock);
+/* For a holder: LOCKFLIGHT_OK if threads that come later find this lock, LOCKFLIGHT_REMOVED if its
+ * domain has been removed, so that the lock excludes nobody who comes later. LOCKFLIGHT_NOT_HELD. A
+ * few system calls. */
+int lockflight_named_still_valid(const lockflight_named* lock);
+
+/* While this handle waits, calls is_interrupted(argument) on the waiting thread whenever a signal
+ * disturbs the wait, and at least once a second. If that does not return 0 the acquire gives up:
+ * LOCKFLIGHT_INTERRUPTED. The function does not use the handle. NULL, as at the beginning: waits go
+ * on through signals. */
+int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted)(void* argument),
+                                    void* argument);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,9 @@
 // A handle of lockflight::named_lock belongs to one thread; a Lock of Python is used by all threads
 // of a process. So a Lock is a name, and each thread has a table of its own handles. Handles made
 // before a fork are of no use to the child: its table starts empty.
+//
+// A call keeps the interpreter until it begins to wait: to give it up and take it again takes as
+// long as to acquire a free lock, and a thousand times as long where another thread computes.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -11,13 +14,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "lockflight/domain.hpp"
 
@@ -44,12 +48,16 @@ const char* word_for(domain_error::reason why) {
       return "full";
     case reason::damaged:
       return "damaged";
+    case reason::removed:
+      return "removed";
     case reason::not_held:
       return "not_held";
     case reason::held:
       return "held";
     case reason::wrong_thread:
       return "wrong_thread";
+    case reason::interrupted:
+      return "interrupted";
     case reason::system:
       return "system";
   }
@@ -95,6 +103,7 @@ struct recipe {
 struct entry {
   std::weak_ptr<const recipe> of;
   std::unique_ptr<named_lock> handle;
+  bool used = false;  // the slot is taken, and the lock is looked up
 };
 
 // Read at every acquire and release: so without a call, in a shared library too.
@@ -108,7 +117,9 @@ struct handle_table {
   std::unordered_map<const recipe*, entry> entries;
   std::size_t sweep_at = 64;
   const recipe* last = nullptr;
-  named_lock* last_handle = nullptr;
+  entry* last_entry = nullptr;
+  /// What this thread held when a fork made the process.
+  std::vector<std::weak_ptr<const recipe>> held_by_parent;
 
   handle_table() = default;
   handle_table(const handle_table&) = delete;
@@ -123,10 +134,117 @@ struct handle_table {
   }
 };
 
+// ---- waiting ----
+
+using nanoseconds = std::uint64_t;
+constexpr nanoseconds for_ever = UINT64_MAX;
+
+bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+/// A call of this thread. Those in which it waits are inside each other, since handlers of signals
+/// run in the middle of a wait.
+class call_in_progress {
+ public:
+  explicit call_in_progress(const recipe& of);
+  call_in_progress(const call_in_progress&) = delete;
+  call_in_progress& operator=(const call_in_progress&) = delete;
+  ~call_in_progress();
+
+  [[nodiscard]] bool is_for(const recipe& of) const {
+    return of_.name == of.name && of_.in.path() == of.in.path();
+  }
+  [[nodiscard]] const call_in_progress* outer() const { return outer_; }
+  void give_up_interpreter() {
+    if (released_ == nullptr) released_ = PyEval_SaveThread();
+  }
+
+ private:
+  const recipe& of_;
+  call_in_progress* outer_;
+  PyThreadState* released_ = nullptr;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local call_in_progress* present_call = nullptr;
+
+call_in_progress::call_in_progress(const recipe& of)
+    : of_(of), outer_(std::exchange(present_call, this)) {}
+call_in_progress::~call_in_progress() {
+  present_call = outer_;
+  if (released_ == nullptr) [[likely]]
+    return;
+  while (interpreter_ends()) pause();  // it would end this thread, in a destructor
+  PyEval_RestoreThread(released_);
+}
+
+/// A handler that waited for what it has interrupted would wait for ever.
+[[gnu::noinline]] void refuse_nested(const recipe& of) {
+  for (const call_in_progress* each = present_call; each != nullptr; each = each->outer())
+    if (each->is_for(of))
+      throw domain_error(domain_error::reason::held,
+                         "lock '" + of.name +
+                             "': this thread waits for it, and a signal handler of the thread "
+                             "cannot acquire it");
+}
+
+/// Ends an acquire that a task of asyncio does not want any more. Any thread may cancel.
+class cancellation {
+ public:
+  void cancel() {
+    const std::lock_guard hold(mutex_);
+    cancelled_ = true;
+    if (waits_ != nullptr) waits_->ask_now();
+  }
+  [[nodiscard]] bool is_cancelled() const {
+    // Relaxed: whoever reads it too early reads it again.
+    return cancelled_.load(std::memory_order_relaxed);
+  }
+  /// The handle of the acquire, while it is there.
+  void set_waiting(named_lock* waits) {
+    const std::lock_guard hold(mutex_);
+    waits_ = waits;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> cancelled_{false};
+  named_lock* waits_ = nullptr;
+};
+
+/// What ends the acquire of this thread, or null.
+thread_local const cancellation* ends_acquire = nullptr;
+
+/// Whether Python runs signal handlers in the calling thread.
+bool takes_signals() { return getpid() == gettid(); }
+
+/// Whether a wait of this thread is over. A handler of Python may throw, which ends the wait too.
+bool is_interrupted() {
+  if (ends_acquire != nullptr) return ends_acquire->is_cancelled();
+  if (!takes_signals()) return false;
+  const nb::gil_scoped_acquire python;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  return false;
+}
+
+void this_thread_waits() {
+  if (present_call != nullptr) present_call->give_up_interpreter();
+}
+
 [[gnu::noinline]] void make_table() {
-  // The handles of the parent are dropped: their destructors do nothing in a child.
   static thread_local std::unique_ptr<handle_table> owner;  // ends with the thread
-  owner = std::make_unique<handle_table>();
+  auto made = std::make_unique<handle_table>();
+  if (owner != nullptr) {  // the parent's
+    made->held_by_parent = owner->held_by_parent;
+    for (const auto& [identity, each] : owner->entries)
+      if (each.handle->is_held()) made->held_by_parent.push_back(each.of);
+  }
+  call_before_waits(&this_thread_waits);
+  // The handles of the parent are dropped: their destructors do nothing in a child.
+  owner = std::move(made);
   table = owner.get();
 }
 
@@ -136,19 +254,26 @@ handle_table& my_table() {
   return *table;
 }
 
-named_lock& my_handle(const std::shared_ptr<const recipe>& of) {
+[[nodiscard]] std::unique_ptr<named_lock> make_handle(const recipe& of) {
+  const nb::gil_scoped_release others_run;  // looks the lock up
+  auto made = std::make_unique<named_lock>(of.in, of.name, of.what);
+  made->interrupt_with(&is_interrupted);
+  return made;
+}
+
+entry& my_entry(const std::shared_ptr<const recipe>& of) {
   handle_table& mine = my_table();
-  if (mine.last == of.get()) return *mine.last_handle;
+  if (mine.last == of.get()) return *mine.last_entry;
   auto found = mine.entries.find(of.get());
   if (found == mine.entries.end()) {
     if (mine.entries.size() >= mine.sweep_at) mine.sweep();
-    auto made = std::make_unique<named_lock>(of->in, of->name, of->what);
-    found = mine.entries.emplace(of.get(), entry{of, std::move(made)}).first;
+    found = mine.entries.emplace(of.get(), entry{of, make_handle(*of)}).first;
   }
   mine.last = found->first;
-  mine.last_handle = found->second.handle.get();
-  return *mine.last_handle;
+  mine.last_entry = &found->second;
+  return found->second;
 }
+named_lock& my_handle(const std::shared_ptr<const recipe>& of) { return *my_entry(of).handle; }
 
 /// This thread's handle, if it has one.
 named_lock* known_handle(const std::shared_ptr<const recipe>& of) {
@@ -157,16 +282,15 @@ named_lock* known_handle(const std::shared_ptr<const recipe>& of) {
   return found != mine.entries.end() ? found->second.handle.get() : nullptr;
 }
 
-// ---- waiting ----
-
-using nanoseconds = std::uint64_t;
-constexpr nanoseconds for_ever = UINT64_MAX;
-
-/// A wait that a signal may end is cut into slices, after each of which the waiter asks for its
-/// place in the queue again. So slices grow: a long wait loses few places, and the answer to Ctrl-C
-/// comes after at most as long again as the wait has taken, and after a second.
-constexpr nanoseconds first_slice = 50'000'000;
-constexpr nanoseconds longest_slice = 800'000'000;
+/// Whether this process was forked in the middle of a hold, which is the parent's. Said once.
+bool was_held_by_parent(const std::shared_ptr<const recipe>& of) {
+  auto& held = my_table().held_by_parent;
+  const auto found =
+      std::find_if(held.begin(), held.end(), [&](const auto& each) { return each.lock() == of; });
+  if (found == held.end()) return false;
+  held.erase(found);
+  return true;
+}
 
 struct exclusively {
   static void check(const named_lock&) {}
@@ -191,38 +315,14 @@ struct with_others {
   static void release(named_lock& of) { of.unlock_shared(); }
 };
 
-/// Whether Python runs signal handlers in the calling thread.
-bool takes_signals() { return getpid() == gettid(); }
-
 template <class How>
-bool wait_in_slices(named_lock& of, nanoseconds patience) {
-  using clock = std::chrono::steady_clock;
-  const auto start = clock::now();
-  nanoseconds slice = first_slice;
-  for (;;) {
-    nanoseconds next = slice;
-    if (patience != for_ever) {
-      const auto gone = std::chrono::nanoseconds(clock::now() - start).count();
-      if (static_cast<nanoseconds>(gone) >= patience) return false;
-      next = std::min(next, patience - static_cast<nanoseconds>(gone));
-    }
-    {
-      const nb::gil_scoped_release others_run;
-      if (How::within(of, next)) return true;
-    }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    slice = std::min(2 * slice, longest_slice);
+bool acquire(entry& mine, nanoseconds patience, call_in_progress& call) {
+  if (!mine.used) [[unlikely]] {  // files may have to be opened and made
+    call.give_up_interpreter();
+    mine.used = true;
   }
-}
-
-template <class How>
-bool wait(named_lock& of, nanoseconds patience) {
-  if (patience == 0) return false;
-  if (takes_signals()) return wait_in_slices<How>(of, patience);
-  const nb::gil_scoped_release others_run;
-  if (patience != for_ever) return How::within(of, patience);
-  How::wait(of);
-  return true;
+  if (patience == for_ever) return How::wait(*mine.handle), true;
+  return patience == 0 ? How::attempt(*mine.handle) : How::within(*mine.handle, patience);
 }
 
 /// What `timeout` of an acquire means, as threading.Lock has it.
@@ -260,7 +360,7 @@ struct lock_object {
                    std::move(name),
                    {.kind = std::move(kind), .parameters = std::move(parameters)},
                    raises})) {
-    my_handle(of);  // what is wrong with the name or the kind is said now
+    my_entry(of);  // what is wrong with the name or the kind is said now
   }
   lock_object(const lock_object&) = delete;
   lock_object& operator=(const lock_object&) = delete;
@@ -272,11 +372,16 @@ struct lock_object {
 
   template <class How>
   bool take(nanoseconds patience) const {
-    named_lock& mine = my_handle(of);
-    How::check(mine);
-    if (!How::attempt(mine) && !wait<How>(mine, patience)) return false;
-    if (of->raises && mine.owner_died()) {
-      How::release(mine);  // an acquire that raises does not hold the lock
+    if (present_call != nullptr) [[unlikely]]
+      refuse_nested(*of);
+    entry& mine = my_entry(of);
+    How::check(*mine.handle);
+    {
+      call_in_progress call(*of);
+      if (!acquire<How>(mine, patience, call)) return false;
+    }
+    if (of->raises && mine.handle->owner_died()) {
+      release<How>();  // an acquire that raises does not hold the lock
       refuse(owner_died_type,
              "lock '" + of->name +
                  "': a holder died, and what the lock guards may be half written (accepted: a Lock "
@@ -284,9 +389,41 @@ struct lock_object {
     }
     return true;
   }
+  /// For a task: false if it was cancelled before.
+  template <class How>
+  bool take_unless(cancellation& cancelled) const {
+    struct meanwhile {
+      meanwhile(cancellation& c, named_lock& waits) : by(c) {
+        by.set_waiting(&waits);
+        ends_acquire = &by;
+      }
+      ~meanwhile() {
+        ends_acquire = nullptr;
+        by.set_waiting(nullptr);
+      }
+      cancellation& by;
+    } const ended(cancelled, my_handle(of));
+    try {
+      return !cancelled.is_cancelled() && take<How>(for_ever);
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::interrupted || !cancelled.is_cancelled()) throw;
+      return false;
+    }
+  }
   template <class How>
   void release() const {
-    How::release(my_handle(of));
+    named_lock& mine = my_handle(of);
+    const call_in_progress call(*of);
+    How::release(mine);
+  }
+  /// At the end of a `with`, which a fork may have left with nothing to release.
+  template <class How>
+  void leave() const {
+    try {
+      release<How>();
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::not_held || !was_held_by_parent(of)) throw;
+    }
   }
 
   [[nodiscard]] bool held() const {
@@ -300,6 +437,11 @@ struct lock_object {
   [[nodiscard]] std::uint64_t token() const {
     const named_lock* const mine = known_handle(of);
     return mine != nullptr ? mine->token() : 0;
+  }
+  /// Of the domain that this thread's handle uses, else of the Lock's.
+  [[nodiscard]] bool still_valid() const {
+    const named_lock* const mine = known_handle(of);
+    return mine != nullptr && mine->is_held() ? mine->still_valid() : of->in.still_valid();
   }
   [[nodiscard]] bool locked() const {
     if (held()) return true;
@@ -358,6 +500,13 @@ PyObject* call_release(PyObject* self, PyObject*) {
     return nb::none();
   });
 }
+template <class How>
+PyObject* call_leave(PyObject* self) {
+  return with_lock(self, [](const lock_object& lock) {
+    lock.leave<How>();
+    return nb::none();
+  });
+}
 PyObject* call_enter(PyObject* self, PyObject*) {
   return with_lock(self, [self](const lock_object& lock) {
     lock.take<exclusively>(for_ever);
@@ -365,8 +514,9 @@ PyObject* call_enter(PyObject* self, PyObject*) {
   });
 }
 PyObject* call_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
-  return call_release<exclusively>(self, nullptr);
+  return call_leave<exclusively>(self);
 }
+PyObject* call_exit_shared(PyObject* self, PyObject*) { return call_leave<with_others>(self); }
 
 /// A table of CPython has functions of several types.
 template <class Function>
@@ -387,11 +537,12 @@ PyMethodDef lock_methods[] = {
      "release_shared($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
     {"__enter__", method(&call_enter), METH_NOARGS, nullptr},
     {"__exit__", method(&call_exit), METH_FASTCALL, nullptr},
+    {"_exit_shared", method(&call_exit_shared), METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 const PyType_Slot lock_slots[] = {{Py_tp_methods, lock_methods}, {0, nullptr}};
 
 domain open_domain(const std::string& name, std::int64_t slots, std::int64_t names,
-                   std::int64_t mode) {
+                   std::int64_t mode, const std::string& group) {
   // Numbers beyond those of C++ are refused here, in the same words.
   const auto within = [](const char* what, std::int64_t number, std::int64_t least,
                          std::int64_t most) {
@@ -401,11 +552,11 @@ domain open_domain(const std::string& name, std::int64_t slots, std::int64_t nam
   };
   within("slots", slots, 1, 4095);
   within("names", names, 1, 1'048'576);
-  if (mode != 0600 && mode != 0660)
-    refuse(PyExc_ValueError, "mode " + std::to_string(mode) + " (accepted: 0o600 or 0o660)");
+  const nb::gil_scoped_release others_run;
   return domain::open(name, {.slots = static_cast<int>(slots),
                              .names = static_cast<std::uint32_t>(names),
-                             .mode = static_cast<unsigned>(mode)});
+                             .mode = static_cast<unsigned>(mode),
+                             .group = group});
 }
 
 const char* word_for(domain_lock_use::how what) {
@@ -420,20 +571,30 @@ const char* word_for(domain_lock_use::how what) {
   return "unknown";
 }
 
+/// What a call returns that looks at files, or at all of a domain's.
+template <class Call>
+auto without_interpreter(Call call) {
+  const nb::gil_scoped_release others_run;
+  return call();
+}
+
 nb::list participants_of(const domain& of) {
   nb::list all;
-  for (const domain_slot& each : of.participants())
-    all.append(nb::make_tuple(each.slot, each.pid, each.thread, each.dead, each.command));
+  for (const domain_slot& each : without_interpreter([&] { return of.participants(); }))
+    all.append(nb::make_tuple(each.slot, each.pid, each.thread, each.dead,
+                              nb::bytes(each.command.data(), each.command.size()), each.stopped,
+                              each.guarded_pid));
   return all;
 }
 
 nb::list locks_of(const domain& of) {
   nb::list all;
-  for (const domain_lock& each : of.locks()) {
+  for (const domain_lock& each : without_interpreter([&] { return of.locks(); })) {
     nb::list uses;
     for (const domain_lock_use& use : each.uses)
       uses.append(nb::make_tuple(use.slot, use.pid, use.dead, word_for(use.what),
-                                 static_cast<double>(use.since_ns) * 1e-9));
+                                 static_cast<double>(use.since_ns) * 1e-9, use.stopped,
+                                 use.guarded_pid));
     all.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()), each.kind,
                               each.parameters, each.token, each.repairs, each.owner_died, uses));
   }
@@ -455,7 +616,7 @@ NB_MODULE(_core, m) {
   domain_error_type = PyErr_NewExceptionWithDoc(
       "lockflight.DomainError",
       "A domain or a lock cannot do that; `reason` says why in a word: missing, full, damaged,\n"
-      "not_held, held or wrong_thread.",
+      "removed, not_held, held, wrong_thread or interrupted.",
       PyExc_RuntimeError, nullptr);
   owner_died_type = PyErr_NewExceptionWithDoc(
       "lockflight.OwnerDied",
@@ -473,28 +634,53 @@ NB_MODULE(_core, m) {
     }
   });
 
+  const domain_options defaults;
+  m.attr("default_slots") = defaults.slots;
+  m.attr("default_names") = defaults.names;
+  m.attr("default_kind") = default_kind;
+
+  using without = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<domain>(m, "Domain")
       .def("__init__",
            [](domain* self, const std::string& name, std::int64_t slots, std::int64_t names,
-              std::int64_t mode) { new (self) domain(open_domain(name, slots, names, mode)); })
+              std::int64_t mode, const std::string& group) {
+             new (self) domain(open_domain(name, slots, names, mode, group));
+           })
       .def_prop_ro("name", &domain::name)
       .def_prop_ro("slots", [](const domain& self) { return self.options().slots; })
       .def_prop_ro("names", [](const domain& self) { return self.options().names; })
       .def_prop_ro("mode", [](const domain& self) { return self.options().mode; })
+      .def_prop_ro("group", [](const domain& self) { return self.options().group; })
+      .def_prop_ro("path", &domain::path)
+      .def("still_valid", &domain::still_valid)
       .def("participants", &participants_of)
       .def("locks", &locks_of)
       .def("count", &domain::names)
-      .def("remove_lock",
-           [](domain& self, const std::string& name) { return self.remove_lock(name); })
-      .def("sweep", &domain::sweep);
-  m.def("attach", [](const std::string& name) { return domain::attach(name); });
-  m.def("remove", [](const std::string& name, bool force) { return domain::remove(name, force); });
-  m.def("list", &domain::list);
+      .def(
+          "forget", [](domain& self, const std::string& name) { return self.remove_lock(name); },
+          without())
+      .def("sweep", &domain::sweep, without());
+  m.def(
+      "attach", [](const std::string& name, unsigned mode) { return domain::attach(name, mode); },
+      without());
+  m.def(
+      "remove",
+      [](const std::string& name, bool force, unsigned mode) {
+        return domain::remove(name, force, mode);
+      },
+      without());
+  m.def("list", &domain::list, without());
 
+  nb::class_<cancellation>(m, "Cancellation")
+      .def(nb::init<>())
+      .def("cancel", &cancellation::cancel);
   nb::class_<lock_object>(m, "Lock", nb::type_slots(lock_slots))
       .def(nb::init<const domain&, std::string, std::string, std::string, bool>())
+      .def("acquire_unless", &lock_object::take_unless<exclusively>)
+      .def("acquire_shared_unless", &lock_object::take_unless<with_others>)
       .def("mark_consistent", [](const lock_object& self) { my_handle(self.of).mark_consistent(); })
       .def("locked", &lock_object::locked)
+      .def("still_valid", &lock_object::still_valid)
       .def_prop_ro("held", &lock_object::held)
       .def_prop_ro("owner_died", &lock_object::owner_died)
       .def_prop_ro("token", &lock_object::token);

@@ -1,4 +1,5 @@
 import os
+import time
 
 import pytest
 
@@ -23,3 +24,14 @@ def in_child(body, *arguments):
         finally:
             os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def until_waits(mutex, waiters=1):
+    """Until so many participants wait."""
+    until = time.monotonic() + 10
+    while True:
+        uses = [u for lock in mutex.domain.locks() if lock.name == mutex.name for u in lock.uses]
+        if sum(u.what == "waits" for u in uses) >= waiters:
+            return
+        assert time.monotonic() < until
+        time.sleep(0.002)

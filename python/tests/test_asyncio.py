@@ -1,11 +1,57 @@
 """Locks of asyncio's tasks."""
 
 import asyncio
+import gc
+import os
+import threading
 import time
 
 import pytest
 
-from lockflight import Mutex, SharedMutex
+from conftest import until_waits
+from lockflight import Domain, DomainError, Mutex, SharedMutex, _workers
+
+
+def workers():
+    return [thread for thread in threading.enumerate() if thread.name == "lockflight"]
+
+
+def until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+class Held:
+    """A lock that another thread holds for as long as the block lasts."""
+
+    def __init__(self, mutex):
+        self._mutex, self._holds, self._ends = mutex, threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._hold)
+
+    def _hold(self):
+        with self._mutex:
+            self._holds.set()
+            self._ends.wait()
+
+    def __enter__(self):
+        self._thread.start()
+        self._holds.wait()
+        return self
+
+    def __exit__(self, *_):
+        self._ends.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def short_idle(monkeypatch):
+    """Threads that nobody borrows end soon."""
+    monkeypatch.setattr(_workers, "IDLE_SECONDS", 0.05)
+    while _workers._idle:  # those of other tests
+        _workers._idle.pop().end()
+    until(lambda: not workers())
 
 
 def test_tasks_exclude_each_other(domain):
@@ -91,6 +137,230 @@ def test_cancellation_at_any_moment(domain):
     mutex.release()
 
 
+def test_many_cancelled_acquires_leave_no_thread_and_no_slot(domain, short_idle):
+    lock, one = SharedMutex("a", domain=domain), Domain(domain)
+    cancelled = []
+
+    async def gives_up(block):
+        try:
+            async with block:
+                pass
+        except asyncio.CancelledError:
+            cancelled.append(1)
+            raise
+
+    async def body():
+        for _ in range(20):
+            waits = [
+                asyncio.wait_for(gives_up(lock if i % 2 else lock.shared()), 0.005)
+                for i in range(100)
+            ]
+            for result in await asyncio.gather(*waits, return_exceptions=True):
+                assert isinstance(result, asyncio.TimeoutError)
+
+    with Held(lock):
+        with Mutex("b", domain=one):  # so that this thread has a slot
+            slots = len(one.participants())
+        asyncio.run(body())
+        until(lambda: not workers())
+        one.sweep()
+        assert len(one.participants()) == slots
+        (holder,) = [use for state in one.locks() for use in state.uses]
+        assert holder.what == "holds"
+    assert len(cancelled) == 2000
+    assert lock.acquire(timeout=10) and not lock.owner_died
+    lock.release()
+
+
+def test_a_cancelled_wait_ends_soon(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def body():
+        wait = asyncio.ensure_future(mutex.__aenter__())
+        while not any(use.what == "waits" for use in mutex.domain.locks()[0].uses):
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.1)
+        wait.cancel()
+        start = time.monotonic()
+        while any(use.what == "waits" for use in mutex.domain.locks()[0].uses):
+            await asyncio.sleep(0.001)
+        return time.monotonic() - start
+
+    with Held(mutex):
+        assert asyncio.run(body()) < 0.3
+
+
+def test_idle_threads_end_and_give_back_their_slots(domain, short_idle):
+    mutex = Mutex("a", domain=domain)
+
+    async def body():
+        async with mutex:
+            pass
+
+    asyncio.run(body())
+    until(lambda: not workers() and not mutex.domain.participants())
+    asyncio.run(body())  # with a new one
+    assert len(workers()) == 1
+
+
+def test_a_holder_is_not_idle(domain, short_idle):
+    mutex = Mutex("a", domain=domain)
+
+    async def body():
+        async with mutex:
+            await asyncio.sleep(0.3)
+            assert len(workers()) == 1
+            assert mutex.locked()
+            assert not await mutex.owner_died_async()
+
+    asyncio.run(body())
+
+
+def test_a_coroutine_that_is_closed_while_it_waits(domain):
+    """Its thread is given back once, and two later tasks have a thread each."""
+    mutex, other = Mutex("a", domain=domain), Mutex("b", domain=domain)
+
+    async def closes():
+        wait = mutex.__aenter__()
+        wait.send(None)
+        await asyncio.get_running_loop().run_in_executor(None, until_waits, mutex)
+        wait.close()
+
+    async def two():
+        async def hold(lock):
+            async with lock:
+                await asyncio.sleep(0.02)
+
+        await asyncio.wait_for(
+            asyncio.gather(*(hold(lock) for lock in (mutex, other) for _ in range(3))), 10
+        )
+
+    with Held(mutex):
+        asyncio.run(closes())
+    until(lambda: not mutex.locked())
+    assert len(_workers._idle) == len(set(_workers._idle))
+    asyncio.run(two())
+    assert len(_workers._idle) == len(set(_workers._idle))
+    with mutex:
+        assert not mutex.owner_died
+
+
+def test_a_coroutine_that_is_closed_when_it_has_the_lock(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def closes():
+        wait = mutex.__aenter__()
+        wait.send(None)
+        while not mutex.locked():
+            time.sleep(0.001)  # the loop does not run: the task is not told
+        time.sleep(0.05)
+        wait.close()
+        gc.collect()
+
+    asyncio.run(closes())
+    assert mutex.acquire(timeout=10) and not mutex.owner_died
+    mutex.release()
+
+
+def test_a_coroutine_that_is_closed_while_it_waits_in_the_process(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def hold(ends):
+        async with mutex:
+            await ends.wait()
+
+    async def body():
+        ends = asyncio.Event()
+        holder = asyncio.ensure_future(hold(ends))
+        while not mutex.locked():
+            await asyncio.sleep(0.001)
+        waits = [mutex.__aenter__() for _ in range(3)]
+        for wait in waits:
+            wait.send(None)
+        waits[1].close()
+        ends.set()
+        await holder
+        waits[0].close()  # it was this one's turn
+        waits[2].close()
+        async with mutex:
+            pass
+
+    asyncio.run(asyncio.wait_for(body(), 10))
+
+
+def test_a_loop_that_ends_under_an_acquire(domain, short_idle):
+    mutex = Mutex("a", domain=domain)
+    with Held(mutex):
+        loop = asyncio.new_event_loop()
+        wait = mutex.__aenter__()
+        loop.call_soon(wait.send, None)
+        loop.call_later(0.05, loop.stop)
+        loop.run_forever()
+        loop.close()
+    until(lambda: not mutex.locked() and not workers())
+    wait.close()
+    with mutex:
+        assert not mutex.owner_died
+
+
+def test_a_release_that_is_cancelled_is_done(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def body():
+        for i in range(30):
+            await mutex.__aenter__()
+            leave = mutex.__aexit__(None, None, None)
+            leave.send(None)
+            if i % 2:
+                leave.close()
+            else:
+                with pytest.raises(asyncio.CancelledError):
+                    leave.throw(asyncio.CancelledError())
+
+    asyncio.run(asyncio.wait_for(body(), 20))
+    assert mutex.acquire(timeout=10) and not mutex.owner_died
+    mutex.release()
+
+
+def test_a_fork_leaves_a_block_of_its_parent(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def body():
+        parent = os.getpid()
+        try:
+            async with mutex:
+                pid = os.fork()
+                if pid != 0:
+                    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            os._exit(7)
+        except BaseException:
+            if os.getpid() == parent:
+                raise
+            os._exit(1)
+
+    assert asyncio.run(body()) == 7
+    with mutex:
+        assert not mutex.owner_died
+
+
+def test_a_task_of_a_forked_child(domain):
+    mutex = Mutex("a", domain=domain)
+
+    async def holds():
+        async with mutex:
+            return mutex.locked()
+
+    assert asyncio.run(holds())
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            status = 0 if asyncio.run(asyncio.wait_for(holds(), 10)) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
 def test_readers_share(domain):
     lock = SharedMutex("a", domain=domain)
 
@@ -111,15 +381,19 @@ def test_readers_share(domain):
 
 
 def test_misuse_is_refused(domain):
-    mutex = Mutex("a", domain=domain)
+    mutex, same = Mutex("a", domain=domain), Mutex("a", domain=domain)
 
     async def body():
         async with mutex:
-            with pytest.raises(RuntimeError, match="holds already"):
-                await mutex.__aenter__()
-        with pytest.raises(RuntimeError, match="does not hold"):
+            for lock in (mutex, same):
+                with pytest.raises(DomainError, match="holds already") as error:
+                    await lock.__aenter__()
+                assert error.value.reason == "held"
+            assert await mutex.still_valid_async()
+        with pytest.raises(DomainError, match="does not hold") as error:
             await mutex.__aexit__(None, None, None)
-        with pytest.raises(RuntimeError, match="not held by this task"):
+        assert error.value.reason == "not_held"
+        with pytest.raises(DomainError, match="not held by this task"):
             await mutex.mark_consistent_async()
 
     asyncio.run(body())

@@ -1,5 +1,7 @@
 """Mutex and SharedMutex in one process: what they do, and what they refuse."""
 
+import grp
+import os
 import pickle
 import threading
 import time
@@ -7,6 +9,7 @@ import time
 import pytest
 
 import lockflight
+from conftest import until_waits
 from lockflight import DomainError, Mutex, SharedMutex
 
 
@@ -52,8 +55,28 @@ def test_acquire_without_waiting_and_for_a_time(domain):
 def test_two_objects_of_a_name_are_one_lock(domain):
     one, other = Mutex("a", domain=domain), Mutex("a", domain=lockflight.Domain(domain))
     with one:
-        assert other.acquire(blocking=False) is False
+        assert in_thread(lambda: other.acquire(blocking=False)) is False
     with Mutex("b", domain=domain), one:
+        pass
+
+
+@pytest.mark.parametrize("arguments", [{}, {"blocking": False}, {"timeout": 1}])
+def test_two_objects_of_a_name_are_not_acquired_by_one_thread(domain, arguments):
+    one, other = Mutex("a", domain=domain), SharedMutex("a", domain=lockflight.Domain(domain))
+    with one:
+        for acquire in (other.acquire, other.acquire_shared, one.acquire):
+            with pytest.raises(DomainError) as error:
+                acquire(**arguments)
+            assert error.value.reason == "held"
+        with pytest.raises(DomainError) as error, other:
+            pass
+        assert error.value.reason == "held"
+        assert one.held and not other.held
+    with other.shared():
+        with pytest.raises(DomainError) as error:
+            one.acquire(**arguments)
+        assert error.value.reason == "held"
+    with one:
         pass
 
 
@@ -81,7 +104,7 @@ def test_misuse_is_refused(domain):
     with pytest.raises(DomainError):
         mutex.mark_consistent()
     with pytest.raises(ValueError, match="readers do not share"):
-        mutex.acquire_shared()
+        Mutex("b", domain=domain, kind="flight").acquire_shared()
     assert not mutex.locked()
 
 
@@ -155,17 +178,52 @@ def test_other_arguments_that_are_refused(domain):
         lockflight.Domain(domain, slots=0)
     with pytest.raises(ValueError, match="names 1048577"):
         lockflight.Domain(domain, names=1048577)
-    with pytest.raises(ValueError, match="mode"):
+    with pytest.raises(ValueError, match=r"mode 0o777 \(accepted: 0o600, 0o660, or 0"):
         lockflight.Domain(domain, mode=0o777)
+    with pytest.raises(TypeError, match="mode '600'"):
+        lockflight.Domain.remove(domain, mode="600")
+    with pytest.raises(TypeError, match="group 7"):
+        lockflight.Domain(domain, group=7)
+    with pytest.raises(ValueError, match="no such group"):
+        lockflight.Domain(domain, mode=0o660, group="no such group")
     with pytest.raises(TypeError, match="slots 1.5"):
         lockflight.Domain(domain, slots=1.5)
 
 
 def test_all_who_use_a_name_agree_on_its_kind(domain):
-    with SharedMutex("a", domain=domain):
-        pass
-    with pytest.raises(ValueError):
-        Mutex("a", domain=domain).acquire()
+    lock = SharedMutex("a", domain=domain)
+    with lock, pytest.raises(ValueError, match="flight-rw") as error:
+        Mutex("a", domain=domain, kind="flight").acquire()
+    assert "'a'" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_mutex_and_shared_mutex_are_of_one_kind(domain):
+    alone, shared = Mutex("a", domain=domain), SharedMutex("a", domain=domain)
+    with shared.shared():
+        assert in_thread(lambda: alone.acquire(blocking=False)) is False
+    with alone:
+        assert in_thread(lambda: shared.acquire_shared(blocking=False)) is False
+    assert [lock.kind for lock in lockflight.Domain(domain).locks()] == ["flight-rw"]
+
+
+@pytest.mark.parametrize("kind", ["d-mcs", "alock", "mcs-rw-fair"])
+def test_kinds_whose_waiters_cannot_leave(domain, kind):
+    mutex = Mutex("a", domain=domain, kind=kind)
+    counted = [0]
+
+    def count():
+        for _ in range(50):
+            with mutex:
+                counted[0] += 1
+
+    threads = [threading.Thread(target=count) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counted == [150]
+    with pytest.raises(ValueError, match="cannot leave"):
+        mutex.acquire(timeout=1)
 
 
 def test_a_name_may_have_any_letters(domain):
@@ -256,7 +314,7 @@ def test_pickle(domain):
         assert (type(again), again.name, again.domain.name) == (type(made), made.name, domain)
         assert again._recipe[2:] == made._recipe[2:]
         with again:
-            assert not made.acquire(blocking=False)
+            assert not in_thread(lambda: made.acquire(blocking=False))
 
 
 def test_repr(domain):
@@ -274,15 +332,107 @@ def test_domains(domain):
         assert use.what == "holds" and use.since <= time.monotonic()
         assert "lock 'a'" in made.show() and "holds" in made.show()
         with pytest.raises(DomainError) as error:
-            made.remove_lock("a")
+            made.forget("a")
         assert error.value.reason == "held"
         with pytest.raises(DomainError) as error:
             lockflight.Domain.remove(domain)
         assert error.value.reason == "held"
-    assert made.remove_lock("a") is True
-    assert made.remove_lock("a") is False
+    assert made.forget("a") is True
+    assert made.forget("a") is False
+    with mutex:  # which makes it anew
+        assert [lock.name for lock in made.locks()] == ["a"]
     assert lockflight.Domain.remove(domain) is True
     assert lockflight.Domain.remove(domain) is False
     with pytest.raises(DomainError) as error:
         lockflight.Domain.attach(domain)
     assert error.value.reason == "missing"
+
+
+def test_what_is_shown_of_participants(domain):
+    made = lockflight.Domain(domain)
+    with Mutex("a", domain=made):
+        (participant,) = made.participants()
+        assert (participant.pid, participant.thread) == (os.getpid(), threading.get_native_id())
+        assert (participant.dead, participant.stopped, participant.guarded_pid) == (False, False, 0)
+        ((use,),) = [lock.uses for lock in made.locks()]
+        assert (use.slot, use.pid) == (participant.slot, os.getpid())
+        assert (use.dead, use.stopped, use.guarded_pid) == (False, False, 0)
+
+
+def test_a_domain_as_large_as_can_be_is_the_default(domain):
+    made = lockflight.Domain(domain)
+    assert (made.slots, made.names) == (4095, 131072)
+
+
+def test_modes(domain):
+    assert lockflight.Domain(domain, mode=0o600).mode == 0o600
+    assert lockflight.Domain(domain).mode == 0o600
+    assert lockflight.Domain.attach(domain, mode=0o600).mode == 0o600
+    with pytest.raises(ValueError, match=domain):
+        lockflight.Domain(domain, mode=0o660)
+    assert lockflight.Domain.remove(domain, mode=0o600) is True
+    group = grp.getgrgid(os.getegid()).gr_name
+    for named in ("", group, str(os.getegid())):
+        made = lockflight.Domain(domain, mode=0o660, group=named)
+        again = pickle.loads(pickle.dumps(made))
+        assert made.mode == again.mode == lockflight.Domain(domain).mode == 0o660
+        assert again.path == made.path
+        with pytest.raises(ValueError, match=domain):
+            lockflight.Domain(domain, mode=0o600)
+        assert lockflight.Domain.remove(domain) is True
+
+
+def test_a_holder_learns_that_the_domain_was_removed(domain):
+    made = lockflight.Domain(domain)
+    mutex = SharedMutex("a", domain=made)
+    assert made.still_valid() and mutex.still_valid()
+    with mutex:
+        assert mutex.still_valid()
+        assert lockflight.Domain.remove(domain, force=True)
+        assert not mutex.still_valid() and not made.still_valid()
+    with Mutex("a", domain=domain) as other:
+        assert other.domain.still_valid() and other.still_valid()
+
+
+def test_waiters_of_a_domain_that_was_removed_leave_it(domain):
+    mutex = Mutex("a", domain=domain)
+    results = []
+
+    def wait():
+        try:
+            with mutex:
+                results.append(mutex.still_valid())
+        except DomainError as error:
+            results.append(error.reason)
+
+    waiter = threading.Thread(target=wait)
+    with mutex:
+        waiter.start()
+        until_waits(mutex)
+        lockflight.Domain.remove(domain, force=True)
+        waiter.join(10)
+        assert results in ([True], ["removed"])
+
+
+def test_an_acquire_that_does_not_wait_lets_other_threads_go_on(domain):
+    """As when a first acquire waits for a slot."""
+    small = lockflight.Domain(domain, slots=1)
+    one, other = Mutex("a", domain=small), Mutex("b", domain=small)
+    release, started = threading.Event(), threading.Event()
+
+    def hold():
+        with one:
+            started.set()
+            release.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    started.wait(10)
+    threading.Timer(0.2, release.set).start()
+    try:
+        if other.acquire(blocking=False):
+            other.release()
+    except DomainError as error:
+        assert error.reason == "full"
+    release.set()
+    holder.join()

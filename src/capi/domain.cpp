@@ -33,6 +33,10 @@ lockflight_code code_of(domain_error::reason why) {
       return LOCKFLIGHT_NOT_HELD;
     case reason::held:
       return LOCKFLIGHT_HELD;
+    case reason::removed:
+      return LOCKFLIGHT_REMOVED;
+    case reason::interrupted:
+      return LOCKFLIGHT_INTERRUPTED;
     case reason::damaged:
     case reason::system:
       return LOCKFLIGHT_UNAVAILABLE;
@@ -59,6 +63,11 @@ const named_lock& live(const lockflight_named* given) {
   return need(given, "lock", "one that lockflight_named_create has made").it;
 }
 
+void require_holding(const named_lock& lock, const char* what) {
+  if (!lock.is_held())
+    throw refusal(LOCKFLIGHT_NOT_HELD, std::string(what) + " of lock '" + lock.name() +
+                                           "', which this thread does not hold");
+}
 void require_sharing(const named_lock& lock) {
   if (!lock.can_share())
     throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + lock.name() +
@@ -101,7 +110,8 @@ int lockflight_domain_open(const char* name, const lockflight_domain_options* op
     if (options != nullptr) {
       if (options->slots != 0) what.slots = options->slots;
       if (options->names != 0) what.names = options->names;
-      if (options->mode != 0) what.mode = options->mode;
+      what.mode = options->mode;
+      if (options->group != nullptr) what.group = options->group;
     }
     out = new lockflight_domain{lockflight::domain::open(&first, what)};
     return LOCKFLIGHT_OK;
@@ -206,9 +216,7 @@ int lockflight_named_token(const lockflight_named* lock, uint64_t* token) {
 int lockflight_named_owner_died(const lockflight_named* lock) {
   return capi::guarded_domain([&] {
     const auto& it = capi::live(lock);
-    if (!it.is_held())
-      throw capi::refusal(LOCKFLIGHT_NOT_HELD, "owner_died of lock '" + it.name() +
-                                                   "', which this thread does not hold");
+    capi::require_holding(it, "owner_died");
     return capi::told(it);
   });
 }
@@ -216,6 +224,30 @@ int lockflight_named_owner_died(const lockflight_named* lock) {
 int lockflight_named_mark_consistent(lockflight_named* lock) {
   return capi::guarded_domain([&] {
     capi::live(lock).mark_consistent();
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_still_valid(const lockflight_named* lock) {
+  return capi::guarded_domain([&] {
+    const auto& it = capi::live(lock);
+    capi::require_holding(it, "still_valid");
+    if (!it.still_valid())
+      throw capi::refusal(LOCKFLIGHT_REMOVED,
+                          "lock '" + it.name() +
+                              "', whose domain has been removed: it excludes nobody now");
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted)(void*),
+                                    void* argument) {
+  return capi::guarded_domain([&] {
+    auto& it = capi::live(lock);
+    if (is_interrupted == nullptr)
+      it.interrupt_with(nullptr);
+    else
+      it.interrupt_with([=] { return is_interrupted(argument) != 0; });
     return LOCKFLIGHT_OK;
   });
 }

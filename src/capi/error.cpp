@@ -50,6 +50,10 @@ const char* lockflight_error_text(int code) {
       return "a mistake of the library's";
     case LOCKFLIGHT_OWNER_DIED:
       return "the lock is held, and a holder before has died";
+    case LOCKFLIGHT_REMOVED:
+      return "the domain has been removed";
+    case LOCKFLIGHT_INTERRUPTED:
+      return "the acquire was interrupted";
     default:
       return "not a code of lockflight";
   }

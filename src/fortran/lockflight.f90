@@ -19,7 +19,8 @@ module lockflight
     lockflight_ok = 0, lockflight_busy = 1, lockflight_invalid = 2, lockflight_unknown = 3, &
     lockflight_wrong_kind = 4, lockflight_not_held = 5, lockflight_held = 6, &
     lockflight_full = 7, lockflight_rank_failed = 8, lockflight_aborted = 9, &
-    lockflight_unavailable = 10, lockflight_internal = 11, lockflight_owner_died = 12
+    lockflight_unavailable = 10, lockflight_internal = 11, lockflight_owner_died = 12, &
+    lockflight_removed = 13, lockflight_interrupted = 14
 
   public :: lockflight_error_text, lockflight_last_error, lockflight_version
 
@@ -96,6 +97,7 @@ module lockflight
   public :: lockflight_unlock_upgrade_and_lock_shared
   public :: lockflight_domain_open, lockflight_domain_close, lockflight_domain_remove
   public :: lockflight_token, lockflight_owner_has_died, lockflight_mark_consistent
+  public :: lockflight_still_valid
   public :: lockflight_put, lockflight_get
 
   !> lockflight_create(me, mutex [, name, parameters, home, stat]): a mutex or a shared mutex, such
@@ -213,6 +215,7 @@ module lockflight
     integer(c_int) :: slots = 0
     integer(c_int32_t) :: names = 0
     integer(c_int) :: mode = 0
+    type(c_ptr) :: group = c_null_ptr
   end type
 
   type, bind(C) :: c_named_options
@@ -422,6 +425,7 @@ module lockflight
   procedure(c_call), bind(C, name="lockflight_named_unlock_shared") :: c_named_unlock_shared
   procedure(c_call), bind(C, name="lockflight_named_owner_died") :: c_named_owner_died
   procedure(c_call), bind(C, name="lockflight_named_mark_consistent") :: c_named_mark_consistent
+  procedure(c_call), bind(C, name="lockflight_named_still_valid") :: c_named_still_valid
   procedure(c_call), bind(C, name="lockflight_domain_close") :: c_domain_close
 
 contains
@@ -811,20 +815,27 @@ contains
 
   ! ---- domains and named locks ----
 
-  !> Opens the domain, and creates it if there is none: with so many slots for threads, names for
-  !> locks, and for the group too. One that exists keeps its own numbers.
-  subroutine lockflight_domain_open(name, domain, slots, names, group, stat)
+  !> Opens the domain, and creates it if there is none, with so many slots for threads and names for
+  !> locks; one that exists keeps its own numbers. With `group` it is one that a group shares, the
+  !> process's or that of `group_name`; with group=.false. it is the user's own; without both it is
+  !> what there is of that name.
+  subroutine lockflight_domain_open(name, domain, slots, names, group, group_name, stat)
     character(len=*), intent(in) :: name
     type(lockflight_domain), intent(out) :: domain
     integer, intent(in), optional :: slots, names
     logical, intent(in), optional :: group
+    character(len=*), intent(in), optional :: group_name
     integer, intent(out), optional :: stat
     type(c_domain_options) :: options
+    character(len=:), allocatable, target :: group_text
     if (present(slots)) options%slots = int(slots, c_int)
     if (present(names)) options%names = unsigned(int(names, int64))
-    if (present(group)) then
-      if (group) options%mode = int(o"660", c_int)
+    if (present(group_name)) then
+      group_text = trim(group_name) // c_null_char
+      options%group = c_loc(group_text)
+      options%mode = int(o"660", c_int)
     end if
+    if (present(group)) options%mode = merge(int(o"660", c_int), int(o"600", c_int), group)
     call lockflight_detail_conclude( &
       c_domain_open(trim(name) // c_null_char, options, domain%handle), stat)
   end subroutine
@@ -959,6 +970,18 @@ contains
     type(lockflight_named), intent(in) :: lock
     integer, intent(out), optional :: stat
     call lockflight_detail_conclude(c_named_mark_consistent(lock%handle), stat)
+  end subroutine
+
+  !> For a holder: whether threads that come later find this lock. Not if its domain was removed.
+  subroutine lockflight_still_valid(lock, valid, stat)
+    type(lockflight_named), intent(in) :: lock
+    logical, intent(out) :: valid
+    integer, intent(out), optional :: stat
+    integer(c_int) :: code
+    code = c_named_still_valid(lock%handle)
+    valid = code == lockflight_ok
+    if (code == lockflight_removed) code = lockflight_ok
+    call lockflight_detail_conclude(code, stat)
   end subroutine
 
   ! ---- words ----

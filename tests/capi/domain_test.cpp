@@ -1,8 +1,11 @@
 // The C interface of domains: what its calls return.
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -35,7 +38,7 @@ class CapiDomain : public ::testing::Test {
   lockflight_domain* domain_ = nullptr;
 };
 
-constexpr lockflight_named_options readers{.kind = "flight-rw"};
+constexpr lockflight_named_options exclusive{.kind = "flight"};
 
 TEST_F(CapiDomain, AcquiresAndReleases) {
   lockflight_named* const a = lock("a");
@@ -56,10 +59,10 @@ TEST_F(CapiDomain, AcquiresAndReleases) {
 }
 
 TEST_F(CapiDomain, AnotherThreadFindsItBusy) {
-  lockflight_named* const a = lock("a", &readers);
+  lockflight_named* const a = lock("a");
   fine(lockflight_named_lock_shared(a), "lock_shared");
   std::thread([&] {
-    lockflight_named* const other = lock("a", &readers);
+    lockflight_named* const other = lock("a");
     EXPECT_EQ(lockflight_named_try_lock(other), LOCKFLIGHT_BUSY);
     EXPECT_EQ(lockflight_named_try_lock_for(other, 1'000'000), LOCKFLIGHT_BUSY);
     fine(lockflight_named_try_lock_shared(other), "try_lock_shared");
@@ -98,8 +101,150 @@ TEST_F(CapiDomain, ADeathIsToldUntilSomebodyRepairs) {
   fine(lockflight_named_destroy(a), "destroy");
 }
 
-TEST_F(CapiDomain, RefusesMisuse) {
+TEST_F(CapiDomain, TheDefaultKindIsThatOfTheCommand) {
+  constexpr lockflight_named_options command{.kind = "flight-rw"};
   lockflight_named* const a = lock("a");
+  fine(lockflight_named_lock_shared(a), "lock_shared");
+  fine(lockflight_named_unlock_shared(a), "unlock_shared");
+  lockflight_named* const same = lock("a", &command);
+  fine(lockflight_named_lock(same), "lock");
+  fine(lockflight_named_unlock(same), "unlock");
+  fine(lockflight_named_destroy(same), "destroy");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, ASecondHandleOfAHolderIsRefused) {
+  lockflight_named* const a = lock("a");
+  lockflight_named* const again = lock("a");
+  fine(lockflight_named_lock(a), "lock");
+  for (const auto take : {lockflight_named_lock, lockflight_named_try_lock,
+                          lockflight_named_lock_shared, lockflight_named_try_lock_shared})
+    refused(take(again), LOCKFLIGHT_HELD, "a");
+  refused(lockflight_named_try_lock_for(again, UINT64_MAX), LOCKFLIGHT_HELD, "a");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_lock_shared(a), "lock_shared");
+  refused(lockflight_named_lock(again), LOCKFLIGHT_HELD, "a");
+  fine(lockflight_named_lock_shared(again), "lock_shared");  // both share
+  fine(lockflight_named_unlock_shared(again), "unlock_shared");
+  fine(lockflight_named_unlock_shared(a), "unlock_shared");
+  fine(lockflight_named_destroy(again), "destroy");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, AHolderLearnsThatTheDomainWasRemoved) {
+  lockflight_named* const a = lock("a");
+  refused(lockflight_named_still_valid(a), LOCKFLIGHT_NOT_HELD, "still_valid of lock 'a'");
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_still_valid(a), "still_valid");
+  fine(lockflight_domain_remove(name_.c_str(), 1), "remove");
+  refused(lockflight_named_still_valid(a), LOCKFLIGHT_REMOVED, "lock 'a'");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_destroy(a), "destroy");
+
+  lockflight_domain* anew = nullptr;
+  fine(lockflight_domain_open(name_.c_str(), nullptr, &anew), "open");
+  fine(lockflight_domain_close(anew), "close");
+}
+
+/// A thread that holds a lock while the test does something else.
+class holder {
+ public:
+  explicit holder(lockflight_domain* in) : thread_([this, in] { hold(in); }) {
+    while (!holds_) std::this_thread::yield();
+  }
+  ~holder() {
+    ends_ = true;
+    thread_.join();
+  }
+  holder(const holder&) = delete;
+  holder& operator=(const holder&) = delete;
+
+ private:
+  void hold(lockflight_domain* in) {
+    lockflight_named* a = nullptr;
+    fine(lockflight_named_create(in, "a", nullptr, &a), "create");
+    fine(lockflight_named_lock(a), "lock");
+    holds_ = true;
+    while (!ends_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    fine(lockflight_named_unlock(a), "unlock");
+    fine(lockflight_named_destroy(a), "destroy");
+  }
+  std::atomic<bool> holds_{false};
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+TEST_F(CapiDomain, AnInterruptedWaitGivesUp) {
+  using clock = std::chrono::steady_clock;
+  lockflight_named* const a = lock("a");
+  std::atomic<int> asked{0};
+  const auto third_time = [](void* count) {
+    return static_cast<int>(static_cast<std::atomic<int>*>(count)->fetch_add(1) >= 2);
+  };
+  fine(lockflight_named_interrupt_with(a, third_time, &asked), "interrupt_with");
+  {
+    const holder other(domain_);
+    for (const auto take : {lockflight_named_lock, lockflight_named_lock_shared}) {
+      asked = 0;
+      const auto start = clock::now();
+      refused(take(a), LOCKFLIGHT_INTERRUPTED, "a");
+      EXPECT_LT(clock::now() - start, std::chrono::seconds(10));
+      EXPECT_GE(asked, 3);
+    }
+    asked = 0;
+    refused(lockflight_named_try_lock_for(a, 60'000'000'000), LOCKFLIGHT_INTERRUPTED, "a");
+    asked = INT32_MIN;
+    EXPECT_EQ(lockflight_named_try_lock_for(a, 1'000'000), LOCKFLIGHT_BUSY);
+    fine(lockflight_named_interrupt_with(a, nullptr, nullptr), "interrupt_with");
+    EXPECT_EQ(lockflight_named_try_lock_for(a, 1'000'000), LOCKFLIGHT_BUSY);
+  }
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, ASignalInterruptsAtOnce) {
+  static std::atomic<bool> came;
+  came = false;
+  struct sigaction before {};
+  struct sigaction here {};
+  here.sa_handler = [](int) { came = true; };
+  ASSERT_EQ(sigaction(SIGUSR1, &here, &before), 0);
+  const holder other(domain_);
+  lockflight_named* const a = lock("a");
+  fine(lockflight_named_interrupt_with(a, [](void*) { return int{came}; }, nullptr),
+       "interrupt_with");
+  const pthread_t self = pthread_self();
+  std::chrono::steady_clock::time_point sent;
+  std::thread sender([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    sent = std::chrono::steady_clock::now();
+    pthread_kill(self, SIGUSR1);
+  });
+  refused(lockflight_named_lock(a), LOCKFLIGHT_INTERRUPTED, "a");
+  const auto ended = std::chrono::steady_clock::now();
+  sender.join();
+  EXPECT_LT(ended - sent, std::chrono::milliseconds(500));
+  EXPECT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, ADomainOfAnotherModeIsRefused) {
+  lockflight_domain* other = nullptr;
+  const lockflight_domain_options own{.mode = 0600};
+  const lockflight_domain_options shared{.mode = 0660};
+  const lockflight_domain_options odd{.mode = 0777};
+  const lockflight_domain_options nobodys{.mode = 0660, .group = "no such group"};
+  fine(lockflight_domain_open(name_.c_str(), &own, &other), "open");
+  fine(lockflight_domain_close(other), "close");
+  refused(lockflight_domain_open(name_.c_str(), &odd, &other), LOCKFLIGHT_INVALID, "mode");
+  refused(lockflight_domain_open(name_.c_str(), &nobodys, &other), LOCKFLIGHT_INVALID,
+          "no such group");
+  refused(lockflight_domain_open(name_.c_str(), &shared, &other), LOCKFLIGHT_WRONG_KIND, name_);
+}
+
+TEST_F(CapiDomain, RefusesMisuse) {
+  lockflight_named* const a = lock("a", &exclusive);
   refused(lockflight_named_unlock(a), LOCKFLIGHT_NOT_HELD, "a");
   refused(lockflight_named_owner_died(a), LOCKFLIGHT_NOT_HELD, "lock 'a'");
   refused(lockflight_named_mark_consistent(a), LOCKFLIGHT_NOT_HELD, "a");
@@ -112,7 +257,7 @@ TEST_F(CapiDomain, RefusesMisuse) {
 
   // The kind is compared when the lock is looked up, here or at the first acquire.
   lockflight_named* other = nullptr;
-  int code = lockflight_named_create(domain_, "a", &readers, &other);
+  int code = lockflight_named_create(domain_, "a", nullptr, &other);
   if (code == LOCKFLIGHT_OK) code = lockflight_named_lock(other);
   refused(code, LOCKFLIGHT_WRONG_KIND, "flight-rw");
   if (other != nullptr) fine(lockflight_named_destroy(other), "destroy");
@@ -150,6 +295,9 @@ TEST_F(CapiDomain, RefusesNull) {
     refused(call(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_token(nullptr, &token), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_owner_died(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_still_valid(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_interrupt_with(nullptr, nullptr, nullptr), LOCKFLIGHT_INVALID,
+          "lock NULL");
   refused(lockflight_named_create(nullptr, "a", nullptr, &none), LOCKFLIGHT_INVALID, "domain NULL");
   refused(lockflight_named_create(domain_, nullptr, nullptr, &none), LOCKFLIGHT_INVALID,
           "name NULL");

@@ -225,21 +225,29 @@ contains
 
   subroutine named()
     character(len=*), parameter :: name = "fortran-test"
-    type(lockflight_domain) :: domain
+    type(lockflight_domain) :: domain, shared
     type(lockflight_named) :: lock, none
     integer(int64) :: token, before
     integer :: stat
-    logical :: got, died
+    logical :: got, died, valid
     call lockflight_lock(none, stat)
     call refused(stat, lockflight_invalid, "lock NULL")
     call lockflight_domain_open("a/b", domain, stat=stat)
     call refused(stat, lockflight_invalid, "a/b")
     call lockflight_domain_remove(name, .true., stat)  ! of a run that was killed
     call lockflight_domain_open(name, domain, slots=4, names=8)
-    call lockflight_create(domain, lock, "a", kind="flight-rw")
+    call lockflight_domain_open(name, shared, group_name="no such group", stat=stat)
+    call refused(stat, lockflight_invalid, "no such group")
+    call lockflight_domain_open(name, shared, group=.true., stat=stat)
+    call refused(stat, lockflight_wrong_kind, name)
+    call lockflight_create(domain, lock, "a")
     call lockflight_unlock(lock, stat)
     call refused(stat, lockflight_not_held, "a")
+    call lockflight_still_valid(lock, valid, stat)
+    call refused(stat, lockflight_not_held, "a")
     call lockflight_lock(lock)
+    call lockflight_still_valid(lock, valid)
+    call require(valid, "a domain that is there is not valid")
     call lockflight_token(lock, before)
     call lockflight_owner_has_died(lock, died)
     call require(.not. died, "a death that was not")
@@ -262,10 +270,12 @@ contains
     call require(got, "a free lock is busy for readers for a time")
     call lockflight_destroy(lock, stat)
     call refused(stat, lockflight_held, "a")
+    call lockflight_domain_remove(name, .true.)
+    call lockflight_still_valid(lock, valid)
+    call require(.not. valid, "a domain that was removed is valid")
     call lockflight_unlock_shared(lock)
     call lockflight_destroy(lock)
     call lockflight_domain_close(domain)
-    call lockflight_domain_remove(name, .true.)
     call lockflight_domain_remove(name, stat=stat)
     call refused(stat, lockflight_unknown, name)
   end subroutine

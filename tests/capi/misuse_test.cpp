@@ -11,11 +11,11 @@ namespace {
 
 TEST(CapiCodes, EachHasATextOfItsOwn) {
   std::set<std::string> texts;
-  for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_OWNER_DIED; ++code)
+  for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_INTERRUPTED; ++code)
     texts.insert(lockflight_error_text(code));
-  EXPECT_EQ(texts.size(), std::size_t{LOCKFLIGHT_OWNER_DIED} + 1);
+  EXPECT_EQ(texts.size(), std::size_t{LOCKFLIGHT_INTERRUPTED} + 1);
   EXPECT_STREQ(lockflight_error_text(-1), "not a code of lockflight");
-  EXPECT_STREQ(lockflight_error_text(LOCKFLIGHT_OWNER_DIED + 1), "not a code of lockflight");
+  EXPECT_STREQ(lockflight_error_text(LOCKFLIGHT_INTERRUPTED + 1), "not a code of lockflight");
 }
 
 TEST(CapiCodes, TheLastErrorIsTheThreadsOwn) {

@@ -14,17 +14,16 @@ and used after fork. Its holder is a thread: the thread that acquires releases. 
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, AsyncContextManager, ContextManager, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, List, Optional, Tuple, Type, Union
 import weakref
 
 from . import _communicator, _core
 from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
-from ._workers import Worker, borrow, give_back
+from ._tasks import holds_of
 
 __all__ = [
     "Communicator",
@@ -45,25 +44,31 @@ __version__ = "0.1.0"
 
 @dataclass(frozen=True)
 class Participant:
-    """A thread that has a slot of a domain."""
+    """A thread that has a slot of a domain. It may be `stopped` by a signal or a debugger.
+    `guarded_pid` is a process that has to end, too, before the participant counts as dead, such as
+    the command of `lockflight run`, or 0; `command` is that process's if there is one."""
 
     slot: int
     pid: int
     thread: int
     dead: bool
     command: str
+    stopped: bool = False
+    guarded_pid: int = 0
 
 
 @dataclass(frozen=True)
 class LockUse:
     """What a participant does with a lock: `what` is "waits", "holds" or "shares", `since` the time
-    of time.monotonic() when it began."""
+    of time.monotonic() when it began, or 0. The rest is as in Participant."""
 
     slot: int
     pid: int
     dead: bool
     what: str
     since: float
+    stopped: bool = False
+    guarded_pid: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,35 +120,61 @@ def _whole(name: str, value: Any, accepted: str) -> int:
     return value
 
 
+def _checked_mode(mode: Any) -> int:
+    if _whole("mode", mode, _MODE) not in (0, 0o600, 0o660):
+        raise ValueError(f"mode {mode:#o} (accepted: {_MODE})")
+    return int(mode)
+
+
+_MODE = "0o600, 0o660, or 0 for that of the domain"
+
+
+def _shown(command: bytes) -> str:
+    return command.decode("utf-8", "surrogateescape")
+
+
 class Domain:
     """A domain: a file in memory with room for `names` locks and `slots` threads at the same time.
 
     Opens the domain, and creates it if there is none. One that exists keeps its own numbers. `mode`
-    is 0o600, or 0o660 to share the domain with the group.
+    is 0o600 for a domain of the user's own, and 0o660 for one that a group shares: `group`, by name
+    or number, or else the process's. With mode 0 it is the domain of that name that there is, and a
+    new one is the user's own. ValueError if it exists with another mode or group.
     """
 
-    def __init__(self, name: str, *, slots: int = 256, names: int = 4096, mode: int = 0o600) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        slots: int = _core.default_slots,
+        names: int = _core.default_names,
+        mode: int = 0,
+        group: str = "",
+    ) -> None:
         self._core = _core.Domain(
             _checked_domain(name),
             _whole("slots", slots, "1 to 4095"),
             _whole("names", names, "1 to 1048576"),
-            _whole("mode", mode, "0o600 or 0o660"),
+            _checked_mode(mode),
+            _text("group", group, "the name or number of a group"),
         )
 
     @classmethod
-    def attach(cls, name: str) -> "Domain":
+    def attach(cls, name: str, *, mode: int = 0) -> "Domain":
         """Opens the domain if it exists, else raises DomainError with the reason "missing"."""
         self = cls.__new__(cls)
-        self._core = _core.attach(_checked_domain(name))
+        self._core = _core.attach(_checked_domain(name), _checked_mode(mode))
         return self
 
     @staticmethod
     def over(
-        comm: Communicator, *, slots: Optional[int] = None, names: int = 4096
+        comm: Communicator,
+        *,
+        slots: int = _core.default_slots,
+        names: int = _core.default_names,
     ) -> "DomainOver":
         """A new domain for the ranks of a communicator of mpi4py, which lie on one host. All ranks
-        call it, and later DomainOver.close(). There are slots for 4 threads of each rank, at least
-        256, unless `slots` says otherwise. Raises ValueError on all ranks if they lie on several
+        call it, and later DomainOver.close(). Raises ValueError on all ranks if they lie on several
         hosts."""
         return DomainOver(comm, slots, names)
 
@@ -153,12 +184,13 @@ class Domain:
         return _core.list()
 
     @staticmethod
-    def remove(name: str, *, force: bool = False) -> bool:
+    def remove(name: str, *, force: bool = False, mode: int = 0) -> bool:
         """Removes a domain with all its locks; False if there is none. Raises DomainError with the
         reason "held" if another living thread uses it, or this one holds a lock of it, unless
-        `force` is true. Lock objects that were made before, in any process, go on with what was
-        removed and exclude only each other; tokens of a domain made anew begin anew."""
-        removed = _core.remove(_checked_domain(name), bool(force))
+        `force` is true. Holders of its locks go on, and exclude nobody who comes later:
+        still_valid() says so. Within a second other acquires go on in the new domain of that name,
+        or raise DomainError with the reason "removed"."""
+        removed = _core.remove(_checked_domain(name), bool(force), _checked_mode(mode))
         _opened.pop(name, None)
         return removed
 
@@ -180,15 +212,31 @@ class Domain:
     def mode(self) -> int:
         return self._core.mode
 
+    @property
+    def group(self) -> str:
+        return self._core.group
+
+    @property
+    def path(self) -> str:
+        """Of its file."""
+        return self._core.path
+
+    def still_valid(self) -> bool:
+        """False once the domain has been removed, so that others do not find it any more."""
+        return self._core.still_valid()
+
     def participants(self) -> "List[Participant]":
         """The threads that have slots now."""
-        return [Participant(*each) for each in self._core.participants()]
+        return [
+            Participant(slot, pid, thread, dead, _shown(command), stopped, guarded)
+            for slot, pid, thread, dead, command, stopped, guarded in self._core.participants()
+        ]
 
     def locks(self) -> "List[LockState]":
         """The locks and who uses them now, read without stopping anybody."""
         return [
             LockState(
-                name.decode("utf-8", "surrogateescape"),
+                _shown(name),
                 kind,
                 parameters,
                 token,
@@ -204,19 +252,21 @@ class Domain:
         lines = [f"domain {self.name}: {self._core.count()} of {self.names} names"]
         for p in self.participants():
             lines.append(
-                f"  slot {p.slot}: process {p.pid}, thread {p.thread}, {p.command}"
-                + (", dead" if p.dead else "")
+                f"  slot {p.slot}: process {_process(p)}, thread {p.thread}, {p.command}{_state(p)}"
             )
         for lock in self.locks():
             died = ", a holder died" if lock.owner_died else ""
             lines.append(f"  lock {lock.name!r} ({lock.kind}), token {lock.token}{died}")
-            lines += [f"    slot {u.slot}, process {u.pid}: {u.what}" for u in lock.uses]
+            lines += [
+                f"    slot {u.slot}, process {_process(u)}: {u.what}{_state(u)}" for u in lock.uses
+            ]
         return "\n".join(lines)
 
-    def remove_lock(self, name: str) -> bool:
-        """Gives back the memory of a lock; False if there is none of that name. Raises DomainError
-        with the reason "held" if it is held or awaited."""
-        return self._core.remove_lock(_checked_lock(name))
+    def forget(self, name: str) -> bool:
+        """Gives back the name and the memory of a lock; False if there is none of that name. Lock
+        objects of it make it anew. Raises DomainError with the reason "held" if it is held or
+        awaited."""
+        return self._core.forget(_checked_lock(name))
 
     def sweep(self) -> int:
         """Deals with deaths that nobody has met yet, and frees the slots of the dead: how many."""
@@ -226,15 +276,21 @@ class Domain:
         return f"lockflight.Domain({self.name!r})"
 
     def __reduce__(self) -> "Tuple[Any, ...]":
-        return _reopen, (self.name, self.slots, self.names, self.mode)
+        return _reopen, (self.name, self.slots, self.names, self.mode, self.group)
+
+
+def _process(of: Union[Participant, LockUse]) -> str:
+    return f"{of.pid} with {of.guarded_pid}" if of.guarded_pid else str(of.pid)
+
+
+def _state(of: Union[Participant, LockUse]) -> str:
+    return ", dead" if of.dead else ", stopped" if of.stopped else ""
 
 
 class DomainOver(Domain):
     """The domain of a communicator: `with Domain.over(comm) as domain:`, on all ranks."""
 
-    def __init__(self, comm: Communicator, slots: Optional[int] = None, names: int = 4096) -> None:
-        if slots is None:
-            slots = min(4095, max(256, 4 * comm.Get_size()))
+    def __init__(self, comm: Communicator, slots: int, names: int) -> None:
         self._comm: Optional[Communicator] = comm
         name = _communicator.new_name(comm)
         first = comm.Get_rank() == 0
@@ -251,7 +307,7 @@ class DomainOver(Domain):
             if self._comm is not None and self._comm.Get_rank() == 0:
                 super().__init__(name, slots=slots, names=names)
             else:
-                self._core = _core.attach(name)
+                self._core = _core.attach(name, 0)
         except Exception as error:
             return error
         return None
@@ -279,8 +335,8 @@ class DomainOver(Domain):
             self.close()
 
 
-def _reopen(name: str, slots: int, names: int, mode: int) -> Domain:
-    return Domain(name, slots=slots, names=names, mode=mode)
+def _reopen(name: str, slots: int, names: int, mode: int, group: str) -> Domain:
+    return Domain(name, slots=slots, names=names, mode=mode, group=group)
 
 
 # The domains that locks have opened by name. Locks of one domain share its mapping.
@@ -292,94 +348,23 @@ def _domain_of(given: Union[str, Domain]) -> Domain:
         return given
     name = _checked_domain(given)
     found = _opened.get(name)
-    if found is None:
+    if found is None or not found.still_valid():
         found = _opened[name] = Domain(name)
     return found
 
 
 # ---- locks ---------------------------------------------------------------------------------------
 
-_Who = Any  # a task of asyncio
-
-
-class _TaskHolds:
-    """The threads that hold a lock for tasks.
-
-    Tasks that want the lock alone wait for each other here, in order: so the process needs one thread
-    for all of them, and one slot of the domain.
-    """
-
-    def __init__(self) -> None:
-        self._holders: Dict[Tuple[_Who, bool], Worker] = {}
-        self._gates: "weakref.WeakKeyDictionary[Any, asyncio.Lock]" = weakref.WeakKeyDictionary()
-
-    def _gate(self) -> asyncio.Lock:
-        return self._gates.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-
-    async def acquire(self, lock: _core.Lock, shared: bool) -> None:
-        task = asyncio.current_task()
-        if (task, True) in self._holders or (task, False) in self._holders:
-            raise RuntimeError(f"acquire of {lock!r}, which this task holds already")
-        gate = None if shared else self._gate()
-        if gate is not None:
-            await gate.acquire()
-        worker = borrow()
-        release = lock.release_shared if shared else lock.release
-
-        def abandoned(got: Any, _: Optional[BaseException]) -> None:
-            call = release if got else bool
-            worker.post(call, lambda *_: give_back(worker))
-
-        try:
-            await worker.call(lock.acquire_shared if shared else lock.acquire, abandoned)
-        except asyncio.CancelledError:
-            if gate is not None:
-                gate.release()
-            raise
-        except BaseException:
-            give_back(worker)
-            if gate is not None:
-                gate.release()
-            raise
-        self._holders[task, shared] = worker
-
-    async def release(self, lock: _core.Lock, shared: bool) -> None:
-        task = asyncio.current_task()
-        worker = self._holders.pop((task, shared), None)
-        if worker is None:
-            raise RuntimeError(f"release of {lock!r}, which this task does not hold")
-        try:
-            # A release does not wait for others, and is not undone by a cancellation.
-            await worker.call(
-                lock.release_shared if shared else lock.release, lambda *_: give_back(worker)
-            )
-        except asyncio.CancelledError:
-            raise
-        except BaseException:
-            give_back(worker)
-            raise
-        else:
-            give_back(worker)
-        finally:
-            if not shared:
-                self._gate().release()
-
-    def worker(self) -> Optional[Worker]:
-        """The thread that holds for the current task."""
-        try:
-            task = asyncio.current_task()
-        except RuntimeError:  # no loop runs in this thread
-            return None
-        return self._holders.get((task, False)) or self._holders.get((task, True))
-
 
 class Mutex(_core.Lock):
     """A lock with one holder at a time, known to all processes by `domain` and `name`.
 
-    `kind` and `parameters` choose among the locks that `lockflight locks` lists; all who use a name
-    agree. With on_owner_died="tell" an acquire after a death succeeds, and `owner_died` is true until
-    a holder calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold
-    the lock. Not recursive: an acquire by the holder raises DomainError.
+    `kind` and `parameters` choose among the locks that `lockflight locks` lists. All who use a name
+    agree, else ValueError; `lockflight run` and SharedMutex use the default. With
+    on_owner_died="tell" an acquire after a death succeeds, and `owner_died` is true until a holder
+    calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold the
+    lock. Not recursive: an acquire by the holder raises DomainError, also with another object of
+    that name.
     """
 
     def __init__(
@@ -387,7 +372,7 @@ class Mutex(_core.Lock):
         name: str,
         domain: Union[str, Domain] = "default",
         *,
-        kind: str = "flight",
+        kind: str = _core.default_kind,
         parameters: str = "",
         on_owner_died: str = "tell",
     ) -> None:
@@ -400,7 +385,7 @@ class Mutex(_core.Lock):
             _text("parameters", parameters, "such as 'local_budget=16,barge=2'"),
             on_owner_died,
         )
-        self._tasks = _TaskHolds()
+        self._tasks = holds_of(self._recipe[1]._core.path, self._recipe[0])
         super().__init__(
             self._recipe[1]._core, self._recipe[0], kind, parameters, on_owner_died == "raise"
         )
@@ -437,11 +422,12 @@ class Mutex(_core.Lock):
         """token for a task that holds the lock."""
         return int(await self._for_task(lambda: self.token))
 
+    async def still_valid_async(self) -> bool:
+        """still_valid for a task that holds the lock."""
+        return bool(await self._for_task(self.still_valid))
+
     async def _for_task(self, call: Any) -> Any:
-        worker = self._tasks.worker()
-        if worker is None:
-            raise RuntimeError(f"{self!r} is not held by this task")
-        return await worker.call(call, lambda *_: None)
+        return await self._tasks.worker(self).call(call)
 
     def __repr__(self) -> str:
         return f"lockflight.{type(self).__name__}({self.name!r}, domain={self.domain.name!r})"
@@ -467,7 +453,7 @@ class _Shared:
         return self._lock
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release_shared()
+        self._lock._exit_shared()
 
     async def __aenter__(self) -> "SharedMutex":
         await self._lock._tasks.acquire(self._lock, True)
@@ -486,7 +472,7 @@ class SharedMutex(Mutex):
         name: str,
         domain: Union[str, Domain] = "default",
         *,
-        kind: str = "flight-rw",
+        kind: str = _core.default_kind,
         parameters: str = "",
         on_owner_died: str = "tell",
     ) -> None:

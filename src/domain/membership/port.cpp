@@ -66,15 +66,70 @@ bool domain_port::is_over(rma::deadline until) {
 
 rma::deadline domain_port::grant_deadline() { return deadline_in(to_take_up_a_grant); }
 
+// The function may use other locks, whose waits are this participant's too: so the present wait is
+// put aside. It arms again if they have disarmed it.
 void domain_port::ask_whether_interrupted() {
-  if (interrupt_ != nullptr && *interrupt_ && (*interrupt_)()) interrupted_ = true;
+  if (interrupt_ == nullptr || !*interrupt_) return;
+  struct put_aside {
+    explicit put_aside(domain_port& p)
+        : port(p),
+          interrupt(p.interrupt_),
+          interrupted(p.interrupted_),
+          goes_on(std::exchange(p.goes_on_, false)),
+          bell_number(p.bell_number_),
+          bell(p.bell_),
+          steps(p.steps_),
+          since(p.since_),
+          look_at(p.look_at_) {}
+    put_aside(const put_aside&) = delete;
+    put_aside& operator=(const put_aside&) = delete;
+    ~put_aside() {
+      port.interrupt_ = interrupt;
+      port.interrupted_ = interrupted;
+      port.goes_on_ = goes_on;
+      port.bell_number_ = bell_number;
+      port.bell_ = bell;
+      port.steps_ = steps;
+      port.since_ = since;
+      port.look_at_ = look_at;
+      port.ours_.waits_since.store(since, std::memory_order_relaxed);
+    }
+    domain_port& port;
+    const std::function<bool()>* interrupt;
+    bool interrupted;
+    bool goes_on;
+    std::uint32_t bell_number;
+    shm::detail::bell* bell;
+    std::uint32_t steps;
+    std::uint64_t since, look_at;
+  };
+  bool over = false;
+  {
+    const put_aside present(*this);
+    over = (*interrupt_)();
+  }
+  if (over) interrupted_ = true;
+}
+
+// The participant has said where it sleeps before it reads `asked_` for the last time.
+void domain_port::ask_now() {
+  asked_.store(true);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::uint32_t where = ours_.sleeps_at.load(std::memory_order_relaxed);
+  if (where == own_bell)
+    ours_.bell.ring();
+  else if (where != 0)
+    file_.bell(where - 1).ring();
 }
 
 void domain_port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;
   constexpr std::uint64_t long_pause = ms;  // since the last one: another wait
   const std::uint64_t now = now_ns();
-  if (now - last_pause_ > long_pause + nanoseconds) pausing_since_ = now;
+  if (now - last_pause_ > long_pause + nanoseconds) {
+    pausing_since_ = now;
+    say_that_we_wait();
+  }
   last_pause_ = now;
   // Whoever has polled for milliseconds polls more slowly: holders may hold for minutes.
   if (const std::uint64_t for_long = now - pausing_since_; for_long > 2 * ms) {
@@ -162,11 +217,16 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     // Relaxed: for show alone.
     ours_.waits_since.store(since_, std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
+    say_that_we_wait();
   }
   if (steps_ < spins + yields) ++steps_;
   if (steps_ < spins) return shm::detail::relax(), step_end::read_again;
   if (steps_ < spins + yields && yields_.yield()) return step_end::read_again;
   if (!sleeper_.armed()) return arm(), step_end::read_again;
+  if (asked_.load(std::memory_order_relaxed) && asked_.exchange(false)) {
+    ask_whether_interrupted();
+    return step_end::read_again;
+  }
   const bool watches = line != nullptr && line->watches;
   const std::uint64_t before = now_ns();
   // The watch may have come to us since the last look.

@@ -15,6 +15,15 @@
 
 namespace lockflight::detail {
 
+/// call_before_waits: where a shared library, too, reads it without a call.
+using call_before_wait = void (*)();
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local call_before_wait before_waits =
+    nullptr;
+
+inline void say_that_we_wait() {
+  if (before_waits != nullptr) before_waits();
+}
+
 class domain_port {
  public:
   static constexpr rma::capability_set capabilities{.uniform_rmw = true,
@@ -161,6 +170,8 @@ class domain_port {
     interrupted_ = false;
   }
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+  /// For any thread: a wait of this participant asks at once.
+  void ask_now();
   /// The acquire is over: nothing waits any more.
   void rest() {
     goes_on_ = false;
@@ -295,6 +306,7 @@ class domain_port {
   bool unordered_writes_ = false;
   bool interrupted_ = false;
   const std::function<bool()>* interrupt_ = nullptr;
+  std::atomic<bool> asked_{false};  // by another thread
 
   // The present wait, or the last one.
   bool goes_on_ = false;

@@ -44,6 +44,7 @@ bool patience::sleep(std::uint64_t nanoseconds) const {
     throw domain_error(domain_error::reason::interrupted, "an acquire was interrupted");
   const std::uint64_t now = shm::detail::now_ns();
   if (now >= until_ns) return false;
+  say_that_we_wait();
   shm::detail::sleep_for_ns(std::min(nanoseconds, until_ns - now));
   return true;
 }

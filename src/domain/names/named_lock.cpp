@@ -1,4 +1,5 @@
 #include <functional>
+#include <mutex>
 #include <utility>
 
 #include "domain/names/attachment.hpp"
@@ -84,6 +85,10 @@ class named_lock_impl {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool still_valid() const { return file_->is_current(); }
   void interrupt_with(std::function<bool()> what) { interrupt_ = std::move(what); }
+  void ask_now() {
+    const std::lock_guard hold(me_is_used_);
+    if (me_ && !me_->is_over()) me_->port().ask_now();
+  }
   void extend_to_this_process() noexcept {
     if (held_ != mode::none) guard(file_->slot(me_->slot()), this_thread());
   }
@@ -152,7 +157,8 @@ class named_lock_impl {
       throw domain_error(domain_error::reason::held,
                          "lock " + shown(name_) + ": this handle holds it already");
     if (is_stale_) file_->is_removed();
-    if (!me_ && !(me_ = attach_thread(file_, how_long))) return false;
+    if (!me_) use(attach_thread(file_, how_long));
+    if (!me_) return false;
     if (lock_ && is_current()) return true;
     token_before_ = token();
     lock_.reset();
@@ -162,11 +168,16 @@ class named_lock_impl {
     return true;
   }
 
+  void use(std::shared_ptr<attachment> made) {
+    const std::lock_guard hold(me_is_used_);
+    me_.swap(made);
+  }
+
   // The domain of our name is another one by now, or is about to be.
   void open_present_domain(const patience& how_long) {
     token_before_ = token();
     lock_.reset();
-    me_.reset();
+    use(nullptr);
     domain_options as = file_->options();
     if (as.mode == 0660) as.group = std::to_string(file_->place().group);
     file_->give_up_stale_removal();
@@ -258,6 +269,7 @@ class named_lock_impl {
   found_lock found_;
   const std::atomic<rma::word>* serial_ = nullptr;  // of the lock that has these words
   std::shared_ptr<attachment> me_;
+  std::mutex me_is_used_;  // while another thread reads me_, or this one changes it
   std::unique_ptr<any_robust> lock_;
   mode held_ = mode::none;
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
@@ -331,6 +343,8 @@ bool named_lock::still_valid() const { return impl_->still_valid(); }
 void named_lock::interrupt_with(std::function<bool()> is_interrupted) {
   impl_->interrupt_with(std::move(is_interrupted));
 }
+void named_lock::ask_now() { impl_->ask_now(); }
+void call_before_waits(void (*function)()) noexcept { detail::before_waits = function; }
 void named_lock::extend_to_this_process() noexcept { impl_->extend_to_this_process(); }
 
 }  // namespace lockflight

@@ -1,0 +1,151 @@
+"""Holds of asyncio's tasks.
+
+Tasks of one loop that want a lock alone wait for each other here, in order: so a process needs one
+thread for all of them, and one slot of the domain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import os
+from typing import Any, Deque, Dict, Tuple
+import weakref
+
+from . import _core, _workers
+
+_Loop = Any
+
+
+class _Gate:
+    """Tasks of one loop pass it one at a time."""
+
+    def __init__(self) -> None:
+        self.is_free = True
+        self._waiters: "Deque[asyncio.Future[None]]" = collections.deque()
+
+    async def enter(self) -> None:
+        if self.is_free:
+            self.is_free = False
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiters.append(turn)
+        try:
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                self.leave()  # it was this task's turn
+            elif turn in self._waiters:
+                self._waiters.remove(turn)
+            raise
+
+    def leave(self) -> None:
+        while self._waiters:
+            turn = self._waiters.popleft()
+            if turn.done():
+                continue
+            try:
+                turn.set_result(None)
+            except RuntimeError:  # the loop is closed
+                continue
+            return
+        self.is_free = True
+
+
+def _error(reason: str, text: str) -> _core.DomainError:
+    error = _core.DomainError(text)
+    error.reason = reason
+    return error
+
+
+def _task() -> Any:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs here
+        return None
+
+
+class TaskHolds:
+    """The threads that hold one lock for tasks. All Mutex objects of a name share it."""
+
+    def __init__(self) -> None:
+        self._holders: Dict[Tuple[Any, bool], _workers.Worker] = {}
+        self._gates: Dict[_Loop, _Gate] = {}
+        self._of_parent = 0
+
+    async def acquire(self, lock: _core.Lock, shared: bool) -> None:
+        """Raises DomainError with the reason "held" if the task holds the lock."""
+        task = _task()
+        if (task, True) in self._holders or (task, False) in self._holders:
+            raise _error("held", f"acquire of {lock!r}, which this task holds already")
+        if shared:
+            self._holders[task, shared] = await _workers.acquire(lock, shared)
+            return
+        loop = asyncio.get_running_loop()
+        gate = self._gates.setdefault(loop, _Gate())
+        try:
+            await gate.enter()
+        except BaseException:
+            self._forget_if_free(loop, gate)
+            raise
+        try:
+            self._holders[task, shared] = await _workers.acquire(lock, shared)
+        except BaseException:
+            self._leave_gate(loop)
+            raise
+
+    async def release(self, lock: _core.Lock, shared: bool) -> None:
+        worker = self._holders.pop((_task(), shared), None)
+        if worker is None:
+            if self._of_parent > 0:
+                self._of_parent -= 1
+                return
+            raise _error("not_held", f"release of {lock!r}, which this task does not hold")
+        loop = asyncio.get_running_loop()
+        try:
+            error = await worker.call(lambda: _workers.release(worker, lock, shared))
+        finally:
+            if not shared:
+                self._leave_gate(loop)
+        if error is not None:
+            raise error
+
+    def after_fork(self) -> None:
+        """The child holds nothing, but may leave blocks in which its parent holds."""
+        self._of_parent += len(self._holders)
+        self._holders.clear()
+        self._gates.clear()
+
+    def _leave_gate(self, loop: _Loop) -> None:
+        gate = self._gates[loop]
+        gate.leave()
+        self._forget_if_free(loop, gate)
+
+    def _forget_if_free(self, loop: _Loop, gate: _Gate) -> None:
+        """A loop that is no more is not to be kept for its gate."""
+        if gate.is_free and self._gates.get(loop) is gate:
+            del self._gates[loop]
+
+    def worker(self, lock: _core.Lock) -> _workers.Worker:
+        """The thread that holds for the current task."""
+        task = _task()
+        worker = self._holders.get((task, False)) or self._holders.get((task, True))
+        if worker is None:
+            raise _error("not_held", f"{lock!r} is not held by this task")
+        return worker
+
+
+_known: "weakref.WeakValueDictionary[Tuple[str, str], TaskHolds]" = weakref.WeakValueDictionary()
+
+
+def holds_of(path: str, name: str) -> TaskHolds:
+    """Of the lock of that name in the domain whose file is there."""
+    return _known.setdefault((path, name), TaskHolds())
+
+
+def _after_fork() -> None:
+    for each in list(_known.values()):
+        each.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
