@@ -12,6 +12,8 @@
 
 #include "cli/asks_for.hpp"
 #include "cli/guarded.hpp"
+#include "cli/printable.hpp"
+#include "cli/standard_descriptors.hpp"
 #include "lockflight/domain.hpp"
 
 namespace {
@@ -39,10 +41,10 @@ std::optional<int> run_at_once(int argc, char** argv) {
   } catch (const domain_error& e) {
     if (e.why == domain_error::reason::invalid) return std::nullopt;
     const bool theirs = e.why == domain_error::reason::disagrees;
-    std::fprintf(stderr, "lockflight run: %s\n", e.what());
+    std::fprintf(stderr, "lockflight run: %s\n", cli::printable(e.what()).c_str());
     return theirs ? 2 : environment_failed;
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "lockflight run: %s\n", e.what());
+    std::fprintf(stderr, "lockflight run: %s\n", cli::printable(e.what()).c_str());
     return environment_failed;
   }
 }
@@ -50,6 +52,7 @@ std::optional<int> run_at_once(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::fill_closed_descriptors();
   if (argc > 1 && std::string_view(argv[1]) == "run")
     if (const auto code = run_at_once(argc, argv)) return *code;
   for (const char* fabric : {"ucx", "oshmem"})

@@ -13,6 +13,7 @@
 #include "cli/console.hpp"
 #include "cli/help.hpp"
 #include "cli/parse.hpp"
+#include "cli/standard_descriptors.hpp"
 #include "cli/text.hpp"
 #include "cli/version.hpp"
 #include "lockflight/domain.hpp"
@@ -59,6 +60,7 @@ int carry_out(const invocation& asked, console& out) {
 }  // namespace
 
 int run_program(int argc, const char* const* argv) {
+  fill_closed_descriptors();
   clean_up_when_interrupted();
   const std::string who = name_of(argc, argv);
   try {
