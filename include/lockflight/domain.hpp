@@ -1,19 +1,19 @@
 // Domains: named locks for processes that come, go, stop and die. A domain is a file in memory; it
-// has slots, and a slot is a rank, so contract and locks are those of all of lockflight. There is no
-// daemon and nothing to start.
+// has slots, and a slot is a rank, so contract and locks are those of all of lockflight. There is
+// no daemon and nothing to start.
 //
-// A thread takes a slot when it first acquires a lock of the domain, and gives it back when it ends.
-// A thread that ends, or is killed, while it holds a lock frees it: the next holder is told. Deaths
-// are known from the kernel. A thread that is stopped while it waits costs other waiters less than a
-// second, once; a thread that is stopped while it holds keeps the lock.
+// A thread takes a slot when it first acquires a lock of the domain, and gives it back when it
+// ends. A thread that ends, or is killed, while it holds a lock frees it: the next holder is told.
+// Deaths are known from the kernel. A thread that is stopped while it waits costs other waiters
+// less than a second, once; a thread that is stopped while it holds keeps the lock.
 //
 // A process that forks keeps its slots; the child has none, and takes its own. The child's handles
 // made before the fork are of no use and throw domain_error.
 //
-// The file is guarded by its permissions: a process that may open it may write over it. What is read
-// from it is checked before it is used as an index, and nothing in it is used as an address; damage
-// throws domain_error (damaged) at the next slow step. A file that is made shorter under an acquire
-// in progress ends the process by SIGBUS. A full /dev/shm is an error (full).
+// The file is guarded by its permissions: a process that may open it may write over it. What is
+// read from it is checked before it is used as an index, and nothing in it is used as an address;
+// damage throws domain_error (damaged) at the next slow step. A file that is made shorter under an
+// acquire in progress ends the process by SIGBUS. A full /dev/shm is an error (full).
 //
 // A file that has lost its name, because somebody removed the domain or its directory was cleaned,
 // excludes nobody who comes later: acquires in it end with domain_error (removed), or go on in the
@@ -159,10 +159,10 @@ class domain {
   std::shared_ptr<detail::domain_file> file_;
 };
 
-/// A handle of a named lock of any kind, of the thread that first acquires with it. The lock is made
-/// when it is first acquired. Not recursive: a second handle of the same thread for a name that the
-/// thread holds throws domain_error (held) instead of waiting for itself, unless both share. A name
-/// has 1 to 255 bytes, none of them NUL or newline.
+/// A handle of a named lock of any kind, of the thread that first acquires with it. The lock is
+/// made when it is first acquired. Not recursive: a second handle of the same thread for a name
+/// that the thread holds throws domain_error (held) instead of waiting for itself, unless both
+/// share. A name has 1 to 255 bytes, none of them NUL or newline.
 ///
 /// An acquire returns within its deadline, and an attempt at once, whatever other participants do.
 class named_lock {

@@ -142,6 +142,7 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"flight",            2, 0, 0, 0, 2, "2x1",    0, "o",  {}, 248625, 434353},
     pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {}, 25147, 44135},
     pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "s",  {{"handovers", 0}}, 473600, 916273},
+    pinned{"flight",            3, 0, 0, 0, 1, "3",      0, "",   {{"patience", 1}}, 343185, 703294},
     pinned{"flight",            2, 0, 1, 0, 1, "3x1",    0, "",   {}, 256314, 653992},
     pinned{"flight-rw",         2, 1, 0, 0, 1, "3",      0, "s",  {}, 227027, 441826},
     pinned{"flight-rw",         1, 1, 1, 0, 1, "3x1",    0, "",   {}, 1105274, 2552941},

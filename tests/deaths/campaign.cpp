@@ -1,10 +1,13 @@
 // The kill campaign: processes lock and unlock named locks while they are killed, stopped and told
-// to exit at random moments. What the locks guard shows every lost update, torn state, repeated
-// token and false alarm.
+// to exit at random moments, by two users, in several namespaces of processes, and while somebody
+// tries to remove the domain. What the locks guard shows every lost update, torn state, repeated
+// token and false alarm. Waiters are also stopped for long: nobody else may wait for them.
 //
 // Usage: lockflight_deaths --kills 300 --processes 8. Exit codes: 0 fine, 1 a rule is broken, 2 bad
 // usage, 3 the environment failed.
 #include <fmt/format.h>
+#include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -41,9 +44,10 @@ constexpr int locks = static_cast<int>(kinds.size());
 struct guarded {
   std::uint64_t first = 0;  // differs from `second` only while a holder is at work
   std::uint64_t second = 0;
-  std::uint64_t count = 0;  // of updates
-  std::uint64_t token = 0;  // of the last holder
-  std::uint64_t told = 0;   // how often a holder was told that the one before it died
+  std::uint64_t count = 0;     // of updates
+  std::uint64_t token = 0;     // of the last holder
+  std::uint64_t told = 0;      // how often a holder was told that the one before it died
+  std::uint64_t removals = 0;  // of the domain, before the last write
 };
 
 /// Where a worker is, for the parent, which finds it dead.
@@ -53,6 +57,7 @@ struct worker_state {
   std::atomic<int> lock{-1};
   std::atomic<where> is{where::outside};
   std::atomic<bool> exclusive{false};
+  std::atomic<pid_t> pid{-1};  ///< as the parent knows it, of a worker in a namespace of its own
   std::atomic<std::uint64_t> updates[locks];
 };
 
@@ -61,6 +66,9 @@ struct shared_state {
   std::atomic<int> exit_now{-1};  ///< the worker that is to exit, wherever it is
   std::atomic<std::uint64_t> longest_wait_ns{0};
   std::atomic<std::uint64_t> acquires{0};
+  /// Grows before the domain may be removed: what died in the old one, nobody in the new one is
+  /// told.
+  std::atomic<std::uint64_t> removals{0};
   std::atomic<int> broken{0};
   char what[256] = {};
   guarded data[locks];
@@ -71,7 +79,10 @@ struct request {
   int kills = 300;
   int processes = 8;
   std::uint64_t seed = 1;
-  double most_wait_s = 1;
+  double most_wait_s = 2;
+  bool users = false;
+  bool spaces = false;
+  bool removals = false;
   bool quiet = false;
   std::vector<std::string> kinds;  ///< that are used; none: all
   /// [number of a lock among `kinds`]
@@ -107,6 +118,8 @@ void write(shared_state& all, int me, int number, named_lock& lock) {
     ++data.told;
     data.second = data.first;
     lock.mark_consistent();
+  } else if (data.first != data.second && data.removals != all.removals) {
+    data.second = data.first;
   } else if (data.first != data.second) {
     report(all, fmt::format("{}: torn, and its holder was not told of a death", kinds[number]));
     data.second = data.first;
@@ -114,6 +127,7 @@ void write(shared_state& all, int me, int number, named_lock& lock) {
   if (lock.token() <= data.token)
     report(all, fmt::format("{}: token {} after {}", kinds[number], lock.token(), data.token));
   data.token = lock.token();
+  data.removals = all.removals;
   ++data.first;
   const std::uint64_t count = data.count;
   exit_if_told(all, me);
@@ -126,7 +140,7 @@ void read(shared_state& all, int me, int number, named_lock& lock) {
   const guarded& data = all.data[number];
   const std::uint64_t first = data.first;
   exit_if_told(all, me);
-  if (first != data.second && !lock.owner_died())
+  if (first != data.second && !lock.owner_died() && data.removals == all.removals)
     report(all, fmt::format("{}: a reader sees a torn state", kinds[number]));
 }
 
@@ -159,10 +173,11 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
 }
 
 [[noreturn]] void work(shared_state& all, int me, const std::string& name,
-                       const std::vector<int>& numbers, std::uint64_t seed) {
+                       const std::vector<int>& numbers, std::uint64_t seed,
+                       const domain_options& as) {
   try {
     std::mt19937_64 random(seed);
-    const domain in = domain::attach(name);
+    const domain in = domain::open(name, as);
     std::vector<named_lock> handles;
     for (const char* const kind : kinds)
       handles.emplace_back(in, std::string("a ") + kind, named_lock_options{.kind = kind});
@@ -183,7 +198,10 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
 class campaign {
  public:
   explicit campaign(const request& what)
-      : what_(what), random_(what.seed), name_("deaths-" + std::to_string(getpid())) {
+      : what_(what),
+        options_(options_of(what)),
+        random_(what.seed),
+        name_("deaths-" + std::to_string(getpid())) {
     void* const at = mmap(nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
@@ -193,19 +211,26 @@ class campaign {
   campaign(const campaign&) = delete;
   campaign& operator=(const campaign&) = delete;
   ~campaign() {
-    for (const pid_t pid : pids_)
-      if (pid > 0) kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
+    for (std::size_t w = 0; w < pids_.size(); ++w)
+      if (pids_[w] > 0) {
+        if (all_->worker[w].pid > 0) kill(all_->worker[w].pid, SIGKILL);
+        kill(pids_[w], SIGKILL);
+        waitpid(pids_[w], nullptr, 0);
+      }
     static_cast<void>(domain::remove(name_, true));
   }
 
   /// True if all rules hold.
   bool carry_out() {
-    const domain in = domain::open(name_, {.slots = 2 * what_.processes});
+    static_cast<void>(domain::open(name_, options_));
     for (int w = 0; w < what_.processes; ++w) spawn(w);
     auto next_line = clock::now() + std::chrono::seconds(1);
-    while (kills_ < what_.kills && all_->broken == 0) {
+    for (int strikes = 1; kills_ < what_.kills && all_->broken == 0; ++strikes) {
       std::this_thread::sleep_for(std::chrono::microseconds(random_() % 4'000));
       strike();
+      let_go_on();
+      constexpr int between_removals = 50;
+      if (what_.removals && strikes % between_removals == 0) remove();
       if (!what_.quiet && clock::now() > next_line) {
         fmt::print(stderr, "{} of {} kills, {} acquires\n", kills_, what_.kills,
                    all_->acquires.load());
@@ -213,43 +238,79 @@ class campaign {
       }
     }
     stop_all();
-    judge(in);
+    judge(domain::open(name_, options_));
     return all_->broken == 0;
   }
 
   void print() const {
     fmt::print(
-        "{} kills, {} exits, {} stops; {} acquires; {} holders died, {} were told; longest wait "
-        "{:.1f} ms\n",
-        kills_, exits_, stops_, all_->acquires.load(), died_inside_, told_,
+        "{} kills, {} exits, {} stops, {} of waiters for long, {} removals; {} acquires; {} "
+        "holders "
+        "died, {} were told; longest wait {:.1f} ms\n",
+        kills_, exits_, stops_, long_stops_, removals_, all_->acquires.load(), died_inside_, told_,
         static_cast<double>(all_->longest_wait_ns.load()) / 1e6);
     if (all_->broken != 0)
       fmt::print("broken (seed {}): {} ({} in all)\n", what_.seed, all_->what, all_->broken.load());
   }
 
  private:
+  static constexpr gid_t team = 61000;
+
+  static domain_options options_of(const request& what) {
+    domain_options made{.slots = 4 * what.processes};
+    if (what.users) made.mode = 0660, made.group = std::to_string(team);
+    return made;
+  }
+
   void spawn(int w) {
     std::fflush(nullptr);
     const std::uint64_t seed = random_();
+    all_->worker[w].pid = -1;
     const pid_t pid = fork();
     if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (pid == 0) {
-      work(*all_, w, name_, what_.numbers(), seed);
+      if (what_.spaces && w % 2 == 0) enter_a_space(w);
+      if (what_.users) become(61001 + static_cast<uid_t>(w % 2));
+      work(*all_, w, name_, what_.numbers(), seed, options_);
     }
     pids_[static_cast<std::size_t>(w)] = pid;
+    if (what_.spaces && w % 2 == 0)
+      while (all_->worker[w].pid == -1) std::this_thread::yield();
+    else
+      all_->worker[w].pid = pid;
+  }
+
+  // The worker is a child of this process, in a new namespace, whose end this process waits for.
+  void enter_a_space(int w) {
+    if (unshare(CLONE_NEWPID) != 0) _exit(3);
+    const pid_t inner = fork();
+    if (inner < 0) _exit(3);
+    if (inner == 0) return;
+    all_->worker[w].pid = inner;
+    int status = 0;
+    while (waitpid(inner, &status, 0) != inner) {
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 9);
+  }
+
+  static void become(uid_t user) {
+    const gid_t group = team;
+    if (setgroups(1, &group) != 0 || setgid(user) != 0 || setuid(user) != 0) _exit(3);
   }
 
   void strike() {
     const int w = static_cast<int>(random_() % static_cast<std::uint64_t>(what_.processes));
-    const pid_t pid = pids_[static_cast<std::size_t>(w)];
+    const pid_t pid = all_->worker[w].pid;
     switch (random_() % 8) {
       case 0:  // stops it for a while
         kill(pid, SIGSTOP);
         ++stops_;
+        if (stop_for_long(w)) return;
         std::this_thread::sleep_for(std::chrono::microseconds(random_() % 20'000));
         kill(pid, SIGCONT);
         return;
       case 1:
+        if (w == stopped_) return;
         all_->exit_now = w;
         while (all_->exit_now != -1 && all_->broken == 0)
           std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -259,9 +320,52 @@ class campaign {
         kill(pid, SIGKILL);
         ++kills_;
     }
-    waitpid(pid, nullptr, 0);
+    if (w == stopped_) stopped_ = -1;
+    waitpid(pids_[static_cast<std::size_t>(w)], nullptr, 0);
     note_death(w);
     spawn(w);
+  }
+
+  // A worker that holds nothing may be stopped for long, one at a time: the others must not notice.
+  bool stop_for_long(int w) {
+    if (stopped_ >= 0 || all_->worker[w].is != where::on_the_way) return false;
+    constexpr auto until_it_has_stopped = std::chrono::milliseconds(2);
+    std::this_thread::sleep_for(until_it_has_stopped);
+    // Its records say whether it holds, before and after what it says itself.
+    const pid_t pid = all_->worker[w].pid;
+    for (const domain_lock& lock : domain::open(name_, options_).locks())
+      for (const domain_lock_use& use : lock.uses) {
+        const bool is_it = use.pid == pid || (what_.spaces && use.pid == 1);
+        if (is_it && use.what != domain_lock_use::how::waits) return false;
+      }
+    stopped_ = w;
+    go_on_at_ = clock::now() + std::chrono::milliseconds(100 + random_() % 1'400);
+    ++long_stops_;
+    return true;
+  }
+  void let_go_on() {
+    if (stopped_ < 0 || clock::now() < go_on_at_) return;
+    kill(all_->worker[stopped_].pid, SIGCONT);
+    stopped_ = -1;
+  }
+
+  // Succeeds when no living process has a slot, which newcomers are about to take.
+  void remove() {
+    ++all_->removals;
+    if (random_() % 4 == 0)
+      for (int w = 0; w < what_.processes; ++w) {
+        if (w == stopped_) stopped_ = -1;
+        kill(all_->worker[w].pid, SIGKILL);
+        ++kills_;
+        waitpid(pids_[static_cast<std::size_t>(w)], nullptr, 0);
+        note_death(w);
+        spawn(w);
+        try {
+          if (w == what_.processes - 1 && domain::remove(name_)) ++removals_;
+        } catch (const domain_error& e) {
+          if (e.why != domain_error::reason::held) throw;
+        }
+      }
   }
 
   // Before its place is another's: where the dead one was.
@@ -279,8 +383,9 @@ class campaign {
 
   void stop_all() {
     all_->stop = true;
+    for (const worker_state& each : all_->worker)
+      if (each.pid > 0) kill(each.pid, all_->broken != 0 ? SIGKILL : SIGCONT);
     for (pid_t& pid : pids_) {
-      if (all_->broken != 0) kill(pid, SIGKILL);
       int status = 0;
       waitpid(pid, &status, 0);
       if (all_->broken == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
@@ -305,7 +410,7 @@ class campaign {
       if (data.told > inside_[i] + perhaps_[i])
         report(*all_, fmt::format("{}: told of {} deaths, but {} died inside and {} on the way",
                                   kinds[i], data.told, inside_[i], perhaps_[i]));
-      if (inside_[i] > 0 && data.told == 0)
+      if (inside_[i] > 0 && data.told == 0 && removals_ == 0)
         report(*all_,
                fmt::format("{}: {} holders died, and nobody was told", kinds[i], inside_[i]));
       std::uint64_t updates = 0;
@@ -318,18 +423,20 @@ class campaign {
     if (longest > what_.most_wait_s)
       report(*all_,
              fmt::format("somebody waited {:.2f} s (at most {} s)", longest, what_.most_wait_s));
+    const std::string path = in.path();
     if (!domain::remove(name_, true)) report(*all_, "the domain was gone already");
-    for (const auto& left : std::filesystem::directory_iterator("/dev/shm"))
-      if (left.path().filename().string().find(name_) != std::string::npos)
-        report(*all_, "left behind: " + left.path().string());
+    if (std::filesystem::exists(path)) report(*all_, "left behind: " + path);
   }
 
   request what_;
+  domain_options options_;
   std::mt19937_64 random_;
   std::string name_;
   shared_state* all_ = nullptr;
   std::vector<pid_t> pids_;
-  int kills_ = 0, exits_ = 0, stops_ = 0;
+  int kills_ = 0, exits_ = 0, stops_ = 0, long_stops_ = 0, removals_ = 0;
+  int stopped_ = -1;  // the worker that is stopped for long
+  clock::time_point go_on_at_{};
   std::array<std::uint64_t, locks> inside_{}, perhaps_{};
   std::uint64_t died_inside_ = 0, told_ = 0;
 };
@@ -344,6 +451,10 @@ int run(int argc, char** argv) {
   app.add_option("--seed", what.seed, "of the moments and of what workers do");
   app.add_option("--most-wait", what.most_wait_s, "the longest wait in seconds")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--users", what.users, "workers of two users, in a domain of their group (root)");
+  app.add_flag("--spaces", what.spaces,
+               "half of them in namespaces of processes of their own (root)");
+  app.add_flag("--removals", what.removals, "somebody tries to remove the domain, too");
   app.add_option("--lock", what.kinds, "use this one; may be given again")
       ->check(CLI::IsMember(std::vector<std::string>(kinds.begin(), kinds.end())));
   app.add_flag("--quiet", what.quiet, "no line each second");

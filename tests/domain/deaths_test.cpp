@@ -16,14 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-/// Zeroed memory that children share.
-template <class T>
-T& shared_words() {
-  void* const at =
-      mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return *static_cast<T*>(at);
-}
-
 TEST(DomainDeaths, AKilledHolderFreesTheLockAndTheNextOneIsTold) {
   const own_domain own;
   auto d = domain::open(own.name());
@@ -53,7 +45,7 @@ TEST(DomainDeaths, AKilledHolderFreesTheLockAndTheNextOneIsTold) {
   m.lock();
   EXPECT_FALSE(m.owner_died());
   m.unlock();
-  EXPECT_EQ(d.sweep() >= 0, true);
+  static_cast<void>(d.sweep());
   EXPECT_EQ(d.participants().size(), 1u);
 }
 

@@ -65,11 +65,18 @@ TEST(DomainNames, WhatIsNotAcceptedIsNamed) {
   named_mutex(d, longest).lock();
   named_mutex(d, "\x01 any \xff bytes").lock();
   named_lock rw(d, "x", {.kind = "flight-rw"});
-  EXPECT_REFUSED(disagrees, "flight-rw", named_mutex(d, "x"));
-  EXPECT_REFUSED(disagrees, "barge=3",
-                 named_lock(d, "x", {.kind = "flight-rw", .parameters = "barge=3"}));
-  named_lock set(d, "set", {.parameters = "barge=3,local_budget=5"});
-  const named_lock same(d, "set", {.parameters = "local_budget=5,barge=3"});
+  rw.lock();
+  rw.unlock();
+  named_mutex(d, "x").lock();
+  const std::string maker = "process " + std::to_string(getpid());
+  EXPECT_REFUSED(disagrees, maker, named_lock(d, "x", {.kind = "flight"}));
+  EXPECT_REFUSED(disagrees, "kind flight-rw", named_lock(d, "x", {.kind = "flight"}));
+  EXPECT_REFUSED(disagrees, "barge=3", named_lock(d, "x", {.parameters = "barge=3"}));
+  named_lock set(d, "set", {.kind = "flight", .parameters = "barge=3,local_budget=5"});
+  set.lock();
+  set.unlock();
+  const named_lock same(d, "set", {.kind = "flight", .parameters = "local_budget=5,barge=3"});
+  EXPECT_REFUSED(invalid, "T_DC=1", named_lock(d, "y", {.kind = "rma-rw", .parameters = "T_DC=1"}));
   named_lock mcs(d, "mcs", {.kind = "mcs-rw-rp"});
   EXPECT_REFUSED(invalid, "cannot leave", static_cast<void>(mcs.try_lock_within(1000)));
   EXPECT_REFUSED(invalid, "no shared holders", set.lock_shared());
@@ -98,6 +105,10 @@ TEST(DomainNames, AHandleMisusedSaysSo) {
     return 0;
   });
   EXPECT_EQ(forked.wait(), 0);
+  named_shared_mutex second(d, "m");
+  EXPECT_REFUSED(held, "another handle of this thread", second.lock());
+  EXPECT_REFUSED(held, "another handle of this thread",
+                 static_cast<void>(second.try_lock_shared()));
   m.unlock();
   m.lock_shared();
   named_shared_mutex again(d, "m");
@@ -115,7 +126,15 @@ TEST(DomainNames, AHeldHandleThatIsDestroyedCountsAsADeath) {
   }
   named_lock told(d, "m", {.death = named_lock_options::on_death::raise});
   EXPECT_THROW(told.lock(), owner_died_error);
-  EXPECT_TRUE(told.is_held());
+  EXPECT_FALSE(told.is_held());
+  {
+    named_mutex other(d, "m");
+    ASSERT_TRUE(other.try_lock());
+    EXPECT_TRUE(other.owner_died());
+    other.unlock();
+  }
+  told.lock();  // the handle has been told
+  EXPECT_TRUE(told.owner_died());
   told.mark_consistent();
   told.unlock();
   EXPECT_NO_THROW(told.lock());
@@ -156,8 +175,10 @@ TEST(DomainNames, ARemovedLockIsMadeAnewByItsHandles) {
   EXPECT_GT(a.token(), token);
   a.unlock();
   EXPECT_TRUE(d.remove_lock("a"));
-  named_lock other(d, "a", {.kind = "flight-rw"});
-  EXPECT_REFUSED(disagrees, "flight-rw", a.lock());
+  named_lock other(d, "a", {.kind = "flight"});
+  other.lock();
+  other.unlock();
+  EXPECT_REFUSED(disagrees, "flight", a.lock());
   b.unlock();
   EXPECT_EQ(d.names(), 2u);
 }
@@ -195,9 +216,20 @@ TEST(DomainNames, NamesRunOutAndComeBack) {
   const own_domain own;
   auto d = domain::open(own.name(), {.slots = 3, .names = 5});
   for (int round = 0; round < 20; ++round) {
-    for (int i = 0; i < 5; ++i) named_mutex(d, "n" + std::to_string(i)).lock();
-    EXPECT_REFUSED(full, "all 5", named_mutex(d, "one more"));
-    for (int i = 0; i < 5; ++i) EXPECT_TRUE(d.remove_lock("n" + std::to_string(i)));
+    std::vector<named_mutex> all;
+    for (int i = 0; i < 5; ++i) all.emplace_back(d, "n" + std::to_string(i)).lock();
+    EXPECT_REFUSED(full, "all 5", named_mutex(d, "one more").lock());
+    all[3].unlock();  // it gives way
+    named_mutex more(d, "one more");
+    more.lock();
+    EXPECT_EQ(d.names(), 5u);
+    EXPECT_FALSE(all[3].is_held());
+    more.unlock();
+    all[3].lock();  // and comes back
+    for (auto& one : all) one.unlock();
+    all.clear();
+    if (round % 2 == 0)
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(d.remove_lock("n" + std::to_string(i)));
   }
 }
 

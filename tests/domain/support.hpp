@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <functional>
 #include <string>
 
+#include "domain/store/place.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::test {
@@ -23,13 +25,19 @@ class own_domain {
   own_domain& operator=(const own_domain&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::string path() const {
-    return "/dev/shm/lockflight-" + std::to_string(geteuid()) + "-" + name_;
-  }
+  [[nodiscard]] std::string path() const { return detail::private_place(name_).path; }
 
  private:
   std::string name_;
 };
+
+/// Zeroed memory that children share.
+template <class T>
+T& shared_words() {
+  void* const at =
+      mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return *static_cast<T*>(at);
+}
 
 /// A process that runs `body` and then ends with what it returns, without any destructor.
 class child {

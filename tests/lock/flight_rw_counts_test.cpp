@@ -130,8 +130,20 @@ TEST(flight_rw_counts, one_line_in_a_table) {
        {cells.writers.tail.index, cells.writers.victim.index, cells.readers.gates.index,
         cells.readers.gates.index + 1, cells.readers.listed.index}) {
     EXPECT_GE(index, line + 2);
-    EXPECT_LT(index, line + rma::line_words);
+    EXPECT_LT(index, line + rma::line_words - 1) << "the last word is the impatient head's";
   }
+}
+
+// The word that `patience` needs is beside the others of a node.
+TEST(flight_rw_counts, patience_takes_no_line) {
+  const auto lines_of = [](const lock::flight_rw_parameters& set) {
+    rma::layout in(4096);
+    static_cast<void>(flight_rw::lock_type::cells::place(in, topology::flat(2), set, 1));
+    return (in.used() + rma::line_words - 1) / rma::line_words;
+  };
+  EXPECT_EQ(lines_of({.writers = {.patience = 1}}), lines_of({}));
+  EXPECT_EQ(lines_of({.writers = {.one_line = 1, .patience = 1}}),
+            lines_of({.writers = {.one_line = 1}}));
 }
 
 // Cells for fewer take memory, so tables have them where many ranks are to each lock.

@@ -111,5 +111,34 @@ TEST(flight, lets_those_past_its_queue_who_come_again_at_once) {
   }
 }
 
+/// How often a rank had the lock, at most, while another one waited for it.
+std::size_t most_overtaken(const std::vector<turn>& order) {
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    std::size_t overtook = 0;
+    for (std::size_t before = 0; before < i; ++before)
+      if (order[before].rank != order[i].rank && order[before].asked > order[i].asked) ++overtook;
+    most = std::max(most, overtook);
+  }
+  return most;
+}
+
+// Where holders stay long and come again at once, the polling head rarely meets a free word.
+TEST(flight, patience_ends_the_overtaking_by_long_holders) {
+  const rma::topology node = rma::topology::flat(2);
+  constexpr std::uint64_t stays = 20'000;
+  for (const std::int64_t handovers : {0, 16}) {
+    SCOPED_TRACE(handovers);
+    lock::flight_parameters set{.barge = 10'000, .handovers = handovers};
+    if (handovers == 0) {
+      EXPECT_GT(most_overtaken(turns(node, set, stays, 0)), 8u);
+    }
+    set.patience = 50'000;
+    // Two stays fit into the patience. One more may have begun before it is over, and the next
+    // holder may not see the mark in time.
+    EXPECT_LE(most_overtaken(turns(node, set, stays, 0)), 4u);
+  }
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -47,6 +47,11 @@ class sleeper {
   /// Sleeps until the bell rings, not at all if it has rung since arm(), and at most the given
   /// time. Disarmed afterwards.
   void sleep(const timespec& at_most);
+  /// Sleeps as sleep() does and stays armed, for a caller that reads the awaited cell once more
+  /// after each return and then sleeps again. Writers have seen our mark since arm(), so that read
+  /// needs no further fence or membarrier. True if the bell has rung since arm() or since the last
+  /// sleep_again(); false if the time was over or a signal came first.
+  [[nodiscard]] bool sleep_again(const timespec& at_most);
   /// Not to sleep after all.
   void disarm();
 

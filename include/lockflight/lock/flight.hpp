@@ -60,15 +60,16 @@ class flight {
     static cells place(rma::layout& in, const rma::topology&, const parameters& set,
                        rma::rank_t home) {
       const bool one_line = set.one_line == 1;
-      const auto lines = in.take<rma::plain_cell>(one_line ? rma::line_words : 4).at(home);
+      const std::uint32_t words = one_line || set.patience != 0 ? rma::line_words : 4;
+      const auto lines = in.take<rma::plain_cell>(words).at(home);
       // The home's node does not enter the leaders' queue, so it has no use for entry and turn.
       const auto top = one_line ? rma::nic_cell{lines.home, lines.index + 2}
                                 : in.take<rma::nic_cell>(2).at(home);
       return {.lines = lines, .tail = top, .victim = {top.home, top.index + 1}};
     }
 
-    /// With `one_line`: four words more on the line of a node's, for a lock that is made of this
-    /// one. Without it the line ends before them.
+    /// With `one_line`: three words more on the line of a node's, for a lock that is made of this
+    /// one. Without it the line may end before them.
     [[nodiscard]] rma::plain_cell beside() const { return lines + 4; }
     /// The line of rank's node.
     [[nodiscard]] rma::plain_cell line_of(const rma::topology& machine, rma::rank_t rank) const {
@@ -77,9 +78,8 @@ class flight {
   };
 
   /// How often a waiter is overtaken by later comers, at most. On its own node each participant
-  /// that stands in the queue, the waiter among them, by `barge`, and by one in a trial. Before
-  /// each acquire of that node others have their budgets: the nodes ahead, and the home's between
-  /// them.
+  /// that stands in the queue, the waiter among them, by `barge`, and by one in a trial. Before an
+  /// acquire of that node others have their budgets: nodes ahead, and the home's between them.
   [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
                                                    const parameters& set) {
     const std::int64_t own = machine.largest_node() * (std::max<std::int64_t>(set.barge, 1) + 1);
@@ -93,7 +93,7 @@ class flight {
         sides_(me.port(), where.victim, home_word_),
         leaders_(me.port(), where.tail, where.line_of(me.machine(), me.rank()) + 2),
         node_(me, node_cells(where.line_of(me.machine(), me.rank())),
-              {set.barge, set.handovers_on(me.port())}),
+              {set.barge, set.handovers_on(me.port()), set.patience}),
         side_(me.machine().nodes() == 1                            ? side::only
               : me.machine().same_node(where.tail.home, me.rank()) ? side::home
                                                                    : side::remote),

@@ -123,8 +123,7 @@ class flight_rw {
 
   // ---- up and down ----
 
-  /// Holds the lock beside readers, and no one else. What flight costs; 1 put for each gate to
-  /// open.
+  /// Holds the lock beside readers, and no one else. Flight's cost; 1 put for each gate to open.
   void lock_upgrade() {
     static_cast<void>(take_flight(rma::forever{}));
     gates_.open();

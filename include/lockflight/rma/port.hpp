@@ -340,6 +340,10 @@ void fence_node(auto& port) {
 
 // For code that serves both waits without an end and waits until a deadline.
 
+/// The first of two moments on one port's clock.
+[[nodiscard]] constexpr deadline earlier(forever, deadline b) { return b; }
+[[nodiscard]] constexpr deadline earlier(deadline a, deadline b) { return a.at < b.at ? a : b; }
+
 [[nodiscard]] constexpr bool is_over(auto&, forever) { return false; }
 [[nodiscard]] bool is_over(auto& port, deadline until) { return port.is_over(until); }
 

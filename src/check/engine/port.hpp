@@ -1,6 +1,7 @@
 // The checker's port: it announces every operation to the engine, which decides when it happens.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "check/engine/engine.hpp"
@@ -12,6 +13,8 @@ class port {
  public:
   static constexpr rma::capability_set capabilities{
       .messages = true, .node_fence = true, .deaths = true, .fabric = "check"};
+  /// Deadlines in fewer nanoseconds are a lock's own, inside an acquire.
+  static constexpr std::uint64_t shortest_of_acquire = 1'000'000'001;
 
   port(engine& e, rank_t rank) : engine_(e), rank_(rank) {}
   port(const port&) = delete;
@@ -84,19 +87,23 @@ class port {
     if (handler_ == nullptr) return;
     for (rma::message got; try_receive(got);) handler_->handle(got);
   }
-  // A deadline is over when the search says so, and stays over: a participant has one at a time.
-  [[nodiscard]] rma::deadline deadline_in(std::uint64_t) {
-    is_over_ = false;
-    return {};
+  // A deadline is over when the search says so, and stays over. A participant has at most two, of
+  // an acquire and of the lock's own inside it. Either may be over first; to compare them says that
+  // the shorter one is.
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t nanoseconds) {
+    const rma::deadline made{nanoseconds};
+    is_over_[kind_of(made)] = false;
+    return made;
   }
-  [[nodiscard]] bool is_over(rma::deadline) {
-    is_over_ = is_over_ || engine_.act(rank_, action::is_over) != 0;
-    return is_over_;
+  [[nodiscard]] bool is_over(rma::deadline until) {
+    bool& over = is_over_[kind_of(until)];
+    over = over || engine_.act(rank_, action::is_over) != 0;
+    return over;
   }
   template <class Cell, class Predicate>
-  word await_until(Cell on, Predicate done, rma::deadline) {
+  word await_until(Cell on, Predicate done, rma::deadline until) {
     const word found = wait(action::await_until, here(on), erased(done));
-    is_over_ = is_over_ || !done(found);
+    if (!done(found)) is_over_[kind_of(until)] = true;
     return found;
   }
 
@@ -115,10 +122,11 @@ class port {
                        erased(done), -1, here(line.cell));
   }
   template <class Cell, class Predicate>
-  word await_until_or_death(Cell on, Predicate done, rma::deadline, const rma::lifeline& line) {
+  word await_until_or_death(Cell on, Predicate done, rma::deadline until,
+                            const rma::lifeline& line) {
     const word found = engine_.act(rank_, action::await_until_or_death, here(on), line.value,
                                    line.deaths, erased(done), -1, here(line.cell));
-    is_over_ = is_over_ || engine_.time_was_over(rank_);
+    if (engine_.time_was_over(rank_)) is_over_[kind_of(until)] = true;
     return found;
   }
 
@@ -148,6 +156,10 @@ class port {
   }
 
  private:
+  [[nodiscard]] static std::size_t kind_of(rma::deadline until) {
+    return until.at >= shortest_of_acquire ? 1 : 0;
+  }
+
   word wait(action what, cell_id cell, predicate test) {
     while (true) {
       const word answer = engine_.act(rank_, what, cell, 0, 0, test);
@@ -178,7 +190,7 @@ class port {
   engine& engine_;
   rank_t rank_;
   rma::message_handler* handler_ = nullptr;
-  bool is_over_ = false;  // the deadline of the acquire
+  std::array<bool, 2> is_over_{};  // the lock's own deadline, the acquire's
 };
 
 static_assert(rma::messaging_port<port> && rma::mortal_port<port>);

@@ -158,7 +158,7 @@ class lock_calls {
       if (what == part::try_writer) return lock.try_lock();
     if constexpr (lock::can_try_shared<Lock>)
       if (what == part::try_reader) return lock.try_lock_shared();
-    constexpr std::uint64_t some_time = 1;  // the checker says when it is over
+    constexpr std::uint64_t some_time = port::shortest_of_acquire;  // the checker ends it
     if constexpr (lock::can_time<Lock>)
       if (what == part::timed_writer) return lock.try_lock_within(some_time);
     if constexpr (lock::can_time_shared<Lock>)

@@ -40,6 +40,16 @@ void sleeper::sleep(const timespec& at_most) {
   disarm();
 }
 
+// The new ticket comes before the caller's next read of the cell: a write that this read misses
+// rings after the ticket, so that the next sleep returns at once.
+bool sleeper::sleep_again(const timespec& at_most) {
+  rma::ensure(armed(), "who sleeps has said where");
+  syscall(SYS_futex, &at_->rung, FUTEX_WAIT, ticket_, &at_most, nullptr, 0);
+  const std::uint32_t slept_through = ticket_;
+  ticket_ = at_->rung.load(std::memory_order_seq_cst);
+  return ticket_ != slept_through;
+}
+
 bool short_yields::yield() {
   // Between the microseconds of a yield among waiting ranks and the milliseconds of a time slice.
   constexpr std::uint64_t long_yield_ns = 500'000;

@@ -27,8 +27,7 @@
 
 namespace lockflight::lock {
 
-/// Where a node waits for its turn, and what its predecessor passes to it. Zeroed memory is of a
-/// node that stands in no queue.
+/// Where a node waits for its turn, and what its predecessor passes to it. Zeroes: in no queue.
 struct turn_word : rma::packed<turn_word> {
   static constexpr rma::field wait{0, 1};  ///< parity of the last wait that ended or was given up
   static constexpr rma::field left{1, 1};  ///< given up: the node's entry is still in the queue
@@ -149,8 +148,7 @@ class leader_queue {
     return false;
   }
 
-  // `before` is what the cell held before the predecessor knew of us: the turn may have come
-  // already.
+  // `before` is what the cell held before the predecessor knew of us: our turn may have come since.
   template <class Until>
   [[nodiscard]] bool wait_for_turn(rma::word before, Until until, turn_word& turn) {
     const bool wait = !turn_word::from(before).has(turn_word::wait);

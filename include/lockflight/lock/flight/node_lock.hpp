@@ -10,7 +10,8 @@
 // where the same participant comes again at once, while the word is in its cache. Where the head
 // finds that nobody barges, it stays in the queue while it holds, and hands the word over to its
 // successor, as MCS does. After `handovers` in a row comes a trial: the word is free for all once.
-// (3) A released word carries a value, and may carry the lock above (`with_top`).
+// (3) A released word carries a value, and may carry the lock above (`with_top`). (4) A head that
+// has competed for `patience` sets a mark and sleeps; a holder that sees it reserves the word (I3).
 //
 // Order: first come, first served in the queue, whose head is overtaken by at most `barge`
 // arrivals. Network operations: none.
@@ -34,20 +35,26 @@ class node_lock {
   struct cells {
     rma::cpu_cell word;
     rma::cpu_cell tail;
+    rma::cpu_cell impatient;  // its last word, which is there if there is a `patience`
 
     explicit cells(rma::plain_cell line)
-        : word{line.home, line.index}, tail{line.home, line.index + 1} {}
+        : word{line.home, line.index},
+          tail{line.home, line.index + 1},
+          impatient{line.home, line.index + rma::line_words - 1} {}
   };
 
   struct bounds {
     std::int64_t barge;      // past the queue's head
     std::int64_t handovers;  // in a row, until a trial; 0: barging is always allowed
+    std::int64_t patience;   // of the queue's head, in nanoseconds; 0: only `barge` counts
   };
 
   node_lock(rma::participant<Port>& me, const cells& where, const bounds& set)
       : port_(me.port()),
         word_(rma::resolve(port_, where.word)),
         queue_(me, where.tail),
+        impatient_(where.impatient),
+        patience_(static_cast<std::uint64_t>(set.patience)),
         barge_(static_cast<rma::word>(set.barge)),
         handovers_(static_cast<int>(set.handovers)),
         barging_(handovers_ == 0) {}
@@ -126,13 +133,13 @@ class node_lock {
     if (barging_ && barged_) overtaken = std::min(found_.get(node_word::overtaken) + 1, barge_);
     to = to.with(node_word::barging, barging_ ? 1 : 0)
              .with(node_word::overtaken, overtaken)
-             .with(node_word::reserved, !barging_ || overtaken >= barge_);
+             .with(node_word::reserved, !barging_ || overtaken >= barge_ || head_is_impatient());
     port_.store(word_, to.bits());
     return to.bits();
   }
+  [[nodiscard]] bool head_is_impatient() { return patience_ != 0 && port_.load(impatient_) != 0; }
 
-  // For a holder that stands in the queue: out of it. True if the word is the successor's then; if
-  // not the successor is the head now.
+  // The holder leaves the queue. True if its successor has the word then; else that is the head.
   [[nodiscard]] bool hand_over(node_word to) {
     const rma::queue_node node = *std::exchange(node_, std::nullopt);
     barging_ = handovers_left_ == 0;
@@ -161,6 +168,9 @@ class node_lock {
       return true;
     }
     const bool got = compete(until, passed == be_head);
+    // Only the head writes the mark, so it clears it before another participant is the head, and
+    // with it a mark that an earlier head has left behind.
+    if (head_is_impatient()) port_.store(impatient_, 0);
     if (got && !barging_) {
       handovers_left_ = handovers_;
       node_ = node;
@@ -175,7 +185,9 @@ class node_lock {
   template <class Until>
   [[nodiscard]] bool compete(Until until, bool had_predecessor) {
     bool had_time = !had_predecessor && !barging_;  // nobody barged the last time
-    if (had_time && !await_free(until)) return false;
+    rma::deadline end;
+    if (patience_ != 0) end = port_.deadline_in(patience_);
+    if (had_time && !await_free_first(until, end)) return false;
     rma::backoff b(had_time ? 50 : 300, 1'200);
     // That nobody has barged says something only if there was the time for it.
     if (handovers_ > 0 && had_predecessor) {
@@ -186,16 +198,35 @@ class node_lock {
       if (take_as_head(port_.load(word_))) break;
       if (rma::is_over(port_, until)) return false;
       had_time = true;
+      if (patience_ == 0 || !port_.is_over(end)) continue;
+      if (!compete_asleep(until)) return false;
+      break;
     }
     // An arrival that has barged once may not come again.
     if (const rma::word overtaken = found_.get(node_word::overtaken); handovers_ > 0)
       barging_ = overtaken > 1 || (barging_ && (overtaken == 1 || !had_time));
     return true;
   }
+  // The queue's head whose patience is over. A holder that has not seen the mark may let one more
+  // arrival barge; the next holder sees it.
   template <class Until>
-  [[nodiscard]] bool await_free(Until until) {
-    const auto is_free = [](rma::word w) { return !node_word::from(w).has(node_word::held); };
+  [[nodiscard, gnu::noinline]] bool compete_asleep(Until until) {
+    port_.store(impatient_, 1);
+    for (rma::word now = 0;; port_.pause(0)) {
+      if (!await_free(until, now)) return false;
+      if (take_as_head(now)) return true;
+    }
+  }
+  // Also ends when the head's patience is over. False if time was over first.
+  template <class Until>
+  [[nodiscard]] bool await_free_first(Until until, rma::deadline patience) {
     rma::word now = 0;
+    if (patience_ == 0) return await_free(until, now);
+    return await_free(rma::earlier(until, patience), now) || !rma::is_over(port_, until);
+  }
+  template <class Until>
+  [[nodiscard]] bool await_free(Until until, rma::word& now) {
+    const auto is_free = [](rma::word w) { return !node_word::from(w).has(node_word::held); };
     return rma::await(port_, word_, is_free, until, now);
   }
   [[nodiscard]] bool take_as_head(rma::word found) {
@@ -213,6 +244,8 @@ class node_lock {
   Port& port_;
   rma::resolved<Port, rma::cpu_cell> word_;  // a node_word
   abortable_queue<Port> queue_;
+  rma::cpu_cell impatient_;  // not 0: the head has competed for longer than its patience
+  std::uint64_t patience_;
   rma::word barge_;
   int handovers_;
   node_word found_;                      // when we took the word

@@ -20,6 +20,7 @@ struct flight_parameters {
   std::int64_t local_budget = 64;
   std::int64_t remote_budget = 64;
   std::int64_t one_line = unless_in_table;
+  std::int64_t patience = 0;
 
   /// None where ranks share cores, since the successor may not run. More where few contend for each
   /// of many locks: there hardly any rank comes again at once.
@@ -38,7 +39,7 @@ struct flight_parameters {
 
   /// Of these, and of a struct that has them as `writers`.
   template <class P, auto Of>
-  [[nodiscard]] static constexpr std::array<parameter<P>, 5> all_of() {
+  [[nodiscard]] static constexpr std::array<parameter<P>, 6> all_of() {
     return {{
         {"barge", [](P& p) -> std::int64_t& { return Of(p).barge; }, 0, most_counted,
          "arrivals that may barge past the head of a node's queue"},
@@ -53,6 +54,9 @@ struct flight_parameters {
         {"one_line", [](P& p) -> std::int64_t& { return Of(p).one_line; }, unless_in_table, 1,
          "1: all words of a node lie on one cache line; 0: words that others write lie on another; "
          "-1: 1 in tables of locks"},
+        {"patience", [](P& p) -> std::int64_t& { return Of(p).patience; }, 0, 1'000'000'000,
+         "nanoseconds that the head of a node's queue competes with arrivals, after which the word "
+         "is reserved for it and it sleeps; 0: their number alone counts"},
     }};
   }
   [[nodiscard]] static constexpr auto all() {

@@ -24,9 +24,8 @@ class peterson {
   peterson(Port& p, rma::plain_cell victim, rma::cpu_cell home_word)
       : port_(p), victim_(victim), home_word_(home_word) {}
 
-  /// For the holder of the home's word, which took it by an atomic: the reads come after that
-  /// (C14). A read, and unless that finds the others away a store, a fence and more reads, with
-  /// back-off.
+  /// For the holder of the home's word, which took it by an atomic: the reads come after it (C14).
+  /// A read, and unless that finds the others away a store, a fence and more reads, with back-off.
   template <class Until, class AreAway>
   [[nodiscard]] outcome agree_at_home(Until until, AreAway others_are_away) {
     if (others_are_away()) return outcome::other_is_away;

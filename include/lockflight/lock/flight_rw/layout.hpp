@@ -1,7 +1,8 @@
 // Where the words of flight-rw's readers lie. Each node has a gate and beside it a counter, or, if
 // many ranks share it, a counter for a few of them each, on lines in a row: a writer elsewhere gets
 // all of them by one operation, so one more costs the bytes and no round trip. On a single node
-// each lies at the first of its ranks, so that counting does not wake those that wait at the gate.
+// each lies at the first of its ranks, so that counting does not wake those that wait at the gate,
+// unless all of a lock's words are to be at its home (`rows_at_home`).
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct reader_layout {
 
   rma::cpu_cell gates;   // of nodes, each at its host; the word behind one counts all there
   rma::nic_cell listed;  // at the home: a node_set, the directory
-  rma::cpu_cell rows{};  // of counters, at the gates' hosts; on one node a line of each
+  rma::cpu_cell rows{};  // of counters, at the gates' hosts, or a line at the first rank of each
   bool in_rows = true;
   int counters = 0;          // of a node; 0: one, beside its gate
   int ranks_of_counter = 1;  // that share one
@@ -30,7 +31,7 @@ struct reader_layout {
 
   /// One line on every rank, used on those that host a gate, and if there is a directory another
   /// one at the home; if a node has several counters one more for each, on one node one more.
-  /// `beside` are four words of flight's line, which are used if all are to lie on one line.
+  /// `beside` are three words of flight's line, which are used if all are to lie on one line.
   static reader_layout place(rma::layout& in, const rma::topology& machine,
                              const flight_rw_parameters& set, rma::rank_t home,
                              rma::plain_cell beside) {
@@ -49,7 +50,7 @@ struct reader_layout {
                                 : ranks_that_share(machine, static_cast<int>(set.few_ranks));
     if (made.ranks_of_counter >= ranks) return made;
     made.counters = parts(ranks, made.ranks_of_counter);
-    made.in_rows = machine.nodes() > 1;
+    made.in_rows = machine.nodes() > 1 || set.rows_at_home;
     made.rows = in.take<rma::cpu_cell>(lines(made.in_rows ? made.counters : 1));
     return made;
   }
@@ -74,9 +75,10 @@ struct reader_layout {
     return in_rows ? rows.at(gate.home) + lines(number) : rows.at(number * ranks_of_counter);
   }
   [[nodiscard]] rma::cpu_cell counter_of(const rma::topology& machine, rma::rank_t rank) const {
-    int before = 0;  // ranks of its node
-    for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r < rank; ++r)
-      if (machine.same_node(r, rank)) ++before;
+    int before = machine.nodes() == 1 ? rank : 0;  // ranks of its node
+    if (machine.nodes() > 1 && counters != 0)
+      for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r < rank; ++r)
+        if (machine.same_node(r, rank)) ++before;
     return counter(gate_of(machine, rank), before / ranks_of_counter);
   }
   /// Whether a rank has its counter to itself.

@@ -17,8 +17,10 @@ struct flight_rw_parameters {
   std::int64_t t_w = 256;
   std::int64_t overtaking = as_cores_allow;
   flight_parameters writers{};
-  // Not for users: what `ranks_per_cell` 0 means where nodes are several.
+  // Not for users: what `ranks_per_cell` 0 means where nodes are several; and whether all words lie
+  // at the lock's home on a single node, too.
   std::int64_t few_ranks = 2;
+  bool rows_at_home = false;
 
   [[nodiscard]] std::int64_t overtaking_on(const auto& port) const {
     constexpr std::int64_t while_others_run = 16;
@@ -70,7 +72,8 @@ struct flight_rw_parameters {
         writers[1],
         writers[2],
         writers[3],
-        writers[4]};
+        writers[4],
+        writers[5]};
   }
 };
 

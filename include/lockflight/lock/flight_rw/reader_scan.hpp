@@ -92,8 +92,7 @@ class reader_scan {
     return std::ranges::all_of(of(gone_, node), [](std::uint8_t gone) { return gone != 0; });
   }
 
-  // A counter whose readers have gone once is not read again: a reader that comes later sees the
-  // gate (R1).
+  // A counter whose readers have gone is not read again: a later reader sees the gate (R1).
   [[nodiscard]] bool judge(int node) {
     const auto gone = of(gone_, node);
     const auto counts = of(counts_, node);

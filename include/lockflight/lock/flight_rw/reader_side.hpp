@@ -198,8 +198,7 @@ class reader_side {
       if (!rma::orders_posts(port_)) port_.flush(listed_.home);  // the read comes after it (R4)
     }
     for (rma::backoff b(1'000, 8'000);; port_.pause(b.next())) {
-      // Ours is opened as the others are, with their epoch: a writer waits for readers that parked
-      // before that.
+      // Opened with the others' epoch: a writer waits for readers that parked before that.
       const gate they = gate::from(rma::get_now(port_, home_gate_));
       if (they.is_idle()) return !replace(claimed, claimed.as(state::opening));
       if (they.is(state::open)) return static_cast<void>(replace(claimed, they)), true;

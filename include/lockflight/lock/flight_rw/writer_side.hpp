@@ -173,8 +173,7 @@ class writer_side {
   void open_for(gate next) {
     if (has_few() && is_much(listed_)) next = next.with(gate::all);
     // Only a writer that has closed these gates, and has seen no active reader behind them, takes
-    // nodes off (R4): while it did others may have listed theirs, and wait until the home's is
-    // open.
+    // nodes off (R4). Others may have listed theirs meanwhile, and wait until the home's is open.
     const bool drops = has_few() && has_closed_ && !is_little(listed_);
     put_gates(next, drops ? listed_ & scan_.seen() : listed_);
   }

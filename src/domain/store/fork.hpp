@@ -9,6 +9,10 @@ namespace lockflight::detail {
 /// Guards lists of this process; a fork waits for it, so that it is free in the child.
 [[nodiscard]] std::mutex& process_mutex();
 
+/// `what` is called in each child of a fork, before the fork returns there. It may only call
+/// async-signal-safe functions. At most four.
+void call_in_children(void (*what)());
+
 /// A thread's own number, which no other thread has, nor its child of a fork: what was made before
 /// the fork is the parent's. 0: it has none yet. Every acquire and release reads it: so it lies
 /// where a shared library, too, reads it without a call.

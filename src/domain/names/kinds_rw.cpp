@@ -4,7 +4,7 @@
 #include "lockflight/lock/mcs_rw_wp.hpp"
 #include "lockflight/lock/rma_rw.hpp"
 
-#include "domain/kind_of.hpp"
+#include "domain/names/kind_of.hpp"
 
 namespace lockflight::detail {
 

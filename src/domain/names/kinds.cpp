@@ -1,4 +1,4 @@
-#include "domain/kinds.hpp"
+#include "domain/names/kinds.hpp"
 
 #include "catalogue/nearest.hpp"
 #include "catalogue/parameters.hpp"
@@ -36,9 +36,15 @@ const domain_kind& kind_named(std::string_view name) {
 }
 
 std::string in_a_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-  return text;
+  std::string made;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool is_c1 = c == 0xc2 && i + 1 < text.size() &&
+                       (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
+    if (is_c1) ++i;
+    made += c < ' ' || c == 0x7f || is_c1 ? '?' : static_cast<char>(c);
+  }
+  return made;
 }
 
 lock::parameter_values parse_parameters(std::string_view text) {

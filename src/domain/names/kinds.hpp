@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "domain/port.hpp"
+#include "domain/membership/port.hpp"
 #include "lockflight/lock/parameters.hpp"
 #include "lockflight/lock/robust.hpp"
 
@@ -18,11 +18,12 @@ using domain_participant = lock::robust_participant<domain_port>;
 class any_robust {
  public:
   virtual ~any_robust() = default;
-  virtual void lock() = 0;
+  /// An acquire that waits returns false if it was interrupted (domain_port::set_interrupt).
+  [[nodiscard]] virtual bool lock() = 0;
   [[nodiscard]] virtual bool try_lock() = 0;
   [[nodiscard]] virtual bool try_lock_within(std::uint64_t nanoseconds) = 0;
   virtual void unlock() = 0;
-  virtual void lock_shared() = 0;
+  [[nodiscard]] virtual bool lock_shared() = 0;
   [[nodiscard]] virtual bool try_lock_shared() = 0;
   [[nodiscard]] virtual bool try_lock_shared_within(std::uint64_t nanoseconds) = 0;
   virtual void unlock_shared() = 0;
@@ -30,17 +31,24 @@ class any_robust {
   [[nodiscard]] virtual bool owner_died() = 0;
   virtual void mark_consistent() = 0;
   virtual void abandon() = 0;
+  /// For another thread than the holder's: as if the participant had died that holds it with that
+  /// record.
+  virtual void abandon_from_elsewhere(rma::rank_t holder, int record) = 0;
   virtual void repair_if_needed() = 0;
+  /// Which record says that it is held, and the coarse time since when.
+  [[nodiscard]] virtual int place() const = 0;
+  std::uint64_t held_since_ns = 0;
 };
 
 struct domain_kind {
   std::string_view name;
   bool shares, tries, tries_shared, times, times_shared;
-  /// The parameters that are not the defaults, in the lock's order. Throws domain_error.
+  /// All parameters with their values, in the lock's order, those that are not given as domains
+  /// have them: another release may have other defaults. Throws domain_error.
   std::string (*canonical)(const lock::parameter_values&);
-  /// How many words of each rank a lock with these parameters takes.
-  std::uint32_t (*words)(const rma::topology&, const lock::parameter_values&);
-  std::unique_ptr<any_robust> (*make)(domain_participant&, std::uint32_t line, std::uint32_t words,
+  /// How many words a lock with these parameters takes.
+  std::uint32_t (*words)(const lock::parameter_values&);
+  std::unique_ptr<any_robust> (*make)(domain_participant&, std::uint32_t first, std::uint32_t words,
                                       const lock::parameter_values&);
 };
 

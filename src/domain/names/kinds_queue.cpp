@@ -5,7 +5,7 @@
 #include "lockflight/lock/rma_mcs.hpp"
 #include "lockflight/lock/spin.hpp"
 
-#include "domain/kind_of.hpp"
+#include "domain/names/kind_of.hpp"
 
 namespace lockflight::detail {
 

@@ -1,7 +1,7 @@
 #include "lockflight/lock/flight.hpp"
 #include "lockflight/lock/flight_rw.hpp"
 
-#include "domain/kind_of.hpp"
+#include "domain/names/kind_of.hpp"
 
 namespace lockflight::detail {
 

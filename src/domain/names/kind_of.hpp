@@ -3,9 +3,31 @@
 #pragma once
 
 #include "catalogue/parameters.hpp"
-#include "domain/kinds.hpp"
+#include "domain/names/kinds.hpp"
 
 namespace lockflight::detail {
+
+/// What a lock's parameters are in a domain unless something else is asked for. Holders may hold
+/// for long, so bounds are in time and small, and all words of a lock are rank 0's and few.
+template <class Parameters>
+[[nodiscard]] Parameters domain_defaults() {
+  constexpr int counters = 8;  // of readers
+  Parameters made{};
+  const auto of_writers = [](auto& p) {
+    p.patience = 1'000'000;
+    p.one_line = 1;
+  };
+  if constexpr (requires { made.patience; }) of_writers(made);
+  if constexpr (requires { made.ranks_per_cell; }) {
+    of_writers(made.writers);
+    made.ranks_per_cell = ranks / counters;
+    made.rows_at_home = 1;
+    made.t_w = 8;
+    made.overtaking = 0;
+  }
+  if constexpr (requires { made.t_dc; }) made.t_dc = ranks;
+  return made;
+}
 
 template <template <class> class Inside>
 class robust_lock final : public any_robust {
@@ -23,10 +45,7 @@ class robust_lock final : public any_robust {
 
   robust_lock(domain_participant& me, const cells& where, const parameters& set)
       : lock_(me, where, set), port_(me.port()) {}
-  void lock() override {
-    lock_.lock();
-    noted(true);
-  }
+  bool lock() override { return noted(lock_.lock_unless_interrupted()); }
   bool try_lock() override {
     if constexpr (tries) return noted(lock_.try_lock());
     return false;
@@ -36,11 +55,9 @@ class robust_lock final : public any_robust {
     return false;
   }
   void unlock() override { lock_.unlock(); }
-  void lock_shared() override {
-    if constexpr (shares) {
-      lock_.lock_shared();
-      noted(true);
-    }
+  bool lock_shared() override {
+    if constexpr (shares) return noted(lock_.lock_shared_unless_interrupted());
+    return false;
   }
   bool try_lock_shared() override {
     if constexpr (tries_shared) return noted(lock_.try_lock_shared());
@@ -57,11 +74,15 @@ class robust_lock final : public any_robust {
   bool owner_died() override { return lock_.owner_died(); }
   void mark_consistent() override { lock_.mark_consistent(); }
   void abandon() override { lock_.abandon(); }
+  void abandon_from_elsewhere(rma::rank_t holder, int record) override {
+    lock_.abandon_from_elsewhere(holder, record);
+  }
   void repair_if_needed() override { lock_.repair_if_needed(); }
+  int place() const override { return lock_.place(); }
 
  private:
   bool noted(bool had) {
-    if (had) port_.note_hold(lock_.place());
+    if (had) held_since_ns = port_.note_hold(lock_.place());
     return had;
   }
 
@@ -84,30 +105,36 @@ template <template <class> class Inside>
   row.canonical = [](const lock::parameter_values& set) {
     parameters now{};
     try {
-      now = catalogue::checked(parameters{}, set);
+      now = catalogue::checked(domain_defaults<parameters>(), set);
     } catch (const catalogue::bad_parameter& e) {
       throw domain_error(
           domain_error::reason::invalid,
           in_a_line("parameter '" + e.given + "' of ") + std::string(name) + " " + e.why);
     }
-    parameters defaults{};
+    if constexpr (requires { now.t_dc; })
+      if (now.t_dc < ranks)
+        throw domain_error(domain_error::reason::invalid,
+                           "parameter 'T_DC=" + std::to_string(now.t_dc) + "' of " +
+                               std::string(name) +
+                               " in a domain (accepted: " + std::to_string(ranks) + ")");
     std::string text;
-    for (const auto& p : parameters::all())
-      if (p.of(now) != p.of(defaults)) {
-        if (!text.empty()) text += ',';
-        text.append(p.name).append("=").append(std::to_string(p.of(now)));
-      }
+    for (const auto& p : parameters::all()) {
+      if (!text.empty()) text += ',';
+      text.append(p.name).append("=").append(std::to_string(p.of(now)));
+    }
     return text;
   };
-  row.words = [](const rma::topology& machine, const lock::parameter_values& set) {
+  row.words = [](const lock::parameter_values& set) {
     rma::layout all(rma::line_words, UINT32_MAX);
-    const auto end = made::cells::place(all, machine, lock::with_values(parameters{}, set)).end;
-    return (end - 1) / rma::line_words * rma::line_words;  // from the first line on, whole lines
+    const auto with = lock::with_values(domain_defaults<parameters>(), set);
+    const auto where = made::cells::place(all, domain_port::machine(), with);
+    return (all.used() - where.line.index + rma::line_words - 1) / rma::line_words *
+           rma::line_words;
   };
-  row.make = [](domain_participant& me, std::uint32_t line, std::uint32_t words,
+  row.make = [](domain_participant& me, std::uint32_t first, std::uint32_t words,
                 const lock::parameter_values& set) -> std::unique_ptr<any_robust> {
-    rma::layout there(line, line + words);
-    const auto with = lock::with_values(parameters{}, set);
+    rma::layout there(first, first + words);
+    const auto with = lock::with_values(domain_defaults<parameters>(), set);
     return std::make_unique<made>(me, made::cells::place(there, me.machine(), with), with);
   };
   return row;

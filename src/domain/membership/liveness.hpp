@@ -1,0 +1,47 @@
+// Whether a thread of this machine still lives, by what the kernel says of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace lockflight::detail {
+
+/// A thread. Numbers are used again; together with its start they name one thread of one namespace
+/// until the machine restarts.
+struct thread_identity {
+  std::int32_t pid = 0;
+  std::int32_t tid = 0;
+  std::uint64_t born = 0;  ///< in ticks since the boot; 0: not known
+
+  [[nodiscard]] std::uint64_t owner() const {
+    return std::uint64_t{static_cast<std::uint32_t>(pid)} << 32 | static_cast<std::uint32_t>(tid);
+  }
+  [[nodiscard]] static thread_identity from(std::uint64_t owner, std::uint64_t born) {
+    return {static_cast<std::int32_t>(owner >> 32), static_cast<std::int32_t>(owner), born};
+  }
+};
+
+enum class life : std::uint8_t {
+  living,
+  stopped,  ///< by a signal or a debugger
+  gone,
+  unknown,  ///< /proc says nothing about it
+};
+
+/// The calling thread. Async-signal-safe.
+[[nodiscard]] thread_identity this_thread() noexcept;
+/// The number of our namespace of processes.
+[[nodiscard]] std::uint64_t our_process_space() noexcept;
+/// Of a thread of our namespace. Reads a file of /proc, some microseconds. A thread that is on its
+/// way out counts as gone: it runs no more instructions of its program.
+[[nodiscard]] life life_of(const thread_identity& who) noexcept;
+/// Whether a thread of that number is there: one system call. A process that has ended and was not
+/// waited for is there.
+[[nodiscard]] bool is_there(const thread_identity& who) noexcept;
+
+/// Whether the process maps that file; nothing if we may not know. A process that has become
+/// another program by exec is the same thread, but maps nothing of what it mapped before.
+[[nodiscard]] std::optional<bool> maps_file(std::int32_t pid, std::uint64_t device,
+                                            std::uint64_t inode);
+
+}  // namespace lockflight::detail

@@ -1,0 +1,183 @@
+#include "domain/membership/port.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "fabric/shm/pause.hpp"
+#include "fabric/shm/waiting.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+using shm::detail::now_ns;
+
+constexpr std::uint64_t ms = 1'000'000;
+constexpr std::uint64_t second = 1'000 * ms;
+constexpr std::uint64_t first_look = 4 * ms;
+constexpr std::uint64_t most_between_looks = 40 * ms;  // of the one that watches
+constexpr std::uint64_t between_examinations = 3 * ms;
+constexpr std::uint64_t between_full_looks = 2 * second;
+// A waiter that was granted the lock is given so long to take it up (docs/domains.md promises that
+// a newcomer waits for a second at most).
+constexpr std::uint64_t to_take_up_a_grant = 700 * ms;
+
+int cores() {
+  static const int count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return count;
+}
+
+}  // namespace
+
+domain_port::domain_port(domain_file& file, int slot)
+    : file_(file),
+      ours_(file.slot(slot)),
+      slot_(slot),
+      rank_(rank_of_slot(slot)),
+      fenced_(file.header().fenced != 0) {}
+
+const rma::topology& domain_port::machine() {
+  static const auto* const one = new rma::topology(rma::topology::flat(ranks));
+  return *one;
+}
+
+bool domain_port::shares_cores() const {
+  return file_.header().living.load(std::memory_order_relaxed) >
+         static_cast<std::uint32_t>(cores());
+}
+
+void domain_port::fence_node() {
+  fence();
+  if (fenced_ || shm::detail::membarrier()) return;
+  throw domain_error(domain_error::reason::system,
+                     "domain " + file_.name() + ": " + shm::detail::refused("membarrier", errno));
+}
+
+rma::deadline domain_port::deadline_in(std::uint64_t nanoseconds) {
+  return {shm::detail::ns_from_now(nanoseconds)};
+}
+
+bool domain_port::is_over(rma::deadline until) {
+  if (interrupted_) return true;
+  return until.at != UINT64_MAX && (until.at == 0 || now_ns() >= until.at);
+}
+
+rma::deadline domain_port::grant_deadline() { return deadline_in(to_take_up_a_grant); }
+
+void domain_port::ask_whether_interrupted() {
+  if (interrupt_ != nullptr && *interrupt_ && (*interrupt_)()) interrupted_ = true;
+}
+
+void domain_port::pause(std::uint64_t nanoseconds) {
+  constexpr std::uint64_t worth_sleeping = 100'000;
+  constexpr std::uint64_t long_pause = ms;  // since the last one: another wait
+  const std::uint64_t now = now_ns();
+  if (now - last_pause_ > long_pause + nanoseconds) pausing_since_ = now;
+  last_pause_ = now;
+  // Whoever has polled for milliseconds polls more slowly: holders may hold for minutes.
+  if (const std::uint64_t for_long = now - pausing_since_; for_long > 2 * ms) {
+    nanoseconds = std::max(nanoseconds, std::min(for_long / 8, 2 * ms));
+    ask_whether_interrupted();
+  }
+  if (nanoseconds >= worth_sleeping) {
+    shm::detail::sleep_for_ns(nanoseconds);
+    last_pause_ = now_ns();
+    return;
+  }
+  const std::uint64_t until = now + nanoseconds;
+  do shares_cores() ? static_cast<void>(sched_yield()) : shm::detail::relax();
+  while (now_ns() < until);
+}
+
+// Callers examine all users of a lock in a row. A round of that is over soon, and the next one
+// begins after a while, however often they ask.
+void domain_port::examine(rma::rank_t rank) {
+  constexpr std::uint64_t longest_round = 5 * ms;
+  const std::uint64_t now = now_ns();
+  if (now >= round_ends_) {
+    if (now < next_round_) return;
+    round_ends_ = now + longest_round;
+    next_round_ = now + longest_round + between_examinations;
+    how_ = now >= next_full_look_ ? look::full : look::quick;
+    if (how_ == look::full) next_full_look_ = now + between_full_looks;
+  }
+  detail::examine(file_, file_.slot_of(rank), how_);
+}
+
+// The participant has said where it sleeps before it reads its lifeline for the last time; what the
+// caller has changed comes before this read, in our order or in that of a fence.
+void domain_port::wake(rma::rank_t rank) {
+  fence();
+  domain_slot_page& s = file_.slot(file_.slot_of(rank));
+  const std::uint32_t where = s.sleeps_at.load(std::memory_order_relaxed);
+  if (where == own_bell)
+    s.bell.ring();
+  else if (where != 0)
+    file_.bell(where - 1).ring();
+}
+
+domain_port::waiter::~waiter() {
+  if (!sleeper_.armed()) return;
+  sleeper_.disarm();
+  port_.ours_.sleeps_at.store(0,
+                              std::memory_order_relaxed);  // after it: a count too high is harmless
+}
+
+void domain_port::waiter::arm() {
+  // Before the bell counts us: if we die, the thread that cleans up takes back at least what we
+  // added. Relaxed: arm() has a fence, before which this is visible.
+  port_.ours_.sleeps_at.store(bell_number_, std::memory_order_relaxed);
+  sleeper_.arm(bell_);
+  // A writer without a fence is made to see our mark, once: we stay armed until we have what we
+  // wait for.
+  if (!port_.fenced_ && !shm::detail::membarrier()) {
+    sleeper_.disarm();
+    port_.ours_.sleeps_at.store(0, std::memory_order_relaxed);
+    sched_yield();
+  }
+}
+
+// The one that watches looks soon at first, since most waits are short, and later less often.
+// Others look once at the beginning, to find out whether anybody watches, and then once a second.
+void domain_port::waiter::look(std::uint64_t now) {
+  const bool watches = line_ != nullptr && line_->watches;
+  look_at_ =
+      now + (watches ? std::clamp((now - since_) / 16, first_look, most_between_looks) : second);
+  port_.ask_whether_interrupted();
+  if (now < port_.next_check_of_file_) return;
+  port_.next_check_of_file_ = now + second;
+  port_.file_.check();
+  if (!port_.file_.is_current()) port_.file_.is_removed();
+}
+
+bool domain_port::waiter::step() {
+  const bool shares = port_.shares_cores();
+  constexpr std::uint32_t spins = 2'000;
+  constexpr std::uint32_t yields = 50;
+  if (steps_ == 0) {
+    since_ = now_ns();
+    look_at_ = since_ + first_look;
+    // Relaxed: for show alone.
+    port_.ours_.waits_since.store(since_, std::memory_order_relaxed);
+  }
+  if (steps_ < spins + yields) ++steps_;
+  if (steps_ < spins && shares) steps_ = spins;
+  if (steps_ < spins) return shm::detail::relax(), true;
+  if (steps_ < spins + yields && port_.yields_.yield()) return true;
+  if (!sleeper_.armed()) return arm(), true;
+  const std::uint64_t before = now_ns();
+  const std::uint64_t until = std::min(look_at_, until_.at);
+  const std::uint64_t at_most = until > before ? until - before : 0;
+  errno = 0;
+  const bool rang = sleeper_.sleep_again(
+      {static_cast<time_t>(at_most / second), static_cast<long>(at_most % second)});
+  if (!rang && errno == EINTR) port_.ask_whether_interrupted();
+  const std::uint64_t now = now_ns();
+  if (now < look_at_) return true;
+  look(now);
+  return false;
+}
+
+}  // namespace lockflight::detail

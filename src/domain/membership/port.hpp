@@ -1,0 +1,291 @@
+// The port of a domain: shared memory whose participants die and stop, each by itself (C45, C46). A
+// slot is a rank. The words of all locks are rank 0's; of other ranks there are only the
+// participants' own words.
+//
+// Cost: that of the shm port. A waiter sleeps. At most one waiter of each lock wakes more often
+// than once a second, to look whether others live: after 4 ms at first, later every 40 ms.
+#pragma once
+
+#include <ctime>
+#include <functional>
+
+#include "domain/membership/slots.hpp"
+#include "lockflight/fabric/shm.hpp"
+
+namespace lockflight::detail {
+
+class domain_port {
+ public:
+  static constexpr rma::capability_set capabilities{.uniform_rmw = true,
+                                                    .ordered_posts = true,
+                                                    .node_fence = true,
+                                                    .deaths = true,
+                                                    .interrupts = true,
+                                                    .fabric = "shm"};
+  /// Only rank 0 has words of locks.
+  static constexpr bool words_at_home_only = true;
+
+  domain_port(domain_file& file, int slot);
+  domain_port(const domain_port&) = delete;
+  domain_port& operator=(const domain_port&) = delete;
+
+  [[nodiscard]] rma::rank_t rank() const { return rank_; }
+  [[nodiscard]] static const rma::topology& machine();
+  [[nodiscard]] int slot() const { return slot_; }
+
+  template <rma::cell_class Class>
+  [[nodiscard]] shm::detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
+    return {c, &at(c), &bell_of(c)};
+  }
+
+  // ---- posted: each takes effect at its call ----
+
+  template <class Cell>
+  void put(Cell to, rma::word value) {
+    write(to, value);
+  }
+  // A posted operation must not overtake an earlier store of ours (C12); a plain load would.
+  template <class Cell>
+  void get(Cell from, rma::word& result) {
+    order_after_writes();
+    result = at(from).load(std::memory_order_acquire);
+  }
+  void add(rma::nic_cell to, rma::word value) {
+    static_cast<void>(modify(to, [&](auto& w) { return w.fetch_add(value); }));
+  }
+  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
+    before = modify(to, [&](auto& w) { return w.fetch_add(value); });
+  }
+  void swap(rma::nic_cell to, rma::word value, rma::word& before) {
+    before = modify(to, [&](auto& w) { return w.exchange(value); });
+  }
+  void compare_swap(rma::nic_cell to, rma::word expected, rma::word desired, rma::word& before) {
+    before =
+        modify(to, [&](auto& w) { return w.compare_exchange_strong(expected, desired), expected; });
+  }
+  // It remains to order our later reads after what has taken effect (C7).
+  void flush(rma::rank_t) { order_after_writes(); }
+  void flush() { order_after_writes(); }
+
+  // ---- immediate ----
+
+  template <class Cell>
+  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
+    return at(from).load(std::memory_order_acquire);
+  }
+  template <class Cell>
+  [[gnu::always_inline]] void store(Cell to, rma::word value) {
+    static_assert(Cell::class_of != rma::cell_class::nic);
+    write(to, value);
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
+    return modify(to, [&](auto& w) { return w.fetch_add(value); });
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_swap(Cell to, rma::word value) {
+    return modify(to, [&](auto& w) { return w.exchange(value); });
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell to, rma::word expected,
+                                                               rma::word desired) {
+    return modify(to,
+                  [&](auto& w) { return w.compare_exchange_strong(expected, desired), expected; });
+  }
+  void fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+  void fence_node();
+
+  // ---- waiting ----
+
+  template <class Cell, class Predicate>
+  rma::word await(Cell on, Predicate done) {
+    return wait(on, done, {UINT64_MAX}, nullptr);
+  }
+  template <class Cell, class Predicate>
+  rma::word await_until(Cell on, Predicate done, rma::deadline until) {
+    return wait(on, done, until, nullptr);
+  }
+  template <class Cell, class Predicate>
+  rma::word await_or_death(Cell on, Predicate done, const rma::lifeline& line) {
+    return wait(on, done, {UINT64_MAX}, &line);
+  }
+  template <class Cell, class Predicate>
+  rma::word await_until_or_death(Cell on, Predicate done, rma::deadline until,
+                                 const rma::lifeline& line) {
+    return wait(on, done, until, &line);
+  }
+  template <class Cell, class Predicate>
+  rma::word poll(Cell from, Predicate done, rma::backoff back_off) {
+    return rma::poll_by_get(*this, from, done, back_off);
+  }
+  /// A waiter that shares a core gives it up, and one that has paused for long sleeps.
+  void pause(std::uint64_t nanoseconds);
+  [[nodiscard]] bool shares_cores() const;
+  [[nodiscard]] rma::deadline deadline_in(std::uint64_t nanoseconds);
+  /// Also true of any deadline once the wait is interrupted.
+  [[nodiscard]] bool is_over(rma::deadline until);
+
+  // ---- deaths ----
+
+  [[nodiscard]] rma::word deaths() const {
+    // Acquire: the dead are marked before they are counted.
+    return file_.header().deaths.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool is_dead(rma::rank_t rank) const {
+    // Acquire: with it we see all that the dead participant stored.
+    return file_.slot(file_.slot_of(rank)).state.load(std::memory_order_acquire) ==
+           slot_state::dead;
+  }
+  void examine(rma::rank_t rank);
+  /// Every operation has taken effect at its call.
+  void bury(rma::rank_t) {}
+  void wake(rma::rank_t rank);
+  /// Slots are used from the first one on.
+  [[nodiscard]] int participants() const {
+    return std::min(static_cast<int>(file_.header().used_slots.load(std::memory_order_acquire)),
+                    file_.steward() + 1);
+  }
+  [[nodiscard]] rma::rank_t participant(int number) const { return rank_of_slot(number); }
+  [[nodiscard]] rma::deadline grant_deadline();
+
+  // ---- for named locks ----
+
+  /// While it is set, a wait asks it whether to give up: after each signal, and each time that the
+  /// waiter wakes. What it throws leaves the wait. Null: nobody interrupts.
+  void set_interrupt(const std::function<bool()>* is_interrupted) {
+    interrupt_ = is_interrupted;
+    interrupted_ = false;
+  }
+  [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+  /// From now on our record says that its lock is held: for show alone. The clock is the coarse
+  /// one, which costs a few nanoseconds and is some milliseconds late. Returns what it says.
+  std::uint64_t note_hold(int record) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    const auto ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+                    static_cast<std::uint64_t>(now.tv_nsec);
+    ours_.holds_since[record].store(ns, std::memory_order_relaxed);
+    return ns;
+  }
+
+ private:
+  class waiter {
+   public:
+    waiter(domain_port& p, std::uint32_t bell, shm::detail::bell& at, const rma::lifeline* line,
+           rma::deadline until)
+        : port_(p), bell_number_(bell), bell_(at), line_(line), until_(until) {}
+    ~waiter();
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+    /// False if the caller is to look at its lifeline, for no reason that the port knows.
+    [[nodiscard]] bool step();
+
+   private:
+    void arm();
+    void look(std::uint64_t now);
+
+    domain_port& port_;
+    std::uint32_t bell_number_;
+    shm::detail::bell& bell_;
+    const rma::lifeline* line_;
+    rma::deadline until_;
+    std::uint32_t steps_ = 0;
+    std::uint64_t since_ = 0, look_at_ = 0;
+    shm::detail::sleeper sleeper_;
+  };
+
+  template <class Cell, class Predicate>
+  rma::word wait(Cell on, Predicate done, rma::deadline until, const rma::lifeline* line) {
+    waiter w(*this, number_of_bell(on), bell_of(on), line, until);
+    while (true) {
+      const rma::word now = load(on);
+      if (done(now) || is_over(until)) return now;
+      if (line != nullptr && (load(line->cell) != line->value || deaths() != line->deaths))
+        return now;
+      if (!w.step() && line != nullptr) return load(on);
+    }
+  }
+
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(rma::cell<Class> c) const {
+    return file_.cell(c.home, c.index);
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(
+      const shm::detail::resolved_cell<Class>& c) const {
+    return *c.address;
+  }
+  template <rma::cell_class Class>
+  [[nodiscard]] shm::detail::bell& bell_of(rma::cell<Class> c) const {
+    if (c.index < own_words) return file_.slot(file_.slot_of(c.home)).bell;
+    return file_.bell_of_line(c.index / rma::line_words);
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] shm::detail::bell& bell_of(
+      const shm::detail::resolved_cell<Class>& c) const {
+    return *c.bell;
+  }
+  /// As sleeps_at has it. Everybody waits at its own cells or at those of locks.
+  template <class Cell>
+  [[nodiscard]] std::uint32_t number_of_bell(const Cell& c) const {
+    if (c.index < own_words) return own_bell;
+    return domain_file::number_of_bell(c.index / rma::line_words) % bells + 1;
+  }
+
+  template <class Cell>
+  [[gnu::always_inline]] void write(const Cell& to, rma::word value) {
+    // Release: a participant that reads the value sees what we wrote before.
+    at(to).store(value, std::memory_order_release);
+    if (!unordered_writes_) {
+      if (fenced_)
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+      else
+        unordered_writes_ = true;
+    }
+    ring(bell_of(to));
+  }
+  template <class Cell, class Change>
+  [[gnu::always_inline]] rma::word modify(const Cell& on, Change change) {
+    const rma::word before = change(at(on));  // seq_cst, the default
+    if constexpr (shm::detail::rmw_is_fence)
+      unordered_writes_ = false;
+    else
+      fence();
+    ring(bell_of(on));
+    return before;
+  }
+  [[gnu::always_inline]] void order_after_writes() {
+    if (!unordered_writes_) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+  // The read of `parked` comes after the write: a fence or an RMW lies between, or the sleeper
+  // orders the two (waiter::arm).
+  [[gnu::always_inline]] static void ring(shm::detail::bell& at) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    at.ring();
+  }
+  void ask_whether_interrupted();
+
+  domain_file& file_;
+  domain_slot_page& ours_;
+  int slot_;
+  rma::rank_t rank_;
+  bool fenced_;
+  bool unordered_writes_ = false;
+  bool interrupted_ = false;
+  const std::function<bool()>* interrupt_ = nullptr;
+  std::uint64_t round_ends_ = 0;  // of examining others
+  std::uint64_t next_round_ = 0;
+  std::uint64_t next_full_look_ = 0, next_check_of_file_ = 0;
+  look how_ = look::quick;  // in this round
+  std::uint64_t pausing_since_ = 0, last_pause_ = 0;
+  shm::detail::short_yields yields_;
+};
+
+static_assert(rma::mortal_port<domain_port>);
+
+}  // namespace lockflight::detail

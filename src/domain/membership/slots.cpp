@@ -1,0 +1,294 @@
+#include "domain/membership/slots.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace lockflight::detail {
+namespace {
+
+/// An owner that has ended.
+constexpr std::uint64_t nobody = ~std::uint64_t{0};
+
+thread_identity owner_of(const domain_slot_page& s, std::uint64_t owner) {
+  return thread_identity::from(owner, s.born.load(std::memory_order_acquire));
+}
+
+std::string comm_of(std::int32_t pid, std::int32_t tid) {
+  const std::string path =
+      "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/comm";
+  const descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 32> text{};
+  const ssize_t got = fd ? ::read(fd.get(), text.data(), text.size() - 1) : 0;
+  std::string found(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (!found.empty() && found.back() == '\n') found.pop_back();
+  return found;
+}
+
+bool is_in_our_space(const domain_slot_page& s) {
+  static const std::uint64_t ours = our_process_space();
+  const std::uint64_t its = s.space.load(std::memory_order_acquire);
+  return its == 0 || its == ours;  // 0: its owner has not come that far
+}
+
+bool guards_a_living(const domain_slot_page& s) {
+  const std::uint64_t owner = s.guarded.load(std::memory_order_acquire);
+  if (owner == 0) return false;
+  const life its =
+      life_of(thread_identity::from(owner, s.guarded_born.load(std::memory_order_acquire)));
+  return its != life::gone;
+}
+
+// Whether that owner, who had the slot when we read it, has ended.
+bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std::uint64_t owner,
+               look how) {
+  const thread_identity who = owner_of(s, owner);
+  const bool is_own_process = is_in_our_space(s) && who.pid == getpid();
+  // A thread of our own process is there as long as it lives.
+  if (is_own_process && how == look::quick) return !is_there(who);
+  // The byte is free once the process has ended or has become another program. A slot that its
+  // owner is still taking has none.
+  const bool has_byte =
+      !is_own_process && s.state.load(std::memory_order_acquire) == slot_state::living;
+  const bool is_locked = has_byte && file.is_slot_locked(slot);
+  if (!is_in_our_space(s)) return has_byte && !is_locked;
+  if (is_locked && how == look::quick) return false;
+  switch (life_of(who)) {
+    case life::gone:
+      return true;
+    case life::living:
+    case life::stopped:
+      // Also a program that closes all its descriptors frees the byte, and lives on.
+      return has_byte && !is_locked &&
+             maps_file(who.pid, file.device(), file.inode()) == std::optional(false);
+    case life::unknown:
+      return has_byte && !is_locked;
+  }
+  return false;
+}
+
+// The death is counted after it is visible (C45). A thread may die between the two; then the next
+// one that examines the slot counts.
+void count_death(domain_file& file, domain_slot_page& s) {
+  const std::uint32_t which = s.incarnation.load(std::memory_order_relaxed);
+  if (s.counted.load(std::memory_order_acquire) == which) return;
+  file.header().deaths.fetch_add(1, std::memory_order_seq_cst);
+  s.counted.store(which, std::memory_order_release);
+}
+
+void mark_dead(domain_file& file, domain_slot_page& s) {
+  slot_state was = slot_state::living;
+  if (s.state.compare_exchange_strong(was, slot_state::dead))
+    file.header().living.fetch_sub(1, std::memory_order_relaxed);
+  count_death(file, s);
+}
+
+// Ours is the slot, and it is free.
+void move_in(domain_file& file, int slot, const thread_identity& us) {
+  domain_slot_page& s = file.slot(slot);
+  std::array<std::uint64_t, 2> command{};
+  const std::string name = comm_of(us.pid, us.tid);
+  std::memcpy(command.data(), name.data(), std::min(name.size(), sizeof command));
+  // Relaxed: for show alone.
+  s.command[0].store(command[0], std::memory_order_relaxed);
+  s.command[1].store(command[1], std::memory_order_relaxed);
+  s.sleeps_at.store(0, std::memory_order_relaxed);
+  s.guarded.store(0, std::memory_order_relaxed);
+  s.incarnation.fetch_add(1, std::memory_order_relaxed);
+  s.space.store(our_process_space(), std::memory_order_release);
+  s.born.store(us.born, std::memory_order_release);
+  auto& used = file.header().used_slots;
+  const auto ours = static_cast<std::uint32_t>(slot) + 1;
+  for (std::uint32_t now = used.load(); now < ours && !used.compare_exchange_weak(now, ours);) {
+  }
+  file.header().living.fetch_add(1, std::memory_order_relaxed);
+  // Before the first word of ours: from here on a death is one that concerns others.
+  s.state.store(slot_state::living, std::memory_order_seq_cst);
+}
+
+void make_fresh(domain_slot_page& s) {
+  for (auto& w : s.words)
+    if (w.load(std::memory_order_relaxed) != 0) w.store(0, std::memory_order_relaxed);
+  if (s.sleeps_at.exchange(0, std::memory_order_relaxed) == own_bell)
+    s.bell.parked.store(0, std::memory_order_relaxed);  // nobody else ever sleeps there
+  s.guarded.store(0, std::memory_order_relaxed);
+  s.guarded_born.store(0, std::memory_order_relaxed);
+  s.born.store(0, std::memory_order_relaxed);
+  s.space.store(0, std::memory_order_relaxed);
+}
+
+// Frees the slot of an owner that has ended, for the caller, who becomes the owner meanwhile. If
+// the caller dies in here, the next one does the same again.
+bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identity& us) {
+  domain_slot_page& s = file.slot(slot);
+  if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
+  const std::uint32_t at = s.sleeps_at.load(std::memory_order_relaxed);
+  if (at != 0 && at != own_bell && at <= bells) {
+    // It was counted there. A bell that counts one too many costs wake-ups and nothing else, one
+    // too few would let somebody sleep on.
+    auto& parked = file.bell(at - 1).parked;
+    for (std::uint32_t now = parked.load();
+         now > 0 && !parked.compare_exchange_weak(now, now - 1);) {
+    }
+  }
+  make_fresh(s);
+  s.state.store(slot_state::free, std::memory_order_release);
+  return true;
+}
+
+// Takes that slot if it is free, or if it was a dead participant's that no lock remembers.
+bool try_to_take(domain_file& file, int slot, const thread_identity& us, look how) {
+  domain_slot_page& s = file.slot(slot);
+  std::uint64_t owner = s.owner.load(std::memory_order_acquire);
+  if (owner == 0) {
+    if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
+  } else {
+    const slot_state state = s.state.load(std::memory_order_acquire);
+    if (state == slot_state::living && how == look::full) examine(file, slot, look::full);
+    const bool is_left = s.state.load(std::memory_order_acquire) != slot_state::living &&
+                         is_idle(file, slot) && has_ended(file, slot, s, owner, look::full);
+    if (!is_left || !clean(file, slot, owner, us)) return false;
+  }
+  if (!is_idle(file, slot)) {  // its words were written over: a sweep deals with what it held
+    s.state.store(slot_state::dead, std::memory_order_seq_cst);
+    return false;
+  }
+  if (!file.lock_slot(slot)) {  // a child of a dead owner's process has its byte
+    s.owner.store(0, std::memory_order_release);
+    return false;
+  }
+  move_in(file, slot, us);
+  return true;
+}
+
+}  // namespace
+
+int take_slot(domain_file& file) {
+  const thread_identity us = this_thread();
+  const int most = file.steward();
+  const auto used = [&] {
+    return std::min(most,
+                    static_cast<int>(file.header().used_slots.load(std::memory_order_acquire)));
+  };
+  // A few of those that look alive are looked at each time, so that the ended do not pile up.
+  constexpr std::uint32_t examined_each_time = 2;
+  if (used() > 0) {
+    const std::uint32_t first =
+        file.header().next_to_examine.fetch_add(examined_each_time, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < examined_each_time; ++i)
+      examine(file, static_cast<int>((first + i) % static_cast<std::uint32_t>(used())), look::full);
+  }
+  for (int i = 0; i < used(); ++i)
+    if (try_to_take(file, i, us, look::quick)) return i;
+  for (int i = used(); i < most; ++i) {
+    file.make_room_for_slot(i);
+    if (try_to_take(file, i, us, look::quick)) return i;
+  }
+  for (int i = 0; i < most; ++i)
+    if (try_to_take(file, i, us, look::full)) return i;
+  return -1;
+}
+
+int take_steward(domain_file& file) {
+  const int slot = file.steward();
+  file.make_room_for_slot(slot);
+  return try_to_take(file, slot, this_thread(), look::full) ? slot : -1;
+}
+
+void leave_slot(domain_file& file, int slot, bool dead) {
+  domain_slot_page& s = file.slot(slot);
+  if (dead) {
+    mark_dead(file, s);
+    file.unlock_slot(slot);
+    s.owner.store(nobody,
+                  std::memory_order_release);  // it need not wait until the thread has ended
+    return;
+  }
+  file.header().living.fetch_sub(1, std::memory_order_relaxed);
+  make_fresh(s);
+  s.state.store(slot_state::free, std::memory_order_release);
+  file.unlock_slot(slot);
+  // Release: a thread that takes the slot finds its words as new.
+  s.owner.store(0, std::memory_order_release);
+}
+
+bool examine(domain_file& file, int slot, look how) {
+  domain_slot_page& s = file.slot(slot);
+  const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
+  const slot_state state = s.state.load(std::memory_order_acquire);
+  if (state == slot_state::dead) return count_death(file, s), true;
+  if (state != slot_state::living || owner == 0) return false;
+  if (!has_ended(file, slot, s, owner, how) || guards_a_living(s)) return false;
+  // It has ended; if the slot has another owner by now, somebody has seen that before us.
+  if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s);
+  return true;
+}
+
+int examine_all(domain_file& file) {
+  int living = 0;
+  for_each_slot(file, [&](int i) {
+    const slot_state state = file.slot(i).state.load(std::memory_order_acquire);
+    if (state == slot_state::living && !examine(file, i, look::full)) ++living;
+  });
+  file.header().living.store(static_cast<std::uint32_t>(living), std::memory_order_relaxed);
+  return living;
+}
+
+bool free_slot(domain_file& file, int slot) {
+  domain_slot_page& s = file.slot(slot);
+  const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
+  if (s.state.load(std::memory_order_acquire) != slot_state::dead || owner == 0 ||
+      !is_idle(file, slot) || !has_ended(file, slot, s, owner, look::full) ||
+      !clean(file, slot, owner, this_thread()))
+    return false;
+  s.owner.store(0, std::memory_order_release);
+  return true;
+}
+
+bool is_idle(const domain_file& file, int slot) {
+  const domain_slot_page& s = file.slot(slot);
+  for (std::uint32_t i = 0; i < records; ++i)
+    // Acquire: a thread that finds it idle sees what was done about it.
+    if (s.words[first_record + i].load(std::memory_order_acquire) != 0) return false;
+  return true;
+}
+
+bool has_dead(const domain_file& file) {
+  bool found = false;
+  for_each_slot(file, [&](int i) {
+    if (file.slot(i).state.load(std::memory_order_acquire) == slot_state::dead) found = true;
+  });
+  return found;
+}
+
+void guard(domain_slot_page& slot, const thread_identity& also) noexcept {
+  slot.guarded_born.store(also.born, std::memory_order_relaxed);
+  slot.guarded.store(also.owner(), std::memory_order_release);
+}
+
+std::string command_of(const domain_slot_page& s) {
+  if (const std::uint64_t owner = s.guarded.load(std::memory_order_acquire); owner != 0) {
+    const auto who = thread_identity::from(owner, 0);
+    if (std::string found = comm_of(who.pid, who.tid); !found.empty()) return found;
+  }
+  std::array<char, 17> command{};
+  const std::array words{s.command[0].load(std::memory_order_relaxed),
+                         s.command[1].load(std::memory_order_relaxed)};
+  std::memcpy(command.data(), words.data(), sizeof words);
+  return command.data();
+}
+
+std::string command_of_process() { return comm_of(getpid(), getpid()); }
+
+bool is_stopped(const domain_slot_page& s) {
+  if (!is_in_our_space(s)) return false;
+  if (life_of(owner_of(s, s.owner.load(std::memory_order_acquire))) == life::stopped) return true;
+  const std::uint64_t also = s.guarded.load(std::memory_order_acquire);
+  return also != 0 && life_of(thread_identity::from(
+                          also, s.guarded_born.load(std::memory_order_acquire))) == life::stopped;
+}
+
+}  // namespace lockflight::detail

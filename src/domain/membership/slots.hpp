@@ -1,0 +1,60 @@
+// The slots of a domain: taken, given back, found dead, freed. Nothing above this file knows how a
+// death is known.
+//
+// Invariants:
+// - `owner` names whose the slot is, and changes by compare-swap: 0 to the thread that takes it,
+// back
+//   to 0 by that thread, or, once that thread has ended, to the thread that cleans up after it. So
+//   a death at any point leaves a slot whose owner has ended, which is found.
+// - A slot becomes `living` before the first of its words is written, and `dead` only when its
+//   thread, and the process that it guards, have ended.
+//
+// A death is evident if the thread has ended or its number is another thread's. Where that cannot
+// be known, in another namespace of processes, it is evident from the byte of the file that a
+// living participant's process has locked.
+#pragma once
+
+#include <string>
+
+#include "domain/membership/liveness.hpp"
+#include "domain/store/file.hpp"
+
+namespace lockflight::detail {
+
+/// A free slot that is now this thread's, or -1. Frees slots on its way whose owners have ended and
+/// that no lock remembers.
+[[nodiscard]] int take_slot(domain_file& file);
+/// The steward's, for a thread that finds no free slot while there are dead ones; -1 while another
+/// thread has it.
+[[nodiscard]] int take_steward(domain_file& file);
+/// Gives back the own slot. With `dead`: as if the thread had died.
+void leave_slot(domain_file& file, int slot, bool dead);
+
+/// How thoroughly a participant is looked at: `quick` is a system call and finds nearly every death
+/// at once, `full` reads a file of /proc.
+enum class look : std::uint8_t { quick, full };
+/// Marks the slot dead if its participant has died. Whether it is dead.
+bool examine(domain_file& file, int slot, look how);
+/// The same for all slots. Returns how many live.
+int examine_all(domain_file& file);
+/// Makes a dead slot free whose records are idle. False if somebody else does.
+bool free_slot(domain_file& file, int slot);
+/// Whether no record of the slot says anything.
+[[nodiscard]] bool is_idle(const domain_file& file, int slot);
+[[nodiscard]] bool has_dead(const domain_file& file);
+/// From now on the slot's participant lives as long as that thread does, too. Async-signal-safe.
+void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
+/// Of its thread, or of the process that it guards.
+[[nodiscard]] std::string command_of(const domain_slot_page& slot);
+/// Of this process.
+[[nodiscard]] std::string command_of_process();
+[[nodiscard]] bool is_stopped(const domain_slot_page& slot);
+
+/// Calls `visit(slot)` for each slot that was ever taken, and the steward's if that was.
+template <class Visit>
+void for_each_slot(const domain_file& file, Visit visit) {
+  const auto used = static_cast<int>(file.header().used_slots.load(std::memory_order_acquire));
+  for (int i = 0; i < std::min(used, file.steward() + 1); ++i) visit(i);
+}
+
+}  // namespace lockflight::detail

@@ -1,0 +1,160 @@
+#include "domain/names/attachment.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "domain/names/directory.hpp"
+#include "fabric/shm/pause.hpp"
+#include "fabric/shm/waiting.hpp"
+#include "lockflight/lock/robust/record.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+// What else ends with the thread may come after its attachments.
+thread_local bool thread_ends = false;
+
+struct attachments {
+  std::vector<std::shared_ptr<attachment>> all;
+  ~attachments() {
+    thread_ends = true;
+    for (const auto& one : all) one->end();
+  }
+};
+
+attachments& of_this_thread() {
+  static thread_local attachments ours;
+  return ours;
+}
+
+// A slot in a domain that still has its name. The remover says first that nobody may take a slot,
+// and then looks for slots that are taken: one of us sees the other.
+int take_slot_of_present(domain_file& file) {
+  const int slot = take_slot(file);
+  if (slot < 0 || file.is_current()) return slot;
+  leave_slot(file, slot, false);
+  file.is_removed();
+}
+
+}  // namespace
+
+bool patience::sleep(std::uint64_t nanoseconds) const {
+  if (is_interrupted != nullptr && *is_interrupted && (*is_interrupted)())
+    throw domain_error(domain_error::reason::interrupted, "an acquire was interrupted");
+  const std::uint64_t now = shm::detail::now_ns();
+  if (now >= until_ns) return false;
+  shm::detail::sleep_for_ns(std::min(nanoseconds, until_ns - now));
+  return true;
+}
+
+attachment::attachment(std::shared_ptr<domain_file> file, int slot)
+    : file_(std::move(file)),
+      slot_(slot),
+      process_(getpid()),
+      thread_(thread_number),
+      port_(*file_, slot),
+      me_(port_, own_words) {
+  rma::ensure(me_.record_of(0, 0).index == first_record && me_.cells().used() <= own_words &&
+                  me_.records() == static_cast<int>(records),
+              "a participant's own words lie before the locks");
+}
+
+bool attachment::is_over() const {
+  return thread_.load(std::memory_order_relaxed) == over || process_ != getpid();
+}
+
+// Another thread may have dropped the handle that held: then the record says nothing of it.
+bool attachment::excludes(std::uint32_t line, bool shared) const {
+  return std::any_of(held_.begin(), held_.end(), [&](const hold& each) {
+    if (each.line != line || (each.shared && shared)) return false;
+    const auto of = lock::record::from(
+        file_->slot(slot_).words[first_record + static_cast<unsigned>(each.record)].load(
+            std::memory_order_acquire));
+    const auto phase = of.get(lock::record::phase);
+    return of.get(lock::record::lock) == line &&
+           (phase == lock::record::holding || phase == lock::record::sharing);
+  });
+}
+
+void attachment::end() {
+  if (!is_ours()) return;
+  thread_.store(over, std::memory_order_relaxed);
+  try {
+    file_->check();
+    leave_slot(*file_, slot_, !is_idle(*file_, slot_));
+  } catch (const domain_error&) {  // there is no slot to leave, and a store would end us
+  }
+}
+
+std::shared_ptr<attachment> attachment_of_thread(const domain_file& file) {
+  if (thread_ends) return nullptr;
+  for (const auto& one : of_this_thread().all)
+    if (&one->file() == &file && one->is_ours()) return one;
+  return nullptr;
+}
+
+std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& file,
+                                          const patience& how_long) {
+  if (auto ours = attachment_of_thread(*file)) return ours;
+  if (thread_ends)
+    throw domain_error(domain_error::reason::wrong_thread,
+                       "domain " + file->name() + ": this thread is at its end");
+  // Of each process, whatever its parent has done.
+  if (file->header().fenced == 0 && !shm::detail::register_membarrier())
+    throw domain_error(domain_error::reason::system,
+                       "domain " + file->name() + ": membarrier is refused");
+  static_cast<void>(process_mutex());  // from here on a fork is noticed
+  number_this_thread();
+  file->check();
+  auto& all = of_this_thread().all;
+  // Those of a parent, and those of domains that are no more and that no handle needs.
+  std::erase_if(all, [](const auto& one) {
+    return !one->is_ours() || (one.use_count() == 1 && !one->file().is_current());
+  });
+  constexpr std::uint64_t between_tries = 10'000'000;
+  int slot = take_slot_of_present(*file);
+  while (slot < 0) {
+    if (has_dead(*file)) {
+      if (const int steward = take_steward(*file); steward >= 0) {
+        attachment by(file, steward);
+        sweep(by);
+      }
+      slot = take_slot_of_present(*file);
+      if (slot >= 0) break;
+    }
+    if (!how_long.sleep(between_tries)) return nullptr;
+    slot = take_slot_of_present(*file);
+  }
+  all.push_back(std::make_shared<attachment>(file, slot));
+  return all.back();
+}
+
+std::shared_ptr<attachment> any_attachment(const std::shared_ptr<domain_file>& file) {
+  if (auto ours = attach_thread(file, {.until_ns = 0})) return ours;
+  if (const int steward = take_steward(*file); steward >= 0)
+    return std::make_shared<attachment>(file, steward);
+  throw domain_error(domain_error::reason::full, "domain " + file->name() + ": all " +
+                                                     std::to_string(file->steward()) +
+                                                     " slots are taken by living threads");
+}
+
+int sweep(attachment& by) {
+  domain_file& file = by.file();
+  file.check();
+  examine_all(file);
+  int freed = 0;
+  for_each_slot(file, [&](int i) {
+    domain_slot_page& s = file.slot(i);
+    if (s.state.load(std::memory_order_acquire) != slot_state::dead) return;
+    for (std::uint32_t k = 0; k < records; ++k) {
+      const auto of = lock::record::from(s.words[first_record + k].load(std::memory_order_acquire));
+      if (of.get(lock::record::phase) == lock::record::idle) continue;
+      lock_at(by, static_cast<std::uint32_t>(of.get(lock::record::lock)))->repair_if_needed();
+    }
+    if (free_slot(file, i)) ++freed;
+  });
+  return freed;
+}
+
+}  // namespace lockflight::detail

@@ -1,0 +1,94 @@
+// A thread's place in a domain: its slot, its port, its records and queue nodes. A thread has one
+// for each domain, from its first acquire until it ends.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "domain/membership/slots.hpp"
+#include "domain/names/kinds.hpp"
+#include "domain/store/fork.hpp"
+
+namespace lockflight::detail {
+
+class attachment {
+ public:
+  /// Of a slot that this thread has taken.
+  attachment(std::shared_ptr<domain_file> file, int slot);
+  /// Ends it, if it is this thread's.
+  ~attachment() { end(); }
+  attachment(const attachment&) = delete;
+  attachment& operator=(const attachment&) = delete;
+
+  [[nodiscard]] domain_file& file() { return *file_; }
+  [[nodiscard]] int slot() const { return slot_; }
+  [[nodiscard]] domain_participant& me() { return me_; }
+  [[nodiscard]] domain_port& port() { return port_; }
+  /// Whether it is this thread's, not the parent's of a fork, and not over.
+  [[nodiscard]] bool is_ours() const {
+    // Relaxed: no thread reads its own number here before it has stored it.
+    return thread_.load(std::memory_order_relaxed) == thread_number;
+  }
+  /// Whether the thread has ended, or is the parent's of a fork.
+  [[nodiscard]] bool is_over() const;
+  /// What is held or half done then is as after a death.
+  void end();
+
+  // ---- which locks this thread holds, so that it does not wait for itself ----
+
+  [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
+  /// Whether this thread would wait for itself.
+  [[nodiscard]] bool excludes(std::uint32_t line, bool shared) const;
+  void note_held(std::uint32_t line, bool shared, int record) {
+    held_.push_back({line, record, shared});
+  }
+  void note_released(std::uint32_t line, bool shared) {
+    for (std::size_t i = held_.size(); i-- > 0;)
+      if (held_[i].line == line && held_[i].shared == shared) {
+        held_[i] = held_.back();
+        held_.pop_back();
+        return;
+      }
+  }
+
+ private:
+  static constexpr std::uint64_t over = ~std::uint64_t{0};
+
+  struct hold {
+    std::uint32_t line;
+    int record;
+    bool shared;
+  };
+
+  std::shared_ptr<domain_file> file_;
+  int slot_;
+  int process_;
+  std::atomic<std::uint64_t> thread_;  // its number, or `over`
+  domain_port port_;
+  domain_participant me_;
+  std::vector<hold> held_;
+};
+
+/// How long somebody waits for a slot or for the directory, and what ends that early.
+struct patience {
+  std::uint64_t until_ns = UINT64_MAX;  ///< on CLOCK_MONOTONIC; 0: an attempt
+  const std::function<bool()>* is_interrupted = nullptr;
+
+  /// Sleeps a while before the next try. False if time is over. Throws domain_error (interrupted).
+  [[nodiscard]] bool sleep(std::uint64_t nanoseconds) const;
+};
+
+/// This thread's, made now if there is none; null if all slots are taken for so long. Throws
+/// domain_error (removed, full, …).
+[[nodiscard]] std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& file,
+                                                        const patience& how_long = {});
+/// This thread's, or null.
+[[nodiscard]] std::shared_ptr<attachment> attachment_of_thread(const domain_file& file);
+/// This thread's, or for a moment the steward's if no slot is free. Throws domain_error (full).
+[[nodiscard]] std::shared_ptr<attachment> any_attachment(const std::shared_ptr<domain_file>& file);
+
+/// Deals with all deaths by this participant, and frees the slots of the dead. Returns how many.
+int sweep(attachment& by);
+
+}  // namespace lockflight::detail

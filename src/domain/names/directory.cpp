@@ -1,0 +1,518 @@
+#include "domain/names/directory.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "fabric/shm/pause.hpp"
+#include "lockflight/lock/robust/generation.hpp"
+#include "lockflight/lock/robust/record.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+using rma::line_words;
+using rma::word;
+
+// ---- a block: the words that robust locks leave to us, and the name ----
+
+constexpr std::uint32_t died_word = 1;
+constexpr std::uint32_t serial_word = 4;
+constexpr std::uint32_t class_word = 5;  // 1 + the class, for ever once the block is made
+constexpr std::uint32_t next_word = 6;  // the line of the next block of the chain, or the next free
+constexpr std::uint32_t tokens_before_word = 7;
+constexpr std::uint32_t token_word = line_words;
+constexpr std::uint32_t maker_word = line_words + 2;          // its process
+constexpr std::uint32_t maker_command_word = line_words + 3;  // two words
+
+constexpr std::size_t longest_name = 255;
+
+std::uint32_t hash_of(std::string_view name) {
+  std::uint64_t sum = 0xcbf29ce484222325ULL;
+  for (const char c : name) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return static_cast<std::uint32_t>(sum ^ sum >> 32);
+}
+
+/// The name follows a word that has its length and its hash.
+constexpr std::uint32_t lines_of_name(std::size_t length) {
+  return static_cast<std::uint32_t>((length + 7) / 8 + line_words) / line_words;
+}
+word name_head(std::string_view name) { return word{hash_of(name)} << 32 | name.size(); }
+
+[[noreturn]] void written_over(const domain_file& file) { file.damaged("has been written over"); }
+
+std::atomic<word>& at(const domain_file& file, std::uint32_t line, std::uint32_t i) {
+  return file.word(line * line_words + i);
+}
+word read(const domain_file& file, std::uint32_t line, std::uint32_t i) {
+  return at(file, line, i).load(std::memory_order_acquire);
+}
+void put(const domain_file& file, std::uint32_t line, std::uint32_t i, word value) {
+  // Release: a thread that finds it finds what it was made from.
+  at(file, line, i).store(value, std::memory_order_release);
+}
+
+domain_class& class_at(const domain_file& file, std::uint32_t i) {
+  if (i >= file.header().classes.load(std::memory_order_acquire) || i >= most_classes)
+    written_over(file);
+  domain_class& c = file.of_class(i);
+  if (std::memchr(c.kind, 0, sizeof c.kind) == nullptr ||
+      std::memchr(c.parameters, 0, sizeof c.parameters) == nullptr || c.words < 2 * line_words ||
+      c.words % line_words != 0 || c.words > lines_of_piece * line_words || c.name_lines < 1 ||
+      c.name_lines > lines_of_name(longest_name))
+    written_over(file);
+  return c;
+}
+
+std::uint32_t lines_of(const domain_class& c) { return c.words / line_words; }
+
+std::uint32_t end_of_blocks(const domain_file& file) {
+  const std::uint32_t end = file.header().next_line.load(std::memory_order_acquire);
+  if (end < first_line || end > last_line) written_over(file);
+  return end;
+}
+
+/// The class of a block.
+std::uint32_t class_of_block(const domain_file& file, std::uint32_t line) {
+  if (line < first_line || line >= end_of_blocks(file)) written_over(file);
+  const auto found = static_cast<std::uint32_t>(read(file, line, class_word)) - 1;
+  if (std::uint64_t{line} + lines_of(class_at(file, found)) > end_of_blocks(file))
+    written_over(file);
+  return found;
+}
+
+/// The kind of a class. A lock's words lie as its parameters say, so these must be accepted here
+/// too.
+const domain_kind& kind_of_class(const domain_file& file, const domain_class& c) {
+  try {
+    const domain_kind* const kind = find_kind(c.kind);
+    const auto set = parse_parameters(c.parameters);
+    if (kind != nullptr && kind->canonical(set) == c.parameters &&
+        kind->words(set) + c.name_lines * line_words == c.words)
+      return *kind;
+  } catch (const domain_error&) {  // not accepted
+  }
+  written_over(file);
+}
+
+std::uint32_t words_without_name(const domain_class& c) {
+  return c.words - c.name_lines * line_words;
+}
+
+std::string name_of(const domain_file& file, std::uint32_t line, const domain_class& c) {
+  const std::uint32_t first = words_without_name(c);
+  const std::size_t length = read(file, line, first) & 0xffffffff;
+  if (length == 0 || length > longest_name || lines_of_name(length) > c.name_lines)
+    written_over(file);
+  std::string name(length, '\0');
+  for (std::size_t i = 0; i < length; i += sizeof(word)) {
+    const word part = read(file, line, first + 1 + static_cast<std::uint32_t>(i / sizeof(word)));
+    std::memcpy(name.data() + i, &part, std::min(sizeof part, length - i));
+  }
+  return name;
+}
+
+void write_name(const domain_file& file, std::uint32_t line, const domain_class& c,
+                std::string_view name) {
+  const std::uint32_t first = words_without_name(c);
+  put(file, line, first, name_head(name));
+  for (std::size_t i = 0; i < name.size(); i += sizeof(word)) {
+    word part = 0;
+    std::memcpy(&part, name.data() + i, std::min(sizeof part, name.size() - i));
+    put(file, line, first + 1 + static_cast<std::uint32_t>(i / sizeof(word)), part);
+  }
+}
+
+std::atomic<std::uint32_t>& bucket_of(const domain_file& file, std::string_view name) {
+  return file.bucket(hash_of(name) % buckets);
+}
+
+/// Calls `visit(line, class)` for each block of a chain, until it returns true.
+template <class Visit>
+void walk(const domain_file& file, std::uint32_t first, Visit visit) {
+  std::uint32_t steps = 0;
+  for (std::uint32_t line = first; line != 0;
+       line = static_cast<std::uint32_t>(read(file, line, next_word))) {
+    if (++steps > file.options().names) written_over(file);
+    if (visit(line, class_at(file, class_of_block(file, line)))) return;
+  }
+}
+
+/// The line of the block of that name, or 0.
+std::uint32_t find_line(const domain_file& file, std::string_view name) {
+  const word head = name_head(name);
+  std::uint32_t found = 0;
+  walk(file, bucket_of(file, name).load(std::memory_order_acquire),
+       [&](std::uint32_t line, const domain_class& c) {
+         if (read(file, line, words_without_name(c)) != head || name_of(file, line, c) != name)
+           return false;
+         found = line;
+         return true;
+       });
+  return found;
+}
+
+found_lock describe(const domain_file& file, std::uint32_t line) {
+  const domain_class& c = class_at(file, class_of_block(file, line));
+  return {line,         read(file, line, serial_word), &kind_of_class(file, c),
+          c.parameters, words_without_name(c),         read(file, line, tokens_before_word)};
+}
+
+// ---- changes ----
+
+/// While this object exists, no signal stops or interrupts this thread: others would wait for it.
+class signals_held {
+ public:
+  signals_held() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~signals_held() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_held(const signals_held&) = delete;
+  signals_held& operator=(const signals_held&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// What is reachable from the buckets is in use, all else is free.
+void rebuild(const domain_file& file) {
+  std::vector<std::uint32_t> used;
+  for (std::uint32_t b = 0; b < buckets; ++b)
+    walk(file, file.bucket(b).load(), [&](std::uint32_t line, const domain_class&) {
+      used.push_back(line);
+      if (used.size() > file.options().names) written_over(file);
+      return false;
+    });
+  std::sort(used.begin(), used.end());
+  file.header().count.store(static_cast<std::uint32_t>(used.size()));
+  for (std::uint32_t i = 0; i < file.header().classes.load(); ++i) class_at(file, i).free = 0;
+  const std::uint32_t end = end_of_blocks(file);
+  for (std::uint32_t line = first_line; line < end;) {
+    domain_class& c = class_at(file, class_of_block(file, line));
+    const bool is_used = std::binary_search(used.begin(), used.end(), line);
+    // The thread that was to forget it may have done half of that.
+    if (is_used && read(file, line, serial_word) == 0)
+      put(file, line, serial_word, file.header().serials.fetch_add(1) + 1);
+    if (!is_used) {
+      put(file, line, serial_word, 0);
+      put(file, line, next_word, std::exchange(c.free, line));
+    }
+    line += lines_of(c);
+  }
+}
+
+/// Has the right to change the directory.
+class inside {
+ public:
+  inside(attachment& by, const patience& how_long) : file_(by.file()) {
+    file_.check();
+    domain_header& h = file_.header();
+    const word us = word{file_.slot(by.slot()).incarnation.load(std::memory_order_relaxed)} << 32 |
+                    (static_cast<word>(by.slot()) + 1);
+    constexpr std::uint64_t ms = 1'000'000;
+    // Also for an attempt, since the right is held for microseconds.
+    const patience until{std::min(std::max(how_long.until_ns, shm::detail::now_ns() + 100 * ms),
+                                  shm::detail::now_ns() + 10'000 * ms),
+                         how_long.is_interrupted};
+    for (std::uint64_t pause = ms / 20;; pause = std::min(2 * pause, 2 * ms)) {
+      word now = 0;
+      bool after_a_death = false;
+      if (!h.directory.compare_exchange_strong(now, us)) {
+        after_a_death = is_gone(now) && h.directory.compare_exchange_strong(now, us);
+        if (!after_a_death) {
+          if (!until.sleep(pause)) refuse(now);
+          continue;
+        }
+      }
+      enter(after_a_death || h.changes.load() % 2 != 0);
+      return;
+    }
+  }
+  ~inside() {
+    domain_header& h = file_.header();
+    h.changes.fetch_add(1, std::memory_order_release);
+    h.directory.store(0, std::memory_order_release);
+  }
+  inside(const inside&) = delete;
+  inside& operator=(const inside&) = delete;
+
+ private:
+  void enter(bool after_a_death) {
+    domain_header& h = file_.header();
+    try {
+      if (h.changes.load() % 2 == 0) h.changes.fetch_add(1, std::memory_order_acq_rel);
+      if (after_a_death) rebuild(file_);
+    } catch (...) {
+      h.directory.store(0, std::memory_order_release);  // all others find it damaged too
+      throw;
+    }
+  }
+  [[nodiscard]] int slot_of(word holder) const {
+    const auto slot = static_cast<std::uint32_t>(holder) - 1;
+    if (slot > static_cast<std::uint32_t>(file_.steward())) written_over(file_);
+    return static_cast<int>(slot);
+  }
+  [[nodiscard]] bool is_gone(word holder) const {
+    const int slot = slot_of(holder);
+    return file_.slot(slot).incarnation.load() != static_cast<std::uint32_t>(holder >> 32) ||
+           file_.slot(slot).state.load() == slot_state::free || examine(file_, slot, look::full);
+  }
+  [[noreturn]] void refuse(word holder) const {
+    const auto& s = file_.slot(slot_of(holder));
+    const int pid = thread_identity::from(s.owner.load(), 0).pid;
+    throw domain_error(domain_error::reason::system,
+                       "domain " + file_.name() + ": process " + std::to_string(pid) +
+                           " is changing its directory and does not go on (" +
+                           (is_stopped(s) ? "it is stopped" : "it is slow") + ")");
+  }
+
+  domain_file& file_;
+  signals_held signals_;
+};
+
+std::uint32_t class_for(const domain_file& file, const domain_kind& kind,
+                        const std::string& canonical, std::uint32_t name_lines) {
+  domain_header& h = file.header();
+  const std::uint32_t count = h.classes.load();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const domain_class& c = class_at(file, i);
+    if (c.name_lines == name_lines && kind.name == c.kind && canonical == c.parameters)
+      return kind_of_class(file, c), i;
+  }
+  if (count >= most_classes || canonical.size() >= sizeof(domain_class::parameters))
+    throw domain_error(domain_error::reason::full,
+                       "domain " + file.name() + ": no room for another kind of lock");
+  domain_class& c = file.of_class(count);
+  std::memset(static_cast<void*>(&c), 0, sizeof c);
+  kind.name.copy(c.kind, sizeof c.kind - 1);
+  canonical.copy(c.parameters, sizeof c.parameters - 1);
+  c.name_lines = name_lines;
+  c.words = kind.words(parse_parameters(canonical)) + name_lines * line_words;
+  h.classes.store(count + 1, std::memory_order_release);
+  return count;
+}
+
+std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
+  domain_class& c = class_at(file, of_class);
+  if (const std::uint32_t line = c.free; line != 0) {
+    // Else a second name would share its words.
+    if (class_of_block(file, line) != of_class || read(file, line, serial_word) != 0)
+      written_over(file);
+    c.free = static_cast<std::uint32_t>(read(file, line, next_word));
+    return line;
+  }
+  const std::uint32_t line = end_of_blocks(file);
+  const std::uint32_t end = line + lines_of(c);
+  if (end > last_line)
+    throw domain_error(domain_error::reason::full,
+                       "domain " + file.name() + ": no room for the words of another lock");
+  file.make_room_for_lines(end);
+  if (read(file, line, serial_word) != 0) written_over(file);
+  put(file, line, class_word, of_class + 1);  // before anybody walks over the block
+  file.header().next_line.store(end, std::memory_order_release);
+  return line;
+}
+
+found_lock make(domain_file& file, std::string_view name, const domain_kind& kind,
+                const std::string& canonical) {
+  domain_header& h = file.header();
+  if (h.count.load() >= file.options().names)
+    throw domain_error(domain_error::reason::full, "domain " + file.name() + ": all " +
+                                                       std::to_string(file.options().names) +
+                                                       " names are taken");
+  const std::uint32_t of_class = class_for(file, kind, canonical, lines_of_name(name.size()));
+  const std::uint32_t line = take_block(file, of_class);
+  write_name(file, line, class_at(file, of_class), name);
+  const thread_identity us = this_thread();
+  std::array<word, 2> command{};
+  const std::string text = command_of_process();
+  std::memcpy(command.data(), text.data(), std::min(text.size(), sizeof command));
+  put(file, line, maker_word, static_cast<word>(us.pid));
+  put(file, line, maker_command_word, command[0]);
+  put(file, line, maker_command_word + 1, command[1]);
+  put(file, line, died_word, 0);
+  // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
+  // to write one.
+  put(file, line, tokens_before_word, h.tokens.load());
+  put(file, line, serial_word, h.serials.fetch_add(1) + 1);
+  auto& bucket = bucket_of(file, name);
+  put(file, line, next_word, bucket.load());
+  bucket.store(line, std::memory_order_release);  // from here on the lock exists
+  h.count.fetch_add(1);
+  return describe(file, line);
+}
+
+/// Frees the blocks of some names that nobody uses. Whether there were any.
+bool make_room(attachment& by) {
+  constexpr std::size_t at_once = 1024;
+  std::size_t freed = 0;
+  std::vector<std::uint32_t> in_use;
+  const domain_file& file = by.file();
+  for_each_slot(file, [&](int i) {
+    for (std::uint32_t k = 0; k < records; ++k)
+      if (const auto of = lock::record::from(file.slot(i).words[first_record + k].load());
+          of.get(lock::record::phase) != lock::record::idle)
+        in_use.push_back(static_cast<std::uint32_t>(of.get(lock::record::lock)));
+  });
+  std::sort(in_use.begin(), in_use.end());
+  // In the order in which their blocks were made, beginning with the oldest.
+  for (const auto& [name, found] : all_locks(file)) {
+    if (std::binary_search(in_use.begin(), in_use.end(), found.line) || !found.kind->tries)
+      continue;
+    if (forget(by, name, found, false) == nullptr && ++freed == at_once) break;
+  }
+  return freed > 0;
+}
+
+}  // namespace
+
+std::string shown(std::string_view name) {
+  std::string text = "'";
+  text += in_a_line(std::string(name.substr(0, 80)));
+  return text + (name.size() > 80 ? "…'" : "'");
+}
+
+void check_lock_name(std::string_view name) {
+  if (!name.empty() && name.size() <= longest_name &&
+      name.find_first_of(std::string_view("\0\n", 2)) == std::string_view::npos)
+    return;
+  throw domain_error(
+      domain_error::reason::invalid,
+      "lock name " + shown(name) + " (accepted: 1 to 255 bytes, none of them NUL or newline)");
+}
+
+std::optional<found_lock> find_lock(const domain_file& file, std::string_view name) {
+  constexpr int tries = 100;
+  for (int i = 0;; ++i) {
+    const std::uint64_t before = file.header().changes.load(std::memory_order_acquire);
+    const std::uint32_t line = find_line(file, name);
+    if (line != 0) {
+      const found_lock found = describe(file, line);
+      if (found.serial != 0) return found;
+    }
+    // A chain that changes under us can lead elsewhere. Who changes it may be stopped, so we do not
+    // ask for ever; the caller that wants to make the lock looks again as the one inside.
+    if ((file.header().changes.load(std::memory_order_acquire) == before && before % 2 == 0) ||
+        i == tries)
+      return std::nullopt;
+    sched_yield();
+  }
+}
+
+std::vector<std::pair<std::string, found_lock>> all_locks(const domain_file& file) {
+  std::vector<std::pair<std::string, found_lock>> all;
+  const std::uint32_t end = end_of_blocks(file);
+  for (std::uint32_t line = first_line; line < end;) {
+    const domain_class& c = class_at(file, class_of_block(file, line));
+    if (read(file, line, serial_word) != 0) {
+      if (all.size() > file.options().names) written_over(file);
+      all.emplace_back(name_of(file, line, c), describe(file, line));
+    }
+    line += lines_of(c);
+  }
+  return all;
+}
+
+void check_agreement(const domain_file& file, std::string_view name, const found_lock& found,
+                     const domain_kind& kind, const std::string& canonical) {
+  if (found.kind == &kind && found.parameters == canonical) return;
+  std::array<char, 17> command{};
+  const std::array words{read(file, found.line, maker_command_word),
+                         read(file, found.line, maker_command_word + 1)};
+  std::memcpy(command.data(), words.data(), sizeof words);
+  const std::string by = " (made by process " + std::to_string(read(file, found.line, maker_word)) +
+                         ", " + in_a_line(command.data()) + ")";
+  if (found.kind != &kind)
+    throw domain_error(domain_error::reason::disagrees,
+                       "lock " + shown(name) + " is a " + std::string(found.kind->name) + by +
+                           ", not a " + std::string(kind.name) + " (accepted: kind " +
+                           std::string(found.kind->name) + ", or another name)");
+  throw domain_error(domain_error::reason::disagrees,
+                     "lock " + shown(name) + ", a " + std::string(kind.name) + by +
+                         ", has parameters " + found.parameters + ", not " + canonical +
+                         " (accepted: those, or another name)");
+}
+
+found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
+                   const std::string& canonical, const patience& how_long) {
+  domain_file& file = by.file();
+  while (true) {
+    if (const auto found = find_lock(file, name)) {
+      check_agreement(file, name, *found, kind, canonical);
+      return *found;
+    }
+    try {
+      const inside here(by, how_long);
+      if (find_line(file, name) == 0) return make(file, name, kind, canonical);
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::full || !make_room(by)) throw;
+    }
+  }
+}
+
+const char* forget(attachment& by, std::string_view name, const found_lock& what,
+                   bool damaged_too) {
+  domain_file& file = by.file();
+  const auto lock = lock_at(by, what);
+  // All others have left, so a lock without try does not wait long.
+  if (what.kind->tries ? !lock->try_lock() : !lock->lock()) return "somebody holds or awaits it";
+  const char* why_not = nullptr;
+  if (lock->owner_died() && !damaged_too) {
+    why_not = "a holder died in it";
+  } else {
+    const inside here(by, {});
+    domain_header& h = file.header();
+    std::uint32_t before = 0;
+    std::uint32_t line = 0;
+    walk(file, bucket_of(file, name).load(), [&](std::uint32_t at, const domain_class&) {
+      if (at == what.line) return line = at, true;
+      return before = at, false;
+    });
+    if (line == 0 || read(file, line, serial_word) != what.serial) {
+      why_not = "the name has another lock by now";
+    } else {
+      h.tokens.store(std::max(h.tokens.load(), what.tokens_before + read(file, line, token_word)));
+      // First: a handle that gets in after us finds that this is no lock of its any more.
+      put(file, line, serial_word, 0);
+      const word next = read(file, line, next_word);
+      if (before == 0)
+        bucket_of(file, name).store(static_cast<std::uint32_t>(next), std::memory_order_release);
+      else
+        put(file, before, next_word, next);
+      h.count.fetch_sub(1);
+      domain_class& c = class_at(file, class_of_block(file, line));
+      // A reader that is at this block goes on to free ones, and finds that something has changed.
+      put(file, line, next_word, std::exchange(c.free, line));
+    }
+  }
+  lock->unlock();
+  return why_not;
+}
+
+const std::atomic<rma::word>& serial_of(const domain_file& file, const found_lock& what) {
+  return at(file, what.line, serial_word);
+}
+
+lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
+  const word own = read(file, what.line, token_word);
+  const lock::generation_word generation = lock::generation_word::from(read(file, what.line, 0));
+  return {own != 0 ? what.tokens_before + own : 0, generation.get(lock::generation_word::number),
+          read(file, what.line, died_word) != 0};
+}
+
+std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line) {
+  return lock_at(me, describe(me.file(), line));
+}
+
+std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what) {
+  return what.kind->make(me.me(), what.line * line_words, what.words,
+                         parse_parameters(what.parameters));
+}
+
+}  // namespace lockflight::detail

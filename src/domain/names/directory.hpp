@@ -1,0 +1,61 @@
+// The directory of a domain: which locks there are, and where their words lie. A lock is a block of
+// lines: the two of its robust lock, those of the lock inside, and its name. Hash chains lead
+// through the blocks themselves.
+//
+// Readers go through the chains without stopping anybody. One participant at a time changes them;
+// each change is published by one store, after all that it needs. A death inside leaves at most a
+// block that is neither in use nor free; the next one inside finds it.
+#pragma once
+
+#include <optional>
+
+#include "domain/names/attachment.hpp"
+
+namespace lockflight::detail {
+
+/// A lock that has a name.
+struct found_lock {
+  std::uint32_t line = 0;    ///< its first one
+  std::uint64_t serial = 0;  ///< no two locks of a domain ever have the same
+  const domain_kind* kind = nullptr;
+  std::string parameters;
+  std::uint32_t words = 0;          ///< without those of its name
+  std::uint64_t tokens_before = 0;  ///< what a name's earlier locks may have given
+};
+
+/// Throws domain_error (invalid).
+void check_lock_name(std::string_view name);
+/// "'jobs'", for errors: without what would spoil a line.
+[[nodiscard]] std::string shown(std::string_view name);
+
+/// The lock of that name, if there is one. Takes no slot and waits for nobody.
+[[nodiscard]] std::optional<found_lock> find_lock(const domain_file& file, std::string_view name);
+[[nodiscard]] std::vector<std::pair<std::string, found_lock>> all_locks(const domain_file& file);
+/// Throws domain_error (disagrees), which says who made it how, unless it is of that kind.
+void check_agreement(const domain_file& file, std::string_view name, const found_lock& found,
+                     const domain_kind& kind, const std::string& canonical);
+
+/// The lock of that name, made if there is none. `canonical` are the parameters. Throws
+/// domain_error (disagrees, full, damaged, system).
+[[nodiscard]] found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
+                                 const std::string& canonical, const patience& how_long);
+/// Forgets the name and frees the block, if nobody holds or awaits the lock and, unless
+/// `damaged_too` is set, nobody died in it. Null if that was done, else why not.
+[[nodiscard]] const char* forget(attachment& by, std::string_view name, const found_lock& what,
+                                 bool damaged_too);
+
+/// Where a handle reads whether the words are still its lock's.
+[[nodiscard]] const std::atomic<rma::word>& serial_of(const domain_file& file,
+                                                      const found_lock& what);
+/// Token, generation, and whether a holder died, for show.
+struct lock_numbers {
+  std::uint64_t token, repairs;
+  bool owner_died;
+};
+[[nodiscard]] lock_numbers numbers_of(const domain_file& file, const found_lock& what);
+
+/// A handle of the lock with that first line, whatever its name.
+[[nodiscard]] std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line);
+[[nodiscard]] std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what);
+
+}  // namespace lockflight::detail

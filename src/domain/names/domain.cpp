@@ -1,0 +1,207 @@
+#include "lockflight/domain.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "domain/names/attachment.hpp"
+#include "domain/names/directory.hpp"
+#include "lockflight/lock/robust/record.hpp"
+
+namespace lockflight {
+namespace {
+
+using detail::slot_state;
+using lock::record;
+
+/// What each participant does with locks, by their first line.
+std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file& file) {
+  std::multimap<std::uint32_t, domain_lock_use> found;
+  detail::for_each_slot(file, [&](int i) {
+    const auto& s = file.slot(i);
+    const slot_state state = s.state.load(std::memory_order_acquire);
+    if (state == slot_state::free) return;
+    for (std::uint32_t k = 0; k < detail::records; ++k) {
+      const auto of =
+          record::from(s.words[detail::first_record + k].load(std::memory_order_acquire));
+      const auto phase = of.get(record::phase);
+      if (phase != record::acquiring && phase != record::evicted && phase != record::holding &&
+          phase != record::sharing)
+        continue;
+      const auto who = detail::thread_identity::from(s.owner.load(std::memory_order_relaxed), 0);
+      const auto also = detail::thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0);
+      domain_lock_use use{.slot = i,
+                          .pid = who.pid,
+                          .guarded_pid = also.pid,
+                          .dead = state == slot_state::dead,
+                          .stopped = detail::is_stopped(s)};
+      const bool has = phase == record::holding || phase == record::sharing;
+      use.since_ns = (has ? s.holds_since[k] : s.waits_since).load(std::memory_order_relaxed);
+      if (phase == record::holding) use.what = domain_lock_use::how::holds;
+      if (phase == record::sharing) use.what = domain_lock_use::how::shares;
+      found.emplace(static_cast<std::uint32_t>(of.get(record::lock)), use);
+    }
+  });
+  return found;
+}
+
+std::string first_living(detail::domain_file& file) {
+  const auto ours = detail::attachment_of_thread(file);
+  const int self = ours && detail::is_idle(file, ours->slot()) ? ours->slot() : -1;
+  detail::examine_all(file);
+  std::string found;
+  detail::for_each_slot(file, [&](int i) {
+    const auto& s = file.slot(i);
+    if (i == self || !found.empty() || s.state.load() != slot_state::living) return;
+    found = std::to_string(detail::thread_identity::from(s.owner.load(), 0).pid);
+  });
+  return found;
+}
+
+/// Whoever takes a slot says so first and then asks whether the domain is removed; we the other way
+/// round. So one sees the other.
+void refuse_new_participants(detail::domain_file& file) {
+  auto& removed = file.header().removed;
+  removed.store(static_cast<std::uint32_t>(getpid()), std::memory_order_seq_cst);
+  if (const std::string pid = first_living(file); !pid.empty()) {
+    removed.store(0, std::memory_order_seq_cst);
+    throw domain_error(domain_error::reason::held,
+                       "domain " + file.name() + ": process " + pid + " uses it");
+  }
+}
+
+void wake_all(const detail::domain_file& file) {
+  for (std::uint32_t i = 0; i < detail::bells; ++i) file.bell(i).ring();
+  detail::for_each_slot(file, [&](int i) { file.slot(i).bell.ring(); });
+}
+
+}  // namespace
+
+domain domain::open(std::string_view name, const domain_options& what) {
+  return domain(detail::domain_file::open(name, &what, what.mode));
+}
+domain domain::attach(std::string_view name, unsigned mode) {
+  return domain(detail::domain_file::open(name, nullptr, mode));
+}
+
+bool domain::remove(std::string_view name, bool force, unsigned mode) {
+  std::shared_ptr<detail::domain_file> file;
+  detail::domain_place at;
+  detail::check_domain_name(name);
+  try {
+    file = detail::domain_file::open(name, nullptr, mode);
+    at = file->place();
+  } catch (const domain_error& e) {
+    if (e.why == domain_error::reason::missing) return false;
+    // What is damaged can be removed, but nobody knows its users.
+    if (e.why != domain_error::reason::damaged || !force) throw;
+    const auto found = detail::find_places(name);
+    if (found.empty()) throw;
+    at = found.front();
+  }
+  if (file && !force) refuse_new_participants(*file);
+  if (file && force)
+    file->header().removed.store(static_cast<std::uint32_t>(getpid()), std::memory_order_seq_cst);
+  if (unlink(at.path.c_str()) == 0) {
+    if (file) wake_all(*file);
+    detail::drop_folder(at);
+    return true;
+  }
+  const int error = errno;
+  if (error == ENOENT) return false;
+  if (file) file->header().removed.store(0, std::memory_order_seq_cst);
+  throw domain_error(domain_error::reason::system, at.path + ": " + std::strerror(error));
+}
+
+std::vector<std::string> domain::list() {
+  std::vector<std::string> names;
+  for (const auto& one : detail::find_places("")) names.push_back(one.name);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+const std::string& domain::name() const { return file_->name(); }
+const domain_options& domain::options() const { return file_->options(); }
+const std::string& domain::path() const { return file_->place().path; }
+bool domain::still_valid() const { return file_->is_current(); }
+
+std::vector<domain_slot> domain::participants() const {
+  file_->check();
+  detail::examine_all(*file_);
+  std::vector<domain_slot> all;
+  detail::for_each_slot(*file_, [&](int i) {
+    const auto& s = file_->slot(i);
+    const slot_state state = s.state.load(std::memory_order_acquire);
+    if (state == slot_state::free) return;
+    const auto who = detail::thread_identity::from(s.owner.load(std::memory_order_relaxed), 0);
+    all.push_back(
+        {.slot = i,
+         .pid = who.pid,
+         .thread = who.tid,
+         .dead = state == slot_state::dead,
+         .stopped = state == slot_state::living && detail::is_stopped(s),
+         .guarded_pid =
+             detail::thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0).pid,
+         .command = detail::command_of(s)});
+  });
+  return all;
+}
+
+std::vector<domain_lock> domain::locks() const {
+  file_->check();
+  const auto named = detail::all_locks(*file_);
+  detail::examine_all(*file_);
+  const auto uses = all_uses(*file_);
+  std::vector<domain_lock> all;
+  for (const auto& [name, found] : named) {
+    const auto numbers = detail::numbers_of(*file_, found);
+    domain_lock one{.name = name,
+                    .kind = std::string(found.kind->name),
+                    .parameters = found.parameters,
+                    .token = numbers.token,
+                    .repairs = numbers.repairs,
+                    .owner_died = numbers.owner_died,
+                    .uses = {}};
+    const auto [first, last] = uses.equal_range(found.line);
+    for (auto at = first; at != last; ++at) one.uses.push_back(at->second);
+    all.push_back(std::move(one));
+  }
+  std::sort(all.begin(), all.end(),
+            [](const domain_lock& a, const domain_lock& b) { return a.name < b.name; });
+  return all;
+}
+
+std::uint32_t domain::names() const {
+  return file_->header().count.load(std::memory_order_relaxed);
+}
+
+bool domain::remove_lock(std::string_view name) {
+  detail::check_lock_name(name);
+  const auto found = detail::find_lock(*file_, name);
+  if (!found) return false;
+  const auto me = detail::any_attachment(file_);
+  detail::examine_all(*file_);
+  const auto held = [&](const std::string& why) {
+    return domain_error(domain_error::reason::held, "lock " + detail::shown(name) + ": " + why);
+  };
+  const auto uses = all_uses(*file_);
+  const auto [first, last] = uses.equal_range(found->line);
+  for (auto at = first; at != last; ++at)
+    if (!at->second.dead)
+      throw held("process " + std::to_string(at->second.pid) + " holds or awaits it");
+  if (const char* const why_not = detail::forget(*me, name, *found, true)) throw held(why_not);
+  return true;
+}
+
+int domain::sweep() {
+  file_->check();
+  detail::examine_all(*file_);
+  if (!detail::has_dead(*file_)) return 0;
+  return detail::sweep(*detail::any_attachment(file_));
+}
+
+}  // namespace lockflight

@@ -1,0 +1,327 @@
+#include <functional>
+#include <utility>
+
+#include "domain/names/attachment.hpp"
+#include "domain/names/directory.hpp"
+#include "fabric/shm/pause.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight {
+namespace detail {
+
+class named_lock_impl {
+ public:
+  enum class mode : std::uint8_t { none, exclusive, shared };
+  static constexpr std::uint64_t forever = UINT64_MAX;
+
+  named_lock_impl(std::shared_ptr<domain_file> file, std::string_view name,
+                  const named_lock_options& what)
+      : file_(std::move(file)),
+        name_(name),
+        raises_(what.death == named_lock_options::on_death::raise) {
+    check_lock_name(name);
+    kind_ = &kind_named(what.kind);
+    canonical_ = kind_->canonical(parse_parameters(what.parameters));
+    file_->check();
+    // A caller that asks for what exists otherwise learns it here.
+    if (const auto found = find_lock(*file_, name_))
+      check_agreement(*file_, name_, *found, *kind_, canonical_);
+  }
+  ~named_lock_impl() {
+    if (held_ == mode::none) return;
+    try {
+      if (me_->is_ours()) {
+        if (held_ == mode::exclusive) lock_->abandon();
+        release();
+      } else {
+        drop_from_elsewhere();
+      }
+    } catch (...) {  // the domain is damaged or removed, and with it whatever was guarded
+    }
+  }
+  named_lock_impl(const named_lock_impl&) = delete;
+  named_lock_impl& operator=(const named_lock_impl&) = delete;
+
+  /// `take(lock, nanoseconds)` is an acquire that takes so long at most; 0 is an attempt. True if
+  /// we hold now, as we do if and only if this returns true.
+  template <class Take>
+  bool acquire(mode as, std::uint64_t nanoseconds, Take take) {
+    if (is_ready()) [[likely]] {
+      if (!me_->holds_nothing()) [[unlikely]]
+        refuse_to_wait_for_ourselves(as);
+      bool had = false;
+      if (try_once(as, nanoseconds, take, had)) [[likely]]
+        return had;
+    }
+    return acquire_slowly(as, nanoseconds, take);
+  }
+
+  void unlock(mode as) {
+    if (held_ != as || !me_->is_ours()) not_held(as);
+    release();
+  }
+  [[gnu::always_inline]] void need(bool can, const char* what, const char* accepted) const {
+    if (!can) [[unlikely]]
+      cannot(what, accepted);
+  }
+  [[noreturn, gnu::noinline]] void cannot(const char* what, const char* accepted) const {
+    throw domain_error(domain_error::reason::invalid, "lock " + shown(name_) + ", a " +
+                                                          std::string(kind_->name) + ": " + what +
+                                                          " (accepted for that: " + accepted + ")");
+  }
+  void need_exclusive() const {
+    if (held_ == mode::exclusive && me_->is_ours()) return;
+    not_held(mode::exclusive);
+  }
+
+  [[nodiscard]] const domain_kind& kind() const { return *kind_; }
+  [[nodiscard]] any_robust* lock() const { return lock_.get(); }
+  [[nodiscard]] std::uint64_t token() const {
+    const std::uint64_t own = lock_ ? lock_->token() : 0;
+    return own != 0 ? found_.tokens_before + own : token_before_;
+  }
+  [[nodiscard]] mode held() const { return held_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] bool still_valid() const { return file_->is_current(); }
+  void interrupt_with(std::function<bool()> what) { interrupt_ = std::move(what); }
+  void extend_to_this_process() noexcept {
+    if (held_ != mode::none) guard(file_->slot(me_->slot()), this_thread());
+  }
+
+ private:
+  [[gnu::always_inline]] bool is_ready() const {
+    return lock_ && me_->is_ours() && held_ == mode::none && is_current();
+  }
+  [[nodiscard]] bool is_current() const {
+    // Acquire: what the word says was there before we had the lock.
+    return serial_->load(std::memory_order_acquire) == found_.serial;
+  }
+
+  // False if the lock or the domain is another one by now: then we hold nothing.
+  template <class Take>
+  [[gnu::always_inline]] bool try_once(mode as, std::uint64_t nanoseconds, Take take, bool& had) {
+    if (interrupt_) [[unlikely]]
+      me_->port().set_interrupt(&interrupt_);
+    try {
+      had = take(*lock_, nanoseconds);
+    } catch (...) {
+      failed(std::current_exception());
+    }
+    if (interrupt_) [[unlikely]]
+      check_interrupt(had);
+    if (!is_current()) [[unlikely]] {
+      // Forgotten meanwhile; its words may have become another lock's.
+      if (had) as == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
+      return had = false;
+    }
+    if (!had) return true;
+    held_ = as;
+    if (lock_->held_since_ns >= check_at_ns_ && !is_in_present_domain()) [[unlikely]]
+      return had = false;
+    me_->note_held(found_.line, as == mode::shared, lock_->place());
+    if (raises_) [[unlikely]]
+      raise_if_owner_died();
+    return true;
+  }
+
+  template <class Take>
+  [[gnu::noinline]] bool acquire_slowly(mode as, std::uint64_t nanoseconds, Take take) {
+    const std::uint64_t until = shm::detail::ns_from_now(nanoseconds);
+    const patience how_long{until, interrupt_ ? &interrupt_ : nullptr};
+    while (true) {
+      try {
+        if (!start(how_long)) return false;
+        refuse_to_wait_for_ourselves(as);
+        const std::uint64_t now =
+            nanoseconds == 0 || nanoseconds == forever ? 0 : shm::detail::now_ns();
+        bool had = false;
+        if (try_once(as, now == 0 ? nanoseconds : until - std::min(until, now), take, had))
+          return had;
+      } catch (const domain_error& e) {
+        if (e.why != domain_error::reason::removed) throw;
+        open_present_domain(how_long);
+      }
+    }
+  }
+
+  // Attached, and with a handle of the lock that has our name now. False if there is no slot in
+  // time.
+  bool start(const patience& how_long) {
+    if (me_ && !me_->is_ours()) wrong_thread();
+    if (held_ != mode::none)
+      throw domain_error(domain_error::reason::held,
+                         "lock " + shown(name_) + ": this handle holds it already");
+    if (!me_ && !(me_ = attach_thread(file_, how_long))) return false;
+    if (lock_ && is_current()) return true;
+    token_before_ = token();
+    lock_.reset();
+    found_ = look_up(*me_, name_, *kind_, canonical_, how_long);
+    serial_ = &serial_of(*file_, found_);
+    lock_ = lock_at(*me_, found_);
+    return true;
+  }
+
+  // The domain of our name is another one by now, or is about to be.
+  void open_present_domain(const patience& how_long) {
+    token_before_ = token();
+    lock_.reset();
+    me_.reset();
+    domain_options as = file_->options();
+    if (as.mode == 0660) as.group = std::to_string(file_->place().group);
+    file_->give_up_stale_removal();
+    file_ = domain_file::open(file_->name(), &as, as.mode);
+    constexpr std::uint64_t while_one_removes_it = 1'000'000;
+    if (!file_->is_current()) static_cast<void>(how_long.sleep(while_one_removes_it));
+  }
+
+  // For a holder, once a second: else it would hold what excludes nobody.
+  [[gnu::noinline]] bool is_in_present_domain() {
+    constexpr std::uint64_t second = 1'000'000'000;
+    check_at_ns_ = lock_->held_since_ns + second;
+    if (file_->is_current()) return true;
+    release_unnoted();
+    file_->is_removed();
+  }
+
+  // Nothing is held, or it is given back before the exception leaves.
+  [[noreturn, gnu::noinline]] void failed(const std::exception_ptr& how) {
+    me_->port().set_interrupt(nullptr);
+    try {
+      std::rethrow_exception(how);
+    } catch (const std::length_error&) {
+      throw domain_error(domain_error::reason::full,
+                         "lock " + shown(name_) + ": this thread holds " + std::to_string(records) +
+                             " locks already, which is the most");
+    }
+  }
+  [[gnu::noinline]] void check_interrupt(bool had) {
+    const bool was = me_->port().was_interrupted();
+    me_->port().set_interrupt(nullptr);
+    if (was && !had)
+      throw domain_error(domain_error::reason::interrupted,
+                         "lock " + shown(name_) + ": the acquire was interrupted");
+  }
+  // The caller does not hold when this throws, and its next acquire succeeds.
+  [[gnu::noinline]] void raise_if_owner_died() {
+    if (std::exchange(was_told_, false) || !lock_->owner_died()) return;
+    was_told_ = true;
+    release();
+    throw owner_died_error("lock " + shown(name_) +
+                           ": a holder died (the next acquire of this handle succeeds)");
+  }
+  [[gnu::noinline]] void refuse_to_wait_for_ourselves(mode as) const {
+    if (!me_->excludes(found_.line, as == mode::shared)) return;
+    throw domain_error(domain_error::reason::held,
+                       "lock " + shown(name_) + ": another handle of this thread holds it");
+  }
+
+  void release() {
+    me_->note_released(found_.line, held_ == mode::shared);
+    release_unnoted();
+  }
+  void release_unnoted() {
+    std::exchange(held_, mode::none) == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
+  }
+  // The thread that holds may be anywhere; its participant's lock is taken away as after a death.
+  void drop_from_elsewhere() {
+    if (me_->is_over()) return;  // that thread has ended, or it was before a fork
+    const auto us = any_attachment(file_);
+    lock_at(*us, found_)->abandon_from_elsewhere(rank_of_slot(me_->slot()), lock_->place());
+  }
+
+  [[noreturn]] void wrong_thread() const {
+    throw domain_error(
+        domain_error::reason::wrong_thread,
+        "lock " + shown(name_) + ": this handle is another thread's, or was before a fork");
+  }
+  [[noreturn]] void not_held(mode as) const {
+    if (me_ && !me_->is_ours()) wrong_thread();
+    throw domain_error(domain_error::reason::not_held,
+                       "lock " + shown(name_) + ": this handle does not hold it " +
+                           (as == mode::exclusive ? "exclusively" : "shared"));
+  }
+
+  std::shared_ptr<domain_file> file_;
+  std::string name_;
+  bool raises_;
+  bool was_told_ = false;
+  const domain_kind* kind_ = nullptr;
+  std::string canonical_;
+  found_lock found_;
+  const std::atomic<rma::word>* serial_ = nullptr;  // of the lock that has these words
+  std::shared_ptr<attachment> me_;
+  std::unique_ptr<any_robust> lock_;
+  mode held_ = mode::none;
+  std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
+  std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name
+  std::function<bool()> interrupt_;
+};
+
+}  // namespace detail
+
+using mode = detail::named_lock_impl::mode;
+
+namespace {
+constexpr const char* cannot_leave = "a waiter of this lock cannot leave";
+constexpr const char* that_can_leave = "flight, flight-rw";
+constexpr const char* cannot_share = "it has no shared holders";
+constexpr const char* that_share =
+    "flight-rw, fompi-rw, fompi-rw-backoff, rma-rw, mcs-rw-rp, mcs-rw-wp, mcs-rw-fair";
+constexpr std::uint64_t forever = detail::named_lock_impl::forever;
+}  // namespace
+
+named_lock::named_lock(const domain& in, std::string_view name, const named_lock_options& what)
+    : impl_(std::make_unique<detail::named_lock_impl>(in.file_, name, what)) {}
+named_lock::named_lock(named_lock&&) noexcept = default;
+named_lock& named_lock::operator=(named_lock&&) noexcept = default;
+named_lock::~named_lock() = default;
+
+void named_lock::lock() {
+  impl_->acquire(mode::exclusive, forever, [](auto& l, std::uint64_t) { return l.lock(); });
+}
+bool named_lock::try_lock() {
+  impl_->need(impl_->kind().tries, cannot_leave, that_can_leave);
+  return impl_->acquire(mode::exclusive, 0, [](auto& l, std::uint64_t) { return l.try_lock(); });
+}
+bool named_lock::try_lock_within(std::uint64_t nanoseconds) {
+  if (nanoseconds == 0) return try_lock();
+  impl_->need(impl_->kind().times, cannot_leave, that_can_leave);
+  return impl_->acquire(mode::exclusive, nanoseconds,
+                        [](auto& l, std::uint64_t left) { return l.try_lock_within(left); });
+}
+void named_lock::unlock() { impl_->unlock(mode::exclusive); }
+bool named_lock::can_share() const { return impl_->kind().shares; }
+void named_lock::lock_shared() {
+  impl_->need(impl_->kind().shares, cannot_share, that_share);
+  impl_->acquire(mode::shared, forever, [](auto& l, std::uint64_t) { return l.lock_shared(); });
+}
+bool named_lock::try_lock_shared() {
+  impl_->need(impl_->kind().shares, cannot_share, that_share);
+  impl_->need(impl_->kind().tries_shared, cannot_leave, that_can_leave);
+  return impl_->acquire(mode::shared, 0,
+                        [](auto& l, std::uint64_t) { return l.try_lock_shared(); });
+}
+bool named_lock::try_lock_shared_within(std::uint64_t nanoseconds) {
+  if (nanoseconds == 0) return try_lock_shared();
+  impl_->need(impl_->kind().shares, cannot_share, that_share);
+  impl_->need(impl_->kind().times_shared, cannot_leave, "flight-rw");
+  return impl_->acquire(mode::shared, nanoseconds,
+                        [](auto& l, std::uint64_t left) { return l.try_lock_shared_within(left); });
+}
+void named_lock::unlock_shared() { impl_->unlock(mode::shared); }
+
+std::uint64_t named_lock::token() const { return impl_->token(); }
+bool named_lock::owner_died() const { return is_held() && impl_->lock()->owner_died(); }
+void named_lock::mark_consistent() {
+  impl_->need_exclusive();
+  impl_->lock()->mark_consistent();
+}
+bool named_lock::is_held() const { return impl_->held() != mode::none; }
+const std::string& named_lock::name() const { return impl_->name(); }
+bool named_lock::still_valid() const { return impl_->still_valid(); }
+void named_lock::interrupt_with(std::function<bool()> is_interrupted) {
+  impl_->interrupt_with(std::move(is_interrupted));
+}
+void named_lock::extend_to_this_process() noexcept { impl_->extend_to_this_process(); }
+
+}  // namespace lockflight

@@ -1,0 +1,141 @@
+// The file of a domain as a process has it open: found or made, mapped piece by piece, checked.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "domain/store/descriptor.hpp"
+#include "domain/store/layout.hpp"
+#include "domain/store/place.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::detail {
+
+class domain_file {
+ public:
+  domain_file(descriptor fd, domain_place where);
+  ~domain_file();
+  domain_file(const domain_file&) = delete;
+  domain_file& operator=(const domain_file&) = delete;
+
+  /// Shared by all of this process that open the same file. Without `create` only what exists;
+  /// `mode` 0 is any.
+  static std::shared_ptr<domain_file> open(std::string_view name, const domain_options* create,
+                                           unsigned mode);
+
+  [[nodiscard]] const std::string& name() const { return where_.name; }
+  [[nodiscard]] const domain_place& place() const { return where_; }
+  [[nodiscard]] const domain_options& options() const { return options_; }
+  [[nodiscard]] int steward() const { return options_.slots; }
+
+  [[nodiscard]] domain_header& header() const { return *at<domain_header>(0); }
+  [[nodiscard]] domain_class& of_class(std::uint32_t i) const {
+    return at<domain_class>(classes_at)[i];
+  }
+  [[nodiscard]] std::atomic<std::uint32_t>& bucket(std::uint32_t i) const {
+    return at<std::atomic<std::uint32_t>>(buckets_at)[i];
+  }
+  [[nodiscard]] shm::detail::bell& bell(std::uint32_t i) const {
+    return at<shm::detail::bell>(bells_at)[i % bells];
+  }
+  /// Of the words of locks, by their line.
+  [[nodiscard]] shm::detail::bell& bell_of_line(std::uint32_t line) const {
+    return bell(number_of_bell(line));
+  }
+  [[nodiscard]] static std::uint32_t number_of_bell(std::uint32_t line) {
+    return (line * 0x9e3779b1u) >> 22;  // the upper bits of a multiplicative hash
+  }
+
+  /// Throws domain_error (damaged) for a number that no slot has, or whose memory is not there.
+  [[nodiscard]] domain_slot_page& slot(int number) const {
+    const auto i = static_cast<unsigned>(number);
+    std::byte* piece = nullptr;
+    if (i < ranks) piece = slot_piece_[i / slots_of_piece].load(std::memory_order_acquire);
+    if (piece == nullptr) [[unlikely]]
+      piece = map_slots(i);
+    return *reinterpret_cast<domain_slot_page*>(piece + i % slots_of_piece * slot_bytes);
+  }
+  /// A word of a lock. Throws as slot().
+  [[nodiscard]] std::atomic<rma::word>& word(std::uint32_t index) const {
+    constexpr std::uint32_t words_of_piece = lines_of_piece * rma::line_words;
+    const std::uint32_t i = index - own_words;  // large for an index that is too small
+    std::byte* piece = nullptr;
+    if (i < most_room_pieces * words_of_piece)
+      piece = room_piece_[i / words_of_piece].load(std::memory_order_acquire);
+    if (piece == nullptr) [[unlikely]]
+      piece = map_room(i / words_of_piece);
+    return reinterpret_cast<std::atomic<rma::word>*>(piece)[i % words_of_piece];
+  }
+  /// A cell: all words of locks are rank 0's.
+  [[nodiscard]] std::atomic<rma::word>& cell(rma::rank_t home, std::uint32_t index) const {
+    if (index < own_words) return slot(slot_of(home)).words[index];
+    if (home != 0) [[unlikely]]
+      damaged("has been written over");
+    return word(index);
+  }
+  [[nodiscard]] int slot_of(rma::rank_t rank) const {
+    if (static_cast<unsigned>(rank) >= ranks) [[unlikely]]
+      damaged("has been written over");
+    return slot_of_rank_[static_cast<unsigned>(rank)];
+  }
+
+  /// Memory for that slot, and for so many lines of the room. One system call if there is none yet.
+  /// Throws domain_error (full).
+  void make_room_for_slot(int number);
+  void make_room_for_lines(std::uint32_t end_line);
+
+  /// Whether a byte that stands for the slot is locked by another open file. What this process has
+  /// locked it does not see.
+  [[nodiscard]] bool is_slot_locked(int number) const;
+  /// Of this file's device and inode, as /proc names what processes map.
+  [[nodiscard]] std::uint64_t device() const { return device_; }
+  [[nodiscard]] std::uint64_t inode() const { return inode_; }
+  /// False if another open file has it.
+  bool lock_slot(int number);
+  void unlock_slot(int number);
+
+  /// Throws domain_error (damaged) if somebody has made the file shorter or written over what never
+  /// changes. Asked where time does not matter.
+  void check() const;
+  /// Whether the path still leads to this file.
+  [[nodiscard]] bool is_current() const;
+  /// Somebody who was removing the domain may have died before it was done.
+  void give_up_stale_removal() const;
+  [[noreturn]] void damaged(const std::string& how) const;
+  [[noreturn]] void is_removed() const;
+  [[nodiscard]] bool is_file(std::uint64_t device, std::uint64_t inode) const {
+    return device == device_ && inode == inode_;
+  }
+  /// In the child of a fork: an open file of its own, since the kernel keeps what a dead parent had
+  /// locked as long as a child has that open.
+  void reopen_after_fork() noexcept;
+
+ private:
+  template <class T>
+  [[nodiscard]] T* at(std::size_t offset) const {
+    return reinterpret_cast<T*>(head_ + offset);
+  }
+  [[nodiscard]] int fd() const;
+  [[nodiscard]] std::byte* map_slots(unsigned number) const;
+  [[nodiscard]] std::byte* map_room(std::uint32_t piece) const;
+  [[nodiscard]] std::byte* map(std::atomic<std::byte*>& as, std::size_t offset) const;
+  void reserve(std::size_t offset) const;
+  [[nodiscard]] bool set_lock(int number, short type, int command) const;
+
+  domain_place where_;
+  mutable std::atomic<int> fd_;
+  std::byte* head_ = nullptr;
+  std::uint64_t device_ = 0, inode_ = 0, check_ = 0;
+  domain_options options_;
+  mutable std::array<std::atomic<std::byte*>, most_slot_pieces> slot_piece_{};
+  mutable std::array<std::atomic<std::byte*>, most_room_pieces> room_piece_{};
+  std::array<std::uint16_t, ranks> slot_of_rank_{};
+  std::array<std::atomic<bool>, ranks> locked_{};  // slots whose byte this process has locked
+};
+
+}  // namespace lockflight::detail

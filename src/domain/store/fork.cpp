@@ -1,0 +1,58 @@
+#include "domain/store/fork.hpp"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+
+namespace lockflight::detail {
+namespace {
+
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+// Never destroyed: threads may outlive static objects.
+struct of_process {
+  std::mutex mutex;
+  std::array<void (*)(), 4> in_children{};
+};
+of_process* forked;
+
+void in_child() {
+  thread_number = 0;  // the one thread of the child
+  for (auto* const each : forked->in_children)
+    if (each != nullptr) each();
+  forked->mutex.unlock();
+}
+
+of_process& this_process() {
+  static auto* const ours = [] {
+    auto* const made = new of_process;
+    forked = made;
+    pthread_atfork([] { forked->mutex.lock(); }, [] { forked->mutex.unlock(); }, in_child);
+    return made;
+  }();
+  return *ours;
+}
+
+}  // namespace
+
+void number_this_thread() {
+  if (thread_number == 0) thread_number = next_number();
+}
+
+std::mutex& process_mutex() { return this_process().mutex; }
+
+void call_in_children(void (*what)()) {
+  of_process& ours = this_process();
+  const std::scoped_lock hold(ours.mutex);
+  for (auto*& each : ours.in_children)
+    if (each == nullptr || each == what) {
+      each = what;
+      return;
+    }
+}
+
+}  // namespace lockflight::detail

@@ -1,0 +1,136 @@
+// What the file of a domain is made of. All that its participants share lies in here, and no part
+// of it is an address.
+//
+// In this order: the head (header, classes, buckets, bells), a page for each slot, and the room,
+// which grows: the words of the locks. Slots and room are divided into pieces. A piece has memory
+// from the moment on that the header counts it, so that no read ever ends a process for want of
+// memory; what nobody needs yet has none, and no process maps it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lockflight/fabric/parking.hpp"
+#include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/layout.hpp"
+
+namespace lockflight::detail {
+
+constexpr std::uint32_t records = 32;     ///< of robust locks, of each participant
+constexpr std::uint32_t own_words = 320;  ///< of each participant: its queue nodes and records
+constexpr std::uint32_t first_record =
+    rma::line_words + 32 * rma::line_words;  ///< behind the nodes
+constexpr int most_slots = 4095;
+constexpr int ranks = 4096;  ///< a power of two; one slot is the steward's
+
+/// What a slot is.
+enum class slot_state : std::uint32_t { free = 0, living = 1, dead = 2 };
+
+/// A participant's place: a page.
+struct domain_slot_page {
+  /// Its cells: those with an index below own_words.
+  std::atomic<rma::word> words[own_words];
+
+  // ---- who it is ----
+  /// Its process and thread (slots.cpp packs them), or the participant that cleans up after it;
+  /// 0: nobody. Changed by compare-swap.
+  alignas(64) std::atomic<std::uint64_t> owner;
+  std::atomic<slot_state> state;
+  std::atomic<std::uint32_t> incarnation;
+  std::atomic<std::uint32_t> counted;  ///< the last incarnation whose death was counted
+  std::atomic<std::uint64_t> born;     ///< when that thread started, in ticks since the boot
+  std::atomic<std::uint64_t> space;    ///< the namespace in which those numbers are valid
+  /// A process that has to have ended as well, and when it started; 0: none.
+  std::atomic<std::uint64_t> guarded, guarded_born;
+
+  // ---- what it is doing ----
+  /// Where it sleeps, or is about to: 1 + the number of the bell, or own_bell; 0: nowhere.
+  alignas(64) std::atomic<std::uint32_t> sleeps_at;
+  /// On CLOCK_MONOTONIC, for show alone.
+  std::atomic<std::uint64_t> waits_since;
+  std::atomic<std::uint64_t> holds_since[records];
+  std::atomic<std::uint64_t> command[2];
+
+  shm::detail::bell bell;  ///< of its cells
+};
+constexpr std::uint32_t own_bell = UINT32_MAX;
+constexpr std::size_t slot_bytes = 4096;
+static_assert(sizeof(domain_slot_page) <= slot_bytes);
+
+/// Locks of one kind with the same parameters and names of about the same length: their blocks are
+/// alike.
+struct alignas(512) domain_class {
+  char kind[32];
+  char parameters[464];      ///< all of them, with their values
+  std::uint32_t name_lines;  ///< of a block, its last ones
+  std::uint32_t words;       ///< of a block
+  std::uint32_t free;        ///< the first free block; each leads to the next
+};
+constexpr std::uint32_t most_classes = 64;
+constexpr std::uint32_t buckets = 32768;
+constexpr std::uint32_t bells = 1024;  ///< of the words of locks
+
+struct domain_header {
+  // Never changes once the file has its name; `check` is of all this.
+  std::uint64_t magic;
+  std::uint32_t format;
+  std::uint32_t abi;  ///< sizes that would make another layout
+  std::uint32_t slots;
+  std::uint32_t names;
+  std::uint32_t mode;
+  std::uint32_t fenced;  ///< 1: no membarrier here, each store has its fence
+  std::uint64_t check;
+
+  // ---- membership ----
+  alignas(128) std::atomic<std::uint64_t> deaths;
+  std::atomic<std::uint32_t> used_slots;   ///< no slot from here on was ever taken
+  std::atomic<std::uint32_t> slot_pieces;  ///< that have memory
+  std::atomic<std::uint32_t> living;       ///< about as many threads have slots
+  std::atomic<std::uint32_t> next_to_examine;
+  /// The process that removes the domain, or has removed it: nobody may take a slot. Or 0.
+  std::atomic<std::uint32_t> removed;
+
+  // ---- the directory ----
+  /// Who changes it: 1 + slot, and its incarnation in the upper half; 0: nobody.
+  alignas(128) std::atomic<std::uint64_t> directory;
+  std::atomic<std::uint64_t> changes;  ///< odd while somebody changes it
+  std::atomic<std::uint64_t> serials;  ///< the last one given
+  /// At least as large as any token of a lock that is forgotten. Begins with the wall clock, so
+  /// that tokens grow across domains of the same name, too.
+  std::atomic<std::uint64_t> tokens;
+  std::atomic<std::uint32_t> classes;
+  std::atomic<std::uint32_t> next_line;    ///< no block from here on
+  std::atomic<std::uint32_t> room_pieces;  ///< that have memory
+  std::atomic<std::uint32_t> count;        ///< of names
+};
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+constexpr std::uint32_t slots_of_piece = piece_bytes / slot_bytes;
+constexpr std::uint32_t lines_of_piece = piece_bytes / (rma::line_words * sizeof(rma::word));
+constexpr std::uint32_t most_slot_pieces = ranks / slots_of_piece;
+constexpr std::uint32_t most_room_pieces = 16384;  ///< 4 GiB
+constexpr std::uint32_t first_line = own_words / rma::line_words;
+constexpr std::uint32_t last_line = first_line + most_room_pieces * lines_of_piece;
+
+constexpr std::size_t up_to_page(std::size_t n) { return (n + page - 1) / page * page; }
+constexpr std::size_t classes_at = up_to_page(sizeof(domain_header));
+constexpr std::size_t buckets_at = up_to_page(classes_at + most_classes * sizeof(domain_class));
+constexpr std::size_t bells_at = up_to_page(buckets_at + buckets * sizeof(std::uint32_t));
+constexpr std::size_t head_bytes = up_to_page(bells_at + bells * sizeof(shm::detail::bell));
+constexpr std::size_t slots_at = head_bytes;
+constexpr std::size_t room_at = slots_at + ranks * slot_bytes;
+
+/// Slots are used from 0 on, but neighbours have ranks that are far apart, as locks share counters
+/// among ranks that are near each other. Its own inverse.
+[[nodiscard]] constexpr int rank_of_slot(int slot) {
+  constexpr int bits = 12;
+  static_assert(1 << bits == ranks);
+  unsigned from = static_cast<unsigned>(slot);
+  unsigned to = 0;
+  for (int i = 0; i < bits; ++i, from >>= 1) to = to << 1 | (from & 1);
+  return static_cast<int>(to);
+}
+
+}  // namespace lockflight::detail

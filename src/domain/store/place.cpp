@@ -1,0 +1,230 @@
+#include "domain/store/place.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "domain/store/descriptor.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+constexpr const char* memory_folder = "/dev/shm";
+constexpr const char* chosen_by = "LOCKFLIGHT_DOMAINS";
+
+std::string suffix() { return ".lf" + std::to_string(format); }
+
+/// The folder that the user has chosen. A program that runs with more rights than its caller does
+/// not ask its caller.
+const char* chosen_folder() {
+  const char* const given = secure_getenv(chosen_by);
+  if (given == nullptr || *given == '\0') return nullptr;
+  if (*given != '/')
+    throw domain_error(domain_error::reason::invalid,
+                       std::string(chosen_by) + "='" + given + "' (accepted: an absolute path)");
+  return given;
+}
+
+/// Only root can write to /run, so nobody can take root's place there. It is used if it is memory.
+bool root_has_run() {
+  struct stat s {};
+  struct statfs f {};
+  return geteuid() == 0 && stat("/run", &s) == 0 && s.st_uid == 0 && (s.st_mode & 022) == 0 &&
+         statfs("/run", &f) == 0 && f.f_type == TMPFS_MAGIC;
+}
+
+/// Not $XDG_RUNTIME_DIR: a session has it and a cron job of the same user has not, and both must
+/// find the same domain.
+std::string private_folder() {
+  if (const char* const given = chosen_folder())
+    return std::string(given) + "/lockflight-" + std::to_string(geteuid());
+  if (root_has_run()) return "/run/lockflight";
+  return std::string(memory_folder) + "/lockflight-" + std::to_string(geteuid());
+}
+
+std::string shared_folder() {
+  const char* const given = chosen_folder();
+  return given != nullptr ? given : memory_folder;
+}
+
+std::string shared_prefix(gid_t group) { return "lockflight-g" + std::to_string(group) + "-"; }
+
+std::vector<gid_t> our_groups() {
+  std::vector<gid_t> all(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
+  const int count = getgroups(static_cast<int>(all.size()), all.data());
+  all.resize(static_cast<std::size_t>(std::max(count, 0)));
+  all.insert(all.begin(), getegid());
+  return all;
+}
+
+std::string octal(unsigned mode) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%04o", mode);
+  return text;
+}
+
+[[noreturn]] void refuse(const std::string& path, const struct stat& s, const std::string& why) {
+  throw domain_error(domain_error::reason::damaged,
+                     path + " " + why + " (owner " + std::to_string(s.st_uid) + ", mode " +
+                         octal(s.st_mode & 07777) + "): its owner or root must remove it, or set " +
+                         chosen_by + " to a directory of yours");
+}
+
+/// Another user could have put the file there. Only a member can give a file to a group.
+std::string what_is_wrong(const struct stat& s, const domain_place& at) {
+  if (!S_ISREG(s.st_mode)) return "is no regular file";
+  const bool is_private = at.mode == 0600;
+  if (is_private && s.st_uid != geteuid()) return "belongs to another user";
+  if (!is_private && s.st_gid != at.group) return "does not belong to its group";
+  if ((s.st_mode & 07777) != at.mode) return "does not have mode " + octal(at.mode);
+  return "";
+}
+
+/// "jobs.lf2" is "jobs". None for other files.
+std::optional<std::string> name_in(std::string_view file) {
+  const std::string end = suffix();
+  if (file.size() <= end.size() || !file.ends_with(end)) return std::nullopt;
+  return std::string(file.substr(0, file.size() - end.size()));
+}
+
+template <class Visit>
+void for_each_file(const std::string& folder, Visit visit) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir(folder.c_str()), closedir);
+  if (all == nullptr) return;
+  while (const dirent* const one = readdir(all.get())) visit(std::string_view(one->d_name));
+}
+
+bool is_usable(const domain_place& at) {
+  struct stat s {};
+  return lstat(at.path.c_str(), &s) == 0 && what_is_wrong(s, at).empty();
+}
+
+}  // namespace
+
+domain_place private_place(std::string_view name) {
+  return {private_folder() + "/" + std::string(name) + suffix(), std::string(name), 0600, 0};
+}
+
+domain_place shared_place(std::string_view name, gid_t group) {
+  return {shared_folder() + "/" + shared_prefix(group) + std::string(name) + suffix(),
+          std::string(name), 0660, group};
+}
+
+void check_domain_name(std::string_view name) {
+  constexpr std::string_view accepted =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  if (!name.empty() && name.size() <= 64 && name.front() != '.' &&
+      name.find_first_not_of(accepted) == std::string_view::npos)
+    return;
+  std::string shown;
+  for (const char c : name.substr(0, 80)) shown += c >= ' ' && c <= '~' ? c : '?';
+  throw domain_error(domain_error::reason::invalid,
+                     "domain name '" + shown +
+                         "' (accepted: 1 to 64 of a-z, A-Z, 0-9, '.', '_', '-', no '.' first)");
+}
+
+gid_t group_of(const std::string& given) {
+  if (given.empty()) return getegid();
+  gid_t found{};
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), found);
+  if (error != std::errc() || end != given.data() + given.size()) {
+    const group* const entry = getgrnam(given.c_str());
+    if (entry == nullptr)
+      throw domain_error(domain_error::reason::invalid,
+                         "group '" + given.substr(0, 80) + "' (accepted: a group that exists)");
+    found = entry->gr_gid;
+  }
+  const auto ours = our_groups();
+  if (geteuid() != 0 && std::find(ours.begin(), ours.end(), found) == ours.end())
+    throw domain_error(domain_error::reason::invalid,
+                       "group '" + given.substr(0, 80) + "' (accepted: a group of this user)");
+  return found;
+}
+
+std::string folder_of(const domain_place& at) { return at.path.substr(0, at.path.rfind('/')); }
+
+int open_place(const domain_place& at) {
+  struct stat s {};
+  if (at.mode == 0600) {
+    const std::string folder = folder_of(at);
+    if (lstat(folder.c_str(), &s) == 0 &&
+        (!S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 022) != 0))
+      refuse(folder, s, "is not a folder that only this user can write to");
+  }
+  const descriptor fd(::open(at.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) {
+    const int error = errno;
+    if (error == ENOENT || error == ENOTDIR) return -1;
+    if (lstat(at.path.c_str(), &s) == 0) {
+      const std::string wrong = what_is_wrong(s, at);
+      refuse(at.path, s, wrong.empty() ? "cannot be opened" : wrong);
+    }
+    throw domain_error(domain_error::reason::system,
+                       at.path + ": " + std::generic_category().message(error));
+  }
+  if (fstat(fd.get(), &s) != 0) return -1;
+  if (const std::string wrong = what_is_wrong(s, at); !wrong.empty()) refuse(at.path, s, wrong);
+  return above_standard(fd.get());
+}
+
+void make_folder(const domain_place& at) {
+  const std::string folder = folder_of(at);
+  if (at.mode != 0600 || mkdir(folder.c_str(), 0700) == 0) return;
+  const int error = errno;
+  struct stat s {};
+  if (error == EEXIST && lstat(folder.c_str(), &s) == 0 && S_ISDIR(s.st_mode) &&
+      s.st_uid == geteuid() && (s.st_mode & 022) == 0)
+    return;
+  if (error == EEXIST) refuse(folder, s, "is not a folder that only this user can write to");
+  throw domain_error(domain_error::reason::system,
+                     folder + ": cannot be made: " + std::generic_category().message(error));
+}
+
+void drop_folder(const domain_place& at) {
+  if (at.mode == 0600) rmdir(folder_of(at).c_str());
+}
+
+std::vector<domain_place> find_places(std::string_view name) {
+  std::vector<domain_place> found;
+  const auto add = [&](domain_place at) {
+    if (is_usable(at)) found.push_back(std::move(at));
+  };
+  const auto groups = our_groups();
+  if (!name.empty()) {
+    add(private_place(name));
+    std::vector<gid_t> seen;
+    for (const gid_t group : groups) {
+      if (std::find(seen.begin(), seen.end(), group) != seen.end()) continue;
+      seen.push_back(group);
+      add(shared_place(name, group));
+    }
+    return found;
+  }
+  for_each_file(private_folder(), [&](std::string_view file) {
+    if (const auto of = name_in(file)) add(private_place(*of));
+  });
+  for_each_file(shared_folder(), [&](std::string_view file) {
+    for (const gid_t group : groups) {
+      const std::string prefix = shared_prefix(group);
+      if (!file.starts_with(prefix)) continue;
+      if (const auto of = name_in(file.substr(prefix.size()))) add(shared_place(*of, group));
+      break;
+    }
+  });
+  return found;
+}
+
+}  // namespace lockflight::detail

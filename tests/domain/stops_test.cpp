@@ -1,0 +1,250 @@
+// Participants that are stopped, and do not die: nobody waits for them but for a holder.
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+/// A child that does this with a lock, and says how far it has come.
+class actor {
+ public:
+  enum step : int { begins, asks, holds, done };
+
+  actor(const std::string& domain_name, const std::string& lock, bool then_wait,
+        const char* kind = default_kind)
+      : at_(shared_words<std::atomic<int>>()), child_([&, this] {
+          named_lock mine(domain::attach(domain_name), lock, {.kind = kind});
+          at_ = asks;
+          mine.lock();
+          at_ = holds;
+          while (then_wait && at_ != done) usleep(1000);
+          mine.unlock();
+          at_ = done;
+          return 0;
+        }) {}
+
+  [[nodiscard]] int at() const { return at_; }
+  void await(int step) const {
+    while (at_ < step) usleep(500);
+  }
+  /// Until it sleeps in the lock.
+  void await_waiting() const {
+    await(asks);
+    usleep(60'000);
+  }
+  void stop() const { kill(child_.pid(), SIGSTOP); }
+  void go_on() const { kill(child_.pid(), SIGCONT); }
+  void release() { at_ = done; }
+  child& process() { return child_; }
+
+ private:
+  std::atomic<int>& at_;
+  child child_;
+};
+
+class DomainStops : public testing::TestWithParam<const char*> {
+ protected:
+  own_domain own_;
+  domain in_ = domain::open(own_.name());
+};
+
+TEST_P(DomainStops, AStoppedWaiterAndADeathBlockNobody) {
+  actor holder(own_.name(), "L", true, GetParam());
+  holder.await(actor::holds);
+  actor waiter(own_.name(), "L", false, GetParam());
+  waiter.await_waiting();
+  waiter.stop();
+  holder.process().kill();
+  holder.process().wait();
+
+  const auto before = clock::now();
+  named_mutex other(in_, "other");
+  EXPECT_TRUE(other.try_lock());
+  other.unlock();
+  EXPECT_LT(clock::now() - before, 200ms);
+  named_lock l(in_, "L", {.kind = GetParam()});
+  l.lock();
+  EXPECT_LT(clock::now() - before, 1200ms);
+  EXPECT_TRUE(l.owner_died());
+  l.mark_consistent();
+  l.unlock();
+  waiter.go_on();
+  EXPECT_EQ(waiter.process().wait(), 0) << "it gets the lock, too";
+  l.lock();
+  EXPECT_FALSE(l.owner_died());
+  l.unlock();
+}
+
+TEST_P(DomainStops, AGrantThatIsNotTakenUpIsWithdrawn) {
+  actor holder(own_.name(), "L", true, GetParam());
+  holder.await(actor::holds);
+  actor stopped(own_.name(), "L", true, GetParam());
+  stopped.await_waiting();
+  actor third(own_.name(), "L", true, GetParam());
+  third.await_waiting();
+  stopped.stop();
+  const auto before = clock::now();
+  holder.release();
+  third.await(actor::holds);
+  EXPECT_LT(clock::now() - before, 2s);
+  stopped.go_on();
+  usleep(100'000);
+  EXPECT_EQ(stopped.at(), actor::asks) << "two hold";
+  third.release();
+  stopped.await(actor::holds);
+  stopped.release();
+  EXPECT_EQ(stopped.process().wait(), 0);
+  EXPECT_EQ(third.process().wait(), 0);
+  EXPECT_EQ(holder.process().wait(), 0);
+  named_lock l(in_, "L", {.kind = GetParam()});
+  l.lock();
+  EXPECT_FALSE(l.owner_died()) << "nobody died";
+  l.unlock();
+}
+
+TEST_P(DomainStops, AStoppedHolderKeepsTheLock) {
+  actor holder(own_.name(), "L", true, GetParam());
+  holder.await(actor::holds);
+  holder.stop();
+  actor waiter(own_.name(), "L", false, GetParam());
+  waiter.await_waiting();
+  usleep(1'500'000);
+  EXPECT_EQ(waiter.at(), actor::asks);
+  const auto locks = in_.locks();
+  ASSERT_EQ(locks.size(), 1u);
+  int stopped = 0;
+  for (const auto& use : locks[0].uses)
+    if (use.what == domain_lock_use::how::holds) stopped += use.stopped ? 1 : 0;
+  EXPECT_EQ(stopped, 1);
+  holder.go_on();
+  holder.release();
+  EXPECT_EQ(waiter.process().wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, DomainStops,
+                         testing::Values("flight-rw", "flight", "d-mcs", "mcs-rw-fair"));
+
+TEST(DomainStopsAll, AttemptsReturnWhileAllOthersAreStopped) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  actor holder(own.name(), "L", true);
+  holder.await(actor::holds);
+  actor first(own.name(), "L", false);
+  actor second(own.name(), "L", false);
+  first.await_waiting();
+  second.await_waiting();
+  for (const actor* each : {&holder, &first, &second}) each->stop();
+  named_shared_mutex l(d, "L");
+  const auto before = clock::now();
+  EXPECT_FALSE(l.try_lock());
+  EXPECT_FALSE(l.try_lock_shared());
+  EXPECT_FALSE(l.try_lock_for(50ms));
+  EXPECT_FALSE(l.try_lock_shared_for(50ms));
+  EXPECT_LT(clock::now() - before, 500ms);
+  named_mutex fresh(d, "new");
+  EXPECT_TRUE(fresh.try_lock());
+  fresh.unlock();
+  for (const actor* each : {&holder, &first, &second}) each->go_on();
+}
+
+TEST(DomainStopsAll, AWaitIsInterruptedAtOnce) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  for (const char* const kind : {"flight-rw", "flight", "d-mcs", "spin"}) {
+    SCOPED_TRACE(kind);
+    actor holder(own.name(), kind, true, kind);
+    holder.await(actor::holds);
+    named_lock l(d, kind, {.kind = kind});
+    std::atomic<bool> flag{false};
+    l.interrupt_with([&] { return flag.load(); });
+    std::thread later([&] {
+      std::this_thread::sleep_for(50ms);
+      flag = true;
+    });
+    const auto before = clock::now();
+    EXPECT_REFUSED(interrupted, kind, l.lock());
+    EXPECT_LT(clock::now() - before, 1500ms);
+    EXPECT_FALSE(l.is_held());
+    later.join();
+    flag = false;
+    EXPECT_REFUSED(system, "mine", {
+      l.interrupt_with([]() -> bool { throw domain_error(domain_error::reason::system, "mine"); });
+      l.lock();
+    });
+    l.interrupt_with(nullptr);
+    holder.release();
+    l.lock();
+    l.unlock();
+    EXPECT_EQ(holder.process().wait(), 0);
+  }
+}
+
+TEST(DomainStopsAll, WaitersSleepAndFewLook) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  actor holder(own.name(), "L", true);
+  holder.await(actor::holds);
+  constexpr int count = 50;
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < count; ++i)
+    waiters.emplace_back([&] {
+      named_mutex l(d, "L");
+      l.lock();
+      l.unlock();
+    });
+  std::this_thread::sleep_for(1500ms);
+  const auto wakes = [] {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_nvcsw;
+  };
+  const long before = wakes();
+  std::this_thread::sleep_for(2s);
+  const long in_two_seconds = wakes() - before;
+  // One looks 25 times a second, the others once.
+  EXPECT_LT(in_two_seconds, 2 * (40 + 2 * count));
+  EXPECT_GT(in_two_seconds, count) << "all look once a second";
+  holder.release();
+  for (auto& each : waiters) each.join();
+}
+
+// Holders hold for 5 ms; a waiter waits for two turns of all at most.
+TEST(DomainStopsAll, NobodyIsOvertakenForLong) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  constexpr int count = 8;
+  constexpr auto hold = 5ms;
+  std::atomic<std::int64_t> longest{0};
+  const auto until = clock::now() + 2s;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([&] {
+      named_shared_mutex l(d, "L");
+      while (clock::now() < until) {
+        const auto asked = clock::now();
+        l.lock();
+        const auto waited = (clock::now() - asked).count();
+        for (auto now = longest.load();
+             waited > now && !longest.compare_exchange_weak(now, waited);) {
+        }
+        std::this_thread::sleep_for(hold);
+        l.unlock();
+      }
+    });
+  for (auto& each : threads) each.join();
+  const auto turns = static_cast<double>(longest) / 1e6 / 5 / count;
+  printf("the longest wait was %.1f turns\n", turns);
+  EXPECT_LT(turns, 4) << "twice what is promised: others use the processors, too";
+}
+
+}  // namespace
+}  // namespace lockflight::test
