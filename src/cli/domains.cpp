@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/command.hpp"
+#include "cli/guarded.hpp"
 #include "cli/named.hpp"
 #include "cli/printable.hpp"
 #include "cli/table.hpp"
@@ -152,7 +153,7 @@ void print_locks(console& out, const std::vector<lock_state>& states) {
                {.title = "", .numeric = false}});
   for (const lock_state& s : states)
     shown.add_row({{printable(s.lock.name)},
-                   {s.lock.kind + (s.lock.parameters.empty() ? "" : " " + s.lock.parameters)},
+                   {s.lock.kind},
                    {std::to_string(s.lock.token)},
                    {std::to_string(s.lock.repairs)},
                    {pids(s.holders)},
@@ -199,7 +200,7 @@ int remove(const std::string& name, const arguments& given, console& out) {
   } catch (const domain_error& e) {
     if (e.why == domain_error::reason::held)
       throw refuse("DOMAIN", name, "a domain that no process uses, or --force");
-    if (e.why == domain_error::reason::disagrees && !given.has("--mode")) throw which_of_two(e);
+    if (e.why == domain_error::reason::disagrees && !given.has("--mode")) throw which_of_them(e);
     throw;
   }
   // Says that there is none, and what there is.

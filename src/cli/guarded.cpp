@@ -6,7 +6,6 @@
 
 #include "cli/attended.hpp"
 #include "cli/run_signals.hpp"
-#include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -51,7 +50,7 @@ domain domain_of(const guarded_command& what) {
     return domain::open(what.domain, {.mode = what.mode, .group = what.group});
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::disagrees || what.mode != 0) throw;
-    throw domain_error(e.why, std::string(e.what()) + " (accepted: --mode 0600 or --mode 0660)");
+    throw which_of_them(e);
   }
 }
 
@@ -116,6 +115,12 @@ int leave(std::optional<named_lock>& lock, const guarded_command& what, run_sign
 }
 
 }  // namespace
+
+domain_error which_of_them(const domain_error& e) {
+  const std::string text = e.what();
+  return {e.why, text.substr(0, text.find(" (accepted: ")) +
+                     " (accepted: --mode 0600 or --mode 0660)"};
+}
 
 int run_guarded(const guarded_command& what) {
   run_signals signals;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lockflight/domain.hpp"
+
 namespace lockflight::cli {
 
 struct guarded_command {
@@ -29,6 +31,9 @@ constexpr double longest_wait_s = 1e9;
 
 /// The mode that a user may write: 0600 or 0660, with or without the 0.
 [[nodiscard]] std::optional<unsigned> domain_mode(std::string_view text);
+
+/// The library's error about a name that several domains have, with the options that choose one.
+[[nodiscard]] domain_error which_of_them(const domain_error& e);
 
 /// Returns the command's exit code, 128 + n after signal n, or one of the codes above; or ends the
 /// process by a signal when main() returns (run_signals.hpp). Throws domain_error and

@@ -76,16 +76,12 @@ unsigned mode_of(const arguments& given) {
   return *mode;
 }
 
-domain_error which_of_two(const domain_error& e) {
-  return {e.why, std::string(e.what()) + " (accepted: --mode 0600 or --mode 0660)"};
-}
-
 domain domain_named(const std::string& argument, const std::string& name, unsigned mode) {
   try {
     return domain::attach(name, mode);
   } catch (const domain_error& e) {
     using enum domain_error::reason;
-    if (e.why == disagrees && mode == 0) throw which_of_two(e);
+    if (e.why == disagrees && mode == 0) throw which_of_them(e);
     if (e.why != missing) throw;
   }
   const std::vector<std::string> known = domain::list();

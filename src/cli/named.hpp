@@ -26,8 +26,6 @@ constexpr const char* default_domain = "default";
 /// nearest.
 [[nodiscard]] domain domain_named(const std::string& argument, const std::string& name,
                                   unsigned mode);
-/// The library's error about a domain that is there twice, with the option that chooses one.
-[[nodiscard]] domain_error which_of_two(const domain_error& e);
 
 /// Throws usage_error unless a lock may be called so.
 void check_lock_name(const std::string& argument, const std::string& name);
