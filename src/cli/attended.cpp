@@ -148,6 +148,7 @@ class attendant {
   void stop_too() {
     sigset_t pending;
     sigpending(&pending);
+    if (sigismember(&pending, SIGCONT) == 1) return;  // it is continued already
     if (!is_to_stop_ && sigismember(&pending, SIGTSTP) != 1 && !is_in_foreground()) return;
     is_to_stop_ = false;
     signals_.stop_here();  // the SIGCONT that ends this is passed on

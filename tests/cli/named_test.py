@@ -243,7 +243,8 @@ class Modes(NamedTest):
         self.assertEqual(self.run_in("true", options=["--mode", "0660"]), (0, "", ""))
         self.assertEqual(self.mode_of(), "0660")
         for program in [PROGRAM, FULL]:
-            for options in [[], ["--mode", "660"], ["--mode", "0660", "--group", str(os.getegid())]]:
+            for options in [[], ["--mode", "660"],
+                            ["--mode", "0660", "--group", str(os.getegid())]]:
                 self.assertEqual(self.run_in("true", options=options, program=program),
                                  (0, "", ""))
         self.assertEqual(self.mode_of(["--mode", "0660"]), "0660")
@@ -276,8 +277,8 @@ class Modes(NamedTest):
         self.assertEqual(self.run_in("true", options=["--nonblock", *both[1]])[0], 1)
         for mode, code in zip(both, [1, 0]):
             self.assertEqual(self.run_program("who", "jobs", "--domain", DOMAIN, *mode)[0], code)
-        listed = [d["mode"] for d in json.loads(self.run_well("domain", "list", "--json"))["domains"]
-                  if d["name"] == DOMAIN]
+        domains = json.loads(self.run_well("domain", "list", "--json"))["domains"]
+        listed = [each["mode"] for each in domains if each["name"] == DOMAIN]
         self.assertEqual(sorted(listed), ["0600", "0660"])
         self.assertEqual(self.run_well("domain", "forget", DOMAIN, "jobs", *both[0]),
                          "forgot jobs\n")

@@ -163,7 +163,8 @@ class Deaths(RunTest):
         for after, said in [(4, "by the kernel's OOM killer"), (3, "(SIGKILL)")]:
             with open(counter, "w", encoding="ascii") as file:
                 file.write("low 0\nhigh 7\nmax 9\noom 5\noom_kill 3\n")
-            inner = f"sleep 0.1; echo oom_kill {after} > /sys/fs/cgroup/{path}/memory.events; kill -9 $$"
+            inner = (f"sleep 0.1; echo oom_kill {after} > /sys/fs/cgroup/{path}/memory.events; "
+                     "kill -9 $$")
             done = subprocess.run(
                 ["unshare", "-m", "sh", "-c",
                  'mount --bind "$0" /sys/fs/cgroup || exit 77; shift 0; exec "$@"',
@@ -294,7 +295,8 @@ class JobControl(RunTest):
         code, out, _ = self.run_program("who", "jobs", "--domain", DOMAIN)
         self.assertEqual(code, 0)
         self.assertRegex(out, rf"(?m)^ *{both[0]}  holds .* stopped +{both[1]}  sleep$")
-        self.assertRegex(self.run_well("top", DOMAIN, "--once"), r"holds \(stopped\) for .*sleep \(")
+        self.assertRegex(self.run_well("top", DOMAIN, "--once"),
+                         r"holds \(stopped\) for .*sleep \(")
         self.assertRegex(self.run_well("domain", "show", DOMAIN), rf"{both[0]} \(stopped\)")
         self.assertEqual(self.run_in("true", options=["--nonblock"])[0], 1)
         shell.keys(b"fg\n")
@@ -324,10 +326,10 @@ class JobControl(RunTest):
     def test_stop_and_continue_are_passed_on(self):
         process, command = self.hold()
         process.send_signal(signal.SIGTSTP)
-        self.assertTrue(wait_until(lambda: state_of(command) == "T"))
+        both = [process.pid, command]
+        self.assertTrue(wait_until(lambda: [state_of(pid) for pid in both] == ["T", "T"]))
         process.send_signal(signal.SIGCONT)
-        self.assertTrue(wait_until(lambda: state_of(command) != "T" and
-                                   state_of(process.pid) != "T"))
+        self.assertTrue(wait_until(lambda: "T" not in [state_of(pid) for pid in both]))
         process.terminate()
         self.assertEqual(process.wait(timeout=10), 143)
 
@@ -406,15 +408,15 @@ class Descriptors(RunTest):
     def test_messages_go_into_no_file(self):
         self.run_in("true")
         for closed in ["2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"]:
+            rest = closed if "1>" in closed else closed + " > /dev/null"
             for line, code in [(f"run --domain {DOMAIN} jobs -- /nonexistent", 127),
-                               (f"run --domain {DOMAIN} --nonblock jobs -- sh -c 'kill -9 $$'", 137),
+                               (f"run --domain {DOMAIN} jobs -- sh -c 'kill -9 $$'", 137),
                                (f"who jobs --domain {DOMAIN} --mode 0644", 2),
                                (f"who jobs --domain {DOMAIN} --json", 3 if "1>" in closed else 1),
                                (f"domain forget {DOMAIN} none", 2)]:
-                found = subprocess.run(["sh", "-c", f"'{PROGRAM}' {line} {closed} > /dev/null"
-                                        if "1>" not in closed else f"'{PROGRAM}' {line} {closed}"],
-                                       check=False, timeout=30).returncode
-                self.assertEqual(found, code, line + closed)
+                found = subprocess.run(["sh", "-c", f"'{PROGRAM}' {line} {rest}"], check=False,
+                                       timeout=30).returncode
+                self.assertEqual(found, code, line + rest)
         self.assertEqual(self.run_in("true"), (0, "", ""))
 
     def test_a_command_finds_them_as_they_were(self):
