@@ -77,9 +77,17 @@ void validate_starvation(const subject& lock, const request& r) {
                       "build without)");
 }
 
-void validate_deaths(const subject& lock, const request& r) {
+/// "--deaths 1", or "--stops 1" if nobody dies.
+[[nodiscard]] std::string mortality(const request& r) {
+  return r.how.deaths > 0 ? "--deaths " + std::to_string(r.how.deaths)
+                          : "--stops " + std::to_string(r.how.stops);
+}
+[[nodiscard]] bool is_mortal(const request& r) { return r.how.deaths > 0 || r.how.stops > 0; }
+
+void validate_mortality(const subject& lock, const request& r) {
   require_count("--deaths", r.how.deaths, 0, 2);
-  const std::string argument = "--deaths " + std::to_string(r.how.deaths) + ": ";
+  require_count("--stops", r.how.stops, 0, 2);
+  const std::string argument = mortality(r) + ": ";
   if (lock.make_mortal == nullptr)
     throw bad_request(argument + std::string(lock.about.name) +
                       " needs messages, and nobody survives who sends them (accepted: 0)");
@@ -102,7 +110,7 @@ void validate(const subject& lock, const request& r) {
       throw bad_request(std::string(row.option) + " " + std::to_string(r.*row.count) + ": " +
                         std::string(lock.about.name) + " has no " + lacks + " (accepted: 0)");
   if (r.starvation != watched::nobody) validate_starvation(lock, r);
-  if (r.how.deaths != 0) validate_deaths(lock, r);
+  if (r.how.deaths != 0 || r.how.stops != 0) validate_mortality(lock, r);
 }
 
 [[nodiscard]] scenario scenario_of(const request& r, const std::string& levels) {
@@ -126,16 +134,16 @@ void validate(const subject& lock, const request& r) {
     throw bad_request("--rounds of " + std::to_string(rounds.size()) +
                       " participants (accepted: one for all, or " + std::to_string(ranks) + ")");
   auto machine = rma::topology::balanced(fanouts, r.node_level);
-  if (r.how.deaths > 0 && machine.nodes() != 1)
-    throw bad_request("--deaths " + std::to_string(r.how.deaths) + ": --levels " + levels +
-                      " has " + std::to_string(machine.nodes()) + " nodes (accepted: one node)");
+  if (is_mortal(r) && machine.nodes() != 1)
+    throw bad_request(mortality(r) + ": --levels " + levels + " has " +
+                      std::to_string(machine.nodes()) + " nodes (accepted: one node)");
   return {std::move(machine), deal(r), std::move(rounds), r.starvation != watched::nobody};
 }
 
 [[nodiscard]] std::unique_ptr<engine> engine_for(const subject& lock, const request& r,
                                                  const std::string& levels) {
   try {
-    const auto make = r.how.deaths > 0 ? lock.make_mortal : lock.make;
+    const auto make = is_mortal(r) ? lock.make_mortal : lock.make;
     return make(scenario_of(r, levels), r.set, r.how);
   } catch (const std::length_error& e) {
     throw bad_request("--levels " + levels + ": " + e.what() + " (accepted: a smaller machine)");
@@ -215,9 +223,8 @@ watched watched_named(const std::string& name) {
 report run(const subject& lock, const request& what, const search_progress& watch) {
   validate(lock, what);
   report made{.asked = what,
-              .levels = what.levels.empty()
-                            ? default_levels(participants(what), what.how.deaths > 0)
-                            : what.levels,
+              .levels = what.levels.empty() ? default_levels(participants(what), is_mortal(what))
+                                            : what.levels,
               .parts = deal(what),
               .found = {},
               .trace = {},

@@ -22,6 +22,12 @@ namespace {
       case step::kind::death:
         text += static_cast<char>('Q' + s.fiber);
         break;
+      case step::kind::stop:
+        text += static_cast<char>('I' + s.fiber);
+        break;
+      case step::kind::lapse:
+        text += static_cast<char>('i' + s.fiber);
+        break;
       case step::kind::drain:
         text += static_cast<char>('0' + s.fiber);
         break;
@@ -50,6 +56,10 @@ namespace {
       schedule.push_back({step::kind::expire, static_cast<std::uint8_t>(c - 'q'), 0});
     } else if (c >= 'Q' && c < 'Q' + most_fibers) {
       schedule.push_back({step::kind::death, static_cast<std::uint8_t>(c - 'Q'), 0});
+    } else if (c >= 'I' && c < 'I' + most_fibers) {
+      schedule.push_back({step::kind::stop, static_cast<std::uint8_t>(c - 'I'), 0});
+    } else if (c >= 'i' && c < 'i' + most_fibers) {
+      schedule.push_back({step::kind::lapse, static_cast<std::uint8_t>(c - 'i'), 0});
     } else if (c >= '0' && c < '0' + most_fibers) {
       schedule.push_back({step::kind::drain, static_cast<std::uint8_t>(c - '0'), 0});
     } else if (c >= 'A' && c < 'A' + most_fibers && i + 1 < text.size() && text[i + 1] >= 'a' &&
@@ -115,6 +125,7 @@ std::string to_replay_text(const report& of) {
           : fmt::format("starvation={};repeats={};", name_of(r.starvation), of.found.repeats);
   std::string parts;
   if (r.how.deaths > 0) parts += fmt::format("deaths={};", r.how.deaths);
+  if (r.how.stops > 0) parts += fmt::format("stops={};", r.how.stops);
   for (const part_row& row : part_rows)
     if (r.*row.count > 0) parts += fmt::format("{}={};", row.key, r.*row.count);
   return fmt::format(
@@ -145,6 +156,7 @@ replayed from_replay_text(const std::string& text) {
   };
   r.lock = part("lock");
   if (parts.contains("deaths")) r.how.deaths = small_number_in(parts["deaths"]);
+  if (parts.contains("stops")) r.how.stops = small_number_in(parts["stops"]);
   for (const part_row& row : part_rows)
     r.*row.count = parts.contains(row.key) ? small_number_in(parts[row.key]) : 0;
   for (const std::string& one : split(part("rounds"), ','))

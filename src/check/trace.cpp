@@ -67,7 +67,8 @@ std::vector<trace_row> trace_of(engine& e, const std::vector<step>& schedule) {
     if (cell != no_cell && e.value(cell) != old_value)
       row.changed =
           e.cell_name(cell) + ": " + e.value_name(old_value) + " -> " + e.value_name(e.value(cell));
-    if (s.what != step::kind::death) row.note = note_of(before, e.where(s.fiber));
+    if (s.what != step::kind::death && s.what != step::kind::stop)
+      row.note = note_of(before, e.where(s.fiber));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -115,6 +116,7 @@ std::string describe_parts(const report& of) {
   if (r.starvation != watched::nobody) return text + ", any number of rounds";
   add(r.rounds, "round", "rounds");
   add(r.how.deaths, "death at most", "deaths at most");
+  add(r.how.stops, "stop at most", "stops at most");
   return text;
 }
 
@@ -141,6 +143,7 @@ nlohmann::json to_json(const report& of) {
                       {"readers", of.asked.readers},
                       {"rounds", of.asked.rounds}};
   if (of.asked.how.deaths > 0) json["deaths"] = of.asked.how.deaths;
+  if (of.asked.how.stops > 0) json["stops"] = of.asked.how.stops;
   if (of.asked.starvation != watched::nobody) {
     json.erase("rounds");
     json["starvation"] = name_of(of.asked.starvation);

@@ -98,6 +98,7 @@ check::request request_from(const arguments& given) {
                    "not with --starvation, where attempts have no end");
   }
   asked.how.deaths = count(given, "--deaths", 0, 0, 2);
+  asked.how.stops = count(given, "--stops", 0, 0, 2);
   asked.levels = given.one("--levels").value_or("");
   asked.node_level = count(given, "--node-level", 0, 0, 100);
   for (const std::string& text : given.all("--set")) {
@@ -234,6 +235,9 @@ std::vector<option> who_options() {
       {.name = "--deaths",
        .value = "D",
        .what = "the lock is made to outlive its holders, and at most D participants die (0 to 2)"},
+      {.name = "--stops",
+       .value = "S",
+       .what = "the same, and at most S participants stop for ever without dying (0 to 2)"},
       {.name = "--levels",
        .value = "AxB[xC]",
        .what = "the machine; default two nodes, or one for an odd number of participants"},

@@ -1,15 +1,18 @@
-// A file that is written over at random, but for the words of the C library: whatever the bytes
-// are, there is an answer or one line of refusal.
+// A file that is written over at random: whatever the bytes are, there is an answer or one line of
+// refusal, in time.
 #include <fcntl.h>
 
+#include <chrono>
 #include <random>
 
-#include "domain/directory.hpp"
-#include "domain/file.hpp"
+#include "domain/names/directory.hpp"
+#include "domain/store/file.hpp"
 #include "support.hpp"
 
 namespace lockflight::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 int use_all(const std::string& name) {
   const auto one = [](auto&& what) {
@@ -22,8 +25,15 @@ int use_all(const std::string& name) {
     auto d = domain::attach(name);
     one([&] { static_cast<void>(d.locks()); });
     one([&] { static_cast<void>(d.participants()); });
-    for (int i = 0; i < 6; ++i) one([&] { named_mutex(d, "n" + std::to_string(i)).lock(); });
-    one([&] { named_shared_mutex(d, "other").lock_shared(); });
+    for (int i = 0; i < 6; ++i)
+      one([&] {
+        named_mutex m(d, "n" + std::to_string(i));
+        if (m.try_lock_for(20ms)) m.unlock();
+      });
+    one([&] {
+      named_shared_mutex m(d, "other");
+      if (m.try_lock_shared_for(20ms)) m.unlock_shared();
+    });
     for (int i = 0; i < 6; ++i) one([&] { d.remove_lock("n" + std::to_string(i)); });
     one([&] { d.sweep(); });
   } catch (const domain_error&) {
@@ -33,6 +43,7 @@ int use_all(const std::string& name) {
 
 TEST(DomainDamage, BytesAtRandomCrashNobody) {
   std::mt19937 random(20260704);
+  constexpr std::size_t line = rma::line_words * sizeof(rma::word);
   for (int trial = 0; trial < 400; ++trial) {
     SCOPED_TRACE(trial);
     const own_domain own;
@@ -41,16 +52,13 @@ TEST(DomainDamage, BytesAtRandomCrashNobody) {
       for (int i = 0; i < 4; ++i)
         child([&] { return named_mutex(d, "n" + std::to_string(i)).lock(), 0; }).wait();
     }
-    const detail::domain_shape shape(3, 8);
-    const std::size_t after_mutex = offsetof(detail::domain_header, serials);
     const std::pair<std::size_t, std::size_t> parts[]{
-        {0, offsetof(detail::domain_header, directory)},
-        {after_mutex, sizeof(detail::domain_header)},
-        {shape.classes, shape.classes + 2 * sizeof(detail::domain_class)},
-        {shape.buckets, shape.buckets + 16 * 4},
-        {shape.entries, shape.entries + 5 * sizeof(detail::domain_entry)},
-        {shape.cells + 8 * detail::domain_shape::first_block + 5 * 8,
-         shape.cells + 8 * detail::domain_shape::first_block + 8 * 8},
+        {0, sizeof(detail::domain_header)},
+        {detail::classes_at, detail::classes_at + 2 * sizeof(detail::domain_class)},
+        {detail::buckets_at, detail::bells_at},
+        {detail::bells_at, detail::head_bytes},
+        {detail::slots_at, detail::slots_at + 3 * detail::slot_bytes},
+        {detail::room_at, detail::room_at + 130 * line},
     };
     const int fd = open(own.path().c_str(), O_RDWR);
     const std::uint64_t times = 1 + random() % 3;
@@ -64,7 +72,7 @@ TEST(DomainDamage, BytesAtRandomCrashNobody) {
     }
     close(fd);
     child one([&] {
-      alarm(10);
+      alarm(20);
       return use_all(own.name());
     });
     ASSERT_EQ(one.wait(), 0);
@@ -75,17 +83,27 @@ TEST(DomainDamage, BytesAtRandomCrashNobody) {
 struct written_over {
   own_domain own;
   domain in = domain::open(own.name(), {.slots = 3, .names = 8});
-  std::shared_ptr<detail::domain_file> file = detail::domain_file::open(own.name(), nullptr);
+  std::shared_ptr<detail::domain_file> file = detail::domain_file::open(own.name(), nullptr, 0);
   named_mutex first{in, "first"};
+  written_over() {
+    first.lock();
+    first.unlock();
+  }
+
+  /// Of the first line of the first block.
+  [[nodiscard]] std::atomic<rma::word>& word(std::uint32_t i) const {
+    return file->word(detail::first_line * rma::line_words + i);
+  }
+  static constexpr std::uint32_t next_of_chain = 6;
 };
 
 TEST(DomainDamage, ABlockInUseIsGivenToNoSecondName) {
   const written_over at;
-  at.file->of_class(0).free = detail::domain_shape::first_block;
-  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second"));
+  at.file->of_class(0).free = detail::first_line;
+  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second").lock());
   at.file->of_class(0).free = 0;
-  at.file->header().next_word = detail::domain_shape::first_block;
-  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second"));
+  at.file->header().next_line = detail::first_line;
+  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second").lock());
 }
 
 TEST(DomainDamage, AClassThatIsNotOfItsKindMakesNoLock) {
@@ -99,7 +117,7 @@ TEST(DomainDamage, AClassThatIsNotOfItsKindMakesNoLock) {
   };
   const std::uint32_t words = std::exchange(at.file->of_class(0).words, 8u);
   EXPECT_EQ(takes(), 0);
-  at.file->of_class(0).words = 2 * words;
+  at.file->of_class(0).words = words - 8;
   EXPECT_EQ(takes(), 0);
 }
 
@@ -110,7 +128,7 @@ TEST(DomainDamage, ASlotThatIsFreeAndHasRecordsIsADeath) {
     held.lock();
     return kill(getpid(), SIGKILL);
   }).wait();
-  at.file->slot(0).state = detail::slot_state::free;
+  at.file->slot(1).state = detail::slot_state::free;
   EXPECT_EQ(child([&] {
               alarm(10);
               named_mutex next(at.in, "first");
@@ -120,14 +138,11 @@ TEST(DomainDamage, ASlotThatIsFreeAndHasRecordsIsADeath) {
             0);
 }
 
-TEST(DomainDamage, FreeBlocksInACircleAreRefused) {
-  written_over at;
-  named_mutex(at.in, "free").lock();
-  at.in.remove_lock("free");
-  const std::uint32_t free = at.file->of_class(0).free;
-  ASSERT_NE(free, 0u);
-  at.file->word(0, free + detail::next_beside).store(free);
-  EXPECT_REFUSED(damaged, "written over", at.in.remove_lock("first"));
+TEST(DomainDamage, ChainsInACircleAreRefused) {
+  const written_over at;
+  at.word(written_over::next_of_chain) = detail::first_line;
+  for (std::uint32_t b = 0; b < detail::buckets; ++b) at.file->bucket(b) = detail::first_line;
+  EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second").lock());
 }
 
 TEST(DomainDamage, ParametersThatAreNotTheirKindsAreRefused) {
@@ -137,11 +152,21 @@ TEST(DomainDamage, ParametersThatAreNotTheirKindsAreRefused) {
 }
 
 TEST(DomainDamage, BlocksThatBeginNowhereAreRefused) {
-  for (const std::uint32_t next : {0u, 8u, 1001u, 1u << 30}) {
+  for (const std::uint32_t next : {0u, 8u, 1u << 31}) {
     const written_over at;
-    at.file->header().next_word = next;
+    at.file->header().next_line = next;
     EXPECT_REFUSED(damaged, "written over", named_mutex(at.in, "second").lock());
   }
+}
+
+TEST(DomainDamage, NumbersOfRanksAndPlacesAreCheckedBeforeTheyAreUsed) {
+  const written_over at;
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.file->cell(4096, 1)));
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.file->cell(-1, 1)));
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.file->cell(4000, 1)));
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.file->cell(1, 1000)));
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.file->cell(0, UINT32_MAX)));
+  EXPECT_REFUSED(damaged, "written over", static_cast<void>(at.file->cell(0, 1u << 24)));
 }
 
 TEST(DomainDamage, AHeaderThatIsWrittenOverInUseIsRefused) {

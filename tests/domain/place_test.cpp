@@ -224,6 +224,7 @@ TEST(DomainPlace, AFileOfAnotherUserIsRefusedAndNamed) {
   ASSERT_EQ(chmod(own.path().c_str(), 0600), 0);
   ASSERT_EQ(chown(own.path().c_str(), 61007, 0), 0);
   EXPECT_REFUSED(damaged, "owner 61007", static_cast<void>(domain::open(own.name())));
+  ASSERT_EQ(chown(own.path().c_str(), geteuid(), getegid()), 0);
 }
 
 TEST(DomainPlace, AnotherFolderCanBeChosen) {

@@ -41,7 +41,8 @@ void set_off(check::request& asked, const std::string& text) {
 void set_one(check::request& asked, const std::string& key, const std::string& value) {
   std::map<std::string, int*> counts{{"node_level", &asked.node_level},
                                      {"retries", &asked.how.retries},
-                                     {"deaths", &asked.how.deaths}};
+                                     {"deaths", &asked.how.deaths},
+                                     {"stops", &asked.how.stops}};
   for (const check::part_row& row : check::part_rows) counts[row.key] = &(asked.*row.count);
   const auto count = counts.find(key);
   if (count != counts.end())

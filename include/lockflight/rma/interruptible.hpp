@@ -1,6 +1,7 @@
 // A port whose waits end early when what its participant waits in is gone: another participant died
-// that nobody has dealt with, or the memory was replaced. Locks are written as if waits always
-// ended well; a lock that survives deaths runs them on this port (lock/robust.hpp).
+// that nobody has dealt with, the memory was replaced, or the lock was granted to a participant
+// that does not take it. Locks are written as if waits always ended well; a lock that survives
+// deaths runs them on this port (lock/robust.hpp).
 //
 // A wait that ends early throws `interrupted`. The lock's handle is of no use then, and what it has
 // written lies in memory that is given up.
@@ -17,19 +18,37 @@ namespace lockflight::rma {
 /// Ends a wait in a lock whose generation is over.
 struct interrupted {};
 
-/// What ends a participant's waits, and whether a participant that died concerns it.
-class mourner {
+/// What ends a participant's waits.
+class wait_guard {
  public:
-  explicit mourner(const lifeline& line) : line_(line) {}
+  explicit wait_guard(const lifeline& line) : line_(line) {}
+
   /// Waits end at once when its cell has changed, and when others have died than so many, and this
-  /// has lost one.
+  /// has an unhandled death.
   [[nodiscard]] const lifeline& line() const { return line_; }
-  /// Called by the waiting participant when deaths() has grown. It may load cells of the node.
-  [[nodiscard]] virtual bool has_lost_one() = 0;
+  /// Whether a participant has died that concerns the waiting one. Called by the waiting
+  /// participant when deaths() has grown. It may load cells of the node.
+  [[nodiscard]] virtual bool has_unhandled_death() = 0;
+  /// Called when a wait has ended for no other reason, or its deadline is over, and after each
+  /// pause: whether the wait ends for good.
+  [[nodiscard]] virtual bool is_in_vain(bool after_pause) = 0;
+  /// From now on the participant may wait, for something new.
+  void begin() { is_waiting_ = false; }
+  [[nodiscard]] bool is_waiting() const { return is_waiting_; }
+  /// When a wait ends so that is_in_vain is called, at the latest.
+  [[nodiscard]] deadline until() {
+    if (!is_waiting_) begin_waiting();
+    return grant_;
+  }
 
  protected:
-  ~mourner() = default;
+  ~wait_guard() = default;
+  /// Sets `grant_` and `is_waiting_`.
+  virtual void begin_waiting() = 0;
+
   lifeline line_;
+  deadline grant_;
+  bool is_waiting_ = false;
 };
 
 template <mortal_port Port>
@@ -46,8 +65,11 @@ class interruptible {
   interruptible(const interruptible&) = delete;
   interruptible& operator=(const interruptible&) = delete;
 
-  /// From now on waits end when the mourner says so. It may change its line between waits.
-  void hold_on_to(mourner& one) { mourner_ = &one; }
+  /// From now on waits end when the guard says so. It may change its line between waits.
+  void guard_with(wait_guard& one) {
+    guard_ = &one;
+    one.begin();
+  }
 
   [[nodiscard]] rank_t rank() const { return inner_.rank(); }
   [[nodiscard]] const topology& machine() const { return inner_.machine(); }
@@ -110,18 +132,21 @@ class interruptible {
 
   template <class Cell, class Predicate>
   word await(Cell on, Predicate done) {
+    if (word now = 0; holds_already(on, done, now)) return now;
     while (true) {
-      const word now = inner_.await_or_death(on, done, mourner_->line());
+      const word now = inner_.await_until_or_death(on, done, guard_->until(), guard_->line());
       if (done(now)) return now;
-      go_on_or_throw();
+      go_on_or_throw(false);
     }
   }
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, deadline until) {
+    if (word now = 0; holds_already(on, done, now)) return now;
     while (true) {
-      const word now = inner_.await_until_or_death(on, done, until, mourner_->line());
+      const word now = inner_.await_until_or_death(
+          on, done, earlier(inner_, until, guard_->until()), guard_->line());
       if (done(now) || inner_.is_over(until)) return now;
-      go_on_or_throw();
+      go_on_or_throw(false);
     }
   }
   template <class Cell, class Predicate>
@@ -131,7 +156,7 @@ class interruptible {
   /// Every loop that retries has a pause in it (C19), so such loops end as well.
   void pause(std::uint64_t nanoseconds) {
     inner_.pause(nanoseconds);
-    go_on_or_throw();
+    go_on_or_throw(true);
   }
   [[nodiscard]] deadline deadline_in(std::uint64_t nanoseconds) {
     return inner_.deadline_in(nanoseconds);
@@ -139,14 +164,24 @@ class interruptible {
   [[nodiscard]] bool is_over(deadline until) { return inner_.is_over(until); }
 
  private:
-  void go_on_or_throw() {
-    const lifeline& line = mourner_->line();
+  // Only a participant that has to wait reads the clock.
+  template <class Cell, class Predicate>
+  [[nodiscard]] bool holds_already(Cell on, const Predicate& done, word& now) {
+    if constexpr (examines_nothing<Port>) return false;
+    if (guard_->is_waiting()) return false;
+    now = inner_.load(on);
+    return done(now);
+  }
+
+  void go_on_or_throw(bool after_pause) {
+    const lifeline& line = guard_->line();
     if (inner_.load(line.cell) != line.value) throw interrupted();
-    if (inner_.deaths() != line.deaths && mourner_->has_lost_one()) throw interrupted();
+    if (inner_.deaths() != line.deaths && guard_->has_unhandled_death()) throw interrupted();
+    if (guard_->is_in_vain(after_pause)) throw interrupted();
   }
 
   Port& inner_;
-  mourner* mourner_ = nullptr;
+  wait_guard* guard_ = nullptr;
 };
 
 }  // namespace lockflight::rma

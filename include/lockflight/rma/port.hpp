@@ -34,6 +34,8 @@ struct capability_set {
   bool losses = false;         ///< may_lose, is_lost and never_received exist
   bool target_takes_part = false;  ///< operations of others may need this participant's help (C44)
   bool deaths = false;             ///< a mortal_port: participants die, each by itself (C45)
+  bool interrupts = false;  ///< the caller's program may end a wait: then any deadline is over,
+                            ///< also {UINT64_MAX} (C45)
   std::string_view fabric = "";
 };
 
@@ -167,23 +169,49 @@ concept node_fencing_port =
 
 /// What a waiting participant must not miss, beside what it waits for (C45).
 struct lifeline {
-  plain_cell cell;  ///< of the own node
-  word value = 0;   ///< the wait also ends when that cell holds another value …
-  word deaths = 0;  ///< … or deaths() is another number
+  plain_cell cell;       ///< of the own node
+  word value = 0;        ///< the wait also ends when that cell holds another value …
+  word deaths = 0;       ///< … or deaths() is another number …
+  bool watches = false;  ///< … and now and then for no reason: within 40 ms if this is set, else
+                         ///< about once a second, so that the caller can examine() others
 };
 
-/// A port whose participants may die, each by itself, while the others go on (C45, C46).
+/// A port whose participants may die or stop, each by itself, while the others go on (C45, C46).
 template <class P>
 concept mortal_port =
     port<P> && P::capabilities.deaths &&
-    requires(P& p, plain_cell c, rank_t rank, deadline until, const lifeline& line) {
+    requires(P& p, plain_cell c, rank_t rank, int number, deadline until, const lifeline& line) {
       { p.deaths() } -> std::same_as<word>;
       { p.is_dead(rank) } -> std::same_as<bool>;
+      p.examine(rank);
       p.bury(rank);
-      p.rouse();
+      p.wake(rank);
+      { p.participants() } -> std::same_as<int>;
+      { p.participant(number) } -> std::same_as<rank_t>;
+      { p.grant_deadline() } -> std::same_as<deadline>;
       { p.await_or_death(c, any_predicate{}, line) } -> std::same_as<word>;
       { p.await_until_or_death(c, any_predicate{}, until, line) } -> std::same_as<word>;
     };
+
+/// Whether this port's examine() and wake() do nothing, since deaths become known by themselves,
+/// and its clock is read without cost: the checker's. Scans that only prepare for these calls can
+/// be left out.
+template <class Port>
+inline constexpr bool examines_nothing = [] {
+  if constexpr (requires { Port::examines_nothing; })
+    return Port::examines_nothing;
+  else
+    return false;
+}();
+
+/// Whether only rank 0's words of a lock are in use, whatever it asked for: all homes are rank 0.
+template <class Port>
+inline constexpr bool words_at_home_only = [] {
+  if constexpr (requires { Port::words_at_home_only; })
+    return Port::words_at_home_only;
+  else
+    return false;
+}();
 
 /// Thrown by a participant that cannot go on without a lost rank: ends the run in that rank's name.
 struct rank_needed : std::runtime_error {
@@ -346,6 +374,15 @@ void fence_node(auto& port) {
 
 [[nodiscard]] constexpr bool is_over(auto&, forever) { return false; }
 [[nodiscard]] bool is_over(auto& port, deadline until) { return port.is_over(until); }
+
+/// The earlier one. A port whose deadlines are no moments on a clock says so itself.
+template <class Port>
+[[nodiscard]] deadline earlier(Port& port, deadline a, deadline b) {
+  if constexpr (requires { port.earlier(a, b); })
+    return port.earlier(a, b);
+  else
+    return a.at < b.at ? a : b;
+}
 
 /// Whether the predicate held before the deadline; `seen` is the value that was read last.
 template <port Port, class Cell, class Predicate>

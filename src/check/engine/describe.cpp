@@ -83,6 +83,8 @@ namespace {
       return "buries";
     case action::finished:
       return "finished";
+    case action::stopped:
+      return "is stopped";
     case action::dead:
       return "is dead";
   }
@@ -146,6 +148,8 @@ cell_id engine::written_by(step s) const {
     case step::kind::run:
       return f.cell;
     case step::kind::expire:
+    case step::kind::lapse:
+    case step::kind::stop:
     case step::kind::death:
       break;
   }
@@ -155,6 +159,7 @@ cell_id engine::written_by(step s) const {
 std::string engine::describe(step s) const {
   const fiber_state& f = state(s.fiber);
   if (s.what == step::kind::death) return is_dead(s.fiber) ? "its death becomes known" : "DIES";
+  if (s.what == step::kind::stop) return "STOPS";
   if (s.what == step::kind::drain)
     return "store " + cell_name(f.buffer[0].cell) + " := " + value_name(f.buffer[0].value);
   const bool posts_at_once = s.what == step::kind::run && f.next == action::post;
@@ -194,6 +199,8 @@ std::string engine::describe(step s) const {
   if (s.what == step::kind::expire)
     return text + " " + cell_name(f.cell) + " = " + value_name(visible(f, f.cell)) +
            ", time is over";
+  if (s.what == step::kind::lapse)
+    return text + (f.cell != no_cell ? " " + cell_name(f.cell) : "") + ", the grant's time is over";
   const std::vector<word>& inbox = queues_[world_.memory[inbox_of(s.fiber)]];
   const bool receives = f.next == action::receive || f.next == action::try_receive;
   if (!inbox.empty() && (receives || !goes_on(s.fiber)))
@@ -245,17 +252,20 @@ violation engine::describe_deadlock() const {
              cell_name(p.cell);
     }
     if (s.next == action::finished || s.next == action::rendezvous || s.next == action::idle ||
-        is_dead(f))
+        is_dead(f) || is_stopped(f))
       continue;
     who += "; rank " + std::to_string(f) + " waits for ever in " + name_of(s.next);
     if (s.cell != no_cell)
       who += " on " + cell_name(s.cell) + ", which is " + value_name(world_.memory[s.cell]);
   }
-  const bool all_out = world_.all.arrived >= fibers_ - std::popcount(world_.all.dead);
+  const bool all_out =
+      world_.all.arrived >=
+      fibers_ - std::popcount(static_cast<unsigned>(world_.all.dead | world_.all.stopped));
   return {
-      all_out     ? "not free"
-      : unflushed ? "lost wake-up"
-                  : "deadlock",
+      all_out                   ? "not free"
+      : world_.all.stopped != 0 ? "waits for the stopped"
+      : unflushed               ? "lost wake-up"
+                                : "deadlock",
       (all_out ? "all have left and the lock cannot be taken" : "no participant can go on") + who};
 }
 

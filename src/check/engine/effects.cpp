@@ -174,14 +174,19 @@ void engine::deliver(rank_t me, const void* lowest) {
   s.posts = static_cast<std::uint8_t>(kept);
 }
 
-void engine::run(rank_t f, bool time_is_over) {
+void engine::run(rank_t f, bool time_is_over, bool grant_is_over) {
   fiber_state& s = state(f);
   const auto i = static_cast<std::size_t>(f);
   const word now = s.cell != no_cell ? world_.memory[s.cell] : 0;
   s.answer = 0;
   s.got = 0;
   s.time_was_over = time_is_over;
-  if (!time_is_over && !goes_on(f)) {  // a wait, which a message ends for now
+  s.grant_was_over = grant_is_over;
+  if (grant_is_over) {
+    if (!nothing_else_happens()) ++world_.all.lapses;
+    world_.all.retries[i] = world_.all.quiet[i] = 0;
+  }
+  if (!time_is_over && !grant_is_over && !goes_on(f)) {  // a wait, which a message ends for now
     take_message(f);
     if (s.next == action::rendezvous) --world_.all.arrived;  // it comes back
     s.history = mix(s.history, mix(s.got, static_cast<word>(s.next)));
@@ -258,6 +263,7 @@ void engine::run(rank_t f, bool time_is_over) {
   s.history = mix(s.history, s.answer + static_cast<word>(s.next));
   // A lifeline ends a wait with any value, so the value does not say whether time was over.
   if (time_is_over && s.next == action::await_until_or_death) s.history = mix(s.history, 1);
+  if (grant_is_over) s.history = mix(s.history, 2);
   resume(f);
 }
 
@@ -290,8 +296,12 @@ void engine::take(step s) {
       return run(s.fiber);
     case step::kind::expire:
       return run(s.fiber, true);
+    case step::kind::lapse:
+      return run(s.fiber, false, true);
     case step::kind::death:
       return die(s.fiber);
+    case step::kind::stop:
+      return stop(s.fiber);
     case step::kind::drain:
       drain(s.fiber);
       break;
@@ -310,9 +320,11 @@ void engine::take(step s) {
 
 // Whether taking `s` lets its fiber run, so that its stack changes.
 bool engine::resumes(step s) const {
-  if (s.what == step::kind::run || s.what == step::kind::expire) return true;
+  if (s.what == step::kind::run || s.what == step::kind::expire || s.what == step::kind::lapse)
+    return true;
   const fiber_state& f = state(s.fiber);
-  if (s.what == step::kind::death || is_dead(s.fiber)) return false;
+  if (s.what == step::kind::death || s.what == step::kind::stop) return false;
+  if (is_dead(s.fiber) || is_stopped(s.fiber)) return false;
   if (s.what == step::kind::drain) return f.next == action::fence || f.next == action::make_room;
   return waits_for(f, f.post[s.index]);
 }

@@ -86,6 +86,7 @@ bool engine::goes_on(rank_t f) const {
   const auto i = static_cast<std::size_t>(f);
   switch (s.next) {
     case action::finished:
+    case action::stopped:
     case action::dead:
       return false;
     case action::await:
@@ -115,7 +116,8 @@ bool engine::goes_on(rank_t f) const {
       return world_.memory[inbox_of(f)] != 0;
     case action::rendezvous:
       // A participant that has gone on and died has come as well.
-      return world_.all.arrived >= fibers_ - std::popcount(world_.all.dead);
+      return world_.all.arrived >=
+             fibers_ - std::popcount(static_cast<unsigned>(world_.all.dead | world_.all.stopped));
     case action::idle:
       // A message that is there is served before the participant comes: it would be served next
       // anyway.
@@ -143,10 +145,71 @@ bool engine::can_die(rank_t f) const {
   return std::popcount(all.dead) < how_.deaths && s.next != action::finished && s.stores == 0;
 }
 
+// As it can die, but only in a round: elsewhere it is as if it did not come.
+bool engine::can_stop(rank_t f) const {
+  const fiber_state& s = state(f);
+  return world_.all.stops < how_.stops && !is_dead(f) && !is_stopped(f) && s.stores == 0 &&
+         world_.all.where[static_cast<std::size_t>(f)] != stage::outside;
+}
+
+// A grant may be withdrawn while a participant is about to take it up, but only so often, so that
+// schedules end. When nothing else can happen it is withdrawn in any case.
+bool engine::can_lapse(rank_t f) const {
+  const fiber_state& s = state(f);
+  if (world_.all.stopped == 0) return false;
+  const bool waits = (s.next == action::await_or_death || s.next == action::await_until_or_death) &&
+                     s.target == with_grant && !goes_on(f);
+  if (!waits && s.next != action::pause) return false;
+  const bool releases = world_.all.where[static_cast<std::size_t>(f)] == stage::releasing;
+  for (rank_t g = 0; g < fibers_ && !releases; ++g)
+    if (!is_dead(g) && what_.says_that_it_holds_any(*this, g)) return false;
+  return world_.all.lapses < how_.stops || nothing_else_happens();
+}
+
+bool engine::nothing_else_happens() const {
+  std::vector<step> steps;
+  enabled_but_lapses(steps);
+  return only_unflushed(steps);
+}
+
+bool engine::waits_for_a_stopped_holder() const {
+  for (rank_t f = 0; f < fibers_; ++f)
+    if (is_stopped(f)) {
+      const stage where = world_.all.where[static_cast<std::size_t>(f)];
+      if (where == stage::inside || where == stage::inside_shared ||
+          what_.says_that_it_holds_any(*this, f) || what_.repairs(*this, f))
+        return true;
+    }
+  return false;
+}
+
+bool engine::is_excused(rank_t f) const {
+  return world_.all.stopped != 0 &&
+         world_.all.where[static_cast<std::size_t>(f)] != stage::releasing &&
+         !what_.only_tries(f) && waits_for_a_stopped_holder();
+}
+
+bool engine::all_are_excused() const {
+  for (rank_t f = 0; f < fibers_; ++f) {
+    const action next = state(f).next;
+    const bool is_over =
+        next == action::finished || next == action::rendezvous || is_dead(f) || is_stopped(f);
+    if (!is_over && !is_excused(f)) return false;
+  }
+  return world_.all.stopped != 0;
+}
+
 // What was posted by a participant that is buried takes effect no more.
 bool engine::has_come_to_nothing(rank_t f) const { return (world_.all.buried & 1u << f) != 0; }
 
 void engine::enabled(std::vector<step>& steps) const {
+  enabled_but_lapses(steps);
+  if (world_.all.stopped == 0) return;
+  for (std::uint8_t f = 0; f < fibers_; ++f)
+    if (can_lapse(f)) steps.push_back({step::kind::lapse, f, 0});
+}
+
+void engine::enabled_but_lapses(std::vector<step>& steps) const {
   for (std::uint8_t f = 0; f < fibers_; ++f) {
     const fiber_state& s = state(f);
     if (can_run(f)) steps.push_back({step::kind::run, f, 0});
@@ -156,6 +219,7 @@ void engine::enabled(std::vector<step>& steps) const {
     if (s.stores > 0) steps.push_back({step::kind::drain, f, 0});
     if (can_expire(f)) steps.push_back({step::kind::expire, f, 0});
     if (can_die(f)) steps.push_back({step::kind::death, f, 0});
+    if (can_stop(f)) steps.push_back({step::kind::stop, f, 0});
   }
 }
 
@@ -174,13 +238,17 @@ bool engine::is_enabled(step s) const {
       return can_expire(s.fiber);
     case step::kind::death:
       return can_die(s.fiber);
+    case step::kind::stop:
+      return can_stop(s.fiber);
+    case step::kind::lapse:
+      return can_lapse(s.fiber);
   }
   return false;
 }
 
 bool engine::all_finished() const {
   for (int f = 0; f < fibers_; ++f)
-    if (state(f).next != action::finished && !is_dead(f)) return false;
+    if (state(f).next != action::finished && !is_dead(f) && !is_stopped(f)) return false;
   return true;
 }
 
@@ -199,13 +267,15 @@ bool engine::is_idle(rank_t f) const {
 
 std::uint16_t engine::in_round() const {
   unsigned who = 0;
-  for (rank_t f = 0; f < fibers_; ++f) who |= is_idle(f) || is_dead(f) ? 0 : 1u << f;
+  for (rank_t f = 0; f < fibers_; ++f)
+    who |= is_idle(f) || is_dead(f) || is_stopped(f) || is_excused(f) ? 0 : 1u << f;
   return static_cast<std::uint16_t>(who);
 }
 
 std::uint16_t engine::leaving() const {
   unsigned who = 0;
-  for (rank_t f = 0; f < fibers_; ++f) who |= where(f) == stage::releasing ? 1u << f : 0;
+  for (rank_t f = 0; f < fibers_; ++f)
+    who |= where(f) == stage::releasing && !is_stopped(f) ? 1u << f : 0;
   return static_cast<std::uint16_t>(who);
 }
 
@@ -223,11 +293,14 @@ std::uint64_t engine::duty(step s) const {
     case step::kind::run:
       return is_idle(s.fiber) && goes_on(s.fiber) ? 0 : first;
     case step::kind::expire:
+    case step::kind::lapse:
       return first;
     case step::kind::drain:
       return first << 1;
     case step::kind::death:
       return is_dead(s.fiber) ? first : 0;
+    case step::kind::stop:
+      return 0;
     case step::kind::effect: {
       const posted& p = f.post[s.index];
       // Of each pair: the arrival of other pairs' messages does not help.
@@ -244,6 +317,7 @@ bool engine::only_unflushed(std::span<const step> steps) const {
   return std::all_of(steps.begin(), steps.end(), [this](step s) {
     // Nobody has to die, but a death becomes known.
     if (s.what == step::kind::death) return !is_dead(s.fiber);
+    if (s.what == step::kind::stop) return true;
     if (s.what != step::kind::effect) return false;
     const posted& p = state(s.fiber).post[s.index];
     return p.kind != posted_kind::message && !p.half && !waits_for(state(s.fiber), p);

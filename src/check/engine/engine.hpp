@@ -38,6 +38,7 @@ struct model {
   /// one.
   bool endless = false;
   int deaths = 0;  ///< at most so many participants die
+  int stops = 0;   ///< at most so many stop for ever without dying
 };
 
 /// The program: the same on every execution, but for the schedule.
@@ -49,6 +50,12 @@ struct program {
   /// Whether another participant may take a dead one's place, to whose queue nodes nobody writes
   /// then.
   std::function<bool(const engine&, rank_t)> is_free_to_take = nullptr;
+  /// Whether a participant says that it holds, exclusively or not.
+  std::function<bool(const engine&, rank_t)> says_that_it_holds_any = nullptr;
+  /// Whether a participant has the right to repair.
+  std::function<bool(const engine&, rank_t)> repairs = nullptr;
+  /// Whether a participant's acquires end, whoever holds.
+  std::function<bool(rank_t)> only_tries = nullptr;
 };
 
 /// A step: something that can happen next.
@@ -59,6 +66,8 @@ struct step {
     drain,   ///< its oldest buffered store becomes visible
     expire,  ///< its deadline is over, and it goes on in vain
     death,   ///< it dies, or its death becomes known to those that count deaths
+    stop,    ///< it stops for ever
+    lapse,   ///< the deadline of a grant is over: it goes on from its wait or pause
   };
   kind what = kind::run;
   std::uint8_t fiber = 0;
@@ -99,6 +108,8 @@ class engine final : private rma::assertion_listener {
   /// Whether some participant must go on by itself if scheduled; effects that no flush waits for
   /// may never happen.
   [[nodiscard]] bool only_unflushed(std::span<const step> steps) const;
+  /// Whether no participant that can go no further had to: a stopped one holds.
+  [[nodiscard]] bool all_are_excused() const;
   /// Why no participant can go on.
   [[nodiscard]] violation describe_deadlock() const;
   /// Two states with the same key have the same future, but for hash collisions (64 bits).
@@ -195,6 +206,10 @@ class engine final : private rma::assertion_listener {
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
   /// From here on the participant's waits end also when a message is there.
   void serve(rank_t me, bool on) { state(me).serves = on; }
+  /// Of a wait with a lifeline: also until the deadline of a grant. In place of a target.
+  static constexpr rank_t with_grant = 0;
+  /// Whether the last action returned because the deadline of a grant is over.
+  [[nodiscard]] bool grant_was_over(rank_t me) const { return state(me).grant_was_over; }
   /// Whether the last action returned because its deadline is over.
   [[nodiscard]] bool time_was_over(rank_t me) const { return state(me).time_was_over; }
   /// The message that the last action returned with; null if with none.
@@ -262,12 +277,23 @@ class engine final : private rma::assertion_listener {
   void begin(rank_t me);
   [[nodiscard]] bool can_expire(rank_t f) const;
   [[nodiscard]] bool can_die(rank_t f) const;
+  [[nodiscard]] bool can_stop(rank_t f) const;
+  [[nodiscard]] bool can_lapse(rank_t f) const;
+  [[nodiscard]] bool nothing_else_happens() const;
+  void enabled_but_lapses(std::vector<step>& steps) const;
+  [[nodiscard]] bool is_stopped(rank_t f) const { return (world_.all.stopped & 1u << f) != 0; }
+  /// Whether a stopped participant holds, or is in the middle of a repair.
+  [[nodiscard]] bool waits_for_a_stopped_holder() const;
+  /// Whether a participant that is in a round need not get on.
+  [[nodiscard]] bool is_excused(rank_t f) const;
+  void stop(rank_t f);
+  void leave_what_was_posted(rank_t f, action as);
   [[nodiscard]] bool is_dead(rank_t f) const { return (world_.all.dead & 1u << f) != 0; }
   [[nodiscard]] word deaths() const { return static_cast<word>(std::popcount(world_.all.known)); }
   [[nodiscard]] bool has_come_to_nothing(rank_t f) const;
   void die(rank_t f);
   void check_place(cell_id written);
-  void run(rank_t f, bool time_is_over = false);
+  void run(rank_t f, bool time_is_over = false, bool grant_is_over = false);
   void resume(rank_t f);
   void take_effect(rank_t f, int index);
   void drain(rank_t f);

@@ -1,7 +1,6 @@
 // The checker's port: it announces every operation to the engine, which decides when it happens.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "check/engine/engine.hpp"
@@ -13,6 +12,7 @@ class port {
  public:
   static constexpr rma::capability_set capabilities{
       .messages = true, .node_fence = true, .deaths = true, .fabric = "check"};
+  static constexpr bool examines_nothing = true;
   /// Deadlines in fewer nanoseconds are a lock's own, inside an acquire.
   static constexpr std::uint64_t shortest_of_acquire = 1'000'000'001;
 
@@ -84,26 +84,27 @@ class port {
   }
   void pause(std::uint64_t) {
     engine_.act(rank_, action::pause);
+    if (engine_.grant_was_over(rank_)) over_ |= of_grant;
     if (handler_ == nullptr) return;
     for (rma::message got; try_receive(got);) handler_->handle(got);
   }
-  // A deadline is over when the search says so, and stays over. A participant has at most two, of
-  // an acquire and of the lock's own inside it. Either may be over first; to compare them says that
-  // the shorter one is.
+  // A deadline is over when the search says so, and stays over. A participant has at most one of
+  // each kind. Any of them may be over first; of an acquire's and the lock's own inside it, the
+  // comparison of the two says that the lock's own is.
   [[nodiscard]] rma::deadline deadline_in(std::uint64_t nanoseconds) {
-    const rma::deadline made{nanoseconds};
-    is_over_[kind_of(made)] = false;
+    const rma::deadline made{nanoseconds >= shortest_of_acquire ? of_acquire : of_lock};
+    over_ &= ~made.at;
     return made;
   }
   [[nodiscard]] bool is_over(rma::deadline until) {
-    bool& over = is_over_[kind_of(until)];
-    over = over || engine_.act(rank_, action::is_over) != 0;
-    return over;
+    if ((over_ & until.at) == 0 && until.at != of_grant && engine_.act(rank_, action::is_over) != 0)
+      over_ |= until.at;
+    return (over_ & until.at) != 0;
   }
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, rma::deadline until) {
     const word found = wait(action::await_until, here(on), erased(done));
-    if (!done(found)) is_over_[kind_of(until)] = true;
+    if (!done(found)) over_ |= until.at;
     return found;
   }
 
@@ -114,20 +115,31 @@ class port {
     return engine_.act(rank_, action::is_dead, no_cell, 0, 0, {}, rank) != 0;
   }
   void bury(rank_t rank) { engine_.act(rank_, action::bury, no_cell, 0, 0, {}, rank); }
+  /// A death becomes known by a step of its own.
+  void examine(rank_t) {}
   /// All look at once.
-  void rouse() {}
+  void wake(rank_t) {}
+  [[nodiscard]] int participants() const { return machine().ranks(); }
+  [[nodiscard]] rank_t participant(int number) const { return number; }
+  /// Over when the search says so: by a wait or a pause, when nobody that lives says that it holds
+  /// and somebody is stopped.
+  [[nodiscard]] rma::deadline grant_deadline() {
+    over_ &= ~of_grant;
+    return {of_grant};
+  }
+  [[nodiscard]] rma::deadline earlier(rma::deadline a, rma::deadline b) const {
+    return {a.at | b.at};
+  }
   template <class Cell, class Predicate>
   word await_or_death(Cell on, Predicate done, const rma::lifeline& line) {
-    return engine_.act(rank_, action::await_or_death, here(on), line.value, line.deaths,
-                       erased(done), -1, here(line.cell));
+    return wait_for_life(action::await_or_death, on, done, {}, line);
   }
   template <class Cell, class Predicate>
   word await_until_or_death(Cell on, Predicate done, rma::deadline until,
                             const rma::lifeline& line) {
-    const word found = engine_.act(rank_, action::await_until_or_death, here(on), line.value,
-                                   line.deaths, erased(done), -1, here(line.cell));
-    if (engine_.time_was_over(rank_)) is_over_[kind_of(until)] = true;
-    return found;
+    const bool ends = (until.at & ~of_grant) != 0;
+    return wait_for_life(ends ? action::await_until_or_death : action::await_or_death, on, done,
+                         until, line);
   }
 
   /// Not of the contract: waits until all participants have come. Returns the first that lives.
@@ -156,8 +168,18 @@ class port {
   }
 
  private:
-  [[nodiscard]] static std::size_t kind_of(rma::deadline until) {
-    return until.at >= shortest_of_acquire ? 1 : 0;
+  // What deadlines are of, a bit each: the earlier one of several has the bits of all.
+  static constexpr std::uint64_t of_lock = 1, of_acquire = 2, of_grant = 4;
+
+  template <class Cell, class Predicate>
+  word wait_for_life(action what, Cell on, const Predicate& done, rma::deadline until,
+                     const rma::lifeline& line) {
+    const rank_t withdraws = (until.at & of_grant) != 0 ? engine::with_grant : -1;
+    const word found = engine_.act(rank_, what, here(on), line.value, line.deaths, erased(done),
+                                   withdraws, here(line.cell));
+    if (engine_.time_was_over(rank_)) over_ |= until.at & ~of_grant;
+    if (engine_.grant_was_over(rank_)) over_ |= of_grant;
+    return found;
   }
 
   word wait(action what, cell_id cell, predicate test) {
@@ -190,7 +212,7 @@ class port {
   engine& engine_;
   rank_t rank_;
   rma::message_handler* handler_ = nullptr;
-  std::array<bool, 2> is_over_{};  // the lock's own deadline, the acquire's
+  std::uint64_t over_ = 0;  // of which kinds the deadline is over
 };
 
 static_assert(rma::messaging_port<port> && rma::mortal_port<port>);

@@ -102,7 +102,21 @@ void engine::die(rank_t f) {
     all.holder_died = true;
   all.where[i] = stage::outside;
   all.about_to_begin[i] = false;
-  // What it had posted to write may still do so. Nobody asks for the rest.
+  all.stopped &= static_cast<std::uint8_t>(~bit);
+  leave_what_was_posted(f, action::dead);
+}
+
+// It does nothing more, and is where it is: inside if it was.
+void engine::stop(rank_t f) {
+  world_.all.stopped |= static_cast<std::uint8_t>(1u << f);
+  ++world_.all.stops;
+  leave_what_was_posted(f, action::stopped);
+}
+
+// What a participant that does nothing more had posted to write may still do so. Nobody asks for
+// the rest.
+void engine::leave_what_was_posted(rank_t f, action as) {
+  fiber_state& s = state(f);
   const auto writes = [](const posted& p) {
     return !p.took_effect && p.kind != posted_kind::get && p.kind != posted_kind::fence;
   };
@@ -110,11 +124,12 @@ void engine::die(rank_t f) {
   std::fill(end, s.post.end(), posted{});
   std::for_each(s.post.begin(), end, [](posted& p) { p.result = nullptr; });
   s.posts = static_cast<std::uint8_t>(end - s.post.begin());
-  s.next = action::dead;
+  s.next = as;
   s.cell = no_cell;
+  s.line = no_cell;
   s.a = s.b = 0;
   s.target = -1;
-  s.history = 0;  // it does nothing more: how it died makes no difference
+  s.history = 0;  // how it came to this makes no difference
 }
 
 // Nobody knows a participant's queue nodes any more when its place is free (C46).

@@ -116,15 +116,17 @@ std::uint64_t engine::shared_key(rank_t f) const {
 
 std::uint64_t engine::key() const {
   std::uint64_t key = world_.all.memory_hash;
-  if (how_.deaths > 0) {
+  if (how_.deaths > 0 || how_.stops > 0) {
     const shared_state& all = world_.all;
     key ^= mix(std::uint64_t{all.dead} << 24 | std::uint64_t{all.known} << 16 |
                    std::uint64_t{all.buried} << 8 | std::uint64_t{all.holder_died},
                all.token + 1);
+    key ^= mix(std::uint64_t{all.stopped} << 16 | std::uint64_t{all.stops} << 8 | all.lapses, 7);
   }
   for (rank_t f = 0; f < fibers_; ++f)
-    key ^= mix(how_.endless || is_dead(f) ? held_key(f) : fiber_key(f) + shared_key(f),
-               static_cast<std::uint64_t>(f) + 1);
+    key ^= mix(
+        how_.endless || is_dead(f) || is_stopped(f) ? held_key(f) : fiber_key(f) + shared_key(f),
+        static_cast<std::uint64_t>(f) + 1);
   return key != 0 ? key : 1;  // 0 means an empty slot to the table of visited states
 }
 

@@ -91,6 +91,7 @@ enum class action : std::uint8_t {
   is_dead,  ///< of `target`
   bury,     ///< `target`
   finished,
+  stopped,
   dead,
 };
 
@@ -108,14 +109,15 @@ struct fiber_state {
   action next = action::start;
   cell_id cell = no_cell;
   cell_id line = no_cell;  ///< the lifeline's cell
-  rank_t target = -1;      ///< of a flush; -1 all
+  rank_t target = -1;      ///< of a flush; -1 all; of a wait: whether it has a grant's deadline
   word a = 0;
   word b = 0;
   predicate test;
-  word answer = 0;             ///< the result of the action
-  word got = 0;                ///< the number of the message that it returned with; 0 if with none
-  bool time_was_over = false;  ///< so it returned in vain
-  bool serves = false;         ///< a wait ends also when a message is there
+  word answer = 0;              ///< the result of the action
+  word got = 0;                 ///< the number of the message that it returned with; 0 if with none
+  bool time_was_over = false;   ///< so it returned in vain
+  bool grant_was_over = false;  ///< so it returned to find out whether a grant is not taken up
+  bool serves = false;          ///< a wait ends also when a message is there
   std::uint8_t posts = 0;
   std::uint8_t stores = 0;          ///< in the buffer
   std::uint8_t stores_issued = 0;   ///< modulo 256
@@ -149,6 +151,9 @@ struct shared_state {
   std::uint8_t dead = 0;     ///< bit f: f has died …
   std::uint8_t known = 0;    ///< … and deaths() counts it …
   std::uint8_t buried = 0;   ///< … and what it had posted takes effect no more
+  std::uint8_t stopped = 0;  ///< bit f: f has stopped, and lives
+  std::uint8_t stops = 0;    ///< so many have stopped, also those that have died since
+  std::uint8_t lapses = 0;   ///< deadlines of grants that were over while others could go on
   bool holder_died = false;  ///< since the last mark_consistent
   word token = 0;            ///< of the last exclusive acquire
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "check/program/lock_program.hpp"
+#include "lockflight/lock/robust/generation.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
 namespace lockflight::check {
@@ -19,17 +20,22 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
   using lock_calls<Lock>::play;
 
  public:
-  using base::base;
+  robust_program(scenario what, const typename Lock::parameters& set, const model& how)
+      : base(std::move(what), set), deaths_(how.deaths), stops_(how.stops) {
+    rma::layout in(base::words);
+    static_cast<void>(in.take<rma::plain_cell>(base::line_words));
+    static_cast<void>(in.take<rma::plain_cell>(count()));
+    repairer_ = Lock::cells::place(in, what_.machine, set_).repairer();
+  }
 
   // Each generation has its tables.
   static constexpr std::size_t private_bytes = 2048;
-  /// Of each participant: one for the lock, and one for an attempt whose queue node is not out yet.
+  /// Of each participant: one for the lock, one for an attempt whose queue node is not out yet, and
+  /// one for each generation that it may have left.
   [[nodiscard]] int records() const {
-    return std::ranges::any_of(
-               what_.parts,
-               [](part p) { return p == part::timed_writer || p == part::timed_reader; })
-               ? 2
-               : 1;
+    const bool is_timed = std::ranges::any_of(
+        what_.parts, [](part p) { return p == part::timed_writer || p == part::timed_reader; });
+    return 1 + (is_timed ? 1 : 0) + std::min(3, deaths_ + 2 * stops_);
   }
 
   [[nodiscard]] program operator()() const {
@@ -44,6 +50,17 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
         return r.get(lock::record::phase) == lock::record::holding;
       });
     };
+    made.says_that_it_holds_any = [any_record](const engine& e, rank_t rank) {
+      return any_record(e, rank, [](lock::record r) { return r.holds(); });
+    };
+    made.repairs = [at = repairer_](const engine& e, rank_t rank) {
+      return static_cast<std::uint32_t>(e.value(rma::plain_cell{at.home, at.index})) ==
+             static_cast<std::uint32_t>(rank) + 1;
+    };
+    made.only_tries = [parts = what_.parts](rank_t rank) {
+      const part is = parts[static_cast<std::size_t>(rank)];
+      return is != part::writer && is != part::reader;
+    };
     made.is_free_to_take = [any_record](const engine& e, rank_t rank) {
       return !any_record(e, rank, [](lock::record r) { return r.bits() != 0; });
     };
@@ -56,13 +73,14 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
     e.name_cells(lines.index, base::line_words, "line");
     e.name_cells(in.take<rma::plain_cell>(count()).index, count(), "record");
     const auto cells = Lock::cells::place(in, what_.machine, set_);
-    const std::uint32_t first = cells.line.index;
-    e.name_cells(first, 1, "generation");
-    e.name_cells(first + 1, 1, "token");
-    e.name_cells(first + 2, 1, "died");
-    e.name_cells(first + 3, 1, "inherited");
-    e.name_cells(first + 4, 1, "repairer");
-    e.name_cells(first + rma::line_words, in.used() - first - rma::line_words, "lock");
+    e.name_cells(cells.generation().index, 1, "generation");
+    e.name_cells(cells.token().index, 1, "token");
+    e.name_cells(cells.died().index, 1, "died");
+    e.name_cells(cells.inherited().index, 1, "inherited");
+    e.name_cells(cells.repairer().index, 1, "repairer");
+    for (int i = 0; i < lock::generation_cells::instances; ++i)
+      e.name_cells(cells.instance_begin(i), cells.instance_end(i) - cells.instance_begin(i),
+                   std::string(1, static_cast<char>('a' + i)));
     e.set_places(lines.index, base::line_words);
     e.allow_cells(lines.index, in.used());
     if (what_.endless) e.set_counter(cells.token());
@@ -89,6 +107,9 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
     static_cast<void>(in.take<rma::plain_cell>(base::line_words));
     return in.take<rma::plain_cell>(count);
   }
+
+  int deaths_, stops_;
+  rma::cpu_cell repairer_;
 };
 
 }  // namespace lockflight::check

@@ -116,7 +116,7 @@ template <class Robust>
 [[nodiscard]] std::unique_ptr<engine> make_mortal(const scenario& what, const settings& set,
                                                   model how) {
   how.endless = what.endless;
-  const robust_program<Robust> runs(what, parameters_for<typename Robust::parameters>(set));
+  const robust_program<Robust> runs(what, parameters_for<typename Robust::parameters>(set), how);
   auto made = std::make_unique<engine>(runs(), how);
   runs.describe_cells(*made);
   return made;

@@ -19,7 +19,7 @@ std::optional<violation> find_livelock(engine& e) {
     steps.clear();
     e.enabled(steps);
     if (e.only_unflushed(steps)) {
-      found = e.describe_deadlock();
+      if (!e.all_are_excused()) found = e.describe_deadlock();
       break;
     }
     if (i == most_turns) {
@@ -48,6 +48,7 @@ std::optional<violation> find_livelock(engine& e) {
 std::optional<violation> judge_end(engine& e) {
   if (e.broken() || e.all_finished())
     return e.broken();  // broken before the first step of any participant
+  if (e.all_are_excused()) return std::nullopt;
   return e.somebody_gave_up() ? find_livelock(e) : e.describe_deadlock();
 }
 

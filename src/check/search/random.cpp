@@ -9,9 +9,10 @@
 namespace lockflight::check {
 namespace {
 
-// Each participant counts five times in the order of priorities: it, its operations under way, its
-// buffered stores, its clock and its death, so that any of them can lag behind the others.
-constexpr std::size_t agents_each = 5;
+// Each participant counts seven times in the order of priorities: it, its operations under way, its
+// buffered stores, its clocks, its death and its stop, so that any of them can lag behind the
+// others.
+constexpr std::size_t agents_each = 7;
 constexpr std::size_t most_agents = most_fibers * agents_each;
 
 [[nodiscard]] std::size_t agent_of(step s) {

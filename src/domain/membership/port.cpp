@@ -118,66 +118,69 @@ void domain_port::wake(rma::rank_t rank) {
     file_.bell(where - 1).ring();
 }
 
-domain_port::waiter::~waiter() {
-  if (!sleeper_.armed()) return;
+void domain_port::disarm() {
   sleeper_.disarm();
-  port_.ours_.sleeps_at.store(0,
-                              std::memory_order_relaxed);  // after it: a count too high is harmless
+  ours_.sleeps_at.store(0, std::memory_order_relaxed);  // after it: a count too high is harmless
 }
 
-void domain_port::waiter::arm() {
+void domain_port::arm() {
   // Before the bell counts us: if we die, the thread that cleans up takes back at least what we
   // added. Relaxed: arm() has a fence, before which this is visible.
-  port_.ours_.sleeps_at.store(bell_number_, std::memory_order_relaxed);
-  sleeper_.arm(bell_);
+  ours_.sleeps_at.store(bell_number_, std::memory_order_relaxed);
+  sleeper_.arm(*bell_);
   // A writer without a fence is made to see our mark, once: we stay armed until we have what we
   // wait for.
-  if (!port_.fenced_ && !shm::detail::membarrier()) {
-    sleeper_.disarm();
-    port_.ours_.sleeps_at.store(0, std::memory_order_relaxed);
-    sched_yield();
-  }
+  if (fenced_ || shm::detail::membarrier()) return;
+  disarm();
+  sched_yield();
 }
 
 // The one that watches looks soon at first, since most waits are short, and later less often.
 // Others look once at the beginning, to find out whether anybody watches, and then once a second.
-void domain_port::waiter::look(std::uint64_t now) {
-  const bool watches = line_ != nullptr && line_->watches;
+void domain_port::look_around(std::uint64_t now, bool watches) {
   look_at_ =
       now + (watches ? std::clamp((now - since_) / 16, first_look, most_between_looks) : second);
-  port_.ask_whether_interrupted();
-  if (now < port_.next_check_of_file_) return;
-  port_.next_check_of_file_ = now + second;
-  port_.file_.check();
-  if (!port_.file_.is_current()) port_.file_.is_removed();
+  ask_whether_interrupted();
+  if (now < next_check_of_file_) return;
+  next_check_of_file_ = now + second;
+  file_.check();
+  if (!file_.is_current()) file_.is_removed();
 }
 
-bool domain_port::waiter::step() {
-  const bool shares = port_.shares_cores();
+void domain_port::look_later(const rma::lifeline* line) {
+  goes_on_ = true;
+  if (steps_ > 0 && line != nullptr && !line->watches)
+    look_at_ = std::max(look_at_, now_ns() + second);
+}
+
+domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline* line) {
   constexpr std::uint32_t spins = 2'000;
   constexpr std::uint32_t yields = 50;
   if (steps_ == 0) {
     since_ = now_ns();
     look_at_ = since_ + first_look;
     // Relaxed: for show alone.
-    port_.ours_.waits_since.store(since_, std::memory_order_relaxed);
+    ours_.waits_since.store(since_, std::memory_order_relaxed);
+    if (shares_cores()) steps_ = spins;
   }
   if (steps_ < spins + yields) ++steps_;
-  if (steps_ < spins && shares) steps_ = spins;
-  if (steps_ < spins) return shm::detail::relax(), true;
-  if (steps_ < spins + yields && port_.yields_.yield()) return true;
-  if (!sleeper_.armed()) return arm(), true;
+  if (steps_ < spins) return shm::detail::relax(), step_end::read_again;
+  if (steps_ < spins + yields && yields_.yield()) return step_end::read_again;
+  if (!sleeper_.armed()) return arm(), step_end::read_again;
+  const bool watches = line != nullptr && line->watches;
   const std::uint64_t before = now_ns();
-  const std::uint64_t until = std::min(look_at_, until_.at);
-  const std::uint64_t at_most = until > before ? until - before : 0;
+  // The watch may have come to us since the last look.
+  if (watches) look_at_ = std::min(look_at_, before + most_between_looks);
+  const std::uint64_t end = std::min(look_at_, until.at);
+  const std::uint64_t at_most = end > before ? end - before : 0;
   errno = 0;
   const bool rang = sleeper_.sleep_again(
       {static_cast<time_t>(at_most / second), static_cast<long>(at_most % second)});
-  if (!rang && errno == EINTR) port_.ask_whether_interrupted();
+  if (!rang && errno == EINTR) ask_whether_interrupted();
   const std::uint64_t now = now_ns();
-  if (now < look_at_) return true;
-  look(now);
-  return false;
+  if (now < look_at_) return step_end::read_again;
+  look_around(now, watches);
+  return step_end::look;
 }
 
 }  // namespace lockflight::detail

@@ -8,6 +8,7 @@
 
 #include <ctime>
 #include <functional>
+#include <utility>
 
 #include "domain/membership/slots.hpp"
 #include "lockflight/fabric/shm.hpp"
@@ -160,6 +161,12 @@ class domain_port {
     interrupted_ = false;
   }
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+  /// The acquire is over: nothing waits any more.
+  void rest() {
+    goes_on_ = false;
+    if (sleeper_.armed()) [[unlikely]]
+      disarm();
+  }
   /// From now on our record says that its lock is held: for show alone. The clock is the coarse
   /// one, which costs a few nanoseconds and is some milliseconds late. Returns what it says.
   std::uint64_t note_hold(int record) {
@@ -172,42 +179,52 @@ class domain_port {
   }
 
  private:
-  class waiter {
-   public:
-    waiter(domain_port& p, std::uint32_t bell, shm::detail::bell& at, const rma::lifeline* line,
-           rma::deadline until)
-        : port_(p), bell_number_(bell), bell_(at), line_(line), until_(until) {}
-    ~waiter();
-    waiter(const waiter&) = delete;
-    waiter& operator=(const waiter&) = delete;
-    /// False if the caller is to look at its lifeline, for no reason that the port knows.
-    [[nodiscard]] bool step();
+  enum class step_end : std::uint8_t { read_again, look };
 
-   private:
-    void arm();
-    void look(std::uint64_t now);
-
-    domain_port& port_;
-    std::uint32_t bell_number_;
-    shm::detail::bell& bell_;
-    const rma::lifeline* line_;
-    rma::deadline until_;
-    std::uint32_t steps_ = 0;
-    std::uint64_t since_ = 0, look_at_ = 0;
-    shm::detail::sleeper sleeper_;
-  };
-
+  // A wait that returns for no reason, or at its deadline, mostly goes on at once: it stays armed,
+  // so that it need not make all writers see that again, and keeps the times at which it looks.
   template <class Cell, class Predicate>
   rma::word wait(Cell on, Predicate done, rma::deadline until, const rma::lifeline* line) {
-    waiter w(*this, number_of_bell(on), bell_of(on), line, until);
+    begin_wait(number_of_bell(on), bell_of(on));
+    const wait_ends ends(*this);
     while (true) {
       const rma::word now = load(on);
-      if (done(now) || is_over(until)) return now;
+      if (done(now)) return now;
+      if (is_over(until)) return look_later(line), now;
       if (line != nullptr && (load(line->cell) != line->value || deaths() != line->deaths))
         return now;
-      if (!w.step() && line != nullptr) return load(on);
+      if (step(until, line) == step_end::look && line != nullptr) return goes_on_ = true, load(on);
     }
   }
+  class wait_ends {
+   public:
+    explicit wait_ends(domain_port& p) : port_(p) {}
+    ~wait_ends() {
+      if (!port_.goes_on_) port_.end_wait();
+    }
+    wait_ends(const wait_ends&) = delete;
+    wait_ends& operator=(const wait_ends&) = delete;
+
+   private:
+    domain_port& port_;
+  };
+  void begin_wait(std::uint32_t bell_number, shm::detail::bell& at) {
+    goes_on_ = std::exchange(goes_on_, false) && bell_number == bell_number_;
+    if (!goes_on_ && sleeper_.armed()) disarm();
+    if (!goes_on_) steps_ = 0;
+    goes_on_ = false;
+    bell_number_ = bell_number;
+    bell_ = &at;
+  }
+  void end_wait() {
+    if (sleeper_.armed()) disarm();
+  }
+  /// The caller looks now, and need not be woken for that soon.
+  void look_later(const rma::lifeline* line);
+  [[nodiscard]] step_end step(rma::deadline until, const rma::lifeline* line);
+  void arm();
+  void disarm();
+  void look_around(std::uint64_t now, bool watches);
 
   template <rma::cell_class Class>
   [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(rma::cell<Class> c) const {
@@ -278,6 +295,15 @@ class domain_port {
   bool unordered_writes_ = false;
   bool interrupted_ = false;
   const std::function<bool()>* interrupt_ = nullptr;
+
+  // The present wait, or the last one.
+  bool goes_on_ = false;
+  std::uint32_t bell_number_ = 0;
+  shm::detail::bell* bell_ = nullptr;
+  std::uint32_t steps_ = 0;
+  std::uint64_t since_ = 0, look_at_ = 0;
+  shm::detail::sleeper sleeper_;
+
   std::uint64_t round_ends_ = 0;  // of examining others
   std::uint64_t next_round_ = 0;
   std::uint64_t next_full_look_ = 0, next_check_of_file_ = 0;

@@ -220,7 +220,15 @@ bool examine(domain_file& file, int slot, look how) {
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   const slot_state state = s.state.load(std::memory_order_acquire);
   if (state == slot_state::dead) return count_death(file, s), true;
-  if (state != slot_state::living || owner == 0) return false;
+  if (state != slot_state::living) {
+    // Written over, or its owner died before it was living or after it had left.
+    if (is_idle(file, slot) || (owner != 0 && !has_ended(file, slot, s, owner, look::full)))
+      return false;
+    if (owner == 0) s.owner.store(nobody, std::memory_order_release);
+    slot_state was = state;
+    s.state.compare_exchange_strong(was, slot_state::dead);
+    return count_death(file, s), true;
+  }
   if (!has_ended(file, slot, s, owner, how) || guards_a_living(s)) return false;
   // It has ended; if the slot has another owner by now, somebody has seen that before us.
   if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s);

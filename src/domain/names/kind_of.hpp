@@ -18,7 +18,7 @@ template <class Parameters>
     p.one_line = 1;
   };
   if constexpr (requires { made.patience; }) of_writers(made);
-  if constexpr (requires { made.ranks_per_cell; }) {
+  if constexpr (requires { made.rows_at_home; }) {
     of_writers(made.writers);
     made.ranks_per_cell = ranks / counters;
     made.rows_at_home = 1;
@@ -75,13 +75,14 @@ class robust_lock final : public any_robust {
   void mark_consistent() override { lock_.mark_consistent(); }
   void abandon() override { lock_.abandon(); }
   void abandon_from_elsewhere(rma::rank_t holder, int record) override {
-    lock_.abandon_from_elsewhere(holder, record);
+    static_cast<void>(lock_.abandon_for(holder, record));
   }
-  void repair_if_needed() override { lock_.repair_if_needed(); }
+  void repair_if_needed() override { static_cast<void>(lock_.repair_if_needed()); }
   int place() const override { return lock_.place(); }
 
  private:
   bool noted(bool had) {
+    port_.rest();
     if (had) held_since_ns = port_.note_hold(lock_.place());
     return had;
   }

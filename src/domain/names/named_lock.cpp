@@ -105,7 +105,7 @@ class named_lock_impl {
     try {
       had = take(*lock_, nanoseconds);
     } catch (...) {
-      failed(std::current_exception());
+      return had = false, failed(std::current_exception());
     }
     if (interrupt_) [[unlikely]]
       check_interrupt(had);
@@ -151,6 +151,7 @@ class named_lock_impl {
     if (held_ != mode::none)
       throw domain_error(domain_error::reason::held,
                          "lock " + shown(name_) + ": this handle holds it already");
+    if (is_stale_) file_->is_removed();
     if (!me_ && !(me_ = attach_thread(file_, how_long))) return false;
     if (lock_ && is_current()) return true;
     token_before_ = token();
@@ -170,6 +171,7 @@ class named_lock_impl {
     if (as.mode == 0660) as.group = std::to_string(file_->place().group);
     file_->give_up_stale_removal();
     file_ = domain_file::open(file_->name(), &as, as.mode);
+    is_stale_ = false;
     constexpr std::uint64_t while_one_removes_it = 1'000'000;
     if (!file_->is_current()) static_cast<void>(how_long.sleep(while_one_removes_it));
   }
@@ -180,14 +182,20 @@ class named_lock_impl {
     check_at_ns_ = lock_->held_since_ns + second;
     if (file_->is_current()) return true;
     release_unnoted();
-    file_->is_removed();
+    is_stale_ = true;
+    return false;
   }
 
-  // Nothing is held, or it is given back before the exception leaves.
-  [[noreturn, gnu::noinline]] void failed(const std::exception_ptr& how) {
+  // Nothing is held when an exception leaves. False if the caller is to ask again in the domain
+  // that has our name now.
+  [[gnu::noinline]] bool failed(const std::exception_ptr& how) {
     me_->port().set_interrupt(nullptr);
     try {
       std::rethrow_exception(how);
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::removed) throw;
+      is_stale_ = true;
+      return false;
     } catch (const std::length_error&) {
       throw domain_error(domain_error::reason::full,
                          "lock " + shown(name_) + ": this thread holds " + std::to_string(records) +
@@ -254,6 +262,7 @@ class named_lock_impl {
   mode held_ = mode::none;
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
   std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name
+  bool is_stale_ = false;           // it has not
   std::function<bool()> interrupt_;
 };
 

@@ -1,5 +1,5 @@
-// A participant that may die and outlives others: it brings to every robust lock its records, and
-// to the lock inside a participant on a port whose waits can end early.
+// A participant that may die or stop while others go on: it brings to every robust lock its
+// records, and to the lock inside a participant on a port whose waits can end early.
 //
 // Cost: no network operation. A participant has 32 queue nodes and as many records as it may hold
 // robust locks at the same time.
@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <memory_resource>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
+#include "lockflight/lock/robust/generation.hpp"
 #include "lockflight/lock/robust/record.hpp"
 #include "lockflight/rma/interruptible.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -29,10 +32,9 @@ class robust_participant {
       : port_(p),
         waits_(p),
         inside_(waits_, words, memory),
-        records_(
-            inside_.cells().template take<rma::plain_cell>(static_cast<std::uint32_t>(records))),
+        records_(inside_.cells().template take<rma::cpu_cell>(static_cast<std::uint32_t>(records))),
         places_(records),
-        free_(records == most_held ? ~0u : (1u << records) - 1) {
+        free_(all()) {
     for (int i = 0; i < records; ++i)
       own_[static_cast<std::size_t>(i)] = rma::resolve(p, record_of(rank(), i));
   }
@@ -50,67 +52,127 @@ class robust_participant {
 
   /// How many records each participant has, and where they are.
   [[nodiscard]] int records() const { return places_; }
-  [[nodiscard]] rma::plain_cell record_of(rma::rank_t rank, int place) const {
+  [[nodiscard]] rma::cpu_cell record_of(rma::rank_t rank, int place) const {
     return records_.at(rank) + static_cast<std::uint32_t>(place);
   }
-
   [[nodiscard]] const auto& own_record(int place) const {
     return own_[static_cast<std::size_t>(place)];
+  }
+  /// Calls `is_it(rank, cell)` for each record of each participant until that is true.
+  template <class Predicate>
+  [[nodiscard]] bool any_record(Predicate is_it) {
+    const int participants = port_.participants();
+    for (int p = 0; p < participants; ++p) {
+      const rma::rank_t r = port_.participant(p);
+      for (int i = 0; i < places_; ++i)
+        if (is_it(r, record_of(r, i))) return true;
+    }
+    return false;
+  }
+  /// Whether a participant may still use the words of that generation of that lock, or queue nodes
+  /// that were in it. A dead one counts until it is buried: what it has posted may still take
+  /// effect (C46). Once the generation has been replaced, a participant that has left it is out for
+  /// good.
+  [[nodiscard]] bool is_anyone_in(rma::word lock, rma::word generation) {
+    return any_record([&](rma::rank_t, rma::cpu_cell at) {
+      const auto of = record::from(port_.load(at));
+      return of.is_in() && of.get(record::lock) == lock && of.get(record::generation) == generation;
+    });
   }
 
   /// A record of ours that is idle. Throws std::length_error if there is none.
   [[nodiscard, gnu::always_inline]] int take_record() {
-    if (left_ != 0) [[unlikely]]
-      collect();
-    if (free_ == 0) [[unlikely]]
-      refuse();
+    if (left_ != 0 || free_ == 0) [[unlikely]]
+      collect_if_due();
     const int place = std::countr_zero(free_);
     free_ &= free_ - 1;
     return place;
+  }
+  /// The queue nodes that are in use while that record says that it holds.
+  [[gnu::always_inline]] void note_nodes(int place, std::uint32_t nodes) {
+    in_use_[static_cast<std::size_t>(place)] = nodes;
+  }
+  [[nodiscard]] std::uint32_t nodes_of(int place) const {
+    return in_use_[static_cast<std::size_t>(place)];
   }
   /// Gives it back, idle.
   [[gnu::always_inline]] void give_back(int place) {
     port_.store(own_record(place), 0);
     free_ |= 1u << place;
   }
-  /// Gives it back, but these queue nodes are still in a queue of its lock. The record stays until
-  /// they are not, so that nobody takes our place meanwhile if we die.
-  void give_back_when_out(int place, std::uint32_t nodes) {
-    for (std::uint32_t& others : nodes_of_) others &= ~nodes;
-    nodes_of_[static_cast<std::size_t>(place)] = nodes;
+  /// Gives it back, but others may still write to these queue nodes. The record says `left` until
+  /// they do not, so that no other participant has our place meanwhile if we die. `abandoned` ones
+  /// come back as C25 says, or with the others when the generation is over and no participant is in
+  /// it.
+  void give_back_when_out(int place, std::uint32_t in_use, std::uint32_t abandoned) {
+    for (std::uint32_t& others : abandoned_) others &= ~abandoned;
+    in_use_[static_cast<std::size_t>(place)] = in_use;
+    abandoned_[static_cast<std::size_t>(place)] = abandoned;
     left_ |= 1u << place;
+  }
+  /// Takes back what can be of the records that others may still need.
+  void collect() {
+    for (std::uint32_t rest = all() & ~free_; rest != 0; rest &= rest - 1) {
+      const int place = std::countr_zero(rest);
+      if (is_out(place)) give_back(place);
+    }
   }
 
  private:
+  // Between two vain collections are so many acquires, since each one reads all records.
+  static constexpr int patience = rma::examines_nothing<Port> ? 0 : 64;
+
+  [[nodiscard]] std::uint32_t all() const {
+    return places_ == most_held ? ~0u : (1u << places_) - 1;
+  }
   [[noreturn, gnu::noinline]] void refuse() const {
     throw std::length_error("more than " + std::to_string(places_) +
                             " robust locks held at once by one participant");
   }
-  [[gnu::noinline]] void collect() {
-    for (std::uint32_t rest = left_; rest != 0; rest &= rest - 1) {
-      const int place = std::countr_zero(rest);
-      std::uint32_t& nodes = nodes_of_[static_cast<std::size_t>(place)];
-      nodes &= inside_.abandoned();  // the others have come back
-      const auto was = record::from(port_.load(record_of(rank(), place)));
-      const auto line = static_cast<std::uint32_t>(was.get(record::lock));
-      const rma::word generation = port_.load(rma::plain_cell{0, line * rma::line_words});
-      const bool is_over = generation % 2 == 0 && generation != was.get(record::generation);
-      if (is_over) inside_.reset(std::exchange(nodes, 0));
-      if (nodes != 0) continue;
-      left_ &= ~(1u << place);
-      give_back(place);
+  [[gnu::noinline]] void collect_if_due() {
+    const bool has_node = (inside_.taken() | inside_.abandoned()) != ~0u;
+    if (free_ != 0 && has_node && --until_due_ >= 0) return;
+    collect();
+    until_due_ = patience;
+    if (free_ == 0) refuse();
+  }
+
+  // Whether a record that is not free can be idle now. Frees its queue nodes then.
+  [[nodiscard]] bool is_out(int place) {
+    const auto i = static_cast<std::size_t>(place);
+    const auto is = record::from(port_.load(own_record(place)));
+    // While we live, only a participant that has abandoned our hold for us makes the record
+    // `buried`, and only then is it made idle by others (robust::abandon_for).
+    const bool is_lost =
+        (left_ & 1u << place) == 0 && (is.bits() == 0 || is.get(record::phase) == record::buried);
+    if (is_lost) left_ |= 1u << place;
+    if ((left_ & 1u << place) == 0) return false;
+    abandoned_[i] &= inside_.abandoned();  // the others have come back
+    if ((in_use_[i] | abandoned_[i]) != 0 && is.bits() != 0) {
+      // The generation first, and only an open one says that the one before is over: then the
+      // repairer has made every participant that was in it pass a fence, and its record is seen.
+      const auto lock = static_cast<std::uint32_t>(is.get(record::lock));
+      const rma::word now = port_.load(rma::plain_cell{0, lock * rma::line_words});
+      const rma::word generation = is.get(record::generation);
+      if (is_closed(now) || now == generation || is_anyone_in(is.get(record::lock), generation))
+        return false;
     }
+    inside_.reset(std::exchange(in_use_[i], 0) | std::exchange(abandoned_[i], 0));
+    left_ &= ~(1u << place);
+    return true;
   }
 
   Port& port_;
   rma::interruptible<Port> waits_;
   rma::participant<rma::interruptible<Port>> inside_;
-  rma::plain_cell records_;
+  rma::cpu_cell records_;
   int places_;
-  std::array<rma::resolved<Port, rma::plain_cell>, most_held> own_{};  // our records
+  std::array<rma::resolved<Port, rma::cpu_cell>, most_held> own_{};  // our records
   std::uint32_t free_;
-  std::uint32_t left_ = 0;                           // places given back whose nodes are not out
-  std::array<std::uint32_t, most_held> nodes_of_{};  // [place of left_]
+  std::uint32_t left_ = 0;  // places given back to whose queue nodes others may still write
+  int until_due_ = 0;
+  // The queue nodes of each place: of one in `left_` or that holds, and of one in `left_`
+  std::array<std::uint32_t, most_held> in_use_{}, abandoned_{};
 };
 
 }  // namespace lockflight::lock

@@ -1,0 +1,110 @@
+// The participants that use a robust lock, as their records say.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/lock/robust/generation.hpp"
+#include "lockflight/lock/robust/participant.hpp"
+#include "lockflight/lock/robust/record.hpp"
+
+namespace lockflight::lock {
+
+/// What a handle of a robust lock knows of them.
+template <rma::mortal_port Port>
+class lock_users {
+ protected:
+  static constexpr rma::word never = ~rma::word{0};  // no generation
+
+  lock_users(robust_participant<Port>& me, const generation_cells& where)
+      : me_(me), port_(me.port()), where_{where, me.port()} {}
+  ~lock_users() = default;
+
+  [[nodiscard]] rma::word id() const { return where_.line.index / rma::line_words; }
+  [[nodiscard]] bool is_ours(record of) const {
+    return of.get(record::phase) != record::idle && of.get(record::lock) == id();
+  }
+  [[nodiscard]] rma::word record_with(rma::word phase, rma::word generation) const {
+    return record{}
+        .with(record::phase, phase)
+        .with(record::generation, generation)
+        .with(record::lock, id())
+        .bits();
+  }
+
+  // Always inlined, as all that an uncontended acquire goes through: compilers stop where a lock is
+  // large. A store, though others compare-swap the word: they do so only from what we have
+  // announced before, and what they write then says nothing that this store does not.
+  [[gnu::always_inline]] void announce(rma::word phase, rma::word generation) {
+    port_.store(me_.own_record(place_), record_with(phase, generation));
+    // Before we read the generation. Where a repairer can make all pass a fence it does (C40).
+    if constexpr (!Port::capabilities.node_fence) port_.fence();
+  }
+
+  // Whether a participant has died whose record names this lock, and no repair has dealt with it.
+  // `known_deaths` is how many deaths there are of which none concerns this lock.
+  [[nodiscard]] bool has_unhandled_death(rma::word& known_deaths) {
+    const rma::word deaths = port_.deaths();
+    if (deaths == known_deaths) return false;
+    const int participants = port_.participants();
+    for (int p = 0; p < participants; ++p) {
+      const rma::rank_t r = port_.participant(p);
+      if (!port_.is_dead(r)) continue;
+      for (int i = 0; i < me_.records(); ++i) {
+        const auto of = record::from(port_.load(me_.record_of(r, i)));
+        if (is_ours(of) && of.get(record::phase) != record::buried) return true;
+      }
+    }
+    known_deaths = deaths;
+    return false;
+  }
+
+  // Whether a participant holds; if `from` is a generation, whether one from another generation
+  // does. One that has died while it held counts until it is buried: its successor must be told.
+  [[nodiscard]] bool is_anyone_holding(bool exclusively, rma::word from = never) {
+    return me_.any_record([&](rma::rank_t, rma::cpu_cell at) {
+      const auto of = record::from(port_.load(at));
+      return is_ours(of) && of.holds() && of.get(record::generation) != from &&
+             (!exclusively || of.get(record::phase) == record::holding);
+    });
+  }
+
+  // Finds out which participants with a record of this lock have died without anybody's knowledge.
+  void examine_users() {
+    if constexpr (!rma::examines_nothing<Port>)
+      static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
+        const auto of = record::from(port_.load(at));
+        if (r != me_.rank() && is_ours(of) && of.get(record::phase) != record::buried)
+          port_.examine(r);
+        return false;
+      }));
+  }
+  void wake_users() {
+    if constexpr (!rma::examines_nothing<Port>)
+      static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
+        if (r != me_.rank() && is_ours(record::from(port_.load(at)))) port_.wake(r);
+        return false;
+      }));
+  }
+
+  // Makes those records of dead participants idle to whose queue nodes nobody writes any more.
+  // First the record and then the generation: if that is open, the repair that buried the record is
+  // done. So the right to repair that the dead one may have had was taken over in an earlier
+  // generation, and the next owner of its place never writes the same right again.
+  void free_buried() {
+    static_cast<void>(me_.any_record([&](rma::rank_t, rma::cpu_cell at) {
+      const auto of = record::from(port_.load(at));
+      if (!is_ours(of) || of.get(record::phase) != record::buried) return false;
+      if (is_closed(port_.load(where_.generation))) return true;
+      if (!me_.is_anyone_in(id(), of.get(record::generation)))
+        static_cast<void>(port_.cpu_compare_swap(at, of.bits(), 0));
+      return false;
+    }));
+  }
+
+  robust_participant<Port>& me_;
+  Port& port_;
+  resolved_generation_cells<Port> where_;
+  int place_ = -1;  // of our record, while we acquire, hold or release
+};
+
+}  // namespace lockflight::lock

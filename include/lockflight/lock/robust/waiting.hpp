@@ -1,0 +1,131 @@
+// The waits of a robust lock: what ends them, and who examines whether others are still alive.
+//
+// Invariants:
+// - A grant is withdrawn only when nobody's record has said that it holds, and no exclusive acquire
+//   has come to its moment since the waiter began to wait. Withdrawing it wrongly would cost time
+//   and break nothing: a holder is never evicted.
+// - At most one waiter of a lock has the watch, unless one was stopped for long. Having none is
+//   harmless too: all waiters examine others about once a second.
+#pragma once
+
+#include <cstdint>
+
+#include "lockflight/lock/robust/repair.hpp"
+#include "lockflight/rma/interruptible.hpp"
+
+namespace lockflight::lock {
+
+template <rma::mortal_port Port>
+class guarded_waits : protected generations<Port>, protected rma::wait_guard {
+  using base = generations<Port>;
+
+ protected:
+  using base::is_ours, base::me_, base::never, base::port_, base::where_;
+
+  guarded_waits(robust_participant<Port>& me, const generation_cells& where)
+      : base(me, where), wait_guard({where.generation(), never, never}) {}
+  ~guarded_waits() = default;
+
+  [[nodiscard]] bool has_unhandled_death() override {
+    return base::has_unhandled_death(line_.deaths);
+  }
+
+  // The same, but finds out who has died.
+  [[nodiscard]] bool is_any_user_dead() {
+    base::examine_users();
+    return has_unhandled_death();
+  }
+
+  [[nodiscard]] bool is_in_vain(bool after_pause) override {
+    if constexpr (Port::capabilities.interrupts) {
+      if (port_.is_over({UINT64_MAX})) {
+        was_interrupted_ = may_be_interrupted_;
+        return was_interrupted_;  // if not, no deadline says anything now
+      }
+    }
+    const rma::deadline grant = until();
+    if (!rma::examines_nothing<Port> && after_pause &&
+        !port_.is_over(rma::earlier(port_, grant, next_look_)))
+      return false;
+    if (port_.is_over(grant)) {
+      if (is_not_taken_up()) return true;
+      begin_waiting();
+    }
+    if constexpr (!rma::examines_nothing<Port>) {
+      keep_watch();
+      return is_any_user_dead();
+    }
+    return false;
+  }
+
+  // Called when a wait is over.
+  [[gnu::always_inline]] void end_watch() {
+    if (line_.watches) [[unlikely]]
+      hand_over_watch();
+  }
+
+  bool is_releasing_ = false;
+  bool may_be_interrupted_ = false;
+  bool was_interrupted_ = false;  // by the caller's program
+
+ private:
+  void begin_waiting() override {
+    token_before_ = port_.load(where_.token);
+    grant_ = port_.grant_deadline();
+    if constexpr (!rma::examines_nothing<Port>) next_look_ = port_.deadline_in(look_every());
+    is_waiting_ = true;
+  }
+
+  // Whether the lock was granted to a participant that does not take it: it is stopped, or has left
+  // the instance in disorder. A release does not depend on who holds.
+  [[nodiscard]] bool is_not_taken_up() {
+    if (is_releasing_) return true;
+    return port_.load(where_.token) == token_before_ && !base::is_anyone_holding(false);
+  }
+
+  // ---- the watch ----
+
+  [[nodiscard]] std::uint64_t look_every() const {
+    return line_.watches ? 40'000'000 : 1'000'000'000;
+  }
+  // 1 + its rank, and when it has last looked, in about milliseconds.
+  [[nodiscard]] static rma::rank_t rank_of(rma::word watcher) {
+    return static_cast<rma::rank_t>(static_cast<std::uint32_t>(watcher) - 1);
+  }
+  [[nodiscard]] rma::word watching_now() {
+    const rma::word milliseconds = port_.deadline_in(0).at >> 20;
+    return milliseconds << 32 | (static_cast<rma::word>(me_.rank()) + 1);
+  }
+
+  // Takes the watch if nobody has it, and says that we still have it.
+  void keep_watch() {
+    constexpr std::uint32_t longest = 200;  // milliseconds: a watcher that is late is stopped
+    const rma::word now = port_.load(where_.watcher);
+    const rma::word mine = watching_now();
+    const auto age = static_cast<std::uint32_t>(mine >> 32) - static_cast<std::uint32_t>(now >> 32);
+    const bool is_free =
+        now == 0 || rank_of(now) == me_.rank() || port_.is_dead(rank_of(now)) || age > longest;
+    line_.watches = is_free && port_.cpu_compare_swap(where_.watcher, now, mine) == now;
+    next_look_ = port_.deadline_in(look_every());
+  }
+
+  [[gnu::noinline]] void hand_over_watch() {
+    line_.watches = false;
+    const rma::word now = port_.load(where_.watcher);
+    if (now == 0 || rank_of(now) != me_.rank() ||
+        port_.cpu_compare_swap(where_.watcher, now, 0) != now)
+      return;  // another waiter has taken it
+    static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
+      const auto of = record::from(port_.load(at));
+      if (r == me_.rank() || !is_ours(of) || of.get(record::phase) != record::acquiring)
+        return false;
+      port_.wake(r);
+      return true;
+    }));
+  }
+
+  rma::word token_before_ = 0;  // when grant_ was set
+  rma::deadline next_look_;     // of a participant that retries
+};
+
+}  // namespace lockflight::lock
