@@ -9,8 +9,8 @@
 namespace lockflight::cli {
 
 struct ending {
-  int code = 0;       ///< the exit code of the run
-  bool ran = false;   ///< the command was there and could be executed
+  int code = 0;           ///< the exit code of the run
+  bool ran = false;       ///< the command was there and could be executed
   int signal_number = 0;  ///< the run ends by this signal, as its command did; 0: it exits
 };
 

@@ -287,8 +287,8 @@ command domain_command() {
                   {.name = "NAME", .what = "the lock to forget", .optional = true},
                   mode_option(),
                   {.name = "--force",
-                   .what = "remove it though processes use it; those go on with the removed file, "
-                           "and exclude nobody who comes later"},
+                   .what = "remove it though processes use it; those that hold a lock exclude "
+                           "nobody who comes later, others go on in the next domain of the name"},
                   {.name = "--names", .what = "list only the names, one a line"},
                   {.name = "--json", .what = "print one JSON document instead"}},
       .examples = {{"lockflight domain list", "the domains"},

@@ -89,9 +89,10 @@ struct reading {
 
 class watcher {
  public:
-  explicit watcher(domain in) : in_(std::move(in)) {}
+  watcher(domain in, unsigned mode) : in_(std::move(in)), mode_(mode) {}
 
   reading read() {
+    follow();
     reading now;
     now.domain = in_.name();
     now.participants = in_.participants().size();
@@ -108,7 +109,18 @@ class watcher {
   }
 
  private:
+  /// The domain may have been removed and made anew.
+  void follow() {
+    if (in_.still_valid()) return;
+    try {
+      in_ = domain::attach(in_.name(), mode_);
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::missing) throw;
+    }
+  }
+
   domain in_;
+  unsigned mode_;
   double longest_s_ = 0;
 };
 
@@ -217,8 +229,8 @@ int run_top(const arguments& given, console& out) {
         static_cast<std::uint64_t>(std::ceil(real_number("--seconds", *text, 0.001, most_seconds)));
   }
   if (given.has("--once")) turns = 1;
-  watcher domain(
-      domain_named("DOMAIN", given.one("DOMAIN").value_or(default_domain), mode_of(given)));
+  const unsigned mode = mode_of(given);
+  watcher domain(domain_named("DOMAIN", given.one("DOMAIN").value_or(default_domain), mode), mode);
   const bool screens = out.width() > 0 && !given.has("--json") && !given.has("--once");
   if (screens)
     show_screens(out, domain, turns);
