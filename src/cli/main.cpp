@@ -12,6 +12,7 @@
 
 #include "cli/asks_for.hpp"
 #include "cli/guarded.hpp"
+#include "cli/standard_streams.hpp"
 #include "lockflight/domain.hpp"
 
 namespace {
@@ -50,6 +51,7 @@ std::optional<int> run_at_once(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::fill_standard_streams();
   if (argc > 1 && std::string_view(argv[1]) == "run")
     if (const auto code = run_at_once(argc, argv)) return *code;
   for (const char* fabric : {"ucx", "oshmem"})

@@ -5,6 +5,7 @@
 
 #include "bench/ucx/launch.hpp"
 #include "cli/launched_main.hpp"
+#include "cli/standard_streams.hpp"
 
 namespace {
 
@@ -19,6 +20,7 @@ void silence_ucx(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lockflight::cli::fill_standard_streams();
   silence_ucx(argv);
   lockflight::bench::ucx_launch ucx;
   return lockflight::cli::run_launched_program(ucx, argc, argv);

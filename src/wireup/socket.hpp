@@ -6,12 +6,14 @@
 #include <string>
 #include <utility>
 
+#include "wireup/descriptor.hpp"
+
 namespace lockflight::wireup {
 
-/// Owns a socket.
+/// Owns a socket: what `socket` or `accept4` returned.
 class socket {
  public:
-  explicit socket(int fd = -1) : fd_(fd) {}
+  explicit socket(int fd = -1) : fd_(above_standard(fd)) {}
   socket(socket&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
   socket& operator=(socket&& o) noexcept {
     std::swap(fd_, o.fd_);

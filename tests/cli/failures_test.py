@@ -50,6 +50,14 @@ def stopped_asleep(pid):
     return False
 
 
+def closing(*descriptors):
+    """For preexec_fn: the program is started without these."""
+    def close():
+        for descriptor in descriptors:
+            os.close(descriptor)
+    return close
+
+
 def wait_until(holds, seconds):
     end = time.monotonic() + seconds
     while not holds():
@@ -193,6 +201,40 @@ class Failures(ProgramTest):
                                   check=False)
         self.assertEqual((done.returncode, done.stderr.count(b"\n")), (3, 1))
         self.assertIn(b"No space left", done.stderr)
+
+    def test_closed_standard_streams(self):
+        for closed, code in ((2,), 0), ((1,), 3), ((0, 1, 2), 3):
+            with self.subTest(closed=closed):
+                process = self.start("bench", "--lock", "flight", "--procs", "2",
+                                     "--seconds", "0.1", preexec_fn=closing(*closed))
+                out, _ = process.communicate(timeout=30)
+                self.assertEqual((process.returncode, b"flight" in out), (code, code == 0))
+
+    def test_no_file_of_ours_is_a_standard_stream(self):
+        """What is written to standard error would go into that file."""
+        process = self.start(*LONG, preexec_fn=closing(0, 1, 2))
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertTrue(wait_until(lambda: len(children_of(process.pid)) == 3, 20))
+        for pid in [process.pid, *children_of(process.pid)]:
+            for fd in range(3):
+                self.assertEqual(os.readlink(f"/proc/{pid}/fd/{fd}"), "/dev/null")
+
+    def test_the_command_of_run_finds_them_closed(self):
+        domain = f"test-streams-{os.getpid()}"
+        self.addCleanup(self.run_program, "domain", "remove", domain, "--force")
+        script = "for fd in 0 1 2; do test ! -h /proc/$$/fd/$fd || exit 40; done; exit 41"
+        process = self.start("run", "--domain", domain, "jobs", "--", "sh", "-c", script,
+                             preexec_fn=closing(0, 1, 2))
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 41)
+
+    def test_ended_children_are_ignored(self):
+        process = self.start("bench", "--lock", "flight", "--procs", "2", "--seconds", "0.1",
+                             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, err), (0, b""))
+        self.assertIn(b"flight", out)
 
 
 if __name__ == "__main__":

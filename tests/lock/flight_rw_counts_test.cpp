@@ -134,6 +134,31 @@ TEST(flight_rw_counts, one_line_in_a_table) {
   }
 }
 
+// All words at the home, as in memory that outlives its ranks, and an impatient head.
+TEST(flight_rw_counts, rows_at_home_exclude_as_well) {
+  on_every_rank(topology::flat(4), [](counted_participant& me) {
+    rma::barrier all(me);
+    const auto data = me.cells().take<rma::plain_cell>(2).at(0);
+    flight_rw l(me, {.ranks_per_cell = 2,
+                     .writers = {.one_line = 1, .patience = 1'000},
+                     .rows_at_home = true});
+    require(l.cells.readers.counter_of(me.machine(), 3).home == 0, "a counter is elsewhere");
+    constexpr int rounds = 300;
+    for (int i = 0; i < rounds; ++i) {
+      l.lock.lock();
+      const rma::word before = me.port().load(data);
+      me.port().store(data, before + 1);
+      me.port().store(data + 1, before + 1);
+      l.lock.unlock();
+      l.lock.lock_shared();
+      require(me.port().load(data) == me.port().load(data + 1), "a reader is beside a writer");
+      l.lock.unlock_shared();
+    }
+    all.arrive_and_wait();
+    require(me.port().load(data) == 4 * rounds, "an increment is lost");
+  });
+}
+
 // The word that `patience` needs is beside the others of a node.
 TEST(flight_rw_counts, patience_takes_no_line) {
   const auto lines_of = [](const lock::flight_rw_parameters& set) {

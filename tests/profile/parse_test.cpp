@@ -130,7 +130,7 @@ TEST(Profile, RefusalsNameTheLineTheKeyAndWhatIsAccepted) {
        "p.toml:18: removed key 'flight.parameters.adaptive' (accepted: barge, handovers, "},
       {"barge = 8", "bargain = 8",
        "p.toml:18: unknown key 'flight.parameters.bargain' (accepted: barge, handovers, "
-       "local_budget, one_line, remote_budget)"},
+       "local_budget, one_line, patience, remote_budget)"},
       {"T_R = 4000", "T_R = 0",
        "p.toml:14: rma-rw.parameters.T_R '0' (accepted: a whole number, 1"},
       {"T_R = 4000", "T_R = 4.5", "p.toml:14: rma-rw.parameters.T_R '4.5' (accepted: a whole"},

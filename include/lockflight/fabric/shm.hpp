@@ -391,6 +391,9 @@ using monitor = std::function<void()>;
 /// caller, so they see what it has prepared; what they change is private to them, except in shared
 /// mappings. The segment has no name, so nothing is left behind when processes die.
 ///
+/// Where the caller ignores SIGCHLD, or has set SA_NOCLDWAIT, that is suspended in its process
+/// until the run ends. No file that a run keeps open is a descriptor below 3.
+///
 /// Returns the ranks that were lost, in that order: none, unless `bears_loss_of` allows it.
 /// Throws rank_failed within a second of any other rank's death, after ending the others;
 /// std::system_error when the system refuses memory or processes; std::invalid_argument on a bad

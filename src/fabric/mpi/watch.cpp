@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "fabric/mpi/trial.hpp"
+#include "wireup/descriptor.hpp"
 
 namespace lockflight::mpi::detail {
 namespace {
@@ -40,7 +41,7 @@ constexpr unsigned to_end_s = 2;
 /// Owns a socket.
 class socket_fd {
  public:
-  explicit socket_fd(int fd = -1) : fd_(fd) {}
+  explicit socket_fd(int fd = -1) : fd_(above_standard(fd)) {}
   socket_fd(socket_fd&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
   socket_fd& operator=(socket_fd&& o) noexcept {
     std::swap(fd_, o.fd_);

@@ -12,11 +12,13 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "segment.hpp"
 #include "waiting.hpp"
+#include "wireup/descriptor.hpp"
 
 namespace lockflight::shm {
 namespace {
@@ -106,6 +108,58 @@ bool is_reached_by_others(const start& s, rma::rank_t rank) {
   return false;
 }
 
+/// While one exists, an ended child of this process can be waited for and its status read. Where
+/// the caller ignores SIGCHLD, or has set SA_NOCLDWAIT, the kernel would throw the status away.
+/// Runs may overlap in several threads; the last one restores the caller's disposition.
+class waitable_children {
+ public:
+  waitable_children() {
+    const std::lock_guard hold(mutex_);
+    if (runs_++ != 0) return;
+    sigaction(SIGCHLD, nullptr, &callers_);
+    throws_away_ = callers_.sa_handler == SIG_IGN || (callers_.sa_flags & SA_NOCLDWAIT) != 0;
+    if (!throws_away_) return;
+    struct sigaction ours = callers_;
+    ours.sa_flags &= ~SA_NOCLDWAIT;
+    if (callers_.sa_handler == SIG_IGN) ours.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &ours, nullptr);
+  }
+  waitable_children(const waitable_children&) = delete;
+  waitable_children& operator=(const waitable_children&) = delete;
+  ~waitable_children() {
+    const std::lock_guard hold(mutex_);
+    if (--runs_ != 0) return;
+    restore();
+    // The caller's own children that have ended meanwhile: their status is thrown away too.
+    if (throws_away_)
+      while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+  }
+
+  /// For a rank, a child that was just forked: it has the caller's disposition, and no run yet.
+  static void leave_to_rank() {
+    restore();
+    runs_ = 0;
+  }
+
+ private:
+  static void restore() {
+    if (throws_away_) sigaction(SIGCHLD, &callers_, nullptr);
+  }
+
+  static inline std::mutex mutex_;
+  static inline int runs_ = 0;
+  // The caller's disposition, and whether it throws statuses away. Valid while there are runs.
+  static inline struct sigaction callers_ {};
+  static inline bool throws_away_ = false;
+};
+
+/// Waits for a child that has ended or is about to. Returns its status.
+int status_of(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return status;
+}
+
 /// The processes of a run. Whatever way it is left, none of them lives on.
 class children {
  public:
@@ -119,16 +173,17 @@ class children {
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(exit_threw);  // it died before it could be tied to us
+      waitable_children::leave_to_rank();
       const bool fine = is_reached_by_others(s, rank) && run_rank(s, rank, body);
       std::fflush(nullptr);
       _exit(fine ? exit_finished : exit_threw);
     }
     // By number: glibc 2.36 declares pidfd_open without C linkage.
-    const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    const int fd = above_standard(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     if (fd < 0) {
       const int error = errno;
       kill(pid, SIGKILL);
-      waitpid(pid, nullptr, 0);
+      static_cast<void>(status_of(pid));
       throw std::system_error(error, std::generic_category(), "pidfd_open");
     }
     all_.push_back({pid, rank});
@@ -156,8 +211,7 @@ class children {
 
   void reap(std::size_t i, const start& s) {
     const child gone = all_[i];
-    int status = 0;
-    waitpid(gone.pid, &status, 0);
+    const int status = status_of(gone.pid);
     forget(i);
     if (WIFEXITED(status) && WEXITSTATUS(status) == exit_finished) return;
     const detail::control& shared = *s.segment.view().shared;
@@ -183,7 +237,7 @@ class children {
   void end_all() {
     for (const child& c : all_) kill(c.pid, SIGKILL);
     while (!all_.empty()) {
-      waitpid(all_.back().pid, nullptr, 0);
+      static_cast<void>(status_of(all_.back().pid));
       forget(all_.size() - 1);
     }
   }
@@ -193,6 +247,7 @@ class children {
 };
 
 void run_processes(const start& s, const std::function<void(port&)>& body, const monitor& watch) {
+  const waitable_children while_ranks_run;
   children ranks;
   for (rma::rank_t r = 0; r < s.what.machine.ranks(); ++r) ranks.spawn(s, r, body);
   ranks.wait_for_all(s, watch);

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "lockflight/rma/assert.hpp"
+#include "wireup/descriptor.hpp"
 
 namespace lockflight::shm::detail {
 namespace {
@@ -21,7 +22,8 @@ constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to -
 /// A file in memory without a name.
 class anonymous_file {
  public:
-  explicit anonymous_file(std::size_t bytes) : fd_(memfd_create("lockflight", MFD_CLOEXEC)) {
+  explicit anonymous_file(std::size_t bytes)
+      : fd_(above_standard(memfd_create("lockflight", MFD_CLOEXEC))) {
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
     if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
       const int error = errno;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "fabric/shm/pause.hpp"
+#include "wireup/descriptor.hpp"
 
 namespace lockflight::ucx::detail {
 
@@ -54,7 +55,7 @@ struct progress_thread::running {
 
   worker& its;
   int events = -1;
-  int wake = eventfd(0, EFD_CLOEXEC);
+  int wake = above_standard(eventfd(0, EFD_CLOEXEC));
   std::uint64_t steps_seen = 0;
   std::atomic<bool> over = false;
   std::thread thread;

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "wireup/descriptor.hpp"
+
 namespace lockflight::ucx::detail {
 namespace {
 
@@ -19,7 +21,7 @@ constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to -
 /// Owns a descriptor.
 class file {
  public:
-  explicit file(int fd) : fd_(fd) {}
+  explicit file(int fd) : fd_(above_standard(fd)) {}
   file(const file&) = delete;
   file& operator=(const file&) = delete;
   ~file() {

@@ -1,0 +1,65 @@
+// A waiter that sleeps several times at a bell, armed all the while.
+#include "lockflight/fabric/parking.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "support.hpp"
+
+namespace lockflight::test {
+namespace {
+
+using shm::detail::bell;
+using shm::detail::sleeper;
+
+constexpr timespec for_ever{.tv_sec = 60, .tv_nsec = 0};
+constexpr timespec shortly{.tv_sec = 0, .tv_nsec = 5'000'000};
+
+TEST(sleeper, stays_armed_until_it_is_disarmed) {
+  bell at;
+  sleeper waits;
+  waits.arm(at);
+  EXPECT_FALSE(waits.sleep_again(shortly)) << "nobody has rung";
+  EXPECT_TRUE(waits.armed());
+  EXPECT_EQ(at.parked.load(), 1u);
+  waits.disarm();
+  EXPECT_EQ(at.parked.load(), 0u);
+}
+
+TEST(sleeper, hears_a_ring_before_its_sleep_once) {
+  bell at;
+  sleeper waits;
+  waits.arm(at);
+  at.ring();
+  EXPECT_TRUE(waits.sleep_again(for_ever)) << "it has rung since arm()";
+  EXPECT_FALSE(waits.sleep_again(shortly)) << "and not since then";
+  at.ring();
+  at.ring();
+  EXPECT_TRUE(waits.sleep_again(for_ever));
+}
+
+// A write that a read of the cell misses rings after the ticket of the next sleep.
+TEST(sleeper, misses_no_write) {
+  bell at;
+  std::atomic<int> cell = 0;
+  constexpr int writes = 20'000;
+  std::jthread writer([&] {
+    for (int i = 1; i <= writes; ++i) {
+      cell.store(i, std::memory_order_seq_cst);
+      at.ring();
+      if (i % 64 == 0) std::this_thread::yield();
+    }
+  });
+  sleeper waits;
+  waits.arm(at);
+  const auto start = clock::now();
+  while (cell.load(std::memory_order_acquire) < writes)
+    static_cast<void>(waits.sleep_again(for_ever));
+  EXPECT_LT(clock::now() - start, long_enough);
+}
+
+}  // namespace
+}  // namespace lockflight::test
