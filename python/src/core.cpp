@@ -181,7 +181,7 @@ call_in_progress::~call_in_progress() {
 }
 void call_in_progress::refuse_nested(const recipe& of) {
   throw domain_error(domain_error::reason::wrong_thread,
-                     "lock '" + of.name + "' in a handler of a signal, in the middle of a wait for '" +
+                     "lock '" + of.name + "' in a handler of a signal, during a wait for lock '" +
                          present_call->of_.name +
                          "' (accepted: a handler that raises, or that sets a flag)");
 }

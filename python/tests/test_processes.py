@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 
 import pytest
 
+import lockflight
 from conftest import in_child, until_waits
 from lockflight import DomainError, Mutex, SharedMutex
 
@@ -260,7 +262,7 @@ def test_ctrl_c_ends_a_wait(domain, way):
             [sys.executable, "-c", WAITER, domain, way], stdout=subprocess.PIPE, text=True
         ) as process:
             assert process.stdout.readline() == "waits\n"
-            time.sleep(1.5)  # also a wait that has lasted ends at once
+            time.sleep(0.9)
             start = time.monotonic()
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == "interrupted\n"
@@ -401,3 +403,33 @@ def test_daemon_threads_may_wait_when_the_interpreter_ends(domain):
         [sys.executable, "-c", AT_EXIT, domain], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_name_that_lockflight_run_uses(domain):
+    program = pathlib.Path(lockflight.__file__).parents[2] / "lockflight"
+    if not program.is_file():
+        pytest.skip(f"there is no {program}")
+
+    def command(*words):
+        return [program, "run", "--domain", domain, "-E", "75", "--nonblock", "a", "--", *words]
+
+    for lock in (Mutex("a", domain=domain), SharedMutex("a", domain=domain)):
+        with lock:
+            assert subprocess.run(command("true"), timeout=60).returncode == 75
+            token = lock.token
+        done = subprocess.run(
+            command("sh", "-c", "echo $LOCKFLIGHT_TOKEN"),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0 and int(done.stdout) > token
+        with subprocess.Popen(command("sleep", "60")) as running:
+            while not lock.locked():
+                time.sleep(0.01)
+            assert not lock.acquire(blocking=False)
+            (use,) = [use for state in lock.domain.locks() for use in state.uses]
+            assert use.pid == running.pid or use.guarded_pid == running.pid
+            running.terminate()
+        assert lock.acquire(timeout=10)
+        lock.release()
