@@ -198,7 +198,8 @@ class named_lock {
   /// While this handle waits, `is_interrupted` is called on the waiting thread whenever the wait is
   /// disturbed by a signal, and at least once a second. If it returns true the acquire gives up and
   /// throws domain_error (interrupted). What it throws leaves the acquire, which has not happened.
-  /// Null, as at the beginning: waits go on through signals. It may use other locks.
+  /// Null, as at the beginning: waits go on through signals. It uses no named lock:
+  /// this thread is in the middle of an acquire.
   void interrupt_with(std::function<bool()> is_interrupted);
   /// For any thread, while the handle exists: if the handle waits, or is about to, `is_interrupted`
   /// is called at once.
@@ -211,9 +212,9 @@ class named_lock {
   std::unique_ptr<detail::named_lock_impl> impl_;
 };
 
-/// Called on this thread whenever a call of a named lock, unlock among them, begins to wait for other
-/// participants; null, as at the beginning: nothing. For runtimes that have a lock which a thread
-/// must not hold while it waits, as Python has. It throws nothing and uses no named lock.
+/// Called on this thread whenever a call of a named lock, unlock among them, begins to wait for
+/// other participants; null, as at the beginning: nothing. For runtimes that have a lock which a
+/// thread must not hold while it waits, as Python has. It throws nothing and uses no named lock.
 void call_before_waits(void (*function)()) noexcept;
 
 /// `named_mutex jobs(domain::open("work"), "jobs"); std::scoped_lock hold(jobs);`

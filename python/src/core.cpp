@@ -147,8 +147,7 @@ bool interpreter_ends() {
 #endif
 }
 
-/// A call of this thread. Those in which it waits are inside each other, since handlers of signals
-/// run in the middle of a wait.
+/// An acquire or a release of this thread. In the middle of it handlers of signals may run.
 class call_in_progress {
  public:
   explicit call_in_progress(const recipe& of);
@@ -156,39 +155,35 @@ class call_in_progress {
   call_in_progress& operator=(const call_in_progress&) = delete;
   ~call_in_progress();
 
-  [[nodiscard]] bool is_for(const recipe& of) const {
-    return of_.name == of.name && of_.in.path() == of.in.path();
-  }
-  [[nodiscard]] const call_in_progress* outer() const { return outer_; }
   void give_up_interpreter() {
     if (released_ == nullptr) released_ = PyEval_SaveThread();
   }
 
  private:
+  [[noreturn, gnu::noinline]] static void refuse_nested(const recipe& of);
+
   const recipe& of_;
-  call_in_progress* outer_;
   PyThreadState* released_ = nullptr;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local call_in_progress* present_call = nullptr;
 
-call_in_progress::call_in_progress(const recipe& of)
-    : of_(of), outer_(std::exchange(present_call, this)) {}
+call_in_progress::call_in_progress(const recipe& of) : of_(of) {
+  if (present_call != nullptr) [[unlikely]]
+    refuse_nested(of);
+  present_call = this;
+}
 call_in_progress::~call_in_progress() {
-  present_call = outer_;
+  present_call = nullptr;
   if (released_ == nullptr) [[likely]]
     return;
   while (interpreter_ends()) pause();  // it would end this thread, in a destructor
   PyEval_RestoreThread(released_);
 }
-
-/// A handler that waited for what it has interrupted would wait for ever.
-[[gnu::noinline]] void refuse_nested(const recipe& of) {
-  for (const call_in_progress* each = present_call; each != nullptr; each = each->outer())
-    if (each->is_for(of))
-      throw domain_error(domain_error::reason::held,
-                         "lock '" + of.name +
-                             "': this thread waits for it, and a signal handler of the thread "
-                             "cannot acquire it");
+void call_in_progress::refuse_nested(const recipe& of) {
+  throw domain_error(domain_error::reason::wrong_thread,
+                     "lock '" + of.name + "' in a handler of a signal, during a wait for lock '" +
+                         present_call->of_.name +
+                         "' (accepted: a handler that raises, or that sets a flag)");
 }
 
 /// Ends an acquire that a task of asyncio does not want any more. Any thread may cancel.
@@ -365,6 +360,7 @@ struct lock_object {
   lock_object(const lock_object&) = delete;
   lock_object& operator=(const lock_object&) = delete;
   ~lock_object() {
+    if (present_call != nullptr) return;  // the thread's table drops the handle later
     handle_table& mine = my_table();
     if (mine.last == of.get()) mine.last = nullptr;
     mine.entries.erase(of.get());
@@ -372,8 +368,6 @@ struct lock_object {
 
   template <class How>
   bool take(nanoseconds patience) const {
-    if (present_call != nullptr) [[unlikely]]
-      refuse_nested(*of);
     entry& mine = my_entry(of);
     How::check(*mine.handle);
     {
@@ -611,7 +605,10 @@ NB_MODULE(_core, m) {
   using namespace lockflight::python;
   using namespace nb::literals;
 
-  pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  pthread_atfork(nullptr, nullptr, [] {
+    forks.fetch_add(1, std::memory_order_relaxed);
+    present_call = nullptr;  // the child does not go back to what a handler has interrupted
+  });
 
   domain_error_type = PyErr_NewExceptionWithDoc(
       "lockflight.DomainError",

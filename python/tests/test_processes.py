@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 
 import pytest
 
+import lockflight
 from conftest import in_child, until_waits
 from lockflight import DomainError, Mutex, SharedMutex
 
@@ -260,7 +262,7 @@ def test_ctrl_c_ends_a_wait(domain, way):
             [sys.executable, "-c", WAITER, domain, way], stdout=subprocess.PIPE, text=True
         ) as process:
             assert process.stdout.readline() == "waits\n"
-            time.sleep(1.5)  # also a wait that has lasted ends at once
+            time.sleep(0.9)
             start = time.monotonic()
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == "interrupted\n"
@@ -294,18 +296,18 @@ def test_a_waiting_main_thread_runs_handlers_and_waits_on(domain):
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_a_handler_may_use_other_locks_but_not_the_awaited_one(domain):
-    mutex, other = Mutex("a", domain=domain), Mutex("b", domain=domain)
+def test_a_handler_does_not_use_locks_in_the_middle_of_a_wait(domain):
+    mutex, other, outer = (Mutex(name, domain=domain) for name in ("a", "b", "c"))
     seen = []
 
     def handler(*_):
-        with other:
-            seen.append(other.held)
-        for awaited in (mutex, Mutex("a", domain=domain)):
+        Mutex("d", domain=domain)
+        for call in (mutex.acquire, other.acquire, outer.release):
             try:
-                awaited.acquire()
+                call()
             except DomainError as error:
                 seen.append(error.reason)
+        seen.append((mutex.held, other.held, outer.held))
 
     before = signal.signal(signal.SIGUSR1, handler)
     release, holds = threading.Event(), threading.Event()
@@ -321,10 +323,10 @@ def test_a_handler_may_use_other_locks_but_not_the_awaited_one(domain):
     try:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
         threading.Timer(0.6, release.set).start()
-        with mutex:
-            assert seen == [True, "held", "held"]
+        with outer, mutex:
+            assert seen == ["wrong_thread"] * 3 + [(False, False, True)]
         with mutex, other:
-            assert not mutex.owner_died
+            assert not mutex.owner_died and not other.owner_died
     finally:
         release.set()
         thread.join()
@@ -377,3 +379,57 @@ def test_a_wait_lets_other_threads_run(domain):
     waiter.join()
     assert n > 1000
 
+
+AT_EXIT = """
+import sys, threading, time, lockflight
+mutex = lockflight.Mutex("a", domain=sys.argv[1])
+mutex.acquire()
+def wait():
+    with mutex:
+        pass
+for _ in range(3):
+    threading.Thread(target=wait, daemon=True).start()
+time.sleep(0.1)
+class Last:
+    def __del__(self):
+        mutex.release()
+        time.sleep(0.05)
+sys.modules["last"] = Last()
+"""
+
+
+def test_daemon_threads_may_wait_when_the_interpreter_ends(domain):
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT, domain], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_name_that_lockflight_run_uses(domain):
+    program = pathlib.Path(lockflight.__file__).parents[2] / "lockflight"
+    if not program.is_file():
+        pytest.skip(f"there is no {program}")
+
+    def command(*words):
+        return [program, "run", "--domain", domain, "-E", "75", "--nonblock", "a", "--", *words]
+
+    for lock in (Mutex("a", domain=domain), SharedMutex("a", domain=domain)):
+        with lock:
+            assert subprocess.run(command("true"), timeout=60).returncode == 75
+            token = lock.token
+        done = subprocess.run(
+            command("sh", "-c", "echo $LOCKFLIGHT_TOKEN"),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0 and int(done.stdout) > token
+        with subprocess.Popen(command("sleep", "60")) as running:
+            while not lock.locked():
+                time.sleep(0.01)
+            assert not lock.acquire(blocking=False)
+            (use,) = [use for state in lock.domain.locks() for use in state.uses]
+            assert use.pid == running.pid or use.guarded_pid == running.pid
+            running.terminate()
+        assert lock.acquire(timeout=10)
+        lock.release()

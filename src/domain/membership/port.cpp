@@ -66,49 +66,8 @@ bool domain_port::is_over(rma::deadline until) {
 
 rma::deadline domain_port::grant_deadline() { return deadline_in(to_take_up_a_grant); }
 
-// The function may use other locks, whose waits are this participant's too: so the present wait is
-// put aside. It arms again if they have disarmed it.
 void domain_port::ask_whether_interrupted() {
-  if (interrupt_ == nullptr || !*interrupt_) return;
-  struct put_aside {
-    explicit put_aside(domain_port& p)
-        : port(p),
-          interrupt(p.interrupt_),
-          interrupted(p.interrupted_),
-          goes_on(std::exchange(p.goes_on_, false)),
-          bell_number(p.bell_number_),
-          bell(p.bell_),
-          steps(p.steps_),
-          since(p.since_),
-          look_at(p.look_at_) {}
-    put_aside(const put_aside&) = delete;
-    put_aside& operator=(const put_aside&) = delete;
-    ~put_aside() {
-      port.interrupt_ = interrupt;
-      port.interrupted_ = interrupted;
-      port.goes_on_ = goes_on;
-      port.bell_number_ = bell_number;
-      port.bell_ = bell;
-      port.steps_ = steps;
-      port.since_ = since;
-      port.look_at_ = look_at;
-      port.ours_.waits_since.store(since, std::memory_order_relaxed);
-    }
-    domain_port& port;
-    const std::function<bool()>* interrupt;
-    bool interrupted;
-    bool goes_on;
-    std::uint32_t bell_number;
-    shm::detail::bell* bell;
-    std::uint32_t steps;
-    std::uint64_t since, look_at;
-  };
-  bool over = false;
-  {
-    const put_aside present(*this);
-    over = (*interrupt_)();
-  }
-  if (over) interrupted_ = true;
+  if (interrupt_ != nullptr && *interrupt_ && (*interrupt_)()) interrupted_ = true;
 }
 
 // The participant has said where it sleeps before it reads `asked_` for the last time.
