@@ -349,6 +349,8 @@ class robust final : guarded_waits<Port> {
     if (how == outcome::interrupted) line_.value = never;  // the handle inside is of no use
     vacate(ours, nodes_since(before));
     before = nodes_now();
+    // Time is over, and the generation is closed. If another participant repairs we do not wait.
+    if (how == outcome::closed && repair() != repaired::over) return give_up({});
     // What we have left in disorder is replaced by us, or by another participant.
     while (port_.load(where_.generation) == ours)
       if (repair(ours) == repaired::busy && !await_repairer(until)) return give_up({});
