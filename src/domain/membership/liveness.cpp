@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -97,9 +98,16 @@ thread_identity this_thread() noexcept {
   return mine;
 }
 
+// Kept, since it is asked for each slot; a child of a fork may be in another one.
 std::uint64_t our_process_space() noexcept {
+  static std::atomic<std::uint64_t> known{0};
+  static std::atomic<pid_t> of{0};
+  if (of.load(std::memory_order_acquire) == getpid()) return known.load(std::memory_order_relaxed);
   struct stat s {};
-  return stat("/proc/self/ns/pid", &s) == 0 ? s.st_ino : 0;
+  const std::uint64_t now = stat("/proc/self/ns/pid", &s) == 0 ? s.st_ino : 0;
+  known.store(now, std::memory_order_relaxed);
+  of.store(getpid(), std::memory_order_release);
+  return now;
 }
 
 std::optional<bool> maps_file(std::int32_t pid, std::uint64_t device, std::uint64_t inode) {

@@ -175,6 +175,7 @@ class domain_port {
   /// The acquire is over: nothing waits any more.
   void rest() {
     goes_on_ = false;
+    last_pause_ = 0;
     if (sleeper_.armed()) [[unlikely]]
       disarm();
   }

@@ -29,9 +29,8 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
 }
 
 bool is_in_our_space(const domain_slot_page& s) {
-  static const std::uint64_t ours = our_process_space();
   const std::uint64_t its = s.space.load(std::memory_order_acquire);
-  return its == 0 || its == ours;  // 0: its owner has not come that far
+  return its == 0 || its == our_process_space();  // 0: its owner has not come that far
 }
 
 bool guards_a_living(const domain_slot_page& s) {
@@ -47,6 +46,7 @@ bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std
                look how) {
   const thread_identity who = owner_of(s, owner);
   const bool is_own_process = is_in_our_space(s) && who.pid == getpid();
+  if (owner == nobody) return true;
   // A thread of our own process is there as long as it lives.
   if (is_own_process && how == look::quick) return !is_there(who);
   // The byte is free once the process has ended or has become another program. A slot that its
@@ -70,11 +70,13 @@ bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std
   return false;
 }
 
-// The death is counted after it is visible (C45). A thread may die between the two; then the next
-// one that examines the slot counts.
+// The death is counted after it is visible (C45), and its slot has no owner from then on. A thread
+// may die between the two; then the next one that examines the slot does it.
 void count_death(domain_file& file, domain_slot_page& s) {
   const std::uint32_t which = s.incarnation.load(std::memory_order_relaxed);
   if (s.counted.load(std::memory_order_acquire) == which) return;
+  // Nobody cleans a slot whose death is not counted, so its owner is still the dead one.
+  s.owner.store(nobody, std::memory_order_release);
   file.header().deaths.fetch_add(1, std::memory_order_seq_cst);
   s.counted.store(which, std::memory_order_release);
 }
@@ -116,8 +118,6 @@ void make_fresh(domain_slot_page& s) {
     s.bell.parked.store(0, std::memory_order_relaxed);  // nobody else ever sleeps there
   s.guarded.store(0, std::memory_order_relaxed);
   s.guarded_born.store(0, std::memory_order_relaxed);
-  s.born.store(0, std::memory_order_relaxed);
-  s.space.store(0, std::memory_order_relaxed);
 }
 
 // Frees the slot of an owner that has ended, for the caller, who becomes the owner meanwhile. If
@@ -125,6 +125,9 @@ void make_fresh(domain_slot_page& s) {
 bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identity& us) {
   domain_slot_page& s = file.slot(slot);
   if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
+  // Whose number that is.
+  s.born.store(us.born, std::memory_order_release);
+  s.space.store(our_process_space(), std::memory_order_release);
   const std::uint32_t at = s.sleeps_at.load(std::memory_order_relaxed);
   if (at != 0 && at != own_bell && at <= bells) {
     // It was counted there. A bell that counts one too many costs wake-ups and nothing else, one
@@ -224,7 +227,6 @@ bool examine(domain_file& file, int slot, look how) {
     // Written over, or its owner died before it was living or after it had left.
     if (is_idle(file, slot) || (owner != 0 && !has_ended(file, slot, s, owner, look::full)))
       return false;
-    if (owner == 0) s.owner.store(nobody, std::memory_order_release);
     slot_state was = state;
     s.state.compare_exchange_strong(was, slot_state::dead);
     return count_death(file, s), true;
@@ -249,6 +251,8 @@ bool free_slot(domain_file& file, int slot) {
   domain_slot_page& s = file.slot(slot);
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   if (s.state.load(std::memory_order_acquire) != slot_state::dead || owner == 0 ||
+      s.counted.load(std::memory_order_acquire) !=
+          s.incarnation.load(std::memory_order_relaxed) ||
       !is_idle(file, slot) || !has_ended(file, slot, s, owner, look::full) ||
       !clean(file, slot, owner, this_thread()))
     return false;

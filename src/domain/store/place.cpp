@@ -62,11 +62,41 @@ std::string shared_folder() {
 
 std::string shared_prefix(gid_t group) { return "lockflight-g" + std::to_string(group) + "-"; }
 
+template <class Visit>
+void for_each_file(const std::string& folder, Visit visit) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir(folder.c_str()), closedir);
+  if (all == nullptr) return;
+  while (const dirent* const one = readdir(all.get())) visit(std::string_view(one->d_name));
+}
+
 std::vector<gid_t> our_groups() {
   std::vector<gid_t> all(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
   const int count = getgroups(static_cast<int>(all.size()), all.data());
   all.resize(static_cast<std::size_t>(std::max(count, 0)));
   all.insert(all.begin(), getegid());
+  return all;
+}
+
+/// "61000" of "lockflight-g61000-jobs.lf2".
+std::optional<gid_t> group_in(std::string_view file) {
+  const std::string prefix = "lockflight-g";
+  gid_t group{};
+  if (!file.starts_with(prefix)) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(file.data() + prefix.size(), file.data() + file.size(), group);
+  if (error != std::errc() || end == file.data() + file.size() || *end != '-') return std::nullopt;
+  return group;
+}
+
+/// Those whose domains we may use: root those of all groups that have any.
+std::vector<gid_t> usable_groups() {
+  std::vector<gid_t> all = our_groups();
+  if (geteuid() == 0)
+    for_each_file(shared_folder(), [&](std::string_view file) {
+      if (const auto group = group_in(file)) all.push_back(*group);
+    });
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
@@ -98,13 +128,6 @@ std::optional<std::string> name_in(std::string_view file) {
   const std::string end = suffix();
   if (file.size() <= end.size() || !file.ends_with(end)) return std::nullopt;
   return std::string(file.substr(0, file.size() - end.size()));
-}
-
-template <class Visit>
-void for_each_file(const std::string& folder, Visit visit) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir(folder.c_str()), closedir);
-  if (all == nullptr) return;
-  while (const dirent* const one = readdir(all.get())) visit(std::string_view(one->d_name));
 }
 
 bool is_usable(const domain_place& at) {
@@ -202,15 +225,10 @@ std::vector<domain_place> find_places(std::string_view name) {
   const auto add = [&](domain_place at) {
     if (is_usable(at)) found.push_back(std::move(at));
   };
-  const auto groups = our_groups();
+  const auto groups = usable_groups();
   if (!name.empty()) {
     add(private_place(name));
-    std::vector<gid_t> seen;
-    for (const gid_t group : groups) {
-      if (std::find(seen.begin(), seen.end(), group) != seen.end()) continue;
-      seen.push_back(group);
-      add(shared_place(name, group));
-    }
+    for (const gid_t group : groups) add(shared_place(name, group));
     return found;
   }
   for_each_file(private_folder(), [&](std::string_view file) {
