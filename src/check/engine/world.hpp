@@ -18,7 +18,7 @@ using rma::rank_t;
 using rma::word;
 
 constexpr int most_fibers = 8;
-constexpr int most_cells = 256;   ///< that are touched in one search, and an inbox for each rank
+constexpr int most_cells = 512;   ///< that are touched in one search, and an inbox for each rank
 constexpr int most_posted = 24;   ///< operations of one participant under way
 constexpr int most_buffered = 8;  ///< stores of one participant that others do not see yet
 

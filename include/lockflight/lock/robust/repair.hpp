@@ -77,7 +77,7 @@ class generations : protected lock_users<Port> {
   // over before.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool await_open(Until until) {
-    while (is_closed(present())) {
+    while (is_closed(base::present())) {
       switch (repair()) {
         case repaired::over:
           break;
