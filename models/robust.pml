@@ -1,8 +1,9 @@
 /* robust: any lock, made to outlive its holders by generations.
  *
- * lock/robust.hpp, robust/repair.hpp and rma/interruptible.hpp over d-mcs, on one node whose memory
- * is sequentially consistent. Acquires are exclusive and never give up. The names are those of the
- * headers. A record is its phase alone: no other participant reads its generation.
+ * Over d-mcs, on one node whose memory is sequentially consistent. Acquires are exclusive and never
+ * give up. A record is its phase alone. The repairer waits until no living participant uses the
+ * words and then makes them fresh; lock/robust.hpp evicts participants instead and goes on in other
+ * words. The rest of the protocol, from the right to repair to the fate of the dead, is the same.
  *
  * `fate` ends a participant before any of its steps, unless its record is idle: such a death is no
  * different from a participant that does not come. The death becomes known in a later step, the

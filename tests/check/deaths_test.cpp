@@ -213,10 +213,10 @@ TEST(stops, starve_nobody) {
 // A participant stops in a round; its replay and its trace say so.
 TEST(stops, can_be_replayed) {
   const report made = replay(
-      "lock=d-mcs;stops=1;writers=2;rounds=1;levels=2;node_level=0;retries=2;off=;set=;steps=aI");
+      "lock=d-mcs;stops=1;writers=2;rounds=1;levels=2;node_level=0;retries=2;off=;set=;steps=Ib");
   EXPECT_FALSE(made.found.broken);
   ASSERT_EQ(made.trace.size(), 2u);
-  EXPECT_EQ(made.trace[1].what, "STOPS");
+  EXPECT_EQ(made.trace[0].what, "STOPS");
 }
 
 // A participant dies, and its death becomes known.

@@ -181,7 +181,7 @@ class robust final : robust_handle<Inside, Port> {
       // If it fails the owner has died, and a repairer has dealt with it.
       if (port_.cpu_compare_swap(at, of.bits(), gone.bits()) == of.bits())
         static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
-      while (port_.load(where_.generation) == of.get(record::generation))
+      while (base::present() == of.get(record::generation))
         if (repair(of.get(record::generation)) == repaired::busy && !await_repairer(until))
           return false;
       return true;

@@ -262,10 +262,10 @@ violation engine::describe_deadlock() const {
       world_.all.arrived >=
       fibers_ - std::popcount(static_cast<unsigned>(world_.all.dead | world_.all.stopped));
   return {
-      all_out                   ? "not free"
-      : world_.all.stopped != 0 ? "waits for the stopped"
-      : unflushed               ? "lost wake-up"
-                                : "deadlock",
+      world_.all.stopped != 0 ? "waits for the stopped"
+      : all_out               ? "not free"
+      : unflushed             ? "lost wake-up"
+                              : "deadlock",
       (all_out ? "all have left and the lock cannot be taken" : "no participant can go on") + who};
 }
 

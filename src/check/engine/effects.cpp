@@ -183,7 +183,7 @@ void engine::run(rank_t f, bool time_is_over, bool grant_is_over) {
   s.time_was_over = time_is_over;
   s.grant_was_over = grant_is_over;
   if (grant_is_over) {
-    if (!nothing_else_happens()) ++world_.all.lapses;
+    ++(nothing_else_happens() ? world_.all.late : world_.all.lapses);
     world_.all.retries[i] = world_.all.quiet[i] = 0;
   }
   if (!time_is_over && !grant_is_over && !goes_on(f)) {  // a wait, which a message ends for now

@@ -163,7 +163,10 @@ bool engine::can_lapse(rank_t f) const {
   const bool releases = world_.all.where[static_cast<std::size_t>(f)] == stage::releasing;
   for (rank_t g = 0; g < fibers_ && !releases; ++g)
     if (!is_dead(g) && what_.says_that_it_holds_any(*this, g)) return false;
-  return world_.all.lapses < how_.stops || nothing_else_happens();
+  // A waiter may first learn that others have come by meanwhile, and then it ends the generation:
+  // so these are few too, unless the lock does not withdraw the grant.
+  if (nothing_else_happens()) return world_.all.late < 2 * fibers_ * (how_.stops + 1);
+  return world_.all.lapses < how_.stops;
 }
 
 bool engine::nothing_else_happens() const {

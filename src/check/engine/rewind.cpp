@@ -121,7 +121,8 @@ std::uint64_t engine::key() const {
     key ^= mix(std::uint64_t{all.dead} << 24 | std::uint64_t{all.known} << 16 |
                    std::uint64_t{all.buried} << 8 | std::uint64_t{all.holder_died},
                all.token + 1);
-    key ^= mix(std::uint64_t{all.stopped} << 16 | std::uint64_t{all.stops} << 8 | all.lapses, 7);
+    key ^= mix(std::uint64_t{all.stopped} << 16 | std::uint64_t{all.stops} << 8 | all.lapses,
+               all.late);
   }
   for (rank_t f = 0; f < fibers_; ++f)
     key ^= mix(

@@ -18,7 +18,7 @@ using rma::rank_t;
 using rma::word;
 
 constexpr int most_fibers = 8;
-constexpr int most_cells = 256;   ///< that are touched in one search, and an inbox for each rank
+constexpr int most_cells = 512;   ///< that are touched in one search, and an inbox for each rank
 constexpr int most_posted = 24;   ///< operations of one participant under way
 constexpr int most_buffered = 8;  ///< stores of one participant that others do not see yet
 
@@ -154,7 +154,8 @@ struct shared_state {
   std::uint8_t stopped = 0;  ///< bit f: f has stopped, and lives
   std::uint8_t stops = 0;    ///< so many have stopped, also those that have died since
   std::uint8_t tries = 0;    ///< bit f: the acquire that f is in ends in any case
-  std::uint8_t lapses = 0;   ///< deadlines of grants that were over while others could go on
+  std::uint8_t lapses = 0;   ///< deadlines of grants that were over while others could go on …
+  std::uint8_t late = 0;     ///< … and while nothing else could happen
   bool holder_died = false;  ///< since the last mark_consistent
   word token = 0;            ///< of the last exclusive acquire
 };

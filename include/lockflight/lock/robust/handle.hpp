@@ -217,7 +217,7 @@ class robust_handle : protected guarded_waits<Port> {
     // Time is over, and the generation is closed. If another participant repairs we do not wait.
     if (how == outcome::closed && repair() != repaired::over) return give_up(ours, {});
     // What we have left in disorder is replaced by us, or by another participant.
-    while (port_.load(where_.generation) == ours)
+    while (base::present() == ours)
       if (repair(ours) == repaired::busy && !await_repairer(until)) return give_up(ours, {});
     free_buried();
     if (was_interrupted_) return was_interrupted_ = false, give_up(ours, {});

@@ -63,19 +63,21 @@ class generations : protected lock_users<Port> {
     if constexpr (std::is_same_v<Until, rma::deadline>) {
       const rma::word then =
           port_.await_until_or_death(where_.repairer, is_given_back, until, line);
-      if (!is_given_back(then) && port_.is_over(until)) return false;
+      if (is_given_back(then)) return true;
+      port_.examine(rank_of(now));
+      return !port_.is_over(until);
     } else {
-      port_.await_or_death(where_.repairer, is_given_back, line);
+      if (!is_given_back(port_.await_or_death(where_.repairer, is_given_back, line)))
+        port_.examine(rank_of(now));
+      return true;
     }
-    port_.examine(rank_of(now));
-    return true;
   }
 
   // The generation is closed: waits until it is not, or repairs if nobody does. False if time is
   // over before.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool await_open(Until until) {
-    while (is_closed(port_.load(where_.generation))) {
+    while (is_closed(base::present())) {
       switch (repair()) {
         case repaired::over:
           break;

@@ -19,6 +19,8 @@ class lock_users {
       : me_(me), port_(me.port()), where_{where, me.port()} {}
   ~lock_users() = default;
 
+  /// The present generation.
+  [[nodiscard]] rma::word present() { return port_.load(where_.generation); }
   [[nodiscard]] rma::word id() const { return where_.line.index / rma::line_words; }
   [[nodiscard]] bool is_ours(record of) const {
     return of.get(record::phase) != record::idle && of.get(record::lock) == id();
