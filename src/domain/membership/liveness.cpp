@@ -90,7 +90,8 @@ found read_stat(const char* path, stat_line& into) {
 }  // namespace
 
 thread_identity this_thread() noexcept {
-  thread_identity mine{getpid(), static_cast<std::int32_t>(syscall(SYS_gettid)), 0};
+  thread_identity mine{getpid(), static_cast<std::int32_t>(syscall(SYS_gettid)), 0,
+                       our_process_space()};
   stat_line line;
   short_text path;
   path.add("/proc/self/task/").add(mine.tid).add("/stat");

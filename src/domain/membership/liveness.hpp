@@ -11,13 +11,17 @@ namespace lockflight::detail {
 struct thread_identity {
   std::int32_t pid = 0;
   std::int32_t tid = 0;
-  std::uint64_t born = 0;  ///< in ticks since the boot; 0: not known
+  std::uint64_t born = 0;   ///< in ticks since the boot; 0: not known
+  std::uint64_t space = 0;  ///< the namespace of processes
 
+  /// In a word: the numbers, below the kernel's limit of 2^22, and part of the namespace's.
   [[nodiscard]] std::uint64_t owner() const {
-    return std::uint64_t{static_cast<std::uint32_t>(pid)} << 32 | static_cast<std::uint32_t>(tid);
+    return space << 44 | static_cast<std::uint64_t>(pid) << 22 | static_cast<std::uint64_t>(tid);
   }
   [[nodiscard]] static thread_identity from(std::uint64_t owner, std::uint64_t born) {
-    return {static_cast<std::int32_t>(owner >> 32), static_cast<std::int32_t>(owner), born};
+    constexpr std::uint64_t number = (std::uint64_t{1} << 22) - 1;
+    return {static_cast<std::int32_t>(owner >> 22 & number),
+            static_cast<std::int32_t>(owner & number), born};
   }
 };
 

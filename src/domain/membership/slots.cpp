@@ -71,21 +71,23 @@ bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std
 }
 
 // The death is counted after it is visible (C45), and its slot has no owner from then on. A thread
-// may die between the two; then the next one that examines the slot does it.
-void count_death(domain_file& file, domain_slot_page& s) {
+// may die between the two; then the next one that examines the slot does it. `owner` is the dead
+// one: if the slot has another owner by now, that was done, and nothing is changed.
+void count_death(domain_file& file, domain_slot_page& s, std::uint64_t owner) {
   const std::uint32_t which = s.incarnation.load(std::memory_order_relaxed);
-  if (s.counted.load(std::memory_order_acquire) == which) return;
-  // Nobody cleans a slot whose death is not counted, so its owner is still the dead one.
-  s.owner.store(nobody, std::memory_order_release);
+  // Nobody cleans a slot whose death is not counted.
+  if (s.counted.load(std::memory_order_acquire) == which ||
+      (!s.owner.compare_exchange_strong(owner, nobody) && owner != nobody))
+    return;
   file.header().deaths.fetch_add(1, std::memory_order_seq_cst);
   s.counted.store(which, std::memory_order_release);
 }
 
-void mark_dead(domain_file& file, domain_slot_page& s) {
+void mark_dead(domain_file& file, domain_slot_page& s, std::uint64_t owner) {
   slot_state was = slot_state::living;
   if (s.state.compare_exchange_strong(was, slot_state::dead))
     file.header().living.fetch_sub(1, std::memory_order_relaxed);
-  count_death(file, s);
+  count_death(file, s, owner);
 }
 
 // Ours is the slot, and it is free.
@@ -97,10 +99,12 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   // Relaxed: for show alone.
   s.command[0].store(command[0], std::memory_order_relaxed);
   s.command[1].store(command[1], std::memory_order_relaxed);
+  s.pid.store(us.pid, std::memory_order_relaxed);
+  s.tid.store(us.tid, std::memory_order_relaxed);
   s.sleeps_at.store(0, std::memory_order_relaxed);
   s.guarded.store(0, std::memory_order_relaxed);
   s.incarnation.fetch_add(1, std::memory_order_relaxed);
-  s.space.store(our_process_space(), std::memory_order_release);
+  s.space.store(us.space, std::memory_order_release);
   s.born.store(us.born, std::memory_order_release);
   auto& used = file.header().used_slots;
   const auto ours = static_cast<std::uint32_t>(slot) + 1;
@@ -127,7 +131,7 @@ bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identi
   if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
   // Whose number that is.
   s.born.store(us.born, std::memory_order_release);
-  s.space.store(our_process_space(), std::memory_order_release);
+  s.space.store(us.space, std::memory_order_release);
   const std::uint32_t at = s.sleeps_at.load(std::memory_order_relaxed);
   if (at != 0 && at != own_bell && at <= bells) {
     // It was counted there. A bell that counts one too many costs wake-ups and nothing else, one
@@ -204,11 +208,8 @@ int take_steward(domain_file& file) {
 void leave_slot(domain_file& file, int slot, bool dead) {
   domain_slot_page& s = file.slot(slot);
   if (dead) {
-    mark_dead(file, s);
-    file.unlock_slot(slot);
-    s.owner.store(nobody,
-                  std::memory_order_release);  // it need not wait until the thread has ended
-    return;
+    mark_dead(file, s, s.owner.load(std::memory_order_relaxed));
+    return file.unlock_slot(slot);
   }
   file.header().living.fetch_sub(1, std::memory_order_relaxed);
   make_fresh(s);
@@ -222,18 +223,18 @@ bool examine(domain_file& file, int slot, look how) {
   domain_slot_page& s = file.slot(slot);
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   const slot_state state = s.state.load(std::memory_order_acquire);
-  if (state == slot_state::dead) return count_death(file, s), true;
+  if (state == slot_state::dead) return count_death(file, s, owner), true;
   if (state != slot_state::living) {
     // Written over, or its owner died before it was living or after it had left.
     if (is_idle(file, slot) || (owner != 0 && !has_ended(file, slot, s, owner, look::full)))
       return false;
     slot_state was = state;
     s.state.compare_exchange_strong(was, slot_state::dead);
-    return count_death(file, s), true;
+    return count_death(file, s, owner), true;
   }
   if (!has_ended(file, slot, s, owner, how) || guards_a_living(s)) return false;
   // It has ended; if the slot has another owner by now, somebody has seen that before us.
-  if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s);
+  if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s, owner);
   return true;
 }
 
@@ -251,8 +252,7 @@ bool free_slot(domain_file& file, int slot) {
   domain_slot_page& s = file.slot(slot);
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   if (s.state.load(std::memory_order_acquire) != slot_state::dead || owner == 0 ||
-      s.counted.load(std::memory_order_acquire) !=
-          s.incarnation.load(std::memory_order_relaxed) ||
+      s.counted.load(std::memory_order_acquire) != s.incarnation.load(std::memory_order_relaxed) ||
       !is_idle(file, slot) || !has_ended(file, slot, s, owner, look::full) ||
       !clean(file, slot, owner, this_thread()))
     return false;

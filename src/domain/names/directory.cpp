@@ -265,7 +265,7 @@ class inside {
   }
   [[noreturn]] void refuse(word holder) const {
     const auto& s = file_.slot(slot_of(holder));
-    const int pid = thread_identity::from(s.owner.load(), 0).pid;
+    const int pid = s.pid.load(std::memory_order_relaxed);
     throw domain_error(domain_error::reason::system,
                        "domain " + file_.name() + ": process " + std::to_string(pid) +
                            " is changing its directory and does not go on (" +

@@ -31,10 +31,9 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
       if (phase != record::acquiring && phase != record::evicted && phase != record::holding &&
           phase != record::sharing)
         continue;
-      const auto who = detail::thread_identity::from(s.owner.load(std::memory_order_relaxed), 0);
       const auto also = detail::thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0);
       domain_lock_use use{.slot = i,
-                          .pid = who.pid,
+                          .pid = s.pid.load(std::memory_order_relaxed),
                           .guarded_pid = also.pid,
                           .dead = state == slot_state::dead,
                           .stopped = detail::is_stopped(s)};
@@ -56,7 +55,7 @@ std::string first_living(detail::domain_file& file) {
   detail::for_each_slot(file, [&](int i) {
     const auto& s = file.slot(i);
     if (i == self || !found.empty() || s.state.load() != slot_state::living) return;
-    found = std::to_string(detail::thread_identity::from(s.owner.load(), 0).pid);
+    found = std::to_string(s.pid.load(std::memory_order_relaxed));
   });
   return found;
 }
@@ -137,11 +136,10 @@ std::vector<domain_slot> domain::participants() const {
     const auto& s = file_->slot(i);
     const slot_state state = s.state.load(std::memory_order_acquire);
     if (state == slot_state::free) return;
-    const auto who = detail::thread_identity::from(s.owner.load(std::memory_order_relaxed), 0);
     all.push_back(
         {.slot = i,
-         .pid = who.pid,
-         .thread = who.tid,
+         .pid = s.pid.load(std::memory_order_relaxed),
+         .thread = s.tid.load(std::memory_order_relaxed),
          .dead = state == slot_state::dead,
          .stopped = state == slot_state::living && detail::is_stopped(s),
          .guarded_pid =

@@ -51,6 +51,7 @@ struct domain_slot_page {
   std::atomic<std::uint64_t> waits_since;
   std::atomic<std::uint64_t> holds_since[records];
   std::atomic<std::uint64_t> command[2];
+  std::atomic<std::int32_t> pid, tid;
 
   shm::detail::bell bell;  ///< of its cells
 };
