@@ -153,7 +153,8 @@ class call_in_progress {
   explicit call_in_progress(const recipe& of);
   call_in_progress(const call_in_progress&) = delete;
   call_in_progress& operator=(const call_in_progress&) = delete;
-  ~call_in_progress();
+  /// Python may end a thread that asks for the interpreter when the process ends.
+  ~call_in_progress() noexcept(false);
 
   void give_up_interpreter() {
     if (released_ == nullptr) released_ = PyEval_SaveThread();
@@ -172,11 +173,11 @@ call_in_progress::call_in_progress(const recipe& of) : of_(of) {
     refuse_nested(of);
   present_call = this;
 }
-call_in_progress::~call_in_progress() {
+call_in_progress::~call_in_progress() noexcept(false) {
   present_call = nullptr;
   if (released_ == nullptr) [[likely]]
     return;
-  while (interpreter_ends()) pause();  // it would end this thread, in a destructor
+  while (interpreter_ends()) pause();
   PyEval_RestoreThread(released_);
 }
 void call_in_progress::refuse_nested(const recipe& of) {
@@ -457,7 +458,7 @@ struct lock_object {
 
 /// Does `what` with the Lock. An exception of C++ becomes Python's.
 template <class What>
-PyObject* with_lock(PyObject* self, What what) noexcept {
+PyObject* with_lock(PyObject* self, What what) {
   try {
     if (!nb::inst_ready(self)) refuse(PyExc_TypeError, "Lock.__init__ has not been called");
     return what(*nb::inst_ptr<lock_object>(self)).release().ptr();
