@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/command.hpp"
+#include "cli/guarded.hpp"
 #include "cli/named.hpp"
+#include "cli/printable.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
@@ -15,12 +18,12 @@ namespace {
 using nlohmann::ordered_json;
 
 const std::vector<std::string>& actions() {
-  static const std::vector<std::string> known{"list", "show", "remove"};
+  static const std::vector<std::string> known{"list", "show", "remove", "forget"};
   return known;
 }
 
 void print_document(console& out, const ordered_json& document) {
-  out.line(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  out.line(json_text(document, 2));
 }
 
 struct summary {
@@ -31,17 +34,27 @@ struct summary {
 };
 
 /// A domain may be removed while we read, or be of another version: that is no reason to end.
-summary summary_of(const std::string& name) {
+/// Nothing if there are two of the name, and `mode` is 0.
+std::optional<summary> summary_of(const std::string& name, unsigned mode) {
   summary found;
   try {
-    const domain in = domain::attach(name);
+    const domain in = domain::attach(name, mode);
     found.options = in.options();
     found.participants = in.participants().size();
     found.locks = in.names();
   } catch (const domain_error& e) {
-    found.problem = one_line(e.what());
+    if (e.why == domain_error::reason::disagrees && mode == 0) return std::nullopt;
+    found.problem = printable(e.what());
   }
   return found;
+}
+
+/// The user may have two domains of a name, an own one and that of a group.
+std::vector<summary> summaries_of(const std::string& name) {
+  constexpr unsigned own = 0600;
+  constexpr unsigned of_group = 0660;
+  if (const auto only = summary_of(name, 0)) return {*only};
+  return {*summary_of(name, own), *summary_of(name, of_group)};
 }
 
 int list(const arguments& given, console& out) {
@@ -58,8 +71,7 @@ int list(const arguments& given, console& out) {
                {.title = "of"},
                {.title = "mode"},
                {.title = "", .numeric = false}});
-  for (const std::string& name : names) {
-    const summary s = summary_of(name);
+  const auto add = [&](const std::string& name, const summary& s) {
     const std::string mode = fmt::format("{:04o}", s.options.mode);
     if (s.problem.empty()) {
       shown.add_row({{name},
@@ -79,7 +91,9 @@ int list(const arguments& given, console& out) {
       shown.add_row({{name}, {""}, {""}, {""}, {""}, {""}, {s.problem, style::bad}});
       all.push_back({{"name", name}, {"problem", s.problem}});
     }
-  }
+  };
+  for (const std::string& name : names)
+    for (const summary& s : summaries_of(name)) add(name, s);
   if (given.has("--json"))
     print_document(out, {{"domains", all}});
   else if (names.empty())
@@ -96,6 +110,8 @@ ordered_json slots_json(const std::vector<domain_slot>& slots) {
                    {"pid", s.pid},
                    {"thread", s.thread},
                    {"dead", s.dead},
+                   {"stopped", s.stopped},
+                   {"guarded_pid", s.guarded_pid},
                    {"command", s.command}});
   return all;
 }
@@ -105,19 +121,25 @@ void print_slots(console& out, const std::vector<domain_slot>& slots) {
                {.title = "pid"},
                {.title = "thread"},
                {.title = "", .numeric = false},
+               {.title = "runs"},
                {.title = "command", .numeric = false}});
   for (const domain_slot& s : slots)
     shown.add_row({{std::to_string(s.slot)},
                    {std::to_string(s.pid)},
                    {std::to_string(s.thread)},
-                   {s.dead ? "dead" : "", style::bad},
-                   {s.command}});
+                   {std::string(state_word(s.dead, s.stopped)), style::bad},
+                   {s.guarded_pid == 0 ? "" : std::to_string(s.guarded_pid)},
+                   {printable(s.command)}});
   shown.print(out);
 }
 
 std::string pids(const std::vector<lock_user>& users) {
   std::vector<std::string> all;
-  for (const lock_user& user : users) all.push_back(std::to_string(user.pid));
+  for (const lock_user& user : users) {
+    const auto state = state_word(user.dead, user.stopped);
+    all.push_back(state.empty() ? std::to_string(user.pid)
+                                : fmt::format("{} ({})", user.pid, state));
+  }
   return joined(all, " ");
 }
 
@@ -130,8 +152,8 @@ void print_locks(console& out, const std::vector<lock_state>& states) {
                {.title = "awaited by", .numeric = false},
                {.title = "", .numeric = false}});
   for (const lock_state& s : states)
-    shown.add_row({{one_line(s.lock.name)},
-                   {s.lock.kind + (s.lock.parameters.empty() ? "" : " " + s.lock.parameters)},
+    shown.add_row({{printable(s.lock.name)},
+                   {s.lock.kind},
                    {std::to_string(s.lock.token)},
                    {std::to_string(s.lock.repairs)},
                    {pids(s.holders)},
@@ -141,7 +163,7 @@ void print_locks(console& out, const std::vector<lock_state>& states) {
 }
 
 int show(const std::string& name, const arguments& given, console& out) {
-  const domain in = domain_named("DOMAIN", name);
+  const domain in = domain_named("DOMAIN", name, mode_of(given));
   const std::vector<domain_slot> slots = in.participants();
   const std::vector<lock_state> states = states_of(in);
   const domain_options& made = in.options();
@@ -171,17 +193,45 @@ int show(const std::string& name, const arguments& given, console& out) {
 
 int remove(const std::string& name, const arguments& given, console& out) {
   try {
-    if (domain::remove(name, given.has("--force"))) {
+    if (domain::remove(name, given.has("--force"), mode_of(given))) {
       out.line("removed " + name);
       return 0;
     }
   } catch (const domain_error& e) {
     if (e.why == domain_error::reason::held)
       throw refuse("DOMAIN", name, "a domain that no process uses, or --force");
+    if (e.why == domain_error::reason::disagrees && !given.has("--mode")) throw which_of_them(e);
     throw;
   }
-  (void)domain_named("DOMAIN", name);  // says that there is none, and what there is
+  // Says that there is none, and what there is.
+  (void)domain_named("DOMAIN", name, mode_of(given));
   return 0;
+}
+
+/// "; 4711 rsync holds it", of the first holder or waiter.
+std::string user_of_lock(const domain& in, const std::string& name) {
+  for (const lock_state& s : states_of(in))
+    for (const auto* users : {&s.holders, &s.waiters})
+      if (s.lock.name == name && !users->empty()) {
+        const lock_user& first = users->front();
+        return fmt::format("; {} {} {} it", first.pid, command_of(first), word_of(first.what));
+      }
+  return "";
+}
+
+int forget(const std::string& of, const std::string& name, const arguments& given, console& out) {
+  domain in = domain_named("DOMAIN", of, mode_of(given));
+  try {
+    if (in.remove_lock(name)) {
+      out.line(fmt::format("forgot {}", printable(name)));
+      return 0;
+    }
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::held) throw;
+    throw refuse("NAME", name, "a lock that nobody holds or awaits" + user_of_lock(in, name));
+  }
+  throw refuse("NAME", name,
+               fmt::format("a lock of the domain; 'lockflight domain show {}' lists them", of));
 }
 
 int run_domain(const arguments& given, console& out) {
@@ -194,14 +244,20 @@ int run_domain(const arguments& given, console& out) {
     throw refuse("--force", *action, "only with remove");
   if (given.has("--names") && (*action != "list" || given.has("--json")))
     throw refuse("--names", *action, "only with list, without --json");
+  const auto lock = given.one("NAME");
+  if (lock && *action != "forget") throw refuse("NAME", *lock, "a lock only after forget DOMAIN");
   if (*action == "list") {
+    if (given.has("--mode"))
+      throw refuse("--mode", *given.one("--mode"), "only with show, remove and forget");
     if (name) throw refuse("DOMAIN", *name, "no name after list; show prints one domain");
     return list(given, out);
   }
   if (!name) throw refuse("DOMAIN", "", "the name of a domain; 'lockflight domain list' has them");
   if (*action == "show") return show(*name, given, out);
   if (given.has("--json")) throw refuse("--json", *action, "only with list and show");
-  return remove(*name, given, out);
+  if (*action == "remove") return remove(*name, given, out);
+  check_lock_name("NAME", lock.value_or(""));
+  return forget(*name, *lock, given, out);
 }
 
 }  // namespace
@@ -209,31 +265,39 @@ int run_domain(const arguments& given, console& out) {
 command domain_command() {
   return {
       .name = "domain",
-      .summary = "list, show or remove domains of named locks",
+      .summary = "list, show or remove domains of named locks, or forget a lock",
       .description =
           {"A domain is a file in memory that holds named locks, and slots for the threads that "
            "use them. 'list' names the domains that you can open, 'show' prints the participants "
-           "and the locks of one, 'remove' removes one with all its locks.",
+           "and the locks of one, 'remove' removes one with all its locks. 'forget' forgets the "
+           "lock NAME of a domain, unless somebody holds or awaits it; its next use makes it anew.",
            "JSON of list: {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
            "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. JSON of show: {\"name\", \"slots\", "
            "\"names\", \"mode\", \"participants\": [{\"slot\", \"pid\", \"thread\", \"dead\", "
-           "\"command\"}], \"locks\": [LOCK...]}, LOCK as of 'lockflight who --json'."},
+           "\"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}, LOCK as of "
+           "'lockflight who --json'."},
       .options = {{.name = "ACTION",
-                   .what = "list, show or remove",
+                   .what = "list, show, remove or forget",
                    .completes = option::offer::words,
                    .known = actions()},
                   {.name = "DOMAIN",
-                   .what = "the domain to show or to remove",
+                   .what = "the domain to show or to remove, or that of the lock to forget",
                    .completes = option::offer::domains,
                    .optional = true},
+                  {.name = "NAME", .what = "the lock to forget", .optional = true},
+                  mode_option(),
                   {.name = "--force",
-                   .what = "remove it though processes use it; those go on with the removed file, "
-                           "and exclude nobody who comes later"},
+                   .what = "remove it though processes use it; those that hold a lock exclude "
+                           "nobody who comes later, others go on in the next domain of the name"},
                   {.name = "--names", .what = "list only the names, one a line"},
                   {.name = "--json", .what = "print one JSON document instead"}},
       .examples = {{"lockflight domain list", "the domains"},
                    {"lockflight domain show default", "the slots and locks of one"},
-                   {"lockflight domain remove scratch", "remove one that no process uses"}},
+                   {"lockflight domain remove scratch", "remove one that no process uses"},
+                   {"lockflight domain show work --mode 0660",
+                    "the group's domain of that name, if you have one of your own, too"},
+                   {"lockflight domain forget default nightly",
+                    "give back the memory of one lock"}},
       .run = run_domain,
   };
 }

@@ -1,57 +1,58 @@
 #include "cli/guarded.hpp"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <charconv>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <string_view>
+#include <ctime>
+#include <string>
 
-#include "lockflight/domain.hpp"
+#include "cli/attended.hpp"
+#include "cli/run_signals.hpp"
 
 namespace lockflight::cli {
 namespace {
 
-constexpr std::array passed_on{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
 
-/// While this object exists, signals wait: none ends us between the acquire and the release.
-class signals_held {
+/// What is left of the time for waiting. It goes on while the process is stopped.
+class time_left {
  public:
-  signals_held() {
-    sigemptyset(&held_);
-    for (const int each : passed_on) sigaddset(&held_, each);
-    sigaddset(&held_, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &held_, &before_);
-  }
-  ~signals_held() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  signals_held(const signals_held&) = delete;
-  signals_held& operator=(const signals_held&) = delete;
+  explicit time_left(std::optional<std::uint64_t> within_ns)
+      : within_ns_(within_ns), began_ns_(within_ns.value_or(0) > 0 ? monotonic_ns() : 0) {}
 
-  [[nodiscard]] const sigset_t& held() const { return held_; }
-  [[nodiscard]] const sigset_t& before() const { return before_; }
+  [[nodiscard]] std::optional<std::uint64_t> ns() const {
+    if (!within_ns_ || *within_ns_ == 0) return within_ns_;
+    const std::uint64_t gone_ns = monotonic_ns() - began_ns_;
+    return gone_ns < *within_ns_ ? *within_ns_ - gone_ns : 0;
+  }
 
  private:
-  sigset_t held_{};
-  sigset_t before_{};
+  std::optional<std::uint64_t> within_ns_;
+  std::uint64_t began_ns_;
 };
 
-bool acquire(named_lock& lock, const guarded_command& what) {
-  if (!what.within_ns) {
-    what.shared ? lock.lock_shared() : lock.lock();
+bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_ns) {
+  if (!within_ns) {
+    shared ? lock.lock_shared() : lock.lock();
     return true;
   }
-  if (*what.within_ns == 0) return what.shared ? lock.try_lock_shared() : lock.try_lock();
-  return what.shared ? lock.try_lock_shared_within(*what.within_ns)
-                     : lock.try_lock_within(*what.within_ns);
+  if (*within_ns == 0) return shared ? lock.try_lock_shared() : lock.try_lock();
+  return shared ? lock.try_lock_shared_within(*within_ns) : lock.try_lock_within(*within_ns);
 }
 
 void release(named_lock& lock, bool shared) { shared ? lock.unlock_shared() : lock.unlock(); }
+
+domain domain_of(const guarded_command& what) {
+  try {
+    return domain::open(what.domain, {.mode = what.mode, .group = what.group});
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::disagrees || what.mode != 0) throw;
+    throw which_of_them(e);
+  }
+}
 
 /// What the command finds in its environment. A run inside of a run inherits nothing of the outer.
 void tell_command(const named_lock& lock, bool shared) {
@@ -66,144 +67,73 @@ void tell_command(const named_lock& lock, bool shared) {
     unsetenv("LOCKFLIGHT_OWNER_DIED");
 }
 
-/// The child between vfork and exec: it shares our memory, and so calls the system and nothing
-/// else.
-[[noreturn]] void become(char* const* words, pid_t parent, const sigset_t& mask,
-                         volatile int& failed) {
-  // Without us the lock is free, and the command must not go on unguarded.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(not_executable);  // we died before that call
-  for (const int each : passed_on) {
-    struct sigaction action {};
-    sigaction(each, nullptr, &action);
-    if (action.sa_handler == SIG_IGN) continue;  // as nohup has asked
-    action.sa_handler = SIG_DFL;
-    sigaction(each, &action, nullptr);
+/// How a wait ended.
+enum class outcome { has_lock, conflict, interrupted };
+
+bool is_interrupted() { return run_signals::noted() != 0; }
+bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
+
+/// Asks for the lock once. Nothing if it is to be asked for again: a Ctrl-Z has come, or the domain
+/// has been removed.
+std::optional<outcome> ask_once(std::optional<named_lock>& lock, const guarded_command& what,
+                                const time_left& left) {
+  try {
+    const bool has = acquire(*lock, what.shared, left.ns());
+    return is_to_end() ? outcome::interrupted : has ? outcome::has_lock : outcome::conflict;
+  } catch (const domain_error& e) {
+    using enum domain_error::reason;
+    if (e.why != interrupted && e.why != removed) throw;
   }
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  execvp(words[0], words);
-  failed = errno;
-  _exit(not_found);
+  return is_to_end() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
-/// A terminal sends Ctrl-C and Ctrl-\ to the command as well as to us.
-bool came_from_terminal(const siginfo_t& signal) {
-  return signal.si_code > 0 && (signal.si_signo == SIGINT || signal.si_signo == SIGQUIT);
-}
-
-/// Passes signals on until the command ends. Returns its exit code.
-int attend(pid_t child, const sigset_t& held) {
+/// Waits for the lock, out of the queue while it is stopped by Ctrl-Z. Signals are noted at the
+/// end.
+outcome wait_for(std::optional<named_lock>& lock, const guarded_command& what,
+                 run_signals& signals) {
+  const time_left left(what.within_ns);
   while (true) {
-    int status = 0;
-    const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (ended < 0 && errno != EINTR) return not_executable;
-    siginfo_t signal{};
-    const int number = sigwaitinfo(&held, &signal);
-    if (number > 0 && number != SIGCHLD && !came_from_terminal(signal)) kill(child, number);
+    lock.emplace(domain_of(what), what.name);
+    lock->interrupt_with(is_interrupted);
+    signals.note();
+    if (const auto how = ask_once(lock, what, left)) return *how;
+    lock.reset();
+    signals.let_end();
+    if (is_to_end()) return outcome::interrupted;
+    if (run_signals::noted() == SIGTSTP) signals.stop_here();
   }
 }
 
-/// Exit code and whether the command ran at all.
-struct ending {
-  int code;
-  bool ran;
-};
-
-ending run_command(const guarded_command& what, const signals_held& signals) {
-  volatile int failed = 0;
-  const pid_t parent = getpid();
-  // vfork copies no page table; posix_spawn cannot ask for PR_SET_PDEATHSIG.
-  const pid_t child = vfork();
-  if (child == 0) become(what.words.data(), parent, signals.before(), failed);
-  if (child < 0) {
-    std::fprintf(stderr, "lockflight run: no process can be started: %s\n", std::strerror(errno));
-    return {3, false};
-  }
-  const int code = attend(child, signals.held());
-  if (failed == 0) return {code, true};
-  std::fprintf(stderr, "lockflight run: COMMAND '%s' cannot be run: %s\n", what.words.front(),
-               std::strerror(failed));
-  return {failed == ENOENT ? not_found : not_executable, false};
-}
-
-/// Nothing follows the number.
-template <class T>
-bool reads_whole(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-/// Reads an option that has a value. False if it is not sound.
-bool read_value(std::string_view option, std::string_view value, guarded_command& to) {
-  if (value.empty() || value.starts_with('-')) return false;
-  if (option == "--domain") {
-    to.domain = value;
-    return true;
-  }
-  if (option == "--timeout") {
-    double seconds = 0;
-    if (to.within_ns || !reads_whole(value, seconds) || !(seconds >= 0) || seconds > longest_wait_s)
-      return false;
-    to.within_ns = static_cast<std::uint64_t>(seconds * 1e9);
-    return true;
-  }
-  return (option == "-E" || option == "--conflict-exit-code") &&
-         reads_whole(value, to.conflict_exit_code) && to.conflict_exit_code >= 0 &&
-         to.conflict_exit_code <= 255;
-}
-
-bool acceptable(std::string_view name) {
-  constexpr std::size_t longest = 255;
-  return !name.empty() && name.size() <= longest && name.find('\n') == std::string_view::npos;
+/// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
+/// meanwhile.
+int leave(std::optional<named_lock>& lock, const guarded_command& what, run_signals& signals,
+          int code) {
+  if (lock && lock->is_held()) release(*lock, what.shared);
+  lock.reset();
+  signals.let_end();
+  return is_to_end() ? end_by(run_signals::noted()) : code;
 }
 
 }  // namespace
 
-int run_guarded(const guarded_command& what) {
-  // Where our parent ignored it, the system would not tell us how the command ended.
-  signal(SIGCHLD, SIG_DFL);
-  const domain in = domain::open(what.domain);
-  // Always a lock that can be shared: exclusive and shared uses of a name are of one lock.
-  named_lock lock(in, what.name, {.kind = "flight-rw"});
-  std::optional<signals_held> signals(std::in_place);
-  guarded_command at_once = what;
-  at_once.within_ns = 0;
-  if (!acquire(lock, at_once)) {
-    if (what.within_ns == 0) return what.conflict_exit_code;
-    signals.reset();  // a waiter may be interrupted
-    if (!acquire(lock, what)) return what.conflict_exit_code;
-    signals.emplace();
-  }
-  tell_command(lock, what.shared);
-  const ending its = run_command(what, *signals);
-  if (its.ran && its.code == 0 && !what.shared && lock.owner_died()) lock.mark_consistent();
-  release(lock, what.shared);
-  return its.code;
+domain_error which_of_them(const domain_error& e) {
+  const std::string text = e.what();
+  return {e.why, text.substr(0, text.find(" (accepted: ")) +
+                     " (accepted: --mode 0600 or --mode 0660)"};
 }
 
-std::optional<guarded_command> sound_run_line(int argc, char** argv) {
-  guarded_command found;
-  int at = 2;
-  for (; at < argc && std::string_view(argv[at]) != "--"; ++at) {
-    const std::string_view word(argv[at]);
-    if (word == "--shared") {
-      found.shared = true;
-    } else if (word == "--nonblock") {
-      if (found.within_ns) return std::nullopt;
-      found.within_ns = 0;
-    } else if (word.starts_with('-')) {
-      if (at + 1 >= argc || !read_value(word, argv[at + 1], found)) return std::nullopt;
-      ++at;
-    } else {
-      if (!found.name.empty() || !acceptable(word)) return std::nullopt;
-      found.name = word;
-    }
-  }
-  if (found.name.empty() || at + 1 >= argc) return std::nullopt;
-  found.words.assign(argv + at + 1, argv + argc);
-  found.words.push_back(nullptr);
-  return found;
+int run_guarded(const guarded_command& what) {
+  run_signals signals;
+  std::optional<named_lock> lock;
+  const bool has = wait_for(lock, what, signals) == outcome::has_lock;
+  if (has) signals.block();
+  if (!has || is_to_end()) return leave(lock, what, signals, what.conflict_exit_code);
+  tell_command(*lock, what.shared);
+  const ending its =
+      run_attended(what.words.data(), signals, [&] { lock->extend_to_this_process(); });
+  if (its.ran && its.code == 0 && !what.shared && lock->owner_died()) lock->mark_consistent();
+  const int code = leave(lock, what, signals, its.code);
+  return its.signal_number == 0 ? code : end_by(its.signal_number);
 }
 
 }  // namespace lockflight::cli

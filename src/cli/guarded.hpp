@@ -6,13 +6,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
 
 struct guarded_command {
   std::string name;
   std::string domain = "default";
+  unsigned mode = 0;  ///< of the domain; 0: whichever it has
+  std::string group;  ///< with mode 0660; empty: that of the process
   bool shared = false;
   std::optional<std::uint64_t> within_ns;  ///< none: as long as it takes; 0: do not wait
   int conflict_exit_code = 1;
@@ -24,8 +29,15 @@ constexpr int not_found = 127;
 /// A week is 604,800; nobody waits for longer than this.
 constexpr double longest_wait_s = 1e9;
 
-/// Returns the command's exit code, 128 + n after signal n, or one of the codes above. Throws
-/// domain_error.
+/// The mode that a user may write: 0600 or 0660, with or without the 0.
+[[nodiscard]] std::optional<unsigned> domain_mode(std::string_view text);
+
+/// The library's error about a name that several domains have, with the options that choose one.
+[[nodiscard]] domain_error which_of_them(const domain_error& e);
+
+/// Returns the command's exit code, 128 + n after signal n, or one of the codes above; or ends the
+/// process by a signal when main() returns (run_signals.hpp). Throws domain_error and
+/// std::system_error.
 [[nodiscard]] int run_guarded(const guarded_command& what);
 
 /// A line that has no error, and asks for no help. Nothing otherwise: the whole program reads the

@@ -12,6 +12,7 @@
 
 #include "cli/asks_for.hpp"
 #include "cli/guarded.hpp"
+#include "cli/printable.hpp"
 #include "cli/standard_streams.hpp"
 #include "lockflight/domain.hpp"
 
@@ -40,10 +41,10 @@ std::optional<int> run_at_once(int argc, char** argv) {
   } catch (const domain_error& e) {
     if (e.why == domain_error::reason::invalid) return std::nullopt;
     const bool theirs = e.why == domain_error::reason::disagrees;
-    std::fprintf(stderr, "lockflight run: %s\n", e.what());
+    std::fprintf(stderr, "lockflight run: %s\n", cli::printable(e.what()).c_str());
     return theirs ? 2 : environment_failed;
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "lockflight run: %s\n", e.what());
+    std::fprintf(stderr, "lockflight run: %s\n", cli::printable(e.what()).c_str());
     return environment_failed;
   }
 }

@@ -6,6 +6,8 @@
 #include <ctime>
 #include <map>
 
+#include "cli/guarded.hpp"
+#include "cli/printable.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
 
@@ -33,6 +35,8 @@ lock_state state_of(domain_lock lock, const std::map<int, std::string>& commands
     const lock_user user{.pid = use.pid,
                          .slot = use.slot,
                          .dead = use.dead,
+                         .stopped = use.stopped,
+                         .guarded_pid = use.guarded_pid,
                          .what = use.what,
                          .seconds = seconds_since(use.since_ns, now_ns),
                          .command = command == commands.end() ? "" : command->second};
@@ -55,15 +59,37 @@ option domain_option() {
           .completes = option::offer::domains};
 }
 
-domain domain_named(const std::string& argument, const std::string& name) {
+option mode_option() {
+  return {.name = "--mode",
+          .value = "MODE",
+          .what = "the domain's mode, 0600 (its user's own) or 0660 (its group's); it tells which "
+                  "one is meant if you have both",
+          .completes = option::offer::words,
+          .known = {"0600", "0660"}};
+}
+
+unsigned mode_of(const arguments& given) {
+  const auto text = given.one("--mode");
+  if (!text) return 0;
+  const auto mode = domain_mode(*text);
+  if (!mode) throw refuse("--mode", *text, "0600 or 0660");
+  return *mode;
+}
+
+domain domain_named(const std::string& argument, const std::string& name, unsigned mode) {
   try {
-    return domain::attach(name);
+    return domain::attach(name, mode);
   } catch (const domain_error& e) {
-    if (e.why != domain_error::reason::missing) throw;
+    using enum domain_error::reason;
+    if (e.why == disagrees && mode == 0) throw which_of_them(e);
+    if (e.why != missing) throw;
   }
   const std::vector<std::string> known = domain::list();
   if (known.empty())
     throw refuse(argument, name, "a domain that exists; 'lockflight run' makes one, none is there");
+  if (std::ranges::find(known, name) != known.end())
+    throw refuse("--mode", fmt::format("{:04o}", mode),
+                 fmt::format("the mode of domain {}; 'lockflight domain list' has it", name));
   throw unknown_name(argument, name, known);
 }
 
@@ -90,6 +116,15 @@ std::string word_of(domain_lock_use::how what) {
   return what == holds ? "holds" : what == shares ? "shares" : "waits";
 }
 
+std::string_view state_word(bool dead, bool stopped) {
+  return dead ? "dead" : stopped ? "stopped" : "";
+}
+
+std::string command_of(const lock_user& user) {
+  const std::string name = printable(user.command);
+  return user.guarded_pid == 0 ? name : fmt::format("{} ({})", name, user.guarded_pid);
+}
+
 std::string duration(double seconds) {
   constexpr int minute = 60;
   constexpr int hour = 3600;
@@ -100,8 +135,14 @@ std::string duration(double seconds) {
 }
 
 nlohmann::ordered_json json_of(const lock_user& user) {
-  return {{"pid", user.pid},           {"slot", user.slot},       {"dead", user.dead},
-          {"use", word_of(user.what)}, {"seconds", user.seconds}, {"command", user.command}};
+  return {{"pid", user.pid},
+          {"slot", user.slot},
+          {"dead", user.dead},
+          {"stopped", user.stopped},
+          {"use", word_of(user.what)},
+          {"seconds", user.seconds},
+          {"guarded_pid", user.guarded_pid},
+          {"command", user.command}};
 }
 
 nlohmann::ordered_json json_of(const lock_state& state) {
@@ -117,6 +158,24 @@ nlohmann::ordered_json json_of(const lock_state& state) {
           {"owner_died", state.lock.owner_died},
           {"holders", std::move(holders)},
           {"waiters", std::move(waiters)}};
+}
+
+std::string json_text(const nlohmann::ordered_json& document, int indent) {
+  const std::string text =
+      document.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+  // JSON needs no escapes for what is left of the control characters; terminals may obey them.
+  // They are nowhere but in strings.
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t bytes = std::max<std::size_t>(1, character_bytes(text.substr(i, 4)));
+    const std::string_view character = std::string_view(text).substr(i, bytes);
+    if (character != "\n" && is_control(character))
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(character.back()));
+    else
+      out += character;
+    i += bytes;
+  }
+  return out;
 }
 
 }  // namespace lockflight::cli

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -16,8 +17,15 @@ constexpr const char* default_domain = "default";
 /// The option --domain, as all commands have it that name a lock.
 [[nodiscard]] option domain_option();
 
-/// A domain that exists. Throws usage_error, which names the nearest.
-[[nodiscard]] domain domain_named(const std::string& argument, const std::string& name);
+/// The option --mode, which tells a user's own domain from a group's of the same name.
+[[nodiscard]] option mode_option();
+/// The value of --mode; 0 if it is not given. Throws usage_error.
+[[nodiscard]] unsigned mode_of(const arguments& given);
+
+/// A domain that exists, with that mode unless it is 0. Throws usage_error, which names the
+/// nearest.
+[[nodiscard]] domain domain_named(const std::string& argument, const std::string& name,
+                                  unsigned mode);
 
 /// Throws usage_error unless a lock may be called so.
 void check_lock_name(const std::string& argument, const std::string& name);
@@ -27,6 +35,8 @@ struct lock_user {
   int pid = 0;
   int slot = 0;
   bool dead = false;
+  bool stopped = false;
+  int guarded_pid = 0;  ///< the command that it runs; 0: none
   domain_lock_use::how what = domain_lock_use::how::waits;
   double seconds = 0;  ///< for so long
   std::string command;
@@ -48,10 +58,16 @@ struct lock_state {
 
 /// "holds", "shares", "waits".
 [[nodiscard]] std::string word_of(domain_lock_use::how what);
+/// "dead", "stopped" or nothing.
+[[nodiscard]] std::string_view state_word(bool dead, bool stopped);
+/// The process that runs, for a terminal: "rsync", or "rsync (4711)" if it is not the participant.
+[[nodiscard]] std::string command_of(const lock_user& user);
 /// "1.5 s", "2 h 5 min".
 [[nodiscard]] std::string duration(double seconds);
 
 [[nodiscard]] nlohmann::ordered_json json_of(const lock_user& user);
 [[nodiscard]] nlohmann::ordered_json json_of(const lock_state& state);
+/// The document as text without control characters; -1: in one line.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& document, int indent);
 
 }  // namespace lockflight::cli

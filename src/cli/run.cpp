@@ -1,4 +1,8 @@
 // lockflight run: a command under a named lock.
+#include <grp.h>
+
+#include <charconv>
+
 #include "cli/command.hpp"
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
@@ -11,12 +15,30 @@ namespace {
 
 constexpr std::uint64_t largest_code = 255;
 
+bool is_a_group(const std::string& text) {
+  gid_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return true;
+  return getgrnam(text.c_str()) != nullptr;
+}
+
+std::string group_of(const arguments& given, unsigned mode) {
+  constexpr unsigned of_group = 0660;
+  const auto text = given.one("--group");
+  if (!text) return "";
+  if (mode != of_group) throw refuse("--group", *text, "only with --mode 0660");
+  if (!is_a_group(*text)) throw refuse("--group", *text, "the name or the number of a group");
+  return *text;
+}
+
 /// The front reads lines without errors itself; this reads all lines, and says what is wrong.
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.name = given.one("NAME").value_or("");
   check_lock_name("NAME", what.name);
   if (const auto domain = given.one("--domain")) what.domain = *domain;
+  what.mode = mode_of(given);
+  what.group = group_of(given, what.mode);
   what.shared = given.has("--shared");
   if (const auto text = given.one("--timeout")) {
     if (given.has("--nonblock"))
@@ -43,15 +65,22 @@ int run_run(const arguments& given, console& /*out*/) {
 }  // namespace
 
 command run_command() {
+  option mode = mode_option();
+  mode.what = "the domain's mode: 0600, its user's own; 0660, its group's (default: as it exists, "
+              "0600 if it is made)";
   return {
       .name = "run",
       .summary = "run a command while a named lock is held, as flock(1) does",
       .description =
           {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. Nothing "
            "has to be started or made before: the first use of a domain or a lock makes it.",
-           "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to COMMAND. If "
-           "this program is killed, the lock is free at once, and COMMAND is killed too (what "
-           "COMMAND itself has started is not). If COMMAND is killed, the lock is freed.",
+           "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 end a run that waits, and are "
+           "passed on to COMMAND. If SIGINT or SIGQUIT ends COMMAND, it ends the run as well, and "
+           "so the loop of a shell. Ctrl-Z stops COMMAND and the run, which keeps the lock; a run "
+           "that waits leaves the queue, and asks for the lock again when it is continued.",
+           "If this program is killed, COMMAND is killed too (what COMMAND itself has started is "
+           "not), and the lock is free when both have ended. If COMMAND is killed, the lock is "
+           "freed; one line on standard error says so.",
            "COMMAND finds in its environment LOCKFLIGHT_LOCK, the lock's name; LOCKFLIGHT_TOKEN, "
            "unless the lock is shared: a number that is greater at each exclusive acquire of this "
            "name, so that whoever is written to can refuse an older holder; and "
@@ -68,6 +97,11 @@ command run_command() {
                        "wait at most so many seconds, such as 0.5 (default: as long as it takes)"},
                   {.name = "--nonblock", .what = "do not wait at all"},
                   domain_option(),
+                  mode,
+                  {.name = "--group",
+                   .value = "G",
+                   .what = "with --mode 0660: the group whose users share the domain that is made, "
+                           "by name or number (default: your effective group)"},
                   {.name = "--conflict-exit-code",
                    .shorthand = "-E",
                    .value = "CODE",
@@ -77,11 +111,17 @@ command run_command() {
                    {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",
                     "not at all if another one runs; then the exit code is 75"},
                    {"lockflight run --shared --timeout 10 index -- ./search words",
-                    "many searches, while nobody rebuilds the index"}},
-      .exit_codes = {{0, "and any other code: that of COMMAND; 128 + n if signal n ended it"},
+                    "many searches, while nobody rebuilds the index"},
+                   {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
+                    "a lock that all users of a group share"}},
+      .exit_codes = {{0,
+                      "and any other code: that of COMMAND; 128 + n if signal n ended it, unless "
+                      "the run ends by it as well"},
                      {1, "the lock was not had in time, or the CODE of -E"},
                      {2, "bad usage; one line on standard error says what is accepted"},
-                     {3, "the environment failed: no slot is free, memory was refused"},
+                     {3,
+                      "the environment failed: memory or a process was refused, or the domain is "
+                      "damaged"},
                      {not_executable, "COMMAND cannot be run"},
                      {not_found, "COMMAND is not found"}},
       .run = run_run,

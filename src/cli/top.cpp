@@ -17,6 +17,7 @@
 
 #include "cli/command.hpp"
 #include "cli/named.hpp"
+#include "cli/printable.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "cli/usage.hpp"
@@ -88,9 +89,10 @@ struct reading {
 
 class watcher {
  public:
-  explicit watcher(domain in) : in_(std::move(in)) {}
+  watcher(domain in, unsigned mode) : in_(std::move(in)), mode_(mode) {}
 
   reading read() {
+    follow();
     reading now;
     now.domain = in_.name();
     now.participants = in_.participants().size();
@@ -107,7 +109,18 @@ class watcher {
   }
 
  private:
+  /// The domain may have been removed and made anew.
+  void follow() {
+    if (in_.still_valid()) return;
+    try {
+      in_ = domain::attach(in_.name(), mode_);
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::missing) throw;
+    }
+  }
+
   domain in_;
+  unsigned mode_;
   double longest_s_ = 0;
 };
 
@@ -121,9 +134,16 @@ std::string headline(const reading& now) {
 std::string who_holds(const lock_state& state) {
   if (state.holders.empty()) return "";
   const lock_user& first = state.holders.front();
-  std::string text = fmt::format("{} {}", first.pid, one_line(first.command));
+  std::string text = fmt::format("{} {}", first.pid, command_of(first));
+  if (const auto word = state_word(first.dead, first.stopped); !word.empty())
+    text += fmt::format(", {}", word);
   if (state.holders.size() > 1) text += fmt::format(" and {} more", state.holders.size() - 1);
   return text;
+}
+
+bool is_bad(const lock_state& state) {
+  return state.lock.owner_died ||
+         (!state.holders.empty() && (state.holders.front().dead || state.holders.front().stopped));
 }
 
 void print_table(console& out, const reading& now, std::size_t most_rows) {
@@ -136,15 +156,19 @@ void print_table(console& out, const reading& now, std::size_t most_rows) {
                {.title = "holder", .numeric = false, .importance = 3}});
   for (std::size_t i = 0; i < std::min(most_rows, now.in_use.size()); ++i) {
     const lock_state& s = now.in_use[i];
-    shown.add_row({{one_line(s.lock.name)},
+    shown.add_row({{printable(s.lock.name)},
                    {std::to_string(s.waiters.size())},
                    {s.waiters.empty() ? "" : duration(s.longest_wait_s())},
                    {s.holders.empty() ? "" : duration(s.holders.front().seconds)},
                    {std::to_string(s.lock.token)},
                    {std::to_string(s.lock.repairs)},
-                   {who_holds(s), s.lock.owner_died ? style::bad : style::plain}});
+                   {who_holds(s), is_bad(s) ? style::bad : style::plain}});
   }
   shown.print(out);
+}
+
+std::string in_brackets(std::string_view word) {
+  return word.empty() ? "" : fmt::format(" ({})", word);
 }
 
 /// For a file or a pipe: all that there is to a lock in one line.
@@ -153,9 +177,9 @@ void print_lines(console& out, const reading& now) {
   for (const lock_state& s : now.in_use)
     for (const auto* users : {&s.holders, &s.waiters})
       for (const lock_user& user : *users)
-        out.line(fmt::format("{}: {} {}{} for {}, {}", one_line(s.lock.name), user.pid,
-                             word_of(user.what), user.dead ? " (dead)" : "", duration(user.seconds),
-                             one_line(user.command)));
+        out.line(fmt::format("{}: {} {}{} for {}, {}", printable(s.lock.name), user.pid,
+                             word_of(user.what), in_brackets(state_word(user.dead, user.stopped)),
+                             duration(user.seconds), command_of(user)));
 }
 
 ordered_json json_of(const reading& now) {
@@ -189,7 +213,7 @@ void print_turns(console& out, watcher& domain, std::optional<std::uint64_t> tur
     if (turn > 0) usleep(1'000'000);
     const reading now = domain.read();
     if (json)
-      out.line(json_of(now).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      out.line(json_text(json_of(now), -1));
     else
       print_lines(out, now);
     out.finish();
@@ -205,7 +229,8 @@ int run_top(const arguments& given, console& out) {
         static_cast<std::uint64_t>(std::ceil(real_number("--seconds", *text, 0.001, most_seconds)));
   }
   if (given.has("--once")) turns = 1;
-  watcher domain(domain_named("DOMAIN", given.one("DOMAIN").value_or(default_domain)));
+  const unsigned mode = mode_of(given);
+  watcher domain(domain_named("DOMAIN", given.one("DOMAIN").value_or(default_domain), mode), mode);
   const bool screens = out.width() > 0 && !given.has("--json") && !given.has("--once");
   if (screens)
     show_screens(out, domain, turns);
@@ -233,10 +258,13 @@ command top_command() {
                    .what = fmt::format("the domain (default: {})", default_domain),
                    .completes = option::offer::domains,
                    .optional = true},
+                  mode_option(),
                   {.name = "--once", .what = "read and print once"},
                   {.name = "--seconds", .value = "N", .what = "end after so many seconds"},
                   {.name = "--json", .what = "print JSON, one line for each reading"}},
       .examples = {{"lockflight top", "until q"},
+                   {"lockflight top work --mode 0660",
+                    "the group's domain of that name, if you have one of your own, too"},
                    {"lockflight top --once --json | jq '.locks[] | select(.waiters != [])'",
                     "the locks that somebody waits for"}},
       .run = run_top,

@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/named.hpp"
+#include "cli/printable.hpp"
 #include "cli/table.hpp"
 
 namespace lockflight::cli {
@@ -14,14 +15,17 @@ void print_users(console& out, const lock_state& state) {
   table users({{.title = "pid"},
                {.title = "", .numeric = false},
                {.title = "for"},
+               {.title = "", .numeric = false},
+               {.title = "runs"},
                {.title = "command", .numeric = false}});
   for (const auto* each : {&state.holders, &state.waiters})
     for (const lock_user& user : *each)
       users.add_row({{std::to_string(user.pid)},
-                     {word_of(user.what) + (user.dead ? ", dead" : ""),
-                      user.dead ? style::bad : style::plain},
+                     {word_of(user.what)},
                      {duration(user.seconds)},
-                     {user.command}});
+                     {std::string(state_word(user.dead, user.stopped)), style::bad},
+                     {user.guarded_pid == 0 ? "" : std::to_string(user.guarded_pid)},
+                     {printable(user.command)}});
   users.print(out);
 }
 
@@ -29,7 +33,7 @@ int run_who(const arguments& given, console& out) {
   const std::string name = given.one("NAME").value_or("");
   check_lock_name("NAME", name);
   const std::string where = given.one("--domain").value_or(default_domain);
-  const domain in = domain_named("--domain", where);
+  const domain in = domain_named("--domain", where, mode_of(given));
   lock_state state;
   state.lock.name = name;
   for (lock_state& each : states_of(in))
@@ -37,12 +41,12 @@ int run_who(const arguments& given, console& out) {
   if (given.has("--json")) {
     nlohmann::ordered_json all = json_of(state);
     all["domain"] = where;
-    out.line(all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    out.line(json_text(all, 2));
   } else if (state.in_use()) {
     print_users(out, state);
     if (state.lock.owner_died) out.line("A holder died: what the lock guards may be half done.");
   } else {
-    out.line(fmt::format("nobody holds '{}' or waits for it", name));
+    out.line(fmt::format("nobody holds '{}' or waits for it", printable(name)));
   }
   return state.in_use() ? 0 : 1;
 }
@@ -55,15 +59,20 @@ command who_command() {
       .summary = "show who holds a named lock and who waits for it",
       .description =
           {"Shows the processes that hold the lock, and those that wait for it, the longest wait "
-           "first: process, since when, command. It is read without stopping anybody.",
+           "first: process, since when, whether it is stopped or dead, the process of its command "
+           "if it is a 'lockflight run', and a name. It is read without stopping anybody.",
            "JSON: {\"name\", \"kind\", \"parameters\", \"token\", \"repairs\", \"owner_died\", "
            "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, USER = {\"pid\", "
-           "\"slot\", "
-           "\"dead\", \"use\": \"holds\"|\"shares\"|\"waits\", \"seconds\", \"command\"}."},
+           "\"slot\", \"dead\", \"stopped\", \"use\": \"holds\"|\"shares\"|\"waits\", "
+           "\"seconds\", \"guarded_pid\", \"command\"}; guarded_pid is 0, or the process of a "
+           "command that has to end as well before the holder counts as dead."},
       .options = {{.name = "NAME", .what = "the lock"},
                   domain_option(),
+                  mode_option(),
                   {.name = "--json", .what = "print one JSON document instead"}},
       .examples = {{"lockflight who backup", "who runs the backup now?"},
+                   {"lockflight who backup --domain work --mode 0660",
+                    "in the group's domain, if you have one of that name, too"},
                    {"lockflight who backup --json | jq '.holders[].pid'", "only the processes"}},
       .exit_codes = {{0, "somebody holds the lock or waits for it"},
                      {1, "nobody does"},

@@ -1,5 +1,5 @@
-// Robust locks whose participants die: every schedule is searched at small bounds, and deaths are
-// in replays and traces.
+// Robust locks whose participants die or stop: every schedule is searched at small bounds, and
+// deaths and stops are in replays and traces.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 struct mortal {
   const char* lock;
-  int writers, readers, try_writers, timed_writers, rounds, deaths;
+  int writers, readers, try_writers, timed_writers, rounds, deaths, stops = 0;
 
   [[nodiscard]] request asked() const {
     request r;
@@ -22,13 +22,15 @@ struct mortal {
     r.try_writers = try_writers, r.timed_writers = timed_writers;
     r.rounds = rounds;
     r.how.deaths = deaths;
+    r.how.stops = stops;
     return r;
   }
 };
 
 void PrintTo(const mortal& m, std::ostream* out) {
   *out << m.lock << " " << m.writers << "w" << m.readers << "r" << m.try_writers << "tw"
-       << m.timed_writers << "timed x " << m.rounds << ", " << m.deaths << " deaths";
+       << m.timed_writers << "timed x " << m.rounds << ", " << m.deaths << " deaths, " << m.stops
+       << " stops";
 }
 
 class robust_lock : public testing::TestWithParam<mortal> {};
@@ -58,7 +60,42 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, robust_lock, testing::Values(
     mortal{"mcs-rw-fair",  1, 1, 0, 0,    1,     2},
     mortal{"flight",       1, 0, 0, 1,    1,     2},
     mortal{"flight-rw",    1, 1, 0, 0,    1,     2}));
+
+INSTANTIATE_TEST_SUITE_P(with_stops, robust_lock, testing::Values(
+    //      lock           w  r  tw timed rounds deaths stops
+    mortal{"spin",         2, 0, 0, 0,    1,     1,     1},
+    mortal{"spin",         1, 0, 1, 0,    1,     1,     1},
+    mortal{"spin-backoff", 2, 0, 0, 0,    1,     0,     2},
+    mortal{"d-mcs",        2, 0, 0, 0,    1,     1,     1},
+    mortal{"d-mcs",        2, 0, 0, 0,    2,     0,     2},
+    mortal{"d-mcs",        1, 0, 1, 0,    1,     1,     1},
+    mortal{"rma-mcs",      2, 0, 0, 0,    1,     1,     1},
+    mortal{"alock",        2, 0, 0, 0,    1,     1,     1},
+    mortal{"dq",           2, 0, 0, 0,    1,     1,     1},
+    mortal{"dq-fair",      2, 0, 0, 0,    1,     1,     1},
+    mortal{"fompi-rw",     1, 1, 0, 0,    1,     1,     1},
+    mortal{"rma-rw",       1, 1, 0, 0,    1,     1,     1},
+    mortal{"mcs-rw-rp",    1, 1, 0, 0,    1,     1,     1},
+    mortal{"mcs-rw-wp",    1, 1, 0, 0,    1,     1,     1},
+    mortal{"mcs-rw-fair",  1, 1, 0, 0,    1,     1,     1},
+    mortal{"flight",       1, 0, 0, 1,    1,     1,     1},
+    mortal{"flight",       0, 0, 0, 2,    1,     1,     1},
+    mortal{"flight-rw",    1, 1, 0, 0,    1,     1,     1}));
 // clang-format on
+
+// Three participants are too many to be searched in full; a random search finds what the mutants
+// break.
+TEST(stops, of_one_of_three_block_no_other_one) {
+  for (const mortal& one :
+       {mortal{"d-mcs", 3, 0, 0, 0, 2, 1, 1}, mortal{"flight", 1, 0, 0, 2, 2, 1, 1},
+        mortal{"mcs-rw-fair", 1, 2, 0, 0, 2, 1, 1}, mortal{"flight-rw", 2, 1, 0, 0, 2, 0, 2}}) {
+    SCOPED_TRACE(testing::PrintToString(one));
+    request r = one.asked();
+    r.random = true;
+    r.random_until.executions = 10'000;
+    EXPECT_EQ(run(r).found.what, verdict::bound);
+  }
+}
 
 [[nodiscard]] std::string refusal_of(const request& asked) {
   try {
@@ -81,6 +118,13 @@ TEST(deaths, are_refused_where_nobody_survives_them) {
   EXPECT_EQ(with([](request& r) { r.levels = "2x1"; }),
             "--deaths 1: --levels 2x1 has 2 nodes (accepted: one node)");
   EXPECT_EQ(with([](request& r) { r.how.deaths = 3; }), "--deaths 3 (accepted: 0 to 2)");
+  EXPECT_EQ(with([](request& r) { r.how.stops = 3; }), "--stops 3 (accepted: 0 to 2)");
+  EXPECT_EQ(with([](request& r) {
+              r.how.deaths = 0, r.how.stops = 1;
+              r.lock = "dlm-server";
+            }),
+            "--stops 1: dlm-server needs messages, and nobody survives who sends them "
+            "(accepted: 0)");
 }
 
 // Every living participant gets through in a fair schedule, in any number of rounds, when no other
@@ -150,6 +194,29 @@ TEST(deaths, do_not_make_a_spin_lock_fair) {
   EXPECT_EQ(made.found.broken->property, "starvation");
   r.starvation = watched::leaving;
   EXPECT_EQ(run(r).found.what, verdict::ok);
+}
+
+// The others get through in any number of rounds, unless the stopped participant holds.
+TEST(stops, starve_nobody) {
+  if (!engine::can_copy_stacks()) GTEST_SKIP() << "states cannot be known under a sanitizer";
+  for (const mortal& one :
+       {mortal{"d-mcs", 2, 0, 0, 0, 1, 0, 1}, mortal{"mcs-rw-fair", 1, 1, 0, 0, 1, 0, 1}}) {
+    SCOPED_TRACE(testing::PrintToString(one));
+    request r = one.asked();
+    r.starvation = watched::all;
+    const report made = run(r);
+    EXPECT_EQ(made.found.what, verdict::ok) << trace_table(made);
+    EXPECT_GT(made.found.states, 10'000u);
+  }
+}
+
+// A participant stops in a round; its replay and its trace say so.
+TEST(stops, can_be_replayed) {
+  const report made = replay(
+      "lock=d-mcs;stops=1;writers=2;rounds=1;levels=2;node_level=0;retries=2;off=;set=;steps=aI");
+  EXPECT_FALSE(made.found.broken);
+  ASSERT_EQ(made.trace.size(), 2u);
+  EXPECT_EQ(made.trace[1].what, "STOPS");
 }
 
 // A participant dies, and its death becomes known.

@@ -4,67 +4,12 @@ import json
 import os
 import pty
 import select
-import signal
 import subprocess
 import time
 import unittest
 
-from support import PROGRAM, ProgramTest
-
-FULL = os.path.join(os.path.dirname(PROGRAM), "full", "lockflight")
-DOMAIN = f"test-{os.getpid()}"
-
-
-def wait_until(holds, seconds=10):
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-def gone(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
-    except FileNotFoundError:
-        return True
-
-
-class NamedTest(ProgramTest):
-    """Each test has the domain to itself."""
-
-    def setUp(self):
-        super().setUp()
-        self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force")
-
-    def run_in(self, *words, options=(), name="jobs", program=PROGRAM):
-        done = subprocess.run(
-            [program, "run", "--domain", DOMAIN, *options, name, "--", *words],
-            cwd=self.folder, capture_output=True, text=True, timeout=30, check=False)
-        return done.returncode, done.stdout, done.stderr
-
-    def hold(self, *words, options=(), name="jobs", **more):
-        """A run whose command says when it begins; returns the run and the command's process."""
-        script = 'echo $$; ' + (" ".join(words) or "exec sleep 60")
-        process = self.start("run", "--domain", DOMAIN, *options, name, "--", "sh", "-c", script,
-                             **more)
-        self.addCleanup(self.end, process)
-        return process, int(process.stdout.readline())
-
-    @staticmethod
-    def end(process):
-        process.kill()
-        process.communicate()
-
-    def who(self, name="jobs"):
-        code, out, _ = self.run_program("who", name, "--domain", DOMAIN, "--json")
-        self.assertIn(code, [0, 1])
-        return json.loads(out)
-
-    def wait_for_waiters(self, number, name="jobs"):
-        self.assertTrue(wait_until(lambda: len(self.who(name)["waiters"]) == number))
+from named_support import DOMAIN, FULL, NamedTest, wait_until
+from support import PROGRAM
 
 
 class ExitCodes(NamedTest):
@@ -144,43 +89,6 @@ class Environment(NamedTest):
         self.assertEqual(self.shown()[2], "none")
 
 
-class Signals(NamedTest):
-    def test_they_reach_the_command(self):
-        for name in ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]:
-            with self.subTest(signal=name):
-                process, _ = self.hold(f"trap 'exit 33' {name}; while :; do sleep 0.01; done")
-                time.sleep(0.03)
-                process.send_signal(getattr(signal, f"SIG{name}"))
-                self.assertEqual(process.wait(timeout=10), 33)
-
-    def test_a_command_that_dies_of_one(self):
-        process, _ = self.hold()
-        process.terminate()
-        self.assertEqual(process.wait(timeout=10), 128 + signal.SIGTERM)
-        self.assertEqual(self.run_in("true", options=["--nonblock"]), (0, "", ""))
-
-    def test_a_waiter_may_be_interrupted(self):
-        self.hold()
-        waiter = self.start("run", "--domain", DOMAIN, "jobs", "--", "true")
-        self.addCleanup(self.end, waiter)
-        self.wait_for_waiters(1)
-        waiter.send_signal(signal.SIGINT)
-        self.assertEqual(waiter.wait(timeout=10), -signal.SIGINT)
-        self.wait_for_waiters(0)
-
-    def test_a_run_that_is_killed_frees_the_lock_and_ends_the_command(self):
-        process, command = self.hold()
-        process.kill()
-        self.assertEqual(self.run_in("true", options=["--timeout", "10"]), (0, "", ""))
-        self.assertTrue(wait_until(lambda: gone(command)), "the command goes on unguarded")
-
-    def test_a_command_that_is_killed_frees_the_lock(self):
-        process, command = self.hold()
-        os.kill(command, signal.SIGKILL)
-        self.assertEqual(process.wait(timeout=10), 137)
-        self.assertEqual(self.run_in("true", options=["--nonblock"]), (0, "", ""))
-
-
 class WhoTopDomain(NamedTest):
     def test_nobody(self):
         self.run_in("true")
@@ -190,10 +98,11 @@ class WhoTopDomain(NamedTest):
         self.assertEqual(self.who("never made")["holders"], [])
 
     def test_a_holder_and_a_waiter(self):
-        holder, _ = self.hold()
+        holder, command = self.hold()
         waiter = self.start("run", "--domain", DOMAIN, "jobs", "--", "true")
         self.addCleanup(self.end, waiter)
         self.wait_for_waiters(1)
+        self.assertTrue(wait_until(lambda: self.who()["holders"][0]["command"] == "sleep"))
         state = self.who()
         self.assertEqual(set(state), {"name", "kind", "parameters", "token", "repairs",
                                       "owner_died", "holders", "waiters", "domain"})
@@ -201,42 +110,97 @@ class WhoTopDomain(NamedTest):
                          ("jobs", "flight-rw", DOMAIN, False))
         for users, process, use in [("holders", holder, "holds"), ("waiters", waiter, "waits")]:
             [user] = state[users]
-            self.assertEqual(set(user), {"pid", "slot", "dead", "use", "seconds", "command"})
-            self.assertEqual((user["pid"], user["use"], user["dead"]), (process.pid, use, False))
+            self.assertEqual(set(user), {"pid", "slot", "dead", "stopped", "use", "seconds",
+                                         "guarded_pid", "command"})
+            self.assertEqual((user["pid"], user["use"], user["dead"], user["stopped"]),
+                             (process.pid, use, False, False))
             self.assertTrue(0 <= user["seconds"] < 60)
-            self.assertIn("lockflight", user["command"])
+        [holds], [waits] = state["holders"], state["waiters"]
+        self.assertEqual((holds["guarded_pid"], holds["command"]), (command, "sleep"))
+        self.assertEqual((waits["guarded_pid"], waits["command"]), (0, "lockflight"))
         code, out, _ = self.run_program("who", "jobs", "--domain", DOMAIN)
         self.assertEqual(code, 0)
-        self.assertRegex(out, rf"(?m)^ *{holder.pid}  holds .* s  .*lockflight")
-        self.assertRegex(out, rf"(?m)^ *{waiter.pid}  waits ")
-        self.see_top(holder, waiter)
-        self.see_domain(holder, waiter)
+        self.assertRegex(out, rf"(?m)^ *{holder.pid}  holds .* s +{command}  sleep$")
+        self.assertRegex(out, rf"(?m)^ *{waiter.pid}  waits .* s +lockflight$")
+        self.see_top(holder, waiter, command)
+        self.see_domain(holder, waiter, command)
 
-    def see_top(self, holder, waiter):
+    def see_top(self, holder, waiter, command):
         top = json.loads(self.run_well("top", DOMAIN, "--once", "--json"))
         self.assertEqual(set(top), {"domain", "participants", "slots", "locks_made", "repairs",
                                     "longest_wait_seen_s", "locks"})
         self.assertEqual([lock["name"] for lock in top["locks"]], ["jobs"])
         self.assertGreater(top["longest_wait_seen_s"], 0)
         out = self.run_well("top", DOMAIN, "--once")
-        self.assertRegex(out, rf"(?m)^jobs: {holder.pid} holds for ")
+        self.assertRegex(out, rf"(?m)^jobs: {holder.pid} holds for .*, sleep \({command}\)$")
         self.assertRegex(out, rf"(?m)^jobs: {waiter.pid} waits for ")
         lines = self.run_well("top", DOMAIN, "--seconds", "2", "--json").splitlines()
         self.assertEqual([json.loads(line)["domain"] for line in lines], [DOMAIN, DOMAIN])
 
-    def see_domain(self, holder, waiter):
+    def see_domain(self, holder, waiter, command):
         shown = json.loads(self.run_well("domain", "show", DOMAIN, "--json"))
         self.assertEqual(set(shown), {"name", "slots", "names", "mode", "participants", "locks"})
-        pids = {participant["pid"] for participant in shown["participants"]}
-        self.assertLessEqual({holder.pid, waiter.pid}, pids)
-        self.assertEqual((shown["mode"], shown["slots"]), ("0600", 256))
+        found = {participant["pid"]: participant for participant in shown["participants"]}
+        self.assertEqual(set(found), {holder.pid, waiter.pid})
+        for process, guarded in [(holder, command), (waiter, 0)]:
+            self.assertEqual(set(found[process.pid]), {"slot", "pid", "thread", "dead", "stopped",
+                                                       "guarded_pid", "command"})
+            self.assertEqual(found[process.pid]["guarded_pid"], guarded)
+        self.assertEqual((shown["mode"], shown["slots"]), ("0600", 4095))
         out = self.run_well("domain", "show", DOMAIN)
+        self.assertRegex(out, rf"(?m)^ *\d+ +{holder.pid} +{holder.pid} +{command}  sleep$")
         self.assertRegex(out, rf"(?m)^jobs +flight-rw +\d+ +\d+ +{holder.pid} +{waiter.pid}")
         [mine] = [d for d in json.loads(self.run_well("domain", "list", "--json"))["domains"]
                   if d["name"] == DOMAIN]
         self.assertEqual(set(mine), {"name", "participants", "slots", "locks", "names", "mode"})
         self.assertIn(DOMAIN, self.run_well("domain", "list", "--names").splitlines())
         self.assertRegex(self.run_well("domain", "list"), rf"(?m)^{DOMAIN} ")
+
+    def test_text_has_no_control_characters(self):
+        name = "a\x1b[31m\x07\x7f\x9b\t\u00e9b"
+        shown = "a?[31m????\u00e9b"
+        os.symlink("/bin/sleep", self.path("s\x1b[1m\x9bp"))
+        process = self.start("run", "--domain", DOMAIN, name, "--",
+                             os.path.join(".", "s\x1b[1m\x9bp"), "60")
+        self.addCleanup(self.end, process)
+        self.assertTrue(wait_until(lambda: self.who(name)["holders"]
+                                   and self.who(name)["holders"][0]["command"].startswith("s")))
+        self.assertEqual(self.who(name)["name"], name)
+        command = "s?[1m?p"
+        for line, words in [(["who", name, "--domain", DOMAIN], [command]),
+                            (["top", DOMAIN, "--once"], [shown, command]),
+                            (["domain", "show", DOMAIN], [shown, command]),
+                            (["who", name, "--domain", DOMAIN, "--json"], []),
+                            (["top", DOMAIN, "--once", "--json"], []),
+                            (["domain", "show", DOMAIN, "--json"], [])]:
+            out = self.run_well(*line)
+            self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f]", line)
+            for word in words:
+                self.assertIn(word, out)
+        process.terminate()
+        process.wait(timeout=10)
+        out = self.run_program("who", name, "--domain", DOMAIN)[1]
+        self.assertEqual(out, f"nobody holds '{shown}' or waits for it\n")
+        for program in [PROGRAM, FULL]:
+            err = self.run_in("/no/\x1b[1m\x9bp", program=program)[2]
+            self.assertIn("COMMAND '/no/?[1m?p'", err)
+
+    def test_forget(self):
+        process, command = self.hold()
+        code, out, err = self.run_program("domain", "forget", DOMAIN, "jobs")
+        self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+        self.assertRegex(err, r"NAME 'jobs' \(accepted: a lock that nobody holds or awaits; "
+                         rf"{process.pid} \w+ \({command}\) holds it\)")
+        self.end(process)
+        self.run_in("true")
+        self.run_in("true", name="other")
+        self.assertEqual(self.run_well("domain", "forget", DOMAIN, "jobs"), "forgot jobs\n")
+        locks = json.loads(self.run_well("domain", "show", DOMAIN, "--json"))["locks"]
+        self.assertEqual([lock["name"] for lock in locks], ["other"])
+        code, out, err = self.run_program("domain", "forget", DOMAIN, "jobs")
+        self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+        self.assertIn("NAME 'jobs' (accepted: a lock of the domain", err)
+        self.assertEqual(self.run_in("true"), (0, "", ""), "it is made anew")
 
     def test_remove(self):
         self.run_in("true")
@@ -247,6 +211,16 @@ class WhoTopDomain(NamedTest):
         self.end(process)
         self.assertEqual(self.run_well("domain", "remove", DOMAIN), f"removed {DOMAIN}\n")
         self.assertNotIn(DOMAIN, self.run_well("domain", "list", "--names").splitlines())
+
+    def test_top_goes_on_in_the_next_domain(self):
+        self.run_in("true")
+        top = self.start("top", DOMAIN, "--seconds", "3", "--json")
+        self.addCleanup(self.end, top)
+        self.assertEqual(json.loads(top.stdout.readline())["locks"], [])
+        self.run_well("domain", "remove", DOMAIN)
+        self.hold(name="later")
+        found = [json.loads(line)["locks"] for line in top.stdout]
+        self.assertEqual([[lock["name"] for lock in locks] for locks in found], [["later"]] * 2)
 
     def test_top_on_a_terminal(self):
         self.hold()
@@ -271,6 +245,64 @@ class WhoTopDomain(NamedTest):
             self.assertIn(b"\x1b[?1049l", rest, "the terminal is left as it was")
 
 
+class Modes(NamedTest):
+    def mode_of(self, mode=()):
+        return json.loads(self.run_well("domain", "show", DOMAIN, *mode, "--json"))["mode"]
+
+    def test_a_domain_is_used_as_it_exists(self):
+        self.assertEqual(self.run_in("true", options=["--mode", "0660"]), (0, "", ""))
+        self.assertEqual(self.mode_of(), "0660")
+        for program in [PROGRAM, FULL]:
+            for options in [[], ["--mode", "660"],
+                            ["--mode", "0660", "--group", str(os.getegid())]]:
+                self.assertEqual(self.run_in("true", options=options, program=program),
+                                 (0, "", ""))
+        self.assertEqual(self.mode_of(["--mode", "0660"]), "0660")
+        self.assertEqual(self.run_well("domain", "remove", DOMAIN), f"removed {DOMAIN}\n")
+        self.assertEqual(self.run_in("true"), (0, "", ""))
+        self.assertEqual(self.mode_of(), "0600", "its user's own if nothing else is asked for")
+
+    def test_a_private_domain_and_one_of_a_group(self):
+        """Another user of the group may have made the second one."""
+        both = [["--mode", mode] for mode in ["0600", "0660"]]
+        for mode in both:
+            self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force", *mode)
+        self.assertEqual(self.run_in("true", options=both[1]), (0, "", ""))
+        folder = os.environ.get("LOCKFLIGHT_DOMAINS", "/dev/shm")
+        path = f"{folder}/lockflight-g{os.getegid()}-{DOMAIN}.lf2"
+        os.rename(path, path + ".aside")
+        self.assertEqual(self.run_in("true", options=both[0]), (0, "", ""))
+        os.rename(path + ".aside", path)
+        for program in [PROGRAM, FULL]:
+            code, out, err = self.run_in("true", program=program)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+            self.assertIn("--mode", err)
+        for line in [["who", "jobs", "--domain", DOMAIN], ["top", DOMAIN, "--once"],
+                     ["domain", "show", DOMAIN], ["domain", "remove", DOMAIN],
+                     ["domain", "forget", DOMAIN, "jobs"]]:
+            code, out, err = self.run_program(*line)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), line)
+            self.assertIn("--mode", err)
+        self.hold(options=both[1])
+        self.assertEqual(self.run_in("true", options=["--nonblock", *both[0]]), (0, "", ""))
+        self.assertEqual(self.run_in("true", options=["--nonblock", *both[1]])[0], 1)
+        for mode, code in zip(both, [1, 0]):
+            self.assertEqual(self.run_program("who", "jobs", "--domain", DOMAIN, *mode)[0], code)
+        domains = json.loads(self.run_well("domain", "list", "--json"))["domains"]
+        listed = [each["mode"] for each in domains if each["name"] == DOMAIN]
+        self.assertEqual(sorted(listed), ["0600", "0660"])
+        self.assertEqual(self.run_well("domain", "forget", DOMAIN, "jobs", *both[0]),
+                         "forgot jobs\n")
+        self.run_well("domain", "remove", DOMAIN, *both[0])
+        self.assertEqual(self.mode_of(), "0660")
+
+    def test_another_mode_than_that_of_the_domain(self):
+        self.run_in("true")
+        code, out, err = self.run_program("who", "jobs", "--domain", DOMAIN, "--mode", "0660")
+        self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+        self.assertIn("0660", err)
+
+
 BAD = [
     (["run"], ["NAME", "''", "255 bytes"]),
     (["run", "a"], ["COMMAND", "''", "--"]),
@@ -287,6 +319,14 @@ BAD = [
     (["run", "-E", "256", "a", "--", "true"], ["--conflict-exit-code", "'256'", "0 to 255"]),
     (["run", "-E", "-1", "a", "--", "true"], ["--conflict-exit-code", "'-1'", "0 to 255"]),
     (["run", "-E", "x", "a", "--", "true"], ["--conflict-exit-code", "'x'", "0 to 255"]),
+    (["run", "--mode", "0644", "a", "--", "true"], ["--mode", "'0644'", "0600 or 0660"]),
+    (["run", "--mode", "", "a", "--", "true"], ["--mode", "''", "0600 or 0660"]),
+    (["run", "--mode", "0660", "--mode", "0660", "a", "--", "true"], ["--mode", "more than once"]),
+    (["run", "--group", "root", "a", "--", "true"], ["--group", "'root'", "--mode 0660"]),
+    (["run", "--mode", "0600", "--group", "0", "a", "--", "true"], ["--group", "--mode 0660"]),
+    (["run", "--mode", "0660", "--group", "no such", "--domain", DOMAIN, "a", "--", "true"],
+     ["--group", "'no such'", "name or the number of a group"]),
+    (["run", "--domain", "a", "--domain", "b", "a", "--", "true"], ["--domain", "more than once"]),
     (["run", "--shred", "a", "--", "true"], ["'--shred'", "nearest: --shared"]),
     (["run", "--domain", "a/b", "a", "--", "true"], ["'a/b'", "a-z"]),
     (["run", "--domain", ".a", "a", "--", "true"], ["'.a'", "a-z"]),
@@ -296,11 +336,20 @@ BAD = [
     (["top", "a", "b"], ["'b'", "DOMAIN"]),
     (["top", "--seconds", "0"], ["--seconds", "'0'", "0.001"]),
     (["top", "--seconds", "1", "--once"], ["--seconds", "not both"]),
-    (["domain"], ["ACTION", "''", "list, show, remove"]),
+    (["who", "a", "--mode", "x"], ["--mode", "'x'", "0600 or 0660"]),
+    (["top", "--mode", "x"], ["--mode", "'x'", "0600 or 0660"]),
+    (["domain"], ["ACTION", "''", "list, show, remove, forget"]),
     (["domain", "lsit"], ["ACTION", "'lsit'", "nearest: list"]),
     (["domain", "list", "a"], ["DOMAIN", "'a'", "show"]),
     (["domain", "show"], ["DOMAIN", "''", "list"]),
     (["domain", "remove"], ["DOMAIN", "''", "list"]),
+    (["domain", "forget"], ["DOMAIN", "''", "list"]),
+    (["domain", "forget", "a"], ["NAME", "''", "255 bytes"]),
+    (["domain", "forget", "a", "b", "c"], ["'c'"]),
+    (["domain", "show", "a", "b"], ["NAME", "'b'", "forget"]),
+    (["domain", "forget", "a", "b", "--json"], ["--json", "list and show"]),
+    (["domain", "show", "a", "--mode", "1"], ["--mode", "'1'", "0600 or 0660"]),
+    (["domain", "list", "--mode", "0600"], ["--mode", "'0600'", "show"]),
     (["domain", "show", "a/b"], ["'a/b'", "a-z"]),
     (["domain", "show", "a", "--force"], ["--force", "remove"]),
     (["domain", "show", "a", "--names"], ["--names", "list"]),
@@ -312,11 +361,12 @@ class NoRoom(unittest.TestCase):
     def test_a_full_dev_shm_is_an_error(self):
         """Whatever is left of it: a domain, a slot or a lock finds no room, and nothing crashes."""
         script = """mount -t tmpfs -o size=64k tmpfs /dev/shm || exit 77
-                    for size in 200 400 800 1200; do
+                    for size in 200 400 600 800; do
                       mount -o remount,size=${size}k /dev/shm
                       "$0" run jobs -- true 2> /dev/null || echo $?
                     done"""
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, str(PROGRAM)],
+                              env=dict(os.environ, LOCKFLIGHT_DOMAINS="/dev/shm"),
                               capture_output=True, text=True, timeout=30)
         if done.returncode in (1, 77):
             self.skipTest("this system mounts nothing")
@@ -340,7 +390,8 @@ class BadInput(NamedTest):
         self.run_in("true")
         near = DOMAIN + "x"
         for arguments in [["who", "a", "--domain", near], ["top", near],
-                          ["domain", "show", near], ["domain", "remove", near]]:
+                          ["domain", "show", near], ["domain", "remove", near],
+                          ["domain", "forget", near, "a"]]:
             self.assert_refused(arguments, [f"'{near}'", f"nearest: {DOMAIN}"])
 
     def test_a_refused_line_makes_nothing(self):

@@ -29,7 +29,7 @@ def shared_memory():
     """Files of runs in shared memory. Domains are not: tests beside us have theirs there, as
     browsers and MPI jobs have files."""
     return {name for name in os.listdir("/dev/shm")
-            if "lockflight" in name and not re.match(r"lockflight-\d+-", name)}
+            if "lockflight" in name and not re.match(r"lockflight-(\d+$|g\d+-)", name)}
 
 
 class ProgramTest(unittest.TestCase):

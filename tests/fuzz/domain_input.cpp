@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,23 +18,21 @@
 #include <utility>
 #include <vector>
 
-#include "domain/directory.hpp"
-#include "domain/file.hpp"
+#include "domain/names/directory.hpp"
+#include "domain/store/file.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::test {
 namespace {
 
 using detail::domain_class;
-using detail::domain_entry;
 using detail::domain_header;
-using detail::domain_shape;
-using detail::domain_slot_words;
 
 // The first byte of an input.
 constexpr std::uint8_t is_of_names = 1;  // the rest is text; else it is edits of a file
-constexpr std::uint8_t orphaned = 2;     // the last owner of the directory died in it
+constexpr std::uint8_t orphaned = 2;     // somebody died while it changed the directory
 constexpr std::uint8_t checked = 4;      // the header's checksum is made right again
+constexpr std::uint8_t in_use = 8;       // edits are made while the file is used
 
 constexpr domain_options small{.slots = 3, .names = 8};
 
@@ -45,15 +44,13 @@ struct known_lock {
 constexpr std::array<known_lock, 7> known_locks{{{"n0", "flight", ""},
                                                  {"n1", "flight-rw", ""},
                                                  {"n2", "d-mcs", ""},
-                                                 {"n3", "rma-rw", "T_DC=2"},
+                                                 {"n3", "rma-rw", "T_R=2"},
                                                  {"n4", "flight", ""},
                                                  {"n5", "spin", ""},
                                                  {"n6", "mcs-rw-fair", ""}}};
 
 std::string name_of_domain() { return "fuzz." + std::to_string(getpid()); }
-std::string path_of(const std::string& name) {
-  return "/dev/shm/lockflight-" + std::to_string(geteuid()) + "-" + name;
-}
+std::string path_of(const std::string& name) { return detail::private_place(name).path; }
 
 [[noreturn]] void fail(const char* what) {
   perror(what);
@@ -77,9 +74,10 @@ void die(const std::function<void()>& doing) {
 
 std::vector<std::byte> bytes_of(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  std::vector<std::byte> all(domain_shape(small.slots, small.names).bytes);
-  if (fd < 0 || read(fd, all.data(), all.size()) != static_cast<ssize_t>(all.size()))
-    fail(path.c_str());
+  struct stat s {};
+  if (fd < 0 || fstat(fd, &s) != 0) fail(path.c_str());
+  std::vector<std::byte> all(static_cast<std::size_t>(s.st_size));
+  if (read(fd, all.data(), all.size()) != static_cast<ssize_t>(all.size())) fail(path.c_str());
   close(fd);
   return all;
 }
@@ -108,8 +106,10 @@ std::vector<std::byte> make_domain(bool with_orphan) {
     });
     if (with_orphan)
       die([&] {
-        const auto file = detail::domain_file::open(name, nullptr);
-        pthread_mutex_lock(&file->header().directory);
+        const auto file = detail::domain_file::open(name, nullptr, 0);
+        named_lock(d, "new", {}).lock();
+        file->header().changes += 1;
+        file->header().directory = std::uint64_t{7} << 32 | 3;
         kill(getpid(), SIGKILL);
       });
   }
@@ -123,30 +123,27 @@ std::array<std::vector<std::byte>, 2>& made_domains() {
   return *both;
 }
 
-/// The bytes of the file that inputs write over: all that a call can check before it relies on it.
-///
-/// Left out are the C library's mutexes, which it does not check, and bells, records, queue nodes
-/// and the words of the locks themselves: a lock trusts its words, and a wrong one can make it wait
-/// for ever. Any process that may write to the file can do that.
+/// The parts of the file, each as likely as the others: all that anybody who may write to it can
+/// write over.
 const std::vector<std::pair<std::size_t, std::size_t>>& parts() {
   static const auto* const all = [] {
-    const domain_shape at(small.slots, small.names);
+    constexpr std::size_t line = rma::line_words * sizeof(rma::word);
+    constexpr std::size_t lines_in_use = 200;
     auto* const found = new std::vector<std::pair<std::size_t, std::size_t>>{
         {0, offsetof(domain_header, deaths)},
         {offsetof(domain_header, deaths), offsetof(domain_header, directory)},
-        {offsetof(domain_header, serials), sizeof(domain_header)},
-        {at.classes, at.classes + 6 * sizeof(domain_class)},
-        {at.buckets, at.buckets + at.buckets_count * sizeof(std::uint32_t)},
-        {at.entries, at.entries + small.names * sizeof(domain_entry)}};
-    for (std::size_t i = 0; i < at.ranks; ++i) {
-      const std::size_t slot = at.slots + i * sizeof(domain_slot_words);
-      found->emplace_back(slot + offsetof(domain_slot_words, state),
-                          slot + sizeof(domain_slot_words));
+        {offsetof(domain_header, directory), sizeof(domain_header)},
+        {detail::classes_at, detail::classes_at + 6 * sizeof(domain_class)},
+        {detail::buckets_at, detail::bells_at},
+        {detail::bells_at, detail::head_bytes},
+        {detail::room_at, detail::room_at + lines_in_use * line},
+        {detail::room_at, detail::room_at + lines_in_use * line}};
+    for (std::size_t i = 0; i <= small.slots; ++i) {
+      const std::size_t slot = detail::slots_at + i * detail::slot_bytes;
+      found->emplace_back(slot, slot + detail::own_words * sizeof(rma::word));
+      found->emplace_back(slot + detail::own_words * sizeof(rma::word),
+                          slot + sizeof(detail::domain_slot_page));
     }
-    // What the directory has beside the control line of the first block.
-    const std::size_t block = at.cells + domain_shape::first_block * sizeof(rma::word);
-    found->emplace_back(block + detail::serial_beside * sizeof(rma::word),
-                        block + rma::line_words * sizeof(rma::word));
     return found;
   }();
   return *all;
@@ -160,6 +157,7 @@ void write_over(std::vector<std::byte>& file, std::span<const std::uint8_t> edit
     std::uint16_t where = 0;
     std::memcpy(&where, &edits[2], sizeof where);
     const std::size_t at = first + where % (end - first);
+    if (at >= file.size()) continue;
     const std::size_t count = std::min(std::size_t{1} << edits[1] % 4, end - at);
     std::memcpy(&file[at], &edits[4], count);
   }
@@ -176,7 +174,8 @@ void put_file(const std::vector<std::byte>& file, const std::string& path) {
   constexpr std::size_t page = 4096;
   constexpr std::array<std::byte, page> nothing{};
   unlink(path.c_str());
-  const int fd = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, small.mode);
+  mkdir(path.substr(0, path.rfind('/')).c_str(), 0700);
+  const int fd = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(file.size())) != 0) fail(path.c_str());
   for (std::size_t at = 0; at < file.size(); at += page) {
     const std::size_t size = std::min(page, file.size() - at);
@@ -203,6 +202,24 @@ void use(named_lock& one) {
     one.unlock();
   }
   if (one.can_share() && one.try_lock_shared_within(patience_ns)) one.unlock_shared();
+}
+
+/// Makes the edits in the file, one after the other, while others use it.
+void write_over_in_use(const std::string& path, std::span<const std::uint8_t> edits) {
+  constexpr std::size_t size = 12;
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  for (; fd >= 0 && edits.size() >= size; edits = edits.subspan(size)) {
+    const auto [first, end] = parts()[edits[0] % parts().size()];
+    std::uint16_t where = 0;
+    std::memcpy(&where, &edits[2], sizeof where);
+    const std::size_t at = first + where % (end - first);
+    const std::size_t count = std::size_t{1} << edits[1] % 4;
+    struct stat s {};
+    if (fstat(fd, &s) != 0 || at + count > static_cast<std::size_t>(s.st_size)) continue;
+    if (pwrite(fd, &edits[4], count, static_cast<off_t>(at)) < 0) break;
+    usleep(100);
+  }
+  close(fd);
 }
 
 void use_all(const std::string& name) {
@@ -265,7 +282,14 @@ void use_domain_input(std::span<const std::uint8_t> bytes) {
       write_over(file, rest);
       if ((flags & checked) != 0) make_checksum_right(file);
       put_file(file, path_of(name));
-      use_all(name);
+      if ((flags & in_use) != 0) {
+        put_file(made_domains()[0], path_of(name));
+        std::thread other([&] { write_over_in_use(path_of(name), rest); });
+        use_all(name);
+        other.join();
+      } else {
+        use_all(name);
+      }
     }
   }).join();
   unlink(path_of(name).c_str());

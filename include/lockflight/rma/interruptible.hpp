@@ -133,20 +133,22 @@ class interruptible {
   template <class Cell, class Predicate>
   word await(Cell on, Predicate done) {
     if (word now = 0; holds_already(on, done, now)) return now;
+    wait_guard& guard = *guard_;
     while (true) {
-      const word now = inner_.await_until_or_death(on, done, guard_->until(), guard_->line());
+      const word now = inner_.await_until_or_death(on, done, guard.until(), guard.line());
       if (done(now)) return now;
-      go_on_or_throw(false);
+      go_on_or_throw(guard, false);
     }
   }
   template <class Cell, class Predicate>
   word await_until(Cell on, Predicate done, deadline until) {
     if (word now = 0; holds_already(on, done, now)) return now;
+    wait_guard& guard = *guard_;
     while (true) {
-      const word now = inner_.await_until_or_death(
-          on, done, earlier(inner_, until, guard_->until()), guard_->line());
+      const word now = inner_.await_until_or_death(on, done, earlier(inner_, until, guard.until()),
+                                                   guard.line());
       if (done(now) || inner_.is_over(until)) return now;
-      go_on_or_throw(false);
+      go_on_or_throw(guard, false);
     }
   }
   template <class Cell, class Predicate>
@@ -156,7 +158,7 @@ class interruptible {
   /// Every loop that retries has a pause in it (C19), so such loops end as well.
   void pause(std::uint64_t nanoseconds) {
     inner_.pause(nanoseconds);
-    go_on_or_throw(true);
+    go_on_or_throw(*guard_, true);
   }
   [[nodiscard]] deadline deadline_in(std::uint64_t nanoseconds) {
     return inner_.deadline_in(nanoseconds);
@@ -173,11 +175,12 @@ class interruptible {
     return done(now);
   }
 
-  void go_on_or_throw(bool after_pause) {
-    const lifeline& line = guard_->line();
+  void go_on_or_throw(wait_guard& guard, bool after_pause) {
+    const lifeline& line = guard.line();
     if (inner_.load(line.cell) != line.value) throw interrupted();
-    if (inner_.deaths() != line.deaths && guard_->has_unhandled_death()) throw interrupted();
-    if (guard_->is_in_vain(after_pause)) throw interrupted();
+    if (inner_.deaths() != line.deaths && guard.has_unhandled_death()) throw interrupted();
+    if (guard.is_in_vain(after_pause)) throw interrupted();
+    guard_ = &guard;  // the caller's program may have used another lock, in a wait that it may end
   }
 
   Port& inner_;

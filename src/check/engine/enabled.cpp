@@ -186,7 +186,7 @@ bool engine::waits_for_a_stopped_holder() const {
 bool engine::is_excused(rank_t f) const {
   return world_.all.stopped != 0 &&
          world_.all.where[static_cast<std::size_t>(f)] != stage::releasing &&
-         !what_.only_tries(f) && waits_for_a_stopped_holder();
+         (world_.all.tries & 1u << f) == 0 && waits_for_a_stopped_holder();
 }
 
 bool engine::all_are_excused() const {

@@ -54,8 +54,6 @@ struct program {
   std::function<bool(const engine&, rank_t)> says_that_it_holds_any = nullptr;
   /// Whether a participant has the right to repair.
   std::function<bool(const engine&, rank_t)> repairs = nullptr;
-  /// Whether a participant's acquires end, whoever holds.
-  std::function<bool(rank_t)> only_tries = nullptr;
 };
 
 /// A step: something that can happen next.
@@ -218,7 +216,8 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] cell_id number(rank_t home, std::uint32_t index);
   void note_rmw(cell_id cell, std::uint8_t rmw_class);
 
-  void begin_acquire(rank_t me);
+  /// `only_tries`: it ends in any case, whoever holds.
+  void begin_acquire(rank_t me, bool only_tries = false);
   void enter(rank_t me, bool exclusive);
   void leave(rank_t me, bool exclusive);
   void released(rank_t me);

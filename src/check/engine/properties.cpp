@@ -19,8 +19,11 @@ void engine::violated(const char* what, const std::source_location& where) {
   while (true) act(running_, action::finished);
 }
 
-void engine::begin_acquire(rank_t me) {
+void engine::begin_acquire(rank_t me, bool only_tries) {
   const auto i = static_cast<std::size_t>(me);
+  const auto bit = static_cast<std::uint8_t>(1u << me);
+  world_.all.tries &= static_cast<std::uint8_t>(~bit);
+  if (only_tries) world_.all.tries |= bit;
   world_.all.where[i] = stage::acquiring;
   world_.all.retries[i] = 0;
   world_.all.quiet[i] = 0;

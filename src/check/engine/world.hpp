@@ -153,6 +153,7 @@ struct shared_state {
   std::uint8_t buried = 0;   ///< … and what it had posted takes effect no more
   std::uint8_t stopped = 0;  ///< bit f: f has stopped, and lives
   std::uint8_t stops = 0;    ///< so many have stopped, also those that have died since
+  std::uint8_t tries = 0;    ///< bit f: the acquire that f is in ends in any case
   std::uint8_t lapses = 0;   ///< deadlines of grants that were over while others could go on
   bool holder_died = false;  ///< since the last mark_consistent
   word token = 0;            ///< of the last exclusive acquire

@@ -88,7 +88,7 @@ class lock_calls {
         what == part::upgrader ? upgrade(e, rank, lock) : try_to_upgrade(e, rank, lock);
       return;
     }
-    e.begin_acquire(rank);
+    e.begin_acquire(rank, what != part::writer && what != part::reader);
     if (!acquire(lock, what)) return e.give_up_acquire(rank);
     if constexpr (is_mortal)
       stay_among_mortals(e, rank, lock, exclusive);

@@ -57,10 +57,6 @@ class robust_program : public program_base<robust_program<Lock>, typename Lock::
       return static_cast<std::uint32_t>(e.value(rma::plain_cell{at.home, at.index})) ==
              static_cast<std::uint32_t>(rank) + 1;
     };
-    made.only_tries = [parts = what_.parts](rank_t rank) {
-      const part is = parts[static_cast<std::size_t>(rank)];
-      return is != part::writer && is != part::reader;
-    };
     made.is_free_to_take = [any_record](const engine& e, rank_t rank) {
       return !any_record(e, rank, [](lock::record r) { return r.bits() != 0; });
     };

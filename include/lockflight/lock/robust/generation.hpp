@@ -64,7 +64,26 @@ struct generation_cells {
   [[nodiscard]] std::uint32_t instance_end(int i) const { return end[static_cast<std::size_t>(i)]; }
 };
 
-/// The same, as a participant's port has resolved them.
+/// All words of a robust lock over that one.
+template <class Inside>
+struct robust_cells : generation_cells {
+  std::array<typename Inside::cells, instances> inner;
+
+  static robust_cells place(rma::layout& in, const rma::topology& machine,
+                            const typename Inside::parameters& set) {
+    robust_cells made{};
+    made.line = in.take<rma::plain_cell>(2 * rma::line_words);
+    for (std::size_t i = 0; i < instances; ++i) {
+      // What is taken next begins on a line.
+      made.first[i] = (in.used() + rma::line_words - 1) / rma::line_words * rma::line_words;
+      made.inner[i] = Inside::cells::place(in, machine, set, made.line.home);
+      made.end[i] = in.used();
+    }
+    return made;
+  }
+};
+
+/// The words that outlive generations, as a participant's port has resolved them.
 template <rma::port Port>
 struct resolved_generation_cells : generation_cells {
   resolved_generation_cells(const generation_cells& of, Port& p)

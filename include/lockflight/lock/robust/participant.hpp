@@ -103,9 +103,17 @@ class robust_participant {
   /// Gives it back, but others may still write to these queue nodes. The record says `left` until
   /// they do not, so that no other participant has our place meanwhile if we die. `abandoned` ones
   /// come back as C25 says, or with the others when the generation is over and no participant is in
-  /// it.
+  /// it. There is one such record for each generation of each lock, so that they are few.
   void give_back_when_out(int place, std::uint32_t in_use, std::uint32_t abandoned) {
     for (std::uint32_t& others : abandoned_) others &= ~abandoned;
+    const rma::word is = port_.load(own_record(place));
+    for (std::uint32_t rest = left_; rest != 0; rest &= rest - 1) {
+      const int other = std::countr_zero(rest);
+      if (port_.load(own_record(other)) != is) continue;
+      in_use_[static_cast<std::size_t>(other)] |= in_use;
+      abandoned_[static_cast<std::size_t>(other)] |= abandoned;
+      return give_back(place);
+    }
     in_use_[static_cast<std::size_t>(place)] = in_use;
     abandoned_[static_cast<std::size_t>(place)] = abandoned;
     left_ |= 1u << place;

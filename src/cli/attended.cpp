@@ -1,0 +1,220 @@
+#include "cli/attended.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "cli/guarded.hpp"
+#include "cli/printable.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+/// The child between vfork and exec: it shares our memory, and so calls the system and nothing
+/// else.
+[[noreturn]] void become(char* const* words, pid_t parent, const run_signals& signals,
+                         const std::function<void()>& in_child, volatile int& failed) {
+  in_child();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // If our parent died before that call, nobody is to run. Process 1 of a new PID namespace does
+  // not see its parent, which is 0 for it.
+  if (const pid_t now = getppid(); now != parent && now != 0) _exit(not_executable);
+  signals.give_back_in_child();
+  execvp(words[0], words);
+  failed = errno;
+  _exit(not_found);
+}
+
+/// A small file as a whole, as those of the kernel are.
+std::string text_of(const std::string& path) {
+  std::array<char, 4096> text;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "";
+  const ssize_t bytes = read(fd, text.data(), text.size());
+  close(fd);
+  return {text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
+}
+
+/// What follows `key` in the line of `text` that begins with it.
+std::optional<std::string_view> value_of(std::string_view key, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (line.starts_with(key)) return line.substr(key.size());
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return std::nullopt;
+}
+
+/// How many processes of our cgroup the kernel has killed for want of memory, if it says so.
+std::optional<std::uint64_t> killed_for_memory() {
+  const std::string ours = text_of("/proc/self/cgroup");
+  const auto path = value_of("0::", ours);  // the line of cgroup v2
+  if (!path) return std::nullopt;
+  const std::string events = text_of("/sys/fs/cgroup" + std::string(*path) + "/memory.events");
+  const auto count = value_of("oom_kill ", events);
+  if (!count) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(count->data(), count->data() + count->size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+/// Whether we are in the group of processes that reads the terminal: a shell waits for us then.
+bool is_in_foreground() {
+  const int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (terminal < 0) return false;
+  const bool is = tcgetpgrp(terminal) == getpgrp();
+  close(terminal);
+  return is;
+}
+
+/// A new PID namespace whose first process has ended lets nobody start another one.
+bool starts_in_another_namespace() {
+  struct stat own {};
+  struct stat of_children {};
+  return stat("/proc/self/ns/pid", &own) == 0 &&
+         stat("/proc/self/ns/pid_for_children", &of_children) == 0 &&
+         own.st_ino != of_children.st_ino;
+}
+
+class attendant {
+ public:
+  attendant(pid_t child, run_signals& signals) : child_(child), signals_(signals) {}
+
+  /// Passes signals on until the command has ended. Returns its wait status.
+  int attend() {
+    while (true) {
+      if (const auto status = ended()) return *status;
+      siginfo_t signal{};
+      const int number = sigwaitinfo(&signals_.blocked(), &signal);
+      if (number > 0) heed(number, signal);
+    }
+  }
+  /// For a command that has ended: whether that signal had come to us, too.
+  [[nodiscard]] bool has_come(int signal_number) const {
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&came_, signal_number) == 1 || sigismember(&pending, signal_number) == 1;
+  }
+
+ private:
+  std::optional<int> ended() {
+    while (true) {
+      int status = 0;
+      // Any child: orphans are given to process 1 of a container, which has to wait for them.
+      const pid_t which = waitpid(-1, &status, WNOHANG | WUNTRACED);
+      if (which == 0) return std::nullopt;
+      if (which < 0 && errno != EINTR)
+        throw std::system_error(errno, std::generic_category(),
+                                "the end of COMMAND cannot be waited for");
+      if (which != child_) continue;
+      if (!WIFSTOPPED(status)) return status;
+      stop_too();
+    }
+  }
+
+  void heed(int number, const siginfo_t& signal) {
+    if (number == SIGCHLD) return;
+    sigaddset(&came_, number);
+    if (number == SIGTSTP) is_to_stop_ = true;
+    if (number == SIGCONT) is_to_stop_ = false;
+    if (!has_reached_command(signal)) kill(child_, number);
+  }
+
+  /// A terminal sends Ctrl-C, Ctrl-\ and Ctrl-Z to all processes of its foreground group: to the
+  /// command as well as to us, unless it has made a group or a session of its own.
+  [[nodiscard]] bool has_reached_command(const siginfo_t& signal) const {
+    const int number = signal.si_signo;
+    return signal.si_code > 0 && (number == SIGINT || number == SIGQUIT || number == SIGTSTP) &&
+           getpgid(child_) == getpgrp();
+  }
+
+  /// The command has been stopped. A shell that waits for us has to see us stopped. But if somebody
+  /// has stopped the command alone, without a terminal, we go on: whoever continues it does not
+  /// know that we had to be continued, too.
+  void stop_too() {
+    sigset_t pending;
+    sigpending(&pending);
+    if (sigismember(&pending, SIGCONT) == 1) return;  // it is continued already
+    if (!is_to_stop_ && sigismember(&pending, SIGTSTP) != 1 && !is_in_foreground()) return;
+    is_to_stop_ = false;
+    signals_.stop_here();  // the SIGCONT that ends this is passed on
+  }
+
+  pid_t child_;
+  run_signals& signals_;
+  sigset_t came_ = [] {
+    sigset_t none;
+    sigemptyset(&none);
+    return none;
+  }();
+  bool is_to_stop_ = false;
+};
+
+void say_that_it_cannot_start(int error) {
+  std::fprintf(stderr, "lockflight run: COMMAND cannot be started: %s%s\n", std::strerror(error),
+               error == ENOMEM && starts_in_another_namespace()
+                   ? " (the first process of this PID namespace has ended; 'unshare --fork' keeps "
+                     "one)"
+                   : "");
+}
+
+void say_that_it_was_killed(const char* command, std::optional<std::uint64_t> before) {
+  const auto now = killed_for_memory();
+  std::fprintf(stderr, "lockflight run: COMMAND '%s' was killed%s\n", printable(command).c_str(),
+               before && now && *now > *before
+                   ? " by the kernel's OOM killer: its cgroup had no memory left"
+                   : " (SIGKILL)");
+}
+
+ending ending_of(int status, const attendant& by) {
+  if (!WIFSIGNALED(status)) return {.code = WEXITSTATUS(status), .ran = true};
+  ending its{.code = 128 + WTERMSIG(status), .ran = true};
+  // As a shell does: a Ctrl-C that ended the command ends us, too, and with us the loop of a shell
+  // that started us. A Ctrl-C that the command has dealt with, or a signal of its own, does not.
+  const int number = WTERMSIG(status);
+  if ((number == SIGINT || number == SIGQUIT) && by.has_come(number)) its.signal_number = number;
+  return its;
+}
+
+}  // namespace
+
+ending run_attended(char* const* words, run_signals& signals,
+                    const std::function<void()>& in_child) {
+  volatile int failed = 0;
+  const pid_t parent = getpid();
+  // vfork copies no page table; posix_spawn cannot ask for PR_SET_PDEATHSIG.
+  const pid_t child = vfork();
+  if (child == 0) become(words, parent, signals, in_child, failed);
+  if (child < 0) {
+    say_that_it_cannot_start(errno);
+    return {.code = 3};
+  }
+  const auto killed_before = killed_for_memory();
+  attendant by(child, signals);
+  const int status = by.attend();
+  if (failed != 0) {
+    std::fprintf(stderr, "lockflight run: COMMAND '%s' cannot be run: %s\n",
+                 printable(words[0]).c_str(), std::strerror(failed));
+    return {.code = failed == ENOENT ? not_found : not_executable};
+  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    say_that_it_was_killed(words[0], killed_before);
+  return ending_of(status, by);
+}
+
+}  // namespace lockflight::cli

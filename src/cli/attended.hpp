@@ -1,0 +1,23 @@
+// The command of `lockflight run`: it is started, attended until it has ended, and stopped and
+// continued together with the run.
+#pragma once
+
+#include <functional>
+
+#include "cli/run_signals.hpp"
+
+namespace lockflight::cli {
+
+struct ending {
+  int code = 0;           ///< the exit code of the run
+  bool ran = false;       ///< the command was there and could be executed
+  int signal_number = 0;  ///< the run ends by this signal, as its command did; 0: it exits
+};
+
+/// Runs the command `words`, which a null pointer ends. Signals are blocked. `in_child` is called
+/// between vfork and exec. What goes wrong is said on standard error. Throws std::system_error if
+/// nobody can know when the command has ended.
+[[nodiscard]] ending run_attended(char* const* words, run_signals& signals,
+                                  const std::function<void()>& in_child);
+
+}  // namespace lockflight::cli
