@@ -310,8 +310,9 @@ int lockflight_domain_open(const char* name, const struct lockflight_domain_opti
 int lockflight_domain_close(lockflight_domain* domain);
 
 /* Removes the domain with all its locks. LOCKFLIGHT_UNKNOWN if there is none; LOCKFLIGHT_HELD if
- * another living thread has a slot, or this one holds a lock, and `force` is 0. Threads that hold a
- * lock of it then go on, and exclude nobody who comes later: lockflight_named_still_valid. */
+ * another living thread has a slot, or this one holds a lock, and `force` is 0;
+ * LOCKFLIGHT_WRONG_KIND if the user and a group have a domain of that name each. Threads that hold
+ * a lock of it go on, and exclude nobody who comes later: lockflight_named_still_valid. */
 int lockflight_domain_remove(const char* name, int force);
 
 /* Makes a handle of the lock of that name, for one thread. The lock itself is made when it is first
@@ -328,9 +329,9 @@ int lockflight_named_destroy(lockflight_named* lock);
 /* Waits until this thread holds the lock alone. LOCKFLIGHT_OWNER_DIED: it does, and a thread that
  * held the lock has died; what the lock guards may be half written. Every later acquire returns
  * that too, until a holder calls lockflight_named_mark_consistent. Not recursive: LOCKFLIGHT_HELD.
- * The same for another handle of this thread, which would wait for itself. LOCKFLIGHT_FULL if the
- * domain has no slot or no room left, LOCKFLIGHT_INVALID for the handle of another thread,
- * LOCKFLIGHT_REMOVED, LOCKFLIGHT_INTERRUPTED. */
+ * The same for another handle of this thread, which would wait for itself. A thread that finds no
+ * slot waits for one. LOCKFLIGHT_FULL if the domain has no room left, LOCKFLIGHT_INVALID for the
+ * handle of another thread, LOCKFLIGHT_REMOVED, LOCKFLIGHT_INTERRUPTED. */
 int lockflight_named_lock(lockflight_named* lock);
 /* The same if the lock is free now, else LOCKFLIGHT_BUSY. */
 int lockflight_named_try_lock(lockflight_named* lock);

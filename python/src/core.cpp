@@ -147,23 +147,48 @@ bool interpreter_ends() {
 #endif
 }
 
+/// Gives up the interpreter, if it is told to, until its end. When the process ends Python does not
+/// give the interpreter back: before 3.14 it ends the thread that asks for it, by unwinding.
+class interpreter_for_others {
+ public:
+  interpreter_for_others() = default;
+  interpreter_for_others(const interpreter_for_others&) = delete;
+  interpreter_for_others& operator=(const interpreter_for_others&) = delete;
+  ~interpreter_for_others() noexcept(false) {
+    if (ours_ == nullptr) [[likely]]
+      return;
+    while (interpreter_ends()) pause();
+    PyEval_RestoreThread(ours_);
+  }
+  void give_up() {
+    if (ours_ == nullptr) ours_ = PyEval_SaveThread();
+  }
+
+ private:
+  PyThreadState* ours_ = nullptr;
+};
+
+/// The same from the beginning.
+class others_run : interpreter_for_others {
+ public:
+  others_run() { give_up(); }
+};
+
 /// An acquire or a release of this thread. In the middle of it handlers of signals may run.
 class call_in_progress {
  public:
   explicit call_in_progress(const recipe& of);
   call_in_progress(const call_in_progress&) = delete;
   call_in_progress& operator=(const call_in_progress&) = delete;
-  ~call_in_progress();
+  ~call_in_progress() noexcept(false);
 
-  void give_up_interpreter() {
-    if (released_ == nullptr) released_ = PyEval_SaveThread();
-  }
+  void give_up_interpreter() { interpreter_.give_up(); }
 
  private:
   [[noreturn, gnu::noinline]] static void refuse_nested(const recipe& of);
 
   const recipe& of_;
-  PyThreadState* released_ = nullptr;
+  interpreter_for_others interpreter_;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local call_in_progress* present_call = nullptr;
 
@@ -172,13 +197,7 @@ call_in_progress::call_in_progress(const recipe& of) : of_(of) {
     refuse_nested(of);
   present_call = this;
 }
-call_in_progress::~call_in_progress() {
-  present_call = nullptr;
-  if (released_ == nullptr) [[likely]]
-    return;
-  while (interpreter_ends()) pause();  // it would end this thread, in a destructor
-  PyEval_RestoreThread(released_);
-}
+call_in_progress::~call_in_progress() noexcept(false) { present_call = nullptr; }
 void call_in_progress::refuse_nested(const recipe& of) {
   throw domain_error(domain_error::reason::wrong_thread,
                      "lock '" + of.name + "' in a handler of a signal, during a wait for lock '" +
@@ -250,7 +269,7 @@ handle_table& my_table() {
 }
 
 [[nodiscard]] std::unique_ptr<named_lock> make_handle(const recipe& of) {
-  const nb::gil_scoped_release others_run;  // looks the lock up
+  const others_run meanwhile;  // looks the lock up
   auto made = std::make_unique<named_lock>(of.in, of.name, of.what);
   made->interrupt_with(&is_interrupted);
   return made;
@@ -439,7 +458,7 @@ struct lock_object {
   }
   [[nodiscard]] bool locked() const {
     if (held()) return true;
-    const nb::gil_scoped_release others_run;
+    const others_run meanwhile;
     for (const domain_lock& each : of->in.locks()) {
       if (each.name != of->name) continue;
       return std::any_of(each.uses.begin(), each.uses.end(), [](const domain_lock_use& use) {
@@ -457,7 +476,7 @@ struct lock_object {
 
 /// Does `what` with the Lock. An exception of C++ becomes Python's.
 template <class What>
-PyObject* with_lock(PyObject* self, What what) noexcept {
+PyObject* with_lock(PyObject* self, What what) {
   try {
     if (!nb::inst_ready(self)) refuse(PyExc_TypeError, "Lock.__init__ has not been called");
     return what(*nb::inst_ptr<lock_object>(self)).release().ptr();
@@ -546,7 +565,7 @@ domain open_domain(const std::string& name, std::int64_t slots, std::int64_t nam
   };
   within("slots", slots, 1, 4095);
   within("names", names, 1, 1'048'576);
-  const nb::gil_scoped_release others_run;
+  const others_run meanwhile;
   return domain::open(name, {.slots = static_cast<int>(slots),
                              .names = static_cast<std::uint32_t>(names),
                              .mode = static_cast<unsigned>(mode),
@@ -568,7 +587,7 @@ const char* word_for(domain_lock_use::how what) {
 /// What a call returns that looks at files, or at all of a domain's.
 template <class Call>
 auto without_interpreter(Call call) {
-  const nb::gil_scoped_release others_run;
+  const others_run meanwhile;
   return call();
 }
 
@@ -636,7 +655,7 @@ NB_MODULE(_core, m) {
   m.attr("default_names") = defaults.names;
   m.attr("default_kind") = default_kind;
 
-  using without = nb::call_guard<nb::gil_scoped_release>;
+  using without = nb::call_guard<others_run>;
   nb::class_<domain>(m, "Domain")
       .def("__init__",
            [](domain* self, const std::string& name, std::int64_t slots, std::int64_t names,

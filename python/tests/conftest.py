@@ -1,9 +1,21 @@
 import os
+import shutil
+import tempfile
 import time
 
 import pytest
 
 import lockflight
+
+
+def pytest_configure(config):
+    """Domains of these tests are not those of other programs of this user."""
+    config.domains = tempfile.mkdtemp(prefix="lockflight-tests-", dir="/dev/shm")
+    os.environ["LOCKFLIGHT_DOMAINS"] = config.domains
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(config.domains)
 
 
 @pytest.fixture

@@ -6,17 +6,7 @@ import sys
 
 import pytest
 
-import lockflight
-
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "python"
-
-
-@pytest.fixture(autouse=True)
-def examples_domain():
-    """No domain of another version of lockflight, and nothing that stays."""
-    lockflight.Domain.remove("examples", force=True)
-    yield
-    lockflight.Domain.remove("examples", force=True)
 
 
 @pytest.mark.parametrize(

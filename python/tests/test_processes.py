@@ -405,6 +405,30 @@ def test_daemon_threads_may_wait_when_the_interpreter_ends(domain):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+BUSY_AT_EXIT = """
+import sys, threading, time, lockflight
+mutex = lockflight.Mutex("a", domain=sys.argv[1])
+def work():
+    while True:
+        with mutex:
+            sum(range(50))
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_daemon_threads_may_acquire_when_the_interpreter_ends(domain):
+    for i in range(10):
+        done = subprocess.run(
+            [sys.executable, "-c", BUSY_AT_EXIT, domain, str(i * 0.002)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_name_that_lockflight_run_uses(domain):
     program = pathlib.Path(lockflight.__file__).parents[2] / "lockflight"
     if not program.is_file():

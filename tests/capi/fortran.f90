@@ -316,10 +316,10 @@ program fortran
   call lockflight_run(stop_here, lockflight_config(ranks=2), stat)
   call refused(stat, lockflight_rank_failed, "rank 1 (pid ")
 
-  do code = lockflight_ok, lockflight_owner_died
+  do code = lockflight_ok, lockflight_interrupted
     call require(lockflight_error_text(code) /= lockflight_error_text(-1), "a code without a text")
   end do
-  call require(lockflight_error_text(lockflight_owner_died + 1) == lockflight_error_text(-1), &
+  call require(lockflight_error_text(lockflight_interrupted + 1) == lockflight_error_text(-1), &
                "a code that Fortran does not know")
   call require(len(lockflight_version()) >= len("0.1.0"), "no version")
   print "(a)", "all holds"

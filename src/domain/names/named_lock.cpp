@@ -112,8 +112,12 @@ class named_lock_impl {
     } catch (...) {
       return had = false, failed(std::current_exception());
     }
-    if (interrupt_) [[unlikely]]
-      check_interrupt(had);
+    if (interrupt_) {
+      if (had) [[likely]]
+        me_->port().set_interrupt(nullptr);
+      else
+        check_interrupt();
+    }
     if (!is_current()) [[unlikely]] {
       // Forgotten meanwhile; its words may have become another lock's.
       if (had) as == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
@@ -213,10 +217,10 @@ class named_lock_impl {
                              " locks already, which is the most");
     }
   }
-  [[gnu::noinline]] void check_interrupt(bool had) {
+  [[gnu::noinline]] void check_interrupt() {
     const bool was = me_->port().was_interrupted();
     me_->port().set_interrupt(nullptr);
-    if (was && !had)
+    if (was)
       throw domain_error(domain_error::reason::interrupted,
                          "lock " + shown(name_) + ": the acquire was interrupted");
   }
