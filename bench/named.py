@@ -69,6 +69,20 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """One run of bench/named_locks that measures waiters."""
+
+    what: str
+    procs: int
+    take: str
+    lock: str = "named-mutex"
+
+    def sample(self, seconds):
+        return output_of([str(NAMED_LOCKS), self.what, str(self.procs),
+                          str(max(seconds, 4))])[self.take]
+
+
+@dataclass(frozen=True)
 class WholeRun:
     """Milliseconds of one command under a lock, from start to end: the median of many."""
 
@@ -113,7 +127,18 @@ def named_goals(goal, constant):
                    f"P = {procs}, throughput", PythonSpeed(OURS, procs, form="calls"),
                    PythonSpeed(fastest, procs, form="calls"), at_least=1)
     yield goal("names: named_mutex against a robust process-shared pthread_mutex, P = 1, time",
-               NamedSpeed("robust-mutex"), NamedSpeed("named-mutex"), at_most=1.3)
+               NamedSpeed("robust-mutex"), NamedSpeed("named-mutex"), at_most=1.5)
+    for procs in (2, 4, 16):
+        if procs <= max(2, os.cpu_count()):
+            yield goal("names: named_mutex against a robust process-shared pthread_mutex, "
+                       f"P = {procs}, throughput", NamedSpeed("named-mutex", procs),
+                       NamedSpeed("robust-mutex", procs), at_least=1)
+    yield goal("names: one waiting process, percent of a core",
+               Waiting("waiting", 1, "of_a_core_percent"), constant(1.0), at_most=0.05)
+    yield goal("names: 200 waiting processes, percent of a core",
+               Waiting("waiting", 200, "of_a_core_percent"), constant(1.0), at_most=2)
+    yield goal("names: the longest wait of 12 processes that hold for 50 ms, in turns of all",
+               Waiting("turns", 12, "longest_wait_turns"), constant(1.0), at_most=2)
     yield goal("names: named_shared_mutex shared against flight-rw on shm, P = 1, time",
                NamedSpeed("flight-rw"), NamedSpeed("named-shared"), at_most=1.3)
     yield goal("names: named_shared_mutex against pthread_rwlock, read only, P = 2, throughput",

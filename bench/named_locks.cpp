@@ -2,6 +2,8 @@
 //
 // usage: named_locks LOCK PROCESSES SECONDS     acquires of an empty critical section
 //        named_locks recovery WAITERS ROUNDS    from the death of a holder to the next acquire
+//        named_locks waiting WAITERS SECONDS    what processes use that wait for one lock
+//        named_locks turns PROCESSES SECONDS    the longest wait of processes that hold for 50 ms
 //
 // Prints JSON. LOCK is one of those in `locks` below. Every process acquires and releases until the
 // time is over; one operation in 64 is timed, since reading the clock costs as much as a free lock.
@@ -11,6 +13,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +37,7 @@ namespace {
 
 using namespace lockflight;
 
-constexpr int most_processes = 64;
+constexpr int most_processes = 256;
 constexpr std::uint64_t timed_one_in = 64;
 constexpr std::size_t most_samples = 4096;
 
@@ -58,6 +61,7 @@ struct shared_state {
   std::atomic<int> arrived;
   std::atomic<double> died_at;
   std::atomic<double> next_at;
+  std::atomic<bool> over;
   findings of[most_processes];
 };
 
@@ -266,19 +270,100 @@ int recoveries(int waiters, int rounds, const std::string& name) {
   return 0;
 }
 
+double used_by_this_process_s() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+/// Of a core, after the first second.
+int waiting(int waiters, double seconds, const std::string& name) {
+  const domain in = domain::open(name);
+  std::vector<pid_t> children;
+  children.push_back(start([&] {
+    named_mutex lock(in, "lock");
+    lock.lock();
+    shared().arrived.fetch_add(1);
+    while (!shared().over) usleep(10'000);
+    lock.unlock();
+  }));
+  while (shared().arrived.load() == 0) usleep(100);
+  for (int i = 0; i < waiters; ++i)
+    children.push_back(start([&, i] {
+      named_mutex lock(in, "lock");
+      double before = 0;
+      // On the waiter's thread, about once a second: what it has used until then.
+      lock.interrupt_with([&] {
+        const double now = now_s();
+        if (before == 0) before = now;
+        findings& mine = shared().of[i];
+        if (now - before > 1) {
+          if (mine.samples == 0)
+            mine.sample_s[0] = used_by_this_process_s(), mine.sample_s[1] = now;
+          mine.samples = 2;
+          mine.sample_s[2] = used_by_this_process_s();
+          mine.sample_s[3] = now;
+        }
+        return false;
+      });
+      shared().arrived.fetch_add(1);
+      lock.lock();
+      lock.unlock();
+    }));
+  while (shared().arrived.load() <= waiters) usleep(100);
+  usleep(static_cast<useconds_t>((seconds + 2) * 1e6));
+  shared().over = true;
+  if (!all_end_well(children)) return 3;
+  double used = 0;
+  for (int i = 0; i < waiters; ++i) {
+    const double* const s = shared().of[i].sample_s;
+    if (s[3] > s[1]) used += (s[2] - s[0]) / (s[3] - s[1]);
+  }
+  std::printf("{\"of_a_core_percent\": %.4f}\n", used * 100);
+  return 0;
+}
+
+int turns(int processes, double seconds, const std::string& name) {
+  constexpr double hold_s = 0.05;
+  std::vector<pid_t> children;
+  for (int i = 0; i < processes; ++i)
+    children.push_back(start([&, i] {
+      named_mutex lock(domain::open(name), "lock");
+      await_all(processes);
+      const double end = now_s() + seconds;
+      while (now_s() < end) {
+        const double asked = now_s();
+        lock.lock();
+        shared().of[i].rate = std::max(shared().of[i].rate, now_s() - asked);
+        usleep(static_cast<useconds_t>(hold_s * 1e6));
+        lock.unlock();
+      }
+    }));
+  if (!all_end_well(children)) return 3;
+  double longest = 0;
+  for (int i = 0; i < processes; ++i) longest = std::max(longest, shared().of[i].rate);
+  std::printf("{\"longest_wait_turns\": %.3f}\n", longest / (hold_s * processes));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const int processes = argc == 4 ? std::atoi(argv[2]) : 0;
   const double last = argc == 4 ? std::atof(argv[3]) : 0;
   if (processes < 1 || processes >= most_processes || !(last > 0)) {
-    std::fputs("usage: named_locks LOCK|recovery PROCESSES SECONDS|ROUNDS\n", stderr);
+    std::fputs("usage: named_locks LOCK|recovery|waiting|turns PROCESSES SECONDS|ROUNDS\n", stderr);
     return 2;
   }
   const std::string name = "perf-" + std::to_string(getpid());
   int code = 2;
   if (std::strcmp(argv[1], "recovery") == 0)
     code = recoveries(processes, static_cast<int>(last), name);
+  if (std::strcmp(argv[1], "waiting") == 0) code = waiting(processes, last, name);
+  if (std::strcmp(argv[1], "turns") == 0) code = turns(processes, last, name);
   for (const auto& each : locks)
     if (std::strcmp(each.name, argv[1]) == 0) code = measure(each.run, processes, last, name);
   domain::remove(name, true);

@@ -22,7 +22,7 @@ MOST_WORDS = {
     "claims/README.md": 1600,
     "docs/architecture.md": 3000,
     "docs/contract.md": 3500,
-    "docs/domains.md": 1250,
+    "docs/domains.md": 2000,
     "docs/flight.md": 2500,
     "docs/fabrics.md": 950,
     "docs/mpi.md": 2900,

@@ -435,8 +435,9 @@ void check_agreement(const domain_file& file, std::string_view name, const found
                            std::string(found.kind->name) + ", or another name)");
   throw domain_error(domain_error::reason::disagrees,
                      "lock " + shown(name) + ", a " + std::string(kind.name) + by +
-                         ", has parameters " + found.parameters + ", not " + canonical +
-                         " (accepted: those, or another name)");
+                         ", has parameters '" + without_defaults(kind, found.parameters) +
+                         "', not '" + without_defaults(kind, canonical) +
+                         "' (accepted: those, or another name)");
 }
 
 found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,

@@ -159,7 +159,7 @@ std::vector<domain_lock> domain::locks() const {
     const auto numbers = detail::numbers_of(*file_, found);
     domain_lock one{.name = name,
                     .kind = std::string(found.kind->name),
-                    .parameters = found.parameters,
+                    .parameters = detail::without_defaults(*found.kind, found.parameters),
                     .token = numbers.token,
                     .repairs = numbers.repairs,
                     .owner_died = numbers.owner_died,

@@ -77,7 +77,11 @@ class robust_lock final : public any_robust {
   void abandon_from_elsewhere(rma::rank_t holder, int record) override {
     static_cast<void>(lock_.abandon_for(holder, record));
   }
-  void repair_if_needed() override { static_cast<void>(lock_.repair_if_needed()); }
+  void repair_if_needed() override {
+    // A repair takes microseconds. Who repairs may be stopped; then the next one that comes does this.
+    constexpr std::uint64_t patience = 100'000'000;
+    static_cast<void>(lock_.repair_if_needed(port_.deadline_in(patience)));
+  }
   int place() const override { return lock_.place(); }
 
  private:

@@ -47,6 +47,16 @@ std::string in_a_line(std::string text) {
   return made;
 }
 
+std::string without_defaults(const domain_kind& kind, const std::string& parameters) {
+  const auto defaults = parse_parameters(kind.canonical({}));
+  std::string text;
+  for (const auto& [name, value] : parse_parameters(parameters)) {
+    if (defaults.at(name) == value) continue;
+    text += (text.empty() ? "" : ",") + name + "=" + std::to_string(value);
+  }
+  return text;
+}
+
 lock::parameter_values parse_parameters(std::string_view text) {
   try {
     return catalogue::parse_assignments(text);

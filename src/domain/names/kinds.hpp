@@ -59,6 +59,9 @@ struct domain_kind {
 [[nodiscard]] const domain_kind* find_kind(std::string_view name);
 /// The text without what would spoil a line.
 [[nodiscard]] std::string in_a_line(std::string text);
+/// Of all parameters those that differ from what a domain's locks of that kind have unless
+/// something else is asked for: for show.
+[[nodiscard]] std::string without_defaults(const domain_kind& kind, const std::string& parameters);
 /// "local_budget=16,barge=2". Throws domain_error (invalid).
 [[nodiscard]] lock::parameter_values parse_parameters(std::string_view text);
 
