@@ -28,7 +28,7 @@ MOST_WORDS = {
     "docs/mpi.md": 2900,
     "docs/oshmem.md": 650,
     "docs/performance.md": 2000,
-    "docs/python.md": 700,
+    "docs/python.md": 1050,
     "docs/reproduction.md": 1750,
     "docs/simulator.md": 1900,
     "docs/tuning.md": 1150,
