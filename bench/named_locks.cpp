@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -270,63 +270,50 @@ int recoveries(int waiters, int rounds, const std::string& name) {
   return 0;
 }
 
-double used_by_this_process_s() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
+/// What a process has used of the processors, as the scheduler counts it.
+double used_s(pid_t process) {
+  std::ifstream of("/proc/" + std::to_string(process) + "/schedstat");
+  double ns = 0;
+  of >> ns;
+  return ns * 1e-9;
 }
 
 /// Of a core, after the first second.
 int waiting(int waiters, double seconds, const std::string& name) {
+  shared().over = false;  // made before any child
   const domain in = domain::open(name);
   std::vector<pid_t> children;
-  children.push_back(start([&] {
-    named_mutex lock(in, "lock");
-    lock.lock();
-    shared().arrived.fetch_add(1);
-    while (!shared().over) usleep(10'000);
-    lock.unlock();
-  }));
-  while (shared().arrived.load() == 0) usleep(100);
-  for (int i = 0; i < waiters; ++i)
+  for (int i = 0; i <= waiters; ++i) {
     children.push_back(start([&, i] {
       named_mutex lock(in, "lock");
-      double before = 0;
-      // On the waiter's thread, about once a second: what it has used until then.
-      lock.interrupt_with([&] {
-        const double now = now_s();
-        if (before == 0) before = now;
-        findings& mine = shared().of[i];
-        if (now - before > 1) {
-          if (mine.samples == 0)
-            mine.sample_s[0] = used_by_this_process_s(), mine.sample_s[1] = now;
-          mine.samples = 2;
-          mine.sample_s[2] = used_by_this_process_s();
-          mine.sample_s[3] = now;
-        }
-        return false;
-      });
-      shared().arrived.fetch_add(1);
+      if (i > 0) shared().arrived.fetch_add(1);
       lock.lock();
+      if (i == 0) shared().arrived.fetch_add(1);
+      while (i == 0 && !shared().over) usleep(10'000);
       lock.unlock();
     }));
+    while (i == 0 && shared().arrived.load() == 0) usleep(100);
+  }
   while (shared().arrived.load() <= waiters) usleep(100);
-  usleep(static_cast<useconds_t>((seconds + 2) * 1e6));
+  constexpr useconds_t until_all_sleep_us = 1'000'000;
+  usleep(until_all_sleep_us);
+  const auto all_used_s = [&] {
+    double sum = 0;
+    for (std::size_t i = 1; i < children.size(); ++i) sum += used_s(children[i]);
+    return sum;
+  };
+  const double before = all_used_s();
+  const double begun = now_s();
+  usleep(static_cast<useconds_t>(seconds * 1e6));
+  const double used = (all_used_s() - before) / (now_s() - begun);
   shared().over = true;
   if (!all_end_well(children)) return 3;
-  double used = 0;
-  for (int i = 0; i < waiters; ++i) {
-    const double* const s = shared().of[i].sample_s;
-    if (s[3] > s[1]) used += (s[2] - s[0]) / (s[3] - s[1]);
-  }
   std::printf("{\"of_a_core_percent\": %.4f}\n", used * 100);
   return 0;
 }
 
 int turns(int processes, double seconds, const std::string& name) {
+  shared().arrived.store(0);  // made before any child
   constexpr double hold_s = 0.05;
   std::vector<pid_t> children;
   for (int i = 0; i < processes; ++i)

@@ -15,6 +15,8 @@
 #include <fstream>
 #include <string>
 
+#include "domain/store/fork.hpp"
+
 namespace lockflight::detail {
 namespace {
 
@@ -103,7 +105,8 @@ thread_identity this_thread() noexcept {
 std::uint64_t our_process_space() noexcept {
   static std::atomic<std::uint64_t> known{0};
   static std::atomic<pid_t> of{0};
-  if (of.load(std::memory_order_acquire) == getpid()) return known.load(std::memory_order_relaxed);
+  if (of.load(std::memory_order_acquire) == process_id())
+    return known.load(std::memory_order_relaxed);
   struct stat s {};
   const std::uint64_t now = stat("/proc/self/ns/pid", &s) == 0 ? s.st_ino : 0;
   known.store(now, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ using shm::detail::now_ns;
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1'000 * ms;
 constexpr std::uint64_t first_look = 4 * ms;
-constexpr std::uint64_t most_between_looks = 40 * ms;  // of the one that watches
+constexpr std::uint64_t most_between_looks = 45 * ms;  // of the one that watches
 constexpr std::uint64_t between_examinations = 3 * ms;
 constexpr std::uint64_t between_full_looks = 2 * second;
 // A waiter that was granted the lock is given so long to take it up (docs/domains.md promises that

@@ -1,5 +1,7 @@
 #include "domain/membership/slots.hpp"
 
+#include "domain/store/fork.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -45,7 +47,7 @@ bool guards_a_living(const domain_slot_page& s) {
 bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std::uint64_t owner,
                look how) {
   const thread_identity who = owner_of(s, owner);
-  const bool is_own_process = is_in_our_space(s) && who.pid == getpid();
+  const bool is_own_process = is_in_our_space(s) && who.pid == process_id();
   if (owner == nobody) return true;
   // A thread of our own process is there as long as it lives.
   if (is_own_process && how == look::quick) return !is_there(who);

@@ -365,12 +365,16 @@ bool domain_file::set_lock(int number, short type, int command) const {
   what.l_whence = SEEK_SET;
   what.l_start = static_cast<off_t>(slots_at + static_cast<std::size_t>(number) * slot_bytes);
   what.l_len = 1;
-  const int done = fcntl(command == F_OFD_GETLK ? fd() : fd_.load(), command, &what);
+  const int done = fcntl(fd_.load(), command, &what);
   return command == F_OFD_GETLK ? done == 0 && what.l_type != F_UNLCK : done == 0;
 }
 
+// If the program has closed our descriptor and has another file of that number, that is mostly not
+// locked: then we make sure.
 bool domain_file::is_slot_locked(int number) const {
-  return set_lock(number, F_WRLCK, F_OFD_GETLK);
+  if (set_lock(number, F_WRLCK, F_OFD_GETLK)) return true;
+  const int before = fd_.load();
+  return fd() != before && set_lock(number, F_WRLCK, F_OFD_GETLK);
 }
 
 bool domain_file::lock_slot(int number) {

@@ -1,6 +1,7 @@
 #include "domain/store/fork.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -19,8 +20,10 @@ struct of_process {
   std::array<void (*)(), 4> in_children{};
 };
 of_process* forked;
+std::atomic<int> known_id{0};
 
 void in_child() {
+  known_id.store(0, std::memory_order_relaxed);
   thread_number = 0;  // the one thread of the child
   for (auto* const each : forked->in_children)
     if (each != nullptr) each();
@@ -38,6 +41,15 @@ of_process& this_process() {
 }
 
 }  // namespace
+
+int process_id() {
+  int known = known_id.load(std::memory_order_relaxed);
+  if (known != 0) return known;
+  static_cast<void>(this_process());  // a fork is noticed from here on
+  known = getpid();
+  known_id.store(known, std::memory_order_relaxed);
+  return known;
+}
 
 void number_this_thread() {
   if (thread_number == 0) thread_number = next_number();

@@ -18,6 +18,9 @@ void call_in_children(void (*what)());
 /// where a shared library, too, reads it without a call.
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local std::uint64_t thread_number = 0;
 
+/// This process, without a system call once it has been asked.
+[[nodiscard]] int process_id();
+
 /// Gives this thread a number, if it has none.
 void number_this_thread();
 
