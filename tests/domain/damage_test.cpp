@@ -128,7 +128,7 @@ TEST(DomainDamage, ASlotThatIsFreeAndHasRecordsIsADeath) {
     held.lock();
     return kill(getpid(), SIGKILL);
   }).wait();
-  at.file->slot(1).state = detail::slot_state::free;
+  at.file->slot(1).life = detail::slot_life{detail::slot_state::free, 1}.bits();
   EXPECT_EQ(child([&] {
               alarm(10);
               named_mutex next(at.in, "first");

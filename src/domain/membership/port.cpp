@@ -18,7 +18,7 @@ constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1'000 * ms;
 constexpr std::uint64_t first_look = 4 * ms;
 constexpr std::uint64_t most_between_looks = 45 * ms;  // of the one that watches
-constexpr std::uint64_t between_examinations = 3 * ms;
+constexpr std::uint64_t between_looks = 3 * ms;        // at one participant
 constexpr std::uint64_t between_full_looks = 2 * second;
 // A waiter that was granted the lock is given so long to take it up (docs/domains.md promises that
 // a newcomer waits for a second at most).
@@ -105,19 +105,24 @@ void domain_port::pause(std::uint64_t nanoseconds) {
   while (now_ns() < until);
 }
 
-// Callers examine all users of a lock in a row. A round of that is over soon, and the next one
-// begins after a while, however often they ask.
+// Callers examine all users of a lock, however often they wait. What somebody else has found a
+// moment ago is good enough: else the cost of waiters would grow with the square of their number.
 void domain_port::examine(rma::rank_t rank) {
-  constexpr std::uint64_t longest_round = 5 * ms;
+  const int slot = file_.slot_of(rank);
+  domain_slot_page& s = file_.slot(slot);
   const std::uint64_t now = now_ns();
-  if (now >= round_ends_) {
-    if (now < next_round_) return;
-    round_ends_ = now + longest_round;
-    next_round_ = now + longest_round + between_examinations;
-    how_ = now >= next_full_look_ ? look::full : look::quick;
-    if (how_ == look::full) next_full_look_ = now + between_full_looks;
+  const auto is_fresh = [&](const std::atomic<std::uint64_t>& at, std::uint64_t for_ns) {
+    const std::uint64_t then = at.load(std::memory_order_relaxed);
+    return then <= now && now - then < for_ns;
+  };
+  if (!is_fresh(s.fully_examined_at, between_full_looks)) {
+    s.fully_examined_at.store(now, std::memory_order_relaxed);
+    s.examined_at.store(now, std::memory_order_relaxed);
+    detail::examine(file_, slot, look::full);
+  } else if (!is_fresh(s.examined_at, between_looks)) {
+    s.examined_at.store(now, std::memory_order_relaxed);
+    detail::examine(file_, slot, look::quick);
   }
-  detail::examine(file_, file_.slot_of(rank), how_);
 }
 
 // The participant has said where it sleeps before it reads its lifeline for the last time; what the

@@ -146,8 +146,7 @@ class domain_port {
   }
   [[nodiscard]] bool is_dead(rma::rank_t rank) const {
     // Acquire: with it we see all that the dead participant stored.
-    return file_.slot(file_.slot_of(rank)).state.load(std::memory_order_acquire) ==
-           slot_state::dead;
+    return file_.slot(file_.slot_of(rank)).state() == slot_state::dead;
   }
   void examine(rma::rank_t rank);
   /// Every operation has taken effect at its call.
@@ -317,10 +316,7 @@ class domain_port {
   std::uint64_t since_ = 0, look_at_ = 0;
   shm::detail::sleeper sleeper_;
 
-  std::uint64_t round_ends_ = 0;  // of examining others
-  std::uint64_t next_round_ = 0;
-  std::uint64_t next_full_look_ = 0, next_check_of_file_ = 0;
-  look how_ = look::quick;  // in this round
+  std::uint64_t next_check_of_file_ = 0;
   std::uint64_t pausing_since_ = 0, last_pause_ = 0;
   shm::detail::short_yields yields_;
 };

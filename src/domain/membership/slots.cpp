@@ -1,7 +1,5 @@
 #include "domain/membership/slots.hpp"
 
-#include "domain/store/fork.hpp"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,11 +7,19 @@
 #include <array>
 #include <cstring>
 
+#include "domain/store/fork.hpp"
+#include "fabric/shm/pause.hpp"
+
 namespace lockflight::detail {
 namespace {
 
-/// An owner that has ended.
-constexpr std::uint64_t nobody = ~std::uint64_t{0};
+/// The owner of a slot whose participant's death is known: no process has number 0.
+[[nodiscard]] std::uint64_t nobody_after(std::uint32_t incarnation) {
+  return ~std::uint64_t{0} << 44 | (incarnation & ((1u << 22) - 1));
+}
+[[nodiscard]] bool is_nobody(std::uint64_t owner) {
+  return owner != 0 && thread_identity::from(owner, 0).pid == 0;
+}
 
 thread_identity owner_of(const domain_slot_page& s, std::uint64_t owner) {
   return thread_identity::from(owner, s.born.load(std::memory_order_acquire));
@@ -48,13 +54,12 @@ bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std
                look how) {
   const thread_identity who = owner_of(s, owner);
   const bool is_own_process = is_in_our_space(s) && who.pid == process_id();
-  if (owner == nobody) return true;
+  if (is_nobody(owner)) return true;
   // A thread of our own process is there as long as it lives.
   if (is_own_process && how == look::quick) return !is_there(who);
   // The byte is free once the process has ended or has become another program. A slot that its
   // owner is still taking has none.
-  const bool has_byte =
-      !is_own_process && s.state.load(std::memory_order_acquire) == slot_state::living;
+  const bool has_byte = !is_own_process && s.state() == slot_state::living;
   const bool is_locked = has_byte && file.is_slot_locked(slot);
   if (!is_in_our_space(s)) return has_byte && !is_locked;
   if (is_locked && how == look::quick) return false;
@@ -74,22 +79,25 @@ bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std
 
 // The death is counted after it is visible (C45), and its slot has no owner from then on. A thread
 // may die between the two; then the next one that examines the slot does it. `owner` is the dead
-// one: if the slot has another owner by now, that was done, and nothing is changed.
-void count_death(domain_file& file, domain_slot_page& s, std::uint64_t owner) {
-  const std::uint32_t which = s.incarnation.load(std::memory_order_relaxed);
+// one.
+void count_death(domain_file& file, domain_slot_page& s, std::uint32_t incarnation,
+                 std::uint64_t owner) {
   // Nobody cleans a slot whose death is not counted.
-  if (s.counted.load(std::memory_order_acquire) == which ||
-      (!s.owner.compare_exchange_strong(owner, nobody) && owner != nobody))
+  if (s.counted.load(std::memory_order_acquire) == incarnation) return;
+  if (!s.owner.compare_exchange_strong(owner, nobody_after(incarnation)) && !is_nobody(owner))
     return;
   file.header().deaths.fetch_add(1, std::memory_order_seq_cst);
-  s.counted.store(which, std::memory_order_release);
+  s.counted.store(incarnation, std::memory_order_release);
 }
 
-void mark_dead(domain_file& file, domain_slot_page& s, std::uint64_t owner) {
-  slot_state was = slot_state::living;
-  if (s.state.compare_exchange_strong(was, slot_state::dead))
-    file.header().living.fetch_sub(1, std::memory_order_relaxed);
-  count_death(file, s, owner);
+void mark_dead(domain_file& file, domain_slot_page& s, slot_life its, std::uint64_t owner) {
+  if (s.change_life(its, {slot_state::dead, its.incarnation})) {
+    if (its.state == slot_state::living)
+      file.header().living.fetch_sub(1, std::memory_order_relaxed);
+  } else if (s.life_now().bits() != slot_life{slot_state::dead, its.incarnation}.bits()) {
+    return;  // the slot is another participant's by now
+  }
+  count_death(file, s, its.incarnation, owner);
 }
 
 // Ours is the slot, and it is free.
@@ -105,7 +113,8 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   s.tid.store(us.tid, std::memory_order_relaxed);
   s.sleeps_at.store(0, std::memory_order_relaxed);
   s.guarded.store(0, std::memory_order_relaxed);
-  s.incarnation.fetch_add(1, std::memory_order_relaxed);
+  s.examined_at.store(0, std::memory_order_relaxed);
+  s.fully_examined_at.store(shm::detail::now_ns(), std::memory_order_relaxed);
   s.space.store(us.space, std::memory_order_release);
   s.born.store(us.born, std::memory_order_release);
   auto& used = file.header().used_slots;
@@ -114,7 +123,7 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   }
   file.header().living.fetch_add(1, std::memory_order_relaxed);
   // Before the first word of ours: from here on a death is one that concerns others.
-  s.state.store(slot_state::living, std::memory_order_seq_cst);
+  s.life.store(slot_life{slot_state::living, s.life_now().incarnation + 1}.bits());
 }
 
 void make_fresh(domain_slot_page& s) {
@@ -144,7 +153,7 @@ bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identi
     }
   }
   make_fresh(s);
-  s.state.store(slot_state::free, std::memory_order_release);
+  s.life.store(slot_life{slot_state::free, s.life_now().incarnation}.bits());
   return true;
 }
 
@@ -155,14 +164,14 @@ bool try_to_take(domain_file& file, int slot, const thread_identity& us, look ho
   if (owner == 0) {
     if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
   } else {
-    const slot_state state = s.state.load(std::memory_order_acquire);
-    if (state == slot_state::living && how == look::full) examine(file, slot, look::full);
-    const bool is_left = s.state.load(std::memory_order_acquire) != slot_state::living &&
-                         is_idle(file, slot) && has_ended(file, slot, s, owner, look::full);
+    if (s.state() == slot_state::living && how == look::full) examine(file, slot, look::full);
+    owner = s.owner.load(std::memory_order_acquire);
+    const bool is_left = owner != 0 && s.state() != slot_state::living && is_idle(file, slot) &&
+                         has_ended(file, slot, s, owner, look::full);
     if (!is_left || !clean(file, slot, owner, us)) return false;
   }
   if (!is_idle(file, slot)) {  // its words were written over: a sweep deals with what it held
-    s.state.store(slot_state::dead, std::memory_order_seq_cst);
+    s.life.store(slot_life{slot_state::dead, s.life_now().incarnation}.bits());
     return false;
   }
   if (!file.lock_slot(slot)) {  // a child of a dead owner's process has its byte
@@ -210,12 +219,12 @@ int take_steward(domain_file& file) {
 void leave_slot(domain_file& file, int slot, bool dead) {
   domain_slot_page& s = file.slot(slot);
   if (dead) {
-    mark_dead(file, s, s.owner.load(std::memory_order_relaxed));
+    mark_dead(file, s, s.life_now(), s.owner.load(std::memory_order_relaxed));
     return file.unlock_slot(slot);
   }
   file.header().living.fetch_sub(1, std::memory_order_relaxed);
   make_fresh(s);
-  s.state.store(slot_state::free, std::memory_order_release);
+  s.life.store(slot_life{slot_state::free, s.life_now().incarnation}.bits());
   file.unlock_slot(slot);
   // Release: a thread that takes the slot finds its words as new.
   s.owner.store(0, std::memory_order_release);
@@ -223,27 +232,26 @@ void leave_slot(domain_file& file, int slot, bool dead) {
 
 bool examine(domain_file& file, int slot, look how) {
   domain_slot_page& s = file.slot(slot);
+  // First whose slot it is: what follows is about that participant, or changes nothing.
+  const slot_life its = s.life_now();
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
-  const slot_state state = s.state.load(std::memory_order_acquire);
-  if (state == slot_state::dead) return count_death(file, s, owner), true;
-  if (state != slot_state::living) {
-    // Written over, or its owner died before it was living or after it had left.
-    if (is_idle(file, slot) || (owner != 0 && !has_ended(file, slot, s, owner, look::full)))
-      return false;
-    slot_state was = state;
-    s.state.compare_exchange_strong(was, slot_state::dead);
-    return count_death(file, s, owner), true;
+  if (its.state == slot_state::dead) {
+    count_death(file, s, its.incarnation, owner);
+    return true;
   }
-  if (!has_ended(file, slot, s, owner, how) || guards_a_living(s)) return false;
-  // It has ended; if the slot has another owner by now, somebody has seen that before us.
-  if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s, owner);
-  return true;
+  if (its.state == slot_state::living) {
+    if (owner == 0 || !has_ended(file, slot, s, owner, how) || guards_a_living(s)) return false;
+  } else if (is_idle(file, slot) || (owner != 0 && !has_ended(file, slot, s, owner, look::full))) {
+    return false;  // if not, it was written over, or its owner died before it was living
+  }
+  if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s, its, owner);
+  return s.state() == slot_state::dead;
 }
 
 int examine_all(domain_file& file) {
   int living = 0;
   for_each_slot(file, [&](int i) {
-    const slot_state state = file.slot(i).state.load(std::memory_order_acquire);
+    const slot_state state = file.slot(i).state();
     if (state == slot_state::living && !examine(file, i, look::full)) ++living;
   });
   file.header().living.store(static_cast<std::uint32_t>(living), std::memory_order_relaxed);
@@ -253,10 +261,10 @@ int examine_all(domain_file& file) {
 bool free_slot(domain_file& file, int slot) {
   domain_slot_page& s = file.slot(slot);
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
-  if (s.state.load(std::memory_order_acquire) != slot_state::dead || owner == 0 ||
-      s.counted.load(std::memory_order_acquire) != s.incarnation.load(std::memory_order_relaxed) ||
-      !is_idle(file, slot) || !has_ended(file, slot, s, owner, look::full) ||
-      !clean(file, slot, owner, this_thread()))
+  const slot_life its = s.life_now();
+  if (its.state != slot_state::dead || owner == 0 ||
+      s.counted.load(std::memory_order_acquire) != its.incarnation || !is_idle(file, slot) ||
+      !has_ended(file, slot, s, owner, look::full) || !clean(file, slot, owner, this_thread()))
     return false;
   s.owner.store(0, std::memory_order_release);
   return true;
@@ -273,7 +281,7 @@ bool is_idle(const domain_file& file, int slot) {
 bool has_dead(const domain_file& file) {
   bool found = false;
   for_each_slot(file, [&](int i) {
-    if (file.slot(i).state.load(std::memory_order_acquire) == slot_state::dead) found = true;
+    if (file.slot(i).state() == slot_state::dead) found = true;
   });
   return found;
 }

@@ -147,7 +147,7 @@ int sweep(attachment& by) {
   int freed = 0;
   for_each_slot(file, [&](int i) {
     domain_slot_page& s = file.slot(i);
-    if (s.state.load(std::memory_order_acquire) != slot_state::dead) return;
+    if (s.state() != slot_state::dead) return;
     for (std::uint32_t k = 0; k < records; ++k) {
       const auto of = lock::record::from(s.words[first_record + k].load(std::memory_order_acquire));
       if (of.get(lock::record::phase) == lock::record::idle) continue;

@@ -213,7 +213,7 @@ class inside {
   inside(attachment& by, const patience& how_long) : file_(by.file()) {
     file_.check();
     domain_header& h = file_.header();
-    const word us = word{file_.slot(by.slot()).incarnation.load(std::memory_order_relaxed)} << 32 |
+    const word us = word{file_.slot(by.slot()).life_now().incarnation} << 32 |
                     (static_cast<word>(by.slot()) + 1);
     constexpr std::uint64_t ms = 1'000'000;
     // Also for an attempt, since the right is held for microseconds.
@@ -260,8 +260,8 @@ class inside {
   }
   [[nodiscard]] bool is_gone(word holder) const {
     const int slot = slot_of(holder);
-    return file_.slot(slot).incarnation.load() != static_cast<std::uint32_t>(holder >> 32) ||
-           file_.slot(slot).state.load() == slot_state::free || examine(file_, slot, look::full);
+    return file_.slot(slot).life_now().incarnation != static_cast<std::uint32_t>(holder >> 32) ||
+           file_.slot(slot).state() == slot_state::free || examine(file_, slot, look::full);
   }
   [[noreturn]] void refuse(word holder) const {
     const auto& s = file_.slot(slot_of(holder));

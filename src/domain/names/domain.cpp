@@ -22,7 +22,7 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
   std::multimap<std::uint32_t, domain_lock_use> found;
   detail::for_each_slot(file, [&](int i) {
     const auto& s = file.slot(i);
-    const slot_state state = s.state.load(std::memory_order_acquire);
+    const slot_state state = s.state();
     if (state == slot_state::free) return;
     for (std::uint32_t k = 0; k < detail::records; ++k) {
       const auto of =
@@ -54,7 +54,7 @@ std::string first_living(detail::domain_file& file) {
   std::string found;
   detail::for_each_slot(file, [&](int i) {
     const auto& s = file.slot(i);
-    if (i == self || !found.empty() || s.state.load() != slot_state::living) return;
+    if (i == self || !found.empty() || s.state() != slot_state::living) return;
     found = std::to_string(s.pid.load(std::memory_order_relaxed));
   });
   return found;
@@ -134,7 +134,7 @@ std::vector<domain_slot> domain::participants() const {
   std::vector<domain_slot> all;
   detail::for_each_slot(*file_, [&](int i) {
     const auto& s = file_->slot(i);
-    const slot_state state = s.state.load(std::memory_order_acquire);
+    const slot_state state = s.state();
     if (state == slot_state::free) return;
     all.push_back(
         {.slot = i,

@@ -25,7 +25,21 @@ constexpr int most_slots = 4095;
 constexpr int ranks = 4096;  ///< a power of two; one slot is the steward's
 
 /// What a slot is.
-enum class slot_state : std::uint32_t { free = 0, living = 1, dead = 2 };
+enum class slot_state : std::uint8_t { free = 0, living = 1, dead = 2 };
+
+/// The same with the number of the participant that has it, or had it last, in one word: so what is
+/// found out about one participant is never said of the next.
+struct slot_life {
+  slot_state state = slot_state::free;
+  std::uint32_t incarnation = 0;
+
+  [[nodiscard]] std::uint64_t bits() const {
+    return std::uint64_t{incarnation} << 32 | static_cast<std::uint64_t>(state);
+  }
+  [[nodiscard]] static slot_life from(std::uint64_t bits) {
+    return {static_cast<slot_state>(bits & 0xff), static_cast<std::uint32_t>(bits >> 32)};
+  }
+};
 
 /// A participant's place: a page.
 struct domain_slot_page {
@@ -36,13 +50,15 @@ struct domain_slot_page {
   /// Its process and thread (slots.cpp packs them), or the participant that cleans up after it;
   /// 0: nobody. Changed by compare-swap.
   alignas(64) std::atomic<std::uint64_t> owner;
-  std::atomic<slot_state> state;
-  std::atomic<std::uint32_t> incarnation;
+  std::atomic<std::uint64_t> life;     ///< a slot_life
   std::atomic<std::uint32_t> counted;  ///< the last incarnation whose death was counted
   std::atomic<std::uint64_t> born;     ///< when that thread started, in ticks since the boot
   std::atomic<std::uint64_t> space;    ///< the namespace in which those numbers are valid
   /// A process that has to have ended as well, and when it started; 0: none.
   std::atomic<std::uint64_t> guarded, guarded_born;
+
+  /// On CLOCK_MONOTONIC, when somebody looked last whether it lives, quickly and fully.
+  std::atomic<std::uint64_t> examined_at, fully_examined_at;
 
   // ---- what it is doing ----
   /// Where it sleeps, or is about to: 1 + the number of the bell, or own_bell; 0: nowhere.
@@ -54,6 +70,16 @@ struct domain_slot_page {
   std::atomic<std::int32_t> pid, tid;
 
   shm::detail::bell bell;  ///< of its cells
+
+  [[nodiscard]] slot_life life_now() const {
+    return slot_life::from(life.load(std::memory_order_seq_cst));
+  }
+  [[nodiscard]] slot_state state() const { return life_now().state; }
+  /// False if it was not `from` any more.
+  bool change_life(slot_life from, slot_life to) {
+    std::uint64_t expected = from.bits();
+    return life.compare_exchange_strong(expected, to.bits());
+  }
 };
 constexpr std::uint32_t own_bell = UINT32_MAX;
 constexpr std::size_t slot_bytes = 4096;
