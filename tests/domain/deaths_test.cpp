@@ -75,6 +75,70 @@ TEST(DomainDeaths, AWaiterSeesThatTheHolderDied) {
   killer.join();
 }
 
+// Processes that come and go in haste while somebody examines all slots: nobody is taken for dead.
+TEST(DomainDeaths, NobodyIsTakenForDeadWhoComesAndGoes) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  auto& wrong = shared_words<std::atomic<int>>();
+  auto& over = shared_words<std::atomic<int>>();
+  std::vector<child> all;
+  for (int i = 0; i < 2; ++i)
+    all.emplace_back([&] {
+      while (over == 0) {
+        auto here = domain::attach(own.name());
+        static_cast<void>(here.participants());
+        static_cast<void>(here.sweep());
+      }
+      return 0;
+    });
+  for (int i = 0; i < 4; ++i)
+    all.emplace_back([&] {
+      while (over == 0)
+        child([&] {
+          named_mutex m(domain::attach(own.name()), "a");
+          m.lock();
+          if (m.owner_died()) ++wrong;
+          m.unlock();
+          exit(0);  // gives the slot back
+          return 0;
+        }).wait();
+      return 0;
+    });
+  std::this_thread::sleep_for(2s);
+  over = 1;
+  for (child& each : all) EXPECT_EQ(each.wait(), 0);
+  EXPECT_EQ(wrong, 0);
+}
+
+// One death among many waiters: each of them gets the lock, in time.
+TEST(DomainDeaths, ManyWaitersOutliveTheirHolder) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  auto& held = shared_words<std::atomic<int>>();
+  child holder([&] {
+    named_mutex m(domain::attach(own.name()), "a");
+    m.lock();
+    held = 1;
+    pause();
+    return 0;
+  });
+  while (held == 0) usleep(1000);
+  std::vector<child> waiters;
+  for (int i = 0; i < 60; ++i)
+    waiters.emplace_back([&] {
+      named_mutex m(domain::attach(own.name()), "a");
+      m.lock();
+      m.unlock();
+      exit(0);
+      return 0;
+    });
+  usleep(300'000);
+  const auto before = clock::now();
+  holder.kill();
+  for (child& each : waiters) EXPECT_EQ(each.wait(), 0);
+  EXPECT_LT(clock::now() - before, 3s);
+}
+
 TEST(DomainDeaths, HundredsOfKillsAtRandomMoments) {
   struct state {
     std::atomic<int> inside[2], readers[2];

@@ -138,10 +138,18 @@ TEST(DomainPlace, ASharedDomainIsOneForAllOfItsGroup) {
       const auto by_name = domain::attach(name);
       CHECK_OR_RETURN(by_name.options().mode == 0660);
       CHECK_OR_RETURN(domain::open(name).path() == by_name.path());
+      // Its maker is told that it exists otherwise; to others it is somebody else's.
+      struct stat its {};
+      CHECK_OR_RETURN(stat(by_name.path().c_str(), &its) == 0);
       const auto [reason, text] =
           refusal_of([&] { static_cast<void>(domain::open(name, {.mode = 0600})); });
-      CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::disagrees));
-      CHECK_OR_RETURN(text.find("0660") != std::string::npos);
+      if (its.st_uid == user) {
+        CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::disagrees));
+        CHECK_OR_RETURN(text.find("0660") != std::string::npos);
+      } else {
+        CHECK_OR_RETURN(reason == -1);
+        CHECK_OR_RETURN(domain::remove(name, false, 0600));
+      }
       return 0;
     });
   for (child& one : users) EXPECT_EQ(one.wait(), 0);
@@ -158,6 +166,51 @@ TEST(DomainPlace, ASharedDomainIsOneForAllOfItsGroup) {
   });
   if (removes.wait() != 0)  // the sticky folder: only its maker can
     unlink(detail::shared_place(name, team).path.c_str());
+}
+
+TEST(DomainPlace, TheDefaultDomainIsTheUsersOwn) {
+  if (!is_root()) GTEST_SKIP() << "needs root, to be two users";
+  constexpr gid_t team = 61001;
+  const std::string shared_path = detail::shared_place("default", team).path;
+  child attacker([&] {
+    become(61005, 61005, {team});
+    return domain::open("default", {.mode = 0660, .group = std::to_string(team)}).options().mode ==
+                   0660
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(attacker.wait(), 0);
+  child victim([&] {
+    become(61008, 61008, {team});
+    CHECK_OR_RETURN(domain::open("default").options().mode == 0600);
+    CHECK_OR_RETURN(domain::attach("default").options().mode == 0600);
+    CHECK_OR_RETURN(domain::remove("default"));
+    return 0;
+  });
+  EXPECT_EQ(victim.wait(), 0);
+  unlink(shared_path.c_str());
+}
+
+// A remover that is slow to take the path away takes away nobody else's domain.
+TEST(DomainPlace, TwoRemoversRemoveOneDomain) {
+  const own_domain own;
+  for (int round = 0; round < 30; ++round) {
+    static_cast<void>(domain::open(own.name()));
+    std::vector<child> removers;
+    for (int i = 0; i < 3; ++i)
+      removers.emplace_back([&] {
+        try {
+          return domain::remove(own.name()) ? 1 : 0;
+        } catch (const domain_error&) {
+          return 0;
+        }
+      });
+    named_mutex m(domain::open(own.name()), "a");
+    m.lock();
+    for (child& each : removers) each.wait();
+    EXPECT_TRUE(m.still_valid()) << "the domain of a holder was removed";
+    m.unlock();
+  }
 }
 
 TEST(DomainPlace, APrivateAndASharedDomainOfOneNameAreToldApart) {

@@ -32,7 +32,7 @@ attachments& of_this_thread() {
 // and then looks for slots that are taken: one of us sees the other.
 int take_slot_of_present(domain_file& file) {
   const int slot = take_slot(file);
-  if (slot < 0 || file.is_current()) return slot;
+  if (slot < 0 || (file.header().removed.load() == 0 && file.is_current())) return slot;
   leave_slot(file, slot, false);
   file.is_removed();
 }
@@ -83,6 +83,7 @@ void attachment::end() {
   thread_.store(over, std::memory_order_relaxed);
   try {
     file_->check();
+    me_.collect();
     leave_slot(*file_, slot_, !is_idle(*file_, slot_));
   } catch (const domain_error&) {  // there is no slot to leave, and a store would end us
   }

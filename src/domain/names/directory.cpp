@@ -223,10 +223,15 @@ class inside {
     for (std::uint64_t pause = ms / 20;; pause = std::min(2 * pause, 2 * ms)) {
       word now = 0;
       bool after_a_death = false;
+      signals_.emplace();
       if (!h.directory.compare_exchange_strong(now, us)) {
         after_a_death = is_gone(now) && h.directory.compare_exchange_strong(now, us);
         if (!after_a_death) {
-          if (!until.sleep(pause)) refuse(now);
+          signals_.reset();
+          if (!until.sleep(pause)) {
+            if (how_long.until_ns != UINT64_MAX) throw directory_is_busy();
+            refuse(now);
+          }
           continue;
         }
       }
@@ -273,7 +278,7 @@ class inside {
   }
 
   domain_file& file_;
-  signals_held signals_;
+  std::optional<signals_held> signals_;
 };
 
 std::uint32_t class_for(const domain_file& file, const domain_kind& kind,

@@ -35,8 +35,11 @@ void check_lock_name(std::string_view name);
 void check_agreement(const domain_file& file, std::string_view name, const found_lock& found,
                      const domain_kind& kind, const std::string& canonical);
 
+/// Somebody else changes the directory for longer than a caller with a deadline waits.
+struct directory_is_busy {};
+
 /// The lock of that name, made if there is none. `canonical` are the parameters. Throws
-/// domain_error (disagrees, full, damaged, system).
+/// domain_error (disagrees, full, damaged, system), directory_is_busy.
 [[nodiscard]] found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
                                  const std::string& canonical, const patience& how_long);
 /// Forgets the name and frees the block, if nobody holds or awaits the lock and, unless

@@ -50,7 +50,6 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
 std::string first_living(detail::domain_file& file) {
   const auto ours = detail::attachment_of_thread(file);
   const int self = ours && detail::is_idle(file, ours->slot()) ? ours->slot() : -1;
-  detail::examine_all(file);
   std::string found;
   detail::for_each_slot(file, [&](int i) {
     const auto& s = file.slot(i);
@@ -63,12 +62,18 @@ std::string first_living(detail::domain_file& file) {
 /// Whoever takes a slot says so first and then asks whether the domain is removed; we the other way
 /// round. So one sees the other.
 void refuse_new_participants(detail::domain_file& file) {
+  const auto refuse = [&](const std::string& pid) {
+    throw domain_error(domain_error::reason::held,
+                       "domain " + file.name() + ": process " + pid + " uses it");
+  };
+  // The slow look first, since newcomers wait from then on.
+  detail::examine_all(file);
+  if (const std::string pid = first_living(file); !pid.empty()) refuse(pid);
   auto& removed = file.header().removed;
   removed.store(static_cast<std::uint32_t>(getpid()), std::memory_order_seq_cst);
   if (const std::string pid = first_living(file); !pid.empty()) {
     removed.store(0, std::memory_order_seq_cst);
-    throw domain_error(domain_error::reason::held,
-                       "domain " + file.name() + ": process " + pid + " uses it");
+    refuse(pid);
   }
 }
 
@@ -104,13 +109,17 @@ bool domain::remove(std::string_view name, bool force, unsigned mode) {
   if (file && !force) refuse_new_participants(*file);
   if (file && force)
     file->header().removed.store(static_cast<std::uint32_t>(getpid()), std::memory_order_seq_cst);
-  if (unlink(at.path.c_str()) == 0) {
-    if (file) wake_all(*file);
+  errno = 0;
+  if (file ? file->unlink_if_current() : unlink(at.path.c_str()) == 0) {
+    try {
+      if (file) wake_all(*file);
+    } catch (const domain_error&) {  // it is damaged, and removed
+    }
     detail::drop_folder(at);
     return true;
   }
   const int error = errno;
-  if (error == ENOENT) return false;
+  if (error == ENOENT || error == 0) return false;  // somebody else has removed it
   if (file) file->header().removed.store(0, std::memory_order_seq_cst);
   throw domain_error(domain_error::reason::system, at.path + ": " + std::strerror(error));
 }

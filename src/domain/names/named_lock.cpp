@@ -146,9 +146,11 @@ class named_lock_impl {
         bool had = false;
         if (try_once(as, now == 0 ? nanoseconds : until - std::min(until, now), take, had))
           return had;
+      } catch (const directory_is_busy&) {
+        return false;
       } catch (const domain_error& e) {
         if (e.why != domain_error::reason::removed) throw;
-        open_present_domain(how_long);
+        if (!open_present_domain(how_long)) return false;
       }
     }
   }
@@ -178,7 +180,7 @@ class named_lock_impl {
   }
 
   // The domain of our name is another one by now, or is about to be.
-  void open_present_domain(const patience& how_long) {
+  bool open_present_domain(const patience& how_long) {
     token_before_ = token();
     lock_.reset();
     use(nullptr);
@@ -188,7 +190,8 @@ class named_lock_impl {
     file_ = domain_file::open(file_->name(), &as, as.mode);
     is_stale_ = false;
     constexpr std::uint64_t while_one_removes_it = 1'000'000;
-    if (!file_->is_current()) static_cast<void>(how_long.sleep(while_one_removes_it));
+    return (file_->header().removed.load() == 0 && file_->is_current()) ||
+           how_long.sleep(while_one_removes_it);
   }
 
   // For a holder, once a second: else it would hold what excludes nobody.

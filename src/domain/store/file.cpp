@@ -36,20 +36,32 @@ std::uint64_t check_of(const domain_header& h) {
   return sum;
 }
 
-/// Tokens of a domain that is made later are greater: a million fit between two milliseconds.
+/// Tokens of a domain that is made later are greater: a thousand fit into a microsecond, and nobody
+/// acquires as often.
 std::uint64_t first_token() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
-  constexpr int shift = 20;
+  constexpr int shift = 10;
   return static_cast<std::uint64_t>(
-             std::chrono::duration_cast<std::chrono::milliseconds>(since).count())
+             std::chrono::duration_cast<std::chrono::microseconds>(since).count())
          << shift;
 }
 
 /// posix_fallocate, whose error says which of two things is wrong, through signals.
+/// A limit of the size of files is an error, too, and not a signal.
 int allocate(int fd, std::size_t offset, std::size_t bytes) {
+  sigset_t limit;
+  sigset_t before;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &limit, &before);
   int error = 0;
   do error = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   while (error == EINTR);
+  if (error == EFBIG && sigismember(&before, SIGXFSZ) == 0) {
+    constexpr timespec at_once{};
+    sigtimedwait(&limit, nullptr, &at_once);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error;
 }
 
@@ -92,6 +104,9 @@ descriptor create(const domain_place& at, const domain_options& what) {
                        at.path + ": cannot be made: " + why(errno));
   }
   made = descriptor(above_standard(made.get()));
+  if (!made)
+    throw domain_error(domain_error::reason::system,
+                       at.path + ": no file descriptor is left: " + why(errno));
   int error = 0;
   try {
     fill(made.get(), what, at);
@@ -99,6 +114,7 @@ descriptor create(const domain_place& at, const domain_options& what) {
     if (error == 0 && fchmod(made.get(), at.mode) != 0) error = errno;
     const std::string from =
         before.empty() ? "/proc/self/fd/" + std::to_string(made.get()) : before;
+    const folder_lock hold(at);
     if (error == 0 &&
         linkat(AT_FDCWD, from.c_str(), AT_FDCWD, at.path.c_str(), AT_SYMLINK_FOLLOW) != 0)
       error = errno;
@@ -182,7 +198,10 @@ std::optional<domain_place> choose(std::string_view name, unsigned mode, const s
     disagree(name, "exists more than once: " + paths,
              "a mode, 0600 or 0660, and a group that say which is meant");
   }
-  if (!all.empty() && all.front().mode != mode)
+  // Somebody else's domain of that name is no reason not to have an own one.
+  struct stat s {};
+  if (mode != 0 && !all.empty() && all.front().mode != mode &&
+      lstat(all.front().path.c_str(), &s) == 0 && s.st_uid == geteuid())
     disagree(name,
              "has mode " + mode_text(all.front().mode) + ", not " + mode_text(mode) + ": " +
                  all.front().path,
@@ -404,8 +423,12 @@ void domain_file::check() const {
 
 bool domain_file::is_current() const {
   struct stat s {};
-  return header().removed.load(std::memory_order_acquire) == 0 &&
-         lstat(where_.path.c_str(), &s) == 0 && is_file(s.st_dev, s.st_ino);
+  return lstat(where_.path.c_str(), &s) == 0 && is_file(s.st_dev, s.st_ino);
+}
+
+bool domain_file::unlink_if_current() const {
+  const folder_lock hold(where_);
+  return is_current() && unlink(where_.path.c_str()) == 0;
 }
 
 void domain_file::give_up_stale_removal() const {
@@ -419,6 +442,8 @@ std::shared_ptr<domain_file> domain_file::open(std::string_view name,
                                                const domain_options* create_as, unsigned mode) {
   check_domain_name(name);
   if (create_as != nullptr) check_options(*create_as);
+  // Else a member of one of our groups could take the place of what everybody uses unnamed.
+  if (name == "default" && mode == 0) mode = 0600;
   const std::string group = create_as != nullptr ? create_as->group : "";
   while (true) {
     if (auto file = attach(name, mode, group)) return file;

@@ -104,6 +104,8 @@ class domain_file {
   void check() const;
   /// Whether the path still leads to this file.
   [[nodiscard]] bool is_current() const;
+  /// Takes away the path if it leads to this file. False if it does not.
+  bool unlink_if_current() const;
   /// Somebody who was removing the domain may have died before it was done.
   void give_up_stale_removal() const;
   [[noreturn]] void damaged(const std::string& how) const;

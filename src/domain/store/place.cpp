@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -201,6 +202,31 @@ int open_place(const domain_place& at) {
   if (fstat(fd.get(), &s) != 0) return -1;
   if (const std::string wrong = what_is_wrong(s, at); !wrong.empty()) refuse(at.path, s, wrong);
   return above_standard(fd.get());
+}
+
+folder_lock::folder_lock(const domain_place& at) : fd_(-1) {
+  const std::string folder = folder_of(at);
+  const bool is_own = at.mode == 0600;
+  // Everybody may lock a folder that everybody can read. There the group's first file would do, but
+  // that is what is removed; so the removal of a shared domain relies on its look alone.
+  const descriptor fd(is_own ? ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
+  if (!fd) return;  // what follows says why
+  constexpr int tries = 5000;
+  constexpr useconds_t between_us = 1000;
+  for (int i = 0; flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return;  // a file system without such locks
+    if (i == tries)
+      throw domain_error(domain_error::reason::system,
+                         folder +
+                             ": another process makes or removes a domain there and does not "
+                             "go on");
+    usleep(between_us);
+  }
+  fd_ = above_standard(fd.get());  // shares the lock
+}
+
+folder_lock::~folder_lock() {
+  if (fd_ >= 0) close(fd_);
 }
 
 void make_folder(const domain_place& at) {

@@ -36,6 +36,19 @@ void check_domain_name(std::string_view name);
 /// A descriptor of the file, 3 or above, or -1 if there is none. Throws domain_error (damaged) for
 /// a file that is not ours to trust: it names the file, its owner and the way out.
 [[nodiscard]] int open_place(const domain_place& at);
+/// While it exists, no other process makes or removes a domain in that folder: so what is removed
+/// is what was looked at. A process that is stopped in between is not waited for long.
+class folder_lock {
+ public:
+  explicit folder_lock(const domain_place& at);
+  ~folder_lock();
+  folder_lock(const folder_lock&) = delete;
+  folder_lock& operator=(const folder_lock&) = delete;
+
+ private:
+  int fd_;
+};
+
 /// Makes the folder of a private domain. Throws domain_error (damaged) if another user has it.
 void make_folder(const domain_place& at);
 /// Removes that folder if it is empty.

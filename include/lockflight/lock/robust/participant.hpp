@@ -129,6 +129,7 @@ class robust_participant {
  private:
   // Between two vain collections are so many acquires, since each one reads all records.
   static constexpr int patience = rma::examines_nothing<Port> ? 0 : 64;
+  static constexpr int most_tries = 1000;
 
   [[nodiscard]] std::uint32_t all() const {
     return places_ == most_held ? ~0u : (1u << places_) - 1;
@@ -142,6 +143,12 @@ class robust_participant {
     if (free_ != 0 && has_node && --until_due_ >= 0) return;
     collect();
     until_due_ = patience;
+    // Others have yet to leave generations that are over: they do as soon as they run.
+    if constexpr (!rma::examines_nothing<Port>)
+      for (int tries = 0; free_ == 0 && left_ != 0 && tries < most_tries; ++tries) {
+        port_.pause(1'000'000);
+        collect();
+      }
     if (free_ == 0) refuse();
   }
 

@@ -42,8 +42,10 @@ class lock_users {
     if constexpr (!Port::capabilities.node_fence) port_.fence();
   }
 
-  // Whether a participant has died whose record names this lock, and no repair has dealt with it.
-  // `known_deaths` is how many deaths there are of which none concerns this lock.
+  // Whether a participant has died in the present generation, or while it held, and no repair has
+  // dealt with it. `known_deaths` is how many deaths there are of which none concerns this lock.
+  // One that had left an earlier generation, or was evicted from it, concerns nobody: its record
+  // only keeps its place (free_buried).
   [[nodiscard]] bool has_unhandled_death(rma::word& known_deaths) {
     const rma::word deaths = port_.deaths();
     if (deaths == known_deaths) return false;
@@ -53,7 +55,11 @@ class lock_users {
       if (!port_.is_dead(r)) continue;
       for (int i = 0; i < me_.records(); ++i) {
         const auto of = record::from(port_.load(me_.record_of(r, i)));
-        if (is_ours(of) && of.get(record::phase) != record::buried) return true;
+        const rma::word phase = of.get(record::phase);
+        if (!is_ours(of) || phase == record::buried) continue;
+        // One that has left may have left the present generation in disorder.
+        const bool is_out = phase == record::left || phase == record::evicted;
+        if (!is_out || of.get(record::generation) == present()) return true;
       }
     }
     known_deaths = deaths;
@@ -93,10 +99,15 @@ class lock_users {
   // done. So the right to repair that the dead one may have had was taken over in an earlier
   // generation, and the next owner of its place never writes the same right again.
   void free_buried() {
-    static_cast<void>(me_.any_record([&](rma::rank_t, rma::cpu_cell at) {
+    static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
-      if (!is_ours(of) || of.get(record::phase) != record::buried) return false;
-      if (is_closed(port_.load(where_.generation))) return true;
+      if (!is_ours(of)) return false;
+      const rma::word phase = of.get(record::phase);
+      const bool has_left = phase == record::left || phase == record::evicted;
+      if (phase != record::buried && !(has_left && port_.is_dead(r))) return false;
+      const rma::word now = port_.load(where_.generation);
+      if (is_closed(now)) return true;
+      if (has_left && of.get(record::generation) == now) return false;  // an unhandled death
       if (!me_.is_anyone_in(id(), of.get(record::generation)))
         static_cast<void>(port_.cpu_compare_swap(at, of.bits(), 0));
       return false;
