@@ -55,11 +55,9 @@ class lock_users {
       if (!port_.is_dead(r)) continue;
       for (int i = 0; i < me_.records(); ++i) {
         const auto of = record::from(port_.load(me_.record_of(r, i)));
-        const rma::word phase = of.get(record::phase);
-        if (!is_ours(of) || phase == record::buried) continue;
+        if (!is_ours(of) || of.get(record::phase) == record::buried) continue;
         // One that has left may have left the present generation in disorder.
-        const bool is_out = phase == record::left || phase == record::evicted;
-        if (!is_out || of.get(record::generation) == present()) return true;
+        if (!is_gone(r, of)) return true;
       }
     }
     known_deaths = deaths;
@@ -99,25 +97,47 @@ class lock_users {
   // done. So the right to repair that the dead one may have had was taken over in an earlier
   // generation, and the next owner of its place never writes the same right again.
   void free_buried() {
+    bury_evicted();
     static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
-      if (!is_ours(of)) return false;
-      const rma::word phase = of.get(record::phase);
-      const bool has_left = phase == record::left || phase == record::evicted;
-      if (phase != record::buried && !(has_left && port_.is_dead(r))) return false;
-      const rma::word now = port_.load(where_.generation);
-      if (is_closed(now)) return true;
-      if (has_left && of.get(record::generation) == now) return false;  // an unhandled death
-      if (!me_.is_anyone_in(id(), of.get(record::generation)))
-        static_cast<void>(port_.cpu_compare_swap(at, of.bits(), 0));
+      const bool has_left = is_ours(of) && of.get(record::phase) == record::left && is_gone(r, of);
+      if (!has_left && !(is_ours(of) && of.get(record::phase) == record::buried)) return false;
+      if (is_closed(port_.load(where_.generation))) return true;
+      if (me_.is_anyone_in(id(), of.get(record::generation))) return false;
+      if (has_left) port_.bury(r);
+      static_cast<void>(port_.cpu_compare_swap(at, of.bits(), 0));
       return false;
     }));
+  }
+
+  // Whether it has died, out of an earlier generation, and so concerns nobody. One that had the
+  // right to repair does: the next owner of its place would seem to have it.
+  [[nodiscard]] bool is_gone(rma::rank_t r, record of) {
+    if (!port_.is_dead(r)) return false;
+    const rma::word phase = of.get(record::phase);
+    const bool is_out = phase == record::left || phase == record::evicted;
+    return is_out && of.get(record::generation) != present() &&
+           static_cast<std::uint32_t>(port_.load(where_.repairer)) !=
+               static_cast<std::uint32_t>(r) + 1;
   }
 
   robust_participant<Port>& me_;
   Port& port_;
   resolved_generation_cells<Port> where_;
   int place_ = -1;  // of our record, while we acquire, hold or release
+
+ private:
+  // Those that died in a generation that was over: they count as being in it until then.
+  void bury_evicted() {
+    static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
+      const auto of = record::from(port_.load(at));
+      if (!is_ours(of) || of.get(record::phase) != record::evicted || !is_gone(r, of)) return false;
+      port_.bury(r);
+      static_cast<void>(
+          port_.cpu_compare_swap(at, of.bits(), of.with(record::phase, record::buried).bits()));
+      return false;
+    }));
+  }
 };
 
 }  // namespace lockflight::lock
