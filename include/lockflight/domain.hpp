@@ -66,8 +66,8 @@ struct domain_options {
   std::uint32_t names = 131072;  ///< the most locks at the same time, 1 to 1,048,576; then idle
                                  ///< ones give way
   /// 0600: its user's own. 0660: its group's, one for all users of that group. 0: as it exists,
-  /// and 0600 if it does not; the domain "default" is its user's own then. A domain of this user that
-  /// exists with another mode is refused.
+  /// and 0600 if it does not; the domain "default" is its user's own then. A domain of this user
+  /// that exists with another mode is refused.
   unsigned mode = 0;
   /// With mode 0660: the group's name or number; empty: the effective group of the process.
   std::string group = "";

@@ -233,9 +233,9 @@ int lockflight_named_still_valid(const lockflight_named* lock) {
     const auto& it = capi::live(lock);
     capi::require_holding(it, "still_valid");
     if (!it.still_valid())
-      throw capi::refusal(LOCKFLIGHT_REMOVED,
-                          "lock '" + it.name() +
-                              "', whose domain has been removed: it excludes nobody now");
+      throw capi::refusal(
+          LOCKFLIGHT_REMOVED,
+          "lock '" + it.name() + "', whose domain has been removed: it excludes nobody now");
     return LOCKFLIGHT_OK;
   });
 }

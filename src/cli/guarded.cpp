@@ -118,8 +118,8 @@ int leave(std::optional<named_lock>& lock, const guarded_command& what, run_sign
 
 domain_error which_of_them(const domain_error& e) {
   const std::string text = e.what();
-  return {e.why, text.substr(0, text.find(" (accepted: ")) +
-                     " (accepted: --mode 0600 or --mode 0660)"};
+  return {e.why,
+          text.substr(0, text.find(" (accepted: ")) + " (accepted: --mode 0600 or --mode 0660)"};
 }
 
 int run_guarded(const guarded_command& what) {

@@ -62,8 +62,9 @@ option domain_option() {
 option mode_option() {
   return {.name = "--mode",
           .value = "MODE",
-          .what = "the domain's mode, 0600 (its user's own) or 0660 (its group's); it tells which "
-                  "one is meant if you have both",
+          .what =
+              "the domain's mode, 0600 (its user's own) or 0660 (its group's); it tells which "
+              "one is meant if you have both",
           .completes = option::offer::words,
           .known = {"0600", "0660"}};
 }

@@ -66,8 +66,9 @@ int run_run(const arguments& given, console& /*out*/) {
 
 command run_command() {
   option mode = mode_option();
-  mode.what = "the domain's mode: 0600, its user's own; 0660, its group's (default: as it exists, "
-              "0600 if it is made)";
+  mode.what =
+      "the domain's mode: 0600, its user's own; 0660, its group's (default: as it exists, "
+      "0600 if it is made)";
   return {
       .name = "run",
       .summary = "run a command while a named lock is held, as flock(1) does",

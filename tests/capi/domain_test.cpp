@@ -212,7 +212,8 @@ TEST_F(CapiDomain, ASignalInterruptsAtOnce) {
   ASSERT_EQ(sigaction(SIGUSR1, &here, &before), 0);
   const holder other(domain_);
   lockflight_named* const a = lock("a");
-  fine(lockflight_named_interrupt_with(a, [](void*) { return int{came}; }, nullptr),
+  fine(lockflight_named_interrupt_with(
+           a, [](void*) { return int{came}; }, nullptr),
        "interrupt_with");
   const pthread_t self = pthread_self();
   std::chrono::steady_clock::time_point sent;

@@ -139,9 +139,9 @@ TEST(flight_rw_counts, rows_at_home_exclude_as_well) {
   on_every_rank(topology::flat(4), [](counted_participant& me) {
     rma::barrier all(me);
     const auto data = me.cells().take<rma::plain_cell>(2).at(0);
-    flight_rw l(me, {.ranks_per_cell = 2,
-                     .writers = {.one_line = 1, .patience = 1'000},
-                     .rows_at_home = true});
+    flight_rw l(
+        me,
+        {.ranks_per_cell = 2, .writers = {.one_line = 1, .patience = 1'000}, .rows_at_home = true});
     require(l.cells.readers.counter_of(me.machine(), 3).home == 0, "a counter is elsewhere");
     constexpr int rounds = 300;
     for (int i = 0; i < rounds; ++i) {

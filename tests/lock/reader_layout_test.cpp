@@ -82,8 +82,7 @@ TEST(reader_layout, rows_at_home_leave_nothing_elsewhere) {
 TEST(reader_layout, a_node_of_one_counter_has_it_beside_the_gate) {
   const auto machine = rma::topology::balanced({2, 8});
   rma::layout in(1u << 12);
-  const reader_layout where =
-      reader_layout::place(in, machine, {.ranks_per_cell = 8}, 0, {0, 0});
+  const reader_layout where = reader_layout::place(in, machine, {.ranks_per_cell = 8}, 0, {0, 0});
   for (rma::rank_t r = 0; r < machine.ranks(); ++r)
     EXPECT_EQ(where.counter_of(machine, r), where.gate_of(machine, r) + 1);
 }

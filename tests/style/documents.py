@@ -20,8 +20,8 @@ import sys
 MOST_WORDS = {
     "README.md": 2000,
     "claims/README.md": 1600,
-    "docs/architecture.md": 3000,
-    "docs/contract.md": 3500,
+    "docs/architecture.md": 3200,
+    "docs/contract.md": 3700,
     "docs/domains.md": 2000,
     "docs/flight.md": 2500,
     "docs/fabrics.md": 950,
