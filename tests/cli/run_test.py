@@ -324,7 +324,8 @@ class JobControl(RunTest):
         self.assertEqual(process.wait(timeout=10), 0)
 
     def test_stop_and_continue_are_passed_on(self):
-        process, command = self.hold()
+        # A group of its own, whose parent is in another: in an orphaned group nothing stops by SIGTSTP.
+        process, command = self.hold(process_group=0)
         process.send_signal(signal.SIGTSTP)
         both = [process.pid, command]
         self.assertTrue(wait_until(lambda: [state_of(pid) for pid in both] == ["T", "T"]))
