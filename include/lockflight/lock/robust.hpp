@@ -49,6 +49,8 @@ class robust final : robust_handle<Inside, Port> {
   using base::me_, base::place_, base::port_, base::token_, base::where_;
   using typename base::inside, typename base::repaired;
 
+  static constexpr rma::deadline never_over{UINT64_MAX};
+
  public:
   static constexpr facts about = inside::about;
   using parameters = typename inside::parameters;
@@ -74,7 +76,6 @@ class robust final : robust_handle<Inside, Port> {
     if constexpr (!Port::capabilities.interrupts) {
       return lock(), true;
     } else {
-      constexpr rma::deadline never_over{UINT64_MAX};
       return acquire(record::holding, never_over, [](inside& in) {
         if constexpr (can_time<inside>) return in.lock_until(never_over);
         return in.lock(), true;
@@ -111,7 +112,6 @@ class robust final : robust_handle<Inside, Port> {
     if constexpr (!Port::capabilities.interrupts) {
       return lock_shared(), true;
     } else {
-      constexpr rma::deadline never_over{UINT64_MAX};
       return acquire(record::sharing, never_over, [](inside& in) {
         if constexpr (can_time_shared<inside>) return in.lock_shared_until(never_over);
         return in.lock_shared(), true;
