@@ -1,26 +1,40 @@
-/* robust: any lock, made to outlive its holders by generations.
+/* robust: any lock, made to outlive its holders and those that stop, by generations.
  *
  * Over d-mcs, on one node whose memory is sequentially consistent. Acquires are exclusive and never
- * give up. A record is its phase alone. The repairer waits until no living participant uses the
- * words and then makes them fresh; lock/robust.hpp evicts participants instead and goes on in other
- * words. The rest of the protocol, from the right to repair to the fate of the dead, is the same.
+ * give up. The rest is the protocol of lock/robust.hpp: records, evictions, instances, the queue
+ * nodes that others may still write to, grants that are withdrawn, the fate of the dead. Each record
+ * of a participant has one queue node, which is taken and given back with it.
  *
- * `fate` ends a participant before any of its steps, unless its record is idle: such a death is no
+ * `fate` ends a participant before any of its steps, unless its records are idle: such a death is no
  * different from a participant that does not come. The death becomes known in a later step, the
  * last of the dead one; is_dead says so before (C45). What a participant has posted when it dies
- * takes effect at any time until the participant is buried, or never (C46).
+ * takes effect at any time until the participant is buried, or never (C46). In the same way `fate`
+ * stops a participant for ever, and nobody is told; a stopped participant may die as well.
+ *
+ * A waiter withdraws a grant at any moment, LAPSES times. When nothing else can happen and somebody
+ * is stopped or has withdrawn a grant, it does so in any case, but an acquirer only if nobody's
+ * record says that it holds. A participant may wait for ever for a stopped one that holds or
+ * repairs; a release may not.
  *
  * Reads are one step where the earlier ones only make a wait end earlier (`deaths`), and where they
- * read of several participants that they live.
+ * read of several participants that they live. A scan for a participant that is in a generation
+ * that is over, or that holds from an earlier one, is one step too: those become fewer, and no
+ * other one comes. So is what a repairer reads of all records of one participant, of which one says
+ * more than that it is left.
  *
  * The assertions, beside exclusion: tokens grow; a holder is told of a death exactly if a
- * participant died that held; no generation is replaced without a death; a queue node is clean when
- * it is taken; no participant writes to the queue node of a dead one whose place may be taken.
+ * participant died that held; no generation is replaced without a death or a grant withdrawn; a
+ * queue node is clean when it is taken; no participant writes to a queue node that is not of its
+ * generation, or uses an instance that is made fresh for another one; only the dead are buried.
  *
  * Macros of this model:
  *   P             participants, at most 4
  *   DEATHS        deaths at most
- *   REBIRTH=1     the place of a dead participant is taken again when its record is idle
+ *   STOPS         so many participants at most stop for ever without dying
+ *   LAPSES        so many grants at most are withdrawn while others can go on (STOPS)
+ *   INSTANCES     copies of the lock inside, at most 3 and more than STOPS (3)
+ *   RECORDS       of each participant
+ *   REBIRTH=1     the place of a dead participant is taken again when its records are idle
  *   WITHOUT=PART  leaves out one of the parts below
  * Of all: shared.pml.
  */
@@ -29,6 +43,18 @@
 #endif
 #ifndef DEATHS
 #define DEATHS 1
+#endif
+#ifndef STOPS
+#define STOPS 0
+#endif
+#ifndef LAPSES
+#define LAPSES STOPS
+#endif
+#ifndef INSTANCES
+#define INSTANCES 3
+#endif
+#ifndef RECORDS
+#define RECORDS (1 + DEATHS + STOPS + LAPSES)
 #endif
 #ifndef ROUNDS
 #define ROUNDS 1
@@ -42,115 +68,284 @@
 #define HAS(part) (WITHOUT != part)
 
 /* An acquirer or a releaser */
-#define READ_AGAIN 1       /* reads the generation again after it wrote that it acquires */
-#define RELEASE_AGAIN 2    /* the same, after it wrote that it releases */
-#define AWAIT_OPEN 3       /* waits for a repair under way before it releases */
-#define HEIRS_FIRST 4      /* waits for the holders of earlier generations before it holds */
-#define AWAIT_HEIRS 5      /* waits for them at all */
-#define REPLACE 6          /* replaces the generation that it leaves, also if it finds no body */
-#define KNOWN_FIRST 7      /* ends a wait with a death that was known before the wait began */
-#define TAKE_OVER 8        /* takes the right to repair from a dead repairer */
-#define NAME_GENERATION 9  /* names the generation in the right to repair */
+#define READ_AGAIN 1        /* reads the generation again after it wrote that it acquires */
+#define RELEASE_AGAIN 2     /* the same, after it wrote that it releases */
+#define COMPARE_TO_HOLD 3   /* holds only if nobody has evicted it */
+#define INHERITED_FIRST 4   /* waits for the holders of earlier generations before it holds */
+#define AWAIT_INHERITED 5   /* waits for them at all */
+#define SCAN 6              /* looks for them in the records */
+#define TELL_OTHERS 7       /* tells those that wait for it that it does not hold any more */
+#define QUARANTINE 8        /* uses other queue nodes than those that it has left */
+#define COLLECT_LATE 9      /* takes those back only when nobody is in their generation */
+#define REPLACE 10          /* replaces the generation that it leaves, also if nobody died in it */
+#define KNOWN_FIRST 11      /* ends a wait with a death that was known before the wait began */
+#define WITHDRAW 12         /* withdraws a grant that is not taken up */
+#define END_RELEASE 13      /* ends a release that cannot go on */
+#define TAKE_OVER 14        /* takes the right to repair from a dead repairer */
+#define NAME_GENERATION 15  /* names the generation in the right to repair */
 /* A repairer */
-#define LOOK_AGAIN 10      /* looks for a body once it has the right */
-#define AWAIT_USERS 11     /* waits for participants that use the words */
-#define COUNT_HEIRS 12     /* counts those that hold */
-#define ONE_READ 13        /* lets one read of a record decide */
-#define DEAD_FIRST 14      /* reads whether a participant is dead before it reads the record */
-#define TELL 15            /* says that a holder died */
-#define END_POSTED 16      /* ends what the dead one has posted */
-#define BURY_FIRST 17      /* makes the record of a dead one idle only after all were surveyed */
-#define SEEN_ALONE 18      /* makes no record idle whose participant it has not seen dead */
-#define FRESH 19           /* makes the words of the lock inside fresh */
+#define LOOK_AGAIN 16       /* looks for an unhandled death once it has the right */
+#define EVICT 17            /* evicts those that acquire */
+#define COMPARE_TO_EVICT 18 /* evicts no participant that has come to hold meanwhile */
+#define INHERIT 19          /* says that somebody holds from this generation */
+#define NEW_NUMBER 20       /* says so with a new number */
+#define DEAD_FIRST 21       /* reads whether a participant is dead before it reads the record */
+#define DEAD_STILL 22       /* and again after that: its place may have a new owner */
+#define TELL 23             /* says that a holder died */
+#define END_POSTED 24       /* ends what the dead one has posted */
+#define ELSEWHERE 25        /* goes on in an instance that no living participant is in */
+#define FRESH 26            /* makes the words of the lock inside fresh */
+#define FREE_LATE 27        /* makes a record of the dead idle when nobody is in its generation */
+#define FREE_OPEN 28        /* and when the generation is open */
 
 #include "shared.pml"
 
-#define IDLE 0
-mtype = { ACQUIRING, HOLDING, RELEASING, LEFT, BURIED, none, swap, link, compare, hand };
-#define NEVER 255
+mtype = { none, swap, link, compare, hand };
+#define N (P * RECORDS) /* records, and queue nodes */
+#define OWNER(n) ((n) / RECORDS)
+#define FIRST(p) ((p) * RECORDS)
+
+/* A generation: bit 0 closed; above it 3 * number + instance */
+#define NEVER 62
 #define IS_CLOSED(g) ((g) % 2 == 1)
+#define INSTANCE(g) ((g) / 2 % 3)
+#define NUMBER(g) ((g) / 6)
+
+/* A record: the phase in 3 bits, and a generation that is not closed */
+#define IDLE 0
+#define ACQUIRING 1
+#define HOLDING 2
+#define RELEASING 4
+#define LEFT 5
+#define BURIED 6
+#define EVICTED 7
+#define RECORD(phase, g) ((g) * 4 + phase)
+#define PHASE(n) (record[n] % 8)
+#define GENERATION(n) (record[n] / 8 * 2)
+#define IS_IN(n) (PHASE(n) == ACQUIRING || PHASE(n) == RELEASING || PHASE(n) == EVICTED)
+#define IS_UNHANDLED(n) (PHASE(n) != IDLE && PHASE(n) != BURIED)
+
 #define RIGHT_OF(g) ((g) * 8 * HAS(NAME_GENERATION) + REF(me))
 #define RANK_OF(right) AT((right) % 8)
 
 byte generation = 0, inherited = 0, token = 0;
-byte repairer = NIL; /* the right to repair */
+short repairer = NIL; /* the right to repair */
 bool died = false;
-byte record[P];
+byte record[N];
 bool dead[P], ended[P]; /* is_dead; bury has returned */
 byte deaths = 0;        /* those that are known */
 
-byte TAIL = NIL; /* the word of the lock inside */
-byte NEXT[P]; bool WAIT[P]; /* its queue nodes: the successor of p; p must wait */
+byte TAIL[3] = NIL; /* the word of the lock inside, in each instance */
+byte NEXT[N]; bool WAIT[N]; /* its queue nodes: the successor of n; the owner of n must wait */
 
 /* What no participant reads */
 byte toll = 0, last_token = 0; /* deaths, known or not */
+byte withdrawn = 0;            /* grants */
+byte made_for[3] = 0;          /* the last generation in each instance */
 bool inside[P];                /* p is in its critical section */
 bool holder_died = false;      /* and no holder has put things right since */
+bool stopped[P];
+byte halted = 0, blockers = 0; /* the stopped that live, and those that others may wait for */
+/* What the records come to: those that say `holding`, those in each instance, those of p in use */
+byte holders = 0, users[3] = 0, used[P] = 0;
+
+inline write(n, word) {
+  d_step {
+    holders = holders - (PHASE(n) == HOLDING);
+    users[INSTANCE(GENERATION(n))] = users[INSTANCE(GENERATION(n))] - IS_IN(n);
+    used[OWNER(n)] = used[OWNER(n)] - (record[n] != IDLE);
+    record[n] = word;
+    holders = holders + (PHASE(n) == HOLDING);
+    users[INSTANCE(GENERATION(n))] = users[INSTANCE(GENERATION(n))] + IS_IN(n);
+    used[OWNER(n)] = used[OWNER(n)] + (record[n] != IDLE)
+  }
+}
 
 /* What a participant has posted */
-#define CHECK_PLACE(r) assert(!dead[r] || record[r] != IDLE)
+#define CHECK_NODE(n) assert(PHASE(n) != IDLE && GENERATION(n) == ours)
+#define CHECK_INSTANCE assert(made_for[INSTANCE(ours)] == ours)
+#define OUR_TAIL TAIL[INSTANCE(ours)]
 
 inline take_effect() {
   if
-  :: posted == swap -> TAIL = REF(me)
-  :: posted == link -> CHECK_PLACE(AT(pred)); NEXT[AT(pred)] = REF(me)
-  :: posted == compare -> WHEN(TAIL == REF(me), TAIL = NIL)
-  :: posted == hand -> CHECK_PLACE(AT(succ)); WAIT[AT(succ)] = false
+  :: posted == swap -> CHECK_INSTANCE; OUR_TAIL = REF(at)
+  :: posted == link -> CHECK_NODE(AT(pred)); NEXT[AT(pred)] = REF(at)
+  :: posted == compare -> CHECK_INSTANCE; WHEN(OUR_TAIL == REF(at), OUR_TAIL = NIL)
+  :: posted == hand -> CHECK_NODE(AT(succ)); WAIT[AT(succ)] = false
   fi;
   posted = none
 }
 
-/* ---- repair.hpp ---- */
+/* ---- users.hpp and participant.hpp ---- */
+#define ANY(condition)                                                \
+  any = false; k = 0;                                                 \
+  do :: k < N -> any = any || (condition); k++ :: else -> break od;   \
+  k = 0
+/* Into `any`: whether somebody is in that generation, or holds from another one than ours. */
+#define FIND_IN(g) ANY(IS_IN(k) && GENERATION(k) == (g))
+#define FIND_HOLDERS ANY(PHASE(k) == HOLDING && GENERATION(k) != ours)
+
 #define NEXT_DEAD do :: r < P && !dead[r] -> r++ :: else -> break od
 /* Whether a death concerns this lock: into `lost`. */
-inline has_lost_one() {
+inline has_unhandled_death() {
   atomic { seen = deaths; r = (seen == known -> P : 0); NEXT_DEAD };
   do
-  :: atomic { r < P && record[r] != IDLE -> lost = true; r = 0; seen = 0; break }
-  :: atomic { r < P && record[r] == IDLE -> r++; NEXT_DEAD }
+  :: atomic {
+      r < P -> k = FIRST(r); r++;
+      do :: k < FIRST(r) && !IS_UNHANDLED(k) -> k++ :: else -> break od;
+      lost = (k < FIRST(r)); k = 0;
+      WHEN(lost, r = 0; seen = 0; break);
+      NEXT_DEAD
+    }
   :: atomic { r == P -> known = seen; r = 0; seen = 0; break }
   od
 }
 
-/* Into `has_right`. If not, another participant has repaired, or stopped doing so. */
+#define NEXT_BURIED                                                   \
+  do :: r < N && PHASE(r) != BURIED -> r++ :: else -> break od;       \
+  is = (r < N -> record[r] : IDLE)
+inline free_buried() {
+  atomic { r = 0; NEXT_BURIED };
+  do
+  :: r < N ->
+    if
+    :: HAS(FREE_OPEN) && IS_CLOSED(generation) -> break
+    :: else ->
+      atomic {
+        FIND_IN(is / 8 * 2);
+        WHEN(record[r] == is && !(any && HAS(FREE_LATE)), write(r, IDLE));
+        any = false; r++; NEXT_BURIED
+      }
+    fi
+  :: r == N -> break
+  od;
+  atomic { r = 0; is = IDLE }
+}
+
+inline reset() { NEXT[at] = NIL; WAIT[at] = false }
+#define NEXT_LEFT do :: at < FIRST(me + 1) && PHASE(at) != LEFT -> at++ :: else -> break od
+/* Takes back what can be of the records that we have left, and takes an idle one. */
+inline take_record() {
+  atomic { at = FIRST(me); NEXT_LEFT };
+  do
+  :: atomic { at < FIRST(me + 1) -> now = generation };
+    atomic {
+      FIND_IN(GENERATION(at));
+      WHEN(!(IS_CLOSED(now) || now == GENERATION(at) || (any && HAS(COLLECT_LATE))),
+           reset(); write(at, IDLE));
+      any = false; now = 0; at++; NEXT_LEFT
+    }
+  :: atomic {
+      at == FIRST(me + 1) -> at = FIRST(me);
+      do :: at < FIRST(me + 1) && record[at] != IDLE -> at++ :: else -> break od;
+      assert(at < FIRST(me + 1)); break
+    }
+  od
+}
+
+/* ---- repair.hpp ---- */
+/* Into `has_right`: false if another participant has it. */
+#define HAS_THE_RIGHT (was != NIL && !(HAS(TAKE_OVER) && dead[RANK_OF(was)]))
 inline take_the_right() {
-  atomic { seen = deaths; is = generation; was = repairer };
+  is = generation;
+  was = repairer;
   if
-  :: was != NIL && !(HAS(TAKE_OVER) && dead[RANK_OF(was)]) ->
-    repairer != was || generation != is || deaths != seen
+  :: HAS_THE_RIGHT
   :: else -> atomic { WHEN(repairer == was, repairer = RIGHT_OF(is); has_right = true) }
   fi;
-  atomic { seen = 0; was = NIL; is = IDLE }
+  atomic { was = NIL; is = IDLE }
+}
+/* Another participant has the right to repair: until it has given that back, or died. */
+inline await_repairer() {
+  atomic { seen = deaths; was = repairer; is = generation };
+  if
+  :: atomic {
+      !HAS_THE_RIGHT || repairer != was || generation != is || deaths != seen ->
+      was = NIL; is = IDLE; seen = 0
+    }
+  :: timeout && blockers > 0 -> goto end_stopped
+  fi
 }
 
 /* What each participant r brings into the next generation */
-#define EARLY (!HAS(ONE_READ) || !HAS(DEAD_FIRST))
 inline survey() {
   do
-  :: atomic { r < P -> seen = deaths; is_dead = dead[r]; is = EARLY * record[r] };
-    atomic {
-      WHEN(!EARLY, is = record[r]);
-      WHEN(!HAS(DEAD_FIRST), is_dead = dead[r]);
-      if
-      :: is_dead && is != IDLE
-      :: HAS(AWAIT_USERS) && !is_dead && (is == ACQUIRING || is == RELEASING) ->
-        record[r] != is || deaths != seen; is = IDLE
-      :: else ->
-        WHEN(!HAS(ONE_READ), is = record[r]);
-        heirs = heirs + (HAS(COUNT_HEIRS) && !is_dead && is == HOLDING);
-        is = IDLE; is_dead = false; r++
-      fi;
-      seen = 0
+  :: atomic {
+      r < P -> is_dead = dead[r];
+      WHEN(!HAS(DEAD_FIRST),
+           k = FIRST(r);
+           do :: k < FIRST(r + 1) -> said = said || PHASE(k) == HOLDING; k++ :: else -> break od;
+           k = 0)
     };
-    WHEN(is_dead,
-      atomic { WHEN(HAS(TELL) && is == HOLDING, died = true); ended[r] = HAS(END_POSTED) };
-      atomic { record[r] = (HAS(BURY_FIRST) -> BURIED : IDLE); is = IDLE; is_dead = false; r++ })
+    atomic {
+      WHEN(!HAS(DEAD_FIRST), is_dead = dead[r]);
+      k = FIRST(r);
+      do
+      :: k < FIRST(r + 1) ->
+        if
+        :: is_dead -> any = any || IS_UNHANDLED(k);
+          said = said || (HAS(DEAD_FIRST) && PHASE(k) == HOLDING)
+        :: !is_dead ->
+          if
+          :: (PHASE(k) == ACQUIRING && HAS(EVICT)) || PHASE(k) == RELEASING ->
+            if
+            :: HAS(COMPARE_TO_EVICT) -> write(k, RECORD(EVICTED, GENERATION(k)))
+            :: else -> victim = REF(k)
+            fi
+          :: else
+          fi;
+          WHEN(IS_IN(k), occupied = occupied | (1 << INSTANCE(GENERATION(k))));
+          held = held || (PHASE(k) == HOLDING && HAS(INHERIT))
+        fi;
+        k++
+      :: else -> break
+      od;
+      k = 0
+    };
+    if
+    :: any && HAS(DEAD_STILL) && !dead[r] /* its place has a new owner: once more */
+    :: else ->
+      if
+      :: atomic {
+          any -> assert(dead[r]);
+          WHEN(HAS(TELL) && said, died = true);
+          ended[r] = HAS(END_POSTED)
+        };
+        atomic {
+          k = FIRST(r);
+          do
+          :: k < FIRST(r + 1) ->
+            WHEN(IS_UNHANDLED(k) && (said || PHASE(k) != HOLDING),
+                 write(k, RECORD(BURIED, GENERATION(k))));
+            k++
+          :: else -> break
+          od;
+          k = 0
+        }
+      :: else -> /* without COMPARE_TO_EVICT */
+        atomic {
+          WHEN(victim != NIL, write(AT(victim), RECORD(EVICTED, GENERATION(AT(victim)))));
+          victim = NIL
+        }
+      fi;
+      r++
+    fi;
+    atomic { any = false; said = false; is_dead = false }
   :: r == P -> break
   od
 }
-#define IS_OVER(r) (record[r] == BURIED || (!HAS(SEEN_ALONE) && dead[r] && record[r] != IDLE))
 
-/* Replaces the generation, if a participant died in it or if it is the one in disorder. */
+/* Into `k`: the first one after the present instance that nobody is in, or INSTANCES. */
+#define OCCUPIED(i) (occupied & (1 << ((INSTANCE(closing) + 1 + (i)) % INSTANCES)))
+inline choose_instance() {
+  k = 0;
+  do :: k < INSTANCES && OCCUPIED(k) -> k++ :: else -> break od;
+  WHEN(k < INSTANCES, k = (INSTANCE(closing) + 1 + k) % INSTANCES);
+  WHEN(!HAS(ELSEWHERE), k = INSTANCE(closing))
+}
+
+/* Replaces the generation, if a participant died in it or if it is the one in disorder. Into
+ * `is_busy`: another participant has the right to repair. */
 inline repair(in_disorder) {
   take_the_right();
   if
@@ -159,71 +354,79 @@ inline repair(in_disorder) {
       lost = (IS_CLOSED(closing) || closing == in_disorder || !HAS(LOOK_AGAIN));
       WHEN(!lost, known = NEVER) /* not what we knew before we had the right */
     };
-    WHEN(!lost, has_lost_one());
+    WHEN(!lost, has_unhandled_death());
     if
-    :: atomic { /* A repairer that died may have closed it. */
-        lost -> WHEN(!IS_CLOSED(closing), closing++; generation = closing);
-        assert(closing / 2 < (REBIRTH -> 15 : toll))
+    :: atomic { /* A repairer that died or gave up may have closed it. */
+        lost -> lost = false; WHEN(!IS_CLOSED(closing), closing++; generation = closing);
+        assert(NUMBER(closing) < (REBIRTH -> 9 : toll + withdrawn))
       };
       survey();
-      /* Now the words are ours alone. */
-      atomic { inherited = heirs; heirs = 0; r = 0; WHEN(HAS(FRESH), TAIL = NIL) };
-      do
-      :: r < P && IS_OVER(r) -> record[r] = IDLE
-      :: atomic { r < P && !IS_OVER(r) -> r++ }
-      :: r == P -> break
-      od;
-      atomic { generation = closing + 1; r = 0 }
-    :: !lost
+      atomic {
+        r = 0; occupied = occupied * HAS(ELSEWHERE);
+        WHEN(held, held = false; inherited = (inherited + 2 * HAS(NEW_NUMBER)) | 1)
+      };
+      atomic {
+        choose_instance(); occupied = 0;
+        WHEN(k < INSTANCES,
+             is = ((NUMBER(closing) + 1) * 3 + k) * 2;
+             made_for[k] = is; WHEN(HAS(FRESH), TAIL[k] = NIL));
+        k = 0
+      };
+      atomic { WHEN(is != IDLE, generation = is); is_over = (is != IDLE); is = IDLE }
+    :: !lost -> is_over = true
     fi;
-    atomic { repairer = NIL; closing = 0; lost = false; has_right = false }
-  :: !has_right
+    atomic { repairer = NIL; closing = 0; has_right = false };
+    WHEN(is_over, is_over = false; free_buried())
+  :: !has_right -> is_busy = true
   fi
 }
 
-/* The generation `now` is closed: waits until it is open, or repairs if the repairer died. */
-inline await_repair() {
-  atomic { seen = deaths; was = repairer };
-  if
-  :: atomic { was == NIL || dead[RANK_OF(was)] -> seen = 0; was = NIL }; repair(NEVER)
-  :: else -> atomic { generation != now || deaths != seen -> seen = 0; was = NIL }
-  fi;
-  now = 0
-}
-/* ---- robust.hpp and interruptible.hpp, over d_mcs.hpp ---- */
-/* From now on waits end with this generation, and with deaths that were not known. */
-#define HOLD_ON_TO line = (HAS(KNOWN_FIRST) -> known : deaths)
-/* A wait of the lock inside */
-#define AWAIT(done, interrupted)                           \
-  do                                                       \
-  :: done -> break                                         \
-  :: generation != ours -> goto interrupted                \
-  :: atomic { deaths != line -> line = deaths };           \
-    has_lost_one();                                        \
-    if                                                     \
-    :: atomic { lost -> lost = false }; goto interrupted   \
-    :: !lost                                               \
-    fi                                                     \
-  od
-
-/* Out of the generation, whose words we leave in disorder. It is over when we are out. */
-#define IN_DISORDER (HAS(REPLACE) * ours + !HAS(REPLACE) * NEVER)
-inline leave() {
-  atomic { record[me] = LEFT; line = 0; pred = NIL };
+#define HAS_ROOM \
+  (users[0] == 0 || (users[1] == 0 && INSTANCES > 1) || (users[2] == 0 && INSTANCES > 2))
+/* Waits until the generation is open, or repairs if nobody does. */
+inline await_open() {
   do
-  :: generation != ours -> break
-  :: generation == ours -> repair(IN_DISORDER); WHEN(!HAS(REPLACE), break)
+  :: !IS_CLOSED(generation) -> break
+  :: atomic { IS_CLOSED(generation) -> knew = deaths };
+    repair(NEVER);
+    if
+    :: atomic { is_busy -> is_busy = false; knew = 0 }; await_repairer()
+    :: atomic { /* Those that run leave as soon as they know that their generation is over. */
+        !is_busy && (!IS_CLOSED(generation) || deaths != knew || HAS_ROOM) -> knew = 0
+      }
+    fi
   od
 }
+/* ---- handle.hpp, waiting.hpp and interruptible.hpp, over d_mcs.hpp ---- */
+/* From now on waits end with this generation, and with deaths that were not known. */
+#define HOLD_ON_TO WHEN(!HAS(KNOWN_FIRST), known = deaths)
+/* A wait of the lock inside */
+#define CAN_WITHDRAW(releases)                                                               \
+  (HAS(WITHDRAW) && (halted > 0 || withdrawn > 0) &&                                         \
+   ((releases) && HAS(END_RELEASE) || !(releases) && holders == 0))
+#define AWAIT(done, interrupted, releases)                                                   \
+  do                                                                                         \
+  :: done -> break                                                                           \
+  :: generation != ours -> goto interrupted                                                  \
+  :: deaths != known -> has_unhandled_death();                                               \
+    if                                                                                       \
+    :: atomic { lost -> lost = false }; goto interrupted                                     \
+    :: !lost                                                                                 \
+    fi                                                                                       \
+  :: atomic { withdrawn < LAPSES -> withdrawn++ }; goto interrupted                          \
+  :: atomic { timeout && CAN_WITHDRAW(releases) -> withdrawn++ }; goto interrupted           \
+  :: timeout && blockers > 0 && !(releases) -> goto end_stopped                              \
+  od
 
-inline reset() { NEXT[me] = NIL; WAIT[me] = false }
+#define IN_DISORDER (HAS(REPLACE) * ours + !HAS(REPLACE) * NEVER)
 
 proctype participant(byte me) {
-  byte ours = NEVER; /* the generation that we entered last */
+  byte ours = NEVER; /* the generation that we are in */
   byte known = 0;    /* so many deaths, and none of them concerns this lock */
-  byte line = 0;     /* the deaths of the lifeline */
-  byte now, pred, succ, mine, seen, r, is, was, closing, heirs;
-  bool lost, is_dead, has_right;
+  byte at = FIRST(me); /* our record and queue node */
+  byte now, pred, succ, mine, seen, knew, r, k, is, closing, occupied, victim;
+  short was;
+  bool lost, is_dead, has_right, any, said, held, is_busy, is_over, told;
   mtype posted = none;
   ROUND_COUNTER
 
@@ -231,39 +434,80 @@ born:
   {
     do
     :: NEXT_ROUND ->
+      take_record();
 enter:
       now = generation;
       if
-      :: IS_CLOSED(now) -> record[me] = LEFT; await_repair(); goto enter
-      :: !IS_CLOSED(now) -> record[me] = ACQUIRING
+      :: IS_CLOSED(now) -> atomic { write(at, RECORD(LEFT, NEVER)); now = 0 };
+        await_open(); goto enter
+      :: else -> write(at, RECORD(ACQUIRING, now))
       fi;
       if
       :: HAS(READ_AGAIN) && generation != now ->
-        atomic { record[me] = LEFT; now = 0 }; goto enter
+        atomic { write(at, RECORD(LEFT, NEVER)); now = 0 }; goto enter
       :: atomic {
-          !HAS(READ_AGAIN) || generation == now ->
-          WHEN(now != ours, reset()); /* no participant is in the one that we have left */
-          assert(NEXT[me] == NIL && !WAIT[me]);
-          ours = now; now = 0; HOLD_ON_TO; posted = swap
+          !HAS(READ_AGAIN) || generation == now -> ours = now; now = 0;
+          assert(NEXT[at] == NIL && !WAIT[at]);
+          HOLD_ON_TO; posted = swap
         }
       fi;
       atomic {
-        pred = TAIL; TAIL = REF(me); posted = none;
+        pred = OUR_TAIL; take_effect();
         WHEN(pred == NIL, goto is_head);
-        WAIT[me] = true; posted = link
+        WAIT[at] = true; posted = link
       };
       atomic { take_effect(); pred = NIL };
-      AWAIT(!WAIT[me], interrupted);
+      AWAIT(!WAIT[at], interrupted, false);
 is_head:
-#if !HAS(HEIRS_FIRST)
-      record[me] = HOLDING;
+#if !HAS(INHERITED_FIRST)
+      atomic { WHEN(record[at] != RECORD(ACQUIRING, ours), goto interrupted);
+               write(at, RECORD(HOLDING, ours)) };
 #endif
-      AWAIT(inherited == 0 || !HAS(AWAIT_HEIRS), interrupted);
+      now = inherited;
+      do
+      :: now % 2 == 0 || !HAS(AWAIT_INHERITED) -> break
+      :: else -> atomic { FIND_HOLDERS; any = any || !HAS(SCAN) };
+        if
+        :: atomic { any -> any = false };
+          AWAIT(inherited != now, interrupted, false);
+          now = inherited
+        :: !any ->
+          if
+          :: generation == ours ->
+            atomic { WHEN(inherited == now, inherited = now - 1) }
+          :: else
+          fi;
+          break
+        fi
+      od;
+      now = 0;
+#if HAS(INHERITED_FIRST)
+      atomic {
+        WHEN(HAS(COMPARE_TO_HOLD) && record[at] != RECORD(ACQUIRING, ours), goto interrupted);
+        write(at, RECORD(HOLDING, ours))
+      };
+#endif
       goto holds;
 interrupted:
-      leave(); goto enter;
+      atomic {
+        write(at, RECORD(LEFT, ours)); now = 0; pred = NIL;
+        WHEN(!HAS(QUARANTINE), reset(); goto vacated)
+      };
+      take_record();
+      write(at, RECORD(LEFT, NEVER));
+vacated:
+      do
+      :: generation != ours -> break
+      :: generation == ours -> repair(IN_DISORDER);
+        if
+        :: atomic { is_busy -> is_busy = false }; await_repairer()
+        :: !is_busy -> WHEN(!HAS(REPLACE), break)
+        fi
+      od;
+      ours = NEVER;
+      free_buried();
+      goto enter;
 holds:
-      atomic { record[me] = HOLDING; line = 0 };
       mine = token + 1;
       atomic {
         token = mine;
@@ -275,71 +519,92 @@ holds:
         if :: died -> died = false; holder_died = false :: true fi; /* mark_consistent, or not */
         writer_leaves(); inside[me] = false
       };
-release:
-      now = generation;
+      write(at, RECORD(RELEASING, ours));
       if
-      :: HAS(AWAIT_OPEN) && IS_CLOSED(now) -> await_repair(); goto release
-      :: else -> record[me] = RELEASING
+      :: HAS(RELEASE_AGAIN) && generation != ours ->
+        WHEN(HAS(TELL_OTHERS), inherited = inherited + 2);
+        write(at, RECORD(LEFT, ours));
+        goto left
+      :: atomic { !HAS(RELEASE_AGAIN) || generation == ours -> HOLD_ON_TO }
       fi;
       if
-      :: HAS(RELEASE_AGAIN) && generation != now ->
-        atomic { record[me] = HOLDING; now = 0 }; goto release
-      :: atomic { (!HAS(RELEASE_AGAIN) || generation == now) && now == ours -> now = 0; HOLD_ON_TO }
-      :: atomic { (!HAS(RELEASE_AGAIN) || generation == now) && now != ours -> now = 0 };
-        atomic { assert(inherited > 0); inherited--; reset() }; goto released
+      :: atomic { NEXT[at] == NIL -> posted = compare };
+        atomic { WHEN(OUR_TAIL == REF(at), take_effect(); goto released); posted = none };
+        AWAIT(NEXT[at] != NIL, not_released, true)
+      :: NEXT[at] != NIL
       fi;
-      if
-      :: atomic { NEXT[me] == NIL -> posted = compare };
-        atomic { WHEN(TAIL == REF(me), take_effect(); goto released); posted = none };
-        AWAIT(NEXT[me] != NIL, not_released)
-      :: NEXT[me] != NIL
-      fi;
-      atomic { succ = NEXT[me]; NEXT[me] = NIL; posted = hand };
+      atomic { succ = NEXT[at]; NEXT[at] = NIL; posted = hand };
       atomic { take_effect(); succ = NIL; goto released };
 not_released:
-      leave();
-      do
-      :: atomic { now = generation; WHEN(!IS_CLOSED(now), now = 0; reset(); break) };
-        await_repair()
-      od;
+      write(at, RECORD(LEFT, ours));
+      if
+      :: generation == ours -> repair(IN_DISORDER); is_busy = false
+      :: else
+      fi;
+left:
+      ours = NEVER;
+      free_buried();
+      goto gone;
 released:
-      atomic { record[me] = IDLE; line = 0 }
-    :: atomic { STOP -> ours = NEVER; known = 0; break }
+      atomic { write(at, IDLE); ours = NEVER };
+gone:
+      at = FIRST(me)
+    :: atomic { STOP -> known = 0; break }
     od;
     END
   } unless {
     atomic {
-      dead[me] -> deaths++;
-      ours = NEVER; known = 0; line = 0; now = 0; mine = 0; seen = 0; r = 0; is = IDLE;
-      was = NIL; closing = 0; heirs = 0; lost = false; is_dead = false; has_right = false;
-      WHEN(posted == none, pred = NIL; succ = NIL)
+      dead[me] || stopped[me] -> told = dead[me]; deaths = deaths + told;
+      known = 0; now = 0; mine = 0; seen = 0; knew = 0; r = 0; k = 0; is = IDLE;
+      was = NIL; closing = 0; occupied = 0; victim = NIL;
+      lost = false; is_dead = false; has_right = false; any = false; said = false; held = false;
+      is_busy = false; is_over = false;
+      WHEN(posted == none, ours = NEVER; at = FIRST(me); pred = NIL; succ = NIL)
     };
 end_dead:
     if
-    :: atomic { posted != none && !ended[me] -> take_effect(); pred = NIL; succ = NIL };
+    :: atomic { dead[me] && !told -> told = true; deaths++ }; goto end_dead
+    :: atomic {
+        posted != none && !ended[me] -> take_effect();
+        ours = NEVER; at = FIRST(me); pred = NIL; succ = NIL
+      };
       goto end_dead
     :: atomic {
-        REBIRTH && record[me] == IDLE ->
-        posted = none; pred = NIL; succ = NIL; reset();
-        ended[me] = false; dead[me] = false; known = NEVER; round = 0
+        REBIRTH && told && used[me] == 0 ->
+        posted = none; ours = NEVER; pred = NIL; succ = NIL;
+        for (at : FIRST(me) .. FIRST(me + 1) - 1) { reset() }
+        at = FIRST(me);
+        ended[me] = false; dead[me] = false; told = false; known = NEVER; round = 0
       };
       goto born
     fi
   }
 }
 
+#define HOLDS(p) (inside[p] || says)
 active proctype fate() {
-  byte p;
+  byte p, n, to_die = DEATHS, to_stop = STOPS;
+  bool says;
 end_of_all:
   do
-  :: atomic { toll < DEATHS -> toll = DEATHS } /* a death to come would hide an endless wait */
+  :: atomic { to_die + to_stop > 0 -> to_die = 0; to_stop = 0 } /* one to come would hide an endless wait */
   :: atomic {
-      toll < DEATHS ->
+      to_die + to_stop > 0 ->
       do :: p < P - 1 -> p++ :: break od;
-      WHEN(!dead[p] && (record[p] == HOLDING || inside[p]), holder_died = true);
-      WHEN(!dead[p] && inside[p], inside[p] = false; writer_leaves());
-      WHEN(!dead[p] && record[p] != IDLE, toll++; dead[p] = true);
-      p = 0
+      for (n : FIRST(p) .. FIRST(p + 1) - 1) { says = says || PHASE(n) == HOLDING }
+      if
+      :: to_die > 0 && !dead[p] && used[p] > 0 ->
+        holder_died = holder_died || HOLDS(p);
+        WHEN(inside[p], inside[p] = false; writer_leaves());
+        WHEN(stopped[p], stopped[p] = false; halted--;
+             blockers = blockers - (says || (repairer != NIL && RANK_OF(repairer) == p)));
+        to_die--; toll++; dead[p] = true
+      :: to_stop > 0 && !dead[p] && !stopped[p] && used[p] > 0 ->
+        to_stop--; halted++; stopped[p] = true;
+        blockers = blockers + (says || (repairer != NIL && RANK_OF(repairer) == p))
+      :: else
+      fi;
+      p = 0; n = 0; says = false
     }
   od
 }
