@@ -22,7 +22,14 @@ namespace {
 }
 
 thread_identity owner_of(const domain_slot_page& s, std::uint64_t owner) {
-  return thread_identity::from(owner, s.born.load(std::memory_order_acquire));
+  // Acquire: `born` was written before.
+  const bool is_known = s.born_of.load(std::memory_order_acquire) == owner;
+  return thread_identity::from(owner, is_known ? s.born.load(std::memory_order_relaxed) : 0);
+}
+void write_born(domain_slot_page& s, const thread_identity& us) {
+  s.born_of.store(0, std::memory_order_release);
+  s.born.store(us.born, std::memory_order_release);
+  s.born_of.store(us.owner(), std::memory_order_release);
 }
 
 std::string comm_of(std::int32_t pid, std::int32_t tid) {
@@ -36,9 +43,9 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
   return found;
 }
 
-bool is_in_our_space(const domain_slot_page& s) {
-  const std::uint64_t its = s.space.load(std::memory_order_acquire);
-  return its == 0 || its == our_process_space();  // 0: its owner has not come that far
+bool is_in_our_space(std::uint64_t owner) {
+  constexpr int space_at = 44;  // thread_identity::owner
+  return owner >> space_at == (our_process_space() << space_at) >> space_at;
 }
 
 bool guards_a_living(const domain_slot_page& s) {
@@ -53,7 +60,7 @@ bool guards_a_living(const domain_slot_page& s) {
 bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std::uint64_t owner,
                look how) {
   const thread_identity who = owner_of(s, owner);
-  const bool is_own_process = is_in_our_space(s) && who.pid == process_id();
+  const bool is_own_process = is_in_our_space(owner) && who.pid == process_id();
   if (is_nobody(owner)) return true;
   // A thread of our own process is there as long as it lives.
   if (is_own_process && how == look::quick) return !is_there(who);
@@ -61,7 +68,7 @@ bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std
   // owner is still taking has none.
   const bool has_byte = !is_own_process && s.state() == slot_state::living;
   const bool is_locked = has_byte && file.is_slot_locked(slot);
-  if (!is_in_our_space(s)) return has_byte && !is_locked;
+  if (!is_in_our_space(owner)) return has_byte && !is_locked;
   if (is_locked && how == look::quick) return false;
   switch (life_of(who)) {
     case life::gone:
@@ -115,8 +122,7 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   s.guarded.store(0, std::memory_order_relaxed);
   s.examined_at.store(0, std::memory_order_relaxed);
   s.fully_examined_at.store(shm::detail::now_ns(), std::memory_order_relaxed);
-  s.space.store(us.space, std::memory_order_release);
-  s.born.store(us.born, std::memory_order_release);
+  write_born(s, us);
   auto& used = file.header().used_slots;
   const auto ours = static_cast<std::uint32_t>(slot) + 1;
   for (std::uint32_t now = used.load(); now < ours && !used.compare_exchange_weak(now, ours);) {
@@ -141,8 +147,7 @@ bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identi
   domain_slot_page& s = file.slot(slot);
   if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
   // Whose number that is.
-  s.born.store(us.born, std::memory_order_release);
-  s.space.store(us.space, std::memory_order_release);
+  write_born(s, us);
   const std::uint32_t at = s.sleeps_at.load(std::memory_order_relaxed);
   if (at != 0 && at != own_bell && at <= bells) {
     // It was counted there. A bell that counts one too many costs wake-ups and nothing else, one
@@ -306,8 +311,9 @@ std::string command_of(const domain_slot_page& s) {
 std::string command_of_process() { return comm_of(getpid(), getpid()); }
 
 bool is_stopped(const domain_slot_page& s) {
-  if (!is_in_our_space(s)) return false;
-  if (life_of(owner_of(s, s.owner.load(std::memory_order_acquire))) == life::stopped) return true;
+  const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
+  if (owner == 0 || !is_in_our_space(owner)) return false;
+  if (life_of(owner_of(s, owner)) == life::stopped) return true;
   const std::uint64_t also = s.guarded.load(std::memory_order_acquire);
   return also != 0 && life_of(thread_identity::from(
                           also, s.guarded_born.load(std::memory_order_acquire))) == life::stopped;

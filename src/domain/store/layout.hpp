@@ -52,8 +52,9 @@ struct domain_slot_page {
   alignas(64) std::atomic<std::uint64_t> owner;
   std::atomic<std::uint64_t> life;     ///< a slot_life
   std::atomic<std::uint32_t> counted;  ///< the last incarnation whose death was counted
-  std::atomic<std::uint64_t> born;     ///< when that thread started, in ticks since the boot
-  std::atomic<std::uint64_t> space;    ///< the namespace in which those numbers are valid
+  std::atomic<std::uint64_t> born;     ///< when `born_of` started, in ticks since the boot
+  /// The owner of which `born` says that: a new owner is not judged by the start of the last one.
+  std::atomic<std::uint64_t> born_of;
   /// A process that has to have ended as well, and when it started; 0: none.
   std::atomic<std::uint64_t> guarded, guarded_born;
 
