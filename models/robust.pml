@@ -1,12 +1,11 @@
 /* robust: any lock, made to outlive its holders and those that stop, by generations.
  *
  * Over d-mcs, on one node whose memory is sequentially consistent. Acquires are exclusive and never
- * give up. The rest is the protocol of lock/robust.hpp: records, evictions, instances, the queue
- * nodes that others may still write to, grants that are withdrawn, the fate of the dead. Each record
- * of a participant has one queue node, which is taken and given back with it.
+ * give up. The rest is the protocol of lock/robust.hpp but for the watch. Each record of a
+ * participant has one queue node, which is taken and given back with it.
  *
- * `fate` ends a participant before any of its steps, unless its records are idle: such a death is no
- * different from a participant that does not come. The death becomes known in a later step, the
+ * `fate` ends a participant before any of its steps, unless its records are idle: such a death is
+ * no different from a participant that does not come. The death becomes known in a later step, the
  * last of the dead one; is_dead says so before (C45). What a participant has posted when it dies
  * takes effect at any time until the participant is buried, or never (C46). In the same way `fate`
  * stops a participant for ever, and nobody is told; a stopped participant may die as well.
@@ -368,7 +367,7 @@ inline repair(in_disorder) {
       atomic {
         choose_instance(); occupied = 0;
         WHEN(k < INSTANCES,
-             is = ((NUMBER(closing) + 1) * 3 + k) * 2;
+             is = ((NUMBER(closing) + 1) * 3 + k) * 2; assert(is < NEVER);
              made_for[k] = is; WHEN(HAS(FRESH), TAIL[k] = NIL));
         k = 0
       };
@@ -587,7 +586,9 @@ active proctype fate() {
   bool says;
 end_of_all:
   do
-  :: atomic { to_die + to_stop > 0 -> to_die = 0; to_stop = 0 } /* one to come would hide an endless wait */
+  :: atomic { /* one to come would hide an endless wait */
+      to_die + to_stop > 0 -> to_die = 0; to_stop = 0
+    }
   :: atomic {
       to_die + to_stop > 0 ->
       do :: p < P - 1 -> p++ :: break od;
