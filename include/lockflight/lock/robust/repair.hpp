@@ -154,6 +154,9 @@ class generations : protected lock_users<Port> {
       const auto of = record::from(port_.load(at));
       if (!is_ours(of) || of.get(record::phase) == record::buried) return {};
       if (is_dead) {
+        // Asked once more: its place may have been taken before we read the record, which then is
+        // that of a living participant.
+        if (!port_.is_dead(r)) continue;
         bury(r, at, of);
         return {};
       }
