@@ -16,8 +16,8 @@
 // acquire in progress ends the process by SIGBUS. A full /dev/shm is an error (full).
 //
 // A file that has lost its name, because somebody removed the domain or its directory was cleaned,
-// excludes nobody who comes later: acquires in it end with domain_error (removed), or go on in the
-// new domain of that name, within a second; a holder can ask with still_valid().
+// excludes no participant that comes later: acquires in it end with domain_error (removed), or go
+// on in the new domain of that name, within a second; a holder can ask with still_valid().
 //
 // Cost: no network operation. The first use of a name by a handle looks it up, some microseconds.
 #pragma once
@@ -193,7 +193,7 @@ class named_lock {
   [[nodiscard]] bool is_held() const;
   [[nodiscard]] const std::string& name() const;
 
-  /// For a holder: whether the domain's file still has its name, so that those who come later are
+  /// For a holder: whether the domain's file still has its name, so that later participants are
   /// excluded. A few system calls.
   [[nodiscard]] bool still_valid() const;
   /// While this handle waits, `is_interrupted` is called on the waiting thread whenever the wait is

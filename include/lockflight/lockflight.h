@@ -279,7 +279,7 @@ typedef struct lockflight_domain lockflight_domain;
  * its handles; the child's copies are of no use (LOCKFLIGHT_INVALID) and can only be destroyed. */
 typedef struct lockflight_named lockflight_named;
 
-/* The size of a domain, for the call that creates it, and whose it is. Zeroes are the defaults, and
+/* The size and the mode of a domain, for the call that creates it. Zeroes are the defaults, and
  * so is NULL in place of the options. A domain that exists keeps its own numbers. */
 struct lockflight_domain_options {
   int slots;         /* the most threads at the same time, 1 to 4095; 0: 4095. Others wait */

@@ -144,8 +144,8 @@ class attendant {
   }
 
   /// The command has been stopped. A shell that waits for us has to see us stopped. But if somebody
-  /// has stopped the command alone, without a terminal, we go on: whoever continues it does not
-  /// know that we had to be continued, too.
+  /// has stopped the command alone, without a terminal, we go on: the process that continues the
+  /// command does not know that we would have to be continued, too.
   void stop_too() {
     sigset_t pending;
     sigpending(&pending);

@@ -216,7 +216,7 @@ class engine final : private rma::assertion_listener {
   [[nodiscard]] cell_id number(rank_t home, std::uint32_t index);
   void note_rmw(cell_id cell, std::uint8_t rmw_class);
 
-  /// `only_tries`: it ends in any case, whoever holds.
+  /// `only_tries`: the acquire has to end also while a stopped participant holds.
   void begin_acquire(rank_t me, bool only_tries = false);
   void enter(rank_t me, bool exclusive);
   void leave(rank_t me, bool exclusive);

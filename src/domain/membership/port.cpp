@@ -90,7 +90,7 @@ void domain_port::pause(std::uint64_t nanoseconds) {
     say_that_we_wait();
   }
   last_pause_ = now;
-  // Whoever has polled for milliseconds polls more slowly: holders may hold for minutes.
+  // A waiter that has polled for milliseconds polls more slowly: holders may hold for minutes.
   if (const std::uint64_t for_long = now - pausing_since_; for_long > 2 * ms) {
     nanoseconds = std::max(nanoseconds, std::min(for_long / 8, 2 * ms));
     ask_whether_interrupted();

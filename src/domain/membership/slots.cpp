@@ -56,7 +56,7 @@ bool guards_a_living(const domain_slot_page& s) {
   return its != life::gone;
 }
 
-// Whether that owner, who had the slot when we read it, has ended.
+// Whether that owner has ended, which was the slot's when we read it.
 bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std::uint64_t owner,
                look how) {
   const thread_identity who = owner_of(s, owner);
@@ -141,12 +141,11 @@ void make_fresh(domain_slot_page& s) {
   s.guarded_born.store(0, std::memory_order_relaxed);
 }
 
-// Frees the slot of an owner that has ended, for the caller, who becomes the owner meanwhile. If
-// the caller dies in here, the next one does the same again.
+// Frees the slot of an owner that has ended. The caller is the owner meanwhile; if the caller dies
+// in here, the next thread that comes does the same again.
 bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identity& us) {
   domain_slot_page& s = file.slot(slot);
   if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
-  // Whose number that is.
   write_born(s, us);
   const std::uint32_t at = s.sleeps_at.load(std::memory_order_relaxed);
   if (at != 0 && at != own_bell && at <= bells) {
@@ -237,7 +236,7 @@ void leave_slot(domain_file& file, int slot, bool dead) {
 
 bool examine(domain_file& file, int slot, look how) {
   domain_slot_page& s = file.slot(slot);
-  // First whose slot it is: what follows is about that participant, or changes nothing.
+  // The incarnation first: what follows is about that participant, or changes nothing.
   const slot_life its = s.life_now();
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   if (its.state == slot_state::dead) {

@@ -2,10 +2,9 @@
 // death is known.
 //
 // Invariants:
-// - `owner` names whose the slot is, and changes by compare-swap: 0 to the thread that takes it,
-// back
-//   to 0 by that thread, or, once that thread has ended, to the thread that cleans up after it. So
-//   a death at any point leaves a slot whose owner has ended, which is found.
+// - `owner` names the thread that has the slot. It changes by compare-swap: from 0 to the thread
+//   that takes it, back to 0 by that thread, or, once it has ended, to the thread that cleans up.
+//   So a death at any point leaves a slot whose owner has ended, which is found.
 // - A slot becomes `living` before the first of its words is written, and `dead` only when its
 //   thread, and the process that it guards, have ended.
 //

@@ -401,8 +401,9 @@ std::optional<found_lock> find_lock(const domain_file& file, std::string_view na
       const found_lock found = describe(file, line);
       if (found.serial != 0) return found;
     }
-    // A chain that changes under us can lead elsewhere. Who changes it may be stopped, so we do not
-    // ask for ever; the caller that wants to make the lock looks again as the one inside.
+    // A chain that changes under us can lead elsewhere. The participant that changes it may be
+    // stopped, so we do not ask for ever; the caller that wants to make the lock looks again as the
+    // one inside.
     if ((file.header().changes.load(std::memory_order_acquire) == before && before % 2 == 0) ||
         i == tries)
       return std::nullopt;

@@ -59,8 +59,8 @@ std::string first_living(detail::domain_file& file) {
   return found;
 }
 
-/// Whoever takes a slot says so first and then asks whether the domain is removed; we the other way
-/// round. So one sees the other.
+/// A thread that takes a slot says so first and then asks whether the domain is being removed; the
+/// remover marks the domain first and then looks for slots. So one of them sees the other.
 void refuse_new_participants(detail::domain_file& file) {
   const auto refuse = [&](const std::string& pid) {
     throw domain_error(domain_error::reason::held,

@@ -78,8 +78,7 @@ class robust_lock final : public any_robust {
     static_cast<void>(lock_.abandon_for(holder, record));
   }
   void repair_if_needed() override {
-    // A repair takes microseconds. Who repairs may be stopped; then the next one that comes does
-    // this.
+    // A repair takes microseconds. If the repairer is stopped, the next sweep does this.
     constexpr std::uint64_t patience = 100'000'000;
     static_cast<void>(lock_.repair_if_needed(port_.deadline_in(patience)));
   }

@@ -106,7 +106,7 @@ class domain_file {
   [[nodiscard]] bool is_current() const;
   /// Takes away the path if it leads to this file. False if it does not.
   bool unlink_if_current() const;
-  /// Somebody who was removing the domain may have died before it was done.
+  /// Takes back the mark of a remover that died before it was done.
   void give_up_stale_removal() const;
   [[noreturn]] void damaged(const std::string& how) const;
   [[noreturn]] void is_removed() const;

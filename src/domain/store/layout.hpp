@@ -46,7 +46,7 @@ struct domain_slot_page {
   /// Its cells: those with an index below own_words.
   std::atomic<rma::word> words[own_words];
 
-  // ---- who it is ----
+  // ---- its participant ----
   /// Its process and thread (slots.cpp packs them), or the participant that cleans up after it;
   /// 0: nobody. Changed by compare-swap.
   alignas(64) std::atomic<std::uint64_t> owner;
@@ -120,7 +120,7 @@ struct domain_header {
   std::atomic<std::uint32_t> removed;
 
   // ---- the directory ----
-  /// Who changes it: 1 + slot, and its incarnation in the upper half; 0: nobody.
+  /// The participant that changes it: 1 + its slot, and its incarnation in the upper half; or 0.
   alignas(128) std::atomic<std::uint64_t> directory;
   std::atomic<std::uint64_t> changes;  ///< odd while somebody changes it
   std::atomic<std::uint64_t> serials;  ///< the last one given

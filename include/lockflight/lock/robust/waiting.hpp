@@ -1,4 +1,5 @@
-// The waits of a robust lock: what ends them, and who examines whether others are still alive.
+// The waits of a robust lock: what ends them, and which waiter examines whether the other users of
+// the lock still live.
 //
 // Invariants:
 // - A grant is withdrawn only when nobody's record has said that it holds, and no exclusive acquire
@@ -30,7 +31,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     return base::has_unhandled_death(line_.deaths);
   }
 
-  // The same, but finds out who has died.
+  // Examines the users of the lock first, so deaths count that nobody has noticed yet.
   [[nodiscard]] bool is_any_user_dead() {
     base::examine_users();
     return has_unhandled_death();
@@ -77,7 +78,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   }
 
   // Whether the lock was granted to a participant that does not take it: it is stopped, or has left
-  // the instance in disorder. A release does not depend on who holds.
+  // the instance in disorder. A release does not depend on the holders.
   [[nodiscard]] bool is_not_taken_up() {
     if (is_releasing_) return true;
     return port_.load(where_.token) == token_before_ && !base::is_anyone_holding(false);

@@ -1,0 +1,115 @@
+// What surrounds a call that may wait: the interpreter is given to other threads, signals are
+// handled, and a task of asyncio may end it.
+//
+// A call keeps the interpreter until it begins to wait: to give it up and take it again takes as
+// long as to acquire a free lock, and a thousand times as long where another thread computes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "lockflight/domain.hpp"
+
+namespace lockflight::python {
+
+inline bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+[[noreturn]] void pause_for_ever();
+
+/// Gives up the interpreter, if it is told to, until its end. When the process ends Python does not
+/// give the interpreter back: before 3.14 it ends the thread that asks for it, by unwinding.
+class interpreter_for_others {
+ public:
+  interpreter_for_others() = default;
+  interpreter_for_others(const interpreter_for_others&) = delete;
+  interpreter_for_others& operator=(const interpreter_for_others&) = delete;
+  ~interpreter_for_others() noexcept(false) {
+    if (ours_ == nullptr) [[likely]]
+      return;
+    if (interpreter_ends()) pause_for_ever();
+    PyEval_RestoreThread(ours_);
+  }
+  void give_up() {
+    if (ours_ == nullptr) ours_ = PyEval_SaveThread();
+  }
+
+ private:
+  PyThreadState* ours_ = nullptr;
+};
+
+/// The same from the beginning.
+class others_run : interpreter_for_others {
+ public:
+  others_run() { give_up(); }
+};
+
+/// An acquire or a release of this thread. In the middle of it handlers of signals may run.
+class call_in_progress {
+ public:
+  explicit call_in_progress(const std::string& of_lock);
+  call_in_progress(const call_in_progress&) = delete;
+  call_in_progress& operator=(const call_in_progress&) = delete;
+  ~call_in_progress() noexcept(false);
+
+  void give_up_interpreter() { interpreter_.give_up(); }
+
+ private:
+  [[noreturn, gnu::noinline]] static void refuse_nested(const std::string& of_lock);
+
+  const std::string& of_;
+  interpreter_for_others interpreter_;
+};
+// Read at every acquire and release: so without a call, in a shared library too.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local call_in_progress* present_call =
+    nullptr;
+
+inline call_in_progress::call_in_progress(const std::string& of_lock) : of_(of_lock) {
+  if (present_call != nullptr) [[unlikely]]
+    refuse_nested(of_lock);
+  present_call = this;
+}
+inline call_in_progress::~call_in_progress() noexcept(false) { present_call = nullptr; }
+
+/// Ends an acquire that a task of asyncio does not want any more. Any thread may cancel.
+class cancellation {
+ public:
+  void cancel() {
+    const std::lock_guard hold(mutex_);
+    cancelled_ = true;
+    if (waits_ != nullptr) waits_->ask_now();
+  }
+  [[nodiscard]] bool is_cancelled() const {
+    // Relaxed: a waiter that reads it too early reads it again.
+    return cancelled_.load(std::memory_order_relaxed);
+  }
+  /// The handle of the acquire, while it is there.
+  void set_waiting(named_lock* waits) {
+    const std::lock_guard hold(mutex_);
+    waits_ = waits;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> cancelled_{false};
+  named_lock* waits_ = nullptr;
+};
+
+/// What ends the acquire of this thread, or null.
+inline thread_local const cancellation* ends_acquire = nullptr;
+
+/// Whether a wait of this thread is over. A handler of Python may throw, which ends the wait too.
+[[nodiscard]] bool is_interrupted();
+/// Called by the library when a wait of this thread begins.
+void this_thread_waits();
+
+}  // namespace lockflight::python
