@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/fabric/cpu_operations.hpp"
 #include "lockflight/fabric/parking.hpp"
 #include "lockflight/rma/participant.hpp"
 #include "lockflight/rma/port.hpp"
@@ -65,26 +66,13 @@ struct segment_view {
   int stride_shift = 0;  ///< log2 of the bytes of one rank's cells
 };
 
-// Where an atomic read-modify-write is a full barrier for all accesses (x86's lock prefix), the
-// fences that the contract needs beside one cost nothing.
-#if defined(__x86_64__) || defined(__i386__)
-constexpr bool rmw_is_fence = true;
-#else
-constexpr bool rmw_is_fence = false;
-#endif
-
-/// A cell, and its address in this process.
-template <rma::cell_class Class>
-struct resolved_cell : rma::cell<Class> {
-  std::atomic<rma::word>* address = nullptr;
-  detail::bell* bell = nullptr;  ///< of the home
-};
-
 }  // namespace detail
 
 /// A rank's port on shared memory. Posted operations take effect at the call. Not thread-safe: it
 /// belongs to one participant.
-class port {
+class port : public detail::cpu_operations<port> {
+  friend class detail::cpu_operations<port>;
+
  public:
   static constexpr rma::capability_set capabilities{
       .uniform_rmw = true,
@@ -97,11 +85,11 @@ class port {
 
   port(rma::rank_t rank, const rma::topology& machine, const detail::segment_view& segment,
        wait_policy waiting, bool fenced_stores)
-      : segment_(segment),
+      : cpu_operations(fenced_stores),
+        segment_(segment),
         machine_(machine),
         rank_(rank),
-        waiting_(waiting),
-        fenced_stores_(fenced_stores) {}
+        waiting_(waiting) {}
   port(const port&) = delete;
   port& operator=(const port&) = delete;
 
@@ -114,89 +102,6 @@ class port {
     return 1u << (segment_.stride_shift - word_shift);
   }
 
-  /// As rma::resolve has it.
-  template <rma::cell_class Class>
-  [[nodiscard]] detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
-    return {c, &at(c), &bell_of(c)};
-  }
-
-  // ---- posted ----
-
-  // Release: what the participant wrote before the put is visible to a participant that reads the
-  // put's value.
-  template <class Cell>
-  void put(Cell to, rma::word value) {
-    write(to, value);
-  }
-
-  // A posted operation must not overtake an earlier store of ours (C12); a plain load would.
-  template <class Cell>
-  void get(Cell from, rma::word& result) {
-    order_after_writes();
-    result = at(from).load(std::memory_order_acquire);
-  }
-
-  void add(rma::nic_cell to, rma::word value) {
-    at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to);
-  }
-  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
-    before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to);
-  }
-  void swap(rma::nic_cell at_cell, rma::word value, rma::word& before) {
-    before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell);
-  }
-  void compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
-                    rma::word& before) {
-    before = expected;
-    at(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell);
-  }
-
-  // Everything has taken effect already. It remains to order our later reads after it (C7).
-  void flush(rma::rank_t) { order_after_writes(); }
-  void flush() { order_after_writes(); }
-
-  // ---- immediate ----
-  // Always inlined, since an uncontended lock is little more than one or two of them, and compilers
-  // stop inlining where a lock is large.
-
-  template <class Cell>
-  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
-    return at(from).load(std::memory_order_acquire);
-  }
-  template <class Cell>
-  [[gnu::always_inline]] void store(Cell to, rma::word value) {
-    static_assert(Cell::class_of != rma::cell_class::nic,
-                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
-    write(to, value);
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
-    const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to);
-    return before;
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
-    const rma::word before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell);
-    return before;
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell at_cell, rma::word expected,
-                                                               rma::word desired) {
-    at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell);
-    return expected;
-  }
-  void fence() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-
   /// C40. A system call that interrupts each processor on which a rank runs: some
   /// microseconds, more in a virtual machine. If it is refused the run ends in this rank's name.
   void fence_node();
@@ -206,14 +111,14 @@ class port {
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {
     for (waiter w(*this, on.home);; serve(), w.step()) {
-      const rma::word now = at(on).load(std::memory_order_acquire);
+      const rma::word now = load(on);
       if (done(now)) return now;
     }
   }
   template <class Cell, class Predicate>
   rma::word await_until(Cell on, Predicate done, rma::deadline until) {
     for (waiter w(*this, on.home, until);; serve(), w.step()) {
-      const rma::word now = at(on).load(std::memory_order_acquire);
+      const rma::word now = load(on);
       if (done(now) || is_over(until)) return now;
     }
   }
@@ -249,7 +154,7 @@ class port {
 
   template <class Cell>
   [[nodiscard]] void* native_address(Cell c) {
-    return &at(c);
+    return &address(c);
   }
 
  private:
@@ -293,63 +198,14 @@ class port {
     return *reinterpret_cast<std::atomic<rma::word>*>(address);
   }
   template <rma::cell_class Class>
-  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(
-      const detail::resolved_cell<Class>& c) const {
-    return *c.address;
-  }
-  template <rma::cell_class Class>
   [[nodiscard, gnu::always_inline]] detail::bell& bell_of(rma::cell<Class> c) const {
     return segment_.bells[c.home];
-  }
-  template <rma::cell_class Class>
-  [[nodiscard, gnu::always_inline]] detail::bell& bell_of(
-      const detail::resolved_cell<Class>& c) const {
-    return *c.bell;
-  }
-
-  template <class Cell>
-  [[gnu::always_inline]] void write(Cell to, rma::word value) {
-    at(to).store(value, std::memory_order_release);
-    // Mostly the flag is set already, and a load costs less than a store.
-    if (!unordered_writes_) {
-      if (fenced_stores_)
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-      else
-        unordered_writes_ = true;
-    }
-    ring(bell_of(to));
-  }
-
-  // Orders our later reads after our earlier writes.
-  [[gnu::always_inline]] void order_after_writes() {
-    if (!unordered_writes_) return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-
-  template <class Cell>
-  [[gnu::always_inline]] void after_rmw(const Cell& on) {
-    if constexpr (detail::rmw_is_fence)
-      unordered_writes_ = false;
-    else
-      fence();
-    ring(bell_of(on));
-  }
-
-  // Wakes ranks that sleep on a cell of the bell's home. The read of `parked` must come after the
-  // write: it does when a fence lies between (fenced_stores_, RMWs), else the sleeper orders the
-  // two (waiter::step).
-  [[gnu::always_inline]] void ring(detail::bell& of_home) {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    of_home.ring();
   }
 
   detail::segment_view segment_;
   const rma::topology& machine_;
   rma::rank_t rank_;
   wait_policy waiting_;
-  bool fenced_stores_;
-  bool unordered_writes_ = false;
   std::uint32_t pauses_ = 0;
   rma::message_handler* handler_ = nullptr;
   std::uint32_t losses_heard_ = 0;   // of the run's losses, those that the handler knows

@@ -32,11 +32,11 @@ int cores() {
 }  // namespace
 
 domain_port::domain_port(domain_file& file, int slot)
-    : file_(file),
+    : cpu_operations(file.header().fenced != 0),
+      file_(file),
       ours_(file.slot(slot)),
       slot_(slot),
-      rank_(rank_of_slot(slot)),
-      fenced_(file.header().fenced != 0) {}
+      rank_(rank_of_slot(slot)) {}
 
 const rma::topology& domain_port::machine() {
   static const auto* const one = new rma::topology(rma::topology::flat(ranks));
@@ -50,7 +50,7 @@ bool domain_port::shares_cores() const {
 
 void domain_port::fence_node() {
   fence();
-  if (fenced_ || shm::detail::membarrier()) return;
+  if (fenced_stores() || shm::detail::membarrier()) return;
   throw domain_error(domain_error::reason::system,
                      "domain " + file_.name() + ": " + shm::detail::refused("membarrier", errno));
 }
@@ -149,7 +149,7 @@ void domain_port::arm() {
   sleeper_.arm(*bell_);
   // A writer without a fence is made to see our mark, once: we stay armed until we have what we
   // wait for.
-  if (fenced_ || shm::detail::membarrier()) return;
+  if (fenced_stores() || shm::detail::membarrier()) return;
   disarm();
   sched_yield();
 }

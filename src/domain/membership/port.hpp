@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "domain/membership/slots.hpp"
-#include "lockflight/fabric/shm.hpp"
+#include "lockflight/fabric/cpu_operations.hpp"
 
 namespace lockflight::detail {
 
@@ -24,7 +24,9 @@ inline void say_that_we_wait() {
   if (before_waits != nullptr) before_waits();
 }
 
-class domain_port {
+class domain_port : public shm::detail::cpu_operations<domain_port> {
+  friend class shm::detail::cpu_operations<domain_port>;
+
  public:
   static constexpr rma::capability_set capabilities{.uniform_rmw = true,
                                                     .ordered_posts = true,
@@ -36,76 +38,11 @@ class domain_port {
   static constexpr bool words_at_home_only = true;
 
   domain_port(domain_file& file, int slot);
-  domain_port(const domain_port&) = delete;
-  domain_port& operator=(const domain_port&) = delete;
 
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] static const rma::topology& machine();
   [[nodiscard]] int slot() const { return slot_; }
 
-  template <rma::cell_class Class>
-  [[nodiscard]] shm::detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
-    return {c, &at(c), &bell_of(c)};
-  }
-
-  // ---- posted: each takes effect at its call ----
-
-  template <class Cell>
-  void put(Cell to, rma::word value) {
-    write(to, value);
-  }
-  // A posted operation must not overtake an earlier store of ours (C12); a plain load would.
-  template <class Cell>
-  void get(Cell from, rma::word& result) {
-    order_after_writes();
-    result = at(from).load(std::memory_order_acquire);
-  }
-  void add(rma::nic_cell to, rma::word value) {
-    static_cast<void>(modify(to, [&](auto& w) { return w.fetch_add(value); }));
-  }
-  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
-    before = modify(to, [&](auto& w) { return w.fetch_add(value); });
-  }
-  void swap(rma::nic_cell to, rma::word value, rma::word& before) {
-    before = modify(to, [&](auto& w) { return w.exchange(value); });
-  }
-  void compare_swap(rma::nic_cell to, rma::word expected, rma::word desired, rma::word& before) {
-    before =
-        modify(to, [&](auto& w) { return w.compare_exchange_strong(expected, desired), expected; });
-  }
-  // It remains to order our later reads after what has taken effect (C7).
-  void flush(rma::rank_t) { order_after_writes(); }
-  void flush() { order_after_writes(); }
-
-  // ---- immediate ----
-
-  template <class Cell>
-  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
-    return at(from).load(std::memory_order_acquire);
-  }
-  template <class Cell>
-  [[gnu::always_inline]] void store(Cell to, rma::word value) {
-    static_assert(Cell::class_of != rma::cell_class::nic);
-    write(to, value);
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
-    return modify(to, [&](auto& w) { return w.fetch_add(value); });
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_swap(Cell to, rma::word value) {
-    return modify(to, [&](auto& w) { return w.exchange(value); });
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell to, rma::word expected,
-                                                               rma::word desired) {
-    return modify(to,
-                  [&](auto& w) { return w.compare_exchange_strong(expected, desired), expected; });
-  }
-  void fence() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
   void fence_node();
 
   // ---- waiting ----
@@ -196,7 +133,7 @@ class domain_port {
   // so that it need not make all writers see that again, and keeps the times at which it looks.
   template <class Cell, class Predicate>
   rma::word wait(Cell on, Predicate done, rma::deadline until, const rma::lifeline* line) {
-    begin_wait(number_of_bell(on), bell_of(on));
+    begin_wait(number_of_bell(on), bell_at(on));
     const wait_ends ends(*this);
     while (true) {
       const rma::word now = load(on);
@@ -242,19 +179,9 @@ class domain_port {
     return file_.cell(c.home, c.index);
   }
   template <rma::cell_class Class>
-  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(
-      const shm::detail::resolved_cell<Class>& c) const {
-    return *c.address;
-  }
-  template <rma::cell_class Class>
   [[nodiscard]] shm::detail::bell& bell_of(rma::cell<Class> c) const {
     if (c.index < own_words) return file_.slot(file_.slot_of(c.home)).bell;
     return file_.bell_of_line(c.index / rma::line_words);
-  }
-  template <rma::cell_class Class>
-  [[nodiscard, gnu::always_inline]] shm::detail::bell& bell_of(
-      const shm::detail::resolved_cell<Class>& c) const {
-    return *c.bell;
   }
   /// As sleeps_at has it. Everybody waits at its own cells or at those of locks.
   template <class Cell>
@@ -263,47 +190,12 @@ class domain_port {
     return domain_file::number_of_bell(c.index / rma::line_words) % bells + 1;
   }
 
-  template <class Cell>
-  [[gnu::always_inline]] void write(const Cell& to, rma::word value) {
-    // Release: a participant that reads the value sees what we wrote before.
-    at(to).store(value, std::memory_order_release);
-    if (!unordered_writes_) {
-      if (fenced_)
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-      else
-        unordered_writes_ = true;
-    }
-    ring(bell_of(to));
-  }
-  template <class Cell, class Change>
-  [[gnu::always_inline]] rma::word modify(const Cell& on, Change change) {
-    const rma::word before = change(at(on));  // seq_cst, the default
-    if constexpr (shm::detail::rmw_is_fence)
-      unordered_writes_ = false;
-    else
-      fence();
-    ring(bell_of(on));
-    return before;
-  }
-  [[gnu::always_inline]] void order_after_writes() {
-    if (!unordered_writes_) return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-  // The read of `parked` comes after the write: a fence or an RMW lies between, or the sleeper
-  // orders the two (waiter::arm).
-  [[gnu::always_inline]] static void ring(shm::detail::bell& at) {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    at.ring();
-  }
   void ask_whether_interrupted();
 
   domain_file& file_;
   domain_slot_page& ours_;
   int slot_;
   rma::rank_t rank_;
-  bool fenced_;
-  bool unordered_writes_ = false;
   bool interrupted_ = false;
   const std::function<bool()>* interrupt_ = nullptr;
   std::atomic<bool> asked_{false};  // by another thread

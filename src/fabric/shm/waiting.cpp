@@ -83,7 +83,7 @@ void port::waiter::step() {
   sleeper_.arm(port_.segment_.bells[home_]);
   // A writer whose store and look at `parked` have no fence between them must not have looked
   // before our mark with its store still unseen: the barrier runs on every processor instead.
-  if (port_.fenced_stores_ || detail::membarrier()) return;
+  if (port_.fenced_stores() || detail::membarrier()) return;
   sleeper_.disarm();
   sched_yield();
 }
@@ -92,7 +92,7 @@ void port::waiter::step() {
 // their fences to us: without the barrier no lock is safe any more.
 void port::fence_node() {
   fence();
-  if (fenced_stores_ || detail::membarrier()) return;
+  if (fenced_stores() || detail::membarrier()) return;
   // Here already, as in hear_of_losses.
   segment_.shared->report(rank_, detail::refused("membarrier", errno));
   throw run_aborted();

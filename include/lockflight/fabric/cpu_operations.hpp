@@ -1,0 +1,187 @@
+// What a port does whose cells are all memory of its process: posted and immediate operations, each
+// of which is CPU instructions that take effect at the call. The ports of shm and of domains are
+// made of this; each says where a cell lies, and which bell wakes those that sleep on it.
+//
+// Cost: a posted operation takes effect at its call; a flush is at most a fence.
+#pragma once
+
+#include <atomic>
+
+#include "lockflight/fabric/parking.hpp"
+#include "lockflight/rma/cell.hpp"
+#include "lockflight/rma/port.hpp"
+
+namespace lockflight::shm::detail {
+
+// Where an atomic read-modify-write is a full barrier for all accesses (x86's lock prefix), the
+// fences that the contract needs beside one cost nothing.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool rmw_is_fence = true;
+#else
+constexpr bool rmw_is_fence = false;
+#endif
+
+/// A cell, and its address in this process.
+template <rma::cell_class Class>
+struct resolved_cell : rma::cell<Class> {
+  std::atomic<rma::word>* address = nullptr;
+  detail::bell* bell = nullptr;  ///< of the home
+};
+
+/// `Port` derives from it and has, for each class of cell, `std::atomic<rma::word>& at(cell) const`
+/// and `bell& bell_of(cell) const`.
+template <class Port>
+class cpu_operations {
+ public:
+  /// As rma::resolve has it.
+  template <rma::cell_class Class>
+  [[nodiscard]] resolved_cell<Class> resolve(rma::cell<Class> c) const {
+    return {c, &address(c), &bell_at(c)};
+  }
+
+  // ---- posted ----
+
+  // Release: what the participant wrote before the put is visible to a participant that reads the
+  // put's value.
+  template <class Cell>
+  void put(Cell to, rma::word value) {
+    write(to, value);
+  }
+
+  // A posted operation must not overtake an earlier store of ours (C12); a plain load would.
+  template <class Cell>
+  void get(Cell from, rma::word& result) {
+    order_after_writes();
+    result = address(from).load(std::memory_order_acquire);
+  }
+
+  void add(rma::nic_cell to, rma::word value) {
+    address(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to);
+  }
+  void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
+    before = address(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to);
+  }
+  void swap(rma::nic_cell at_cell, rma::word value, rma::word& before) {
+    before = address(at_cell).exchange(value, std::memory_order_seq_cst);
+    after_rmw(at_cell);
+  }
+  void compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
+                    rma::word& before) {
+    before = expected;
+    address(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
+    after_rmw(at_cell);
+  }
+
+  // Everything has taken effect already. It remains to order our later reads after it (C7).
+  void flush(rma::rank_t) { order_after_writes(); }
+  void flush() { order_after_writes(); }
+
+  // ---- immediate ----
+  // Always inlined, since an uncontended lock is little more than one or two of them, and compilers
+  // stop inlining where a lock is large.
+
+  template <class Cell>
+  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
+    return address(from).load(std::memory_order_acquire);
+  }
+  template <class Cell>
+  [[gnu::always_inline]] void store(Cell to, rma::word value) {
+    static_assert(Cell::class_of != rma::cell_class::nic,
+                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
+    write(to, value);
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
+    const rma::word before = address(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to);
+    return before;
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
+    const rma::word before = address(at_cell).exchange(value, std::memory_order_seq_cst);
+    after_rmw(at_cell);
+    return before;
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell at_cell, rma::word expected,
+                                                               rma::word desired) {
+    address(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
+    after_rmw(at_cell);
+    return expected;
+  }
+  void fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+ protected:
+  /// With `fenced_stores` each store has its fence: where membarrier is refused.
+  explicit cpu_operations(bool fenced_stores) : fenced_stores_(fenced_stores) {}
+  cpu_operations(const cpu_operations&) = delete;
+  cpu_operations& operator=(const cpu_operations&) = delete;
+  ~cpu_operations() = default;
+
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& address(rma::cell<Class> c) const {
+    return static_cast<const Port&>(*this).at(c);
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& address(
+      const resolved_cell<Class>& c) const {
+    return *c.address;
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] bell& bell_at(rma::cell<Class> c) const {
+    return static_cast<const Port&>(*this).bell_of(c);
+  }
+  template <rma::cell_class Class>
+  [[nodiscard, gnu::always_inline]] bell& bell_at(const resolved_cell<Class>& c) const {
+    return *c.bell;
+  }
+  [[nodiscard]] bool fenced_stores() const { return fenced_stores_; }
+
+  // Wakes ranks that sleep on a cell of the bell's home. The read of `parked` must come after the
+  // write: it does when a fence lies between (fenced_stores_, RMWs), else the sleeper orders the
+  // two after arming.
+  [[gnu::always_inline]] void ring(bell& of_home) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    of_home.ring();
+  }
+
+ private:
+  template <class Cell>
+  [[gnu::always_inline]] void write(Cell to, rma::word value) {
+    address(to).store(value, std::memory_order_release);
+    // Mostly the flag is set already, and a load costs less than a store.
+    if (!unordered_writes_) {
+      if (fenced_stores_)
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+      else
+        unordered_writes_ = true;
+    }
+    ring(bell_at(to));
+  }
+
+  // Orders our later reads after our earlier writes.
+  [[gnu::always_inline]] void order_after_writes() {
+    if (!unordered_writes_) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+  template <class Cell>
+  [[gnu::always_inline]] void after_rmw(const Cell& on) {
+    if constexpr (rmw_is_fence)
+      unordered_writes_ = false;
+    else
+      fence();
+    ring(bell_at(on));
+  }
+
+  bool fenced_stores_;
+  bool unordered_writes_ = false;
+};
+
+}  // namespace lockflight::shm::detail
