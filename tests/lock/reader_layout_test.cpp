@@ -43,7 +43,8 @@ TEST(reader_layout, between_nodes_the_counters_of_a_node_are_a_row_that_one_get_
   }
 }
 
-// For memory that outlives its ranks: all that a lock has lies in one place, whatever the rank of a reader.
+// For memory that outlives its ranks: all that a lock has lies in one place, whatever the rank of a
+// reader.
 TEST(reader_layout, rows_at_home_leave_nothing_elsewhere) {
   constexpr rma::rank_t home = 0;
   constexpr int ranks = 4'096;
