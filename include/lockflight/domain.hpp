@@ -69,9 +69,16 @@ struct domain_options {
   /// and 0600 if it does not; the domain "default" is its user's own then. A domain of this user
   /// that exists with another mode is refused.
   unsigned mode = 0;
-  /// With mode 0660: the group's name or number; empty: the effective group of the process.
+  /// With mode 0660: the group's name or number. Empty: the one group of this user that has a
+  /// domain of that name; if none has, and the domain is made, the effective group of the process.
   std::string group = "";
 };
+
+/// The domain of commands and handles that name none.
+constexpr const char* default_domain = "default";
+
+/// Whether a lock may be called so: 1 to 255 bytes, none of them NUL or newline.
+[[nodiscard]] bool is_lock_name(std::string_view name) noexcept;
 
 /// The kind of lock that names have unless something else is asked for. It can be shared.
 constexpr const char* default_kind = "flight-rw";
@@ -163,7 +170,7 @@ class domain {
 /// A handle of a named lock of any kind, of the thread that first acquires with it. The lock is
 /// made when it is first acquired. Not recursive: a second handle of the same thread for a name
 /// that the thread holds throws domain_error (held) instead of waiting for itself, unless both
-/// share. A name has 1 to 255 bytes, none of them NUL or newline.
+/// share. Names are those of is_lock_name().
 ///
 /// An acquire returns within its deadline, and an attempt at once, whatever other participants do.
 class named_lock {
@@ -208,6 +215,9 @@ class named_lock {
   /// For a child between vfork and exec, whose parent holds: the parent's slot counts as living
   /// until the calling process, too, has ended. Async-signal-safe.
   void extend_to_this_process() noexcept;
+  /// The same for the parent, with the number that its child has here: after vfork, since a child
+  /// in a namespace of its own does not know it.
+  void extend_to(int pid);
 
  private:
   std::unique_ptr<detail::named_lock_impl> impl_;

@@ -193,8 +193,8 @@ ending ending_of(int status, const attendant& by) {
 
 }  // namespace
 
-ending run_attended(char* const* words, run_signals& signals,
-                    const std::function<void()>& in_child) {
+ending run_attended(char* const* words, run_signals& signals, const std::function<void()>& in_child,
+                    const std::function<void(pid_t child)>& in_parent) {
   volatile int failed = 0;
   const pid_t parent = getpid();
   // vfork copies no page table; posix_spawn cannot ask for PR_SET_PDEATHSIG.
@@ -204,6 +204,7 @@ ending run_attended(char* const* words, run_signals& signals,
     say_that_it_cannot_start(errno);
     return {.code = 3};
   }
+  in_parent(child);
   const auto killed_before = killed_for_memory();
   attendant by(child, signals);
   const int status = by.attend();

@@ -2,6 +2,8 @@
 // continued together with the run.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 
 #include "cli/run_signals.hpp"
@@ -15,9 +17,10 @@ struct ending {
 };
 
 /// Runs the command `words`, which a null pointer ends. Signals are blocked. `in_child` is called
-/// between vfork and exec. What goes wrong is said on standard error. Throws std::system_error if
-/// nobody can know when the command has ended.
+/// between vfork and exec, and `in_parent` after the exec. What goes wrong is said on standard
+/// error. Throws std::system_error if nobody can know when the command has ended.
 [[nodiscard]] ending run_attended(char* const* words, run_signals& signals,
-                                  const std::function<void()>& in_child);
+                                  const std::function<void()>& in_child,
+                                  const std::function<void(pid_t child)>& in_parent);
 
 }  // namespace lockflight::cli

@@ -129,8 +129,9 @@ int run_guarded(const guarded_command& what) {
   if (has) signals.block();
   if (!has || is_to_end()) return leave(lock, what, signals, what.conflict_exit_code);
   tell_command(*lock, what.shared);
-  const ending its =
-      run_attended(what.words.data(), signals, [&] { lock->extend_to_this_process(); });
+  const ending its = run_attended(
+      what.words.data(), signals, [&] { lock->extend_to_this_process(); },
+      [&](pid_t child) { lock->extend_to(child); });
   if (its.ran && its.code == 0 && !what.shared && lock->owner_died()) lock->mark_consistent();
   const int code = leave(lock, what, signals, its.code);
   return its.signal_number == 0 ? code : end_by(its.signal_number);

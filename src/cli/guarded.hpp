@@ -15,7 +15,7 @@ namespace lockflight::cli {
 
 struct guarded_command {
   std::string name;
-  std::string domain = "default";
+  std::string domain = default_domain;
   unsigned mode = 0;  ///< of the domain; 0: whichever it has
   std::string group;  ///< with mode 0660; empty: that of the process
   bool shared = false;

@@ -95,9 +95,7 @@ domain domain_named(const std::string& argument, const std::string& name, unsign
 }
 
 void check_lock_name(const std::string& argument, const std::string& name) {
-  constexpr std::size_t longest = 255;
-  if (name.empty() || name.size() > longest || name.find('\n') != std::string::npos)
-    throw refuse(argument, name, fmt::format("1 to {} bytes without a new line", longest));
+  if (!is_lock_name(name)) throw refuse(argument, name, "1 to 255 bytes without a new line");
 }
 
 std::vector<lock_state> states_of(const domain& in) {

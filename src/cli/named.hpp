@@ -12,8 +12,6 @@
 
 namespace lockflight::cli {
 
-constexpr const char* default_domain = "default";
-
 /// The option --domain, as all commands have it that name a lock.
 [[nodiscard]] option domain_option();
 

@@ -15,11 +15,6 @@ bool reads_whole(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-bool acceptable(std::string_view name) {
-  constexpr std::size_t longest = 255;
-  return !name.empty() && name.size() <= longest && name.find('\n') == std::string_view::npos;
-}
-
 class line_reader {
  public:
   /// Reads an option and its value. False if they are not sound.
@@ -100,7 +95,7 @@ std::optional<guarded_command> sound_run_line(int argc, char** argv) {
       if (at + 1 >= argc || !line.read_value(word, argv[at + 1])) return std::nullopt;
       ++at;
     } else {
-      if (!found.name.empty() || !acceptable(word)) return std::nullopt;
+      if (!found.name.empty() || !is_lock_name(word)) return std::nullopt;
       found.name = word;
     }
   }

@@ -91,9 +91,10 @@ run_signals::run_signals() : stops_(!is_ignored(SIGTSTP)) {
 }
 
 void run_signals::let_end() {
+  // First: a Ctrl-Z from here on stops us, and is not lost in a handler that notes nothing.
+  if (stops_) handle(SIGTSTP, SIG_DFL);
   notes_signals = 0;
   disturb_no_more();
-  if (stops_) handle(SIGTSTP, SIG_DFL);
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

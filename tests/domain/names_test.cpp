@@ -265,5 +265,40 @@ TEST(DomainNames, ThreadsMakeRemoveAndUseTheSameNames) {
   EXPECT_EQ(wrong, 0);
 }
 
+// The thread that holds may end while another one drops its handle: only one of the two releases.
+TEST(DomainNames, AHandleIsDroppedWhileItsThreadEnds) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  for (int round = 0; round < 100; ++round) {
+    auto held = std::make_unique<named_mutex>(d, "a");
+    std::atomic<bool> has{false};
+    std::thread holder([&] {
+      held->lock();
+      has = true;
+      std::this_thread::sleep_for(std::chrono::microseconds(round));
+    });
+    while (!has) std::this_thread::yield();
+    held.reset();
+    holder.join();
+    named_mutex next(d, "a");
+    ASSERT_TRUE(next.try_lock_for(std::chrono::seconds(2)));
+    EXPECT_TRUE(next.owner_died());
+    next.mark_consistent();
+    next.unlock();
+  }
+}
+
+// A thread whose lock another one has dropped acquires as fast as before.
+TEST(DomainNames, WhatAnotherThreadHasDroppedIsForgotten) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  auto held = std::make_unique<named_mutex>(d, "a");
+  held->lock();
+  std::thread([&] { held.reset(); }).join();
+  named_mutex again(d, "a");
+  EXPECT_TRUE(again.try_lock());
+  again.unlock();
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "domain/store/file.hpp"
 #include "support.hpp"
 
 namespace lockflight::test {
@@ -87,17 +89,48 @@ TEST(DomainPlace, AFileThatLosesItsNameIsNoticedByAll) {
   m.unlock();
 }
 
+/// A process that is as a remover between its mark and the end of the path, until it is killed.
+child half_remover(const std::string& name, std::atomic<int>& step) {
+  return child([name, &step]() -> int {
+    const auto at = detail::private_place(name);
+    const detail::removal_right right(at);
+    const auto file = detail::domain_file::open_at(at);
+    file->header().removal.store(std::uint64_t{1} << 32 | static_cast<std::uint32_t>(getpid()));
+    step = 1;
+    while (true) pause();
+  });
+}
+
 TEST(DomainPlace, ARemoverThatDiesLeavesTheDomainUsable) {
   const own_domain own;
   const auto d = domain::open(own.name());
-  // The first word of the header that says so is written by a process that is gone.
-  child one([&] {
-    named_mutex m(d, "a");
-    m.lock();
-    return 0;
-  });
-  EXPECT_EQ(one.wait(), 0);
+  auto& step = shared_words<std::atomic<int>>();
+  child remover = half_remover(own.name(), step);
+  while (step == 0) usleep(1000);
+  remover.kill();
+  remover.wait();
+  named_mutex m(d, "a");
+  EXPECT_TRUE(m.try_lock_for(1s));
+  EXPECT_TRUE(m.still_valid());
+  m.unlock();
   EXPECT_TRUE(domain::remove(own.name()));
+}
+
+TEST(DomainPlace, ARemoverThatStopsIsNamedAndAttemptsReturn) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  auto& step = shared_words<std::atomic<int>>();
+  child remover = half_remover(own.name(), step);
+  while (step == 0) usleep(1000);
+  kill(remover.pid(), SIGSTOP);
+  named_mutex m(d, "a");
+  EXPECT_FALSE(m.try_lock());
+  EXPECT_FALSE(m.try_lock_for(20ms));
+  EXPECT_REFUSED(held, "another process removes it", domain::remove(own.name(), true));
+  remover.kill();
+  remover.wait();
+  EXPECT_TRUE(m.try_lock());
+  m.unlock();
 }
 
 TEST(DomainPlace, TokensGrowAcrossDomainsOfTheSameName) {
@@ -192,25 +225,53 @@ TEST(DomainPlace, TheDefaultDomainIsTheUsersOwn) {
 }
 
 // A remover that is slow to take the path away takes away nobody else's domain.
-TEST(DomainPlace, TwoRemoversRemoveOneDomain) {
-  const own_domain own;
+void remove_by_many(const std::string& name, const domain_options& as) {
   for (int round = 0; round < 30; ++round) {
-    static_cast<void>(domain::open(own.name()));
+    static_cast<void>(domain::open(name, as));
     std::vector<child> removers;
     for (int i = 0; i < 3; ++i)
       removers.emplace_back([&] {
         try {
-          return domain::remove(own.name()) ? 1 : 0;
+          return domain::remove(name, false, as.mode) ? 1 : 0;
         } catch (const domain_error&) {
           return 0;
         }
       });
-    named_mutex m(domain::open(own.name()), "a");
+    named_mutex m(domain::open(name, as), "a");
     m.lock();
     for (child& each : removers) each.wait();
     EXPECT_TRUE(m.still_valid()) << "the domain of a holder was removed";
     m.unlock();
   }
+}
+TEST(DomainPlace, TwoRemoversRemoveOneDomain) {
+  const own_domain own;
+  remove_by_many(own.name(), {.mode = 0600});
+}
+TEST(DomainPlace, TwoRemoversRemoveOneSharedDomain) {
+  const domain_options shared{.mode = 0660};
+  const std::string name = "shared." + std::to_string(getpid());
+  remove_by_many(name, shared);
+  EXPECT_TRUE(domain::remove(name, true, shared.mode));
+}
+
+TEST(DomainPlace, ADamagedDomainOfAGroupIsRemovedAndNotThePrivateOne) {
+  if (!is_root()) GTEST_SKIP() << "needs root, to be in a group";
+  const own_domain own(".group");
+  constexpr gid_t team = 61001;
+  const domain_options shared{.mode = 0660, .group = std::to_string(team)};
+  const std::string path = detail::shared_place(own.name(), team).path;
+  child member([&] {
+    become(61001, 61001, {team});
+    return domain::open(own.name(), shared).path() == path ? 0 : 1;
+  });
+  ASSERT_EQ(member.wait(), 0);
+  static_cast<void>(domain::open(own.name(), {.mode = 0600}));
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  EXPECT_REFUSED(damaged, "too short", domain::remove(own.name(), false, 0660));
+  EXPECT_TRUE(domain::remove(own.name(), true, 0660));
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+  EXPECT_TRUE(domain::attach(own.name()).still_valid());
 }
 
 TEST(DomainPlace, APrivateAndASharedDomainOfOneNameAreToldApart) {
@@ -278,6 +339,51 @@ TEST(DomainPlace, AFileOfAnotherUserIsRefusedAndNamed) {
   ASSERT_EQ(chown(own.path().c_str(), 61007, 0), 0);
   EXPECT_REFUSED(damaged, "owner 61007", static_cast<void>(domain::open(own.name())));
   ASSERT_EQ(chown(own.path().c_str(), geteuid(), getegid()), 0);
+}
+
+TEST(DomainPlace, ATruncatedDomainIsRemovedByForce) {
+  const own_domain own;
+  static_cast<void>(domain::open(own.name()));
+  ASSERT_EQ(truncate(own.path().c_str(), 100), 0);
+  EXPECT_REFUSED(damaged, "too short", static_cast<void>(domain::open(own.name())));
+  EXPECT_REFUSED(damaged, "too short", domain::remove(own.name()));
+  EXPECT_TRUE(domain::remove(own.name(), true));
+  EXPECT_FALSE(domain::remove(own.name(), true));
+}
+
+TEST(DomainPlace, WithoutDescriptorsThereIsAnErrorAndNoDamage) {
+  const own_domain own;
+  const auto there = domain::open(own.name());
+  child one([&] {
+    const rlimit few{3, 3};
+    CHECK_OR_RETURN(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    const auto [reason, text] = refusal_of([&] { static_cast<void>(domain::open(own.name())); });
+    CHECK_OR_RETURN(reason == static_cast<int>(domain_error::reason::system));
+    CHECK_OR_RETURN(text.find(own.path()) != std::string::npos);
+    const auto [why, line] = refusal_of([&] { domain::remove(own.name(), true); });
+    CHECK_OR_RETURN(why == static_cast<int>(domain_error::reason::system));
+    return 0;
+  });
+  EXPECT_EQ(one.wait(), 0);
+  EXPECT_TRUE(there.still_valid());
+}
+
+TEST(DomainPlace, WithoutProcThereAreLocksToo) {
+  if (!is_root()) GTEST_SKIP() << "needs root, to take /proc away";
+  const own_domain own;
+  child one([&] {
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, "size=1m") != 0)
+      return 0;  // not allowed here
+    named_mutex m(domain::open(own.name()), "a");
+    CHECK_OR_RETURN(m.try_lock());
+    child other([&] { return named_mutex(domain::attach(own.name()), "a").try_lock() ? 1 : 0; });
+    CHECK_OR_RETURN(other.wait() == 0);
+    m.unlock();
+    return 0;
+  });
+  EXPECT_EQ(one.wait(), 0);
 }
 
 TEST(DomainPlace, AnotherFolderCanBeChosen) {

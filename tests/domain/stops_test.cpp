@@ -156,6 +156,28 @@ TEST(DomainStopsAll, AttemptsReturnWhileAllOthersAreStopped) {
   for (const actor* each : {&holder, &first, &second}) each->go_on();
 }
 
+// One waiter examines whether the others live, and another one takes that over if it stops.
+TEST(DomainStopsAll, AStoppedWatcherIsReplaced) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  for (int round = 0; round < 3; ++round) {
+    actor holder(own.name(), "L", true);
+    holder.await(actor::holds);
+    actor first(own.name(), "L", false);
+    first.await_waiting();
+    actor second(own.name(), "L", false);
+    second.await_waiting();
+    first.stop();  // it has the watch, as the first that came
+    usleep(1'400'000);
+    holder.process().kill();
+    const auto before = clock::now();
+    second.await(actor::done);
+    EXPECT_LT(clock::now() - before, 300ms) << "nobody had the watch";
+    first.go_on();
+    EXPECT_EQ(first.process().wait(), 0);
+  }
+}
+
 TEST(DomainStopsAll, AWaitIsInterruptedAtOnce) {
   const own_domain own;
   const auto d = domain::open(own.name());

@@ -18,9 +18,10 @@
 //   and not given back are free when nobody is in that generation.
 // - A holder of an earlier generation excludes others: bit 0 of `inherited` is set before the next
 //   generation is open, and is cleared by a participant that has found no such holder.
-// - A record of a dead participant that is neither idle nor buried is an unhandled death. A buried
-//   one becomes idle when nobody is in its generation, and before that no participant takes the
-//   dead one's place (C46).
+// - A record of a dead participant is an unhandled death, and ends waits, unless it is idle,
+// buried,
+//   or says `left` or `evicted` in a generation that is over. It becomes idle when nobody is in its
+//   generation, and before that no participant takes the dead one's place (C46).
 //
 // Order and fairness bound: those of the lock inside, between deaths.
 //
@@ -167,9 +168,9 @@ class robust final : robust_handle<Inside, Port> {
     });
   }
 
-  /// For another participant of this process that holds with that record of its own, and whose
-  /// handle is gone: releases it, and the next holder is told as of a death. The owner takes the
-  /// record back at a later acquire of its own.
+  /// Releases the lock for another participant of this process, `owner`, which holds it by the
+  /// record `place` and whose handle is gone. The next holder finds owner_died(). The owner takes
+  /// its record back at a later acquire of its own.
   template <class Until = rma::forever>
   bool abandon_for(rma::rank_t owner, int place, Until until = {}) {
     const rma::cpu_cell at = me_.record_of(owner, place);

@@ -167,13 +167,18 @@ template <class P>
 concept node_fencing_port =
     port<P> && P::capabilities.node_fence && requires(P& p) { p.fence_node(); };
 
+/// How often a waiter examines the other users of a lock: the one that watches, and all others.
+constexpr std::uint64_t watcher_examines_every_ns = 40'000'000;
+constexpr std::uint64_t others_examine_every_ns = 1'000'000'000;
+
 /// What a waiting participant must not miss, beside what it waits for (C45).
 struct lifeline {
   plain_cell cell;       ///< of the own node
   word value = 0;        ///< the wait also ends when that cell holds another value …
   word deaths = 0;       ///< … or deaths() is another number …
-  bool watches = false;  ///< … and now and then for no reason: within 40 ms if this is set, else
-                         ///< about once a second, so that the caller can examine() others
+  bool watches = false;  ///< … and now and then for no reason, so that the caller can examine()
+                         ///< others: about every watcher_examines_every_ns if this is set, else
+                         ///< about every others_examine_every_ns
 };
 
 /// A port whose participants may die or stop, each by itself, while the others go on (C45, C46).

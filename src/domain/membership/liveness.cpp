@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "domain/store/fork.hpp"
@@ -89,11 +89,44 @@ found read_stat(const char* path, stat_line& into) {
   return parse(text, into) ? found::it : found::unreadable;
 }
 
+// A process between vfork and exec shares our memory and may be in other namespaces: so nothing is
+// kept here.
+std::uint64_t number_of_our_spaces() noexcept {
+  const auto number_of = [](const char* space) -> std::uint64_t {
+    struct stat s {};
+    return stat(space, &s) == 0 ? s.st_ino : 0;
+  };
+  constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
+  return number_of("/proc/self/ns/pid") + number_of("/proc/self/ns/time") * apart;
+}
+
+/// The device and the inode of a mapping, as a line of /proc/PID/maps has them: the fields after
+/// the third, since a file system may give other numbers to stat.
+std::string file_in(const std::string& line) {
+  std::istringstream fields(line);
+  std::string range;
+  std::string rights;
+  std::string offset;
+  std::string device;
+  std::string inode;
+  fields >> range >> rights >> offset >> device >> inode;
+  return ' ' + device + ' ' + inode + ' ';
+}
+
 }  // namespace
+
+thread_identity first_thread_of(std::int32_t pid) noexcept {
+  thread_identity its{pid, pid, 0, our_space()};
+  stat_line line;
+  short_text path;
+  path.add("/proc/").add(pid).add("/stat");
+  if (read_stat(path.c_str(), line) == found::it) its.born = line.born;
+  return its;
+}
 
 thread_identity this_thread() noexcept {
   thread_identity mine{getpid(), static_cast<std::int32_t>(syscall(SYS_gettid)), 0,
-                       our_process_space()};
+                       number_of_our_spaces()};
   stat_line line;
   short_text path;
   path.add("/proc/self/task/").add(mine.tid).add("/stat");
@@ -102,26 +135,29 @@ thread_identity this_thread() noexcept {
 }
 
 // Kept, since it is asked for each slot; a child of a fork may be in another one.
-std::uint64_t our_process_space() noexcept {
+std::uint64_t our_space() noexcept {
   static std::atomic<std::uint64_t> known{0};
   static std::atomic<pid_t> of{0};
   if (of.load(std::memory_order_acquire) == process_id())
     return known.load(std::memory_order_relaxed);
-  struct stat s {};
-  const std::uint64_t now = stat("/proc/self/ns/pid", &s) == 0 ? s.st_ino : 0;
+  const std::uint64_t now = number_of_our_spaces();
   known.store(now, std::memory_order_relaxed);
   of.store(getpid(), std::memory_order_release);
   return now;
 }
 
-std::optional<bool> maps_file(std::int32_t pid, std::uint64_t device, std::uint64_t inode) {
-  std::ifstream lines("/proc/" + std::to_string(pid) + "/maps");
-  std::array<char, 64> wanted{};
-  std::snprintf(wanted.data(), wanted.size(), " %02x:%02x %llu ", major(device), minor(device),
-                static_cast<unsigned long long>(inode));
+std::optional<bool> maps_file(std::int32_t pid, const void* ours) {
+  std::array<char, 20> first{};
+  std::snprintf(first.data(), first.size(), "%lx-", reinterpret_cast<unsigned long>(ours));
+  std::string wanted;
+  std::ifstream own("/proc/self/maps");
+  for (std::string line; wanted.empty() && std::getline(own, line);)
+    if (line.starts_with(first.data())) wanted = file_in(line);
+  if (wanted.empty()) return std::nullopt;
   bool read_any = false;
-  for (std::string line; std::getline(lines, line); read_any = true)
-    if (line.find(wanted.data()) != std::string::npos) return true;
+  std::ifstream its("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(its, line); read_any = true)
+    if (line.find(wanted) != std::string::npos) return true;
   return read_any ? std::optional(false) : std::nullopt;
 }
 

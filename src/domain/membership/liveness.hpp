@@ -12,7 +12,7 @@ struct thread_identity {
   std::int32_t pid = 0;
   std::int32_t tid = 0;
   std::uint64_t born = 0;   ///< in ticks since the boot; 0: not known
-  std::uint64_t space = 0;  ///< the namespace of processes
+  std::uint64_t space = 0;  ///< its namespaces: see our_space
 
   /// In a word: the numbers, below the kernel's limit of 2^22, and part of the namespace's.
   [[nodiscard]] std::uint64_t owner() const {
@@ -32,20 +32,23 @@ enum class life : std::uint8_t {
   unknown,  ///< /proc says nothing about it
 };
 
+/// The first thread of a process of our namespaces.
+[[nodiscard]] thread_identity first_thread_of(std::int32_t pid) noexcept;
 /// The calling thread. Async-signal-safe.
 [[nodiscard]] thread_identity this_thread() noexcept;
-/// The number of our namespace of processes.
-[[nodiscard]] std::uint64_t our_process_space() noexcept;
-/// Of a thread of our namespace. Reads a file of /proc, some microseconds. A thread that is on its
+/// A number for our namespace of processes, in which a thread has its number, together with that of
+/// time, in which /proc says when it started.
+[[nodiscard]] std::uint64_t our_space() noexcept;
+/// Of a thread of our namespaces. Reads a file of /proc, some microseconds. A thread that is on its
 /// way out counts as gone: it runs no more instructions of its program.
 [[nodiscard]] life life_of(const thread_identity& who) noexcept;
 /// Whether a thread of that number is there: one system call. A process that has ended and was not
 /// waited for is there.
 [[nodiscard]] bool is_there(const thread_identity& who) noexcept;
 
-/// Whether the process maps that file; nothing if we may not know. A process that has become
-/// another program by exec is the same thread, but maps nothing of what it mapped before.
-[[nodiscard]] std::optional<bool> maps_file(std::int32_t pid, std::uint64_t device,
-                                            std::uint64_t inode);
+/// Whether the process maps the file that this process maps at `ours`; nothing if we may not know.
+/// A process that has become another program by exec is the same thread, but maps nothing of what
+/// it mapped before.
+[[nodiscard]] std::optional<bool> maps_file(std::int32_t pid, const void* ours);
 
 }  // namespace lockflight::detail

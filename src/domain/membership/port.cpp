@@ -16,10 +16,11 @@ using shm::detail::now_ns;
 
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1'000 * ms;
-constexpr std::uint64_t first_look = 4 * ms;
-constexpr std::uint64_t most_between_looks = 45 * ms;  // of the one that watches
-constexpr std::uint64_t between_looks = 3 * ms;        // at one participant
-constexpr std::uint64_t between_full_looks = 2 * second;
+constexpr std::uint64_t first_check = 4 * ms;
+// A waiter that wakes earlier would find that it is not yet time to examine anybody.
+constexpr std::uint64_t watcher_checks_every = rma::watcher_examines_every_ns + 5 * ms;
+constexpr std::uint64_t examination_every = 3 * ms;  // of one participant
+constexpr std::uint64_t full_examination_every = 2 * second;
 // A waiter that was granted the lock is given so long to take it up (docs/domains.md promises that
 // a newcomer waits for a second at most).
 constexpr std::uint64_t to_take_up_a_grant = 700 * ms;
@@ -44,8 +45,7 @@ const rma::topology& domain_port::machine() {
 }
 
 bool domain_port::shares_cores() const {
-  return file_.header().living.load(std::memory_order_relaxed) >
-         static_cast<std::uint32_t>(cores());
+  return file_.header().living.load(std::memory_order_relaxed) > cores();
 }
 
 void domain_port::fence_node() {
@@ -115,13 +115,13 @@ void domain_port::examine(rma::rank_t rank) {
     const std::uint64_t then = at.load(std::memory_order_relaxed);
     return then <= now && now - then < for_ns;
   };
-  if (!is_fresh(s.fully_examined_at, between_full_looks)) {
+  if (!is_fresh(s.fully_examined_at, full_examination_every)) {
     s.fully_examined_at.store(now, std::memory_order_relaxed);
     s.examined_at.store(now, std::memory_order_relaxed);
-    detail::examine(file_, slot, look::full);
-  } else if (!is_fresh(s.examined_at, between_looks)) {
+    detail::examine(file_, slot, thoroughness::full);
+  } else if (!is_fresh(s.examined_at, examination_every)) {
     s.examined_at.store(now, std::memory_order_relaxed);
-    detail::examine(file_, slot, look::quick);
+    detail::examine(file_, slot, thoroughness::quick);
   }
 }
 
@@ -137,16 +137,19 @@ void domain_port::wake(rma::rank_t rank) {
     file_.bell(where - 1).ring();
 }
 
+// The bell counts us for as long as `sleeps_at` says that we are there, and a little longer. So if
+// we die, the thread that cleans up takes back what we added, or nothing: a count that is one too
+// high costs wake-ups, one that is too low would let somebody sleep on.
 void domain_port::disarm() {
+  // Release: visible before the count falls.
+  ours_.sleeps_at.store(0, std::memory_order_release);
   sleeper_.disarm();
-  ours_.sleeps_at.store(0, std::memory_order_relaxed);  // after it: a count too high is harmless
 }
 
 void domain_port::arm() {
-  // Before the bell counts us: if we die, the thread that cleans up takes back at least what we
-  // added. Relaxed: arm() has a fence, before which this is visible.
-  ours_.sleeps_at.store(bell_number_, std::memory_order_relaxed);
   sleeper_.arm(*bell_);
+  ours_.sleeps_at.store(bell_number_, std::memory_order_release);
+  fence();  // before we read what `wake` and `ask_now` are called for
   // A writer without a fence is made to see our mark, once: we stay armed until we have what we
   // wait for.
   if (fenced_stores() || shm::detail::membarrier()) return;
@@ -156,9 +159,9 @@ void domain_port::arm() {
 
 // The one that watches looks soon at first, since most waits are short, and later less often.
 // Others look once at the beginning, to find out whether anybody watches, and then once a second.
-void domain_port::look_around(std::uint64_t now, bool watches) {
-  look_at_ =
-      now + (watches ? std::clamp((now - since_) / 16, first_look, most_between_looks) : second);
+void domain_port::check_others(std::uint64_t now, bool watches) {
+  check_at_ = now + (watches ? std::clamp((now - since_) / 16, first_check, watcher_checks_every)
+                             : rma::others_examine_every_ns);
   ask_whether_interrupted();
   if (now < next_check_of_file_) return;
   next_check_of_file_ = now + second;
@@ -166,10 +169,10 @@ void domain_port::look_around(std::uint64_t now, bool watches) {
   if (!file_.is_current()) file_.is_removed();
 }
 
-void domain_port::look_later(const rma::lifeline* line) {
+void domain_port::check_later(const rma::lifeline* line) {
   goes_on_ = true;
   if (steps_ > 0 && line != nullptr && !line->watches)
-    look_at_ = std::max(look_at_, now_ns() + second);
+    check_at_ = std::max(check_at_, now_ns() + second);
 }
 
 domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline* line) {
@@ -177,7 +180,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
   constexpr std::uint32_t yields = 50;
   if (steps_ == 0) {
     since_ = now_ns();
-    look_at_ = since_ + first_look;
+    check_at_ = since_ + first_check;
     // Relaxed: for show alone.
     ours_.waits_since.store(since_, std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
@@ -194,17 +197,17 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
   const bool watches = line != nullptr && line->watches;
   const std::uint64_t before = now_ns();
   // The watch may have come to us since the last look.
-  if (watches) look_at_ = std::min(look_at_, before + most_between_looks);
-  const std::uint64_t end = std::min(look_at_, until.at);
+  if (watches) check_at_ = std::min(check_at_, before + watcher_checks_every);
+  const std::uint64_t end = std::min(check_at_, until.at);
   const std::uint64_t at_most = end > before ? end - before : 0;
   errno = 0;
   const bool rang = sleeper_.sleep_again(
       {static_cast<time_t>(at_most / second), static_cast<long>(at_most % second)});
   if (!rang && errno == EINTR) ask_whether_interrupted();
   const std::uint64_t now = now_ns();
-  if (now < look_at_) return step_end::read_again;
-  look_around(now, watches);
-  return step_end::look;
+  if (now < check_at_) return step_end::read_again;
+  check_others(now, watches);
+  return step_end::check;
 }
 
 }  // namespace lockflight::detail

@@ -10,19 +10,12 @@
 #include <functional>
 #include <utility>
 
+#include "domain/membership/signals_held.hpp"
 #include "domain/membership/slots.hpp"
+#include "domain/membership/time_limit.hpp"
 #include "lockflight/fabric/cpu_operations.hpp"
 
 namespace lockflight::detail {
-
-/// call_before_waits: where a shared library, too, reads it without a call.
-using call_before_wait = void (*)();
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local call_before_wait before_waits =
-    nullptr;
-
-inline void say_that_we_wait() {
-  if (before_waits != nullptr) before_waits();
-}
 
 class domain_port : public shm::detail::cpu_operations<domain_port> {
   friend class shm::detail::cpu_operations<domain_port>;
@@ -96,6 +89,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   }
   [[nodiscard]] rma::rank_t participant(int number) const { return rank_of_slot(number); }
   [[nodiscard]] rma::deadline grant_deadline();
+  [[nodiscard]] static signals_held undisturbed() { return {}; }
 
   // ---- for named locks ----
 
@@ -127,7 +121,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   }
 
  private:
-  enum class step_end : std::uint8_t { read_again, look };
+  enum class step_end : std::uint8_t { read_again, check };
 
   // A wait that returns for no reason, or at its deadline, mostly goes on at once: it stays armed,
   // so that it need not make all writers see that again, and keeps the times at which it looks.
@@ -138,10 +132,10 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     while (true) {
       const rma::word now = load(on);
       if (done(now)) return now;
-      if (is_over(until)) return look_later(line), now;
+      if (is_over(until)) return check_later(line), now;
       if (line != nullptr && (load(line->cell) != line->value || deaths() != line->deaths))
         return now;
-      if (step(until, line) == step_end::look && line != nullptr) return goes_on_ = true, load(on);
+      if (step(until, line) == step_end::check && line != nullptr) return goes_on_ = true, load(on);
     }
   }
   class wait_ends {
@@ -168,11 +162,11 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     if (sleeper_.armed()) disarm();
   }
   /// The caller looks now, and need not be woken for that soon.
-  void look_later(const rma::lifeline* line);
+  void check_later(const rma::lifeline* line);
   [[nodiscard]] step_end step(rma::deadline until, const rma::lifeline* line);
   void arm();
   void disarm();
-  void look_around(std::uint64_t now, bool watches);
+  void check_others(std::uint64_t now, bool watches);
 
   template <rma::cell_class Class>
   [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(rma::cell<Class> c) const {
@@ -205,7 +199,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   std::uint32_t bell_number_ = 0;
   shm::detail::bell* bell_ = nullptr;
   std::uint32_t steps_ = 0;
-  std::uint64_t since_ = 0, look_at_ = 0;
+  std::uint64_t since_ = 0, check_at_ = 0;
   shm::detail::sleeper sleeper_;
 
   std::uint64_t next_check_of_file_ = 0;

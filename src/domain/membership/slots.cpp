@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "domain/store/fork.hpp"
 #include "fabric/shm/pause.hpp"
@@ -45,39 +46,44 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
 
 bool is_in_our_space(std::uint64_t owner) {
   constexpr int space_at = 44;  // thread_identity::owner
-  return owner >> space_at == (our_process_space() << space_at) >> space_at;
+  return owner >> space_at == (our_space() << space_at) >> space_at;
 }
 
-bool guards_a_living(const domain_slot_page& s) {
+/// The thread that the slot guards, as far as we can know it.
+std::optional<thread_identity> guarded_by(const domain_slot_page& s) {
   const std::uint64_t owner = s.guarded.load(std::memory_order_acquire);
-  if (owner == 0) return false;
-  const life its =
-      life_of(thread_identity::from(owner, s.guarded_born.load(std::memory_order_acquire)));
-  return its != life::gone;
+  if (owner == 0 || !is_in_our_space(owner)) return std::nullopt;
+  return thread_identity::from(owner, s.guarded_born.load(std::memory_order_acquire));
+}
+
+bool guards_a_living(const domain_file& file, int slot) {
+  const domain_slot_page& s = file.slot(slot);
+  if (s.guarded.load(std::memory_order_acquire) == 0) return false;
+  const auto who = guarded_by(s);
+  return who ? life_of(*who) != life::gone : file.is_slot_locked(slot);
 }
 
 // Whether that owner has ended, which was the slot's when we read it.
 bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std::uint64_t owner,
-               look how) {
+               thoroughness how) {
   const thread_identity who = owner_of(s, owner);
   const bool is_own_process = is_in_our_space(owner) && who.pid == process_id();
   if (is_nobody(owner)) return true;
   // A thread of our own process is there as long as it lives.
-  if (is_own_process && how == look::quick) return !is_there(who);
+  if (is_own_process && how == thoroughness::quick) return !is_there(who);
   // The byte is free once the process has ended or has become another program. A slot that its
   // owner is still taking has none.
   const bool has_byte = !is_own_process && s.state() == slot_state::living;
   const bool is_locked = has_byte && file.is_slot_locked(slot);
   if (!is_in_our_space(owner)) return has_byte && !is_locked;
-  if (is_locked && how == look::quick) return false;
+  if (is_locked && how == thoroughness::quick) return false;
   switch (life_of(who)) {
     case life::gone:
       return true;
     case life::living:
     case life::stopped:
       // Also a program that closes all its descriptors frees the byte, and lives on.
-      return has_byte && !is_locked &&
-             maps_file(who.pid, file.device(), file.inode()) == std::optional(false);
+      return has_byte && !is_locked && maps_file(who.pid, file.address()) == std::optional(false);
     case life::unknown:
       return has_byte && !is_locked;
   }
@@ -107,7 +113,7 @@ void mark_dead(domain_file& file, domain_slot_page& s, slot_life its, std::uint6
   count_death(file, s, its.incarnation, owner);
 }
 
-// Ours is the slot, and it is free.
+// The slot is free, and we are its owner.
 void move_in(domain_file& file, int slot, const thread_identity& us) {
   domain_slot_page& s = file.slot(slot);
   std::array<std::uint64_t, 2> command{};
@@ -135,8 +141,6 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
 void make_fresh(domain_slot_page& s) {
   for (auto& w : s.words)
     if (w.load(std::memory_order_relaxed) != 0) w.store(0, std::memory_order_relaxed);
-  if (s.sleeps_at.exchange(0, std::memory_order_relaxed) == own_bell)
-    s.bell.parked.store(0, std::memory_order_relaxed);  // nobody else ever sleeps there
   s.guarded.store(0, std::memory_order_relaxed);
   s.guarded_born.store(0, std::memory_order_relaxed);
 }
@@ -147,10 +151,10 @@ bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identi
   domain_slot_page& s = file.slot(slot);
   if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
   write_born(s, us);
-  const std::uint32_t at = s.sleeps_at.load(std::memory_order_relaxed);
+  // First: if we die in here, nobody takes back the same once more (domain_port::disarm).
+  const std::uint32_t at = s.sleeps_at.exchange(0);
+  if (at == own_bell) s.bell.parked.store(0, std::memory_order_relaxed);
   if (at != 0 && at != own_bell && at <= bells) {
-    // It was counted there. A bell that counts one too many costs wake-ups and nothing else, one
-    // too few would let somebody sleep on.
     auto& parked = file.bell(at - 1).parked;
     for (std::uint32_t now = parked.load();
          now > 0 && !parked.compare_exchange_weak(now, now - 1);) {
@@ -162,16 +166,17 @@ bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identi
 }
 
 // Takes that slot if it is free, or if it was a dead participant's that no lock remembers.
-bool try_to_take(domain_file& file, int slot, const thread_identity& us, look how) {
+bool try_to_take(domain_file& file, int slot, const thread_identity& us, thoroughness how) {
   domain_slot_page& s = file.slot(slot);
   std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   if (owner == 0) {
     if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
   } else {
-    if (s.state() == slot_state::living && how == look::full) examine(file, slot, look::full);
+    if (s.state() == slot_state::living && how == thoroughness::full)
+      examine(file, slot, thoroughness::full);
     owner = s.owner.load(std::memory_order_acquire);
     const bool is_left = owner != 0 && s.state() != slot_state::living && is_idle(file, slot) &&
-                         has_ended(file, slot, s, owner, look::full);
+                         has_ended(file, slot, s, owner, thoroughness::full);
     if (!is_left || !clean(file, slot, owner, us)) return false;
   }
   if (!is_idle(file, slot)) {  // its words were written over: a sweep deals with what it held
@@ -201,30 +206,32 @@ int take_slot(domain_file& file) {
     const std::uint32_t first =
         file.header().next_to_examine.fetch_add(examined_each_time, std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < examined_each_time; ++i)
-      examine(file, static_cast<int>((first + i) % static_cast<std::uint32_t>(used())), look::full);
+      examine(file, static_cast<int>((first + i) % static_cast<std::uint32_t>(used())),
+              thoroughness::full);
   }
   for (int i = 0; i < used(); ++i)
-    if (try_to_take(file, i, us, look::quick)) return i;
+    if (try_to_take(file, i, us, thoroughness::quick)) return i;
   for (int i = used(); i < most; ++i) {
     file.make_room_for_slot(i);
-    if (try_to_take(file, i, us, look::quick)) return i;
+    if (try_to_take(file, i, us, thoroughness::quick)) return i;
   }
   for (int i = 0; i < most; ++i)
-    if (try_to_take(file, i, us, look::full)) return i;
+    if (try_to_take(file, i, us, thoroughness::full)) return i;
   return -1;
 }
 
 int take_steward(domain_file& file) {
   const int slot = file.steward();
   file.make_room_for_slot(slot);
-  return try_to_take(file, slot, this_thread(), look::full) ? slot : -1;
+  return try_to_take(file, slot, this_thread(), thoroughness::full) ? slot : -1;
 }
 
 void leave_slot(domain_file& file, int slot, bool dead) {
   domain_slot_page& s = file.slot(slot);
   if (dead) {
-    mark_dead(file, s, s.life_now(), s.owner.load(std::memory_order_relaxed));
-    return file.unlock_slot(slot);
+    // The byte first: once it is dead, the slot may be another thread's of this process.
+    file.unlock_slot(slot);
+    return mark_dead(file, s, s.life_now(), s.owner.load(std::memory_order_relaxed));
   }
   file.header().living.fetch_sub(1, std::memory_order_relaxed);
   make_fresh(s);
@@ -234,7 +241,7 @@ void leave_slot(domain_file& file, int slot, bool dead) {
   s.owner.store(0, std::memory_order_release);
 }
 
-bool examine(domain_file& file, int slot, look how) {
+bool examine(domain_file& file, int slot, thoroughness how) {
   domain_slot_page& s = file.slot(slot);
   // The incarnation first: what follows is about that participant, or changes nothing.
   const slot_life its = s.life_now();
@@ -244,22 +251,26 @@ bool examine(domain_file& file, int slot, look how) {
     return true;
   }
   if (its.state == slot_state::living) {
-    if (owner == 0 || !has_ended(file, slot, s, owner, how) || guards_a_living(s)) return false;
-  } else if (is_idle(file, slot) || (owner != 0 && !has_ended(file, slot, s, owner, look::full))) {
+    if (owner == 0 || !has_ended(file, slot, s, owner, how) || guards_a_living(file, slot))
+      return false;
+  } else if (is_idle(file, slot) ||
+             (owner != 0 && !has_ended(file, slot, s, owner, thoroughness::full))) {
     return false;  // if not, it was written over, or its owner died before it was living
   }
   if (s.owner.load(std::memory_order_acquire) == owner) mark_dead(file, s, its, owner);
   return s.state() == slot_state::dead;
 }
 
-int examine_all(domain_file& file) {
-  int living = 0;
+void examine_all(domain_file& file) {
   for_each_slot(file, [&](int i) {
-    const slot_state state = file.slot(i).state();
-    if (state == slot_state::living && !examine(file, i, look::full)) ++living;
+    if (file.slot(i).state() == slot_state::living) examine(file, i, thoroughness::full);
   });
-  file.header().living.store(static_cast<std::uint32_t>(living), std::memory_order_relaxed);
-  return living;
+  // What was counted twice or not at all, because its thread died between, is put right.
+  auto& living = file.header().living;
+  std::int32_t before = living.load();
+  std::int32_t now = 0;
+  for_each_slot(file, [&](int i) { now += file.slot(i).state() == slot_state::living ? 1 : 0; });
+  living.compare_exchange_strong(before, now);
 }
 
 bool free_slot(domain_file& file, int slot) {
@@ -268,7 +279,8 @@ bool free_slot(domain_file& file, int slot) {
   const slot_life its = s.life_now();
   if (its.state != slot_state::dead || owner == 0 ||
       s.counted.load(std::memory_order_acquire) != its.incarnation || !is_idle(file, slot) ||
-      !has_ended(file, slot, s, owner, look::full) || !clean(file, slot, owner, this_thread()))
+      !has_ended(file, slot, s, owner, thoroughness::full) ||
+      !clean(file, slot, owner, this_thread()))
     return false;
   s.owner.store(0, std::memory_order_release);
   return true;
@@ -296,10 +308,8 @@ void guard(domain_slot_page& slot, const thread_identity& also) noexcept {
 }
 
 std::string command_of(const domain_slot_page& s) {
-  if (const std::uint64_t owner = s.guarded.load(std::memory_order_acquire); owner != 0) {
-    const auto who = thread_identity::from(owner, 0);
-    if (std::string found = comm_of(who.pid, who.tid); !found.empty()) return found;
-  }
+  if (const auto who = guarded_by(s))
+    if (std::string found = comm_of(who->pid, who->tid); !found.empty()) return found;
   std::array<char, 17> command{};
   const std::array words{s.command[0].load(std::memory_order_relaxed),
                          s.command[1].load(std::memory_order_relaxed)};
@@ -313,9 +323,8 @@ bool is_stopped(const domain_slot_page& s) {
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   if (owner == 0 || !is_in_our_space(owner)) return false;
   if (life_of(owner_of(s, owner)) == life::stopped) return true;
-  const std::uint64_t also = s.guarded.load(std::memory_order_acquire);
-  return also != 0 && life_of(thread_identity::from(
-                          also, s.guarded_born.load(std::memory_order_acquire))) == life::stopped;
+  const auto also = guarded_by(s);
+  return also && life_of(*also) == life::stopped;
 }
 
 }  // namespace lockflight::detail

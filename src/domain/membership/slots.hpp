@@ -2,17 +2,20 @@
 // death is known.
 //
 // Invariants:
-// - `owner` names the thread that has the slot. It changes by compare-swap: from 0 to the thread
-//   that takes it, back to 0 by that thread, or, once it has ended, to the thread that cleans up.
-//   So a death at any point leaves a slot whose owner has ended, which is found.
+// - `owner` names the thread that has the slot. It changes by compare-swap from 0 to the thread
+// that
+//   takes it, and from there back to 0, or, once that thread has ended, to the thread that cleans
+//   up. So a death at any point leaves a slot whose owner has ended, which others find, except
+//   those in other namespaces while the slot is not living yet.
 // - A slot becomes `living` before the first of its words is written, and `dead` only when its
 //   thread, and the process that it guards, have ended.
 //
-// A death is evident if the thread has ended or its number is another thread's. Where that cannot
-// be known, in another namespace of processes, it is evident from the byte of the file that a
-// living participant's process has locked.
+// A thread is dead if it has ended or its number is another thread's. Where that cannot be known,
+// because the thread is in another namespace of processes or of time, it is dead if the byte of the
+// file is free that the process of a living participant has locked.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "domain/membership/liveness.hpp"
@@ -31,17 +34,19 @@ void leave_slot(domain_file& file, int slot, bool dead);
 
 /// How thoroughly a participant is looked at: `quick` is a system call and finds nearly every death
 /// at once, `full` reads a file of /proc.
-enum class look : std::uint8_t { quick, full };
+enum class thoroughness : std::uint8_t { quick, full };
 /// Marks the slot dead if its participant has died. Whether it is dead.
-bool examine(domain_file& file, int slot, look how);
-/// The same for all slots. Returns how many live.
-int examine_all(domain_file& file);
+bool examine(domain_file& file, int slot, thoroughness how);
+/// The same for all slots.
+void examine_all(domain_file& file);
 /// Makes a dead slot free whose records are idle. False if somebody else does.
 bool free_slot(domain_file& file, int slot);
 /// Whether no record of the slot says anything.
 [[nodiscard]] bool is_idle(const domain_file& file, int slot);
 [[nodiscard]] bool has_dead(const domain_file& file);
-/// From now on the slot's participant lives as long as that thread does, too. Async-signal-safe.
+/// From now on the slot's participant lives as long as that thread does, too. In other namespaces
+/// nobody sees that thread: there the participant lives as long as its byte is locked, which a
+/// child keeps up to its exec. Async-signal-safe.
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
 /// Of its thread, or of the process that it guards.
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
@@ -52,7 +57,8 @@ void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
 /// Calls `visit(slot)` for each slot that was ever taken, and the steward's if that was.
 template <class Visit>
 void for_each_slot(const domain_file& file, Visit visit) {
-  const auto used = static_cast<int>(file.header().used_slots.load(std::memory_order_acquire));
+  // Sequentially consistent, as a remover reads it after its mark (removal.hpp).
+  const auto used = static_cast<int>(file.header().used_slots.load());
   for (int i = 0; i < std::min(used, file.steward() + 1); ++i) visit(i);
 }
 

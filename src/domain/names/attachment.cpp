@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "domain/membership/removal.hpp"
 #include "domain/names/directory.hpp"
 #include "fabric/shm/pause.hpp"
 #include "fabric/shm/waiting.hpp"
@@ -12,7 +13,8 @@
 namespace lockflight::detail {
 namespace {
 
-// What else ends with the thread may come after its attachments.
+// Set once the attachments of the thread have ended: a destructor of another object of the thread
+// that runs later must not make new ones.
 thread_local bool thread_ends = false;
 
 struct attachments {
@@ -28,26 +30,15 @@ attachments& of_this_thread() {
   return ours;
 }
 
-// A slot in a domain that still has its name. The remover says first that nobody may take a slot,
-// and then looks for slots that are taken: one of us sees the other.
+// A slot in a domain that still has its path. The slot first, then the question (removal.hpp).
 int take_slot_of_present(domain_file& file) {
   const int slot = take_slot(file);
-  if (slot < 0 || (file.header().removed.load() == 0 && file.is_current())) return slot;
+  if (slot < 0 || (!is_removed(file) && file.is_current())) return slot;
   leave_slot(file, slot, false);
   file.is_removed();
 }
 
 }  // namespace
-
-bool patience::sleep(std::uint64_t nanoseconds) const {
-  if (is_interrupted != nullptr && *is_interrupted && (*is_interrupted)())
-    throw domain_error(domain_error::reason::interrupted, "an acquire was interrupted");
-  const std::uint64_t now = shm::detail::now_ns();
-  if (now >= until_ns) return false;
-  say_that_we_wait();
-  shm::detail::sleep_for_ns(std::min(nanoseconds, until_ns - now));
-  return true;
-}
 
 attachment::attachment(std::shared_ptr<domain_file> file, int slot)
     : file_(std::move(file)),
@@ -65,24 +56,32 @@ bool attachment::is_over() const {
   return thread_.load(std::memory_order_relaxed) == over || process_ != getpid();
 }
 
-// Another thread may have dropped the handle that held: then the record says nothing of it.
-bool attachment::excludes(std::uint32_t line, bool shared) const {
-  return std::any_of(held_.begin(), held_.end(), [&](const hold& each) {
-    if (each.line != line || (each.shared && shared)) return false;
+// Another thread may have dropped the handle that held: then the record does not say so any more,
+// and we forget it here.
+bool attachment::excludes(std::uint32_t line, bool shared) {
+  std::erase_if(held_, [&](const hold& each) {
     const auto of = lock::record::from(
         file_->slot(slot_).words[first_record + static_cast<unsigned>(each.record)].load(
             std::memory_order_acquire));
-    const auto phase = of.get(lock::record::phase);
-    return of.get(lock::record::lock) == line &&
-           (phase == lock::record::holding || phase == lock::record::sharing);
+    return !of.holds() || of.get(lock::record::lock) != each.line;
   });
+  return std::any_of(held_.begin(), held_.end(), [&](const hold& each) {
+    return each.line == line && !(each.shared && shared);
+  });
+}
+
+void attachment::unless_over(const std::function<void()>& what) {
+  const std::scoped_lock hold(end_);
+  if (!is_over()) what();
 }
 
 void attachment::end() {
   if (!is_ours()) return;
+  const std::scoped_lock hold(end_);
   thread_.store(over, std::memory_order_relaxed);
   try {
     file_->check();
+    port_.rest();
     me_.collect();
     leave_slot(*file_, slot_, !is_idle(*file_, slot_));
   } catch (const domain_error&) {  // there is no slot to leave, and a store would end us
@@ -97,7 +96,7 @@ std::shared_ptr<attachment> attachment_of_thread(const domain_file& file) {
 }
 
 std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& file,
-                                          const patience& how_long) {
+                                          const time_limit& how_long) {
   if (auto ours = attachment_of_thread(*file)) return ours;
   if (thread_ends)
     throw domain_error(domain_error::reason::wrong_thread,

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "domain/membership/slots.hpp"
+#include "domain/membership/time_limit.hpp"
 #include "domain/names/kinds.hpp"
 #include "domain/store/fork.hpp"
 
@@ -34,16 +37,19 @@ class attachment {
   [[nodiscard]] bool is_over() const;
   /// What is held or half done then is as after a death.
   void end();
+  /// For another thread, which does something about what this one holds: unless this one is over,
+  /// calls `what`, and this one does not end meanwhile.
+  void unless_over(const std::function<void()>& what);
 
   // ---- which locks this thread holds, so that it does not wait for itself ----
 
   [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
   /// Whether this thread would wait for itself.
-  [[nodiscard]] bool excludes(std::uint32_t line, bool shared) const;
-  void note_held(std::uint32_t line, bool shared, int record) {
+  [[nodiscard]] bool excludes(std::uint32_t line, bool shared);
+  void register_hold(std::uint32_t line, bool shared, int record) {
     held_.push_back({line, record, shared});
   }
-  void note_released(std::uint32_t line, bool shared) {
+  void unregister_hold(std::uint32_t line, bool shared) {
     for (std::size_t i = held_.size(); i-- > 0;)
       if (held_[i].line == line && held_[i].shared == shared) {
         held_[i] = held_.back();
@@ -68,21 +74,13 @@ class attachment {
   domain_port port_;
   domain_participant me_;
   std::vector<hold> held_;
-};
-
-/// How long somebody waits for a slot or for the directory, and what ends that early.
-struct patience {
-  std::uint64_t until_ns = UINT64_MAX;  ///< on CLOCK_MONOTONIC; 0: an attempt
-  const std::function<bool()>* is_interrupted = nullptr;
-
-  /// Sleeps a while before the next try. False if time is over. Throws domain_error (interrupted).
-  [[nodiscard]] bool sleep(std::uint64_t nanoseconds) const;
+  std::mutex end_;  // one ends, or somebody acts for one that has not ended
 };
 
 /// This thread's, made now if there is none; null if all slots are taken for so long. Throws
 /// domain_error (removed, full, …).
 [[nodiscard]] std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& file,
-                                                        const patience& how_long = {});
+                                                        const time_limit& how_long = {});
 /// This thread's, or null.
 [[nodiscard]] std::shared_ptr<attachment> attachment_of_thread(const domain_file& file);
 /// This thread's, or for a moment the steward's if no slot is free. Throws domain_error (full).

@@ -1,8 +1,6 @@
 #include "domain/names/directory.hpp"
 
 #include <sched.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,14 +18,16 @@ using rma::word;
 
 // ---- a block: the words that robust locks leave to us, and the name ----
 
-constexpr std::uint32_t died_word = 1;
-constexpr std::uint32_t serial_word = 4;
-constexpr std::uint32_t class_word = 5;  // 1 + the class, for ever once the block is made
-constexpr std::uint32_t next_word = 6;  // the line of the next block of the chain, or the next free
-constexpr std::uint32_t tokens_before_word = 7;
-constexpr std::uint32_t token_word = line_words;
-constexpr std::uint32_t maker_word = line_words + 2;          // its process
-constexpr std::uint32_t maker_command_word = line_words + 3;  // two words
+constexpr lock::generation_cells block{.line = {0, 0}};
+constexpr std::uint32_t present_word = block.generation().index;
+constexpr std::uint32_t died_word = block.died().index;
+constexpr std::uint32_t serial_word = block.beside().index;
+constexpr std::uint32_t class_word = serial_word + 1;  // 1 + the class, as long as there is a block
+constexpr std::uint32_t next_word = serial_word + 2;   // the line of the next of the chain, or free
+constexpr std::uint32_t tokens_before_word = serial_word + 3;
+constexpr std::uint32_t token_word = block.token().index;
+constexpr std::uint32_t maker_word = block.beside_b().index;  // its process
+constexpr std::uint32_t maker_command_word = maker_word + 1;  // two words
 
 constexpr std::size_t longest_name = 255;
 
@@ -164,22 +164,6 @@ found_lock describe(const domain_file& file, std::uint32_t line) {
 
 // ---- changes ----
 
-/// While this object exists, no signal stops or interrupts this thread: others would wait for it.
-class signals_held {
- public:
-  signals_held() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~signals_held() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_held(const signals_held&) = delete;
-  signals_held& operator=(const signals_held&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 // What is reachable from the buckets is in use, all else is free.
 void rebuild(const domain_file& file) {
   std::vector<std::uint32_t> used;
@@ -207,19 +191,19 @@ void rebuild(const domain_file& file) {
   }
 }
 
-/// Has the right to change the directory.
-class inside {
+/// The right to change the directory, which one participant has at a time.
+class directory_lock {
  public:
-  inside(attachment& by, const patience& how_long) : file_(by.file()) {
+  directory_lock(attachment& by, const time_limit& how_long) : file_(by.file()) {
     file_.check();
     domain_header& h = file_.header();
     const word us = word{file_.slot(by.slot()).life_now().incarnation} << 32 |
                     (static_cast<word>(by.slot()) + 1);
     constexpr std::uint64_t ms = 1'000'000;
     // Also for an attempt, since the right is held for microseconds.
-    const patience until{std::min(std::max(how_long.until_ns, shm::detail::now_ns() + 100 * ms),
-                                  shm::detail::now_ns() + 10'000 * ms),
-                         how_long.is_interrupted};
+    const time_limit until{std::min(std::max(how_long.until_ns, shm::detail::now_ns() + 100 * ms),
+                                    shm::detail::now_ns() + 10'000 * ms),
+                           how_long.is_interrupted};
     for (std::uint64_t pause = ms / 20;; pause = std::min(2 * pause, 2 * ms)) {
       word now = 0;
       bool after_a_death = false;
@@ -239,13 +223,13 @@ class inside {
       return;
     }
   }
-  ~inside() {
+  ~directory_lock() {
     domain_header& h = file_.header();
     h.changes.fetch_add(1, std::memory_order_release);
     h.directory.store(0, std::memory_order_release);
   }
-  inside(const inside&) = delete;
-  inside& operator=(const inside&) = delete;
+  directory_lock(const directory_lock&) = delete;
+  directory_lock& operator=(const directory_lock&) = delete;
 
  private:
   void enter(bool after_a_death) {
@@ -266,7 +250,7 @@ class inside {
   [[nodiscard]] bool is_gone(word holder) const {
     const int slot = slot_of(holder);
     return file_.slot(slot).life_now().incarnation != static_cast<std::uint32_t>(holder >> 32) ||
-           file_.slot(slot).state() == slot_state::free || examine(file_, slot, look::full);
+           file_.slot(slot).state() == slot_state::free || examine(file_, slot, thoroughness::full);
   }
   [[noreturn]] void refuse(word holder) const {
     const auto& s = file_.slot(slot_of(holder));
@@ -344,7 +328,7 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
   put(file, line, died_word, 0);
   // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
   // to write one.
-  put(file, line, tokens_before_word, h.tokens.load());
+  put(file, line, tokens_before_word, h.tokens.load() - read(file, line, token_word));
   put(file, line, serial_word, h.serials.fetch_add(1) + 1);
   auto& bucket = bucket_of(file, name);
   put(file, line, next_word, bucket.load());
@@ -353,8 +337,34 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
   return describe(file, line);
 }
 
-/// Frees the blocks of some names that nobody uses. Whether there were any.
-bool make_room(attachment& by) {
+/// Frees the block of a name that nobody uses. False if the name has another lock by now.
+bool take_out(const domain_file& file, std::string_view name, const found_lock& what) {
+  domain_header& h = file.header();
+  std::uint32_t before = 0;
+  std::uint32_t line = 0;
+  walk(file, bucket_of(file, name).load(), [&](std::uint32_t at, const domain_class&) {
+    if (at == what.line) return line = at, true;
+    return before = at, false;
+  });
+  if (line == 0 || read(file, line, serial_word) != what.serial) return false;
+  h.tokens.store(std::max(h.tokens.load(), what.tokens_before + read(file, line, token_word)));
+  // First: a handle that acquires after us finds that this is not its lock any more.
+  put(file, line, serial_word, 0);
+  const word next = read(file, line, next_word);
+  if (before == 0)
+    bucket_of(file, name).store(static_cast<std::uint32_t>(next), std::memory_order_release);
+  else
+    put(file, before, next_word, next);
+  h.count.fetch_sub(1);
+  domain_class& c = class_at(file, class_of_block(file, line));
+  // A reader that is at this block goes on to free ones, and finds that something has changed.
+  put(file, line, next_word, std::exchange(c.free, line));
+  return true;
+}
+
+/// Frees the blocks of some names that nobody uses, the oldest first: only of kinds that have an
+/// attempt, since the others can be waited for alone. Whether there were any.
+bool make_room(attachment& by, const time_limit& how_long) {
   constexpr std::size_t at_once = 1024;
   std::size_t freed = 0;
   std::vector<std::uint32_t> in_use;
@@ -366,27 +376,22 @@ bool make_room(attachment& by) {
         in_use.push_back(static_cast<std::uint32_t>(of.get(lock::record::lock)));
   });
   std::sort(in_use.begin(), in_use.end());
-  // In the order in which their blocks were made, beginning with the oldest.
-  for (const auto& [name, found] : all_locks(file)) {
-    if (std::binary_search(in_use.begin(), in_use.end(), found.line) || !found.kind->tries)
-      continue;
-    if (forget(by, name, found, false) == nullptr && ++freed == at_once) break;
-  }
+  auto all = all_locks(file);
+  std::erase_if(all, [&](const auto& one) {
+    return std::binary_search(in_use.begin(), in_use.end(), one.second.line) ||
+           !one.second.kind->tries;
+  });
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; });
+  for (const auto& [name, found] : all)
+    if (forget(by, name, found, false, how_long) == nullptr && ++freed == at_once) break;
   return freed > 0;
 }
 
 }  // namespace
 
-std::string shown(std::string_view name) {
-  std::string text = "'";
-  text += in_a_line(std::string(name.substr(0, 80)));
-  return text + (name.size() > 80 ? "…'" : "'");
-}
-
 void check_lock_name(std::string_view name) {
-  if (!name.empty() && name.size() <= longest_name &&
-      name.find_first_of(std::string_view("\0\n", 2)) == std::string_view::npos)
-    return;
+  if (is_lock_name(name)) return;
   throw domain_error(
       domain_error::reason::invalid,
       "lock name " + shown(name) + " (accepted: 1 to 255 bytes, none of them NUL or newline)");
@@ -447,7 +452,7 @@ void check_agreement(const domain_file& file, std::string_view name, const found
 }
 
 found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
-                   const std::string& canonical, const patience& how_long) {
+                   const std::string& canonical, const time_limit& how_long) {
   domain_file& file = by.file();
   while (true) {
     if (const auto found = find_lock(file, name)) {
@@ -455,48 +460,30 @@ found_lock look_up(attachment& by, std::string_view name, const domain_kind& kin
       return *found;
     }
     try {
-      const inside here(by, how_long);
+      const directory_lock hold(by, how_long);
       if (find_line(file, name) == 0) return make(file, name, kind, canonical);
     } catch (const domain_error& e) {
-      if (e.why != domain_error::reason::full || !make_room(by)) throw;
+      if (e.why != domain_error::reason::full || !make_room(by, how_long)) throw;
     }
   }
 }
 
-const char* forget(attachment& by, std::string_view name, const found_lock& what,
-                   bool damaged_too) {
-  domain_file& file = by.file();
+const char* forget(attachment& by, std::string_view name, const found_lock& what, bool damaged_too,
+                   const time_limit& how_long) {
   const auto lock = lock_at(by, what);
   // All others have left, so a lock without try does not wait long.
   if (what.kind->tries ? !lock->try_lock() : !lock->lock()) return "somebody holds or awaits it";
   const char* why_not = nullptr;
-  if (lock->owner_died() && !damaged_too) {
-    why_not = "a holder died in it";
-  } else {
-    const inside here(by, {});
-    domain_header& h = file.header();
-    std::uint32_t before = 0;
-    std::uint32_t line = 0;
-    walk(file, bucket_of(file, name).load(), [&](std::uint32_t at, const domain_class&) {
-      if (at == what.line) return line = at, true;
-      return before = at, false;
-    });
-    if (line == 0 || read(file, line, serial_word) != what.serial) {
-      why_not = "the name has another lock by now";
+  try {
+    if (lock->owner_died() && !damaged_too) {
+      why_not = "a holder died in it";
     } else {
-      h.tokens.store(std::max(h.tokens.load(), what.tokens_before + read(file, line, token_word)));
-      // First: a handle that gets in after us finds that this is no lock of its any more.
-      put(file, line, serial_word, 0);
-      const word next = read(file, line, next_word);
-      if (before == 0)
-        bucket_of(file, name).store(static_cast<std::uint32_t>(next), std::memory_order_release);
-      else
-        put(file, before, next_word, next);
-      h.count.fetch_sub(1);
-      domain_class& c = class_at(file, class_of_block(file, line));
-      // A reader that is at this block goes on to free ones, and finds that something has changed.
-      put(file, line, next_word, std::exchange(c.free, line));
+      const directory_lock hold(by, how_long);
+      if (!take_out(by.file(), name, what)) why_not = "the name has another lock by now";
     }
+  } catch (...) {
+    lock->unlock();
+    throw;
   }
   lock->unlock();
   return why_not;
@@ -508,7 +495,8 @@ const std::atomic<rma::word>& serial_of(const domain_file& file, const found_loc
 
 lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
   const word own = read(file, what.line, token_word);
-  const lock::generation_word generation = lock::generation_word::from(read(file, what.line, 0));
+  const lock::generation_word generation =
+      lock::generation_word::from(read(file, what.line, present_word));
   return {own != 0 ? what.tokens_before + own : 0, generation.get(lock::generation_word::number),
           read(file, what.line, died_word) != 0};
 }
@@ -523,3 +511,12 @@ std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what) {
 }
 
 }  // namespace lockflight::detail
+
+namespace lockflight {
+
+bool is_lock_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= detail::longest_name &&
+         name.find_first_of(std::string_view("\0\n", 2)) == std::string_view::npos;
+}
+
+}  // namespace lockflight

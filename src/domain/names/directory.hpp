@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "domain/names/attachment.hpp"
+#include "domain/store/text.hpp"
 
 namespace lockflight::detail {
 
@@ -25,8 +26,6 @@ struct found_lock {
 
 /// Throws domain_error (invalid).
 void check_lock_name(std::string_view name);
-/// "'jobs'", for errors: without what would spoil a line.
-[[nodiscard]] std::string shown(std::string_view name);
 
 /// The lock of that name, if there is one. Takes no slot and waits for nobody.
 [[nodiscard]] std::optional<found_lock> find_lock(const domain_file& file, std::string_view name);
@@ -42,11 +41,12 @@ struct directory_is_busy {};
 /// The lock of that name, made if there is none. `canonical` are the parameters. Throws
 /// domain_error (disagrees, full, damaged, system), directory_is_busy.
 [[nodiscard]] found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
-                                 const std::string& canonical, const patience& how_long);
+                                 const std::string& canonical, const time_limit& how_long);
 /// Forgets the name and frees the block, if nobody holds or awaits the lock and, unless
-/// `damaged_too` is set, nobody died in it. Null if that was done, else why not.
+/// `damaged_too` is set, nobody died in it. Null if that was done, else why not. Throws
+/// directory_is_busy.
 [[nodiscard]] const char* forget(attachment& by, std::string_view name, const found_lock& what,
-                                 bool damaged_too);
+                                 bool damaged_too, const time_limit& how_long);
 
 /// Where a handle reads whether the words are still its lock's.
 [[nodiscard]] const std::atomic<rma::word>& serial_of(const domain_file& file,

@@ -1,14 +1,12 @@
 #include "lockflight/domain.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 
+#include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
+#include "fabric/shm/pause.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
 namespace lockflight {
@@ -47,39 +45,9 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
   return found;
 }
 
-std::string first_living(detail::domain_file& file) {
+int slot_of_this_thread(const detail::domain_file& file) {
   const auto ours = detail::attachment_of_thread(file);
-  const int self = ours && detail::is_idle(file, ours->slot()) ? ours->slot() : -1;
-  std::string found;
-  detail::for_each_slot(file, [&](int i) {
-    const auto& s = file.slot(i);
-    if (i == self || !found.empty() || s.state() != slot_state::living) return;
-    found = std::to_string(s.pid.load(std::memory_order_relaxed));
-  });
-  return found;
-}
-
-/// A thread that takes a slot says so first and then asks whether the domain is being removed; the
-/// remover marks the domain first and then looks for slots. So one of them sees the other.
-void refuse_new_participants(detail::domain_file& file) {
-  const auto refuse = [&](const std::string& pid) {
-    throw domain_error(domain_error::reason::held,
-                       "domain " + file.name() + ": process " + pid + " uses it");
-  };
-  // The slow look first, since newcomers wait from then on.
-  detail::examine_all(file);
-  if (const std::string pid = first_living(file); !pid.empty()) refuse(pid);
-  auto& removed = file.header().removed;
-  removed.store(static_cast<std::uint32_t>(getpid()), std::memory_order_seq_cst);
-  if (const std::string pid = first_living(file); !pid.empty()) {
-    removed.store(0, std::memory_order_seq_cst);
-    refuse(pid);
-  }
-}
-
-void wake_all(const detail::domain_file& file) {
-  for (std::uint32_t i = 0; i < detail::bells; ++i) file.bell(i).ring();
-  detail::for_each_slot(file, [&](int i) { file.slot(i).bell.ring(); });
+  return ours ? ours->slot() : -1;
 }
 
 }  // namespace
@@ -92,36 +60,8 @@ domain domain::attach(std::string_view name, unsigned mode) {
 }
 
 bool domain::remove(std::string_view name, bool force, unsigned mode) {
-  std::shared_ptr<detail::domain_file> file;
-  detail::domain_place at;
   detail::check_domain_name(name);
-  try {
-    file = detail::domain_file::open(name, nullptr, mode);
-    at = file->place();
-  } catch (const domain_error& e) {
-    if (e.why == domain_error::reason::missing) return false;
-    // What is damaged can be removed, but nobody knows its users.
-    if (e.why != domain_error::reason::damaged || !force) throw;
-    const auto found = detail::find_places(name);
-    if (found.empty()) throw;
-    at = found.front();
-  }
-  if (file && !force) refuse_new_participants(*file);
-  if (file && force)
-    file->header().removed.store(static_cast<std::uint32_t>(getpid()), std::memory_order_seq_cst);
-  errno = 0;
-  if (file ? file->unlink_if_current() : unlink(at.path.c_str()) == 0) {
-    try {
-      if (file) wake_all(*file);
-    } catch (const domain_error&) {  // it is damaged, and removed
-    }
-    detail::drop_folder(at);
-    return true;
-  }
-  const int error = errno;
-  if (error == ENOENT || error == 0) return false;  // somebody else has removed it
-  if (file) file->header().removed.store(0, std::memory_order_seq_cst);
-  throw domain_error(domain_error::reason::system, at.path + ": " + std::strerror(error));
+  return detail::remove_domain(detail::place_of(name, mode, ""), force, slot_of_this_thread);
 }
 
 std::vector<std::string> domain::list() {
@@ -200,7 +140,14 @@ bool domain::remove_lock(std::string_view name) {
   for (auto at = first; at != last; ++at)
     if (!at->second.dead)
       throw held("process " + std::to_string(at->second.pid) + " holds or awaits it");
-  if (const char* const why_not = detail::forget(*me, name, *found, true)) throw held(why_not);
+  try {
+    constexpr std::uint64_t at_most = 10'000'000'000;
+    const detail::time_limit how_long{shm::detail::ns_from_now(at_most)};
+    if (const char* const why_not = detail::forget(*me, name, *found, true, how_long))
+      throw held(why_not);
+  } catch (const detail::directory_is_busy&) {
+    throw held("another process changes the directory and does not go on");
+  }
   return true;
 }
 

@@ -35,18 +35,6 @@ const domain_kind& kind_named(std::string_view name) {
                          catalogue::accepted_names(std::string(name), known));
 }
 
-std::string in_a_line(std::string text) {
-  std::string made;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool is_c1 = c == 0xc2 && i + 1 < text.size() &&
-                       (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
-    if (is_c1) ++i;
-    made += c < ' ' || c == 0x7f || is_c1 ? '?' : static_cast<char>(c);
-  }
-  return made;
-}
-
 std::string without_defaults(const domain_kind& kind, const std::string& parameters) {
   const auto defaults = parse_parameters(kind.canonical({}));
   std::string text;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "domain/membership/port.hpp"
+#include "domain/store/text.hpp"
 #include "lockflight/lock/parameters.hpp"
 #include "lockflight/lock/robust.hpp"
 
@@ -57,8 +58,6 @@ struct domain_kind {
 [[nodiscard]] const domain_kind& kind_named(std::string_view name);
 /// Null if there is none.
 [[nodiscard]] const domain_kind* find_kind(std::string_view name);
-/// The text without what would spoil a line.
-[[nodiscard]] std::string in_a_line(std::string text);
 /// Of all parameters those that differ from what a domain's locks of that kind have unless
 /// something else is asked for: for show.
 [[nodiscard]] std::string without_defaults(const domain_kind& kind, const std::string& parameters);

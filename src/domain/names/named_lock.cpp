@@ -2,6 +2,7 @@
 #include <mutex>
 #include <utility>
 
+#include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
 #include "fabric/shm/pause.hpp"
@@ -92,6 +93,9 @@ class named_lock_impl {
   void extend_to_this_process() noexcept {
     if (held_ != mode::none) guard(file_->slot(me_->slot()), this_thread());
   }
+  void extend_to(int pid) {
+    if (held_ != mode::none) guard(file_->slot(me_->slot()), first_thread_of(pid));
+  }
 
  private:
   [[gnu::always_inline]] bool is_ready() const {
@@ -127,7 +131,7 @@ class named_lock_impl {
     held_ = as;
     if (lock_->held_since_ns >= check_at_ns_ && !is_in_present_domain()) [[unlikely]]
       return had = false;
-    me_->note_held(found_.line, as == mode::shared, lock_->place());
+    me_->register_hold(found_.line, as == mode::shared, lock_->place());
     if (raises_) [[unlikely]]
       raise_if_owner_died();
     return true;
@@ -136,7 +140,7 @@ class named_lock_impl {
   template <class Take>
   [[gnu::noinline]] bool acquire_slowly(mode as, std::uint64_t nanoseconds, Take take) {
     const std::uint64_t until = shm::detail::ns_from_now(nanoseconds);
-    const patience how_long{until, interrupt_ ? &interrupt_ : nullptr};
+    const time_limit how_long{until, interrupt_ ? &interrupt_ : nullptr};
     while (true) {
       try {
         if (!start(how_long)) return false;
@@ -157,7 +161,7 @@ class named_lock_impl {
 
   // Attached, and with a handle of the lock that has our name now. False if there is no slot in
   // time.
-  bool start(const patience& how_long) {
+  bool start(const time_limit& how_long) {
     if (me_ && !me_->is_ours()) wrong_thread();
     if (held_ != mode::none)
       throw domain_error(domain_error::reason::held,
@@ -180,18 +184,15 @@ class named_lock_impl {
   }
 
   // The domain of our name is another one by now, or is about to be.
-  bool open_present_domain(const patience& how_long) {
+  bool open_present_domain(const time_limit& how_long) {
     token_before_ = token();
     lock_.reset();
     use(nullptr);
-    domain_options as = file_->options();
-    if (as.mode == 0660) as.group = std::to_string(file_->place().group);
-    file_->give_up_stale_removal();
+    const domain_options as = file_->options();
     file_ = domain_file::open(file_->name(), &as, as.mode);
     is_stale_ = false;
     constexpr std::uint64_t while_one_removes_it = 1'000'000;
-    return (file_->header().removed.load() == 0 && file_->is_current()) ||
-           how_long.sleep(while_one_removes_it);
+    return (!is_removed(*file_) && file_->is_current()) || how_long.sleep(while_one_removes_it);
   }
 
   // For a holder, once a second: else it would hold what excludes nobody.
@@ -208,6 +209,7 @@ class named_lock_impl {
   // that has our name now.
   [[gnu::noinline]] bool failed(const std::exception_ptr& how) {
     me_->port().set_interrupt(nullptr);
+    me_->port().rest();
     try {
       std::rethrow_exception(how);
     } catch (const domain_error& e) {
@@ -242,7 +244,7 @@ class named_lock_impl {
   }
 
   void release() {
-    me_->note_released(found_.line, held_ == mode::shared);
+    me_->unregister_hold(found_.line, held_ == mode::shared);
     release_unnoted();
   }
   void release_unnoted() {
@@ -250,9 +252,10 @@ class named_lock_impl {
   }
   // The thread that holds may be anywhere; its participant's lock is taken away as after a death.
   void drop_from_elsewhere() {
-    if (me_->is_over()) return;  // that thread has ended, or it was before a fork
     const auto us = any_attachment(file_);
-    lock_at(*us, found_)->abandon_from_elsewhere(rank_of_slot(me_->slot()), lock_->place());
+    me_->unless_over([&] {
+      lock_at(*us, found_)->abandon_from_elsewhere(rank_of_slot(me_->slot()), lock_->place());
+    });
   }
 
   [[noreturn]] void wrong_thread() const {
@@ -353,5 +356,6 @@ void named_lock::interrupt_with(std::function<bool()> is_interrupted) {
 void named_lock::ask_now() { impl_->ask_now(); }
 void call_before_waits(void (*function)()) noexcept { detail::before_waits = function; }
 void named_lock::extend_to_this_process() noexcept { impl_->extend_to_this_process(); }
+void named_lock::extend_to(int pid) { impl_->extend_to(pid); }
 
 }  // namespace lockflight

@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "domain/store/byte_lock.hpp"
 #include "domain/store/fork.hpp"
+#include "domain/store/text.hpp"
 #include "fabric/shm/waiting.hpp"
 
 namespace lockflight::detail {
@@ -46,8 +48,8 @@ std::uint64_t first_token() {
          << shift;
 }
 
-/// posix_fallocate, whose error says which of two things is wrong, through signals.
-/// A limit of the size of files is an error, too, and not a signal.
+/// posix_fallocate, again after each signal that interrupts it. A limit of the size of files is an
+/// error, too, and sends no SIGXFSZ.
 int allocate(int fd, std::size_t offset, std::size_t bytes) {
   sigset_t limit;
   sigset_t before;
@@ -87,47 +89,75 @@ void fill(int fd, const domain_options& what, const domain_place& at) {
   munmap(base, page);
 }
 
-/// Without a name until it is complete. None if another one has made it meanwhile.
-descriptor create(const domain_place& at, const domain_options& what) {
-  make_folder(at);
-  const std::string folder = folder_of(at);
-  std::string before;
-  descriptor made(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!made && (errno == EOPNOTSUPP || errno == EISDIR)) {
-    before = at.path + "~" + std::to_string(getpid());
-    unlink(before.c_str());
-    made = descriptor(::open(before.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+/// A file that has no name yet, or one that nobody looks for where the file system has no files
+/// without names, or /proc, through which they get one, is not there.
+class new_file {
+ public:
+  explicit new_file(const domain_place& at) {
+    const std::string folder = folder_of(at);
+    const bool can_be_linked = access("/proc/self/fd", X_OK) == 0;
+    descriptor made;
+    if (can_be_linked)
+      made = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!can_be_linked || (!made && (errno == EOPNOTSUPP || errno == EISDIR))) {
+      temporary_ = at.path + "~" + std::to_string(getpid());
+      unlink(temporary_.c_str());
+      made = descriptor(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    }
+    if (!made) return;
+    file_ = descriptor(above_standard(made.get()));
+    if (!file_)
+      throw domain_error(domain_error::reason::system,
+                         at.path + ": no file descriptor is left: " + why(errno));
   }
-  if (!made) {
-    if (errno == ENOENT && at.mode == 0600) return {};  // the folder is gone again
-    throw domain_error(errno == ENOSPC ? domain_error::reason::full : domain_error::reason::system,
-                       at.path + ": cannot be made: " + why(errno));
+  ~new_file() {
+    if (!temporary_.empty()) unlink(temporary_.c_str());
   }
-  made = descriptor(above_standard(made.get()));
-  if (!made)
-    throw domain_error(domain_error::reason::system,
-                       at.path + ": no file descriptor is left: " + why(errno));
-  int error = 0;
-  try {
-    fill(made.get(), what, at);
-    if (at.mode == 0660 && fchown(made.get(), static_cast<uid_t>(-1), at.group) != 0) error = errno;
-    if (error == 0 && fchmod(made.get(), at.mode) != 0) error = errno;
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+
+  /// Whether it could be made; errno says why not.
+  explicit operator bool() const { return static_cast<bool>(file_); }
+  [[nodiscard]] int get() const { return file_.get(); }
+  [[nodiscard]] descriptor release() { return std::move(file_); }
+  /// Gives it its name. False, and errno, if that is not possible.
+  [[nodiscard]] bool link(const domain_place& at) const {
     const std::string from =
-        before.empty() ? "/proc/self/fd/" + std::to_string(made.get()) : before;
-    const folder_lock hold(at);
-    if (error == 0 &&
-        linkat(AT_FDCWD, from.c_str(), AT_FDCWD, at.path.c_str(), AT_SYMLINK_FOLLOW) != 0)
-      error = errno;
+        temporary_.empty() ? "/proc/self/fd/" + std::to_string(file_.get()) : temporary_;
+    return linkat(AT_FDCWD, from.c_str(), AT_FDCWD, at.path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
+ private:
+  descriptor file_;
+  std::string temporary_;
+};
+
+/// Without its name until it is complete. None if the caller is to look again: somebody else has
+/// made it meanwhile, or has dropped the folder.
+descriptor create(const domain_place& at, const domain_options& what) {
+  const auto cannot = [&](int error) {
+    return domain_error(error == ENOSPC ? domain_error::reason::full : domain_error::reason::system,
+                        at.path + ": cannot be made: " + why(error));
+  };
+  const auto is_folder_gone = [&](int error) { return error == ENOENT && at.mode == 0600; };
+  make_folder(at);
+  try {
+    new_file made(at);
+    if (!made) {
+      if (is_folder_gone(errno)) return {};
+      throw cannot(errno);
+    }
+    fill(made.get(), what, at);
+    if (at.mode == 0660 && fchown(made.get(), static_cast<uid_t>(-1), at.group) != 0)
+      throw cannot(errno);
+    if (fchmod(made.get(), at.mode) != 0) throw cannot(errno);
+    if (made.link(at)) return made.release();
+    if (errno == EEXIST || is_folder_gone(errno)) return {};
+    throw cannot(errno);
   } catch (...) {
-    if (!before.empty()) unlink(before.c_str());
     drop_folder(at);
     throw;
   }
-  if (!before.empty()) unlink(before.c_str());
-  if (error == EEXIST || (error == ENOENT && at.mode == 0600)) return {};
-  if (error != 0)
-    throw domain_error(domain_error::reason::system, at.path + ": cannot be made: " + why(error));
-  return made;
 }
 
 void check_options(const domain_options& what) {
@@ -138,85 +168,40 @@ void check_options(const domain_options& what) {
     refuse("slots " + std::to_string(what.slots), "1 to " + std::to_string(most_slots));
   if (what.names < 1 || what.names > 1'048'576)
     refuse("names " + std::to_string(what.names), "1 to 1048576");
-  if (what.mode != 0 && what.mode != 0600 && what.mode != 0660) {
-    char octal[16];
-    std::snprintf(octal, sizeof octal, "%04o", what.mode);
-    refuse(std::string("mode ") + octal, "0600, 0660");
-  }
+  if (what.mode != 0 && what.mode != 0600 && what.mode != 0660)
+    refuse("mode " + mode_text(what.mode), "0600, 0660");
   if (!what.group.empty() && what.mode != 0660) refuse("group '" + what.group + "'", "mode 0660");
 }
 
-// The files that this process maps. A fork waits until nobody changes the list.
-std::vector<std::weak_ptr<domain_file>>& mapped() {
-  static auto* const all = new std::vector<std::weak_ptr<domain_file>>;
-  return *all;
-}
-// The same, for the child of a fork, which may not count references.
-std::vector<domain_file*>& to_reopen() {
-  static auto* const all = new std::vector<domain_file*>;
+// The files that this process maps, until their objects are gone. A fork waits until nobody changes
+// the list; its child goes through it, and may not count references.
+struct mapped_file {
+  domain_file* it;
+  std::uint64_t device, inode;
+  std::weak_ptr<domain_file> shared;
+};
+std::vector<mapped_file>& mapped() {
+  static auto* const all = new std::vector<mapped_file>;
   return *all;
 }
 
-std::shared_ptr<domain_file> map_file(int raw, const domain_place& at) {
-  descriptor fd(raw);
+std::shared_ptr<domain_file> map_file(descriptor fd, const domain_place& at) {
   struct stat s {};
   if (fstat(fd.get(), &s) != 0)
     throw domain_error(domain_error::reason::system, at.path + ": " + why(errno));
   call_in_children([] {
-    for (domain_file* const each : to_reopen()) each->reopen_after_fork();
+    for (const mapped_file& each : mapped()) each.it->reopen_after_fork();
   });
   const std::scoped_lock hold(process_mutex());
   auto& all = mapped();
-  std::erase_if(all, [](const auto& one) { return one.expired(); });
-  for (const auto& one : all)
-    if (auto file = one.lock(); file && file->is_file(s.st_dev, s.st_ino)) return file;
+  // Only a reference that we return is taken here: to drop the last one would need the mutex.
+  for (const mapped_file& each : all)
+    if (each.device == s.st_dev && each.inode == s.st_ino)
+      if (auto file = each.shared.lock()) return file;
+  all.reserve(all.size() + 1);
   auto file = std::make_shared<domain_file>(std::move(fd), at);
-  all.push_back(file);
-  to_reopen().push_back(file.get());
+  all.push_back({file.get(), s.st_dev, s.st_ino, file});
   return file;
-}
-
-[[noreturn]] void disagree(std::string_view name, const std::string& how,
-                           const std::string& accepted) {
-  throw domain_error(domain_error::reason::disagrees,
-                     "domain " + std::string(name) + " " + how + " (accepted: " + accepted + ")");
-}
-
-std::string mode_text(unsigned mode) { return mode == 0600 ? "0600" : "0660"; }
-
-/// Of those of that name the one that is meant; none if there is none.
-std::optional<domain_place> choose(std::string_view name, unsigned mode, const std::string& group) {
-  const auto all = find_places(name);
-  std::vector<domain_place> meant;
-  const gid_t of = group.empty() ? 0 : group_of(group);
-  for (const domain_place& at : all)
-    if (mode == 0 || (at.mode == mode && (group.empty() || at.group == of))) meant.push_back(at);
-  if (meant.size() == 1) return meant.front();
-  if (meant.size() > 1) {
-    std::string paths;
-    for (const domain_place& at : meant) paths += (paths.empty() ? "" : ", ") + at.path;
-    disagree(name, "exists more than once: " + paths,
-             "a mode, 0600 or 0660, and a group that say which is meant");
-  }
-  // Somebody else's domain of that name is no reason not to have an own one.
-  struct stat s {};
-  if (mode != 0 && !all.empty() && all.front().mode != mode &&
-      lstat(all.front().path.c_str(), &s) == 0 && s.st_uid == geteuid())
-    disagree(name,
-             "has mode " + mode_text(all.front().mode) + ", not " + mode_text(mode) + ": " +
-                 all.front().path,
-             "mode " + mode_text(all.front().mode) + ", or another name");
-  return std::nullopt;
-}
-
-std::shared_ptr<domain_file> attach(std::string_view name, unsigned mode,
-                                    const std::string& group) {
-  // A file that is not ours to trust is refused with a line, not passed over.
-  const domain_place at =
-      choose(name, mode, group)
-          .value_or(mode == 0660 ? shared_place(name, group_of(group)) : private_place(name));
-  const int fd = open_place(at);
-  return fd >= 0 ? map_file(fd, at) : nullptr;
 }
 
 }  // namespace
@@ -239,7 +224,8 @@ domain_file::domain_file(descriptor fd, domain_place where)
     if (h.magic != magic) damaged("is no domain");
     if (h.format != format || h.abi != abi) damaged("is a domain of another format");
     if (h.check != check_of(h) || h.mode != where_.mode) damaged("has been written over");
-    options_ = {static_cast<int>(h.slots), h.names, h.mode, ""};
+    options_ = {static_cast<int>(h.slots), h.names, h.mode,
+                h.mode == 0660 ? std::to_string(where_.group) : ""};
     check_options(options_);
     check_ = h.check;
     if (h.fenced == 0 && !shm::detail::register_membarrier())
@@ -258,7 +244,7 @@ domain_file::domain_file(descriptor fd, domain_place where)
 domain_file::~domain_file() {
   {
     const std::scoped_lock hold(process_mutex());
-    std::erase(to_reopen(), this);
+    std::erase_if(mapped(), [&](const mapped_file& each) { return each.it == this; });
   }
   for (auto& piece : slot_piece_)
     if (std::byte* const it = piece.load(); it != nullptr) munmap(it, piece_bytes);
@@ -289,10 +275,13 @@ int domain_file::fd() const {
   descriptor again(::open(where_.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!again || fstat(again.get(), &s) != 0 || !is_file(s.st_dev, s.st_ino)) is_removed();
   mine = above_standard(again.get());
+  if (mine < 0)
+    throw domain_error(domain_error::reason::system,
+                       where_.path + ": no file descriptor is left: " + why(errno));
   fd_.store(mine, std::memory_order_release);
   for (int i = 0; i < ranks; ++i)
     if (locked_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed))
-      static_cast<void>(set_lock(i, F_WRLCK, F_OFD_SETLK));
+      static_cast<void>(lock_byte(mine, byte_of_slot(i)));
   return mine;
 }
 
@@ -378,37 +367,37 @@ void domain_file::make_room_for_lines(std::uint32_t end_line) {
   }
 }
 
-bool domain_file::set_lock(int number, short type, int command) const {
-  struct flock what {};
-  what.l_type = type;
-  what.l_whence = SEEK_SET;
-  what.l_start = static_cast<off_t>(slots_at + static_cast<std::size_t>(number) * slot_bytes);
-  what.l_len = 1;
-  const int done = fcntl(fd_.load(), command, &what);
-  return command == F_OFD_GETLK ? done == 0 && what.l_type != F_UNLCK : done == 0;
-}
-
 // If the program has closed our descriptor and has another file of that number, that is mostly not
 // locked: then we make sure.
 bool domain_file::is_slot_locked(int number) const {
-  if (set_lock(number, F_WRLCK, F_OFD_GETLK)) return true;
   const int before = fd_.load();
-  return fd() != before && set_lock(number, F_WRLCK, F_OFD_GETLK);
+  if (may_be_locked(before, byte_of_slot(number))) return true;
+  const int now = fd();
+  return now != before && may_be_locked(now, byte_of_slot(number));
 }
 
 bool domain_file::lock_slot(int number) {
-  static_cast<void>(fd());
-  if (!set_lock(number, F_WRLCK, F_OFD_SETLK)) return errno != EAGAIN && errno != EACCES;
-  locked_[static_cast<std::size_t>(number)].store(true, std::memory_order_relaxed);
-  return true;
+  switch (lock_byte(fd(), byte_of_slot(number))) {
+    case byte_lock::taken:
+      locked_[static_cast<std::size_t>(number)].store(true, std::memory_order_relaxed);
+      return true;
+    case byte_lock::anothers:
+      return false;
+    case byte_lock::refused:
+      break;
+  }
+  throw domain_error(domain_error::reason::system,
+                     where_.path + ": cannot be locked: " + why(errno));
 }
 
 void domain_file::unlock_slot(int number) {
   locked_[static_cast<std::size_t>(number)].store(false, std::memory_order_relaxed);
   struct stat s {};
-  if (fstat(fd_.load(), &s) == 0 && is_file(s.st_dev, s.st_ino))
-    static_cast<void>(set_lock(number, F_UNLCK, F_OFD_SETLK));
+  const int mine = fd_.load();
+  if (fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) unlock_byte(mine, byte_of_slot(number));
 }
+
+bool domain_file::is_removal_locked() const { return may_be_locked(fd(), removal_byte); }
 
 void domain_file::check() const {
   struct stat s {};
@@ -426,35 +415,30 @@ bool domain_file::is_current() const {
   return lstat(where_.path.c_str(), &s) == 0 && is_file(s.st_dev, s.st_ino);
 }
 
-bool domain_file::unlink_if_current() const {
-  const folder_lock hold(where_);
-  return is_current() && unlink(where_.path.c_str()) == 0;
-}
-
-void domain_file::give_up_stale_removal() const {
-  auto& removed = header().removed;
-  std::uint32_t by = removed.load(std::memory_order_acquire);
-  if (by != 0 && kill(static_cast<pid_t>(by), 0) != 0 && errno == ESRCH)
-    removed.compare_exchange_strong(by, 0);
+std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {
+  // A file that is not ours to trust is refused with a line, not passed over.
+  descriptor fd = open_place(at);
+  return fd ? map_file(std::move(fd), at) : nullptr;
 }
 
 std::shared_ptr<domain_file> domain_file::open(std::string_view name,
                                                const domain_options* create_as, unsigned mode) {
   check_domain_name(name);
   if (create_as != nullptr) check_options(*create_as);
-  // Else a member of one of our groups could take the place of what everybody uses unnamed.
-  if (name == "default" && mode == 0) mode = 0600;
   const std::string group = create_as != nullptr ? create_as->group : "";
-  while (true) {
-    if (auto file = attach(name, mode, group)) return file;
+  constexpr int tries = 1000;
+  domain_place at;
+  for (int i = 0; i < tries; ++i) {
+    at = place_of(name, mode, group);
+    if (auto file = open_at(at)) return file;
     if (create_as == nullptr)
       throw domain_error(
           domain_error::reason::missing,
           "domain " + std::string(name) + ": there is none (" + private_place(name).path + ")");
-    const domain_place at =
-        mode == 0660 ? shared_place(name, group_of(group)) : private_place(name);
-    if (descriptor made = create(at, *create_as)) return map_file(made.release(), at);
+    if (descriptor made = create(at, *create_as)) return map_file(std::move(made), at);
   }
+  throw domain_error(domain_error::reason::system,
+                     at.path + ": is made and removed by others all the time");
 }
 
 }  // namespace lockflight::detail

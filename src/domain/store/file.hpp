@@ -27,6 +27,8 @@ class domain_file {
   /// `mode` 0 is any.
   static std::shared_ptr<domain_file> open(std::string_view name, const domain_options* create,
                                            unsigned mode);
+  /// The same of a place. Null if nothing is there.
+  static std::shared_ptr<domain_file> open_at(const domain_place& at);
 
   [[nodiscard]] const std::string& name() const { return where_.name; }
   [[nodiscard]] const domain_place& place() const { return where_; }
@@ -89,25 +91,22 @@ class domain_file {
   void make_room_for_slot(int number);
   void make_room_for_lines(std::uint32_t end_line);
 
-  /// Whether a byte that stands for the slot is locked by another open file. What this process has
-  /// locked it does not see.
+  /// Whether another open file may have locked the byte that stands for the slot. What this process
+  /// has locked it does not see.
   [[nodiscard]] bool is_slot_locked(int number) const;
-  /// Of this file's device and inode, as /proc names what processes map.
-  [[nodiscard]] std::uint64_t device() const { return device_; }
-  [[nodiscard]] std::uint64_t inode() const { return inode_; }
-  /// False if another open file has it.
-  bool lock_slot(int number);
+  /// False if another open file has it. Throws domain_error (system).
+  [[nodiscard]] bool lock_slot(int number);
   void unlock_slot(int number);
+  /// Whether somebody has the right to remove the file (removal_right).
+  [[nodiscard]] bool is_removal_locked() const;
+  /// Where this process maps the file's first page.
+  [[nodiscard]] const void* address() const { return head_; }
 
   /// Throws domain_error (damaged) if somebody has made the file shorter or written over what never
   /// changes. Asked where time does not matter.
   void check() const;
   /// Whether the path still leads to this file.
   [[nodiscard]] bool is_current() const;
-  /// Takes away the path if it leads to this file. False if it does not.
-  bool unlink_if_current() const;
-  /// Takes back the mark of a remover that died before it was done.
-  void give_up_stale_removal() const;
   [[noreturn]] void damaged(const std::string& how) const;
   [[noreturn]] void is_removed() const;
   [[nodiscard]] bool is_file(std::uint64_t device, std::uint64_t inode) const {
@@ -127,7 +126,6 @@ class domain_file {
   [[nodiscard]] std::byte* map_room(std::uint32_t piece) const;
   [[nodiscard]] std::byte* map(std::atomic<std::byte*>& as, std::size_t offset) const;
   void reserve(std::size_t offset) const;
-  [[nodiscard]] bool set_lock(int number, short type, int command) const;
 
   domain_place where_;
   mutable std::atomic<int> fd_;

@@ -3,8 +3,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::detail {
 namespace {
@@ -60,11 +63,10 @@ std::mutex& process_mutex() { return this_process().mutex; }
 void call_in_children(void (*what)()) {
   of_process& ours = this_process();
   const std::scoped_lock hold(ours.mutex);
-  for (auto*& each : ours.in_children)
-    if (each == nullptr || each == what) {
-      each = what;
-      return;
-    }
+  const auto at = std::find_if(ours.in_children.begin(), ours.in_children.end(),
+                               [&](auto* each) { return each == nullptr || each == what; });
+  rma::ensure(at != ours.in_children.end(), "there is room for what is called in children");
+  *at = what;
 }
 
 }  // namespace lockflight::detail

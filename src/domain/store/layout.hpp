@@ -7,6 +7,8 @@
 // memory; what nobody needs yet has none, and no process maps it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -114,10 +116,11 @@ struct domain_header {
   alignas(128) std::atomic<std::uint64_t> deaths;
   std::atomic<std::uint32_t> used_slots;   ///< no slot from here on was ever taken
   std::atomic<std::uint32_t> slot_pieces;  ///< that have memory
-  std::atomic<std::uint32_t> living;       ///< about as many threads have slots
+  std::atomic<std::int32_t> living;        ///< about as many threads have slots
   std::atomic<std::uint32_t> next_to_examine;
-  /// The process that removes the domain, or has removed it: nobody may take a slot. Or 0.
-  std::atomic<std::uint32_t> removed;
+  /// Nobody may take a slot, because a process removes the domain or has removed it: its number,
+  /// and in the upper half the number of such marks. Or 0.
+  std::atomic<std::uint64_t> removal;
 
   // ---- the directory ----
   /// The participant that changes it: 1 + its slot, and its incarnation in the upper half; or 0.
@@ -149,6 +152,12 @@ constexpr std::size_t bells_at = up_to_page(buckets_at + buckets * sizeof(std::u
 constexpr std::size_t head_bytes = up_to_page(bells_at + bells * sizeof(shm::detail::bell));
 constexpr std::size_t slots_at = head_bytes;
 constexpr std::size_t room_at = slots_at + ranks * slot_bytes;
+
+// The bytes that participants and removers lock, for the kernel to give back when they end.
+constexpr off_t removal_byte = 0;
+[[nodiscard]] constexpr off_t byte_of_slot(int number) {
+  return static_cast<off_t>(slots_at + static_cast<std::size_t>(number) * slot_bytes);
+}
 
 /// Slots are used from 0 on, but neighbours have ranks that are far apart, as locks share counters
 /// among ranks that are near each other. Its own inverse.

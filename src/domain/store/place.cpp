@@ -17,7 +17,10 @@
 #include <optional>
 #include <system_error>
 
-#include "domain/store/descriptor.hpp"
+#include "domain/store/byte_lock.hpp"
+#include "domain/store/layout.hpp"
+#include "domain/store/text.hpp"
+#include "fabric/shm/pause.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::detail {
@@ -101,17 +104,17 @@ std::vector<gid_t> usable_groups() {
   return all;
 }
 
-std::string octal(unsigned mode) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%04o", mode);
-  return text;
-}
-
 [[noreturn]] void refuse(const std::string& path, const struct stat& s, const std::string& why) {
   throw domain_error(domain_error::reason::damaged,
                      path + " " + why + " (owner " + std::to_string(s.st_uid) + ", mode " +
-                         octal(s.st_mode & 07777) + "): its owner or root must remove it, or set " +
-                         chosen_by + " to a directory of yours");
+                         mode_text(s.st_mode & 07777) +
+                         "): its owner or root must remove it, or set " + chosen_by +
+                         " to a directory of yours");
+}
+
+constexpr const char* not_an_own_folder = "is not a folder that only this user can write to";
+bool is_own_folder(const struct stat& s) {
+  return S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 022) == 0;
 }
 
 /// Another user could have put the file there. Only a member can give a file to a group.
@@ -120,7 +123,7 @@ std::string what_is_wrong(const struct stat& s, const domain_place& at) {
   const bool is_private = at.mode == 0600;
   if (is_private && s.st_uid != geteuid()) return "belongs to another user";
   if (!is_private && s.st_gid != at.group) return "does not belong to its group";
-  if ((s.st_mode & 07777) != at.mode) return "does not have mode " + octal(at.mode);
+  if ((s.st_mode & 07777) != at.mode) return "does not have mode " + mode_text(at.mode);
   return "";
 }
 
@@ -153,11 +156,9 @@ void check_domain_name(std::string_view name) {
   if (!name.empty() && name.size() <= 64 && name.front() != '.' &&
       name.find_first_not_of(accepted) == std::string_view::npos)
     return;
-  std::string shown;
-  for (const char c : name.substr(0, 80)) shown += c >= ' ' && c <= '~' ? c : '?';
   throw domain_error(domain_error::reason::invalid,
-                     "domain name '" + shown +
-                         "' (accepted: 1 to 64 of a-z, A-Z, 0-9, '.', '_', '-', no '.' first)");
+                     "domain name " + shown(name) +
+                         " (accepted: 1 to 64 of a-z, A-Z, 0-9, '.', '_', '-', no '.' first)");
 }
 
 gid_t group_of(const std::string& given) {
@@ -180,66 +181,81 @@ gid_t group_of(const std::string& given) {
 
 std::string folder_of(const domain_place& at) { return at.path.substr(0, at.path.rfind('/')); }
 
-int open_place(const domain_place& at) {
+descriptor open_place(const domain_place& at) {
   struct stat s {};
+  const auto refused_by_system = [&](int error) {
+    return domain_error(domain_error::reason::system,
+                        at.path + ": " + std::generic_category().message(error));
+  };
   if (at.mode == 0600) {
     const std::string folder = folder_of(at);
-    if (lstat(folder.c_str(), &s) == 0 &&
-        (!S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 022) != 0))
-      refuse(folder, s, "is not a folder that only this user can write to");
+    if (lstat(folder.c_str(), &s) == 0 && !is_own_folder(s)) refuse(folder, s, not_an_own_folder);
   }
   const descriptor fd(::open(at.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
     const int error = errno;
-    if (error == ENOENT || error == ENOTDIR) return -1;
+    if (error == ENOENT || error == ENOTDIR) return {};
     if (lstat(at.path.c_str(), &s) == 0) {
       const std::string wrong = what_is_wrong(s, at);
-      refuse(at.path, s, wrong.empty() ? "cannot be opened" : wrong);
+      if (!wrong.empty()) refuse(at.path, s, wrong);
+      if (error == EACCES || error == EPERM) refuse(at.path, s, "cannot be opened");
     }
-    throw domain_error(domain_error::reason::system,
-                       at.path + ": " + std::generic_category().message(error));
+    throw refused_by_system(error);
   }
-  if (fstat(fd.get(), &s) != 0) return -1;
+  if (fstat(fd.get(), &s) != 0) throw refused_by_system(errno);
   if (const std::string wrong = what_is_wrong(s, at); !wrong.empty()) refuse(at.path, s, wrong);
-  return above_standard(fd.get());
+  descriptor usable(above_standard(fd.get()));
+  if (!usable) throw refused_by_system(errno);
+  return usable;
 }
 
-folder_lock::folder_lock(const domain_place& at) : fd_(-1) {
-  const std::string folder = folder_of(at);
-  const bool is_own = at.mode == 0600;
-  // Everybody may lock a folder that everybody can read. There the group's first file would do, but
-  // that is what is removed; so the removal of a shared domain relies on its look alone.
-  const descriptor fd(is_own ? ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
-  if (!fd) return;  // what follows says why
-  constexpr int tries = 5000;
-  constexpr useconds_t between_us = 1000;
-  for (int i = 0; flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return;  // a file system without such locks
-    if (i == tries)
-      throw domain_error(domain_error::reason::system,
-                         folder +
-                             ": another process makes or removes a domain there and does not "
-                             "go on");
-    usleep(between_us);
+removal_right::removal_right(const domain_place& at) : at_(at) {
+  constexpr int tries = 1000;
+  constexpr std::uint64_t between_ns = 1'000'000;
+  for (int i = 0; i < tries; ++i) {
+    file_ = open_place(at_);
+    if (!file_) return;
+    const byte_lock got = lock_byte(file_.get(), removal_byte);
+    if (got == byte_lock::refused)
+      throw domain_error(domain_error::reason::system, at_.path + ": cannot be locked: " +
+                                                           std::generic_category().message(errno));
+    // Else another remover has taken the path away meanwhile.
+    if (got == byte_lock::taken && is_at_path()) return;
+    file_ = {};
+    if (got == byte_lock::anothers) shm::detail::sleep_for_ns(between_ns);
   }
-  fd_ = above_standard(fd.get());  // shares the lock
+  throw domain_error(domain_error::reason::held,
+                     at_.path + ": another process removes it and does not go on");
 }
 
-folder_lock::~folder_lock() {
-  if (fd_ >= 0) close(fd_);
+bool removal_right::unlink() {
+  if (!is_at_path()) return false;
+  if (::unlink(at_.path.c_str()) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw domain_error(domain_error::reason::system,
+                     at_.path + ": " + std::generic_category().message(errno));
+}
+
+bool removal_right::is_at_path() const {
+  struct stat ours {};
+  struct stat there {};
+  return fstat(file_.get(), &ours) == 0 && lstat(at_.path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
 void make_folder(const domain_place& at) {
   const std::string folder = folder_of(at);
-  if (at.mode != 0600 || mkdir(folder.c_str(), 0700) == 0) return;
-  const int error = errno;
-  struct stat s {};
-  if (error == EEXIST && lstat(folder.c_str(), &s) == 0 && S_ISDIR(s.st_mode) &&
-      s.st_uid == geteuid() && (s.st_mode & 022) == 0)
+  if (at.mode != 0600) return;
+  while (mkdir(folder.c_str(), 0700) != 0) {
+    const int error = errno;
+    if (error != EEXIST)
+      throw domain_error(domain_error::reason::system,
+                         folder + ": cannot be made: " + std::generic_category().message(error));
+    struct stat s {};
+    if (lstat(folder.c_str(), &s) != 0) continue;  // a remover has dropped it since
+    if (!is_own_folder(s)) refuse(folder, s, not_an_own_folder);
     return;
-  if (error == EEXIST) refuse(folder, s, "is not a folder that only this user can write to");
-  throw domain_error(domain_error::reason::system,
-                     folder + ": cannot be made: " + std::generic_category().message(error));
+  }
 }
 
 void drop_folder(const domain_place& at) {
@@ -269,6 +285,36 @@ std::vector<domain_place> find_places(std::string_view name) {
     }
   });
   return found;
+}
+
+domain_place place_of(std::string_view name, unsigned mode, const std::string& group) {
+  const auto disagree = [&](const std::string& how, const std::string& accepted) {
+    throw domain_error(domain_error::reason::disagrees,
+                       "domain " + std::string(name) + " " + how + " (accepted: " + accepted + ")");
+  };
+  // Else a member of one of our groups could take the place of what everybody uses unnamed.
+  if (name == default_domain && mode == 0) mode = 0600;
+  const auto all = find_places(name);
+  const gid_t wanted = group.empty() ? 0 : group_of(group);
+  std::vector<domain_place> meant;
+  for (const domain_place& at : all)
+    if (mode == 0 || (at.mode == mode && (group.empty() || at.group == wanted)))
+      meant.push_back(at);
+  if (meant.size() == 1) return meant.front();
+  if (meant.size() > 1) {
+    std::string paths;
+    for (const domain_place& at : meant) paths += (paths.empty() ? "" : ", ") + at.path;
+    disagree("exists more than once: " + paths,
+             "a mode, 0600 or 0660, and a group that say which is meant");
+  }
+  // Somebody else's domain of that name is no reason not to have an own one.
+  struct stat s {};
+  if (mode != 0 && !all.empty() && all.front().mode != mode &&
+      lstat(all.front().path.c_str(), &s) == 0 && s.st_uid == geteuid())
+    disagree("has mode " + mode_text(all.front().mode) + ", not " + mode_text(mode) + ": " +
+                 all.front().path,
+             "mode " + mode_text(all.front().mode) + ", or another name");
+  return mode == 0660 ? shared_place(name, group_of(group)) : private_place(name);
 }
 
 }  // namespace lockflight::detail

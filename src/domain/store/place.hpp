@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "domain/store/descriptor.hpp"
+
 namespace lockflight::detail {
 
 /// Of the file's layout, and of the protocols of the locks in it: grows with each change of either.
@@ -33,20 +35,30 @@ void check_domain_name(std::string_view name);
 /// (invalid) if there is none, or if we are not in it.
 [[nodiscard]] gid_t group_of(const std::string& given);
 
-/// A descriptor of the file, 3 or above, or -1 if there is none. Throws domain_error (damaged) for
-/// a file that is not ours to trust: it names the file, its owner and the way out.
-[[nodiscard]] int open_place(const domain_place& at);
-/// While it exists, no other process makes or removes a domain in that folder: so what is removed
-/// is what was looked at. A process that is stopped in between is not waited for long.
-class folder_lock {
+/// A descriptor of the file, 3 or above, or none if there is no file. Throws domain_error (damaged)
+/// for a file that is not ours to trust: it names the file, its owner and the way out.
+[[nodiscard]] descriptor open_place(const domain_place& at);
+
+/// The right to take away the path of a domain's file. One open file has it at a time, and the
+/// kernel takes it from a process that ends. So while we have it, no other remover takes the path
+/// away, and nobody else can make a domain there: the file that we looked at is the one that we
+/// remove.
+class removal_right {
  public:
-  explicit folder_lock(const domain_place& at);
-  ~folder_lock();
-  folder_lock(const folder_lock&) = delete;
-  folder_lock& operator=(const folder_lock&) = delete;
+  /// Of the file that is there now. Throws domain_error (held) if another process has had the right
+  /// for a second, and as open_place does.
+  explicit removal_right(const domain_place& at);
+  /// Whether there is a file.
+  explicit operator bool() const { return static_cast<bool>(file_); }
+  /// Takes the path away. False if something else than a remover has done so. Throws domain_error
+  /// (system).
+  bool unlink();
 
  private:
-  int fd_;
+  [[nodiscard]] bool is_at_path() const;
+
+  domain_place at_;
+  descriptor file_;
 };
 
 /// Makes the folder of a private domain. Throws domain_error (damaged) if another user has it.
@@ -57,5 +69,9 @@ void drop_folder(const domain_place& at);
 
 /// Those of that name that exist and that we may use, the private one first; all if it is empty.
 [[nodiscard]] std::vector<domain_place> find_places(std::string_view name);
+/// The place of the domain that is meant, whether it exists or not. `mode` 0 is any, and an empty
+/// group any of ours. Throws domain_error (disagrees) if more than one is meant, or if this user's
+/// domain of that name has another mode.
+[[nodiscard]] domain_place place_of(std::string_view name, unsigned mode, const std::string& group);
 
 }  // namespace lockflight::detail

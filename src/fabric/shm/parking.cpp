@@ -29,13 +29,13 @@ void sleeper::arm(bell& at) {
 }
 
 void sleeper::disarm() {
-  rma::ensure(armed(), "who does not sleep after all was about to");
+  rma::ensure(armed(), "a rank that disarms has armed");
   at_->parked.fetch_sub(1, std::memory_order_seq_cst);
   at_ = nullptr;
 }
 
 void sleeper::sleep(const timespec& at_most) {
-  rma::ensure(armed(), "who sleeps has said where");
+  rma::ensure(armed(), "a rank that sleeps has armed");
   syscall(SYS_futex, &at_->rung, FUTEX_WAIT, ticket_, &at_most, nullptr, 0);
   disarm();
 }
@@ -43,7 +43,7 @@ void sleeper::sleep(const timespec& at_most) {
 // The new ticket comes before the caller's next read of the cell: a write that this read misses
 // rings after the ticket, so that the next sleep returns at once.
 bool sleeper::sleep_again(const timespec& at_most) {
-  rma::ensure(armed(), "who sleeps has said where");
+  rma::ensure(armed(), "a rank that sleeps has armed");
   syscall(SYS_futex, &at_->rung, FUTEX_WAIT, ticket_, &at_most, nullptr, 0);
   const std::uint32_t slept_through = ticket_;
   ticket_ = at_->rung.load(std::memory_order_seq_cst);

@@ -38,25 +38,25 @@ struct generation_cells {
   std::array<std::uint32_t, instances> first{}, end{};  ///< the words of each instance
 
   /// The present generation. Written by the repairer alone.
-  [[nodiscard]] rma::plain_cell generation() const { return line; }
+  [[nodiscard]] constexpr rma::plain_cell generation() const { return line; }
   /// Not 0: a holder died, and what it guarded may be half done.
-  [[nodiscard]] rma::plain_cell died() const { return line + 1; }
+  [[nodiscard]] constexpr rma::plain_cell died() const { return line + 1; }
   /// Bit 0: perhaps somebody holds from an earlier generation. The bits above are a number that
   /// changes whenever such a holder releases, and whenever a repairer sets bit 0.
-  [[nodiscard]] rma::cpu_cell inherited() const { return {line.home, line.index + 2}; }
+  [[nodiscard]] constexpr rma::cpu_cell inherited() const { return {line.home, line.index + 2}; }
   /// 1 + the rank that has the right to repair, and the generation then, or 0.
-  [[nodiscard]] rma::cpu_cell repairer() const { return {line.home, line.index + 3}; }
+  [[nodiscard]] constexpr rma::cpu_cell repairer() const { return {line.home, line.index + 3}; }
   /// 4 words for the code that makes locks.
-  [[nodiscard]] rma::plain_cell beside() const { return line + 4; }
+  [[nodiscard]] constexpr rma::plain_cell beside() const { return line + 4; }
 
   /// How many exclusive acquires there were. Written by the exclusive holder.
-  [[nodiscard]] rma::plain_cell token() const { return line + rma::line_words; }
+  [[nodiscard]] constexpr rma::plain_cell token() const { return line + rma::line_words; }
   /// The waiter that examines the others (waiting.hpp), or 0.
-  [[nodiscard]] rma::cpu_cell watcher() const {
+  [[nodiscard]] constexpr rma::cpu_cell watcher() const {
     return {line.home, line.index + rma::line_words + 1};
   }
   /// 6 words for the code that makes locks.
-  [[nodiscard]] rma::plain_cell beside_b() const { return line + rma::line_words + 2; }
+  [[nodiscard]] constexpr rma::plain_cell beside_b() const { return line + rma::line_words + 2; }
 
   [[nodiscard]] std::uint32_t instance_begin(int i) const {
     return first[static_cast<std::size_t>(i)];

@@ -251,6 +251,7 @@ class robust_handle : protected guarded_waits<Port> {
     is_releasing_ = was_interrupted_ = false;
     if (place_ >= 0) give_up(line_.value, left);
     line_.value = never;
+    base::end_watch();
   }
 
   [[nodiscard]] nodes nodes_held() {

@@ -186,7 +186,8 @@ class robust_participant {
   std::uint32_t free_;
   std::uint32_t left_ = 0;  // places given back to whose queue nodes others may still write
   int until_due_ = 0;
-  // The queue nodes of each place: of one in `left_` or that holds, and of one in `left_`
+  // The queue nodes of each place: those that are in use, if it is in `left_` or its record holds,
+  // and those that are abandoned, if it is in `left_`.
   std::array<std::uint32_t, most_held> in_use_{}, abandoned_{};
 };
 

@@ -30,6 +30,8 @@ class generations : protected lock_users<Port> {
   // before, or if it is `in_disorder`. Waits for nobody. Our record names the lock and is in no
   // generation, so if we die in here that is a death of this lock too.
   [[gnu::noinline]] repaired repair(rma::word in_disorder = never) {
+    // Others wait until we are done: nobody is to stop us in between.
+    [[maybe_unused]] const auto undisturbed = undisturbed_by_signals();
     if (!take_the_right()) return repaired::busy;
     repaired how = repaired::over;
     try {
@@ -97,6 +99,14 @@ class generations : protected lock_users<Port> {
  private:
   [[nodiscard]] static rma::rank_t rank_of(rma::word repairer) {
     return static_cast<rma::rank_t>(static_cast<std::uint32_t>(repairer) - 1);
+  }
+
+  // What keeps signals away while it exists, if the port has such a thing.
+  [[nodiscard]] static auto undisturbed_by_signals() {
+    if constexpr (requires { Port::undisturbed(); })
+      return Port::undisturbed();
+    else
+      return 0;
   }
 
   // False if another participant has it.

@@ -46,7 +46,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     }
     const rma::deadline grant = until();
     if (!rma::examines_nothing<Port> && after_pause &&
-        !port_.is_over(rma::earlier(port_, grant, next_look_)))
+        !port_.is_over(rma::earlier(port_, grant, next_check_)))
       return false;
     if (port_.is_over(grant)) {
       if (is_not_taken_up()) return true;
@@ -73,7 +73,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   void begin_waiting() override {
     token_before_ = port_.load(where_.token);
     grant_ = port_.grant_deadline();
-    if constexpr (!rma::examines_nothing<Port>) next_look_ = port_.deadline_in(look_every());
+    if constexpr (!rma::examines_nothing<Port>) next_check_ = port_.deadline_in(check_every());
     is_waiting_ = true;
   }
 
@@ -86,15 +86,16 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
 
   // ---- the watch ----
 
-  [[nodiscard]] std::uint64_t look_every() const {
-    return line_.watches ? 40'000'000 : 1'000'000'000;
+  [[nodiscard]] std::uint64_t check_every() const {
+    return line_.watches ? rma::watcher_examines_every_ns : rma::others_examine_every_ns;
   }
   // 1 + its rank, and when it has last looked, in about milliseconds.
   [[nodiscard]] static rma::rank_t rank_of(rma::word watcher) {
     return static_cast<rma::rank_t>(static_cast<std::uint32_t>(watcher) - 1);
   }
   [[nodiscard]] rma::word watching_now() {
-    const rma::word milliseconds = port_.deadline_in(0).at >> 20;
+    // Not a deadline in no time, which is that of an attempt and says nothing of the clock.
+    const rma::word milliseconds = port_.deadline_in(1).at >> 20;
     return milliseconds << 32 | (static_cast<rma::word>(me_.rank()) + 1);
   }
 
@@ -107,7 +108,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     const bool is_free =
         now == 0 || rank_of(now) == me_.rank() || port_.is_dead(rank_of(now)) || age > longest;
     line_.watches = is_free && port_.cpu_compare_swap(where_.watcher, now, mine) == now;
-    next_look_ = port_.deadline_in(look_every());
+    next_check_ = port_.deadline_in(check_every());
   }
 
   [[gnu::noinline]] void hand_over_watch() {
@@ -126,7 +127,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   }
 
   rma::word token_before_ = 0;  // when grant_ was set
-  rma::deadline next_look_;     // of a participant that retries
+  rma::deadline next_check_;    // of a participant that retries
 };
 
 }  // namespace lockflight::lock

@@ -1,0 +1,95 @@
+#include "domain/membership/removal.hpp"
+
+#include <unistd.h>
+
+#include <string>
+
+#include "domain/membership/slots.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+constexpr std::uint64_t a_mark = std::uint64_t{1} << 32;
+
+/// Says that the domain is being removed, until the object ends: the domain is as before then, or
+/// its path is gone.
+class removal_mark {
+ public:
+  removal_mark() = default;
+  ~removal_mark() {
+    if (file_ != nullptr && !stays_) file_->header().removal.store(0);
+  }
+  removal_mark(const removal_mark&) = delete;
+  removal_mark& operator=(const removal_mark&) = delete;
+
+  void set(const domain_file& file) {
+    file_ = &file;
+    auto& mark = file.header().removal;
+    mark.store(((mark.load() / a_mark + 1) * a_mark) | static_cast<std::uint32_t>(getpid()));
+  }
+  void stays() { stays_ = true; }
+
+ private:
+  const domain_file* file_ = nullptr;
+  bool stays_ = false;
+};
+
+void refuse_if_used(domain_file& file, int own) {
+  for_each_slot(file, [&](int i) {
+    const domain_slot_page& s = file.slot(i);
+    if (s.state() != slot_state::living || (i == own && is_idle(file, i))) return;
+    throw domain_error(domain_error::reason::held,
+                       "domain " + file.name() + ": process " +
+                           std::to_string(s.pid.load(std::memory_order_relaxed)) + " uses it");
+  });
+}
+
+void wake_all(const domain_file& file) {
+  for (std::uint32_t i = 0; i < bells; ++i) file.bell(i).ring();
+  for_each_slot(file, [&](int i) { file.slot(i).bell.ring(); });
+}
+
+/// Null if it is damaged, and `force` says that this is no reason.
+std::shared_ptr<domain_file> open_to_remove(const domain_place& at, bool force) {
+  try {
+    return domain_file::open_at(at);
+  } catch (const domain_error& e) {
+    if (e.why == domain_error::reason::damaged && force) return nullptr;
+    throw;
+  }
+}
+
+}  // namespace
+
+bool is_removed(const domain_file& file) {
+  std::uint64_t mark = file.header().removal.load();
+  if (mark == 0) return false;
+  // The path goes before the right does: so a mark without an owner, and with a path, is that of a
+  // remover that died, or that was refused. A mark that is set meanwhile is another one.
+  if (file.is_removal_locked() || !file.is_current()) return true;
+  return !file.header().removal.compare_exchange_strong(mark, 0);
+}
+
+bool remove_domain(const domain_place& at, bool force, own_slot own) {
+  removal_right right(at);
+  if (!right) return false;
+  const auto file = open_to_remove(at, force);
+  removal_mark mark;
+  if (file && !force) {
+    // The slow look first, since newcomers wait from the mark on.
+    examine_all(*file);
+    refuse_if_used(*file, own(*file));
+  }
+  if (file) mark.set(*file);
+  if (file && !force) refuse_if_used(*file, own(*file));
+  if (!right.unlink()) return false;
+  mark.stays();
+  try {
+    if (file) wake_all(*file);
+  } catch (const domain_error&) {  // it is damaged, and removed
+  }
+  drop_folder(at);
+  return true;
+}
+
+}  // namespace lockflight::detail

@@ -1,0 +1,20 @@
+#include "domain/membership/time_limit.hpp"
+
+#include <algorithm>
+
+#include "fabric/shm/pause.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::detail {
+
+bool time_limit::sleep(std::uint64_t nanoseconds) const {
+  if (is_interrupted != nullptr && *is_interrupted && (*is_interrupted)())
+    throw domain_error(domain_error::reason::interrupted, "an acquire was interrupted");
+  const std::uint64_t now = shm::detail::now_ns();
+  if (now >= until_ns) return false;
+  say_that_we_wait();
+  shm::detail::sleep_for_ns(std::min(nanoseconds, until_ns - now));
+  return true;
+}
+
+}  // namespace lockflight::detail

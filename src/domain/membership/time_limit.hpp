@@ -1,0 +1,27 @@
+// Waits for other participants that no lock is in between: for a slot, for the directory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace lockflight::detail {
+
+/// call_before_waits: where a shared library, too, reads it without a call.
+using call_before_wait = void (*)();
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local call_before_wait before_waits =
+    nullptr;
+
+inline void say_that_we_wait() {
+  if (before_waits != nullptr) before_waits();
+}
+
+/// How long such a wait lasts, and what ends it early.
+struct time_limit {
+  std::uint64_t until_ns = UINT64_MAX;  ///< on CLOCK_MONOTONIC; 0: an attempt
+  const std::function<bool()>* is_interrupted = nullptr;
+
+  /// Sleeps a while before the next try. False if time is over. Throws domain_error (interrupted).
+  [[nodiscard]] bool sleep(std::uint64_t nanoseconds) const;
+};
+
+}  // namespace lockflight::detail

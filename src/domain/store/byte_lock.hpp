@@ -1,0 +1,50 @@
+// Locks of single bytes of a file, which the kernel keeps for an open file (fcntl, F_OFD_SETLK):
+// they end when the last process that has that open file ends, becomes another program, or closes
+// it. So a byte that one process has locked tells all others, also those in other namespaces, that
+// it is there. A lock excludes no read and no write.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace lockflight::detail {
+
+enum class byte_lock : std::uint8_t {
+  taken,     ///< this open file has it, now or before
+  anothers,  ///< another open file has it
+  refused,   ///< errno says why: this is no file that can be locked
+};
+
+namespace of_byte {
+inline int call(int fd, off_t offset, int command, short& type) {
+  struct flock what {};
+  what.l_type = type;
+  what.l_whence = SEEK_SET;
+  what.l_start = offset;
+  what.l_len = 1;
+  const int done = fcntl(fd, command, &what);
+  type = what.l_type;
+  return done;
+}
+}  // namespace of_byte
+
+/// Waits for nobody. Async-signal-safe, as the others are.
+[[nodiscard]] inline byte_lock lock_byte(int fd, off_t offset) {
+  short type = F_WRLCK;
+  if (of_byte::call(fd, offset, F_OFD_SETLK, type) == 0) return byte_lock::taken;
+  return errno == EAGAIN || errno == EACCES ? byte_lock::anothers : byte_lock::refused;
+}
+inline void unlock_byte(int fd, off_t offset) {
+  short type = F_UNLCK;
+  static_cast<void>(of_byte::call(fd, offset, F_OFD_SETLK, type));
+}
+/// Whether another open file may have locked it: false only if the kernel says that none has.
+[[nodiscard]] inline bool may_be_locked(int fd, off_t offset) {
+  short type = F_WRLCK;
+  return of_byte::call(fd, offset, F_OFD_GETLK, type) != 0 || type != F_UNLCK;
+}
+
+}  // namespace lockflight::detail
