@@ -5,6 +5,7 @@
 #   lib/liblockflight_c_ucx.so                          for C: UCX beside it
 #   lib/liblockflight_shmem.so                          for C: OpenSHMEM beside it
 #   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
+#   lib/liblockflight_domain.a, lib/liblockflight_catalogue.a  for C++: named locks
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
 #   lib/liblockflight_ucx.a, lib/liblockflight_wireup.a  for C++: the fabric on UCX
 #   lib/liblockflight_oshmem.a                          for C++: the fabric on OpenSHMEM
@@ -31,6 +32,9 @@ function(lockflight_install export)
 endfunction()
 
 set(core lockflight lockflight_shm)
+if(TARGET lockflight_domain)
+  list(APPEND core lockflight_catalogue lockflight_domain)
+endif()
 if(TARGET lockflight_profile)
   list(APPEND core lockflight_profile)
 endif()
@@ -117,6 +121,9 @@ if(TARGET lockflight_fortran)
 endif()
 if(TARGET lockflight_profile)
   string(APPEND lockflight_pc_libs " -llockflight_profile")
+endif()
+if(TARGET lockflight_domain)
+  string(APPEND lockflight_pc_libs " -llockflight_domain -llockflight_catalogue")
 endif()
 # Programs in C++ use nothing of the libraries for C, and should not need them when they start. The
 # two say so in different words, because pkg-config drops what it has said before.

@@ -21,11 +21,12 @@ class Examples(ProgramTest):
     def test_all_are_tested(self):
         fortran = {"example_counter_fortran"} & set(EXAMPLES)  # where there is a compiler
         self.assertEqual(set(EXAMPLES), {"example_counter", "example_first", "example_levels",
-                                         "example_readers", "example_shared_table",
-                                         "example_tuned"} | fortran)
+                                         "example_named_mutex", "example_readers",
+                                         "example_shared_table", "example_tuned"} | fortran)
 
     def test_counters(self):
-        for name in {"example_first", "example_counter", "example_counter_fortran"} & set(EXAMPLES):
+        for name in {"example_first", "example_named_mutex", "example_counter",
+                     "example_counter_fortran"} & set(EXAMPLES):
             with self.subTest(name):
                 self.assertEqual(self.output_of(name), "4000\n")
 

@@ -59,15 +59,17 @@ struct worker_state {
   std::atomic<bool> exclusive{false};
   std::atomic<pid_t> pid{-1};  ///< as the parent knows it, of a worker in a namespace of its own
   std::atomic<std::uint64_t> updates[locks];
+  std::atomic<std::uint64_t> stopped_ns{0};  ///< for so long in all
 };
 
 struct shared_state {
   std::atomic<bool> stop{false};
   std::atomic<int> exit_now{-1};  ///< the worker that is to exit, wherever it is
-  std::atomic<std::uint64_t> longest_wait_ns{0};
+  /// Of a lock, without the time for which the waiter itself was stopped.
+  std::atomic<std::uint64_t> longest_wait_ns[locks];
   std::atomic<std::uint64_t> acquires{0};
-  /// Grows before the domain may be removed: what died in the old one, nobody in the new one is
-  /// told.
+  /// Grows when all have died, before the domain is removed: nobody in the next domain is told of
+  /// what was left in this one.
   std::atomic<std::uint64_t> removals{0};
   std::atomic<int> broken{0};
   char what[256] = {};
@@ -99,12 +101,30 @@ void report(shared_state& all, const std::string& what) {
   if (all.broken.fetch_add(1) == 0) what.copy(all.what, sizeof all.what - 1);
 }
 
-void note_wait(shared_state& all, clock::duration took) {
-  const auto ns = static_cast<std::uint64_t>(took.count());
-  std::uint64_t most = all.longest_wait_ns.load();
-  while (ns > most && !all.longest_wait_ns.compare_exchange_weak(most, ns)) {
+/// How long a wait has taken. It ends with the object.
+class measured_wait {
+ public:
+  measured_wait(shared_state& all, int me, int number)
+      : stopped_ns_(all.worker[me].stopped_ns),
+        stopped_before_(stopped_ns_),
+        longest_(all.longest_wait_ns[number]) {}
+  ~measured_wait() {
+    const auto took = static_cast<std::uint64_t>((clock::now() - since_).count());
+    const std::uint64_t stopped = stopped_ns_ - stopped_before_;
+    const std::uint64_t ns = took - std::min(took, stopped);
+    std::uint64_t most = longest_.load();
+    while (ns > most && !longest_.compare_exchange_weak(most, ns)) {
+    }
   }
-}
+  measured_wait(const measured_wait&) = delete;
+  measured_wait& operator=(const measured_wait&) = delete;
+
+ private:
+  const std::atomic<std::uint64_t>& stopped_ns_;
+  std::uint64_t stopped_before_;
+  std::atomic<std::uint64_t>& longest_;
+  clock::time_point since_ = clock::now();
+};
 
 /// A worker exits here if it was told to, whatever it holds.
 void exit_if_told(shared_state& all, int me) {
@@ -153,15 +173,16 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
   mine.lock = number;
   mine.exclusive = !shared;
   mine.is = where::on_the_way;
-  const auto asked = clock::now();
   bool had = true;
-  if (can_time && way == 0)
-    had = shared ? lock.try_lock_shared_within(patience_ns) : lock.try_lock_within(patience_ns);
-  else if (can_time && way == 1)
-    had = shared ? lock.try_lock_shared() : lock.try_lock();
-  else
-    shared ? lock.lock_shared() : lock.lock();
-  note_wait(all, clock::now() - asked);
+  {
+    const measured_wait wait(all, me, number);
+    if (can_time && way == 0)
+      had = shared ? lock.try_lock_shared_within(patience_ns) : lock.try_lock_within(patience_ns);
+    else if (can_time && way == 1)
+      had = shared ? lock.try_lock_shared() : lock.try_lock();
+    else
+      shared ? lock.lock_shared() : lock.lock();
+  }
   if (had) {
     mine.is = where::inside;
     shared ? read(all, me, number, lock) : write(all, me, number, lock);
@@ -245,10 +266,9 @@ class campaign {
   void print() const {
     fmt::print(
         "{} kills, {} exits, {} stops, {} of waiters for long, {} removals; {} acquires; {} "
-        "holders "
-        "died, {} were told; longest wait {:.1f} ms\n",
+        "holders died, {} were told; longest wait {:.1f} ms ({})\n",
         kills_, exits_, stops_, long_stops_, removals_, all_->acquires.load(), died_inside_, told_,
-        static_cast<double>(all_->longest_wait_ns.load()) / 1e6);
+        longest_wait_s() * 1e3, kinds[longest_wait()]);
     if (all_->broken != 0)
       fmt::print("broken (seed {}): {} ({} in all)\n", what_.seed, all_->what, all_->broken.load());
   }
@@ -302,18 +322,19 @@ class campaign {
     const int w = static_cast<int>(random_() % static_cast<std::uint64_t>(what_.processes));
     const pid_t pid = all_->worker[w].pid;
     switch (random_() % 8) {
-      case 0:  // stops it for a while
+      case 0:
+      case 1:  // stops it for a while
         kill(pid, SIGSTOP);
+        stopped_at_ = clock::now();
         ++stops_;
         if (stop_for_long(w)) return;
         std::this_thread::sleep_for(std::chrono::microseconds(random_() % 20'000));
-        kill(pid, SIGCONT);
+        go_on(w, stopped_at_);
         return;
-      case 1:
+      case 2:
         if (w == stopped_) return;
         all_->exit_now = w;
-        while (all_->exit_now != -1 && all_->broken == 0)
-          std::this_thread::sleep_for(std::chrono::microseconds(50));
+        await_exit(w);
         ++exits_;
         break;
       default:
@@ -324,6 +345,19 @@ class campaign {
     waitpid(pids_[static_cast<std::size_t>(w)], nullptr, 0);
     note_death(w);
     spawn(w);
+  }
+
+  void await_exit(int w) {
+    const auto since = clock::now();
+    while (all_->exit_now != -1 && all_->broken == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      // It may wait for the stopped one, which may be in the middle of a repair.
+      let_go_on();
+      const worker_state& its = all_->worker[w];
+      if (clock::now() - since > std::chrono::seconds(10))
+        report(*all_, fmt::format("worker {} waits for ever ({})", w,
+                                  its.lock < 0 ? "no lock" : kinds[its.lock]));
+    }
   }
 
   // A worker that holds nothing may be stopped for long, one at a time: the others must not notice.
@@ -339,33 +373,54 @@ class campaign {
         if (is_it && use.what != domain_lock_use::how::waits) return false;
       }
     stopped_ = w;
+    stopped_since_ = stopped_at_;
     go_on_at_ = clock::now() + std::chrono::milliseconds(100 + random_() % 1'400);
     ++long_stops_;
     return true;
   }
   void let_go_on() {
     if (stopped_ < 0 || clock::now() < go_on_at_) return;
-    kill(all_->worker[stopped_].pid, SIGCONT);
+    go_on(stopped_, stopped_since_);
     stopped_ = -1;
   }
+  void go_on(int w, clock::time_point stopped_since) {
+    const auto so_long = clock::now() - stopped_since;
+    all_->worker[w].stopped_ns += static_cast<std::uint64_t>(so_long.count());
+    kill(all_->worker[w].pid, SIGCONT);
+  }
 
-  // Succeeds when no living process has a slot, which newcomers are about to take.
+  // Succeeds when no living process has a slot, which a few newcomers are about to take.
   void remove() {
-    ++all_->removals;
-    if (random_() % 4 == 0)
-      for (int w = 0; w < what_.processes; ++w) {
-        if (w == stopped_) stopped_ = -1;
-        kill(all_->worker[w].pid, SIGKILL);
-        ++kills_;
-        waitpid(pids_[static_cast<std::size_t>(w)], nullptr, 0);
-        note_death(w);
-        spawn(w);
-        try {
-          if (w == what_.processes - 1 && domain::remove(name_)) ++removals_;
-        } catch (const domain_error& e) {
-          if (e.why != domain_error::reason::held) throw;
-        }
-      }
+    if (random_() % 4 != 0) return try_to_remove();
+    stopped_ = -1;
+    for (int w = 0; w < what_.processes; ++w) {
+      kill(all_->worker[w].pid, SIGKILL);
+      ++kills_;
+      waitpid(pids_[static_cast<std::size_t>(w)], nullptr, 0);
+      note_death(w);
+    }
+    ++all_->removals;  // nobody is inside
+    const int newcomers = static_cast<int>(random_() % 3);
+    for (int w = 0; w < newcomers; ++w) spawn(w);
+    std::this_thread::sleep_for(std::chrono::microseconds(random_() % 500));
+    try_to_remove();
+    for (int w = newcomers; w < what_.processes; ++w) spawn(w);
+  }
+  void try_to_remove() {
+    try {
+      if (domain::remove(name_)) ++removals_;
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::held) throw;
+    }
+  }
+
+  // The lock that somebody waited longest for.
+  [[nodiscard]] std::size_t longest_wait() const {
+    const auto& all = all_->longest_wait_ns;
+    return static_cast<std::size_t>(std::max_element(std::begin(all), std::end(all)) - all);
+  }
+  [[nodiscard]] double longest_wait_s() const {
+    return static_cast<double>(all_->longest_wait_ns[longest_wait()].load()) / 1e9;
   }
 
   // Before its place is another's: where the dead one was.
@@ -419,10 +474,9 @@ class campaign {
       if (data.count < updates || data.count > updates + inside_[i] + perhaps_[i])
         report(*all_, fmt::format("{}: {} updates by {} writes", kinds[i], data.count, updates));
     }
-    const double longest = static_cast<double>(all_->longest_wait_ns.load()) / 1e9;
-    if (longest > what_.most_wait_s)
-      report(*all_,
-             fmt::format("somebody waited {:.2f} s (at most {} s)", longest, what_.most_wait_s));
+    if (longest_wait_s() > what_.most_wait_s)
+      report(*all_, fmt::format("{}: somebody waited {:.2f} s (at most {} s)",
+                                kinds[longest_wait()], longest_wait_s(), what_.most_wait_s));
     const std::string path = in.path();
     if (!domain::remove(name_, true)) report(*all_, "the domain was gone already");
     if (std::filesystem::exists(path)) report(*all_, "left behind: " + path);
@@ -436,7 +490,7 @@ class campaign {
   std::vector<pid_t> pids_;
   int kills_ = 0, exits_ = 0, stops_ = 0, long_stops_ = 0, removals_ = 0;
   int stopped_ = -1;  // the worker that is stopped for long
-  clock::time_point go_on_at_{};
+  clock::time_point stopped_at_{}, stopped_since_{}, go_on_at_{};
   std::array<std::uint64_t, locks> inside_{}, perhaps_{};
   std::uint64_t died_inside_ = 0, told_ = 0;
 };

@@ -80,7 +80,7 @@ class Installed(unittest.TestCase):
         build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}", f"-DUCX={UCX}",
                                f"-DOSHMEM={OSHMEM}")
         self.checked(["cmake", "--build", build])
-        for name in ["first", "tuned", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
+        for name in ["first", "named", "tuned", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
             self.prints_4000(os.path.join(build, name))
         if HAS_UCX:
             for name in ["ucx_first", "ucx_counter"]:
@@ -131,6 +131,7 @@ class Installed(unittest.TestCase):
     def test_pkg_config(self):
         # Programs in C++ need no library of lockflight at run time; the others find it like this.
         self.prints_4000(self.compiled(["g++", "-std=c++20"], "tuned.cpp", "lockflight", "tuned"))
+        self.prints_4000(self.compiled(["g++", "-std=c++20"], "named.cpp", "lockflight", "named"))
         there = {"LD_LIBRARY_PATH": self.libraries}
         self.prints_4000(self.compiled(["gcc"], "counter.c", "lockflight", "c"), **there)
         if HAS_FORTRAN:

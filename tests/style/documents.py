@@ -18,11 +18,11 @@ import sys
 
 # Every document, and the most words that it may have, as `wc -w` counts them.
 MOST_WORDS = {
-    "README.md": 2000,
+    "README.md": 2050,
     "claims/README.md": 1600,
     "docs/architecture.md": 3200,
     "docs/contract.md": 3700,
-    "docs/domains.md": 2000,
+    "docs/domains.md": 2100,
     "docs/flight.md": 2500,
     "docs/fabrics.md": 950,
     "docs/mpi.md": 2900,
@@ -197,7 +197,7 @@ PAIRS = {("a/x.hpp", "b/x.hpp"), ("b/x.hpp", "c/x.hpp"), ("a/x.hpp", "c/x.hpp")}
 FILES = {"README.md", "docs", "docs/a.md", "src/x.hpp"}
 
 BROKEN = [
-    too_long("README.md", "word " * 2001),
+    too_long("README.md", "word " * 2051),
     too_long("docs/new.md", "word"),
     dead_links("docs/b.md", "[a](docs/a.md)", FILES),
     dead_links("docs/b.md", "![a](a.svg)", FILES),
@@ -229,7 +229,7 @@ SOUND = [
     not_redrawn("a.svg", "digraph g {\n" + DOT + CHAIN, SVG + "<title>g</title>"),
     not_redrawn("a.svg", DOT + '  "a" -> "b" -> "c";\n', SVG),
     not_redrawn("a.svg", DOT + CHAIN + "  d;\n", SVG + "<title>d</title><text>d</text>"),
-    too_long("README.md", "word " * 2000),
+    too_long("README.md", "word " * 2050),
     dead_links("docs/b.md", "[a](a.md), [r](../README.md#x), [w](https://x.org), `src/x.hpp`, "
                             "`x.hpp`, `src/*.hpp`", FILES),
     wrong_layers("l", DOT + CHAIN, PAIRS),
