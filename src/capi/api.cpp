@@ -38,13 +38,17 @@ handle& live_shared(handle* given) {
   return found;
 }
 
+void need_ability(const handle& of, bool catalogue::abilities::*ability, const char* lacks) {
+  if (of.can.*ability) return;
+  throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + of.name + "': " + lacks +
+                                           " (accepted for that: " + of.owner->locks_with(ability) +
+                                           ")");
+}
+
 /// The same for a call that upgrades or downgrades.
 handle& live_upgradable(handle* given) {
   handle& found = live_shared(given);
-  if (!found.lock->can_upgrade())
-    throw refusal(LOCKFLIGHT_WRONG_KIND, "lock '" + found.name +
-                                             "': it has no upgrade and no downgrade (accepted for "
-                                             "that: flight-rw)");
+  need_ability(found, &catalogue::abilities::upgrades, "it has no upgrade and no downgrade");
   return found;
 }
 
@@ -77,8 +81,8 @@ Handle& create(lockflight_participant& me, std::deque<Handle>& all,
       .shares = shares};
   const lock::parameter_values& tuned = me.tuned.values_of(request.name);
   request.set.insert(tuned.begin(), tuned.end());  // what the caller sets goes before them
-  std::unique_ptr<any_lock> made = me.make_lock(request);
-  return all.emplace_back(Handle{{&me, request.name, std::move(made), shares}});
+  made_lock made = me.make_lock(request);
+  return all.emplace_back(Handle{{&me, request.name, std::move(made.it), shares, made.can}});
 }
 
 int destroy(handle* given) {
@@ -96,25 +100,32 @@ int destroy(handle* given) {
 struct way {
   hold how;
   handle& (*of)(handle*);
-  void (any_lock::*lock)();
+  bool (any_lock::*lock)();
   bool (any_lock::*try_lock)();
   void (any_lock::*unlock)();
-  bool (any_lock::*try_lock_for)(std::uint64_t);
+  bool (any_lock::*try_lock_within)(std::uint64_t);
+  bool catalogue::abilities::*times;
 };
-constexpr way exclusively{hold::exclusive,   live,
-                          &any_lock::lock,   &any_lock::try_lock,
-                          &any_lock::unlock, &any_lock::try_lock_for};
+constexpr way exclusively{hold::exclusive,
+                          live,
+                          &any_lock::lock,
+                          &any_lock::try_lock,
+                          &any_lock::unlock,
+                          &any_lock::try_lock_within,
+                          &catalogue::abilities::times};
 constexpr way with_readers{hold::shared,
                            live_shared,
                            &any_lock::lock_shared,
                            &any_lock::try_lock_shared,
                            &any_lock::unlock_shared,
-                           &any_lock::try_lock_shared_for};
+                           &any_lock::try_lock_shared_within,
+                           &catalogue::abilities::times_shared};
 constexpr way for_upgrade{hold::upgrade,
                           live_upgradable,
                           &any_lock::lock_upgrade,
                           &any_lock::try_lock_upgrade,
                           &any_lock::unlock_upgrade,
+                          nullptr,
                           nullptr};
 
 int lock(handle* given, const way& w) {
@@ -141,7 +152,8 @@ int try_lock_for(handle* given, const way& w, std::uint64_t nanoseconds) {
   return guarded([&] {
     handle& it = w.of(given);
     require_free(it, "try_lock_for");
-    if (!((*it.lock).*w.try_lock_for)(nanoseconds)) return LOCKFLIGHT_BUSY;
+    need_ability(it, w.times, "a waiter cannot leave");
+    if (!((*it.lock).*w.try_lock_within)(nanoseconds)) return LOCKFLIGHT_BUSY;
     it.held = w.how;
     return LOCKFLIGHT_OK;
   });

@@ -17,7 +17,8 @@ struct handle {
   lockflight_participant* owner;
   std::string name;
   std::unique_ptr<any_lock> lock;  ///< null when it is destroyed
-  bool shares = false;
+  bool shares = false;             ///< it was made as one that readers share
+  catalogue::abilities can;
   enum class hold : std::uint8_t { none, exclusive, shared, upgrade } held = hold::none;
 };
 
@@ -47,8 +48,11 @@ struct lockflight_participant {
   [[nodiscard]] virtual bool leaves() const = 0;
 
   virtual void barrier() = 0;
-  [[nodiscard]] virtual std::unique_ptr<lockflight::capi::any_lock> make_lock(
+  [[nodiscard]] virtual lockflight::capi::made_lock make_lock(
       const lockflight::capi::lock_request& what) = 0;
+  /// The names of the locks that it could make and that have the ability.
+  [[nodiscard]] virtual std::string locks_with(
+      bool lockflight::catalogue::abilities::*ability) const = 0;
   [[nodiscard]] virtual lockflight::rma::plain_cell take_words(std::uint32_t count) = 0;
   virtual void put(lockflight::rma::plain_cell to, std::uint64_t value) = 0;
   virtual void get(lockflight::rma::plain_cell from, std::uint64_t& value) = 0;
@@ -89,8 +93,11 @@ class participant_on : public lockflight_participant {
   [[nodiscard]] bool leaves() const override { return false; }
 
   void barrier() override { all_.arrive_and_wait(); }
-  [[nodiscard]] std::unique_ptr<any_lock> make_lock(const lock_request& what) override {
+  [[nodiscard]] made_lock make_lock(const lock_request& what) override {
     return capi::make_lock(me_, what);
+  }
+  [[nodiscard]] std::string locks_with(bool catalogue::abilities::*ability) const override {
+    return catalogue::names_of_those_with(ability, lock_rows<Port>());
   }
   [[nodiscard]] rma::plain_cell take_words(std::uint32_t count) override {
     return me_.cells().template take<rma::plain_cell>(count);

@@ -8,55 +8,24 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "catalogue/any_lock.hpp"
 #include "subjects.hpp"
 
 namespace lockflight::test {
 
-/// What a lock offers beside lock and unlock.
-struct abilities {
-  bool tries = false;
-  bool times = false;
-  bool shares = false;
-  bool tries_shared = false;
-  bool times_shared = false;
-  bool upgrades = false;
-};
+using catalogue::abilities;
+using catalogue::any_lock;
 
-/// A participant's handle. A call that its lock does not offer throws.
-class any_lock {
+/// A participant's handle, which can make one more.
+class copyable_lock : public any_lock {
  public:
-  any_lock() = default;
-  any_lock(const any_lock&) = delete;
-  any_lock& operator=(const any_lock&) = delete;
-  virtual ~any_lock() = default;
-
-  virtual void lock() = 0;
-  virtual void unlock() = 0;
-  [[nodiscard]] virtual bool try_lock() = 0;
-  [[nodiscard]] virtual bool try_lock_within(std::uint64_t nanoseconds) = 0;
-
-  virtual void lock_shared() = 0;
-  virtual void unlock_shared() = 0;
-  [[nodiscard]] virtual bool try_lock_shared() = 0;
-  [[nodiscard]] virtual bool try_lock_shared_within(std::uint64_t nanoseconds) = 0;
-
-  virtual void lock_upgrade() = 0;
-  virtual void unlock_upgrade() = 0;
-  [[nodiscard]] virtual bool try_lock_upgrade() = 0;
-  virtual void unlock_upgrade_and_lock() = 0;
-  virtual void unlock_upgrade_and_lock_shared() = 0;
-  virtual void unlock_and_lock_upgrade() = 0;
-  virtual void unlock_and_lock_shared() = 0;
-  [[nodiscard]] virtual bool try_unlock_shared_and_lock() = 0;
-
   /// One more handle of the same participant.
-  [[nodiscard]] virtual std::unique_ptr<any_lock> another() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<copyable_lock> another() const = 0;
 };
 
 /// The sets of parameters that a lock is tested with on one machine, and locks that have them.
@@ -70,8 +39,9 @@ class any_sets {
 
   [[nodiscard]] virtual std::size_t count() const = 0;
   /// All participants make the same locks in the same order.
-  [[nodiscard]] virtual std::unique_ptr<any_lock> make(rma::participant<Port>& me, std::size_t set,
-                                                       rma::rank_t home) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<copyable_lock> make(rma::participant<Port>& me,
+                                                            std::size_t set,
+                                                            rma::rank_t home) const = 0;
 };
 
 /// Chooses one of so many candidates.
@@ -105,90 +75,26 @@ struct how_to_choose {
 
 namespace detail {
 
-[[noreturn]] inline void lacks(std::string_view name) {
-  throw std::logic_error(std::string(name) + " does not offer that");
-}
-
-// Neither has anything of the standard library that is made for its type: there are many of them.
 template <class Lock, class Port>
-class handle_of final : public any_lock {
+class handle_of final : public catalogue::lock_behind<copyable_lock, Lock> {
  public:
   using cells = typename Lock::cells;
   using parameters = typename Lock::parameters;
 
   handle_of(rma::participant<Port>& me, const cells& where, const parameters& set)
-      : me_(me), where_(where), set_(set), lock_(me, where, set) {}
+      : catalogue::lock_behind<copyable_lock, Lock>(me, where, set),
+        me_(me),
+        where_(where),
+        set_(set) {}
 
-  void lock() override { lock_.lock(); }
-  void unlock() override { lock_.unlock(); }
-  [[nodiscard]] bool try_lock() override {
-    if constexpr (lock::can_try<Lock>) return lock_.try_lock();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_lock_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (lock::can_time<Lock>) return lock_.try_lock_within(nanoseconds);
-    lacks(Lock::about.name);
-  }
-
-  void lock_shared() override {
-    if constexpr (lock::shared<Lock>) return lock_.lock_shared();
-    lacks(Lock::about.name);
-  }
-  void unlock_shared() override {
-    if constexpr (lock::shared<Lock>) return lock_.unlock_shared();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_lock_shared() override {
-    if constexpr (lock::can_try_shared<Lock>) return lock_.try_lock_shared();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_lock_shared_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (lock::can_time_shared<Lock>) return lock_.try_lock_shared_within(nanoseconds);
-    lacks(Lock::about.name);
-  }
-
-  void lock_upgrade() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.lock_upgrade();
-    lacks(Lock::about.name);
-  }
-  void unlock_upgrade() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.unlock_upgrade();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_lock_upgrade() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.try_lock_upgrade();
-    lacks(Lock::about.name);
-  }
-  void unlock_upgrade_and_lock() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.unlock_upgrade_and_lock();
-    lacks(Lock::about.name);
-  }
-  void unlock_upgrade_and_lock_shared() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.unlock_upgrade_and_lock_shared();
-    lacks(Lock::about.name);
-  }
-  void unlock_and_lock_upgrade() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.unlock_and_lock_upgrade();
-    lacks(Lock::about.name);
-  }
-  void unlock_and_lock_shared() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.unlock_and_lock_shared();
-    lacks(Lock::about.name);
-  }
-  [[nodiscard]] bool try_unlock_shared_and_lock() override {
-    if constexpr (lock::can_upgrade<Lock>) return lock_.try_unlock_shared_and_lock();
-    lacks(Lock::about.name);
-  }
-
-  [[nodiscard]] std::unique_ptr<any_lock> another() const override {
-    return std::unique_ptr<any_lock>(new handle_of(me_, where_, set_));
+  [[nodiscard]] std::unique_ptr<copyable_lock> another() const override {
+    return std::unique_ptr<copyable_lock>(new handle_of(me_, where_, set_));
   }
 
  private:
   rma::participant<Port>& me_;
   cells where_;
   parameters set_;
-  Lock lock_;
 };
 
 template <class Lock, class Port>
@@ -209,26 +115,16 @@ class sets_of final : public any_sets<Port> {
 
   [[nodiscard]] std::size_t count() const override { return count_; }
 
-  [[nodiscard]] std::unique_ptr<any_lock> make(rma::participant<Port>& me, std::size_t set,
-                                               rma::rank_t home) const override {
+  [[nodiscard]] std::unique_ptr<copyable_lock> make(rma::participant<Port>& me, std::size_t set,
+                                                    rma::rank_t home) const override {
     const parameters& chosen = sets_.at(set);
-    return std::unique_ptr<any_lock>(new handle_of<Lock, Port>(
+    return std::unique_ptr<copyable_lock>(new handle_of<Lock, Port>(
         me, Lock::cells::place(me.cells(), me.machine(), chosen, home), chosen));
   }
 
  private:
   std::array<parameters, 2 + how_to_choose::most> sets_{};
   std::size_t count_ = 1;  // the defaults
-};
-
-template <class Lock>
-constexpr abilities abilities_of{
-    .tries = lock::can_try<Lock>,
-    .times = lock::can_time<Lock>,
-    .shares = lock::shared<Lock>,
-    .tries_shared = lock::can_try_shared<Lock>,
-    .times_shared = lock::can_time_shared<Lock>,
-    .upgrades = lock::can_upgrade<Lock>,
 };
 
 }  // namespace detail
@@ -252,7 +148,7 @@ template <class Fabric>
     using one = Lock<port>;
     std::string name = std::string(Fabric::name) + "_" + std::string(one::about.name);
     std::replace(name.begin(), name.end(), '-', '_');
-    all.push_back({std::move(name), detail::abilities_of<one>,
+    all.push_back({std::move(name), catalogue::abilities_of<one>,
                    [](const rma::topology& machine,
                       const how_to_choose& how) -> std::unique_ptr<any_sets<port>> {
                      return std::unique_ptr<any_sets<port>>(

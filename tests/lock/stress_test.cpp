@@ -87,10 +87,10 @@ how_to_choose parameter_sets(const std::string& subject, const rma::topology& ma
 /// A lock and the data that it guards.
 template <rma::port Port>
 struct guarded_lock {
-  guarded_lock(rma::participant<Port>& me, std::unique_ptr<any_lock> handle, rma::rank_t home)
+  guarded_lock(rma::participant<Port>& me, std::unique_ptr<copyable_lock> handle, rma::rank_t home)
       : lock(std::move(handle)), data(me, home) {}
 
-  std::unique_ptr<any_lock> lock;
+  std::unique_ptr<copyable_lock> lock;
   guarded<Port> data;
   rma::word writes = 0;  // by this participant
 };
@@ -289,9 +289,7 @@ class workload {
     for (const std::size_t i : {first, 1 - first}) release(locks_[i], is_shared[i]);
   }
   void acquire(guarded_type& on, bool is_shared) {
-    if (can_.shares)
-      if (is_shared) return on.lock->lock_shared();
-    on.lock->lock();
+    can_.shares&& is_shared ? on.lock->lock_shared() : on.lock->lock();
   }
   void release(guarded_type& on, bool is_shared) {
     if (can_.shares)
@@ -313,7 +311,7 @@ class workload {
   /// All participants have left: the next one finds the lock free, and no queue node is missing.
   void must_be_free() {
     for (guarded_type& each : locks_) {
-      const std::unique_ptr<any_lock> fresh = each.lock->another();
+      const std::unique_ptr<copyable_lock> fresh = each.lock->another();
       if (can_.tries) {
         require(fresh->try_lock(), "try_lock fails on a lock that everybody has left");
         fresh->unlock();

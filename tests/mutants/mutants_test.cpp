@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lockflight/lock/all.hpp"
 #include "mutants/mutant.hpp"
 #include "support/long_tests.hpp"
 
@@ -176,6 +178,18 @@ TEST(mutants, there_are_enough_and_each_has_a_name_of_its_own) {
         "mixed classes", "contract", "foreign cell", "assertion", "starvation", "missing flush",
         "fencing token", "owner died", "taken place"})
     EXPECT_TRUE(properties.contains(property)) << property;
+}
+
+// A lock that is added to the table brings broken variants of itself.
+TEST(mutants, every_lock_has_some) {
+  std::set<std::string_view> broken;
+  for (const mutant& m : all_mutants()) broken.insert(m.broken.about.name);
+  lock::all::for_each([&]<template <class> class Lock>(lock::family<Lock>) {
+    constexpr std::string_view name = Lock<check::port>::about.name;
+    // Its waits alone differ from those of spin, of fompi-rw.
+    if (name.ends_with("-backoff")) return;
+    EXPECT_TRUE(broken.contains(name)) << name << ": tests/mutants/*.mutants has none of it";
+  });
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // The list of all locks, for programs that treat them alike: the bench, the tests, the checker.
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
 #include "lockflight/lock/alock.hpp"
 #include "lockflight/lock/d_mcs.hpp"
 #include "lockflight/lock/dlm_server.hpp"
@@ -28,15 +32,55 @@ struct family {
 
 template <class... Families>
 struct families {
+  static constexpr std::size_t size = sizeof...(Families);
+
   /// Calls `visit(Families{})` for each, in order.
   template <class Visit>
   static void for_each(Visit visit) {
     (visit(Families{}), ...);
   }
+  /// Calls `visit(family, number)` for every `Parts`-th, from number `Part` on: so that the code of
+  /// many locks can be compiled in several files, which together have all of them.
+  template <std::size_t Part, std::size_t Parts, class Visit>
+  static void for_each_in_part(Visit visit) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const auto one = [&]<class Family, std::size_t Number>(
+                           Family of, std::integral_constant<std::size_t, Number>) {
+        if constexpr (Number % Parts == Part) visit(of, Number);
+      };
+      (one(Families{}, std::integral_constant<std::size_t, I>{}), ...);
+    }(std::index_sequence_for<Families...>{});
+  }
 };
 
+namespace detail {
+template <class...>
+struct joined;
+template <class... Families>
+struct joined<families<Families...>> {
+  using type = families<Families...>;
+};
+template <class... A, class... B, class... More>
+struct joined<families<A...>, families<B...>, More...> : joined<families<A..., B...>, More...> {};
+
+template <class, class, class>
+struct with_after;
+template <class... Families, class Before, class One>
+struct with_after<families<Families...>, Before, One>
+    : joined<std::conditional_t<std::is_same_v<Families, Before>, families<Families, One>,
+                                families<Families>>...> {};
+}  // namespace detail
+
+/// The lists one after the other.
+template <class... Lists>
+using joined = typename detail::joined<Lists...>::type;
+/// The list with one more, behind `Before`.
+template <class List, class Before, class One>
+using with_after = typename detail::with_after<List, Before, One>::type;
+
 /// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline. The
-/// build of the benchmark, the checker and the mutants reads this list (src/catalogue).
+/// lists of the benchmark, the checker, the domains, the interface for C, the drop-in and the tests
+/// are made from this one.
 using all =
     families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>, family<alock>,
              family<dq>, family<dq_fair>, family<dlm_server>, family<fompi_rw>,

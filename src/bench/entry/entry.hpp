@@ -1,5 +1,5 @@
-// A lock in the benchmark's lists: facts, and functions that run it. The templates behind
-// the functions are compiled in files of their own for each lock (entry.cpp.in, anywhere.cpp.in).
+// A lock in the benchmark's lists: facts, and functions that run it. The templates behind the
+// functions are compiled in several files (on_shm.cpp.in, anywhere.cpp.in).
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,16 @@ struct lock_entry {
   std::int64_t (*most_ranks)(const catalogue::parameter_values& set);
   /// On shared memory, without virtual calls; not traced.
   void (*run_on_shm)(const run_plan&, const run_results&, const std::function<void()>& watch);
-  const anywhere& through_any_port;
+  anywhere through_any_port;
 };
 
-/// Every lock in the order of the lock table, then the pseudo lock. Generated (CMakeLists.txt).
-[[nodiscard]] std::span<const lock_entry* const> entries();
+/// Every lock in the order of the lock table, then the pseudo lock.
+[[nodiscard]] std::span<const lock_entry> entries();
+
+/// Fill in the entries of a part of the locks: all but `through_any_port`, and that.
+template <std::size_t Part, std::size_t Parts>
+void make_entries(std::span<lock_entry> all);
+template <std::size_t Part, std::size_t Parts>
+void make_all_anywhere(std::span<lock_entry> all);
 
 }  // namespace lockflight::bench

@@ -3,6 +3,8 @@
 
 #include <type_traits>
 
+#include "bench/entry/entry.hpp"
+#include "bench/entry/measured.hpp"
 #include "bench/port/any_clock.hpp"
 #include "bench/port/any_port.hpp"
 #include "bench/workload/anywhere.hpp"
@@ -21,6 +23,14 @@ template <template <class> class Lock>
             rma::participant<port> me(static_cast<port&>(on), words);
             run_rank<Lock>(me, plan, clock, results);
           }};
+}
+
+template <std::size_t Part, std::size_t Parts>
+void make_all_anywhere(std::span<lock_entry> all) {
+  measured::for_each_in_part<Part, Parts>(
+      [&]<template <class> class Lock>(lock::family<Lock>, std::size_t number) {
+        all[number].through_any_port = make_anywhere<Lock>();
+      });
 }
 
 }  // namespace lockflight::bench

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "bench/entry/entry.hpp"
+#include "bench/entry/measured.hpp"
 #include "bench/shm/stage.hpp"
 
 namespace lockflight::bench {
@@ -16,15 +17,18 @@ template <class Lock>
     return std::numeric_limits<std::int64_t>::max();
 }
 
-template <template <class> class Lock>
-[[nodiscard]] constexpr lock_entry make_entry(const anywhere& through_any_port) {
-  using on_shm = Lock<shm::port>;
-  return {.about = on_shm::about,
-          .parameters = catalogue::rows_of<typename on_shm::parameters>,
-          .excludes = excludes<on_shm>,
-          .most_ranks = most_ranks<on_shm>,
-          .run_on_shm = run_on_shm<Lock>,
-          .through_any_port = through_any_port};
+template <std::size_t Part, std::size_t Parts>
+void make_entries(std::span<lock_entry> all) {
+  measured::for_each_in_part<Part, Parts>(
+      [&]<template <class> class Lock>(lock::family<Lock>, std::size_t number) {
+        using on_shm = Lock<shm::port>;
+        lock_entry& made = all[number];
+        made.about = on_shm::about;
+        made.parameters = catalogue::rows_of<typename on_shm::parameters>;
+        made.excludes = excludes<on_shm>;
+        made.most_ranks = most_ranks<on_shm>;
+        made.run_on_shm = run_on_shm<Lock>;
+      });
 }
 
 }  // namespace lockflight::bench

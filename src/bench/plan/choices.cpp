@@ -10,11 +10,11 @@ namespace lockflight::bench {
 const std::vector<lock_row>& lock_table() {
   static const std::vector<lock_row> rows = [] {
     std::vector<lock_row> made;
-    for (const lock_entry* e : entries())
-      if (e->excludes)
-        made.push_back({e->about,
-                        e->about.needs_native_memory ? std::vector<std::string>{"shm"} : fabrics(),
-                        e->parameters});
+    for (const lock_entry& e : entries())
+      if (e.excludes)
+        made.push_back({e.about,
+                        e.about.needs_native_memory ? std::vector<std::string>{"shm"} : fabrics(),
+                        e.parameters});
     return made;
   }();
   return rows;

@@ -173,33 +173,33 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
     if (what.locks != std::vector<std::string>{"all"})
       throw refuse("--lock", what.locks.front(),
                    "with another --workload than primitive, which takes no lock");
-    return {*std::find_if(entries().begin(), entries().end(),
-                          [](const lock_entry* e) { return !e->excludes; })};
+    return {std::to_address(std::find_if(entries().begin(), entries().end(),
+                                         [](const lock_entry& e) { return !e.excludes; }))};
   }
   std::vector<std::string> known;
-  for (const lock_entry* e : entries())
-    if (e->excludes || load == workload::dht) known.emplace_back(e->about.name);
+  for (const lock_entry& e : entries())
+    if (e.excludes || load == workload::dht) known.emplace_back(e.about.name);
   std::vector<const lock_entry*> chosen;
   for (const std::string& name : what.locks) {
     bool found = false;
-    for (const lock_entry* e : entries()) {
-      if (name != e->about.name && name != "all") continue;
-      if (e->about.needs_native_memory && what.fabric != "shm") {
+    for (const lock_entry& e : entries()) {
+      if (name != e.about.name && name != "all") continue;
+      if (e.about.needs_native_memory && what.fabric != "shm") {
         if (name == "all") continue;
         throw refuse("--lock", name, fmt::format("on shm only, not on {}", what.fabric));
       }
-      if (!e->excludes && load != workload::dht) {
+      if (!e.excludes && load != workload::dht) {
         if (name == "all") continue;
         throw refuse("--lock", name, "with --workload dht only, since it is no lock");
       }
       // Beside the other locks it would seem to do the same as they do.
-      if (e->about.defers && name == "all") continue;
-      if (e->about.defers && !can_defer(load))
+      if (e.about.defers && name == "all") continue;
+      if (e.about.defers && !can_defer(load))
         throw refuse(
             "--lock", name,
             "with --workload lb, ecsb, sob, warb, table, mix: what is done under it is done "
             "at the release");
-      if (std::find(chosen.begin(), chosen.end(), e) == chosen.end()) chosen.push_back(e);
+      if (std::find(chosen.begin(), chosen.end(), &e) == chosen.end()) chosen.push_back(&e);
       found = true;
     }
     if (!found) throw unknown("--lock", name, known);

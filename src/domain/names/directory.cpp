@@ -271,7 +271,7 @@ std::uint32_t class_for(const domain_file& file, const domain_kind& kind,
   const std::uint32_t count = h.classes.load();
   for (std::uint32_t i = 0; i < count; ++i) {
     const domain_class& c = class_at(file, i);
-    if (c.name_lines == name_lines && kind.name == c.kind && canonical == c.parameters)
+    if (c.name_lines == name_lines && kind.about.name == c.kind && canonical == c.parameters)
       return kind_of_class(file, c), i;
   }
   if (count >= most_classes || canonical.size() >= sizeof(domain_class::parameters))
@@ -279,7 +279,7 @@ std::uint32_t class_for(const domain_file& file, const domain_kind& kind,
                        "domain " + file.name() + ": no room for another kind of lock");
   domain_class& c = file.of_class(count);
   std::memset(static_cast<void*>(&c), 0, sizeof c);
-  kind.name.copy(c.kind, sizeof c.kind - 1);
+  kind.about.name.copy(c.kind, sizeof c.kind - 1);
   canonical.copy(c.parameters, sizeof c.parameters - 1);
   c.name_lines = name_lines;
   c.words = kind.words(parse_parameters(canonical)) + name_lines * line_words;
@@ -379,7 +379,7 @@ bool make_room(attachment& by, const time_limit& how_long) {
   auto all = all_locks(file);
   std::erase_if(all, [&](const auto& one) {
     return std::binary_search(in_use.begin(), in_use.end(), one.second.line) ||
-           !one.second.kind->tries;
+           !one.second.kind->can.tries;
   });
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; });
@@ -441,11 +441,11 @@ void check_agreement(const domain_file& file, std::string_view name, const found
                          ", " + in_a_line(command.data()) + ")";
   if (found.kind != &kind)
     throw domain_error(domain_error::reason::disagrees,
-                       "lock " + shown(name) + " is a " + std::string(found.kind->name) + by +
-                           ", not a " + std::string(kind.name) + " (accepted: kind " +
-                           std::string(found.kind->name) + ", or another name)");
+                       "lock " + shown(name) + " is a " + std::string(found.kind->about.name) + by +
+                           ", not a " + std::string(kind.about.name) + " (accepted: kind " +
+                           std::string(found.kind->about.name) + ", or another name)");
   throw domain_error(domain_error::reason::disagrees,
-                     "lock " + shown(name) + ", a " + std::string(kind.name) + by +
+                     "lock " + shown(name) + ", a " + std::string(kind.about.name) + by +
                          ", has parameters '" + without_defaults(kind, found.parameters) +
                          "', not '" + without_defaults(kind, canonical) +
                          "' (accepted: those, or another name)");
@@ -472,7 +472,8 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
                    const time_limit& how_long) {
   const auto lock = lock_at(by, what);
   // All others have left, so a lock without try does not wait long.
-  if (what.kind->tries ? !lock->try_lock() : !lock->lock()) return "somebody holds or awaits it";
+  if (what.kind->can.tries ? !lock->try_lock() : !lock->lock())
+    return "somebody holds or awaits it";
   const char* why_not = nullptr;
   try {
     if (lock->owner_died() && !damaged_too) {

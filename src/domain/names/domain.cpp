@@ -107,7 +107,7 @@ std::vector<domain_lock> domain::locks() const {
   for (const auto& [name, found] : named) {
     const auto numbers = detail::numbers_of(*file_, found);
     domain_lock one{.name = name,
-                    .kind = std::string(found.kind->name),
+                    .kind = std::string(found.kind->about.name),
                     .parameters = detail::without_defaults(*found.kind, found.parameters),
                     .token = numbers.token,
                     .repairs = numbers.repairs,

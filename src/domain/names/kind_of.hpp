@@ -30,45 +30,25 @@ template <class Parameters>
 }
 
 template <template <class> class Inside>
-class robust_lock final : public any_robust {
+class robust_lock final
+    : public catalogue::lock_behind<any_robust, lock::robust<Inside, domain_port>> {
   using type = lock::robust<Inside, domain_port>;
-  using inside = Inside<rma::interruptible<domain_port>>;
+  using base = catalogue::lock_behind<any_robust, type>;
+  using base::lock_;
 
  public:
-  using parameters = typename type::parameters;
-  using cells = typename type::cells;
-  static constexpr bool tries = lock::can_try<inside>;
-  static constexpr bool tries_shared = lock::can_try_shared<inside>;
-  static constexpr bool times = lock::can_time<inside>;
-  static constexpr bool times_shared = lock::can_time_shared<inside>;
-  static constexpr bool shares = lock::shared<inside>;
-
-  robust_lock(domain_participant& me, const cells& where, const parameters& set)
-      : lock_(me, where, set), port_(me.port()) {}
-  bool lock() override { return noted(lock_.lock_unless_interrupted()); }
-  bool try_lock() override {
-    if constexpr (tries) return noted(lock_.try_lock());
-    return false;
+  robust_lock(domain_participant& me, const typename type::cells& where,
+              const typename type::parameters& set)
+      : base(me, where, set), port_(me.port()) {}
+  bool lock() override { return noted(base::lock()); }
+  bool try_lock() override { return noted(base::try_lock()); }
+  bool try_lock_within(std::uint64_t nanoseconds) override {
+    return noted(base::try_lock_within(nanoseconds));
   }
-  bool try_lock_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (times) return noted(lock_.try_lock_within(nanoseconds));
-    return false;
-  }
-  void unlock() override { lock_.unlock(); }
-  bool lock_shared() override {
-    if constexpr (shares) return noted(lock_.lock_shared_unless_interrupted());
-    return false;
-  }
-  bool try_lock_shared() override {
-    if constexpr (tries_shared) return noted(lock_.try_lock_shared());
-    return false;
-  }
-  bool try_lock_shared_within([[maybe_unused]] std::uint64_t nanoseconds) override {
-    if constexpr (times_shared) return noted(lock_.try_lock_shared_within(nanoseconds));
-    return false;
-  }
-  void unlock_shared() override {
-    if constexpr (shares) lock_.unlock_shared();
+  bool lock_shared() override { return noted(base::lock_shared()); }
+  bool try_lock_shared() override { return noted(base::try_lock_shared()); }
+  bool try_lock_shared_within(std::uint64_t nanoseconds) override {
+    return noted(base::try_lock_shared_within(nanoseconds));
   }
   std::uint64_t token() const override { return lock_.token(); }
   bool owner_died() override { return lock_.owner_died(); }
@@ -87,26 +67,21 @@ class robust_lock final : public any_robust {
  private:
   bool noted(bool had) {
     port_.rest();
-    if (had) held_since_ns = port_.note_hold(lock_.place());
+    if (had) this->held_since_ns = port_.note_hold(lock_.place());
     return had;
   }
 
-  type lock_;
   domain_port& port_;
 };
 
 template <template <class> class Inside>
 [[nodiscard]] domain_kind kind_of() {
-  using made = robust_lock<Inside>;
-  using parameters = typename made::parameters;
-  static constexpr auto name = Inside<rma::interruptible<domain_port>>::about.name;
+  using type = lock::robust<Inside, domain_port>;
+  using parameters = typename type::parameters;
+  static constexpr auto name = type::about.name;
   domain_kind row{};
-  row.name = name;
-  row.shares = made::shares;
-  row.tries = made::tries;
-  row.tries_shared = made::tries_shared;
-  row.times = made::times;
-  row.times_shared = made::times_shared;
+  row.about = type::about;
+  row.can = catalogue::abilities_of<type>;
   row.canonical = [](const lock::parameter_values& set) {
     parameters now{};
     try {
@@ -132,7 +107,7 @@ template <template <class> class Inside>
   row.words = [](const lock::parameter_values& set) {
     rma::layout all(rma::line_words, UINT32_MAX);
     const auto with = lock::with_values(domain_defaults<parameters>(), set);
-    const auto where = made::cells::place(all, domain_port::machine(), with);
+    const auto where = type::cells::place(all, domain_port::machine(), with);
     return (all.used() - where.line.index + rma::line_words - 1) / rma::line_words *
            rma::line_words;
   };
@@ -140,7 +115,8 @@ template <template <class> class Inside>
                 const lock::parameter_values& set) -> std::unique_ptr<any_robust> {
     rma::layout there(first, first + words);
     const auto with = lock::with_values(domain_defaults<parameters>(), set);
-    return std::make_unique<made>(me, made::cells::place(there, me.machine(), with), with);
+    return std::make_unique<robust_lock<Inside>>(me, type::cells::place(there, me.machine(), with),
+                                                 with);
   };
   return row;
 }

@@ -2,19 +2,19 @@
 
 #include "catalogue/nearest.hpp"
 #include "catalogue/parameters.hpp"
+#include "lockflight/lock/all.hpp"
 
 namespace lockflight::detail {
 
-void add_flight_kinds(std::vector<domain_kind>& to);
-void add_queue_kinds(std::vector<domain_kind>& to);
-void add_rw_kinds(std::vector<domain_kind>& to);
-
 const std::vector<domain_kind>& domain_kinds() {
   static const auto* const all = [] {
-    auto* const made = new std::vector<domain_kind>;  // for threads that outlive static objects
-    add_flight_kinds(*made);
-    add_queue_kinds(*made);
-    add_rw_kinds(*made);
+    // For threads that outlive static objects.
+    auto* const made = new std::vector<domain_kind>(lock::all::size);
+    [&]<std::size_t... Part>(std::index_sequence<Part...>) {
+      (make_kinds<Part, LOCKFLIGHT_PARTS>(*made), ...);
+    }(std::make_index_sequence<LOCKFLIGHT_PARTS>{});
+    // Those that need messages, which a domain does not have.
+    std::erase_if(*made, [](const domain_kind& each) { return each.make == nullptr; });
     return made;
   }();
   return *all;
@@ -22,14 +22,14 @@ const std::vector<domain_kind>& domain_kinds() {
 
 const domain_kind* find_kind(std::string_view name) {
   for (const domain_kind& one : domain_kinds())
-    if (one.name == name) return &one;
+    if (one.about.name == name) return &one;
   return nullptr;
 }
 
 const domain_kind& kind_named(std::string_view name) {
   if (const domain_kind* const found = find_kind(name)) return *found;
   std::vector<std::string> known;
-  for (const domain_kind& one : domain_kinds()) known.emplace_back(one.name);
+  for (const domain_kind& one : domain_kinds()) known.emplace_back(one.about.name);
   throw domain_error(domain_error::reason::invalid,
                      in_a_line("kind '" + std::string(name) + "' ") +
                          catalogue::accepted_names(std::string(name), known));

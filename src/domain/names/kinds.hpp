@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "catalogue/any_lock.hpp"
 #include "domain/membership/port.hpp"
 #include "domain/store/text.hpp"
+#include "lockflight/lock/about.hpp"
 #include "lockflight/lock/parameters.hpp"
 #include "lockflight/lock/robust.hpp"
 
@@ -15,19 +18,9 @@ namespace lockflight::detail {
 
 using domain_participant = lock::robust_participant<domain_port>;
 
-/// A participant's handle of a lock at a place. What a kind cannot do, the caller does not ask.
-class any_robust {
+/// A participant's handle of a lock at a place.
+class any_robust : public catalogue::any_lock {
  public:
-  virtual ~any_robust() = default;
-  /// An acquire that waits returns false if it was interrupted (domain_port::set_interrupt).
-  [[nodiscard]] virtual bool lock() = 0;
-  [[nodiscard]] virtual bool try_lock() = 0;
-  [[nodiscard]] virtual bool try_lock_within(std::uint64_t nanoseconds) = 0;
-  virtual void unlock() = 0;
-  [[nodiscard]] virtual bool lock_shared() = 0;
-  [[nodiscard]] virtual bool try_lock_shared() = 0;
-  [[nodiscard]] virtual bool try_lock_shared_within(std::uint64_t nanoseconds) = 0;
-  virtual void unlock_shared() = 0;
   [[nodiscard]] virtual std::uint64_t token() const = 0;
   [[nodiscard]] virtual bool owner_died() = 0;
   virtual void mark_consistent() = 0;
@@ -42,8 +35,8 @@ class any_robust {
 };
 
 struct domain_kind {
-  std::string_view name;
-  bool shares, tries, tries_shared, times, times_shared;
+  lock::facts about;
+  catalogue::abilities can;
   /// All parameters with their values, in the lock's order, those that are not given as domains
   /// have them: another release may have other defaults. Throws domain_error.
   std::string (*canonical)(const lock::parameter_values&);
@@ -53,6 +46,11 @@ struct domain_kind {
                                       const lock::parameter_values&);
 };
 
+/// Makes the kinds of a part of the locks.
+template <std::size_t Part, std::size_t Parts>
+void make_kinds(std::span<domain_kind> all);
+
+/// Every lock of the table that can be robust, in its order.
 [[nodiscard]] const std::vector<domain_kind>& domain_kinds();
 /// Throws domain_error (invalid), which names those that there are.
 [[nodiscard]] const domain_kind& kind_named(std::string_view name);

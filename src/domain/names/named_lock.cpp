@@ -62,14 +62,16 @@ class named_lock_impl {
     if (held_ != as || !me_->is_ours()) not_held(as);
     release();
   }
-  [[gnu::always_inline]] void need(bool can, const char* what, const char* accepted) const {
-    if (!can) [[unlikely]]
-      cannot(what, accepted);
+  [[gnu::always_inline]] void need(bool catalogue::abilities::*ability, const char* lacks) const {
+    if (!(kind_->can.*ability)) [[unlikely]]
+      cannot(ability, lacks);
   }
-  [[noreturn, gnu::noinline]] void cannot(const char* what, const char* accepted) const {
-    throw domain_error(domain_error::reason::invalid, "lock " + shown(name_) + ", a " +
-                                                          std::string(kind_->name) + ": " + what +
-                                                          " (accepted for that: " + accepted + ")");
+  [[noreturn, gnu::noinline]] void cannot(bool catalogue::abilities::*ability,
+                                          const char* lacks) const {
+    throw domain_error(domain_error::reason::invalid,
+                       "lock " + shown(name_) + ", a " + std::string(kind_->about.name) + ": " +
+                           lacks + " (accepted for that: " +
+                           catalogue::names_of_those_with(ability, domain_kinds()) + ")");
   }
   void need_exclusive() const {
     if (held_ == mode::exclusive && me_->is_ours()) return;
@@ -294,10 +296,8 @@ using mode = detail::named_lock_impl::mode;
 
 namespace {
 constexpr const char* cannot_leave = "a waiter of this lock cannot leave";
-constexpr const char* that_can_leave = "flight, flight-rw";
 constexpr const char* cannot_share = "it has no shared holders";
-constexpr const char* that_share =
-    "flight-rw, fompi-rw, fompi-rw-backoff, rma-rw, mcs-rw-rp, mcs-rw-wp, mcs-rw-fair";
+using can = catalogue::abilities;
 constexpr std::uint64_t forever = detail::named_lock_impl::forever;
 }  // namespace
 
@@ -311,31 +311,31 @@ void named_lock::lock() {
   impl_->acquire(mode::exclusive, forever, [](auto& l, std::uint64_t) { return l.lock(); });
 }
 bool named_lock::try_lock() {
-  impl_->need(impl_->kind().tries, cannot_leave, that_can_leave);
+  impl_->need(&can::tries, cannot_leave);
   return impl_->acquire(mode::exclusive, 0, [](auto& l, std::uint64_t) { return l.try_lock(); });
 }
 bool named_lock::try_lock_within(std::uint64_t nanoseconds) {
   if (nanoseconds == 0) return try_lock();
-  impl_->need(impl_->kind().times, cannot_leave, that_can_leave);
+  impl_->need(&can::times, cannot_leave);
   return impl_->acquire(mode::exclusive, nanoseconds,
                         [](auto& l, std::uint64_t left) { return l.try_lock_within(left); });
 }
 void named_lock::unlock() { impl_->unlock(mode::exclusive); }
-bool named_lock::can_share() const { return impl_->kind().shares; }
+bool named_lock::can_share() const { return impl_->kind().can.shares; }
 void named_lock::lock_shared() {
-  impl_->need(impl_->kind().shares, cannot_share, that_share);
+  impl_->need(&can::shares, cannot_share);
   impl_->acquire(mode::shared, forever, [](auto& l, std::uint64_t) { return l.lock_shared(); });
 }
 bool named_lock::try_lock_shared() {
-  impl_->need(impl_->kind().shares, cannot_share, that_share);
-  impl_->need(impl_->kind().tries_shared, cannot_leave, that_can_leave);
+  impl_->need(&can::shares, cannot_share);
+  impl_->need(&can::tries_shared, cannot_leave);
   return impl_->acquire(mode::shared, 0,
                         [](auto& l, std::uint64_t) { return l.try_lock_shared(); });
 }
 bool named_lock::try_lock_shared_within(std::uint64_t nanoseconds) {
   if (nanoseconds == 0) return try_lock_shared();
-  impl_->need(impl_->kind().shares, cannot_share, that_share);
-  impl_->need(impl_->kind().times_shared, cannot_leave, "flight-rw");
+  impl_->need(&can::shares, cannot_share);
+  impl_->need(&can::times_shared, cannot_leave);
   return impl_->acquire(mode::shared, nanoseconds,
                         [](auto& l, std::uint64_t left) { return l.try_lock_shared_within(left); });
 }
