@@ -6,7 +6,8 @@
 //
 // A domain is a file in memory. There is no daemon and nothing to start. The file has slots; a slot
 // is a rank, so the locks and their contract are the same as everywhere in lockflight.
-// docs/domains.md describes domains for their users.
+// docs/domains.md describes domains for their users. Programs that use this header link
+// lockflight::domain.
 //
 // Threads: a thread takes a slot when it first acquires a lock of the domain, and gives it back
 // when it ends. If a thread ends or is killed while it holds a lock, the lock becomes free, and the
