@@ -1,25 +1,36 @@
-// Domains: named locks for processes that come, go, stop and die. A domain is a file in memory; it
-// has slots, and a slot is a rank, so contract and locks are those of all of lockflight. There is
-// no daemon and nothing to start.
+// Domains: locks by name for the processes of one machine, which may come, go, stop and die:
 //
-// A thread takes a slot when it first acquires a lock of the domain, and gives it back when it
-// ends. A thread that ends, or is killed, while it holds a lock frees it: the next holder is told.
-// Deaths are known from the kernel. A thread that is stopped while it waits costs other waiters
-// less than a second, once; a thread that is stopped while it holds keeps the lock.
+//   lockflight::domain work = lockflight::domain::open("work");
+//   lockflight::named_mutex jobs(work, "jobs");
+//   std::scoped_lock hold(jobs);
 //
-// A process that forks keeps its slots; the child has none, and takes its own. The child's handles
-// made before the fork are of no use and throw domain_error.
+// A domain is a file in memory. There is no daemon and nothing to start. The file has slots; a slot
+// is a rank, so the locks and their contract are the same as everywhere in lockflight.
+// docs/domains.md describes domains for their users. Programs that use this header link
+// lockflight::domain.
 //
-// The file is guarded by its permissions: a process that may open it may write over it. What is
-// read from it is checked before it is used as an index, and nothing in it is used as an address;
-// damage throws domain_error (damaged) at the next slow step. A file that is made shorter under an
-// acquire in progress ends the process by SIGBUS. A full /dev/shm is an error (full).
+// Threads: a thread takes a slot when it first acquires a lock of the domain, and gives it back
+// when it ends. If a thread ends or is killed while it holds a lock, the lock becomes free, and the
+// next holder learns that its holder died. The kernel reports deaths, so there are no leases. A
+// thread that is stopped while it waits delays other waiters once, by less than a second. A thread
+// that is stopped while it holds a lock keeps it.
 //
-// A file that has lost its name, because somebody removed the domain or its directory was cleaned,
-// excludes no participant that comes later: acquires in it end with domain_error (removed), or go
-// on in the new domain of that name, within a second; a holder can ask with still_valid().
+// Fork: a process that forks keeps its slots. Its child has none and takes its own. In the child,
+// handles that were made before the fork cannot be used, and throw domain_error.
 //
-// Cost: no network operation. The first use of a name by a handle looks it up, some microseconds.
+// Safety: the file is protected by its permissions; a process that may open it may write over it.
+// Each index that is read from the file is checked, and nothing in the file is used as an address.
+// If the file is damaged, the next slow step throws domain_error (damaged). If another process
+// makes the file shorter during an acquire, SIGBUS ends this process. If /dev/shm is full, a call
+// throws domain_error (full).
+//
+// Removal: if a domain is removed, or its file is deleted, a lock in the old file no longer
+// excludes participants that come later. Within a second, an acquire in the old file ends with
+// domain_error (removed), or continues in the new domain of that name. A holder can call
+// still_valid().
+//
+// Cost: no network operations. When a handle first uses a name, it finds the name in the domain,
+// which takes some microseconds.
 #pragma once
 
 #include <chrono>
@@ -36,71 +47,77 @@
 
 namespace lockflight {
 
-/// What is wrong with a request or a domain, in one line: the argument, its value, what is
-/// accepted.
+/// Thrown if a request or a domain is wrong. what() is one line with the argument, its value and
+/// what is accepted.
 struct domain_error : std::runtime_error {
   enum class reason : std::uint8_t {
-    invalid,       ///< an argument that is not accepted
+    invalid,       ///< an argument is not accepted
     missing,       ///< there is no such domain
-    disagrees,     ///< the domain or the lock exists, made otherwise
-    full,          ///< no slot, no room for a name or a lock
-    damaged,       ///< the file is no domain, has been written over, or is not ours to trust
-    removed,       ///< the file has lost its name: somebody removed the domain
-    not_held,      ///< the caller of a release does not hold
-    held,          ///< the caller of an acquire holds already; a lock to be removed is held
-    wrong_thread,  ///< a handle is used by another thread, or after fork
+    disagrees,     ///< the domain or the lock exists, but was made with other options
+    full,          ///< there is no slot or no room for a lock, or the thread holds 32 locks
+    damaged,       ///< the file is not a domain, was written over, or has the wrong owner or mode
+    removed,       ///< the domain was removed, or its file was deleted
+    not_held,      ///< release: the caller does not hold the lock
+    held,          ///< acquire: the caller holds the lock already; remove: the lock is held
+    wrong_thread,  ///< the handle was used by another thread, or after a fork
     interrupted,   ///< an acquire was interrupted (named_lock::interrupt_with)
-    system,        ///< the system refuses
+    system,        ///< the system refused
   };
   domain_error(reason w, const std::string& what) : std::runtime_error(what), why(w) {}
   reason why;
 };
 
-/// Thrown by an acquire, which has succeeded, if the handle asks for it (on_death::raise).
+/// Thrown once, by an acquire of a handle with on_death::raise, if a holder has died. The caller
+/// does not hold the lock then; its next acquire can succeed.
 struct owner_died_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct domain_options {
-  int slots = 4095;              ///< the most threads at the same time, 1 to 4095; others wait
-  std::uint32_t names = 131072;  ///< the most locks at the same time, 1 to 1,048,576; then idle
-                                 ///< ones give way
-  /// 0600: its user's own. 0660: its group's, one for all users of that group. 0: as it exists,
-  /// and 0600 if it does not; the domain "default" is its user's own then. A domain of this user
-  /// that exists with another mode is refused.
+  /// How many threads can use the domain at the same time, 1 to 4095. More threads wait.
+  int slots = 4095;
+  /// How many locks can exist at the same time, 1 to 1,048,576. When they all exist, a new one
+  /// takes the place of a lock that nobody uses.
+  std::uint32_t names = 131072;
+  /// 0600: the domain belongs to its user. 0660: it belongs to a group, and all users of that group
+  /// share it. 0: the mode with which the domain exists, or 0600 if it does not exist; "default" is
+  /// then always the user's own. open() refuses a domain of this user that has another mode.
   unsigned mode = 0;
-  /// With mode 0660: the group's name or number. Empty: the one group of this user that has a
-  /// domain of that name; if none has, and the domain is made, the effective group of the process.
+  /// With mode 0660, the group's name or number. If it is empty, the group is the one group of this
+  /// user that has a domain of that name; if there is none and the domain is made, it is the
+  /// effective group of the process.
   std::string group = "";
 };
 
-/// The domain of commands and handles that name none.
+/// The domain that commands and handles use if they do not name one.
 constexpr const char* default_domain = "default";
 
-/// Whether a lock may be called so: 1 to 255 bytes, none of them NUL or newline.
+/// Whether this can be the name of a lock: 1 to 255 bytes, none of them NUL or newline.
 [[nodiscard]] bool is_lock_name(std::string_view name) noexcept;
 
-/// The kind of lock that names have unless something else is asked for. It can be shared.
+/// The kind of a named lock if the options do not choose another one. It can be shared.
 constexpr const char* default_kind = "flight-rw";
 
-/// How a lock has been asked for; all callers that ask for it agree.
+/// What lock a name denotes. All handles of one name must have the same kind and parameters.
 struct named_lock_options {
-  std::string kind = default_kind;  ///< a lock of the table
+  std::string kind = default_kind;  ///< the name of a lock, as `lockflight locks` lists them
   std::string parameters = "";      ///< such as "local_budget=16,barge=2"
+  /// What an acquire does if a holder has died. `tell`: it succeeds, and owner_died() is true.
+  /// `raise`: it throws owner_died_error once, and the caller does not hold the lock.
   enum class on_death : std::uint8_t { tell, raise } death = on_death::tell;
 };
 
-/// What a participant of a domain is doing, as `lockflight domain show` prints it.
+/// A thread that has a slot of a domain, as `lockflight domain show` prints it.
 struct domain_slot {
   int slot = 0;
   int pid = 0;
   int thread = 0;
   bool dead = false;
   bool stopped = false;  ///< by a signal or a debugger
-  /// A process that has to end as well before the participant counts as dead, such as the command
-  /// of `lockflight run`; 0: none.
+  /// A process that must end, too, before the participant counts as dead, such as the command of
+  /// `lockflight run`; 0 if there is none.
   int guarded_pid = 0;
-  std::string command;  ///< of the guarded process if there is one
+  std::string command;  ///< the name of the guarded process if there is one, else of this one
 };
 struct domain_lock_use {
   int slot = 0;
@@ -109,14 +126,14 @@ struct domain_lock_use {
   bool dead = false;
   bool stopped = false;
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
-  std::uint64_t since_ns = 0;  ///< on CLOCK_MONOTONIC; 0: not known
+  std::uint64_t since_ns = 0;  ///< when it began, on CLOCK_MONOTONIC; 0: not known
 };
 struct domain_lock {
   std::string name;
   std::string kind;
   std::string parameters;
-  std::uint64_t token = 0;    ///< of the last exclusive acquire; 0: there was none
-  std::uint64_t repairs = 0;  ///< how often a death or a stopped waiter was recovered from
+  std::uint64_t token = 0;    ///< the token of the last exclusive acquire; 0: there was none
+  std::uint64_t repairs = 0;  ///< how often the lock was replaced after a death or a stop
   bool owner_died = false;
   std::vector<domain_lock_use> uses;
 };
@@ -126,39 +143,42 @@ class domain_file;
 class named_lock_impl;
 }  // namespace detail
 
-/// A domain that this process has open. Copies share it; threads may use it at once.
+/// A domain that this process has opened. Copies refer to the same domain, and threads may use it
+/// at the same time.
 class domain {
  public:
-  /// Attaches to the domain, or creates it if there is none; slots and names that were given at its
-  /// creation are its own. Names have 1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', and do
-  /// not begin with '.'. Throws domain_error (disagrees) if the user and a group of the user have a
-  /// domain of that name each and `mode` does not say which is meant.
+  /// Opens the domain, or creates it if there is none. A domain that exists keeps the `slots` and
+  /// `names` with which it was created. A name has 1 to 64 characters of a-z, A-Z, 0-9, '.', '_',
+  /// '-', and does not begin with '.'. Throws domain_error (disagrees) if both the user and a group
+  /// of the user have a domain of that name, and `mode` does not say which one is meant.
   [[nodiscard]] static domain open(std::string_view name, const domain_options& what = {});
-  /// Only if it exists.
+  /// Opens the domain if it exists; otherwise throws domain_error (missing).
   [[nodiscard]] static domain attach(std::string_view name, unsigned mode = 0);
-  /// Removes it with all its locks. Throws domain_error (held) if a living thread has a slot and
-  /// `force` is false. False if there is none.
+  /// Removes the domain with all its locks. Returns false if there is none. Throws domain_error
+  /// (held) if a living thread has a slot, unless `force` is true.
   static bool remove(std::string_view name, bool force = false, unsigned mode = 0);
   /// The names of the domains that this user can open.
   [[nodiscard]] static std::vector<std::string> list();
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const domain_options& options() const;
-  /// Of its file.
+  /// The path of its file.
   [[nodiscard]] const std::string& path() const;
-  /// Whether its file still has its name. A few system calls.
+  /// Whether its file still exists under its path, so that participants that come later use it. A
+  /// few system calls.
   [[nodiscard]] bool still_valid() const;
-  /// The threads that have slots, and the locks in use, now: read without stopping anybody, and
-  /// without taking a slot.
+  /// The threads that have slots now, and the locks that are in use now. The calls stop no other
+  /// thread and take no slot.
   [[nodiscard]] std::vector<domain_slot> participants() const;
   [[nodiscard]] std::vector<domain_lock> locks() const;
-  /// The number of locks that have names, cheaply.
+  /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
-  /// Forgets the name and gives back the lock's memory. Throws domain_error (held) if it is held or
-  /// awaited. Handles of it make it anew at their next acquire. False if there is none.
+  /// Removes a lock and gives back its memory. Returns false if there is none. Throws domain_error
+  /// (held) if a thread holds it or waits for it. A handle of the lock makes it again at its next
+  /// acquire.
   bool remove_lock(std::string_view name);
-  /// Deals with all deaths that nobody has dealt with, and frees the slots of the dead. Returns how
-  /// many.
+  /// Recovers from all deaths that no participant has recovered from yet, and frees the slots of
+  /// the dead threads. Returns how many slots it freed.
   int sweep();
 
  private:
@@ -167,18 +187,20 @@ class domain {
   std::shared_ptr<detail::domain_file> file_;
 };
 
-/// A handle of a named lock of any kind, of the thread that first acquires with it. The lock is
-/// made when it is first acquired. Not recursive: a second handle of the same thread for a name
-/// that the thread holds throws domain_error (held) instead of waiting for itself, unless both
-/// share. Names are those of is_lock_name().
+/// A handle of a named lock of any kind. It belongs to the thread that first acquires with it. The
+/// lock itself is made when it is first acquired. Names are those of is_lock_name().
 ///
-/// An acquire returns within its deadline, and an attempt at once, whatever other participants do.
+/// The lock is not recursive. If a thread holds a name and acquires it through a second handle,
+/// that throws domain_error (held) instead of waiting for itself, unless both acquires share.
+///
+/// Whatever other participants do, an acquire with a time limit returns by its deadline, and an
+/// attempt returns at once.
 class named_lock {
  public:
   named_lock(const domain& in, std::string_view name, const named_lock_options& what = {});
   named_lock(named_lock&&) noexcept;
   named_lock& operator=(named_lock&&) noexcept;
-  /// A lock that is still held counts as held by a thread that died.
+  /// If the lock is still held, it is released as if its holder had died.
   ~named_lock();
 
   void lock();
@@ -191,48 +213,52 @@ class named_lock {
   [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds);
   void unlock_shared();
 
-  /// The fencing token of our last exclusive acquire: greater than that of any acquire of this name
-  /// before it.
+  /// The fencing token of this handle's last exclusive acquire. It is greater than that of any
+  /// exclusive acquire of this name before it.
   [[nodiscard]] std::uint64_t token() const;
-  /// For a holder: whether a holder died, and none since has called mark_consistent.
+  /// For a holder: whether a holder has died, and no holder since has called mark_consistent().
   [[nodiscard]] bool owner_died() const;
   void mark_consistent();
   [[nodiscard]] bool is_held() const;
   [[nodiscard]] const std::string& name() const;
 
-  /// For a holder: whether the domain's file still has its name, so that later participants are
-  /// excluded. A few system calls.
+  /// For a holder: whether the domain's file still exists under its path, so that participants that
+  /// come later are excluded. A few system calls.
   [[nodiscard]] bool still_valid() const;
-  /// While this handle waits, `is_interrupted` is called on the waiting thread whenever the wait is
-  /// disturbed by a signal, and at least once a second. If it returns true the acquire gives up and
-  /// throws domain_error (interrupted). What it throws leaves the acquire, which has not happened.
-  /// Null, as at the beginning: waits go on through signals. It uses no named lock:
-  /// this thread is in the middle of an acquire.
+  /// Sets a function by which the program can end a wait. While this handle waits, the function is
+  /// called on the waiting thread after each signal, and at least once a second. If it returns
+  /// true, the acquire gives up and throws domain_error (interrupted). If it throws, the exception
+  /// leaves the acquire, and the lock is not held. The function must not use a named lock, because
+  /// its thread is in the middle of an acquire. With null, as at the beginning, signals do not end
+  /// a wait.
   void interrupt_with(std::function<bool()> is_interrupted);
-  /// For any thread, while the handle exists: if the handle waits, or is about to, `is_interrupted`
-  /// is called at once.
+  /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the
+  /// handle exists. It also has its effect if the handle is about to wait.
   void ask_now();
-  /// For a child between vfork and exec, whose parent holds: the parent's slot counts as living
-  /// until the calling process, too, has ended. Async-signal-safe.
+  /// For a child between vfork and exec, whose parent holds the lock. The parent counts as dead
+  /// only when both the parent and the calling process have ended. Async-signal-safe.
   void extend_to_this_process() noexcept;
-  /// The same for the parent, with the number that its child has here: after vfork, since a child
-  /// in a namespace of its own does not know it.
+  /// The same for the parent to call after vfork, with the process number of its child in this PID
+  /// namespace. A child in a namespace of its own does not know this number.
   void extend_to(int pid);
 
  private:
   std::unique_ptr<detail::named_lock_impl> impl_;
 };
 
-/// Called on this thread whenever a call of a named lock, unlock among them, begins to wait for
-/// other participants; null, as at the beginning: nothing. For runtimes that have a lock which a
-/// thread must not hold while it waits, as Python has. It throws nothing and uses no named lock.
+/// Sets a function that this thread calls whenever a call of a named lock begins to wait for other
+/// participants; unlock is such a call, too. With null, as at the beginning, it calls nothing. This
+/// is for runtimes with a lock that a thread must not hold while it waits, such as Python's. The
+/// function must not throw and must not use a named lock.
 void call_before_waits(void (*function)()) noexcept;
 
+/// A named lock of the default kind with the names of the standard library:
 /// `named_mutex jobs(domain::open("work"), "jobs"); std::scoped_lock hold(jobs);`
 class named_mutex : public named_lock, public timed_names<named_mutex> {
  public:
   named_mutex(const domain& in, std::string_view name) : named_lock(in, name) {}
 };
+/// The same with the names for sharing, for std::shared_lock.
 class named_shared_mutex : public named_lock, public shared_timed_names<named_shared_mutex> {
  public:
   named_shared_mutex(const domain& in, std::string_view name) : named_lock(in, name) {}

@@ -1,18 +1,19 @@
 // A distributed hash table of 64-bit integers: a set that participants fill and search with
-// one-sided operations. Nothing is ever removed.
+// one-sided operations. Keys cannot be removed.
 //
 // Source: the DHT of "High-Performance Distributed RMA Locks", section 5.3, after the one of foMPI.
-// Every rank owns a *local volume*: a table of elements and an overflow heap for elements that
-// collide, both arrays of fixed size. A participant inserts an element by compare-and-swap. If
-// another participant was faster, it takes an element of the heap by incrementing the volume's
-// next-free pointer, and a second compare-and-swap links that element at the end of the chain.
+// Every rank owns a *local volume*. It consists of a table of elements, and of an overflow heap for
+// elements whose place in the table is taken; both are arrays of fixed size. A participant inserts
+// a key into the table by a compare-and-swap. If another key has the place, the participant takes
+// an element of the heap by incrementing the volume's next-free pointer, and links this element to
+// the end of the chain by a second compare-and-swap.
 //
 // Invariants: the operations are safe without a lock (the paper's foMPI-A). An insert takes effect
-// with the compare-and-swap that puts the key into the table or links its element, and a search
-// finds every key whose insert has returned. Locks around them are for callers that need several
-// operations to be atomic, or that measure locks.
+// with the compare-and-swap that puts the key into the table or links its element. A search finds
+// every key whose insert has returned. Use a lock if several operations have to be atomic together,
+// or to measure the lock.
 //
-// Cost in network operations, c elements in the chain:
+// Cost in network operations, with c elements in the chain:
 // | insert, free place of the table | 1 compare-swap                                       |
 // | insert, collision               | 1 compare-swap, 2 c - 1 gets in c round trips        |
 // | the same, new key               | 1 fetch-add, 1 put, 1 compare-swap more              |
@@ -27,8 +28,8 @@
 
 namespace lockflight {
 
-/// How many elements each local volume has. A chain's elements after the first come from the heap:
-/// n different keys need at most n of them.
+/// How many elements each local volume has. The first element of a chain is in the table, and the
+/// others come from the heap, so n different keys need at most n elements of the heap.
 struct hash_table_shape {
   std::uint32_t table = 1024;
   std::uint32_t heap = 1024;
@@ -37,11 +38,12 @@ struct hash_table_shape {
 template <rma::port Port>
 class hash_table {
  public:
-  /// The one key that cannot be stored, since fresh memory is an empty table.
+  /// The one key that cannot be stored, because fresh memory has to be an empty table.
   static constexpr std::uint64_t reserved_key = ~std::uint64_t{0};
 
-  /// All participants construct it at the same point of their layout. No communication.
-  /// Throws std::length_error when segments are full, std::invalid_argument on a bad shape.
+  /// All participants must construct the table at the same point of their layout. This takes no
+  /// communication. Throws std::length_error if the segments are full, and std::invalid_argument if
+  /// the shape is not accepted.
   explicit hash_table(rma::participant<Port>& me, hash_table_shape shape = {})
       : port_(me.port()), shape_(checked(shape)) {
     next_free_ = me.cells().template take<rma::nic_cell>(1);
@@ -49,20 +51,20 @@ class hash_table {
     heap_ = me.cells().template take<rma::nic_cell>(element_words * shape.heap);
   }
 
-  /// Whose local volume the key belongs to when the table is spread over all ranks.
+  /// The rank to whose local volume a key belongs if the table is spread over all ranks.
   [[nodiscard]] rma::rank_t volume_of(std::uint64_t key) const {
     const auto ranks = static_cast<std::uint64_t>(port_.machine().ranks());
     return static_cast<rma::rank_t>((scattered(key) >> 32) * ranks >> 32);
   }
 
-  /// False if the key was there. Throws std::length_error when the heap is full,
-  /// std::invalid_argument on the reserved key.
+  /// Inserts a key. Returns false if the key is in the table already. Throws std::length_error if
+  /// the heap is full, and std::invalid_argument for the reserved key.
   bool insert(std::uint64_t key) { return insert_at(volume_of(key), key); }
 
-  /// Whether the key is there.
+  /// Whether the key is in the table.
   [[nodiscard]] bool contains(std::uint64_t key) { return contains_at(volume_of(key), key); }
 
-  /// The same in the local volume of a given rank. The caller must use the same volume for the key
+  /// The same in the local volume of a given rank. The caller must use the same volume for a key
   /// each time.
   bool insert_at(rma::rank_t volume, std::uint64_t key) {
     const rma::word stored = to_stored(key);
@@ -88,7 +90,7 @@ class hash_table {
     return follow(volume, read(first_of(volume, key)), stored).key == stored;
   }
 
-  /// How many elements of a volume's heap were taken. 1 get.
+  /// How many elements of a volume's heap have been taken. Costs 1 get.
   [[nodiscard]] std::uint64_t heap_used(rma::rank_t volume) {
     return rma::get_now(port_, next_free_.at(volume));
   }

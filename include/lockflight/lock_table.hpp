@@ -1,11 +1,11 @@
-// A table of locks: many locks of one kind, spread evenly over the ranks. Each has a name that fits
-// into a word.
+// A table of locks: many locks of one kind, spread evenly over the ranks. Each lock has a reference
+// that fits into a word, so programs can store it in a cell or send it.
 //
 // Source: the distributed lock table of "ALock: Asymmetric Lock Primitive for RDMA Systems"
-// (section 6), for any lock.
+// (section 6), for locks of any kind.
 //
-// Cost: making the table takes no communication. A lock takes the words of its kind; queue nodes
-// are the participant's, not the locks'.
+// Cost: participants make the table without communication. Each lock takes the words that its kind
+// needs. Queue nodes belong to the participants, not to the locks.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 
 namespace lockflight {
 
-/// The name of a lock of a table, valid on every rank: the lock's address. 8 bytes, trivially
-/// copyable; it can be stored in a cell or sent. Zero names no lock.
+/// Refers to a lock of a table: the address of the lock, which is valid on every rank. It has 8
+/// bytes and is trivially copyable, so it can be stored in a cell or sent. Zero refers to no lock.
 class lock_reference {
  public:
   constexpr lock_reference() = default;
@@ -37,9 +37,9 @@ class lock_reference {
   }
   [[nodiscard]] constexpr rma::word word() const { return word_; }
 
-  /// The lock's home.
+  /// The rank that is the home of the lock.
   [[nodiscard]] constexpr rma::rank_t home() const { return cell().home; }
-  /// The index of the lock's first word there.
+  /// The index of the lock's first word in the segment of its home.
   [[nodiscard]] constexpr std::uint32_t offset() const { return cell().index; }
 
   friend constexpr auto operator<=>(const lock_reference&, const lock_reference&) = default;
@@ -54,16 +54,17 @@ static_assert(sizeof(lock_reference) == sizeof(rma::word));
 
 /// `lock_table<lock::d_mcs, shm::port> table(me, 1000); std::scoped_lock hold(table[17]);`
 ///
-/// The home of lock i is rank i mod P. Each participant has a handle of every lock. Parameters of
-/// the locks that are not set may have other defaults here (lock::in_table).
+/// The home of lock i is rank i mod P, with P ranks. Each participant has a handle of every lock. A
+/// parameter that is not set may have another default in a table than elsewhere (lock::in_table).
 template <template <class> class Lock, rma::port Port>
 class lock_table {
  public:
   using lock_type = Lock<Port>;
   using parameters = typename lock_type::parameters;
 
-  /// All participants construct it at the same point of their layout. No communication. Throws
-  /// std::invalid_argument on a table without locks, std::length_error when segments are full.
+  /// All participants must construct the table at the same point of their layout. This takes no
+  /// communication. Throws std::invalid_argument if there are no locks, and std::length_error if
+  /// the segments are full.
   lock_table(rma::participant<Port>& me, std::uint32_t locks, const parameters& set = {})
       : machine_(me.machine()), handles_(me.memory()), offsets_(me.memory()) {
     if (locks == 0) throw std::invalid_argument("0 locks (accepted: at least 1 in a table)");
@@ -76,8 +77,8 @@ class lock_table {
     }
   }
 
-  /// How many words of each rank's segment a table takes. Throws std::length_error if that is more
-  /// than a segment can have.
+  /// How many words of each rank's segment a table takes. Throws std::length_error if these are
+  /// more than a segment can have.
   [[nodiscard]] static std::uint32_t words(const rma::topology& machine, std::uint32_t locks,
                                            const parameters& set = {}) {
     const parameters of_each = lock::in_table(set, {locks, machine.ranks()});
@@ -91,7 +92,7 @@ class lock_table {
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(offsets_.size()); }
 
-  /// The home of lock `i`.
+  /// The rank that is the home of lock `i`.
   [[nodiscard]] rma::rank_t home_of(std::uint32_t i) const {
     return static_cast<rma::rank_t>(i % static_cast<std::uint32_t>(machine_.ranks()));
   }
@@ -99,13 +100,13 @@ class lock_table {
   /// This participant's handle of lock `i` < size().
   [[nodiscard]] lock_type& operator[](std::uint32_t i) { return handles_[i]; }
 
-  /// The same on every rank.
+  /// The reference of lock `i`, which is the same on every rank.
   [[nodiscard]] lock_reference reference(std::uint32_t i) const {
     return {home_of(i), offsets_[i]};
   }
 
-  /// This participant's handle of the lock with this name. Searches among size() numbers. Throws
-  /// std::out_of_range if the table has no such lock.
+  /// This participant's handle of the lock with this reference, by a binary search among size()
+  /// numbers. Throws std::out_of_range if the table has no such lock.
   [[nodiscard]] lock_type& at(lock_reference named) {
     const auto found = std::lower_bound(offsets_.begin(), offsets_.end(), named.offset());
     const auto i = static_cast<std::uint32_t>(found - offsets_.begin());

@@ -1,4 +1,5 @@
-// Everything that most programs need: the shared-memory fabric and the two locks of choice.
+// Everything that most programs need: the fabric for shared memory and the two default locks.
+// examples/first.cpp is a first program.
 #pragma once
 
 #include "lockflight/fabric/shm.hpp"

@@ -1,7 +1,8 @@
-/* lockflight for C programs with MPI: the ranks of a communicator as participants.
+/* lockflight for C programs with MPI: the ranks of a communicator become participants.
+ * examples/mpi/counter.c is a program.
  *
  * Link the library that was built for the program's MPI (lockflight_openmpi or lockflight_mpich)
- * and lockflight. One thread of each process calls both MPI and lockflight. */
+ * and lockflight. The same thread of each process must call both MPI and lockflight. */
 #ifndef LOCKFLIGHT_LOCKFLIGHT_MPI_H
 #define LOCKFLIGHT_LOCKFLIGHT_MPI_H
 
@@ -12,16 +13,18 @@
 extern "C" {
 #endif
 
-/* Makes a participant of each rank of `comm`, numbered as there. Collective, with the same
- * configuration on all ranks; MPI is initialised. Ranks that MPI finds on one machine are one node
- * unless `config` has levels, whose product is then the number of ranks. `ranks`, `threads` and
- * `unpinned` are lockflight_run's and stay 0. `comm` is duplicated and may be freed.
+/* Makes each rank of `comm` a participant with the same number. MPI must be initialised. The call
+ * is collective, with the same configuration on all ranks. Ranks that MPI finds on one machine are
+ * one node, unless `config` has levels; the product of the levels is then the number of ranks.
+ * `ranks`, `threads` and `unpinned` are for lockflight_run only and stay 0. `comm` is duplicated,
+ * so the program may free it.
  *
- * Refuses on all ranks alike: LOCKFLIGHT_INVALID (MPI_COMM_NULL, levels that do not fit),
- * LOCKFLIGHT_UNAVAILABLE (MPI is not initialised; this MPI lacks what several nodes need).
- * A rank that fails later takes the launch with it, as everywhere in MPI.
+ * LOCKFLIGHT_INVALID: `comm` is MPI_COMM_NULL, or the levels do not fit. LOCKFLIGHT_UNAVAILABLE:
+ * MPI is not initialised, or this MPI lacks what several nodes need. All ranks get the same code.
+ * If a rank fails later, the whole launch ends, as always in MPI.
  *
- * In the header, so that no function of the library has a type of one MPI in its interface. */
+ * The function is in the header so that no function of the library has a type of one MPI in its
+ * interface. */
 static inline int lockflight_join_mpi(MPI_Comm comm, const struct lockflight_config* config,
                                       lockflight_participant** me) {
   int initialised = 0;

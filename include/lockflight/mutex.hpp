@@ -1,4 +1,4 @@
-// lockflight::mutex: the library's mutex of choice, with std names.
+// lockflight::mutex: the library's default mutex, with the names of the standard library.
 #pragma once
 
 #include "lockflight/lock/create.hpp"
@@ -7,13 +7,15 @@
 
 namespace lockflight {
 
-/// The lock flight: a mutex that stays on its node while participants of that node want it, and
-/// costs no network operation there. It works with std::lock_guard, std::unique_lock (timed too)
-/// and std::scoped_lock. It is not recursive; a handle belongs to one participant. flight.hpp says
-/// how often a waiter can be overtaken.
+/// The lock flight: `lockflight::mutex m(me); std::scoped_lock hold(m);`
 ///
-/// `unlock` makes visible to the next holder what the holder stored, and what it posted and
-/// flushed. It does not wait for posted operations that are not flushed.
+/// While participants of one node want the mutex it stays on that node, up to a bound, and costs no
+/// network operation there. It works with std::lock_guard, std::scoped_lock and std::unique_lock,
+/// also with a time limit. It is not recursive. A handle belongs to one participant. flight.hpp
+/// says how often a waiter can be overtaken.
+///
+/// After `unlock`, the next holder sees what the holder stored, and what it posted and flushed.
+/// `unlock` does not wait for posted operations that are not flushed.
 template <rma::port Port>
 class mutex : public lock::created<lock::flight<Port>, Port>, public timed_names<mutex<Port>> {
  public:

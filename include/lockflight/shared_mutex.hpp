@@ -1,4 +1,5 @@
-// lockflight::shared_mutex: the library's reader-writer lock of choice, with std names.
+// lockflight::shared_mutex: the library's default reader-writer lock, with the names of the
+// standard library.
 #pragma once
 
 #include "lockflight/lock/create.hpp"
@@ -7,9 +8,11 @@
 
 namespace lockflight {
 
-/// The lock flight-rw: a reader-writer lock whose readers use only cells of their own node. Works
-/// with std::shared_lock beside the guards of a mutex. It is not recursive; a handle belongs to one
-/// participant.
+/// The lock flight-rw: `lockflight::shared_mutex m(me); std::shared_lock hold(m);`
+///
+/// Readers use only cells of their own node, so a read acquire usually costs no network operation.
+/// The lock works with std::shared_lock, and with the guards that a mutex works with. It is not
+/// recursive. A handle belongs to one participant. examples/readers.cpp is a program.
 template <rma::port Port>
 class shared_mutex : public lock::created<lock::flight_rw<Port>, Port>,
                      public shared_timed_names<shared_mutex<Port>> {

@@ -1,4 +1,4 @@
-// The std names of acquires that end at a time.
+// The names of the standard library for acquires with a time limit.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,8 @@
 
 namespace lockflight {
 
-/// A duration in whole nanoseconds, rounded up: 0 if it is negative, UINT64_MAX if it is too long.
+/// A duration in whole nanoseconds, rounded up. Returns 0 if the duration is negative, and
+/// UINT64_MAX if it is too long.
 template <class Rep, class Period>
 [[nodiscard]] constexpr std::uint64_t nanoseconds_of(std::chrono::duration<Rep, Period> d) {
   using std::chrono::duration;
@@ -17,9 +18,9 @@ template <class Rep, class Period>
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::nanoseconds>(d).count());
 }
 
-/// For a lock that has try_lock_within: makes it a TimedLockable of std. A duration is measured on
-/// the clock of the port (C38); a time point of another clock is converted to a duration at the
-/// call.
+/// Makes a lock that has try_lock_within() a TimedLockable of the standard library. A duration is
+/// measured on the clock of the port (C38). A time point of another clock is converted to a
+/// duration at the call.
 template <class Lock>
 class timed_names {
  public:
@@ -33,7 +34,7 @@ class timed_names {
   }
 };
 
-/// The same for shared locks: a SharedTimedLockable.
+/// The same for a lock that can be shared, which becomes a SharedTimedLockable.
 template <class Lock>
 class shared_timed_names : public timed_names<Lock> {
  public:
