@@ -131,7 +131,12 @@ int run_guarded(const guarded_command& what) {
   tell_command(*lock, what.shared);
   const ending its = run_attended(
       what.words.data(), signals, [&] { lock->extend_to_this_process(); },
-      [&](pid_t child) { lock->extend_to(child); });
+      [&](pid_t child) {
+        try {
+          lock->extend_to(child);
+        } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
+        }
+      });
   if (its.ran && its.code == 0 && !what.shared && lock->owner_died()) lock->mark_consistent();
   const int code = leave(lock, what, signals, its.code);
   return its.signal_number == 0 ? code : end_by(its.signal_number);

@@ -72,7 +72,7 @@ struct shared_state {
   /// what was left in this one.
   std::atomic<std::uint64_t> removals{0};
   std::atomic<int> broken{0};
-  char what[256] = {};
+  char what[1024] = {};
   guarded data[locks];
   worker_state worker[most_processes];
 };
@@ -295,7 +295,11 @@ class campaign {
     }
     pids_[static_cast<std::size_t>(w)] = pid;
     if (what_.spaces && w % 2 == 0)
-      while (all_->worker[w].pid == -1) std::this_thread::yield();
+      while (all_->worker[w].pid == -1) {
+        if (waitpid(pid, nullptr, WNOHANG) == pid)
+          throw std::runtime_error("no namespace of processes could be made");
+        std::this_thread::yield();
+      }
     else
       all_->worker[w].pid = pid;
   }
@@ -324,6 +328,7 @@ class campaign {
     switch (random_() % 8) {
       case 0:
       case 1:  // stops it for a while
+        if (w == stopped_) return;
         kill(pid, SIGSTOP);
         stopped_at_ = clock::now();
         ++stops_;
@@ -335,6 +340,7 @@ class campaign {
         if (w == stopped_) return;
         all_->exit_now = w;
         await_exit(w);
+        if (all_->broken != 0) return;
         ++exits_;
         break;
       default:
@@ -355,8 +361,8 @@ class campaign {
       let_go_on();
       const worker_state& its = all_->worker[w];
       if (clock::now() - since > std::chrono::seconds(10))
-        report(*all_, fmt::format("worker {} waits for ever ({})", w,
-                                  its.lock < 0 ? "no lock" : kinds[its.lock]));
+        report(*all_, fmt::format("worker {} waits for ever ({}): {}", w,
+                                  its.lock < 0 ? "no lock" : kinds[its.lock], waiting()));
     }
   }
 
@@ -414,6 +420,18 @@ class campaign {
     }
   }
 
+  // Where the workers are, without looking into the domain, which would find out who is dead.
+  [[nodiscard]] std::string waiting() const {
+    std::string text;
+    for (int w = 0; w < what_.processes; ++w) {
+      const worker_state& its = all_->worker[w];
+      text += fmt::format("{}{}{}", text.empty() ? "" : ", ",
+                          its.lock < 0 ? "no lock" : kinds[its.lock],
+                          w == stopped_ ? " (stopped)" : "");
+    }
+    return text;
+  }
+
   // The lock that somebody waited longest for.
   [[nodiscard]] std::size_t longest_wait() const {
     const auto& all = all_->longest_wait_ns;
@@ -440,9 +458,15 @@ class campaign {
     all_->stop = true;
     for (const worker_state& each : all_->worker)
       if (each.pid > 0) kill(each.pid, all_->broken != 0 ? SIGKILL : SIGCONT);
+    const auto until = clock::now() + std::chrono::seconds(20);
     for (pid_t& pid : pids_) {
       int status = 0;
-      waitpid(pid, &status, 0);
+      while (waitpid(pid, &status, WNOHANG) == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (clock::now() < until) continue;
+        report(*all_, "a worker waits for ever at the end: " + waiting());
+        kill(all_->worker[&pid - pids_.data()].pid, SIGKILL);
+      }
       if (all_->broken == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
         report(*all_, "a worker that nobody killed ended badly");
       pid = -1;

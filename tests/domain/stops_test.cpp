@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -154,6 +155,30 @@ TEST(DomainStopsAll, AttemptsReturnWhileAllOthersAreStopped) {
   EXPECT_TRUE(fresh.try_lock());
   fresh.unlock();
   for (const actor* each : {&holder, &first, &second}) each->go_on();
+}
+
+// Each stopped waiter that was granted the lock keeps one of its three instances. When all are kept
+// the others wait, and go on when those are dead, whose deaths they have to find out themselves.
+TEST(DomainStopsAll, InstancesOfStoppedWaitersComeBackWhenTheyDie) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  std::vector<std::unique_ptr<actor>> stopped;
+  for (int i = 0; i < 3; ++i) {
+    actor holder(own.name(), "L", true, "d-mcs");
+    holder.await(actor::holds);
+    stopped.push_back(std::make_unique<actor>(own.name(), "L", false, "d-mcs"));
+    stopped.back()->await_waiting();
+    stopped.back()->stop();
+    actor next(own.name(), "L", false, "d-mcs");
+    next.await_waiting();
+    holder.release();
+    if (i == 2) {
+      usleep(1'000'000);
+      EXPECT_EQ(next.at(), actor::asks) << "there are more instances than this test expects";
+      for (const auto& each : stopped) each->process().kill();
+    }
+    EXPECT_EQ(next.process().wait(), 0);
+  }
 }
 
 // One waiter examines whether the others live, and another one takes that over if it stops.

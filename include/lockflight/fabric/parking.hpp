@@ -54,6 +54,8 @@ class sleeper {
   [[nodiscard]] bool sleep_again(const timespec& at_most);
   /// Not to sleep after all.
   void disarm();
+  /// Leaves the bell as it is: for the copy that a child of a fork has of its parent's.
+  void forget() { at_ = nullptr; }
 
  private:
   bell* at_ = nullptr;

@@ -167,7 +167,9 @@ template <class P>
 concept node_fencing_port =
     port<P> && P::capabilities.node_fence && requires(P& p) { p.fence_node(); };
 
-/// How often a waiter examines the other users of a lock: the one that watches, and all others.
+/// When a waiter examines the other users of a lock: first after so long, and then so often, the
+/// one that watches, and all others.
+constexpr std::uint64_t first_examination_ns = 4'000'000;
 constexpr std::uint64_t watcher_examines_every_ns = 40'000'000;
 constexpr std::uint64_t others_examine_every_ns = 1'000'000'000;
 

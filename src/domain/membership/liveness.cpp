@@ -39,6 +39,7 @@ class short_text {
     text_[end_] = '\0';
     return text_;
   }
+  [[nodiscard]] bool is(const char* other) { return std::strcmp(c_str(), other) == 0; }
 
  private:
   char text_[64];
@@ -96,8 +97,14 @@ std::uint64_t number_of_our_spaces() noexcept {
     struct stat s {};
     return stat(space, &s) == 0 ? s.st_ino : 0;
   };
+  // A /proc of another namespace of processes tells us nothing about ours.
+  char self[16]{};
+  const ssize_t length = readlink("/proc/self", self, sizeof self - 1);
+  if (length <= 0 || !short_text().add(getpid()).is(self)) return 0;
+  const std::uint64_t of_processes = number_of("/proc/self/ns/pid");
+  if (of_processes == 0) return 0;
   constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
-  return number_of("/proc/self/ns/pid") + number_of("/proc/self/ns/time") * apart;
+  return of_processes + number_of("/proc/self/ns/time") * apart;
 }
 
 /// The device and the inode of a mapping, as a line of /proc/PID/maps has them: the fields after
@@ -137,12 +144,12 @@ thread_identity this_thread() noexcept {
 // Kept, since it is asked for each slot; a child of a fork may be in another one.
 std::uint64_t our_space() noexcept {
   static std::atomic<std::uint64_t> known{0};
-  static std::atomic<pid_t> of{0};
-  if (of.load(std::memory_order_acquire) == process_id())
-    return known.load(std::memory_order_relaxed);
+  static std::atomic<std::uint64_t> of{0};  // 1 + the number of forks
+  const std::uint64_t ours = forks() + 1;
+  if (of.load(std::memory_order_acquire) == ours) return known.load(std::memory_order_relaxed);
   const std::uint64_t now = number_of_our_spaces();
   known.store(now, std::memory_order_relaxed);
-  of.store(getpid(), std::memory_order_release);
+  of.store(ours, std::memory_order_release);
   return now;
 }
 

@@ -37,7 +37,7 @@ enum class life : std::uint8_t {
 /// The calling thread. Async-signal-safe.
 [[nodiscard]] thread_identity this_thread() noexcept;
 /// A number for our namespace of processes, in which a thread has its number, together with that of
-/// time, in which /proc says when it started.
+/// time, in which /proc says when it started. 0: not known, as there is no /proc of this namespace.
 [[nodiscard]] std::uint64_t our_space() noexcept;
 /// Of a thread of our namespaces. Reads a file of /proc, some microseconds. A thread that is on its
 /// way out counts as gone: it runs no more instructions of its program.

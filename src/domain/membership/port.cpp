@@ -16,7 +16,6 @@ using shm::detail::now_ns;
 
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1'000 * ms;
-constexpr std::uint64_t first_check = 4 * ms;
 // A waiter that wakes earlier would find that it is not yet time to examine anybody.
 constexpr std::uint64_t watcher_checks_every = rma::watcher_examines_every_ns + 5 * ms;
 constexpr std::uint64_t examination_every = 3 * ms;  // of one participant
@@ -50,7 +49,10 @@ bool domain_port::shares_cores() const {
 
 void domain_port::fence_node() {
   fence();
-  if (fenced_stores() || shm::detail::membarrier()) return;
+  if (!fenced_stores() && !shm::detail::membarrier()) refuse_membarrier();
+}
+
+void domain_port::refuse_membarrier() const {
   throw domain_error(domain_error::reason::system,
                      "domain " + file_.name() + ": " + shm::detail::refused("membarrier", errno));
 }
@@ -74,9 +76,13 @@ void domain_port::ask_whether_interrupted() {
 void domain_port::ask_now() {
   asked_.store(true);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint32_t where = ours_.sleeps_at.load(std::memory_order_relaxed);
+  ring_for(ours_);
+}
+
+void domain_port::ring_for(domain_slot_page& of) const {
+  const std::uint32_t where = of.sleeps_at.load(std::memory_order_relaxed);
   if (where == own_bell)
-    ours_.bell.ring();
+    of.bell.ring();
   else if (where != 0)
     file_.bell(where - 1).ring();
 }
@@ -94,6 +100,7 @@ void domain_port::pause(std::uint64_t nanoseconds) {
   if (const std::uint64_t for_long = now - pausing_since_; for_long > 2 * ms) {
     nanoseconds = std::max(nanoseconds, std::min(for_long / 8, 2 * ms));
     ask_whether_interrupted();
+    check_file(now);
   }
   if (nanoseconds >= worth_sleeping) {
     shm::detail::sleep_for_ns(nanoseconds);
@@ -129,12 +136,7 @@ void domain_port::examine(rma::rank_t rank) {
 // caller has changed comes before this read, in our order or in that of a fence.
 void domain_port::wake(rma::rank_t rank) {
   fence();
-  domain_slot_page& s = file_.slot(file_.slot_of(rank));
-  const std::uint32_t where = s.sleeps_at.load(std::memory_order_relaxed);
-  if (where == own_bell)
-    s.bell.ring();
-  else if (where != 0)
-    file_.bell(where - 1).ring();
+  ring_for(file_.slot(file_.slot_of(rank)));
 }
 
 // The bell counts us for as long as `sleeps_at` says that we are there, and a little longer. So if
@@ -154,19 +156,24 @@ void domain_port::arm() {
   // wait for.
   if (fenced_stores() || shm::detail::membarrier()) return;
   disarm();
-  sched_yield();
+  refuse_membarrier();
 }
 
 // The one that watches looks soon at first, since most waits are short, and later less often.
 // Others look once at the beginning, to find out whether anybody watches, and then once a second.
 void domain_port::check_others(std::uint64_t now, bool watches) {
-  check_at_ = now + (watches ? std::clamp((now - since_) / 16, first_check, watcher_checks_every)
+  check_at_ = now + (watches ? std::clamp((now - since_) / 16, rma::first_examination_ns,
+                                          watcher_checks_every)
                              : rma::others_examine_every_ns);
   ask_whether_interrupted();
+  check_file(now);
+}
+
+void domain_port::check_file(std::uint64_t now) {
   if (now < next_check_of_file_) return;
   next_check_of_file_ = now + second;
   file_.check();
-  if (!file_.is_current()) file_.is_removed();
+  if (!file_.is_current()) file_.throw_removed();
 }
 
 void domain_port::check_later(const rma::lifeline* line) {
@@ -180,7 +187,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
   constexpr std::uint32_t yields = 50;
   if (steps_ == 0) {
     since_ = now_ns();
-    check_at_ = since_ + first_check;
+    check_at_ = since_ + rma::first_examination_ns;
     // Relaxed: for show alone.
     ours_.waits_since.store(since_, std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;

@@ -100,6 +100,8 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     interrupted_ = false;
   }
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+  /// In the child of a fork, whose parent may be asleep: the bells do not count this object.
+  void forget_sleep() { sleeper_.forget(); }
   /// For any thread: a wait of this participant asks at once.
   void ask_now();
   /// The acquire is over: nothing waits any more.
@@ -167,6 +169,9 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   void arm();
   void disarm();
   void check_others(std::uint64_t now, bool watches);
+  void check_file(std::uint64_t now);
+  void ring_for(domain_slot_page& of) const;
+  [[noreturn]] void refuse_membarrier() const;
 
   template <rma::cell_class Class>
   [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(rma::cell<Class> c) const {

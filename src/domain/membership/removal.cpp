@@ -4,12 +4,14 @@
 
 #include <string>
 
+#include "domain/membership/signals_held.hpp"
 #include "domain/membership/slots.hpp"
 
 namespace lockflight::detail {
 namespace {
 
-constexpr std::uint64_t a_mark = std::uint64_t{1} << 32;
+// Marks are numbered, also those that were taken back: so none is taken for another one.
+constexpr std::uint64_t process_bits = 0xffffffff;
 
 /// Says that the domain is being removed, until the object ends: the domain is as before then, or
 /// its path is gone.
@@ -17,7 +19,7 @@ class removal_mark {
  public:
   removal_mark() = default;
   ~removal_mark() {
-    if (file_ != nullptr && !stays_) file_->header().removal.store(0);
+    if (file_ != nullptr && !stays_) file_->header().removal.fetch_and(~process_bits);
   }
   removal_mark(const removal_mark&) = delete;
   removal_mark& operator=(const removal_mark&) = delete;
@@ -25,7 +27,7 @@ class removal_mark {
   void set(const domain_file& file) {
     file_ = &file;
     auto& mark = file.header().removal;
-    mark.store(((mark.load() / a_mark + 1) * a_mark) | static_cast<std::uint32_t>(getpid()));
+    mark.store((mark.load() | process_bits) + 1 + static_cast<std::uint32_t>(getpid()));
   }
   void stays() { stays_ = true; }
 
@@ -63,11 +65,15 @@ std::shared_ptr<domain_file> open_to_remove(const domain_place& at, bool force) 
 
 bool is_removed(const domain_file& file) {
   std::uint64_t mark = file.header().removal.load();
-  if (mark == 0) return false;
+  if ((mark & process_bits) == 0) return false;
   // The path goes before the right does: so a mark without an owner, and with a path, is that of a
   // remover that died, or that was refused. A mark that is set meanwhile is another one.
   if (file.is_removal_locked() || !file.is_current()) return true;
-  return !file.header().removal.compare_exchange_strong(mark, 0);
+  return !file.header().removal.compare_exchange_strong(mark, mark & ~process_bits);
+}
+
+int remover_of(const domain_file& file) {
+  return static_cast<int>(file.header().removal.load() & process_bits);
 }
 
 bool remove_domain(const domain_place& at, bool force, own_slot own) {
@@ -80,6 +86,7 @@ bool remove_domain(const domain_place& at, bool force, own_slot own) {
     examine_all(*file);
     refuse_if_used(*file, own(*file));
   }
+  const signals_held undisturbed;  // newcomers wait from here on
   if (file) mark.set(*file);
   if (file && !force) refuse_if_used(*file, own(*file));
   if (!right.unlink()) return false;

@@ -13,6 +13,8 @@ namespace lockflight::detail {
 
 /// Whether nobody may take a slot, because somebody removes the domain or has removed it.
 [[nodiscard]] bool is_removed(const domain_file& file);
+/// The process that has marked it last.
+[[nodiscard]] int remover_of(const domain_file& file);
 
 /// Which slot of that domain the calling thread has, or -1: it does not count while it is idle.
 using own_slot = int (*)(const domain_file&);

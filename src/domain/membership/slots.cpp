@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
 #include "domain/store/fork.hpp"
@@ -46,7 +47,7 @@ std::string comm_of(std::int32_t pid, std::int32_t tid) {
 
 bool is_in_our_space(std::uint64_t owner) {
   constexpr int space_at = 44;  // thread_identity::owner
-  return owner >> space_at == (our_space() << space_at) >> space_at;
+  return our_space() != 0 && owner >> space_at == (our_space() << space_at) >> space_at;
 }
 
 /// The thread that the slot guards, as far as we can know it.
@@ -67,15 +68,15 @@ bool guards_a_living(const domain_file& file, int slot) {
 bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std::uint64_t owner,
                thoroughness how) {
   const thread_identity who = owner_of(s, owner);
-  const bool is_own_process = is_in_our_space(owner) && who.pid == process_id();
   if (is_nobody(owner)) return true;
-  // A thread of our own process is there as long as it lives.
-  if (is_own_process && how == thoroughness::quick) return !is_there(who);
-  // The byte is free once the process has ended or has become another program. A slot that its
-  // owner is still taking has none.
-  const bool has_byte = !is_own_process && s.state() == slot_state::living;
-  const bool is_locked = has_byte && file.is_slot_locked(slot);
-  if (!is_in_our_space(owner)) return has_byte && !is_locked;
+  // A thread of our own process is there as long as it lives. Its numbers alone do not say that it
+  // is one: in another namespace another process has the same.
+  if (file.has_locked_slot(slot))
+    return how == thoroughness::quick || !is_in_our_space(owner) ? !is_there(who)
+                                                                 : life_of(who) == life::gone;
+  // The byte is free once the process has ended or has become another program.
+  const bool is_locked = file.is_slot_locked(slot);
+  if (!is_in_our_space(owner)) return !is_locked;
   if (is_locked && how == thoroughness::quick) return false;
   switch (life_of(who)) {
     case life::gone:
@@ -83,9 +84,9 @@ bool has_ended(const domain_file& file, int slot, const domain_slot_page& s, std
     case life::living:
     case life::stopped:
       // Also a program that closes all its descriptors frees the byte, and lives on.
-      return has_byte && !is_locked && maps_file(who.pid, file.address()) == std::optional(false);
+      return !is_locked && maps_file(who.pid, file.address()) == std::optional(false);
     case life::unknown:
-      return has_byte && !is_locked;
+      return !is_locked;
   }
   return false;
 }
@@ -145,8 +146,8 @@ void make_fresh(domain_slot_page& s) {
   s.guarded_born.store(0, std::memory_order_relaxed);
 }
 
-// Frees the slot of an owner that has ended. The caller is the owner meanwhile; if the caller dies
-// in here, the next thread that comes does the same again.
+// Frees the slot of an owner that has ended. The caller has the slot's byte, and is its owner
+// meanwhile; if the caller dies in here, the next thread that comes does the same again.
 bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identity& us) {
   domain_slot_page& s = file.slot(slot);
   if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
@@ -165,30 +166,54 @@ bool clean(domain_file& file, int slot, std::uint64_t owner, const thread_identi
   return true;
 }
 
+// Calls `what` with the slot's byte locked, which keeps the byte if the result is true. False if
+// another process has it: a living owner, or a dying one whose files are not closed yet.
+template <class What>
+bool with_byte(domain_file& file, int slot, What what) {
+  const std::scoped_lock one_of_us(file.taking());
+  // Another thread of ours may be the owner, or may have been, and died.
+  const bool was_ours = file.has_locked_slot(slot);
+  if (!was_ours && !file.lock_slot(slot)) return false;
+  bool keeps = false;
+  try {
+    keeps = what();
+  } catch (...) {
+    if (!was_ours) file.unlock_slot(slot);
+    throw;
+  }
+  if (!keeps && !was_ours) file.unlock_slot(slot);
+  return keeps;
+}
+
+// Whether the slot can be cleaned: its owner has ended, and nothing of it is needed any more.
+bool is_left(domain_file& file, int slot, std::uint64_t owner) {
+  domain_slot_page& s = file.slot(slot);
+  const slot_life its = s.life_now();
+  // A death that is not counted yet is counted for its owner, not for the one that cleans.
+  const bool is_counted =
+      its.state != slot_state::dead || s.counted.load(std::memory_order_acquire) == its.incarnation;
+  return owner != 0 && its.state != slot_state::living && is_counted && is_idle(file, slot) &&
+         has_ended(file, slot, s, owner, thoroughness::full);
+}
+
 // Takes that slot if it is free, or if it was a dead participant's that no lock remembers.
 bool try_to_take(domain_file& file, int slot, const thread_identity& us, thoroughness how) {
   domain_slot_page& s = file.slot(slot);
+  if (how == thoroughness::full && s.state() != slot_state::free)
+    examine(file, slot, thoroughness::full);
   std::uint64_t owner = s.owner.load(std::memory_order_acquire);
-  if (owner == 0) {
-    if (!s.owner.compare_exchange_strong(owner, us.owner())) return false;
-  } else {
-    if (s.state() == slot_state::living && how == thoroughness::full)
-      examine(file, slot, thoroughness::full);
-    owner = s.owner.load(std::memory_order_acquire);
-    const bool is_left = owner != 0 && s.state() != slot_state::living && is_idle(file, slot) &&
-                         has_ended(file, slot, s, owner, thoroughness::full);
-    if (!is_left || !clean(file, slot, owner, us)) return false;
-  }
-  if (!is_idle(file, slot)) {  // its words were written over: a sweep deals with what it held
-    s.life.store(slot_life{slot_state::dead, s.life_now().incarnation}.bits());
-    return false;
-  }
-  if (!file.lock_slot(slot)) {  // a child of a dead owner's process has its byte
-    s.owner.store(0, std::memory_order_release);
-    return false;
-  }
-  move_in(file, slot, us);
-  return true;
+  if (owner != 0 && !is_left(file, slot, owner)) return false;
+  return with_byte(file, slot, [&] {
+    if (owner == 0 ? !s.owner.compare_exchange_strong(owner, us.owner())
+                   : !clean(file, slot, owner, us))
+      return false;
+    if (!is_idle(file, slot)) {  // its words were written over: a sweep deals with what it held
+      s.life.store(slot_life{slot_state::dead, s.life_now().incarnation}.bits());
+      return false;
+    }
+    move_in(file, slot, us);
+    return true;
+  });
 }
 
 }  // namespace
@@ -196,22 +221,20 @@ bool try_to_take(domain_file& file, int slot, const thread_identity& us, thoroug
 int take_slot(domain_file& file) {
   const thread_identity us = this_thread();
   const int most = file.steward();
-  const auto used = [&] {
-    return std::min(most,
-                    static_cast<int>(file.header().used_slots.load(std::memory_order_acquire)));
-  };
+  const int used =
+      std::min(most, static_cast<int>(file.header().used_slots.load(std::memory_order_acquire)));
   // A few of those that look alive are looked at each time, so that the ended do not pile up.
   constexpr std::uint32_t examined_each_time = 2;
-  if (used() > 0) {
+  if (used > 0) {
     const std::uint32_t first =
         file.header().next_to_examine.fetch_add(examined_each_time, std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < examined_each_time; ++i)
-      examine(file, static_cast<int>((first + i) % static_cast<std::uint32_t>(used())),
+      examine(file, static_cast<int>((first + i) % static_cast<std::uint32_t>(used)),
               thoroughness::full);
   }
-  for (int i = 0; i < used(); ++i)
+  for (int i = 0; i < used; ++i)
     if (try_to_take(file, i, us, thoroughness::quick)) return i;
-  for (int i = used(); i < most; ++i) {
+  for (int i = used; i < most; ++i) {
     file.make_room_for_slot(i);
     if (try_to_take(file, i, us, thoroughness::quick)) return i;
   }
@@ -236,9 +259,12 @@ void leave_slot(domain_file& file, int slot, bool dead) {
   file.header().living.fetch_sub(1, std::memory_order_relaxed);
   make_fresh(s);
   s.life.store(slot_life{slot_state::free, s.life_now().incarnation}.bits());
-  file.unlock_slot(slot);
+  std::uint64_t us = s.owner.load(std::memory_order_relaxed);
+  const std::scoped_lock one_of_us(file.taking());
+  // The owner before the byte: a slot that has an owner and whose byte is free is a dead one's.
   // Release: a thread that takes the slot finds its words as new.
-  s.owner.store(0, std::memory_order_release);
+  s.owner.compare_exchange_strong(us, 0, std::memory_order_release);
+  file.unlock_slot(slot);
 }
 
 bool examine(domain_file& file, int slot, thoroughness how) {
@@ -276,14 +302,14 @@ void examine_all(domain_file& file) {
 bool free_slot(domain_file& file, int slot) {
   domain_slot_page& s = file.slot(slot);
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
-  const slot_life its = s.life_now();
-  if (its.state != slot_state::dead || owner == 0 ||
-      s.counted.load(std::memory_order_acquire) != its.incarnation || !is_idle(file, slot) ||
-      !has_ended(file, slot, s, owner, thoroughness::full) ||
-      !clean(file, slot, owner, this_thread()))
-    return false;
-  s.owner.store(0, std::memory_order_release);
-  return true;
+  if (s.state() != slot_state::dead || !is_left(file, slot, owner)) return false;
+  bool is_free = false;
+  static_cast<void>(with_byte(file, slot, [&] {
+    is_free = clean(file, slot, owner, this_thread());
+    if (is_free) s.owner.store(0, std::memory_order_release);
+    return false;  // the byte is not needed any more
+  }));
+  return is_free;
 }
 
 bool is_idle(const domain_file& file, int slot) {

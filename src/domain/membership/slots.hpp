@@ -3,16 +3,16 @@
 //
 // Invariants:
 // - `owner` names the thread that has the slot. It changes by compare-swap from 0 to the thread
-// that
-//   takes it, and from there back to 0, or, once that thread has ended, to the thread that cleans
-//   up. So a death at any point leaves a slot whose owner has ended, which others find, except
-//   those in other namespaces while the slot is not living yet.
+//   that takes it, and from there back to 0 or, once that thread has ended, to one that cleans up.
+//   So a death at any point leaves a slot whose owner has ended, which others find.
+// - The owner's process has the slot's byte of the file locked from before it is the owner until it
+//   is not any more, except when it says itself that it is dead.
 // - A slot becomes `living` before the first of its words is written, and `dead` only when its
 //   thread, and the process that it guards, have ended.
 //
 // A thread is dead if it has ended or its number is another thread's. Where that cannot be known,
-// because the thread is in another namespace of processes or of time, it is dead if the byte of the
-// file is free that the process of a living participant has locked.
+// because the thread is in another namespace of processes or of time, it is dead if the byte is
+// free.
 #pragma once
 
 #include <algorithm>

@@ -1,12 +1,9 @@
 #include "domain/names/attachment.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "domain/membership/removal.hpp"
 #include "domain/names/directory.hpp"
-#include "fabric/shm/pause.hpp"
 #include "fabric/shm/waiting.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
@@ -33,9 +30,15 @@ attachments& of_this_thread() {
 // A slot in a domain that still has its path. The slot first, then the question (removal.hpp).
 int take_slot_of_present(domain_file& file) {
   const int slot = take_slot(file);
-  if (slot < 0 || (!is_removed(file) && file.is_current())) return slot;
+  if (slot < 0) return slot;
+  try {
+    if (!is_removed(file) && file.is_current()) return slot;
+  } catch (...) {
+    leave_slot(file, slot, false);
+    throw;
+  }
   leave_slot(file, slot, false);
-  file.is_removed();
+  file.throw_removed();
 }
 
 }  // namespace
@@ -43,7 +46,7 @@ int take_slot_of_present(domain_file& file) {
 attachment::attachment(std::shared_ptr<domain_file> file, int slot)
     : file_(std::move(file)),
       slot_(slot),
-      process_(getpid()),
+      forks_(forks()),
       thread_(thread_number),
       port_(*file_, slot),
       me_(port_, own_words) {
@@ -52,8 +55,13 @@ attachment::attachment(std::shared_ptr<domain_file> file, int slot)
               "a participant's own words lie before the locks");
 }
 
+attachment::~attachment() {
+  end();
+  if (forks_ != forks()) port_.forget_sleep();
+}
+
 bool attachment::is_over() const {
-  return thread_.load(std::memory_order_relaxed) == over || process_ != getpid();
+  return thread_.load(std::memory_order_relaxed) == over || forks_ != forks();
 }
 
 // Another thread may have dropped the handle that held: then the record does not say so any more,

@@ -20,7 +20,7 @@ class attachment {
   /// Of a slot that this thread has taken.
   attachment(std::shared_ptr<domain_file> file, int slot);
   /// Ends it, if it is this thread's.
-  ~attachment() { end(); }
+  ~attachment();
   attachment(const attachment&) = delete;
   attachment& operator=(const attachment&) = delete;
 
@@ -69,7 +69,7 @@ class attachment {
 
   std::shared_ptr<domain_file> file_;
   int slot_;
-  int process_;
+  std::uint64_t forks_;
   std::atomic<std::uint64_t> thread_;  // its number, or `over`
   domain_port port_;
   domain_participant me_;

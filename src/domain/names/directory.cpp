@@ -30,6 +30,7 @@ constexpr std::uint32_t maker_word = block.beside_b().index;  // its process
 constexpr std::uint32_t maker_command_word = maker_word + 1;  // two words
 
 constexpr std::size_t longest_name = 255;
+constexpr std::uint32_t least_lines = 3;  // of a block: a robust lock's two, and one of its name
 
 std::uint32_t hash_of(std::string_view name) {
   std::uint64_t sum = 0xcbf29ce484222325ULL;
@@ -43,7 +44,9 @@ constexpr std::uint32_t lines_of_name(std::size_t length) {
 }
 word name_head(std::string_view name) { return word{hash_of(name)} << 32 | name.size(); }
 
-[[noreturn]] void written_over(const domain_file& file) { file.damaged("has been written over"); }
+[[noreturn]] void written_over(const domain_file& file) {
+  file.throw_damaged("has been written over");
+}
 
 std::atomic<word>& at(const domain_file& file, std::uint32_t line, std::uint32_t i) {
   return file.word(line * line_words + i);
@@ -134,10 +137,12 @@ std::atomic<std::uint32_t>& bucket_of(const domain_file& file, std::string_view 
 /// Calls `visit(line, class)` for each block of a chain, until it returns true.
 template <class Visit>
 void walk(const domain_file& file, std::uint32_t first, Visit visit) {
+  // A reader may come from a chain into a list of free blocks, so it may see all that there are.
+  const std::uint32_t most_steps = (end_of_blocks(file) - first_line) / least_lines;
   std::uint32_t steps = 0;
   for (std::uint32_t line = first; line != 0;
        line = static_cast<std::uint32_t>(read(file, line, next_word))) {
-    if (++steps > file.options().names) written_over(file);
+    if (++steps > most_steps) written_over(file);
     if (visit(line, class_at(file, class_of_block(file, line)))) return;
   }
 }
@@ -209,12 +214,13 @@ class directory_lock {
       bool after_a_death = false;
       signals_.emplace();
       if (!h.directory.compare_exchange_strong(now, us)) {
-        after_a_death = is_gone(now) && h.directory.compare_exchange_strong(now, us);
+        const word holder = now;
+        after_a_death = is_gone(holder) && h.directory.compare_exchange_strong(now, us);
         if (!after_a_death) {
           signals_.reset();
           if (!until.sleep(pause)) {
             if (how_long.until_ns != UINT64_MAX) throw directory_is_busy();
-            refuse(now);
+            refuse(holder);
           }
           continue;
         }
@@ -461,7 +467,10 @@ found_lock look_up(attachment& by, std::string_view name, const domain_kind& kin
     }
     try {
       const directory_lock hold(by, how_long);
-      if (find_line(file, name) == 0) return make(file, name, kind, canonical);
+      const std::uint32_t line = find_line(file, name);
+      if (line == 0) return make(file, name, kind, canonical);
+      // The one inside would have found a half forgotten name, and made it whole.
+      if (read(file, line, serial_word) == 0) written_over(file);
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::full || !make_room(by, how_long)) throw;
     }
@@ -471,9 +480,12 @@ found_lock look_up(attachment& by, std::string_view name, const domain_kind& kin
 const char* forget(attachment& by, std::string_view name, const found_lock& what, bool damaged_too,
                    const time_limit& how_long) {
   const auto lock = lock_at(by, what);
-  // All others have left, so a lock without try does not wait long.
-  if (what.kind->can.tries ? !lock->try_lock() : !lock->lock())
-    return "somebody holds or awaits it";
+  // A lock without attempts is waited for, mostly not for long, since nobody uses it.
+  const std::function<bool()> is_late = [&] { return shm::detail::now_ns() >= how_long.until_ns; };
+  by.port().set_interrupt(&is_late);
+  const bool has = what.kind->can.tries ? lock->try_lock() : lock->lock();
+  by.port().set_interrupt(nullptr);
+  if (!has) return "somebody holds or awaits it";
   const char* why_not = nullptr;
   try {
     if (lock->owner_died() && !damaged_too) {

@@ -168,7 +168,7 @@ class named_lock_impl {
     if (held_ != mode::none)
       throw domain_error(domain_error::reason::held,
                          "lock " + shown(name_) + ": this handle holds it already");
-    if (is_stale_) file_->is_removed();
+    if (is_stale_) file_->throw_removed();
     if (!me_) use(attach_thread(file_, how_long));
     if (!me_) return false;
     if (lock_ && is_current()) return true;
@@ -193,8 +193,17 @@ class named_lock_impl {
     const domain_options as = file_->options();
     file_ = domain_file::open(file_->name(), &as, as.mode);
     is_stale_ = false;
-    constexpr std::uint64_t while_one_removes_it = 1'000'000;
-    return (!is_removed(*file_) && file_->is_current()) || how_long.sleep(while_one_removes_it);
+    if (!file_->is_current()) return true;  // it has been removed since, and we look again
+    constexpr std::uint64_t ms = 1'000'000;
+    const std::uint64_t at_most = shm::detail::ns_from_now(10'000 * ms);
+    while (is_removed(*file_) && file_->is_current()) {
+      if (shm::detail::now_ns() > at_most)
+        throw domain_error(domain_error::reason::system, "domain " + file_->name() + ": process " +
+                                                             std::to_string(remover_of(*file_)) +
+                                                             " is removing it and does not go on");
+      if (!how_long.sleep(ms)) return false;
+    }
+    return true;
   }
 
   // For a holder, once a second: else it would hold what excludes nobody.

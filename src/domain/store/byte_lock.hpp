@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 namespace lockflight::detail {
 
@@ -41,10 +42,11 @@ inline void unlock_byte(int fd, off_t offset) {
   short type = F_UNLCK;
   static_cast<void>(of_byte::call(fd, offset, F_OFD_SETLK, type));
 }
-/// Whether another open file may have locked it: false only if the kernel says that none has.
-[[nodiscard]] inline bool may_be_locked(int fd, off_t offset) {
+/// Whether another open file has locked it; nothing if the kernel does not say.
+[[nodiscard]] inline std::optional<bool> is_byte_locked(int fd, off_t offset) {
   short type = F_WRLCK;
-  return of_byte::call(fd, offset, F_OFD_GETLK, type) != 0 || type != F_UNLCK;
+  if (of_byte::call(fd, offset, F_OFD_GETLK, type) != 0) return std::nullopt;
+  return type != F_UNLCK;
 }
 
 }  // namespace lockflight::detail

@@ -213,7 +213,7 @@ domain_file::domain_file(descriptor fd, domain_place where)
     throw domain_error(domain_error::reason::system, where_.path + ": " + why(errno));
   device_ = s.st_dev;
   inode_ = s.st_ino;
-  if (s.st_size < static_cast<off_t>(head_bytes)) damaged("is no domain: it is too short");
+  if (s.st_size < static_cast<off_t>(head_bytes)) throw_damaged("is no domain: it is too short");
   void* const base =
       mmap(nullptr, head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
   if (base == MAP_FAILED)
@@ -221,9 +221,9 @@ domain_file::domain_file(descriptor fd, domain_place where)
   head_ = static_cast<std::byte*>(base);
   try {
     const domain_header& h = header();
-    if (h.magic != magic) damaged("is no domain");
-    if (h.format != format || h.abi != abi) damaged("is a domain of another format");
-    if (h.check != check_of(h) || h.mode != where_.mode) damaged("has been written over");
+    if (h.magic != magic) throw_damaged("is no domain");
+    if (h.format != format || h.abi != abi) throw_damaged("is a domain of another format");
+    if (h.check != check_of(h) || h.mode != where_.mode) throw_damaged("has been written over");
     options_ = {static_cast<int>(h.slots), h.names, h.mode,
                 h.mode == 0660 ? std::to_string(where_.group) : ""};
     check_options(options_);
@@ -255,12 +255,12 @@ domain_file::~domain_file() {
   if (const int mine = fd_.load(); fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) close(mine);
 }
 
-void domain_file::damaged(const std::string& how) const {
+void domain_file::throw_damaged(const std::string& how) const {
   throw domain_error(domain_error::reason::damaged,
                      "domain " + where_.name + ": " + where_.path + " " + how);
 }
 
-void domain_file::is_removed() const {
+void domain_file::throw_removed() const {
   throw domain_error(domain_error::reason::removed,
                      "domain " + where_.name + ": " + where_.path + " has been removed");
 }
@@ -273,7 +273,7 @@ int domain_file::fd() const {
   const std::scoped_lock hold(process_mutex());
   if (const int now = fd_.load(); now != mine) return now;
   descriptor again(::open(where_.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!again || fstat(again.get(), &s) != 0 || !is_file(s.st_dev, s.st_ino)) is_removed();
+  if (!again || fstat(again.get(), &s) != 0 || !is_file(s.st_dev, s.st_ino)) throw_removed();
   mine = above_standard(again.get());
   if (mine < 0)
     throw domain_error(domain_error::reason::system,
@@ -288,6 +288,7 @@ int domain_file::fd() const {
 // Only system calls and our own words: this is called in the child of a fork.
 void domain_file::reopen_after_fork() noexcept {
   for (auto& each : locked_) each.store(false, std::memory_order_relaxed);
+  new (&taking_) std::mutex;  // another thread of the parent may have had it
   struct stat s {};
   const int parents = fd_.load(std::memory_order_relaxed);
   if (fstat(parents, &s) != 0 || !is_file(s.st_dev, s.st_ino)) return;
@@ -312,7 +313,7 @@ std::byte* domain_file::map(std::atomic<std::byte*>& as, std::size_t offset) con
   struct stat s {};
   const int from = fd();
   if (fstat(from, &s) != 0 || s.st_size < static_cast<off_t>(offset + piece_bytes))
-    damaged("has been made shorter");
+    throw_damaged("has been made shorter");
   void* const base = mmap(nullptr, piece_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                           from, static_cast<off_t>(offset));
   if (base == MAP_FAILED)
@@ -328,13 +329,13 @@ std::byte* domain_file::map(std::atomic<std::byte*>& as, std::size_t offset) con
 std::byte* domain_file::map_slots(unsigned number) const {
   const unsigned piece = number / slots_of_piece;
   if (number >= ranks || piece >= header().slot_pieces.load(std::memory_order_acquire))
-    damaged("has been written over");
+    throw_damaged("has been written over");
   return map(slot_piece_[piece], slots_at + piece * piece_bytes);
 }
 
 std::byte* domain_file::map_room(std::uint32_t piece) const {
   if (piece >= most_room_pieces || piece >= header().room_pieces.load(std::memory_order_acquire))
-    damaged("has been written over");
+    throw_damaged("has been written over");
   return map(room_piece_[piece], room_at + piece * piece_bytes);
 }
 
@@ -350,7 +351,7 @@ void domain_file::make_room_for_slot(int number) {
   auto& have = header().slot_pieces;
   const std::uint32_t need = static_cast<std::uint32_t>(number) / slots_of_piece + 1;
   for (std::uint32_t now = have.load(std::memory_order_acquire); now < need;) {
-    if (now >= most_slot_pieces) damaged("has been written over");
+    if (now >= most_slot_pieces) throw_damaged("has been written over");
     reserve(slots_at + now * piece_bytes);
     if (have.compare_exchange_strong(now, now + 1)) ++now;
   }
@@ -371,9 +372,11 @@ void domain_file::make_room_for_lines(std::uint32_t end_line) {
 // locked: then we make sure.
 bool domain_file::is_slot_locked(int number) const {
   const int before = fd_.load();
-  if (may_be_locked(before, byte_of_slot(number))) return true;
+  auto is = is_byte_locked(before, byte_of_slot(number));
+  if (is == std::optional(true)) return true;
   const int now = fd();
-  return now != before && may_be_locked(now, byte_of_slot(number));
+  if (now != before) is = is_byte_locked(now, byte_of_slot(number));
+  return is.value_or(true);  // it is not known, so nobody is taken for dead
 }
 
 bool domain_file::lock_slot(int number) {
@@ -397,7 +400,9 @@ void domain_file::unlock_slot(int number) {
   if (fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) unlock_byte(mine, byte_of_slot(number));
 }
 
-bool domain_file::is_removal_locked() const { return may_be_locked(fd(), removal_byte); }
+bool domain_file::is_removal_locked() const {
+  return is_byte_locked(fd(), removal_byte).value_or(true);
+}
 
 void domain_file::check() const {
   struct stat s {};
@@ -406,8 +411,8 @@ void domain_file::check() const {
       std::max(h.room_pieces.load() > 0 ? room_at + h.room_pieces.load() * piece_bytes : 0,
                slots_at + h.slot_pieces.load() * piece_bytes);
   if (fstat(fd(), &s) != 0 || s.st_size < static_cast<off_t>(bytes))
-    damaged("has been made shorter");
-  if (check_of(h) != check_) damaged("has been written over");
+    throw_damaged("has been made shorter");
+  if (check_of(h) != check_) throw_damaged("has been written over");
 }
 
 bool domain_file::is_current() const {

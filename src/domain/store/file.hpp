@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -77,12 +78,12 @@ class domain_file {
   [[nodiscard]] std::atomic<rma::word>& cell(rma::rank_t home, std::uint32_t index) const {
     if (index < own_words) return slot(slot_of(home)).words[index];
     if (home != 0) [[unlikely]]
-      damaged("has been written over");
+      throw_damaged("has been written over");
     return word(index);
   }
   [[nodiscard]] int slot_of(rma::rank_t rank) const {
     if (static_cast<unsigned>(rank) >= ranks) [[unlikely]]
-      damaged("has been written over");
+      throw_damaged("has been written over");
     return slot_of_rank_[static_cast<unsigned>(rank)];
   }
 
@@ -97,6 +98,13 @@ class domain_file {
   /// False if another open file has it. Throws domain_error (system).
   [[nodiscard]] bool lock_slot(int number);
   void unlock_slot(int number);
+  /// Whether this process has locked it.
+  [[nodiscard]] bool has_locked_slot(int number) const {
+    return locked_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
+  }
+  /// For threads of this process, which have the bytes together: one of them takes a slot at a
+  /// time.
+  [[nodiscard]] std::mutex& taking() { return taking_; }
   /// Whether somebody has the right to remove the file (removal_right).
   [[nodiscard]] bool is_removal_locked() const;
   /// Where this process maps the file's first page.
@@ -107,8 +115,8 @@ class domain_file {
   void check() const;
   /// Whether the path still leads to this file.
   [[nodiscard]] bool is_current() const;
-  [[noreturn]] void damaged(const std::string& how) const;
-  [[noreturn]] void is_removed() const;
+  [[noreturn]] void throw_damaged(const std::string& how) const;
+  [[noreturn]] void throw_removed() const;
   [[nodiscard]] bool is_file(std::uint64_t device, std::uint64_t inode) const {
     return device == device_ && inode == inode_;
   }
@@ -136,6 +144,7 @@ class domain_file {
   mutable std::array<std::atomic<std::byte*>, most_room_pieces> room_piece_{};
   std::array<std::uint16_t, ranks> slot_of_rank_{};
   std::array<std::atomic<bool>, ranks> locked_{};  // slots whose byte this process has locked
+  std::mutex taking_;
 };
 
 }  // namespace lockflight::detail

@@ -24,9 +24,11 @@ struct of_process {
 };
 of_process* forked;
 std::atomic<int> known_id{0};
+std::atomic<std::uint64_t> forks_so_far{0};
 
 void in_child() {
   known_id.store(0, std::memory_order_relaxed);
+  forks_so_far.fetch_add(1, std::memory_order_relaxed);
   thread_number = 0;  // the one thread of the child
   for (auto* const each : forked->in_children)
     if (each != nullptr) each();
@@ -52,6 +54,11 @@ int process_id() {
   known = getpid();
   known_id.store(known, std::memory_order_relaxed);
   return known;
+}
+
+std::uint64_t forks() {
+  static_cast<void>(this_process());
+  return forks_so_far.load(std::memory_order_relaxed);
 }
 
 void number_this_thread() {

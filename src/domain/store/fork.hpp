@@ -21,6 +21,10 @@ void call_in_children(void (*what)());
 /// This process, without a system call once it has been asked.
 [[nodiscard]] int process_id();
 
+/// How many forks lie between this process and the first one that has asked: no process has the
+/// same as one that it descends from.
+[[nodiscard]] std::uint64_t forks();
+
 /// Gives this thread a number, if it has none.
 void number_this_thread();
 

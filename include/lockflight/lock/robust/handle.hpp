@@ -246,11 +246,17 @@ class robust_handle : protected guarded_waits<Port> {
     return false;
   }
 
-  // An exception has ended the call. The generation may be in disorder: a waiter finds that out.
+  // An exception has ended the call, and may have left the generation in disorder.
   [[gnu::noinline]] void drop(nodes left) {
     is_releasing_ = was_interrupted_ = false;
-    if (place_ >= 0) give_up(line_.value, left);
-    line_.value = never;
+    const rma::word ours = std::exchange(line_.value, never);
+    if (place_ < 0) return;
+    try {
+      announce(record::left, ours);
+      if (base::present() == ours) static_cast<void>(repair(ours));
+    } catch (...) {  // what the words are in is damaged or gone: nobody uses them any more
+    }
+    give_up(ours, left);
     base::end_watch();
   }
 

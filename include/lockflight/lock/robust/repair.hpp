@@ -21,31 +21,17 @@ class generations : protected lock_users<Port> {
   using base::lock_users;
 
   enum class repaired : std::uint8_t {
-    over,  // there was nothing to do, or the next generation is open
-    busy,  // another participant has the right to repair
-    full,  // living participants are in all instances; the generation is closed
+    over,         // there was nothing to do, or the next generation is open
+    busy,         // another participant has the right to repair
+    no_instance,  // living participants are in all of them; the generation is closed
   };
 
   // Replaces the generation, unless that has been done: if somebody died in it, if it was closed
   // before, or if it is `in_disorder`. Waits for nobody. Our record names the lock and is in no
   // generation, so if we die in here that is a death of this lock too.
   [[gnu::noinline]] repaired repair(rma::word in_disorder = never) {
-    // Others wait until we are done: nobody is to stop us in between.
-    [[maybe_unused]] const auto undisturbed = undisturbed_by_signals();
-    if (!take_the_right()) return repaired::busy;
-    repaired how = repaired::over;
-    try {
-      rma::word generation = port_.load(where_.generation);
-      rma::word known_deaths = never;  // not what we knew before we had the right
-      // A closed generation is one whose repairer died or gave up.
-      if (is_closed(generation) || generation == in_disorder ||
-          base::has_unhandled_death(known_deaths))
-        how = replace(generation_word::from(generation));
-    } catch (...) {
-      give_back_the_right();
-      throw;
-    }
-    give_back_the_right();
+    const repaired how = repair_undisturbed(in_disorder);
+    if (how == repaired::busy) return how;
     base::wake_users();
     if (how == repaired::over) base::free_buried();
     return how;
@@ -86,8 +72,10 @@ class generations : protected lock_users<Port> {
         case repaired::busy:
           if (!await_repairer(until)) return false;
           break;
-        case repaired::full:
-          // Those that run leave as soon as they know that their generation is over.
+        case repaired::no_instance:
+          // Those that run leave as soon as they know that their generation is over. Those that
+          // have died, and that nobody has examined yet, do not.
+          base::examine_users();
           if (rma::is_over(port_, until)) return false;
           port_.pause(1'000'000);
           break;
@@ -109,16 +97,40 @@ class generations : protected lock_users<Port> {
       return 0;
   }
 
-  // False if another participant has it.
-  [[nodiscard]] bool take_the_right() {
+  [[nodiscard]] repaired repair_undisturbed(rma::word in_disorder) {
+    // Others wait until we are done: no signal is to stop us in between.
+    [[maybe_unused]] const auto undisturbed = undisturbed_by_signals();
+    const taken right = take_the_right();
+    if (right == taken::no) return repaired::busy;
+    repaired how = repaired::over;
+    try {
+      rma::word generation = port_.load(where_.generation);
+      rma::word known_deaths = never;  // not what we knew before we had the right
+      // A closed generation is one whose repairer died or gave up.
+      if (right == taken::from_the_dead || is_closed(generation) || generation == in_disorder ||
+          base::has_unhandled_death(known_deaths))
+        how = replace(generation_word::from(generation));
+    } catch (...) {
+      give_back_the_right();
+      throw;
+    }
+    give_back_the_right();
+    return how;
+  }
+
+  enum class taken : std::uint8_t { no, yes, from_the_dead };
+
+  [[nodiscard]] taken take_the_right() {
     const rma::word generation = port_.load(where_.generation);
     const rma::word now = port_.load(where_.repairer);
-    if (now != 0 && !port_.is_dead(rank_of(now))) return false;
+    if (now != 0 && !port_.is_dead(rank_of(now))) return taken::no;
     // With the generation: the next owner of a dead repairer's place cannot write the same word,
-    // since its record stays until the generation has been replaced (free_buried). So the
-    // compare-swap never takes the right from the living.
+    // since the participant that takes the right from the dead one replaces the generation, and the
+    // dead one's record stays until then (is_gone). So the compare-swap never takes the right from
+    // the living.
     const rma::word ours = generation << 32 | (static_cast<rma::word>(me_.rank()) + 1);
-    return port_.cpu_compare_swap(where_.repairer, now, ours) == now;
+    if (port_.cpu_compare_swap(where_.repairer, now, ours) != now) return taken::no;
+    return now == 0 ? taken::yes : taken::from_the_dead;
   }
   void give_back_the_right() {
     port_.store(where_.repairer, 0);
@@ -148,7 +160,7 @@ class generations : protected lock_users<Port> {
     // Before the next generation is open: its holders read this.
     if (is_held) expect_holders();
     const int instance = free_instance(occupied, old);
-    if (instance < 0) return repaired::full;
+    if (instance < 0) return repaired::no_instance;
     make_fresh(instance);
     port_.store(where_.generation, old.next(static_cast<rma::word>(instance)).bits());
     return repaired::over;

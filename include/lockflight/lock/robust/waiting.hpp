@@ -6,7 +6,8 @@
 //   has come to its moment since the waiter began to wait. Withdrawing it wrongly would cost time
 //   and break nothing: a holder is never evicted.
 // - At most one waiter of a lock has the watch, unless one was stopped for long. Having none is
-//   harmless too: all waiters examine others about once a second.
+//   harmless too: a waiter examines the others some milliseconds after it has begun to wait, and
+//   then about once a second.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +74,9 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   void begin_waiting() override {
     token_before_ = port_.load(where_.token);
     grant_ = port_.grant_deadline();
-    if constexpr (!rma::examines_nothing<Port>) next_check_ = port_.deadline_in(check_every());
+    // Of a participant that retries; one that sleeps is woken for it.
+    if constexpr (!rma::examines_nothing<Port>)
+      next_check_ = port_.deadline_in(rma::first_examination_ns);
     is_waiting_ = true;
   }
 
