@@ -12,8 +12,9 @@
 // Threads: a thread takes a slot when it first acquires a lock of the domain, and gives it back
 // when it ends. If a thread ends or is killed while it holds a lock, the lock becomes free, and the
 // next holder learns that its holder died. The kernel reports deaths, so there are no leases. A
-// thread that is stopped while it waits delays other waiters once, by less than a second. A thread
-// that is stopped while it holds a lock keeps it.
+// thread that is stopped while it waits delays other waiters once, by less than a second, unless
+// two others of the same lock are stopped as well (docs/domains.md). A thread that is stopped while
+// it holds a lock keeps it.
 //
 // Fork: a process that forks keeps its slots. Its child has none and takes its own. In the child,
 // handles that were made before the fork cannot be used, and throw domain_error.
@@ -149,8 +150,9 @@ class domain {
  public:
   /// Opens the domain, or creates it if there is none. A domain that exists keeps the `slots` and
   /// `names` with which it was created. A name has 1 to 64 characters of a-z, A-Z, 0-9, '.', '_',
-  /// '-', and does not begin with '.'. Throws domain_error (disagrees) if both the user and a group
-  /// of the user have a domain of that name, and `mode` does not say which one is meant.
+  /// '-', and does not begin with '.'. Without a mode, the user's own domain comes before that of a
+  /// group. Throws domain_error (disagrees) if several groups of the user have a domain of that
+  /// name and `group` does not say which one is meant, or if the user has one with another mode.
   [[nodiscard]] static domain open(std::string_view name, const domain_options& what = {});
   /// Opens the domain if it exists; otherwise throws domain_error (missing).
   [[nodiscard]] static domain attach(std::string_view name, unsigned mode = 0);
@@ -164,8 +166,9 @@ class domain {
   [[nodiscard]] const domain_options& options() const;
   /// The path of its file.
   [[nodiscard]] const std::string& path() const;
-  /// Whether its file still exists under its path, so that participants that come later use it. A
-  /// few system calls.
+  /// Whether its file still exists under its path, so that participants that come later use it. If
+  /// this process cannot follow the path any more, because it has dropped its rights or has another
+  /// root, that the file exists is enough. A few system calls.
   [[nodiscard]] bool still_valid() const;
   /// The threads that have slots now, and the locks that are in use now. The calls stop no other
   /// thread and take no slot.

@@ -1,6 +1,7 @@
 #include "cli/attended.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,15 +25,40 @@
 namespace lockflight::cli {
 namespace {
 
+/// Tells a child that its parent has died, also one in a new PID namespace, which does not see its
+/// parent: the other end of the pipe is closed then.
+class death_pipe {
+ public:
+  death_pipe() {
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0) ends_ = {-1, -1};
+  }
+  ~death_pipe() {
+    for (const int end : ends_)
+      if (end >= 0) close(end);
+  }
+  death_pipe(const death_pipe&) = delete;
+  death_pipe& operator=(const death_pipe&) = delete;
+
+  /// For the child. Async-signal-safe.
+  [[nodiscard]] bool has_died() const {
+    if (ends_[1] < 0) return false;
+    close(ends_[1]);  // the child's own copy
+    pollfd other{.fd = ends_[0], .events = 0, .revents = 0};
+    return poll(&other, 1, 0) == 1;
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
 /// The child between vfork and exec: it shares our memory, and so calls the system and nothing
 /// else.
-[[noreturn]] void become(char* const* words, pid_t parent, const run_signals& signals,
+[[noreturn]] void become(char* const* words, const death_pipe& parents, const run_signals& signals,
                          const std::function<void()>& in_child, volatile int& failed) {
   in_child();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // If our parent died before that call, nobody is to run. Process 1 of a new PID namespace does
-  // not see its parent, which is 0 for it.
-  if (const pid_t now = getppid(); now != parent && now != 0) _exit(not_executable);
+  // If our parent died before that call, nobody is to run.
+  if (parents.has_died()) _exit(not_executable);
   signals.give_back_in_child();
   execvp(words[0], words);
   failed = errno;
@@ -196,10 +222,10 @@ ending ending_of(int status, const attendant& by) {
 ending run_attended(char* const* words, run_signals& signals, const std::function<void()>& in_child,
                     const std::function<void(pid_t child)>& in_parent) {
   volatile int failed = 0;
-  const pid_t parent = getpid();
+  const death_pipe parents;
   // vfork copies no page table; posix_spawn cannot ask for PR_SET_PDEATHSIG.
   const pid_t child = vfork();
-  if (child == 0) become(words, parent, signals, in_child, failed);
+  if (child == 0) become(words, parents, signals, in_child, failed);
   if (child < 0) {
     say_that_it_cannot_start(errno);
     return {.code = 3};

@@ -34,7 +34,7 @@ struct summary {
 };
 
 /// A domain may be removed while we read, or be of another version: that is no reason to end.
-/// Nothing if there are two of the name, and `mode` is 0.
+/// Nothing if there is none of that mode.
 std::optional<summary> summary_of(const std::string& name, unsigned mode) {
   summary found;
   try {
@@ -43,7 +43,12 @@ std::optional<summary> summary_of(const std::string& name, unsigned mode) {
     found.participants = in.participants().size();
     found.locks = in.names();
   } catch (const domain_error& e) {
-    if (e.why == domain_error::reason::disagrees && mode == 0) return std::nullopt;
+    using enum domain_error::reason;
+    const bool is_of_another_mode =
+        e.why == disagrees &&
+        std::string_view(e.what()).find("more than once") == std::string::npos;
+    if (e.why == missing || is_of_another_mode) return std::nullopt;
+    found.options.mode = mode;
     found.problem = printable(e.what());
   }
   return found;
@@ -51,10 +56,10 @@ std::optional<summary> summary_of(const std::string& name, unsigned mode) {
 
 /// The user may have two domains of a name, an own one and that of a group.
 std::vector<summary> summaries_of(const std::string& name) {
-  constexpr unsigned own = 0600;
-  constexpr unsigned of_group = 0660;
-  if (const auto only = summary_of(name, 0)) return {*only};
-  return {*summary_of(name, own), *summary_of(name, of_group)};
+  std::vector<summary> found;
+  for (const unsigned mode : {0600u, 0660u})
+    if (const auto one = summary_of(name, mode)) found.push_back(*one);
+  return found;
 }
 
 int list(const arguments& given, console& out) {

@@ -85,7 +85,8 @@ domain domain_named(const std::string& argument, const std::string& name, unsign
     if (e.why == disagrees && mode == 0) throw which_of_them(e);
     if (e.why != missing) throw;
   }
-  const std::vector<std::string> known = domain::list();
+  std::vector<std::string> known = domain::list();
+  if (mode == 0) std::erase(known, name);  // somebody has made it since
   if (known.empty())
     throw refuse(argument, name, "a domain that exists; 'lockflight run' makes one, none is there");
   if (std::ranges::find(known, name) != known.end())

@@ -391,6 +391,24 @@ class Containers(RunTest):
         self.assertEqual(self.unshare("-p", *self.RUN, "jobs", "--", "sh", "-c", "echo $$"),
                          (0, "1\n", ""))
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes namespaces, and has credentials to lose")
+    def test_a_command_is_guarded_in_other_namespaces(self):
+        """The kernel does not kill it with its run, since it has changed its credentials."""
+        for maker in [(), ("unshare", "-p")]:
+            run = subprocess.Popen([*maker, *self.RUN, "jobs", "--", "setpriv", "--reuid", "61001",
+                                    "--clear-groups", "sleep", "3"])
+            self.addCleanup(run.kill)
+            self.assertTrue(wait_until(lambda: self.who()["holders"]))
+            time.sleep(0.3)
+            run.kill()
+            run.wait()
+            for spaces in [("--time", "--fork"), ("--pid", "--fork", "--mount-proc"),
+                           ("--pid", "--fork")]:
+                self.assertEqual(self.unshare(*spaces, *self.RUN, "--timeout", "0.3", "jobs", "--",
+                                              "true")[0], 1, (maker, spaces))
+            self.assertEqual(self.unshare("--time", "--fork", *self.RUN, "--timeout", "5", "jobs",
+                                          "--", "true"), (0, "", ""))
+
     @unittest.skipUnless(os.geteuid() == 0, "only root makes PID namespaces")
     def test_a_namespace_that_is_over(self):
         code, out, err = self.unshare("-p", "sh", "-c", '/bin/true; exec "$@"', "sh", *self.RUN,

@@ -50,6 +50,7 @@ class short_text {
 struct stat_line {
   char state = 0;
   std::uint64_t flags = 0;
+  std::uint64_t threads = 0;
   std::uint64_t born = 0;
 };
 
@@ -57,6 +58,7 @@ struct stat_line {
 bool parse(char* text, stat_line& into) {
   constexpr int state_field = 3;
   constexpr int flags_field = 9;
+  constexpr int threads_field = 20;
   constexpr int start_field = 22;
   char* at = std::strrchr(text, ')');
   if (at == nullptr || at[1] != ' ') return false;
@@ -68,6 +70,7 @@ bool parse(char* text, stat_line& into) {
     for (; *at != ' ' && *at != '\0' && *at != '\n'; ++at)
       if (*at >= '0' && *at <= '9') value = value * 10 + static_cast<std::uint64_t>(*at - '0');
     if (field == flags_field) into.flags = value;
+    if (field == threads_field) into.threads = value;
     if (field == start_field) {
       into.born = value;
       return true;
@@ -173,7 +176,9 @@ bool is_there(const thread_identity& who) noexcept {
          (syscall(SYS_tgkill, who.pid, who.tid, 0) == 0 || errno != ESRCH);
 }
 
-life life_of(const thread_identity& who) noexcept {
+namespace {
+
+life life_of(const thread_identity& who, bool whole_process) noexcept {
   if (!is_there(who)) return life::gone;
   stat_line line;
   short_text path;
@@ -187,10 +192,16 @@ life life_of(const thread_identity& who) noexcept {
     case found::unreadable:
       return life::unknown;
   }
-  constexpr std::uint64_t is_exiting = 0x4;  // PF_EXITING of the kernel's task flags
-  if (line.state == 'Z' || line.state == 'X' || (line.flags & is_exiting) != 0) return life::gone;
   if (who.born != 0 && line.born != who.born) return life::gone;  // the number is another thread's
+  constexpr std::uint64_t is_exiting = 0x4;  // PF_EXITING of the kernel's task flags
+  if (line.state == 'Z' || line.state == 'X' || (line.flags & is_exiting) != 0)
+    return whole_process && line.threads > 1 ? life::living : life::gone;
   return line.state == 'T' || line.state == 't' ? life::stopped : life::living;
 }
+
+}  // namespace
+
+life life_of(const thread_identity& who) noexcept { return life_of(who, false); }
+life life_of_process(const thread_identity& first) noexcept { return life_of(first, true); }
 
 }  // namespace lockflight::detail

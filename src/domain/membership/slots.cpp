@@ -61,7 +61,8 @@ bool guards_a_living(const domain_file& file, int slot) {
   const domain_slot_page& s = file.slot(slot);
   if (s.guarded.load(std::memory_order_acquire) == 0) return false;
   const auto who = guarded_by(s);
-  return who ? life_of(*who) != life::gone : file.is_slot_locked(slot);
+  if (who) return life_of_process(*who) != life::gone;
+  return file.is_guard_locked(slot) || file.is_slot_locked(slot);
 }
 
 // Whether that owner has ended, which was the slot's when we read it.
@@ -329,8 +330,10 @@ bool has_dead(const domain_file& file) {
 }
 
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept {
-  slot.guarded_born.store(also.born, std::memory_order_relaxed);
+  // Nobody takes the number of the one for the start of the other: 0 says nothing.
+  slot.guarded_born.store(0, std::memory_order_release);
   slot.guarded.store(also.owner(), std::memory_order_release);
+  slot.guarded_born.store(also.born, std::memory_order_release);
 }
 
 std::string command_of(const domain_slot_page& s) {

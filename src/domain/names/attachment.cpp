@@ -121,7 +121,9 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
   std::erase_if(all, [](const auto& one) {
     return !one->is_ours() || (one.use_count() == 1 && !one->file().is_current());
   });
-  constexpr std::uint64_t between_tries = 10'000'000;
+  // Each try looks at all slots.
+  constexpr std::uint64_t most_between_tries = 500'000'000;
+  std::uint64_t between_tries = 10'000'000;
   int slot = take_slot_of_present(*file);
   while (slot < 0) {
     if (has_dead(*file)) {
@@ -133,6 +135,7 @@ std::shared_ptr<attachment> attach_thread(const std::shared_ptr<domain_file>& fi
       if (slot >= 0) break;
     }
     if (!how_long.sleep(between_tries)) return nullptr;
+    between_tries = std::min(2 * between_tries, most_between_tries);
     slot = take_slot_of_present(*file);
   }
   all.push_back(std::make_shared<attachment>(file, slot));

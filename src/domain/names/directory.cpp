@@ -460,7 +460,10 @@ void check_agreement(const domain_file& file, std::string_view name, const found
 found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
                    const std::string& canonical, const time_limit& how_long) {
   domain_file& file = by.file();
-  while (true) {
+  // Others may take the room that we make, or make room that we then find.
+  constexpr int most_tries = 100;
+  constexpr std::uint64_t between_tries = 1'000'000;
+  for (int tries = 0;;) {
     if (const auto found = find_lock(file, name)) {
       check_agreement(file, name, *found, kind, canonical);
       return *found;
@@ -472,7 +475,10 @@ found_lock look_up(attachment& by, std::string_view name, const domain_kind& kin
       // The one inside would have found a half forgotten name, and made it whole.
       if (read(file, line, serial_word) == 0) written_over(file);
     } catch (const domain_error& e) {
-      if (e.why != domain_error::reason::full || !make_room(by, how_long)) throw;
+      if (e.why != domain_error::reason::full) throw;
+      if (make_room(by, how_long)) continue;
+      if (++tries == most_tries) throw;
+      shm::detail::sleep_for_ns(between_tries);
     }
   }
 }

@@ -93,7 +93,10 @@ class named_lock_impl {
     if (me_ && !me_->is_over()) me_->port().ask_now();
   }
   void extend_to_this_process() noexcept {
-    if (held_ != mode::none) guard(file_->slot(me_->slot()), this_thread());
+    if (held_ == mode::none) return;
+    domain_slot_page& ours = file_->slot(me_->slot());
+    file_->lock_guard(me_->slot(), ours.life_now().incarnation);
+    guard(ours, this_thread());
   }
   void extend_to(int pid) {
     if (held_ != mode::none) guard(file_->slot(me_->slot()), first_thread_of(pid));
@@ -186,16 +189,23 @@ class named_lock_impl {
   }
 
   // The domain of our name is another one by now, or is about to be.
-  bool open_present_domain(const time_limit& how_long) {
+  bool open_present_domain(const time_limit& given) {
     token_before_ = token();
     lock_.reset();
     use(nullptr);
     const domain_options as = file_->options();
-    file_ = domain_file::open(file_->name(), &as, as.mode);
+    const std::string path = file_->place().path;
+    auto there = domain_file::open(file_->name(), &as, as.mode);
+    // This process is another user's by now, or has another root: it is not the same domain.
+    if (there->place().path != path) file_->throw_removed();
+    file_ = std::move(there);
     is_stale_ = false;
     if (!file_->is_current()) return true;  // it has been removed since, and we look again
     constexpr std::uint64_t ms = 1'000'000;
     const std::uint64_t at_most = shm::detail::ns_from_now(10'000 * ms);
+    // Also for an attempt, since a remover takes microseconds.
+    const time_limit how_long{std::max(given.until_ns, shm::detail::ns_from_now(100 * ms)),
+                              given.is_interrupted};
     while (is_removed(*file_) && file_->is_current()) {
       if (shm::detail::now_ns() > at_most)
         throw domain_error(domain_error::reason::system, "domain " + file_->name() + ": process " +

@@ -38,6 +38,11 @@ inline int call(int fd, off_t offset, int command, short& type) {
   if (of_byte::call(fd, offset, F_OFD_SETLK, type) == 0) return byte_lock::taken;
   return errno == EAGAIN || errno == EACCES ? byte_lock::anothers : byte_lock::refused;
 }
+/// The same with a descriptor that can only read; others share the byte, and do not lock it.
+inline void share_byte(int fd, off_t offset) {
+  short type = F_RDLCK;
+  static_cast<void>(of_byte::call(fd, offset, F_OFD_SETLK, type));
+}
 inline void unlock_byte(int fd, off_t offset) {
   short type = F_UNLCK;
   static_cast<void>(of_byte::call(fd, offset, F_OFD_SETLK, type));

@@ -100,9 +100,15 @@ class new_file {
     if (can_be_linked)
       made = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (!can_be_linked || (!made && (errno == EOPNOTSUPP || errno == EISDIR))) {
-      temporary_ = at.path + "~" + std::to_string(getpid());
-      unlink(temporary_.c_str());
-      made = descriptor(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+      // Another thread, or a process of the same number in another namespace, may make one too.
+      static std::atomic<unsigned> next{0};
+      constexpr int tries = 1000;
+      errno = EEXIST;
+      for (int i = 0; i < tries && !made && errno == EEXIST; ++i) {
+        temporary_ = at.path + "~" + std::to_string(getpid()) + "." + std::to_string(next++);
+        made = descriptor(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+      }
+      if (!made) temporary_.clear();
     }
     if (!made) return;
     file_ = descriptor(above_standard(made.get()));
@@ -400,6 +406,25 @@ void domain_file::unlock_slot(int number) {
   if (fstat(mine, &s) == 0 && is_file(s.st_dev, s.st_ino)) unlock_byte(mine, byte_of_slot(number));
 }
 
+bool domain_file::is_guard_locked(int number) const {
+  const std::uint32_t incarnation = slot(number).life_now().incarnation;
+  return is_byte_locked(fd(), byte_of_guard(number, incarnation)).value_or(true);
+}
+
+// Only system calls: this is called between vfork and exec. The descriptor is left open, and stays
+// open in what the process becomes. Read only: what it becomes may be another user's.
+void domain_file::lock_guard(int number, std::uint32_t incarnation) const noexcept {
+  constexpr int out_of_the_way = 10;  // as shells do
+  const int first = ::open(where_.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (first < 0) return;
+  struct stat s {};
+  const int kept = fstat(first, &s) == 0 && is_file(s.st_dev, s.st_ino)
+                       ? fcntl(first, F_DUPFD, out_of_the_way)
+                       : -1;
+  close(first);
+  if (kept >= 0) share_byte(kept, byte_of_guard(number, incarnation));
+}
+
 bool domain_file::is_removal_locked() const {
   return is_byte_locked(fd(), removal_byte).value_or(true);
 }
@@ -417,13 +442,18 @@ void domain_file::check() const {
 
 bool domain_file::is_current() const {
   struct stat s {};
-  return lstat(where_.path.c_str(), &s) == 0 && is_file(s.st_dev, s.st_ino);
+  if (fstat(fd(), &s) != 0 || s.st_nlink == 0) return false;
+  // A path that we cannot follow, or not from here, says nothing: this process may have dropped its
+  // rights, or have another root. Nor does one that leads nowhere, if the file was only moved.
+  return lstat(where_.path.c_str(), &s) != 0 || is_file(s.st_dev, s.st_ino);
 }
 
 std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {
   // A file that is not ours to trust is refused with a line, not passed over.
   descriptor fd = open_place(at);
-  return fd ? map_file(std::move(fd), at) : nullptr;
+  if (!fd) return nullptr;
+  const closed_in_children until_it_is_mapped(fd.get());
+  return map_file(std::move(fd), at);
 }
 
 std::shared_ptr<domain_file> domain_file::open(std::string_view name,

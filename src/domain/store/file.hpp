@@ -105,6 +105,10 @@ class domain_file {
   /// For threads of this process, which have the bytes together: one of them takes a slot at a
   /// time.
   [[nodiscard]] std::mutex& taking() { return taking_; }
+  /// For a process that is to become another program: from now on, and also in that program, a byte
+  /// is locked that stands for what the slot's participant guards.
+  void lock_guard(int number, std::uint32_t incarnation) const noexcept;
+  [[nodiscard]] bool is_guard_locked(int number) const;
   /// Whether somebody has the right to remove the file (removal_right).
   [[nodiscard]] bool is_removal_locked() const;
   /// Where this process maps the file's first page.
@@ -113,7 +117,7 @@ class domain_file {
   /// Throws domain_error (damaged) if somebody has made the file shorter or written over what never
   /// changes. Asked where time does not matter.
   void check() const;
-  /// Whether the path still leads to this file.
+  /// Whether the file still has its path, as far as this process can know.
   [[nodiscard]] bool is_current() const;
   [[noreturn]] void throw_damaged(const std::string& how) const;
   [[noreturn]] void throw_removed() const;

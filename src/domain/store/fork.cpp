@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include "lockflight/rma/assert.hpp"
 
@@ -21,6 +22,7 @@ std::uint64_t next_number() {
 struct of_process {
   std::mutex mutex;
   std::array<void (*)(), 4> in_children{};
+  std::array<int, 64> to_close{};  // 1 + the descriptor, or 0
 };
 of_process* forked;
 std::atomic<int> known_id{0};
@@ -32,6 +34,8 @@ void in_child() {
   thread_number = 0;  // the one thread of the child
   for (auto* const each : forked->in_children)
     if (each != nullptr) each();
+  for (int& each : forked->to_close)
+    if (each != 0) close(std::exchange(each, 0) - 1);
   forked->mutex.unlock();
 }
 
@@ -66,6 +70,20 @@ void number_this_thread() {
 }
 
 std::mutex& process_mutex() { return this_process().mutex; }
+
+closed_in_children::closed_in_children(int fd) : fd_(fd) {
+  of_process& ours = this_process();
+  const std::scoped_lock hold(ours.mutex);
+  const auto at = std::find(ours.to_close.begin(), ours.to_close.end(), 0);
+  if (at != ours.to_close.end()) *at = fd_ + 1;
+}
+
+closed_in_children::~closed_in_children() {
+  of_process& ours = this_process();
+  const std::scoped_lock hold(ours.mutex);
+  const auto at = std::find(ours.to_close.begin(), ours.to_close.end(), fd_ + 1);
+  if (at != ours.to_close.end()) *at = 0;
+}
 
 void call_in_children(void (*what)()) {
   of_process& ours = this_process();

@@ -13,6 +13,19 @@ namespace lockflight::detail {
 /// async-signal-safe functions. At most four.
 void call_in_children(void (*what)());
 
+/// While it exists, a child of a fork closes the descriptor: else it would keep what the parent has
+/// locked. For up to 64 at a time.
+class closed_in_children {
+ public:
+  explicit closed_in_children(int fd);
+  ~closed_in_children();
+  closed_in_children(const closed_in_children&) = delete;
+  closed_in_children& operator=(const closed_in_children&) = delete;
+
+ private:
+  int fd_;
+};
+
 /// A thread's own number, which no other thread has, nor its child of a fork: what was made before
 /// the fork is the parent's. 0: it has none yet. Every acquire and release reads it: so it lies
 /// where a shared library, too, reads it without a call.

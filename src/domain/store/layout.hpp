@@ -158,6 +158,11 @@ constexpr off_t removal_byte = 0;
 [[nodiscard]] constexpr off_t byte_of_slot(int number) {
   return static_cast<off_t>(slots_at + static_cast<std::size_t>(number) * slot_bytes);
 }
+/// What a participant guards has a byte of its own, so that nobody takes what the last one has left
+/// running for it.
+[[nodiscard]] constexpr off_t byte_of_guard(int number, std::uint32_t incarnation) {
+  return byte_of_slot(number) + 1 + static_cast<off_t>(incarnation % (slot_bytes - 1));
+}
 
 /// Slots are used from 0 on, but neighbours have ranks that are far apart, as locks share counters
 /// among ranks that are near each other. Its own inverse.

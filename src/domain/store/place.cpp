@@ -212,8 +212,10 @@ removal_right::removal_right(const domain_place& at) : at_(at) {
   constexpr int tries = 1000;
   constexpr std::uint64_t between_ns = 1'000'000;
   for (int i = 0; i < tries; ++i) {
+    not_inherited_.reset();
     file_ = open_place(at_);
     if (!file_) return;
+    not_inherited_.emplace(file_.get());
     const byte_lock got = lock_byte(file_.get(), removal_byte);
     if (got == byte_lock::refused)
       throw domain_error(domain_error::reason::system, at_.path + ": cannot be locked: " +
@@ -293,7 +295,16 @@ domain_place place_of(std::string_view name, unsigned mode, const std::string& g
   };
   // Else a member of one of our groups could take the place of what everybody uses unnamed.
   if (name == default_domain && mode == 0) mode = 0600;
-  const auto all = find_places(name);
+  auto all = find_places(name);
+  if (mode == 0) {
+    // Without being told so, nobody leaves an own domain for one that others have made, and root
+    // uses none of groups that it is not in.
+    if (!all.empty() && all.front().mode == 0600) return all.front();
+    const auto ours = our_groups();
+    std::erase_if(all, [&](const domain_place& at) {
+      return std::find(ours.begin(), ours.end(), at.group) == ours.end();
+    });
+  }
   const gid_t wanted = group.empty() ? 0 : group_of(group);
   std::vector<domain_place> meant;
   for (const domain_place& at : all)

@@ -7,11 +7,13 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "domain/store/descriptor.hpp"
+#include "domain/store/fork.hpp"
 
 namespace lockflight::detail {
 
@@ -59,6 +61,7 @@ class removal_right {
 
   domain_place at_;
   descriptor file_;
+  std::optional<closed_in_children> not_inherited_;
 };
 
 /// Makes the folder of a private domain. Throws domain_error (damaged) if another user has it.
@@ -69,9 +72,10 @@ void drop_folder(const domain_place& at);
 
 /// Those of that name that exist and that we may use, the private one first; all if it is empty.
 [[nodiscard]] std::vector<domain_place> find_places(std::string_view name);
-/// The place of the domain that is meant, whether it exists or not. `mode` 0 is any, and an empty
-/// group any of ours. Throws domain_error (disagrees) if more than one is meant, or if this user's
-/// domain of that name has another mode.
+/// The place of the domain that is meant, whether it exists or not. `mode` 0 is this user's own if
+/// there is one, else that of a group that this process is in; an empty group is any of those that
+/// we may use. Throws domain_error (disagrees) if more than one is meant, or if this user's domain
+/// of that name has another mode.
 [[nodiscard]] domain_place place_of(std::string_view name, unsigned mode, const std::string& group);
 
 }  // namespace lockflight::detail
