@@ -250,7 +250,10 @@ inline take_the_right() {
   was = repairer;
   if
   :: HAS_THE_RIGHT
-  :: else -> atomic { WHEN(repairer == was, repairer = RIGHT_OF(is); has_right = true) }
+  :: else ->
+    atomic {
+      WHEN(repairer == was, repairer = RIGHT_OF(is); has_right = true; took_over = (was != NIL))
+    }
   fi;
   atomic { was = NIL; is = IDLE }
 }
@@ -350,7 +353,7 @@ inline repair(in_disorder) {
   if
   :: atomic {
       has_right -> closing = generation;
-      lost = (IS_CLOSED(closing) || closing == in_disorder || !HAS(LOOK_AGAIN));
+      lost = (IS_CLOSED(closing) || closing == in_disorder || took_over || !HAS(LOOK_AGAIN));
       WHEN(!lost, known = NEVER) /* not what we knew before we had the right */
     };
     WHEN(!lost, has_unhandled_death());
@@ -374,7 +377,7 @@ inline repair(in_disorder) {
       atomic { WHEN(is != IDLE, generation = is); is_over = (is != IDLE); is = IDLE }
     :: !lost -> is_over = true
     fi;
-    atomic { repairer = NIL; closing = 0; has_right = false };
+    atomic { repairer = NIL; closing = 0; has_right = false; took_over = false };
     WHEN(is_over, is_over = false; free_buried())
   :: !has_right -> is_busy = true
   fi
@@ -425,7 +428,7 @@ proctype participant(byte me) {
   byte at = FIRST(me); /* our record and queue node */
   byte now, pred, succ, mine, seen, knew, r, k, is, closing, occupied, victim;
   short was;
-  bool lost, is_dead, has_right, any, said, held, is_busy, is_over, told;
+  bool lost, is_dead, has_right, took_over, any, said, held, is_busy, is_over, told;
   mtype posted = none;
   ROUND_COUNTER
 
@@ -556,7 +559,8 @@ gone:
       dead[me] || stopped[me] -> told = dead[me]; deaths = deaths + told;
       known = 0; now = 0; mine = 0; seen = 0; knew = 0; r = 0; k = 0; is = IDLE;
       was = NIL; closing = 0; occupied = 0; victim = NIL;
-      lost = false; is_dead = false; has_right = false; any = false; said = false; held = false;
+      lost = false; is_dead = false; has_right = false; took_over = false; any = false;
+      said = false; held = false;
       is_busy = false; is_over = false;
       WHEN(posted == none, ours = NEVER; at = FIRST(me); pred = NIL; succ = NIL)
     };

@@ -46,8 +46,7 @@ lock::parameter_values parse_assignments(std::string_view text) {
 
 std::string why_unknown(const std::string& name, const std::vector<std::string>& known) {
   if (known.empty()) return "(accepted: none, there are no parameters)";
-  if (!was_removed(name)) return accepted_names(name, known);
-  return "(removed; " + accepted_names("", known).substr(1);
+  return accepted_names(name, known);
 }
 
 bad_parameter::bad_parameter(const std::string& what, const std::string& instead, bool has_name)

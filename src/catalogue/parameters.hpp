@@ -47,16 +47,8 @@ inline constexpr auto rows_of = [] {
 /// The row of that name; null if there is none.
 [[nodiscard]] const parameter_row* find(parameter_rows rows, std::string_view name);
 
-/// Whether flight-rw had a parameter of that name once: what names it is refused with a line that
-/// says so.
-[[nodiscard]] constexpr bool was_removed(std::string_view name) {
-  constexpr std::array removed{"adaptive", "bias",       "branch",       "broadcast",
-                               "pointers", "preference", "readers_turn", "starts_open"};
-  return std::any_of(removed.begin(), removed.end(), [&](const char* one) { return name == one; });
-}
-
 /// Why locks with parameters of these names do not take another: "(nearest: T_R; accepted: T_DC,
-/// T_R)", or "(removed; accepted: T_W)".
+/// T_R)".
 [[nodiscard]] std::string why_unknown(const std::string& name,
                                       const std::vector<std::string>& known);
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "cli/usage.hpp"
 
@@ -78,10 +79,17 @@ void output_file::commit(std::string_view content) {
 }
 
 void output_file::commit() {
+  const auto check = [&](bool done, const char* what) {
+    if (!done)
+      throw std::system_error(errno, std::generic_category(),
+                              fmt::format("{} {} cannot be {}", argument_, shown(path_), what));
+  };
+  // Before the old file is gone: an error of writing may come as late as this. A device or a pipe
+  // has nothing to be kept.
+  if (guard_) check(fsync(fd_) == 0, "written");
+  check(close(std::exchange(fd_, -1)) == 0, "written");
   if (!guard_) return;
-  if (rename(temporary_.c_str(), target_.c_str()) != 0)
-    throw std::system_error(errno, std::generic_category(),
-                            fmt::format("{} {} cannot be put in place", argument_, shown(path_)));
+  check(rename(temporary_.c_str(), target_.c_str()) == 0, "put in place");
   guard_.reset();
 }
 

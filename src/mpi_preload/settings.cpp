@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -19,7 +20,9 @@ namespace {
 
 /// Once for each argument, however many windows have the same error.
 void warn(const std::string& argument, const std::string& text) {
+  static std::mutex one_at_a_time;  // threads make windows at the same time
   static std::set<std::string> warned;
+  const std::scoped_lock hold(one_at_a_time);
   int initialised = 0;
   int rank = 0;
   PMPI_Initialized(&initialised);

@@ -1,13 +1,5 @@
 #include "lockflight/profile.hpp"
 
-// Some broken files fail the parser's assertions, or its assumptions with NDEBUG. Without either
-// the parser refuses them too.
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#define TOML_ASSERT(expression) static_cast<void>(0)
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
-
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -20,6 +12,7 @@
 #include "catalogue/parameters.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/all.hpp"
+#include "toml/strict.hpp"
 
 namespace lockflight {
 namespace {
@@ -46,122 +39,30 @@ const std::map<std::string, catalogue::parameter_rows>& tunable_locks() {
 
 // ---- reading ----
 
-std::string joined(const std::set<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
-std::string shown(const toml::node& node) {
-  if (const auto text = node.value_exact<std::string>()) return "'" + *text + "'";
-  std::ostringstream out;
-  node.visit([&](const auto& value) { out << value; });
-  return "'" + out.str() + "'";
-}
-
-/// An error text as one line, whatever a file's keys and strings contain.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return text;
-}
-
-/// One table of the file. Keys that are not asked for are refused.
-class reader {
- public:
-  reader(const toml::table& table, const std::string& path, std::string name = "")
-      : table_(table), path_(path), name_(std::move(name)) {}
-
-  [[nodiscard]] const toml::node* find(std::string_view key) {
-    known_.emplace(key);
-    return table_.get(key);
-  }
-  const toml::node& needed(std::string_view key, const std::string& accepted) {
-    const toml::node* const found = find(key);
-    if (found == nullptr) fail(table_, full(key) + " is missing (accepted: " + accepted + ")");
-    return *found;
-  }
-
-  void text(std::string_view key, std::string& to) {
-    const toml::node* const found = find(key);
-    if (found == nullptr) return;
-    const auto value = found->value_exact<std::string>();
-    if (!value) refuse(*found, key, "a string");
-    to = *value;
-  }
-  void number(std::string_view key, double& to, double most, const std::string& accepted) {
-    const toml::node* const found = find(key);
-    if (found == nullptr) return;
-    const auto value = found->is_number() ? found->value<double>() : std::nullopt;
-    if (!value || !(*value >= 0 && *value <= most)) refuse(*found, key, accepted);
-    to = *value;
-  }
-  std::int64_t whole(const toml::node& found, std::string_view key, std::int64_t least,
-                     std::int64_t most) const {
-    const auto value = found.value_exact<std::int64_t>();
-    if (!value || *value < least || *value > most)
-      refuse(found, key,
-             "a whole number, " + std::to_string(least) + " to " + std::to_string(most));
-    return *value;
-  }
-  const toml::table& table(const toml::node& found, std::string_view key) const {
-    if (!found.is_table()) refuse(found, key, "a table");
-    return *found.as_table();
-  }
-
-  void finish() const {
-    for (const auto& [key, node] : table_)
-      if (!known_.contains(std::string(key.str())))
-        fail(node, (catalogue::was_removed(key.str()) ? "removed" : "unknown") +
-                       (" key '" + full(key.str())) + "' (accepted: " + joined(known_) + ")");
-  }
-
-  [[noreturn]] void refuse(const toml::node& at, std::string_view key,
-                           const std::string& accepted) const {
-    fail(at, full(key) + " " + shown(at) + " (accepted: " + accepted + ")");
-  }
-  [[noreturn]] void fail(const toml::node& at, const std::string& why) const {
-    throw bad_profile(one_line(path_ + ":" + std::to_string(at.source().begin.line) + ": " + why));
-  }
-
- private:
-  [[nodiscard]] std::string full(std::string_view key) const {
-    return name_.empty() ? std::string(key) : name_ + "." + std::string(key);
-  }
-
-  const toml::table& table_;
-  const std::string& path_;
-  std::string name_;
-  std::set<std::string> known_;
-};
+using reader = strict_toml::table<bad_profile>;
 
 profile::origin read_origin(reader& in) {
   constexpr std::int64_t most_ranks = std::int64_t{1} << 31;
   constexpr double most_gain = 1e12;
   profile::origin found;
-  in.text("fabric", found.fabric);
-  in.text("machine", found.machine);
-  in.text("levels", found.levels);
-  in.text("workload", found.workload);
-  in.text("objective", found.objective);
-  if (const toml::node* const procs = in.find("procs"))
-    found.procs = static_cast<int>(in.whole(*procs, "procs", 1, most_ranks - 1));
-  in.number("writers", found.writers, 1, "a number, 0 to 1");
-  in.number("gain", found.gain, most_gain, "a number, at least 0");
+  if (in.has("fabric")) found.fabric = in.text("fabric");
+  if (in.has("machine")) found.machine = in.text("machine");
+  if (in.has("levels")) found.levels = in.text("levels");
+  if (in.has("workload")) found.workload = in.text("workload");
+  if (in.has("objective")) found.objective = in.text("objective");
+  if (in.has("procs")) found.procs = static_cast<int>(in.whole("procs", 1, most_ranks - 1));
+  if (in.has("writers")) found.writers = in.number("writers", 0, 1, "a number, 0 to 1");
+  if (in.has("gain")) found.gain = in.number("gain", 0, most_gain, "a number, at least 0");
   return found;
 }
 
-profile::entry read_lock(const toml::table& table, const std::string& path, const std::string& name,
-                         catalogue::parameter_rows rows) {
-  reader in(table, path, name);
+profile::entry read_lock(reader in, catalogue::parameter_rows rows) {
   profile::entry made{.found = read_origin(in), .parameters = {}};
-  const toml::table& parameters =
-      in.table(in.needed(parameters_key, "a table of parameters"), parameters_key);
+  reader values = in.open(parameters_key, "a table of parameters");
   in.finish();
-  reader values(parameters, path, name + "." + std::string(parameters_key));
   for (const catalogue::parameter_row& row : rows)
-    if (const toml::node* const value = values.find(row.name))
-      made.parameters[std::string(row.name)] = values.whole(*value, row.name, row.min, row.max);
+    if (values.has(row.name))
+      made.parameters[std::string(row.name)] = values.whole(row.name, row.min, row.max);
   values.finish();
   return made;
 }
@@ -195,20 +96,13 @@ std::string number(double value) {
 }  // namespace
 
 profile profile::parse(std::string_view text, const std::string& path) {
-  toml::table root;
-  try {
-    root = toml::parse(text);
-  } catch (const toml::parse_error& e) {
-    throw bad_profile(one_line(path + ":" + std::to_string(e.source().begin.line) + ": " +
-                               std::string(e.description())));
-  }
+  const toml::table root = strict_toml::parsed<bad_profile>(text, path);
   reader in(root, path);
-  const std::string accepted = std::to_string(format);
-  in.whole(in.needed(format_key, accepted), format_key, format, format);
+  in.needed(format_key, std::to_string(format));
+  in.whole(format_key, format, format);
   profile made;
   for (const auto& [name, rows] : tunable_locks())
-    if (const toml::node* const found = in.find(name))
-      made.locks_.emplace(name, read_lock(in.table(*found, name), path, name, rows));
+    if (in.has(name)) made.locks_.emplace(name, read_lock(in.open(name), rows));
   in.finish();
   return made;
 }
@@ -220,8 +114,8 @@ profile profile::read(const std::string& path) {
   if (in.is_open()) text << in.rdbuf();
   // A folder can be opened; reading it fails with a reason.
   if (!in.is_open() || (text.view().empty() && errno != 0))
-    throw bad_profile(one_line("'" + path + "' (accepted: a profile that can be read: " +
-                               std::generic_category().message(errno) + ")"));
+    throw bad_profile("'" + path + "' (accepted: a profile that can be read: " +
+                      std::generic_category().message(errno) + ")");
   return parse(text.view(), path);
 }
 

@@ -1,16 +1,17 @@
 #include "reproduce/claims.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include "reproduce/metric.hpp"
+#include "toml/strict.hpp"
 
 namespace lockflight::reproduce {
 namespace {
@@ -49,89 +50,18 @@ std::string_view said(type t) {
   return "";
 }
 
-/// Reads one table, and refuses keys that were not asked for.
-class reader {
- public:
-  reader(const toml::table& table, const std::string& path, std::string name = "")
-      : table_(table), path_(path), name_(std::move(name)) {}
+using reader = strict_toml::table<bad_claims>;
+using words = std::vector<std::string>;
+constexpr double any = std::numeric_limits<double>::infinity();
 
-  [[nodiscard]] const toml::node* find(const std::string& key) {
-    known_.insert(key);
-    return table_.get(key);
-  }
-  const toml::node& needed(const std::string& key) {
-    const toml::node* const found = find(key);
-    if (found == nullptr) fail(table_, fmt::format("{} is missing", full(key)));
-    return *found;
-  }
-
-  std::string text(const std::string& key) {
-    const toml::node& found = needed(key);
-    const auto value = found.value<std::string>();
-    if (!value || value->empty()) refuse(found, key, "a string that is not empty");
-    return *value;
-  }
-  std::string text_or_empty(const std::string& key) {
-    return find(key) == nullptr ? std::string() : text(key);
-  }
-  std::string word_of(const std::string& key, const std::vector<std::string>& accepted) {
-    const std::string value = text(key);
-    if (std::find(accepted.begin(), accepted.end(), value) == accepted.end())
-      refuse(needed(key), key, fmt::format("{}", fmt::join(accepted, ", ")));
-    return value;
-  }
-  double number(const std::string& key) {
-    const toml::node& found = needed(key);
-    const auto value = found.value<double>();
-    if (!value) refuse(found, key, "a number");
-    return *value;
-  }
-  bool yes(const std::string& key) {
-    const toml::node* const found = find(key);
-    if (found == nullptr) return false;
-    const auto value = found->is_boolean() ? found->value<bool>() : std::nullopt;
-    if (!value) refuse(*found, key, "true or false");
-    return *value;
-  }
-  const toml::table& table(const std::string& key) {
-    const toml::node& found = needed(key);
-    if (!found.is_table()) refuse(found, key, "a table");
-    return *found.as_table();
-  }
-
-  void finish() const {
-    for (const auto& [key, node] : table_)
-      if (!known_.contains(std::string(key.str())))
-        fail(node, fmt::format("unknown key '{}' (accepted: {})", full(key.str()),
-                               fmt::join(known_, ", ")));
-  }
-
-  [[noreturn]] void refuse(const toml::node& at, std::string_view key,
-                           std::string_view accepted) const {
-    std::ostringstream value;
-    at.visit([&](const auto& is) { value << is; });
-    std::string text = value.str();
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    fail(at, fmt::format("{} {} (accepted: {})", full(key), text, accepted));
-  }
-  [[noreturn]] void fail(const toml::node& at, const std::string& why) const {
-    throw bad_claims(fmt::format("{}:{}: {}", path_, at.source().begin.line, why));
-  }
-
- private:
-  [[nodiscard]] std::string full(std::string_view key) const {
-    return name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
-  }
-
-  const toml::table& table_;
-  const std::string& path_;
-  std::string name_;
-  std::set<std::string> known_;
-};
+std::string text_or_empty(reader& in, std::string_view key) {
+  return in.has(key) ? in.text(key) : std::string();
+}
+bool is_set(reader& in, std::string_view key) { return in.has(key) && in.flag(key); }
 
 json numbers_of(const reader& in, const toml::node& node, std::string_view key) {
   const toml::table* const table = node.as_table();
-  if (table == nullptr) in.refuse(node, key, said(type::numbers));
+  if (table == nullptr) in.refuse(node, key, std::string(said(type::numbers)));
   json all = json::object();
   for (const auto& [name, value] : *table) {
     const std::string full = fmt::format("{}.{}", key, name.str());
@@ -140,7 +70,7 @@ json numbers_of(const reader& in, const toml::node& node, std::string_view key) 
     else if (value.is_floating_point())
       all[std::string(name.str())] = *value.value<double>();
     else
-      in.refuse(value, full, said(type::number));
+      in.refuse(value, full, std::string(said(type::number)));
   }
   return all;
 }
@@ -162,14 +92,14 @@ json value_of(const reader& in, const toml::node& node, const key_of_run& key) {
     case type::numbers:
       return numbers_of(in, node, key.name);
   }
-  in.refuse(node, key.name, said(key.is));
+  in.refuse(node, key.name, std::string(said(key.is)));
 }
 
 run run_of(const toml::table& table, const std::string& path, const std::string& name) {
   reader in(table, path, name);
   run made = json::object();
   for (const key_of_run& key : keys_of_run)
-    if (const toml::node* const found = in.find(std::string(key.name)))
+    if (const toml::node* const found = in.find(key.name))
       made[std::string(key.name)] = value_of(in, *found, key);
   in.finish();
   return made;
@@ -177,7 +107,7 @@ run run_of(const toml::table& table, const std::string& path, const std::string&
 
 run whole_run_of(reader& in, const std::string& key, const std::string& path,
                  const std::string& machine) {
-  const toml::table& table = in.table(key);
+  const toml::table& table = in.subtable(key);
   run made = run_of(table, path, key);
   if (!made.contains("machine")) made["machine"] = machine;
   for (const char* const must : {"workload", "procs"})
@@ -199,8 +129,8 @@ measure measure_of(const toml::table& table, const std::string& path, const std:
       if (!one.is_table()) in.refuse(one, "sweep", "a table");
       made.sweep.push_back(run_of(*one.as_table(), path, "sweep"));
     }
-    made.take_most = in.word_of("take", {"max", "min"}) == "max";
-    const std::string of = in.word_of("sweep_of", {"numerator", "denominator", "both"});
+    made.take_most = in.word_of("take", words{"max", "min"}) == "max";
+    const std::string of = in.word_of("sweep_of", words{"numerator", "denominator", "both"});
     made.sweep_of = of == "both"        ? measure::side::both
                     : of == "numerator" ? measure::side::numerator
                                         : measure::side::denominator;
@@ -219,18 +149,19 @@ claim claim_of(const toml::table& table, const std::string& path, const paper& o
   made.id = in.text("id");
   made.where = in.text("where");
   made.what = in.text("what");
-  const std::string how = in.word_of("kind", {"ratio", "value", "direction"});
+  const std::string how = in.word_of("kind", words{"ratio", "value", "direction"});
   made.how_close = how == "ratio" ? kind::ratio : how == "value" ? kind::value : kind::direction;
-  if (made.how_close == kind::direction) made.relation = in.word_of("relation", {">", "<"}).front();
-  made.value = in.number("value");
+  if (made.how_close == kind::direction)
+    made.relation = in.word_of("relation", words{">", "<"}).front();
+  made.value = in.number("value", -any, any, "a number");
   if (made.value < 0) in.refuse(in.needed("value"), "value", "a number, at least 0");
-  made.unit = in.word_of("unit", {"x", "us", "ms", "s", "operations", "messages", "%"});
-  made.calibrated = in.yes("calibrated");
-  made.quick = in.yes("quick");
-  made.note = in.text_or_empty("note");
-  made.needs = in.text_or_empty("needs");
+  made.unit = in.word_of("unit", words{"x", "us", "ms", "s", "operations", "messages", "%"});
+  made.calibrated = is_set(in, "calibrated");
+  made.quick = is_set(in, "quick");
+  made.note = text_or_empty(in, "note");
+  made.needs = text_or_empty(in, "needs");
   if (made.needs.empty()) {
-    made.how = measure_of(in.table("measure"), path, of.machine);
+    made.how = measure_of(in.subtable("measure"), path, of.machine);
     const bool divides = made.how->denominator || is_quotient(made.how->metric);
     if (made.how_close == kind::value && made.how->denominator)
       in.refuse(in.needed("kind"), "kind", "ratio or direction: there is a denominator");
@@ -268,13 +199,7 @@ std::string figure_of(const claim& c) {
 }
 
 paper parse_claims(std::string_view text, const std::string& path) {
-  toml::table root;
-  try {
-    root = toml::parse(text);
-  } catch (const toml::parse_error& e) {
-    throw bad_claims(
-        fmt::format("{}:{}: {}", path, e.source().begin.line, std::string(e.description())));
-  }
+  const toml::table root = strict_toml::parsed<bad_claims>(text, path);
   reader in(root, path);
   paper made;
   made.name = in.text("paper");

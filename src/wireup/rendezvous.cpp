@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "wireup/star.hpp"
@@ -206,53 +208,57 @@ socket try_connect(const addrinfo& to, milliseconds most) {
   return line;
 }
 
-socket connect_to(const rendezvous& at, clock::time_point end) {
-  constexpr milliseconds between_tries{30};
-  constexpr milliseconds longest_try{2'000};
-  while (true) {
-    for (const std::string& host : at.hosts) {
-      const addresses all = resolve(host, at);
-      for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next)
-        if (socket line =
-                try_connect(*one, std::clamp(left_until(end), milliseconds(1), longest_try)))
-          return line;
-    }
-    if (clock::now() + between_tries > end)
-      throw launch_failed("rank 0 does not answer at " + at.where() +
-                          ": nobody has listened there "
-                          "for " +
-                          std::to_string(at.timeout.count()) +
-                          " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
-    std::this_thread::sleep_for(between_tries);
-  }
-}
-
-peer greet(const rendezvous& at) {
-  // Rank 0 says who is missing, and may have begun to wait later than we did.
-  const auto end = clock::now() + at.timeout;
-  socket line = connect_to(at, end);
+/// Says to the one that listens there who we are. Nothing, and `why`, if it is not rank 0. Throws
+/// launch_failed if it is rank 0 and refuses us.
+std::optional<peer> introduce(const rendezvous& at, socket line, std::string& why) {
   greeting mine;
   mine.rank = at.rank;
   mine.ranks = at.ranks;
   mine.token = at.token;
   write(mine.version, LOCKFLIGHT_VERSION);
   write(mine.host, host_name());
+  // Rank 0 says who is missing, and may have begun to wait later than we did.
   limit_receive(line, at.timeout + milliseconds(2'000));
   frame answer;
   const bool sent = send_frame(line, frame_kind::hello,
                                std::string(reinterpret_cast<const char*>(&mine), sizeof mine));
   if (!sent || !receive_frame(line, answer)) {
     if (errno == EPROTO)
-      throw launch_failed("who answers at " + at.where() +
-                          " is no rank 0 of lockflight (accepted: a port of its own)");
-    if (errno == EAGAIN)
-      throw launch_failed("who answers at " + at.where() + " has said nothing for " +
-                          std::to_string(at.timeout.count()) +
-                          " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
-    throw launch_failed("rank 0 at " + at.where() + " is gone: its process has ended");
+      why = "who answers at " + at.where() +
+            " is no rank 0 of lockflight (accepted: a port of its own)";
+    else if (errno == EAGAIN)
+      why = "who answers at " + at.where() + " has said nothing for " +
+            std::to_string(at.timeout.count()) + " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)";
+    else
+      why = "rank 0 at " + at.where() + " is gone: its process has ended";
+    return std::nullopt;
   }
   if (answer.kind != frame_kind::welcome) throw launch_failed(answer.content);
-  return {0, answer.content, std::move(line)};
+  return peer{0, answer.content, std::move(line)};
+}
+
+/// Tries all addresses, since another program may listen at one of them, until rank 0 answers or
+/// time is over.
+peer greet(const rendezvous& at) {
+  constexpr milliseconds between_tries{30};
+  constexpr milliseconds longest_try{2'000};
+  const auto end = clock::now() + at.timeout;
+  while (true) {
+    std::string why;
+    for (const std::string& host : at.hosts) {
+      const addresses all = resolve(host, at);
+      for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next)
+        if (socket line =
+                try_connect(*one, std::clamp(left_until(end), milliseconds(1), longest_try)))
+          if (auto rank_0 = introduce(at, std::move(line), why)) return std::move(*rank_0);
+    }
+    if (!why.empty()) throw launch_failed(why);
+    if (clock::now() + between_tries > end)
+      throw launch_failed("rank 0 does not answer at " + at.where() +
+                          ": nobody has listened there for " + std::to_string(at.timeout.count()) +
+                          " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
+    std::this_thread::sleep_for(between_tries);
+  }
 }
 
 }  // namespace

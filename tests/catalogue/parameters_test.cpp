@@ -79,14 +79,5 @@ TEST(Values, OfOtherLocksAreRefused) {
             "'T_R' (accepted: none, there are no parameters)");
 }
 
-TEST(Values, OfWhatWasRemovedAreRefusedAsThat) {
-  EXPECT_EQ(refusal_of<lock::rma_mcs_parameters>({{"adaptive", 1}}).what,
-            "'adaptive' (removed; accepted: T_L2, T_L3, T_L4)");
-  lock::all::for_each([]<template <class> class Lock>(lock::family<Lock>) {
-    for (const parameter_row& row : rows_of<typename Lock<shm::port>::parameters>)
-      EXPECT_FALSE(was_removed(row.name)) << row.name;
-  });
-}
-
 }  // namespace
 }  // namespace lockflight::catalogue

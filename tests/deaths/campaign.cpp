@@ -27,7 +27,9 @@
 #include <thread>
 #include <vector>
 
+#include "domain/names/kinds.hpp"
 #include "lockflight/domain.hpp"
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::test {
 namespace {
@@ -35,10 +37,20 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr int most_processes = 64;
-constexpr std::array kinds{"flight", "flight-rw", "d-mcs",     "rma-mcs",     "alock",
-                           "spin",   "rma-rw",    "mcs-rw-rp", "mcs-rw-wp",   "mcs-rw-fair",
-                           "dq",     "dq-fair",   "fompi-rw",  "spin-backoff"};
-constexpr int locks = static_cast<int>(kinds.size());
+constexpr int most_locks = 32;
+
+/// A lock of each kind.
+const std::vector<std::string>& kinds() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names;
+    for (const auto& kind : detail::domain_kinds()) names.emplace_back(kind.about.name);
+    rma::ensure(names.size() <= most_locks, "there is room for all kinds");
+    return names;
+  }();
+  return all;
+}
+const std::string& kind_of(int lock) { return kinds()[static_cast<std::size_t>(lock)]; }
+int locks() { return static_cast<int>(kinds().size()); }
 
 /// What one lock guards. Only its exclusive holder writes, and plainly: a second one would be seen.
 struct guarded {
@@ -58,7 +70,7 @@ struct worker_state {
   std::atomic<where> is{where::outside};
   std::atomic<bool> exclusive{false};
   std::atomic<pid_t> pid{-1};  ///< as the parent knows it, of a worker in a namespace of its own
-  std::atomic<std::uint64_t> updates[locks];
+  std::atomic<std::uint64_t> updates[most_locks];
   std::atomic<std::uint64_t> stopped_ns{0};  ///< for so long in all
 };
 
@@ -66,14 +78,14 @@ struct shared_state {
   std::atomic<bool> stop{false};
   std::atomic<int> exit_now{-1};  ///< the worker that is to exit, wherever it is
   /// Of a lock, without the time for which the waiter itself was stopped.
-  std::atomic<std::uint64_t> longest_wait_ns[locks];
+  std::atomic<std::uint64_t> longest_wait_ns[most_locks];
   std::atomic<std::uint64_t> acquires{0};
   /// Grows when all have died, before the domain is removed: nobody in the next domain is told of
   /// what was left in this one.
   std::atomic<std::uint64_t> removals{0};
   std::atomic<int> broken{0};
   char what[1024] = {};
-  guarded data[locks];
+  guarded data[most_locks];
   worker_state worker[most_processes];
 };
 
@@ -90,9 +102,8 @@ struct request {
   /// [number of a lock among `kinds`]
   [[nodiscard]] std::vector<int> numbers() const {
     std::vector<int> found;
-    for (int i = 0; i < locks; ++i)
-      if (kinds.empty() || std::ranges::count(kinds, test::kinds[static_cast<std::size_t>(i)]) > 0)
-        found.push_back(i);
+    for (int i = 0; i < locks(); ++i)
+      if (kinds.empty() || std::ranges::count(kinds, kind_of(i)) > 0) found.push_back(i);
     return found;
   }
 };
@@ -141,11 +152,11 @@ void write(shared_state& all, int me, int number, named_lock& lock) {
   } else if (data.first != data.second && data.removals != all.removals) {
     data.second = data.first;
   } else if (data.first != data.second) {
-    report(all, fmt::format("{}: torn, and its holder was not told of a death", kinds[number]));
+    report(all, fmt::format("{}: torn, and its holder was not told of a death", kind_of(number)));
     data.second = data.first;
   }
   if (lock.token() <= data.token)
-    report(all, fmt::format("{}: token {} after {}", kinds[number], lock.token(), data.token));
+    report(all, fmt::format("{}: token {} after {}", kind_of(number), lock.token(), data.token));
   data.token = lock.token();
   data.removals = all.removals;
   ++data.first;
@@ -161,14 +172,14 @@ void read(shared_state& all, int me, int number, named_lock& lock) {
   const std::uint64_t first = data.first;
   exit_if_told(all, me);
   if (first != data.second && !lock.owner_died() && data.removals == all.removals)
-    report(all, fmt::format("{}: a reader sees a torn state", kinds[number]));
+    report(all, fmt::format("{}: a reader sees a torn state", kind_of(number)));
 }
 
 void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_64& random) {
   worker_state& mine = all.worker[me];
   const bool shared = lock.can_share() && random() % 4 != 0;
   const std::uint64_t way = random() % 4;
-  const bool can_time = std::string_view(kinds[number]).starts_with("flight");
+  const bool can_time = kind_of(number).starts_with("flight");
   constexpr std::uint64_t patience_ns = 200'000;
   mine.lock = number;
   mine.exclusive = !shared;
@@ -200,8 +211,8 @@ void use(shared_state& all, int me, int number, named_lock& lock, std::mt19937_6
     std::mt19937_64 random(seed);
     const domain in = domain::open(name, as);
     std::vector<named_lock> handles;
-    for (const char* const kind : kinds)
-      handles.emplace_back(in, std::string("a ") + kind, named_lock_options{.kind = kind});
+    for (const std::string& kind : test::kinds())
+      handles.emplace_back(in, "a " + kind, named_lock_options{.kind = kind});
     while (!all.stop) {
       exit_if_told(all, me);
       const int number = numbers[random() % numbers.size()];
@@ -268,7 +279,7 @@ class campaign {
         "{} kills, {} exits, {} stops, {} of waiters for long, {} removals; {} acquires; {} "
         "holders died, {} were told; longest wait {:.1f} ms ({})\n",
         kills_, exits_, stops_, long_stops_, removals_, all_->acquires.load(), died_inside_, told_,
-        longest_wait_s() * 1e3, kinds[longest_wait()]);
+        longest_wait_s() * 1e3, kinds()[longest_wait()]);
     if (all_->broken != 0)
       fmt::print("broken (seed {}): {} ({} in all)\n", what_.seed, all_->what, all_->broken.load());
   }
@@ -362,7 +373,7 @@ class campaign {
       const worker_state& its = all_->worker[w];
       if (clock::now() - since > std::chrono::seconds(10))
         report(*all_, fmt::format("worker {} waits for ever ({}): {}", w,
-                                  its.lock < 0 ? "no lock" : kinds[its.lock], waiting()));
+                                  its.lock < 0 ? "no lock" : kind_of(its.lock), waiting()));
     }
   }
 
@@ -426,7 +437,7 @@ class campaign {
     for (int w = 0; w < what_.processes; ++w) {
       const worker_state& its = all_->worker[w];
       text += fmt::format("{}{}{}", text.empty() ? "" : ", ",
-                          its.lock < 0 ? "no lock" : kinds[its.lock],
+                          its.lock < 0 ? "no lock" : kind_of(its.lock),
                           w == stopped_ ? " (stopped)" : "");
     }
     return text;
@@ -475,11 +486,11 @@ class campaign {
 
   void judge(const domain& in) {
     if (all_->broken != 0) return;
-    for (int number = 0; number < locks; ++number) {
+    for (int number = 0; number < locks(); ++number) {
       const auto i = static_cast<std::size_t>(number);
       {
         // The last death may not have been told to anybody yet.
-        named_lock last(in, std::string("a ") + kinds[i], {.kind = kinds[i]});
+        named_lock last(in, "a " + kind_of(number), {.kind = kind_of(number)});
         last.lock();
         if (last.owner_died()) ++all_->data[number].told, last.mark_consistent();
         last.unlock();
@@ -488,19 +499,19 @@ class campaign {
       told_ += data.told;
       if (data.told > inside_[i] + perhaps_[i])
         report(*all_, fmt::format("{}: told of {} deaths, but {} died inside and {} on the way",
-                                  kinds[i], data.told, inside_[i], perhaps_[i]));
+                                  kinds()[i], data.told, inside_[i], perhaps_[i]));
       if (inside_[i] > 0 && data.told == 0 && removals_ == 0)
         report(*all_,
-               fmt::format("{}: {} holders died, and nobody was told", kinds[i], inside_[i]));
+               fmt::format("{}: {} holders died, and nobody was told", kinds()[i], inside_[i]));
       std::uint64_t updates = 0;
       for (const worker_state& w : all_->worker) updates += w.updates[number];
       // A holder that died between the two counts, and one that died before both.
       if (data.count < updates || data.count > updates + inside_[i] + perhaps_[i])
-        report(*all_, fmt::format("{}: {} updates by {} writes", kinds[i], data.count, updates));
+        report(*all_, fmt::format("{}: {} updates by {} writes", kinds()[i], data.count, updates));
     }
     if (longest_wait_s() > what_.most_wait_s)
       report(*all_, fmt::format("{}: somebody waited {:.2f} s (at most {} s)",
-                                kinds[longest_wait()], longest_wait_s(), what_.most_wait_s));
+                                kinds()[longest_wait()], longest_wait_s(), what_.most_wait_s));
     const std::string path = in.path();
     if (!domain::remove(name_, true)) report(*all_, "the domain was gone already");
     if (std::filesystem::exists(path)) report(*all_, "left behind: " + path);
@@ -515,7 +526,7 @@ class campaign {
   int kills_ = 0, exits_ = 0, stops_ = 0, long_stops_ = 0, removals_ = 0;
   int stopped_ = -1;  // the worker that is stopped for long
   clock::time_point stopped_at_{}, stopped_since_{}, go_on_at_{};
-  std::array<std::uint64_t, locks> inside_{}, perhaps_{};
+  std::array<std::uint64_t, most_locks> inside_{}, perhaps_{};
   std::uint64_t died_inside_ = 0, told_ = 0;
 };
 
@@ -534,7 +545,7 @@ int run(int argc, char** argv) {
                "half of them in namespaces of processes of their own (root)");
   app.add_flag("--removals", what.removals, "somebody tries to remove the domain, too");
   app.add_option("--lock", what.kinds, "use this one; may be given again")
-      ->check(CLI::IsMember(std::vector<std::string>(kinds.begin(), kinds.end())));
+      ->check(CLI::IsMember(kinds()));
   app.add_flag("--quiet", what.quiet, "no line each second");
   try {
     app.parse(argc, argv);

@@ -29,7 +29,6 @@ TEST(DomainMillion, TakesMemoryForThoseThatThereAre) {
   EXPECT_GT(again.token(), 1u);
   EXPECT_LE(d.names(), 1'048'576u);
   again.unlock();
-  printf("%lld MiB\n", static_cast<long long>(bytes() >> 20));
 }
 
 }  // namespace

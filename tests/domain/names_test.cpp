@@ -16,11 +16,9 @@ TEST(DomainNames, EveryKindLocksAndIsTold) {
   const own_domain own;
   auto d = domain::open(own.name());
   int kinds = 0;
-  for (const char* kind : {"spin", "spin-backoff", "d-mcs", "rma-mcs", "alock", "dq", "dq-fair",
-                           "fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp",
-                           "mcs-rw-fair", "flight", "flight-rw"}) {
+  for (const std::string& kind : kind_names()) {
     SCOPED_TRACE(kind);
-    named_lock l(d, std::string("of ") + kind, {.kind = kind});
+    named_lock l(d, "of " + kind, {.kind = kind});
     l.lock();
     EXPECT_TRUE(l.is_held());
     const auto token = l.token();
@@ -33,7 +31,7 @@ TEST(DomainNames, EveryKindLocksAndIsTold) {
       l.unlock_shared();
     }
     child victim([&] {
-      named_lock theirs(domain::attach(own.name()), std::string("of ") + kind, {.kind = kind});
+      named_lock theirs(domain::attach(own.name()), "of " + kind, {.kind = kind});
       theirs.lock();
       raise(SIGKILL);
       return 0;

@@ -61,6 +61,46 @@ TEST(DomainPlace, AHandleWithoutASlotFindsTheDomainThatIsThereNow) {
   early.unlock();
 }
 
+// Handles that have held go over at once when the domain is removed, not only within a second.
+TEST(DomainPlace, NobodyAcquiresInADomainThatWasRemoved) {
+  const own_domain own;
+  const auto d = domain::open(own.name());
+  for (const bool force : {false, true}) {
+    named_mutex early(d, "a");
+    early.lock();
+    early.unlock();
+    auto& step = shared_words<std::atomic<int>>();
+    child user([&] {
+      named_mutex theirs(domain::attach(own.name()), "a");
+      theirs.lock();
+      theirs.unlock();
+      if (!force) return 0;
+      step = 1;
+      while (step == 1) usleep(1000);
+      return theirs.try_lock() ? 1 : 0;
+    });
+    if (!force) {
+      EXPECT_EQ(user.wait(), 0);
+    }
+    while (force && step == 0) usleep(1000);
+    EXPECT_TRUE(domain::remove(own.name(), force));
+    named_mutex late(domain::open(own.name()), "a");
+    late.lock();
+    step = 2;
+    EXPECT_FALSE(child([&] {
+                   named_mutex other(domain::attach(own.name()), "a");
+                   return other.try_lock() ? 1 : 0;
+                 }).wait());
+    if (force) {
+      EXPECT_EQ(user.wait(), 0) << "two hold one name";
+    }
+    late.unlock();
+    EXPECT_TRUE(early.try_lock());
+    EXPECT_TRUE(early.still_valid());
+    early.unlock();
+  }
+}
+
 TEST(DomainPlace, AFileThatLosesItsNameIsNoticedByAll) {
   const own_domain own;
   const auto d = domain::open(own.name());

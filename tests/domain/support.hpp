@@ -9,7 +9,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "domain/names/kinds.hpp"
 #include "domain/store/place.hpp"
 #include "lockflight/domain.hpp"
 
@@ -36,6 +38,13 @@ class own_domain {
  private:
   std::string name_;
 };
+
+/// All kinds that a domain's locks can have.
+inline std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const auto& kind : detail::domain_kinds()) names.emplace_back(kind.about.name);
+  return names;
+}
 
 /// Zeroed memory that children share.
 template <class T>

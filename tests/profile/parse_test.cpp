@@ -126,8 +126,6 @@ TEST(Profile, RefusalsNameTheLineTheKeyAndWhatIsAccepted) {
        "p.toml:18: flight.parameters '3' (accepted: a table)"},
       {"[flight.parameters]\nbarge = 8", "[flight]\n",
        "p.toml:17: flight.parameters is missing (accepted: a table of parameters)"},
-      {"barge = 8", "adaptive = 8",
-       "p.toml:18: removed key 'flight.parameters.adaptive' (accepted: barge, handovers, "},
       {"barge = 8", "bargain = 8",
        "p.toml:18: unknown key 'flight.parameters.bargain' (accepted: barge, handovers, "
        "local_budget, one_line, patience, remote_budget)"},

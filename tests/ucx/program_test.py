@@ -226,6 +226,27 @@ class Refusals(unittest.TestCase):
         self.assertIn("is no rank 0 of lockflight", self.answered_by(b"HTTP/1.1 400 no" * 10))
         self.assertIn("has said nothing for 1 s", self.answered_by(b""))
 
+    def test_another_program_answers_at_one_of_the_addresses(self):
+        port = free_port()
+        both = {found[4][0] for found in socket.getaddrinfo("localhost", port)}
+        if not {"::1", "127.0.0.1"} <= both:
+            self.skipTest("localhost has one address here")
+        with socket.socket(socket.AF_INET6) as other:
+            other.bind(("::1", port))
+            other.listen()
+
+            def serve():
+                line, _ = other.accept()
+                with line:
+                    line.recv(4096)
+                    line.sendall(b"HTTP/1.1 400 no" * 10)
+
+            server = threading.Thread(target=serve, daemon=True)
+            server.start()
+            for process in [start(0, 2, f"127.0.0.1:{port}"), start(1, 2, f"localhost:{port}")]:
+                _, err = process.communicate(timeout=SECONDS)
+                self.assertEqual((process.returncode, err), (0, ""))
+
     def test_strangers_at_the_port_disturb_nobody(self):
         port = free_port()
         first = start(0, 2, f"127.0.0.1:{port}")

@@ -44,9 +44,6 @@ struct parameter {
   std::string_view what;
 };
 
-/// The parameters of a lock that has none.
-struct no_parameters {};
-
 /// The size of a table of locks: how many locks, and how many ranks use them.
 struct table_size {
   std::int64_t locks;

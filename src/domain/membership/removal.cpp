@@ -76,7 +76,7 @@ int remover_of(const domain_file& file) {
   return static_cast<int>(file.header().removal.load() & process_bits);
 }
 
-bool remove_domain(const domain_place& at, bool force, own_slot own) {
+bool remove_domain(const domain_place& at, bool force, own_slot own, end_of_file then) {
   removal_right right(at);
   if (!right) return false;
   const auto file = open_to_remove(at, force);
@@ -92,7 +92,7 @@ bool remove_domain(const domain_place& at, bool force, own_slot own) {
   if (!right.unlink()) return false;
   mark.stays();
   try {
-    if (file) wake_all(*file);
+    if (file) then(*file), wake_all(*file);
   } catch (const domain_error&) {  // it is damaged, and removed
   }
   drop_folder(at);

@@ -19,8 +19,11 @@ namespace lockflight::detail {
 /// Which slot of that domain the calling thread has, or -1: it does not count while it is idle.
 using own_slot = int (*)(const domain_file&);
 
+/// What is done with the file when it has lost its path, if it is not damaged.
+using end_of_file = void (*)(const domain_file&);
+
 /// Removes the domain at that place. False if there is none. Throws domain_error (held) if a living
 /// participant has a slot. With `force` it does not, and also a damaged file is removed.
-bool remove_domain(const domain_place& at, bool force, own_slot own);
+bool remove_domain(const domain_place& at, bool force, own_slot own, end_of_file then);
 
 }  // namespace lockflight::detail

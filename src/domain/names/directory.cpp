@@ -508,6 +508,13 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   return why_not;
 }
 
+void end_all(const domain_file& file) {
+  const std::uint32_t end = end_of_blocks(file);
+  for (std::uint32_t line = first_line; line < end;
+       line += lines_of(class_at(file, class_of_block(file, line))))
+    put(file, line, serial_word, 0);
+}
+
 const std::atomic<rma::word>& serial_of(const domain_file& file, const found_lock& what) {
   return at(file, what.line, serial_word);
 }

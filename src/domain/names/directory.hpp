@@ -48,6 +48,9 @@ struct directory_is_busy {};
 [[nodiscard]] const char* forget(attachment& by, std::string_view name, const found_lock& what,
                                  bool damaged_too, const time_limit& how_long);
 
+/// Nobody acquires these locks any more: handles look for the domain that has the name now.
+void end_all(const domain_file& file);
+
 /// Where a handle reads whether the words are still its lock's.
 [[nodiscard]] const std::atomic<rma::word>& serial_of(const domain_file& file,
                                                       const found_lock& what);

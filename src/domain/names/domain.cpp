@@ -61,7 +61,8 @@ domain domain::attach(std::string_view name, unsigned mode) {
 
 bool domain::remove(std::string_view name, bool force, unsigned mode) {
   detail::check_domain_name(name);
-  return detail::remove_domain(detail::place_of(name, mode, ""), force, slot_of_this_thread);
+  return detail::remove_domain(detail::place_of(name, mode, ""), force, slot_of_this_thread,
+                               detail::end_all);
 }
 
 std::vector<std::string> domain::list() {

@@ -177,6 +177,7 @@ class named_lock_impl {
     if (lock_ && is_current()) return true;
     token_before_ = token();
     lock_.reset();
+    if (!file_->is_current()) file_->throw_removed();
     found_ = look_up(*me_, name_, *kind_, canonical_, how_long);
     serial_ = &serial_of(*file_, found_);
     lock_ = lock_at(*me_, found_);

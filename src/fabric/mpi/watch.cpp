@@ -156,7 +156,10 @@ std::vector<socket_fd> accept_all(const socket_fd& listener, const meeting_point
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
     pollfd waits{listener.get(), POLLIN, 0};
-    if (left.count() <= 0 || poll(&waits, 1, static_cast<int>(left.count())) <= 0) break;
+    if (left.count() <= 0) break;
+    const int ready = poll(&waits, 1, static_cast<int>(left.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) break;
     socket_fd line(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!line) break;
     set_timeout(line, std::chrono::seconds(1));
