@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lockflight/fabric/mpi.hpp"
+#include "mpi_preload/observer.hpp"
 #include "mpi_preload/scheme.hpp"
-#include "mpi_preload/statistics.hpp"
 #include "mpi_preload/window_group.hpp"
 #include "mpi_preload/zeroed_array.hpp"
 
@@ -23,6 +23,10 @@ namespace lockflight::mpi_preload {
 struct answer {
   int code = MPI_SUCCESS;
   bool told = false;
+
+  [[nodiscard]] static answer of_mpi(int code) {
+    return {.code = code, .told = code != MPI_SUCCESS};
+  }
 };
 
 /// The locks beside a window of MPI: this process's side of them, and which epochs it has open.
@@ -39,18 +43,12 @@ struct answer {
 /// a waiting thread lets the others in.
 class window {
  public:
-  /// What some rank of the group wants to know: then all take part.
-  struct observation {
-    bool counts = false;
-    bool hangs = false;
-  };
-
   /// How many words of each rank's segment a window takes.
   [[nodiscard]] static std::uint32_t words(const scheme_name& scheme, const window_group& group);
 
   /// In a place of as many words. All ranks of the group make the same (C20).
   window(MPI_Win of, std::shared_ptr<window_group> group, const window_place& at,
-         const scheme_name& scheme, observation wanted);
+         const scheme_name& scheme, const observer::wanted& what);
   /// After it, the window is only destroyed. Collective over the group.
   void end();
   window(const window&) = delete;
@@ -80,16 +78,8 @@ class window {
  private:
   // none: 0. Of exclusive locks of MPI's, queued: behind our own queue.
   enum class epoch : std::uint8_t { none, shared, exclusive, unchecked, queued };
-  struct wait {
-    lock_kind kind{};
-    int target = -1;  // -1: all
-    double since = 0;
-    bool told = false;
-    window* in = nullptr;
-  };
-
   answer open();
-  // Where the locks are MPI's own.
+  // Where the locks are MPI's own (window_by_mpi.cpp).
   answer lock_by_mpi(int type, int target, int assertion);
   answer unlock_by_mpi(int target);
   answer lock_all_by_mpi(int assertion);
@@ -97,13 +87,6 @@ class window {
   [[nodiscard]] bool comes_again_for(int target);
   answer complete(int target);
   answer complete_all();
-  template <class Acquire>
-  void acquire(lock_kind kind, int target, Acquire how);
-  void released(lock_kind kind, int target);
-  void note_holder(lock_kind kind, int target);
-  void tell_if_it_hangs();
-  [[nodiscard]] std::string waits_for(const wait& what);
-  [[nodiscard]] std::string who_holds(int target);
 
   static void while_waiting();
 
@@ -112,8 +95,6 @@ class window {
   window_place at_;
   scheme_name scheme_;
   rma::participant<mpi::port> me_;
-  rma::plain_cell holder_;  // at each target: rank + 1 of the exclusive holder; if asked for
-  rma::plain_cell last_;    // at each target: rank + 1 of the last holder; if asked for
   std::unique_ptr<mpi_preload::scheme> locks_;
 
   zeroed_array<epoch> held_;  // of each target
@@ -127,10 +108,7 @@ class window {
   int last_target_ = -1;  // of the last exclusive lock, and how often in a row
   int times_in_a_row_ = 0;
 
-  window_statistics counted_;
-  bool counts_ = false;    // somebody wants the statistics
-  bool observed_ = false;  // or to know who holds what
-  static thread_local wait* waiting_;
+  observer observer_;  // after the locks, whose cells come first
 };
 
 }  // namespace lockflight::mpi_preload

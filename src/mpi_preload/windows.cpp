@@ -54,7 +54,7 @@ class work {
 /// What the ranks of a window have in their environments.
 struct wishes {
   bool off = false;  // all of them
-  window::observation wanted;
+  observer::wanted wanted;
 };
 
 /// Collective.

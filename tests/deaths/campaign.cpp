@@ -249,7 +249,7 @@ class campaign {
         kill(pids_[w], SIGKILL);
         waitpid(pids_[w], nullptr, 0);
       }
-    static_cast<void>(domain::remove(name_, true));
+    static_cast<void>(domain::remove(name_, true, options_.mode));
   }
 
   /// True if all rules hold.
@@ -425,7 +425,7 @@ class campaign {
   }
   void try_to_remove() {
     try {
-      if (domain::remove(name_)) ++removals_;
+      if (domain::remove(name_, false, options_.mode)) ++removals_;
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::held) throw;
     }
@@ -513,7 +513,7 @@ class campaign {
       report(*all_, fmt::format("{}: somebody waited {:.2f} s (at most {} s)",
                                 kinds()[longest_wait()], longest_wait_s(), what_.most_wait_s));
     const std::string path = in.path();
-    if (!domain::remove(name_, true)) report(*all_, "the domain was gone already");
+    if (!domain::remove(name_, true, options_.mode)) report(*all_, "the domain was gone already");
     if (std::filesystem::exists(path)) report(*all_, "left behind: " + path);
   }
 

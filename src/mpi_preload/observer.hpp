@@ -1,0 +1,87 @@
+// Who waits in a window, for whom and how long: for LOCKFLIGHT_MPI_STATS, and for the lines about
+// waits that last.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "lockflight/fabric/mpi.hpp"
+#include "mpi_preload/scheme.hpp"
+#include "mpi_preload/statistics.hpp"
+#include "mpi_preload/window_group.hpp"
+
+namespace lockflight::mpi_preload {
+
+class observer {
+ public:
+  /// What some rank of the group wants to know: then all take part.
+  struct wanted {
+    bool counts = false;
+    bool hangs = false;
+  };
+
+  /// Takes words of `me`, as words_of_observers says.
+  observer(MPI_Win of, rma::participant<mpi::port>& me, const scheme_name& scheme,
+           const wanted& what);
+  observer(const observer&) = delete;
+  observer& operator=(const observer&) = delete;
+
+  [[nodiscard]] bool observes() const { return observes_; }
+
+  /// Acquires by `how`, which may throw. `target` is -1 for all.
+  template <class Acquire>
+  void acquire(lock_kind kind, int target, Acquire how) {
+    if (!observes_) return how();
+    note_holder(kind, target);
+    wait now{.kind = kind, .target = target, .since = PMPI_Wtime(), .in = this};
+    {
+      const waits_here from_now_on(now);
+      how();
+    }
+    has_waited(now);
+  }
+  /// Before the release.
+  void released(lock_kind kind, int target);
+
+  /// A line if this thread has waited for long, once in each wait.
+  static void tell_if_this_thread_hangs();
+  /// What was counted, of all ranks, if one of them wants it; the text is rank 0's. Collective, by
+  /// messages with this tag.
+  [[nodiscard]] std::string summary(const window_group& group, int tag) const;
+
+ private:
+  struct wait {
+    lock_kind kind{};
+    int target = -1;  // -1: all
+    double since = 0;
+    bool told = false;
+    observer* in = nullptr;
+  };
+  class waits_here {
+   public:
+    explicit waits_here(wait& what) { waiting_ = &what; }
+    ~waits_here() { waiting_ = nullptr; }
+    waits_here(const waits_here&) = delete;
+    waits_here& operator=(const waits_here&) = delete;
+  };
+
+  void has_waited(const wait& what);
+  void note_holder(lock_kind kind, int target);
+  void tell_if_it_hangs();
+  [[nodiscard]] std::string waits_for(const wait& what);
+  [[nodiscard]] std::string who_holds(int target);
+
+  MPI_Win win_;
+  rma::participant<mpi::port>& me_;
+  scheme_name scheme_;
+  bool by_mpi_;             // the way is way_of_mpi
+  bool counts_;             // somebody wants the statistics
+  bool observes_;           // or to know who holds what
+  rma::plain_cell holder_;  // at each target: rank + 1 of the exclusive holder; if asked for
+  rma::plain_cell last_;    // at each target: rank + 1 of the last holder; if asked for
+  window_statistics counted_;
+  static thread_local wait* waiting_;
+};
+
+}  // namespace lockflight::mpi_preload

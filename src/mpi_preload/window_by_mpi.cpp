@@ -1,0 +1,91 @@
+// A window's epochs where the locks are MPI's own.
+#include <stdexcept>
+
+#include "mpi_preload/pmpi.hpp"
+#include "mpi_preload/threads.hpp"
+#include "mpi_preload/window.hpp"
+
+namespace lockflight::mpi_preload {
+namespace {
+
+/// A call of MPI's that may wait for a lock: the other threads may hold what it waits for.
+template <class Call>
+[[nodiscard]] answer waiting_in_mpi(Call call) {
+  const outside meanwhile;
+  return answer::of_mpi(call());
+}
+
+}  // namespace
+
+// A queue pays where the same process comes again at once, against others that do so too. Locks
+// spread over targets meet few others, and would pay its round trip for nothing; one other rank
+// alone makes no crowd. Open MPI's targets keep a queue themselves.
+bool window::comes_again_for(int target) {
+#if defined(OPEN_MPI)
+  constexpr bool has_queue = true;
+#else
+  constexpr bool has_queue = false;
+#endif
+  constexpr int often = 3;
+  constexpr std::size_t crowd = 3;
+  if (target != last_target_) times_in_a_row_ = 0;
+  last_target_ = target;
+  if (times_in_a_row_ <= often) ++times_in_a_row_;
+  return !has_queue && times_in_a_row_ > often && held_.size() >= crowd;
+}
+
+// Exclusion does not rest on the queue: who is at its head still takes MPI's lock, as do those that
+// never queue.
+answer window::lock_by_mpi(int type, int target, int assertion) {
+  epoch& here = held_[static_cast<std::size_t>(target)];
+  const bool exclusive = type == MPI_LOCK_EXCLUSIVE;
+  const bool queues = exclusive && (assertion & MPI_MODE_NOCHECK) == 0 && comes_again_for(target);
+  if (!exclusive) last_target_ = -1;
+  // MPICH 4.0 counts the unlock of a lock that was not checked, which it had not counted as a lock:
+  // the target is never free again. MPI_MODE_NOCHECK only allows not to check.
+  const int checked = assertion & ~MPI_MODE_NOCHECK;
+  here = queues ? epoch::queued : exclusive ? epoch::exclusive : epoch::shared;
+  ++targets_held_;
+  answer locked;
+  try {
+    observer_.acquire(exclusive ? lock_kind::exclusive : lock_kind::shared, target, [&] {
+      if (queues) locks_->lock(target);
+      locked = waiting_in_mpi([&] { return pmpi().Win_lock(type, target, checked, win_); });
+    });
+  } catch (const std::length_error&) {
+    locked = {.code = MPI_ERR_NO_MEM};
+  }
+  if (locked.code == MPI_SUCCESS) return locked;
+  if (queues && locked.told) locks_->unlock(target);
+  here = epoch::none;
+  --targets_held_;
+  return locked;
+}
+
+// MPI's lock is released first, so that the next of the queue finds it free.
+answer window::unlock_by_mpi(int target) {
+  epoch& here = held_[static_cast<std::size_t>(target)];
+  const answer unlocked = waiting_in_mpi([&] { return pmpi().Win_unlock(target, win_); });
+  if (here == epoch::queued) locks_->unlock(target);
+  here = epoch::none;
+  --targets_held_;
+  return unlocked;
+}
+
+answer window::lock_all_by_mpi(int assertion) {
+  answer locked;
+  all_ = epoch::shared;  // another thread of ours that comes meanwhile makes a mistake
+  observer_.acquire(lock_kind::all, -1, [&] {
+    locked = waiting_in_mpi([&] { return pmpi().Win_lock_all(assertion, win_); });
+  });
+  if (locked.code != MPI_SUCCESS) all_ = epoch::none;
+  return locked;
+}
+
+answer window::unlock_all_by_mpi() {
+  const answer unlocked = waiting_in_mpi([&] { return pmpi().Win_unlock_all(win_); });
+  all_ = epoch::none;
+  return unlocked;
+}
+
+}  // namespace lockflight::mpi_preload
