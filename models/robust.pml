@@ -7,7 +7,7 @@
  * `fate` ends a participant before any of its steps, unless its records are idle: such a death is
  * no different from a participant that does not come. The death becomes known in a later step, the
  * last of the dead one; is_dead says so before (C45). What a participant has posted when it dies
- * takes effect at any time until the participant is buried, or never (C46). In the same way `fate`
+ * takes effect at any time until its death is acknowledged, or never (C46). In the same way `fate`
  * stops a participant for ever, and nobody is told; a stopped participant may die as well.
  *
  * A waiter withdraws a grant at any moment, LAPSES times. When nothing else can happen and somebody
@@ -24,7 +24,8 @@
  * The assertions, beside exclusion: tokens grow; a holder is told of a death exactly if a
  * participant died that held; no generation is replaced without a death or a grant withdrawn; a
  * queue node is clean when it is taken; no participant writes to a queue node that is not of its
- * generation, or uses an instance that is made fresh for another one; only the dead are buried.
+ * generation, or uses an instance that is made fresh for another one; only deaths of the dead are
+ * acknowledged.
  *
  * Macros of this model:
  *   P             participants, at most 4
@@ -116,13 +117,13 @@ mtype = { none, swap, link, compare, hand };
 #define HOLDING 2
 #define RELEASING 4
 #define LEFT 5
-#define BURIED 6
+#define ACKNOWLEDGED 6
 #define EVICTED 7
 #define RECORD(phase, g) ((g) * 4 + phase)
 #define PHASE(n) (record[n] % 8)
 #define GENERATION(n) (record[n] / 8 * 2)
 #define IS_IN(n) (PHASE(n) == ACQUIRING || PHASE(n) == RELEASING || PHASE(n) == EVICTED)
-#define IS_UNHANDLED(n) (PHASE(n) != IDLE && PHASE(n) != BURIED)
+#define IS_UNHANDLED(n) (PHASE(n) != IDLE && PHASE(n) != ACKNOWLEDGED)
 
 #define RIGHT_OF(g) ((g) * 8 * HAS(NAME_GENERATION) + REF(me))
 #define RANK_OF(right) AT((right) % 8)
@@ -131,7 +132,7 @@ byte generation = 0, inherited = 0, token = 0;
 short repairer = NIL; /* the right to repair */
 bool died = false;
 byte record[N];
-bool dead[P], ended[P]; /* is_dead; bury has returned */
+bool dead[P], ended[P]; /* is_dead; acknowledge has returned */
 byte deaths = 0;        /* those that are known */
 
 byte TAIL[3] = NIL; /* the word of the lock inside, in each instance */
@@ -200,11 +201,11 @@ inline has_unhandled_death() {
   od
 }
 
-#define NEXT_BURIED                                                   \
-  do :: r < N && PHASE(r) != BURIED -> r++ :: else -> break od;       \
+#define NEXT_ACKNOWLEDGED                                                   \
+  do :: r < N && PHASE(r) != ACKNOWLEDGED -> r++ :: else -> break od;       \
   is = (r < N -> record[r] : IDLE)
-inline free_buried() {
-  atomic { r = 0; NEXT_BURIED };
+inline free_acknowledged() {
+  atomic { r = 0; NEXT_ACKNOWLEDGED };
   do
   :: r < N ->
     if
@@ -213,7 +214,7 @@ inline free_buried() {
       atomic {
         FIND_IN(is / 8 * 2);
         WHEN(record[r] == is && !(any && HAS(FREE_LATE)), write(r, IDLE));
-        any = false; r++; NEXT_BURIED
+        any = false; r++; NEXT_ACKNOWLEDGED
       }
     fi
   :: r == N -> break
@@ -318,7 +319,7 @@ inline survey() {
           do
           :: k < FIRST(r + 1) ->
             WHEN(IS_UNHANDLED(k) && (said || PHASE(k) != HOLDING),
-                 write(k, RECORD(BURIED, GENERATION(k))));
+                 write(k, RECORD(ACKNOWLEDGED, GENERATION(k))));
             k++
           :: else -> break
           od;
@@ -378,7 +379,7 @@ inline repair(in_disorder) {
     :: !lost -> is_over = true
     fi;
     atomic { repairer = NIL; closing = 0; has_right = false; took_over = false };
-    WHEN(is_over, is_over = false; free_buried())
+    WHEN(is_over, is_over = false; free_acknowledged())
   :: !has_right -> is_busy = true
   fi
 }
@@ -507,7 +508,7 @@ vacated:
         fi
       od;
       ours = NEVER;
-      free_buried();
+      free_acknowledged();
       goto enter;
 holds:
       mine = token + 1;
@@ -545,7 +546,7 @@ not_released:
       fi;
 left:
       ours = NEVER;
-      free_buried();
+      free_acknowledged();
       goto gone;
 released:
       atomic { write(at, IDLE); ours = NEVER };

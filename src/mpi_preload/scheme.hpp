@@ -16,7 +16,9 @@ namespace lockflight::mpi_preload {
 /// for it costs more than a queue saves.
 constexpr const char* default_lock = "flight-rw";
 constexpr const char* default_lock_on_shared_cores = "fompi-rw-backoff";
-constexpr const char* default_lock_all = "rooms";
+constexpr const char* default_lock_all = "groups";
+/// The same by its old name.
+constexpr const char* old_name_of_groups = "rooms";
 
 /// Where ranks are on several hosts each operation waits for its target's process, and so a lock
 /// costs what its round trips cost. MPI's own locks have the fewest, but many that ask one target
@@ -51,7 +53,7 @@ class scheme {
 [[nodiscard]] std::string all_locks();
 
 [[nodiscard]] bool is_way(const std::string& name);
-/// "rooms, global, mpi".
+/// "groups, global, mpi".
 [[nodiscard]] std::string all_ways();
 
 /// "T_R=100 T_L2=8", for messages; empty: all have their defaults.

@@ -91,6 +91,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 }
 
 [[nodiscard]] std::optional<std::string> known_lock_all(const std::string& name, const char* from) {
+  if (name == old_name_of_groups) return default_lock_all;
   return known(name, is_way(name), from, default_lock_all, all_ways());
 }
 

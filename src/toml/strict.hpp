@@ -12,6 +12,8 @@
 #pragma pop_macro("NDEBUG")
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -35,11 +37,16 @@ template <class Words>
 /// The value between quotes.
 [[nodiscard]] inline std::string shown(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return "'" + *text + "'";
+  if (const auto number = node.value_exact<double>()) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), *number).ptr;
+    const std::string shortest(text.data(), end);
+    // As TOML has it, where 4.0 is no whole number.
+    const bool is_whole = shortest.find_first_not_of("-0123456789") == std::string::npos;
+    return "'" + shortest + (is_whole ? ".0'" : "'");
+  }
   std::ostringstream out;
-  if (const auto number = node.value_exact<double>())
-    out << *number;
-  else
-    node.visit([&](const auto& value) { out << value; });
+  node.visit([&](const auto& value) { out << value; });
   return "'" + out.str() + "'";
 }
 

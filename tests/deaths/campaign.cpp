@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -302,6 +303,7 @@ class campaign {
     if (pid == 0) {
       if (what_.spaces && w % 2 == 0) enter_a_space(w);
       if (what_.users) become(61001 + static_cast<uid_t>(w % 2));
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // after that: new credentials clear it
       work(*all_, w, name_, what_.numbers(), seed, options_);
     }
     pids_[static_cast<std::size_t>(w)] = pid;
@@ -321,6 +323,7 @@ class campaign {
     const pid_t inner = fork();
     if (inner < 0) _exit(3);
     if (inner == 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     all_->worker[w].pid = inner;
     int status = 0;
     while (waitpid(inner, &status, 0) != inner) {

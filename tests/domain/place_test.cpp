@@ -611,7 +611,7 @@ TEST(DomainPlace, AProgramMayCloseOurDescriptors) {
 
 // ---- namespaces ----
 
-TEST(DomainPlace, ProcessesOfAnotherNamespaceAreNotBuried) {
+TEST(DomainPlace, ProcessesOfAnotherNamespaceAreNotTakenForDead) {
   if (!is_root()) GTEST_SKIP() << "needs root, to make a namespace";
   const own_domain own;
   const auto d = domain::open(own.name());
@@ -634,7 +634,7 @@ TEST(DomainPlace, ProcessesOfAnotherNamespaceAreNotBuried) {
   while (step == 0) usleep(1000);
   if (step == 9) GTEST_SKIP() << "no namespaces here";
   named_mutex m(d, "a");
-  EXPECT_FALSE(m.try_lock_for(2500ms)) << "the living was buried";
+  EXPECT_FALSE(m.try_lock_for(2500ms)) << "the living was taken for dead";
   step = 3;  // it ends while it holds
   EXPECT_EQ(outer.wait(), 0);
   ASSERT_TRUE(m.try_lock_for(3s));

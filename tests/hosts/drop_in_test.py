@@ -33,7 +33,7 @@ class DropIn(unittest.TestCase):
     def test_windows_of_all_kinds_with_our_own_locks(self):
         for mpi in support.LAUNCHERS if LONG else ["mpich"]:
             with self.subTest(mpi=mpi):
-                run(mpi, 1, [BINARIES / f"drop_in_window_locks_{mpi}", "", "", "rooms"],
+                run(mpi, 1, [BINARIES / f"drop_in_window_locks_{mpi}", "", "", "groups"],
                     "all holds")
 
     def test_200_windows(self):
@@ -66,7 +66,7 @@ class DropIn(unittest.TestCase):
     def test_a_named_lock_serves(self):
         program = [testbed.ROOT / "build" / "openmpi" / "mpi_window_locks", "exclusive", "0.1"]
         said = run("openmpi", 1, program, "\n", "LOCKFLIGHT_MPI_LOCK=d-mcs")
-        self.assertIn("lock d-mcs, lock_all rooms\n", said)
+        self.assertIn("lock d-mcs, lock_all groups\n", said)
 
 
 if __name__ == "__main__":

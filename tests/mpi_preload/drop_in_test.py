@@ -57,12 +57,12 @@ class Standard(unittest.TestCase):
 
     def test_the_default_goes_by_the_cores(self):
         said = self.holds(2, LOCKFLIGHT_MPI_STATS=1)
-        self.assertIn(f"lock {default_lock(2)}, lock_all rooms\n", said)
+        self.assertIn(f"lock {default_lock(2)}, lock_all groups\n", said)
 
     @crowded
     def test_one_core_has_a_default_of_its_own(self):
         said = self.holds(2, on_one_core=True, LOCKFLIGHT_MPI_STATS=1)
-        self.assertIn("lock fompi-rw-backoff, lock_all rooms\n", said)
+        self.assertIn("lock fompi-rw-backoff, lock_all groups\n", said)
 
     # Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
     @crowded
@@ -104,7 +104,7 @@ class Standard(unittest.TestCase):
 
     def test_the_info_key_goes_before_the_environment(self):
         self.holds(2, "d-mcs", "", "global", LOCKFLIGHT_MPI_LOCK_ALL="rooms")
-        self.holds(2, "d-mcs", "", "rooms", LOCKFLIGHT_MPI_LOCK_ALL="global")
+        self.holds(2, "d-mcs", "", "groups", LOCKFLIGHT_MPI_LOCK_ALL="global")
 
 
 class Observed(unittest.TestCase):
@@ -112,7 +112,7 @@ class Observed(unittest.TestCase):
         code, _, said = launch(2, WINDOW_LOCKS, "d-mcs", LOCKFLIGHT_MPI_STATS=1)
         self.assertEqual(code, 0, said)
         first = said[said.index("lockflight: window"):]
-        self.assertRegex(first, r"window .*, 2 ranks, lock d-mcs, lock_all rooms\n")
+        self.assertRegex(first, r"window .*, 2 ranks, lock d-mcs, lock_all groups\n")
         # 2 ranks, 2 targets, 50 rounds, and what the other parts of the program lock.
         times = int(re.search(r"exclusive +(\d+)", first).group(1))
         self.assertGreaterEqual(times, 200)
@@ -133,7 +133,7 @@ class Observed(unittest.TestCase):
         self.assertIn("rank 1 has waited 1 s for an exclusive lock on target 1 of the window "
                       "'the table', for rank 0, which holds target 0", said)
 
-    def test_in_rooms_nobody_waits_for_another_target(self):
+    def test_in_groups_nobody_waits_for_another_target(self):
         code, out, said = launch(2, HANG, "2", "1", LOCKFLIGHT_MPI_HANG=1)
         self.assertEqual((code, out, said), (0, "", ""))
 
@@ -160,7 +160,7 @@ class Profile(unittest.TestCase):
     # T_DC says how many words a lock has, and where they lie.
     def test_the_lock_has_its_parameters(self):
         said = self.launch(self.PROFILE, WINDOW_LOCKS, "rma-rw")
-        self.assertIn("2 ranks, lock rma-rw with T_DC=1 T_R=64, lock_all rooms\n", said)
+        self.assertIn("2 ranks, lock rma-rw with T_DC=1 T_R=64, lock_all groups\n", said)
         self.assertNotIn("ignored", said)
 
     def test_on_several_nodes(self):
@@ -170,7 +170,7 @@ class Profile(unittest.TestCase):
 
     def test_other_locks_have_their_defaults(self):
         said = self.launch(self.PROFILE, HANG, LOCKFLIGHT_MPI_LOCK="d-mcs")
-        self.assertIn("lock d-mcs, lock_all rooms\n", said)
+        self.assertIn("lock d-mcs, lock_all groups\n", said)
 
     def test_one_that_cannot_be_used_is_warned_of_once(self):
         for text, reason in [
@@ -180,7 +180,7 @@ class Profile(unittest.TestCase):
             said = self.launch(text, HANG, LOCKFLIGHT_MPI_LOCK="rma-rw")
             self.assertRegex(said, r"lockflight: LOCKFLIGHT_PROFILE is ignored: .*" + reason)
             self.assertEqual(said.count("ignored"), 1, said)
-            self.assertIn("lock rma-rw, lock_all rooms\n", said)
+            self.assertIn("lock rma-rw, lock_all groups\n", said)
 
     def test_one_that_is_not_there(self):
         code, out, said = launch(2, HANG, LOCKFLIGHT_PROFILE="/nowhere.toml")
@@ -217,7 +217,7 @@ class BadInput(unittest.TestCase):
             self.assertEqual(code == 0, bool(environment))
             warnings = [line for line in said.splitlines() if line.startswith("lockflight:")]
             self.assertEqual(len(warnings), 1, said)
-            self.assertIn("'globe' is ignored; the default is rooms (accepted: rooms, global, mpi)",
+            self.assertIn("'globe' is ignored; the default is groups (accepted: groups, global, mpi)",
                           warnings[0])
 
     def test_each_argument_is_warned_of(self):

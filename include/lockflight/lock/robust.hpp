@@ -18,10 +18,9 @@
 //   and not given back are free when nobody is in that generation.
 // - A holder of an earlier generation excludes others: bit 0 of `inherited` is set before the next
 //   generation is open, and is cleared by a participant that has found no such holder.
-// - A record of a dead participant is an unhandled death, and ends waits, unless it is idle,
-// buried,
-//   or says `left` or `evicted` in a generation that is over. It becomes idle when nobody is in its
-//   generation, and before that no participant takes the dead one's place (C46).
+// - A record of a dead participant is an unhandled death, and ends waits, unless it is idle or
+//   acknowledged, or says `left` or `evicted` in a generation that is over. It becomes idle when
+//   nobody is in its generation, and before that no participant takes the dead one's place (C46).
 //
 // Order and fairness bound: those of the lock inside, between deaths.
 //
@@ -45,7 +44,7 @@ namespace lockflight::lock {
 template <template <class> class Inside, rma::mortal_port Port>
 class robust final : robust_handle<Inside, Port> {
   using base = robust_handle<Inside, Port>;
-  using base::acquire, base::await_repairer, base::free_buried, base::has_unhandled_death,
+  using base::acquire, base::await_repairer, base::free_acknowledged, base::has_unhandled_death,
       base::is_ours, base::release, base::repair, base::with_record;
   using base::me_, base::place_, base::port_, base::token_, base::where_;
   using typename base::inside, typename base::repaired;
@@ -160,7 +159,7 @@ class robust final : robust_handle<Inside, Port> {
   /// participant that repairs does not go on.
   template <class Until = rma::forever>
   bool repair_if_needed(Until until = {}) {
-    if (!has_unhandled_death()) return free_buried(), true;
+    if (!has_unhandled_death()) return free_acknowledged(), true;
     return with_record([&] {
       while (has_unhandled_death())
         if (repair() == repaired::busy && !await_repairer(until)) return false;
@@ -178,7 +177,7 @@ class robust final : robust_handle<Inside, Port> {
     if (!is_ours(of) || !of.holds()) return true;
     return with_record([&] {
       if (of.get(record::phase) == record::holding) port_.store(where_.died, 1);
-      const record gone = of.with(record::phase, record::buried);
+      const record gone = of.with(record::phase, record::acknowledged);
       // If it fails the owner has died, and a repairer has dealt with it.
       if (port_.cpu_compare_swap(at, of.bits(), gone.bits()) == of.bits())
         static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));

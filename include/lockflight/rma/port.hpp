@@ -191,7 +191,7 @@ concept mortal_port =
       { p.deaths() } -> std::same_as<word>;
       { p.is_dead(rank) } -> std::same_as<bool>;
       p.examine(rank);
-      p.bury(rank);
+      p.acknowledge_death(rank);
       p.wake(rank);
       { p.participants() } -> std::same_as<int>;
       { p.participant(number) } -> std::same_as<rank_t>;

@@ -79,8 +79,8 @@ namespace {
       return "counts the dead";
     case action::is_dead:
       return "asks whether dead is";
-    case action::bury:
-      return "buries";
+    case action::acknowledge_death:
+      return "acknowledges the death of";
     case action::finished:
       return "finished";
     case action::stopped:
@@ -211,7 +211,7 @@ std::string engine::describe(step s) const {
   if (f.next == action::deaths) return text + ", " + std::to_string(deaths()) + " are";
   if (f.next == action::is_dead)
     return text + " rank " + std::to_string(f.target) + (is_dead(f.target) ? ", yes" : ", no");
-  if (f.next == action::bury) return text + " rank " + std::to_string(f.target);
+  if (f.next == action::acknowledge_death) return text + " rank " + std::to_string(f.target);
   if (f.cell == no_cell) return text;
   text += " " + cell_name(f.cell);
   switch (f.next) {

@@ -209,8 +209,8 @@ void engine::run(rank_t f, bool time_is_over, bool grant_is_over) {
     case action::is_dead:
       s.answer = is_dead(s.target) ? 1 : 0;
       break;
-    case action::bury:
-      world_.all.buried |= static_cast<std::uint8_t>(1u << s.target);
+    case action::acknowledge_death:
+      world_.all.acknowledged |= static_cast<std::uint8_t>(1u << s.target);
       break;
     case action::rendezvous:
       s.answer = static_cast<word>(std::countr_one(world_.all.dead));

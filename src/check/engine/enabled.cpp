@@ -202,8 +202,10 @@ bool engine::all_are_excused() const {
   return world_.all.stopped != 0;
 }
 
-// What was posted by a participant that is buried takes effect no more.
-bool engine::has_come_to_nothing(rank_t f) const { return (world_.all.buried & 1u << f) != 0; }
+// What was posted by a participant that is acknowledged takes effect no more.
+bool engine::has_come_to_nothing(rank_t f) const {
+  return (world_.all.acknowledged & 1u << f) != 0;
+}
 
 void engine::enabled(std::vector<step>& steps) const {
   enabled_but_lapses(steps);

@@ -114,7 +114,9 @@ class port {
   [[nodiscard]] bool is_dead(rank_t rank) {
     return engine_.act(rank_, action::is_dead, no_cell, 0, 0, {}, rank) != 0;
   }
-  void bury(rank_t rank) { engine_.act(rank_, action::bury, no_cell, 0, 0, {}, rank); }
+  void acknowledge_death(rank_t rank) {
+    engine_.act(rank_, action::acknowledge_death, no_cell, 0, 0, {}, rank);
+  }
   /// A death becomes known by a step of its own.
   void examine(rank_t) {}
   /// All look at once.

@@ -119,7 +119,7 @@ std::uint64_t engine::key() const {
   if (how_.deaths > 0 || how_.stops > 0) {
     const shared_state& all = world_.all;
     key ^= mix(std::uint64_t{all.dead} << 24 | std::uint64_t{all.known} << 16 |
-                   std::uint64_t{all.buried} << 8 | std::uint64_t{all.holder_died},
+                   std::uint64_t{all.acknowledged} << 8 | std::uint64_t{all.holder_died},
                all.token + 1);
     key ^= mix(std::uint64_t{all.stopped} << 16 | std::uint64_t{all.stops} << 8 | all.lapses,
                all.late);

@@ -88,8 +88,8 @@ enum class action : std::uint8_t {
   rendezvous,  ///< waits until all participants have come
   idle,        ///< is about to come again, or never (model::endless)
   deaths,
-  is_dead,  ///< of `target`
-  bury,     ///< `target`
+  is_dead,            ///< of `target`
+  acknowledge_death,  ///< `target`
   finished,
   stopped,
   dead,
@@ -147,13 +147,13 @@ struct shared_state {
   std::array<bool, most_fibers> about_to_begin{};      ///< an acquire, with its next step
   std::uint8_t writers = 0;
   std::uint8_t readers = 0;
-  std::uint8_t arrived = 0;  ///< at the rendezvous
-  std::uint8_t dead = 0;     ///< bit f: f has died …
-  std::uint8_t known = 0;    ///< … and deaths() counts it …
-  std::uint8_t buried = 0;   ///< … and what it had posted takes effect no more
-  std::uint8_t stopped = 0;  ///< bit f: f has stopped, and lives
-  std::uint8_t stops = 0;    ///< so many have stopped, also those that have died since
-  std::uint8_t tries = 0;    ///< bit f: the acquire that f is in ends in any case
+  std::uint8_t arrived = 0;       ///< at the rendezvous
+  std::uint8_t dead = 0;          ///< bit f: f has died …
+  std::uint8_t known = 0;         ///< … and deaths() counts it …
+  std::uint8_t acknowledged = 0;  ///< … and what it had posted takes effect no more
+  std::uint8_t stopped = 0;       ///< bit f: f has stopped, and lives
+  std::uint8_t stops = 0;         ///< so many have stopped, also those that have died since
+  std::uint8_t tries = 0;         ///< bit f: the acquire that f is in ends in any case
   std::uint8_t lapses = 0;   ///< deadlines of grants that were over while others could go on …
   std::uint8_t late = 0;     ///< … and while nothing else could happen
   bool holder_died = false;  ///< since the last mark_consistent

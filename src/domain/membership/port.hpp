@@ -80,7 +80,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   }
   void examine(rma::rank_t rank);
   /// Every operation has taken effect at its call.
-  void bury(rma::rank_t) {}
+  void acknowledge_death(rma::rank_t) {}
   void wake(rma::rank_t rank);
   /// Slots are used from the first one on.
   [[nodiscard]] int participants() const {

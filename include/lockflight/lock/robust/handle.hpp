@@ -23,7 +23,7 @@ class robust_handle : protected guarded_waits<Port> {
   using base = guarded_waits<Port>;
 
  protected:
-  using base::announce, base::await_open, base::await_repairer, base::free_buried,
+  using base::announce, base::await_open, base::await_repairer, base::free_acknowledged,
       base::has_unhandled_death, base::is_any_user_dead, base::is_ours, base::never,
       base::record_with, base::repair;
   using base::is_releasing_, base::line_, base::may_be_interrupted_, base::me_, base::place_,
@@ -219,7 +219,7 @@ class robust_handle : protected guarded_waits<Port> {
     // What we have left in disorder is replaced by us, or by another participant.
     while (base::present() == ours)
       if (repair(ours) == repaired::busy && !await_repairer(until)) return give_up(ours, {});
-    free_buried();
+    free_acknowledged();
     if (was_interrupted_) return was_interrupted_ = false, give_up(ours, {});
     return true;
   }
@@ -270,7 +270,7 @@ class robust_handle : protected guarded_waits<Port> {
     // While the record still says `releasing`: if we die before this, somebody deals with that.
     static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
     give_up(line_.value, nodes_held());
-    free_buried();
+    free_acknowledged();
   }
 
   // We were evicted, or the release cannot go on. Nobody is waited for: if another participant has
@@ -282,7 +282,7 @@ class robust_handle : protected guarded_waits<Port> {
     announce(record::left, ours);
     if (port_.load(where_.generation) == ours) static_cast<void>(repair(ours));
     give_up(ours, nodes_held());
-    free_buried();
+    free_acknowledged();
   }
 
   static void unlock_shared_of(inside& in) {

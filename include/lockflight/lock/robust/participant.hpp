@@ -70,7 +70,7 @@ class robust_participant {
     return false;
   }
   /// Whether a participant may still use the words of that generation of that lock, or queue nodes
-  /// that were in it. A dead one counts until it is buried: what it has posted may still take
+  /// that were in it. A dead one counts until it is acknowledged: what it has posted may still take
   /// effect (C46). Once the generation has been replaced, a participant that has left it is out for
   /// good.
   [[nodiscard]] bool is_anyone_in(rma::word lock, rma::word generation) {
@@ -157,9 +157,9 @@ class robust_participant {
     const auto i = static_cast<std::size_t>(place);
     const auto is = record::from(port_.load(own_record(place)));
     // While we live, only a participant that has abandoned our hold for us makes the record
-    // `buried`, and only then is it made idle by others (robust::abandon_for).
-    const bool is_lost =
-        (left_ & 1u << place) == 0 && (is.bits() == 0 || is.get(record::phase) == record::buried);
+    // `acknowledged`, and only then is it made idle by others (robust::abandon_for).
+    const bool is_lost = (left_ & 1u << place) == 0 &&
+                         (is.bits() == 0 || is.get(record::phase) == record::acknowledged);
     if (is_lost) left_ |= 1u << place;
     if ((left_ & 1u << place) == 0) return false;
     abandoned_[i] &= inside_.abandoned();  // the others have come back

@@ -15,8 +15,8 @@ struct record : rma::packed<record> {
     holding = 2,
     sharing = 3,
     releasing = 4,
-    left = 5,     ///< uses no word of the lock, but others may still write to its queue nodes
-    buried = 6,   ///< is dead, and a repair has dealt with that
+    left = 5,          ///< uses no word of the lock, but others may still write to its queue nodes
+    acknowledged = 6,  ///< is dead, and a repair has dealt with that
     evicted = 7,  ///< a repairer has ended its acquire or release, and it may not know that yet
   };
 

@@ -33,7 +33,7 @@ class generations : protected lock_users<Port> {
     const repaired how = repair_undisturbed(in_disorder);
     if (how == repaired::busy) return how;
     base::wake_users();
-    if (how == repaired::over) base::free_buried();
+    if (how == repaired::over) base::free_acknowledged();
     return how;
   }
 
@@ -174,12 +174,12 @@ class generations : protected lock_users<Port> {
       // a participant that dies after it is a death that this repair does not know.
       const bool is_dead = port_.is_dead(r);
       const auto of = record::from(port_.load(at));
-      if (!is_ours(of) || of.get(record::phase) == record::buried) return {};
+      if (!is_ours(of) || of.get(record::phase) == record::acknowledged) return {};
       if (is_dead) {
         // Asked once more: its place may have been taken before we read the record, which then is
         // that of a living participant.
         if (!port_.is_dead(r)) continue;
-        bury(r, at, of);
+        acknowledge_death(r, at, of);
         return {};
       }
       const rma::word phase = of.get(record::phase);
@@ -191,12 +191,12 @@ class generations : protected lock_users<Port> {
     }
   }
 
-  void bury(rma::rank_t r, rma::cpu_cell at, record of) {
+  void acknowledge_death(rma::rank_t r, rma::cpu_cell at, record of) {
     // Before the record changes: if we die in between, the next repairer does this again.
     if (of.get(record::phase) == record::holding) port_.store(where_.died, 1);
-    port_.bury(r);
+    port_.acknowledge_death(r);
     static_cast<void>(
-        port_.cpu_compare_swap(at, of.bits(), of.with(record::phase, record::buried).bits()));
+        port_.cpu_compare_swap(at, of.bits(), of.with(record::phase, record::acknowledged).bits()));
   }
 
   // Somebody holds from an earlier generation. With a new number, so that a participant of an

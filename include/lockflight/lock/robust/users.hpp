@@ -45,7 +45,7 @@ class lock_users {
   // Whether a participant has died in the present generation, or while it held, and no repair has
   // dealt with it. `known_deaths` is how many deaths there are of which none concerns this lock.
   // One that had left an earlier generation, or was evicted from it, concerns nobody: its record
-  // only keeps its place (free_buried).
+  // only keeps its place (free_acknowledged).
   [[nodiscard]] bool has_unhandled_death(rma::word& known_deaths) {
     const rma::word deaths = port_.deaths();
     if (deaths == known_deaths) return false;
@@ -55,7 +55,7 @@ class lock_users {
       if (!port_.is_dead(r)) continue;
       for (int i = 0; i < me_.records(); ++i) {
         const auto of = record::from(port_.load(me_.record_of(r, i)));
-        if (!is_ours(of) || of.get(record::phase) == record::buried) continue;
+        if (!is_ours(of) || of.get(record::phase) == record::acknowledged) continue;
         // One that has left may have left the present generation in disorder.
         if (!is_gone(r, of)) return true;
       }
@@ -65,7 +65,8 @@ class lock_users {
   }
 
   // Whether a participant holds; if `from` is a generation, whether one from another generation
-  // does. One that has died while it held counts until it is buried: its successor must be told.
+  // does. One that has died while it held counts until it is acknowledged: its successor must be
+  // told.
   [[nodiscard]] bool is_anyone_holding(bool exclusively, rma::word from = never) {
     return me_.any_record([&](rma::rank_t, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
@@ -79,7 +80,7 @@ class lock_users {
     if constexpr (!rma::examines_nothing<Port>)
       static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
         const auto of = record::from(port_.load(at));
-        if (r != me_.rank() && is_ours(of) && of.get(record::phase) != record::buried)
+        if (r != me_.rank() && is_ours(of) && of.get(record::phase) != record::acknowledged)
           port_.examine(r);
         return false;
       }));
@@ -93,18 +94,19 @@ class lock_users {
   }
 
   // Makes those records of dead participants idle to whose queue nodes nobody writes any more.
-  // First the record and then the generation: if that is open, the repair that buried the record is
-  // done. So the right to repair that the dead one may have had was taken over in an earlier
-  // generation, and the next owner of its place never writes the same right again.
-  void free_buried() {
-    bury_evicted();
+  // First the record and then the generation: if that is open, the repair that acknowledged the
+  // record is done. So the right to repair that the dead one may have had was taken over in an
+  // earlier generation, and the next owner of its place never writes the same right again.
+  void free_acknowledged() {
+    acknowledge_evicted();
     static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
       const bool has_left = is_ours(of) && of.get(record::phase) == record::left && is_gone(r, of);
-      if (!has_left && !(is_ours(of) && of.get(record::phase) == record::buried)) return false;
+      if (!has_left && !(is_ours(of) && of.get(record::phase) == record::acknowledged))
+        return false;
       if (is_closed(port_.load(where_.generation))) return true;
       if (me_.is_anyone_in(id(), of.get(record::generation))) return false;
-      if (has_left) port_.bury(r);
+      if (has_left) port_.acknowledge_death(r);
       static_cast<void>(port_.cpu_compare_swap(at, of.bits(), 0));
       return false;
     }));
@@ -128,13 +130,13 @@ class lock_users {
 
  private:
   // Those that died in a generation that was over: they count as being in it until then.
-  void bury_evicted() {
+  void acknowledge_evicted() {
     static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
       if (!is_ours(of) || of.get(record::phase) != record::evicted || !is_gone(r, of)) return false;
-      port_.bury(r);
-      static_cast<void>(
-          port_.cpu_compare_swap(at, of.bits(), of.with(record::phase, record::buried).bits()));
+      port_.acknowledge_death(r);
+      static_cast<void>(port_.cpu_compare_swap(
+          at, of.bits(), of.with(record::phase, record::acknowledged).bits()));
       return false;
     }));
   }

@@ -34,7 +34,7 @@ namespace lockflight::lock {
 template <rma::port Port>
 class window_groups {
  public:
-  static constexpr const char* name = "rooms";
+  static constexpr const char* name = "groups";
   using port = Port;
   using cells = typename group_exclusion<Port>::cells;
 
