@@ -100,7 +100,7 @@ outcome wait_for(std::optional<named_lock>& lock, const guarded_command& what,
     lock.reset();
     signals.let_end();
     if (is_to_end()) return outcome::interrupted;
-    if (run_signals::noted() == SIGTSTP) signals.stop_here();
+    if (run_signals::noted() == SIGTSTP) signals.stop_here(true);
   }
 }
 

@@ -60,6 +60,19 @@ void on_signal(int signal_number) {
   errno = error;
 }
 
+/// A stop that was noted, and that the sender has taken back before we have stopped.
+void on_continue(int) {
+  if (noted_signal == SIGTSTP) noted_signal = 0;
+}
+
+/// Whether a SIGCONT, which is blocked, has come: it takes back a stop that has not happened yet,
+/// and a stop signal that we send ourselves would drop it.
+bool is_continued() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGCONT) != 0;
+}
+
 /// It interrupts system calls, which is all that it is for.
 void on_child(int) {}
 
@@ -101,6 +114,7 @@ void run_signals::let_end() {
 void run_signals::note() {
   noted_signal = 0;
   notes_signals = 1;
+  handle(SIGCONT, on_continue);
   if (stops_) handle(SIGTSTP, on_signal);
 }
 
@@ -109,23 +123,28 @@ void run_signals::block() {
   disturb_no_more();
   if (noted_signal == SIGTSTP) {
     noted_signal = 0;
-    kill(getpid(), SIGTSTP);
+    if (!is_continued()) kill(getpid(), SIGTSTP);
   }
 }
 
 int run_signals::noted() { return noted_signal; }
 
-void run_signals::stop_here() {
+void run_signals::stop_here(bool if_noted) {
   if (!stops_) return;
+  sigset_t both;
+  sigset_t mask;
+  sigemptyset(&both);
+  sigaddset(&both, SIGTSTP);
+  sigaddset(&both, SIGCONT);
+  sigprocmask(SIG_BLOCK, &both, &mask);
   struct sigaction action {};
   sigaction(SIGTSTP, nullptr, &action);
   handle(SIGTSTP, SIG_DFL);
-  kill(getpid(), SIGTSTP);
+  if ((!if_noted || noted_signal == SIGTSTP) && !is_continued()) kill(getpid(), SIGTSTP);
   sigset_t only;
-  sigset_t mask;
   sigemptyset(&only);
   sigaddset(&only, SIGTSTP);
-  sigprocmask(SIG_UNBLOCK, &only, &mask);  // if it was blocked we stop here
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);  // here we stop, unless a SIGCONT has come since
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   sigaction(SIGTSTP, &action, nullptr);
 }

@@ -42,8 +42,10 @@ class run_signals {
   [[nodiscard]] const sigset_t& before() const { return before_; }
 
   /// Stops the process as SIGTSTP does by default, and returns when it is continued: at once if
-  /// there is no shell that could continue it. The signals do then what they did before.
-  void stop_here();
+  /// there is no shell that could continue it, or if a SIGCONT has come already. With `if_noted`
+  /// only if a SIGTSTP was noted that no SIGCONT has taken back. The signals do then what they did
+  /// before.
+  void stop_here(bool if_noted = false);
 
   /// For the child between vfork and exec: signals do what they do by default, and come.
   void give_back_in_child() const;

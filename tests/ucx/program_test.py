@@ -100,19 +100,28 @@ class Launches(unittest.TestCase):
                 self.assertEqual((run["machine"], run["ops"], run["violations"]),
                                  ("fitted-ucx", 200, 0))
 
+    def without(self, victim):
+        """What the other one of two ranks says when that one is killed."""
+        place = f"127.0.0.1:{free_port()}"
+        ranks = [subprocess.Popen([*BENCH, "--seconds", "60"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, "LOCKFLIGHT_RENDEZVOUS": place,
+                                       "LOCKFLIGHT_RANK": str(r), "LOCKFLIGHT_RANKS": "2",
+                                       "LOCKFLIGHT_UCX_NODES": "2"}) for r in range(2)]
+        time.sleep(1)
+        ranks[victim].send_signal(signal.SIGKILL)
+        ranks[victim].communicate()
+        _, err = ranks[1 - victim].communicate(timeout=SECONDS)
+        return ranks[1 - victim].returncode, err
+
     def test_a_rank_that_is_killed_is_named(self):
-        for victim, speaker in ((1, 0), (0, 1)):
-            place = f"127.0.0.1:{free_port()}"
-            ranks = [subprocess.Popen([*BENCH, "--seconds", "60"], stdout=subprocess.DEVNULL,
-                                      stderr=subprocess.PIPE, text=True,
-                                      env={**os.environ, "LOCKFLIGHT_RENDEZVOUS": place,
-                                           "LOCKFLIGHT_RANK": str(r), "LOCKFLIGHT_RANKS": "2",
-                                           "LOCKFLIGHT_UCX_NODES": "2"}) for r in range(2)]
-            time.sleep(1)
-            ranks[victim].send_signal(signal.SIGKILL)
-            ranks[victim].communicate()
-            _, err = ranks[speaker].communicate(timeout=SECONDS)
-            self.assertEqual((ranks[speaker].returncode, err.count("\n")), (3, 1), err)
+        for victim in (1, 0):
+            code, err = self.without(victim)
+            # UCX 1.13 ends the process itself if an atomic operation was about to be sent again just
+            # when it gave up the connection (ucp_atomic_req_handler).
+            if "Fatal: unexpected error: Endpoint timeout" in err:
+                code, err = self.without(victim)
+            self.assertEqual((code, err.count("\n")), (3, 1), err)
             self.assertRegex(err, f"rank {victim} on .* is gone: its process has ended")
 
 
