@@ -78,6 +78,10 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     // Acquire: with it we see all that the dead participant stored.
     return file_.slot(file_.slot_of(rank)).state() == slot_state::dead;
   }
+  /// Whether the slot is free: all its records are idle then.
+  [[nodiscard]] bool is_absent(rma::rank_t rank) const {
+    return file_.slot(file_.slot_of(rank)).state() == slot_state::free;
+  }
   void examine(rma::rank_t rank);
   /// Every operation has taken effect at its call.
   void acknowledge_death(rma::rank_t) {}

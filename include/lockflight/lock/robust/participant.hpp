@@ -58,12 +58,16 @@ class robust_participant {
   [[nodiscard]] const auto& own_record(int place) const {
     return own_[static_cast<std::size_t>(place)];
   }
-  /// Calls `is_it(rank, cell)` for each record of each participant until that is true.
+  /// Calls `is_it(rank, cell)` for each record of each participant until that is true. A place that
+  /// the port knows to be nobody's is passed over: its records say nothing, and who takes it says so
+  /// before the first record.
   template <class Predicate>
   [[nodiscard]] bool any_record(Predicate is_it) {
     const int participants = port_.participants();
     for (int p = 0; p < participants; ++p) {
       const rma::rank_t r = port_.participant(p);
+      if constexpr (requires { port_.is_absent(r); })
+        if (port_.is_absent(r)) continue;
       for (int i = 0; i < places_; ++i)
         if (is_it(r, record_of(r, i))) return true;
     }
