@@ -28,10 +28,83 @@ struct resolved_cell : rma::cell<Class> {
   detail::bell* bell = nullptr;  ///< of the home
 };
 
+/// The immediate operations on cells that the CPU reaches, for any port. `Port` derives from it and
+/// has `std::atomic<rma::word>& address(cell) const`, `write(cell, value)` and `after_rmw(cell)`.
+template <class Port>
+class immediate_operations {
+ public:
+  // Always inlined, since an uncontended lock is little more than one or two of them, and compilers
+  // stop inlining where a lock is large.
+
+  template <class Cell>
+  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
+    return port().address(from).load(std::memory_order_acquire);
+  }
+  template <class Cell>
+  [[gnu::always_inline]] void store(Cell to, rma::word value) {
+    static_assert(Cell::class_of != rma::cell_class::nic,
+                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
+    port().write(to, value);
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
+    const rma::word before = port().address(to).fetch_add(value, std::memory_order_seq_cst);
+    port().after_rmw(to);
+    return before;
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
+    const rma::word before = port().address(at_cell).exchange(value, std::memory_order_seq_cst);
+    port().after_rmw(at_cell);
+    return before;
+  }
+  template <rma::of_class<rma::cell_class::cpu> Cell>
+  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell at_cell, rma::word expected,
+                                                               rma::word desired) {
+    port().address(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
+    port().after_rmw(at_cell);
+    return expected;
+  }
+  void fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+ protected:
+  immediate_operations() = default;
+  immediate_operations(const immediate_operations&) = delete;
+  immediate_operations& operator=(const immediate_operations&) = delete;
+  ~immediate_operations() = default;
+
+  // Orders our later reads after our earlier writes.
+  [[gnu::always_inline]] void order_after_writes() {
+    if (!unordered_writes_) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    unordered_writes_ = false;
+  }
+
+  // Orders our later reads after a read-modify-write of ours.
+  [[gnu::always_inline]] void order_after_rmw() {
+    if constexpr (rmw_is_fence)
+      unordered_writes_ = false;
+    else
+      fence();
+  }
+
+  bool unordered_writes_ = false;  // our later reads may come before them
+
+ private:
+  [[nodiscard, gnu::always_inline]] Port& port() { return static_cast<Port&>(*this); }
+};
+
 /// `Port` derives from it and has, for each class of cell, `std::atomic<rma::word>& at(cell) const`
 /// and `bell& bell_of(cell) const`.
 template <class Port>
-class cpu_operations {
+class cpu_operations : public immediate_operations<Port> {
+  friend class immediate_operations<Port>;
+  using base = immediate_operations<Port>;
+  using base::order_after_rmw, base::order_after_writes, base::unordered_writes_;
+
  public:
   /// As rma::resolve has it.
   template <rma::cell_class Class>
@@ -77,44 +150,6 @@ class cpu_operations {
   // Everything has taken effect already. It remains to order our later reads after it (C7).
   void flush(rma::rank_t) { order_after_writes(); }
   void flush() { order_after_writes(); }
-
-  // ---- immediate ----
-  // Always inlined, since an uncontended lock is little more than one or two of them, and compilers
-  // stop inlining where a lock is large.
-
-  template <class Cell>
-  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
-    return address(from).load(std::memory_order_acquire);
-  }
-  template <class Cell>
-  [[gnu::always_inline]] void store(Cell to, rma::word value) {
-    static_assert(Cell::class_of != rma::cell_class::nic,
-                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
-    write(to, value);
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
-    const rma::word before = address(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to);
-    return before;
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
-    const rma::word before = address(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell);
-    return before;
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell at_cell, rma::word expected,
-                                                               rma::word desired) {
-    address(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell);
-    return expected;
-  }
-  void fence() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
 
  protected:
   /// With `fenced_stores` each store has its fence: where membarrier is refused.
@@ -164,24 +199,13 @@ class cpu_operations {
     ring(bell_at(to));
   }
 
-  // Orders our later reads after our earlier writes.
-  [[gnu::always_inline]] void order_after_writes() {
-    if (!unordered_writes_) return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-
   template <class Cell>
   [[gnu::always_inline]] void after_rmw(const Cell& on) {
-    if constexpr (rmw_is_fence)
-      unordered_writes_ = false;
-    else
-      fence();
+    order_after_rmw();
     ring(bell_at(on));
   }
 
   bool fenced_stores_;
-  bool unordered_writes_ = false;
 };
 
 }  // namespace lockflight::shm::detail

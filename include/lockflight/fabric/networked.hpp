@@ -56,7 +56,9 @@ struct cpu_use {
 /// A rank's port. Posted operations to other nodes, and those on nic cells that are not the CPU's,
 /// go through the network and complete at the flush; the others take effect at the call. Not
 /// thread-safe: it belongs to one participant.
-class networked_port {
+class networked_port : public shm::detail::immediate_operations<networked_port> {
+  friend class shm::detail::immediate_operations<networked_port>;
+
  public:
   static constexpr rma::capability_set capabilities{
       .messages = true, .target_takes_part = true, .fabric = "network"};
@@ -78,8 +80,6 @@ class networked_port {
                                 : serves  ? 4
                                           : 256),
         rmws_until_look_(cpu.only ? 0 : 1) {}
-  networked_port(const networked_port&) = delete;
-  networked_port& operator=(const networked_port&) = delete;
 
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
@@ -93,7 +93,7 @@ class networked_port {
   template <rma::cell_class Class>
   [[nodiscard]] shm::detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
     if (base_[c.home] == nullptr) return {c, nullptr, nullptr};
-    return {c, &at(c), &bell_of(c.home)};
+    return {c, &address(c), &bell_of(c.home)};
   }
 
   // ---- posted ----
@@ -113,7 +113,7 @@ class networked_port {
   void get(Cell from, rma::word& result) {
     order_after_writes();
     if (by_cpu(from)) [[likely]]
-      result = at(from).load(std::memory_order_acquire);
+      result = address(from).load(std::memory_order_acquire);
     else
       post(remote_kind::get, from.home, from.index, 0, &result);
   }
@@ -130,28 +130,28 @@ class networked_port {
   [[gnu::always_inline]] void add(rma::nic_cell to, rma::word value) {
     if (!by_cpu(to)) [[unlikely]]
       return post(remote_kind::add, to.home, to.index, value, nullptr);
-    at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
+    address(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to);
   }
   [[gnu::always_inline]] void fetch_add(rma::nic_cell to, rma::word value, rma::word& before) {
     if (!by_cpu(to)) [[unlikely]]
       return post(remote_kind::fetch_add, to.home, to.index, value, &before);
-    before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
+    before = address(to).fetch_add(value, std::memory_order_seq_cst);
+    after_rmw(to);
   }
   void swap(rma::nic_cell at_cell, rma::word value, rma::word& before) {
     if (!by_cpu(at_cell)) [[unlikely]]
       return post(remote_kind::swap, at_cell.home, at_cell.index, value, &before);
-    before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
+    before = address(at_cell).exchange(value, std::memory_order_seq_cst);
+    after_rmw(at_cell);
   }
   void compare_swap(rma::nic_cell at_cell, rma::word expected, rma::word desired,
                     rma::word& before) {
     if (!by_cpu(at_cell)) [[unlikely]]
       return post_compare_swap(at_cell, expected, desired, before);
     before = expected;
-    at(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
+    address(at_cell).compare_exchange_strong(before, desired, std::memory_order_seq_cst);
+    after_rmw(at_cell);
   }
 
   // CPU instructions have taken effect already. It remains to order our later reads after them
@@ -167,55 +167,19 @@ class networked_port {
       complete_all();
   }
 
-  // ---- immediate ----
-
-  template <class Cell>
-  [[nodiscard, gnu::always_inline]] rma::word load(Cell from) {
-    return at(from).load(std::memory_order_acquire);
-  }
-  template <class Cell>
-  [[gnu::always_inline]] void store(Cell to, rma::word value) {
-    static_assert(Cell::class_of != rma::cell_class::nic,
-                  "no store on a nic cell: a NIC's read-modify-write could swallow it; use put");
-    write(to, value);
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_fetch_add(Cell to, rma::word value) {
-    const rma::word before = at(to).fetch_add(value, std::memory_order_seq_cst);
-    after_rmw(to.home);
-    return before;
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard]] rma::word cpu_swap(Cell at_cell, rma::word value) {
-    const rma::word before = at(at_cell).exchange(value, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
-    return before;
-  }
-  template <rma::of_class<rma::cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] rma::word cpu_compare_swap(Cell at_cell, rma::word expected,
-                                                               rma::word desired) {
-    at(at_cell).compare_exchange_strong(expected, desired, std::memory_order_seq_cst);
-    after_rmw(at_cell.home);
-    return expected;
-  }
-  void fence() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-
   // ---- waiting ----
 
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {
     for (waiter w(*this, on.home);; serve(), w.step()) {
-      const rma::word now = at(on).load(std::memory_order_acquire);
+      const rma::word now = address(on).load(std::memory_order_acquire);
       if (done(now)) return now;
     }
   }
   template <class Cell, class Predicate>
   rma::word await_until(Cell on, Predicate done, rma::deadline until) {
     for (waiter w(*this, on.home, until);; serve(), w.step()) {
-      const rma::word now = at(on).load(std::memory_order_acquire);
+      const rma::word now = address(on).load(std::memory_order_acquire);
       if (done(now) || is_over(until)) return now;
     }
   }
@@ -285,12 +249,12 @@ class networked_port {
   }
 
   template <rma::cell_class Class>
-  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& address(
       const shm::detail::resolved_cell<Class>& c) const {
     return *c.address;
   }
   template <rma::cell_class Class>
-  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& at(rma::cell<Class> c) const {
+  [[nodiscard, gnu::always_inline]] std::atomic<rma::word>& address(rma::cell<Class> c) const {
     return *reinterpret_cast<std::atomic<rma::word>*>(base_[c.home] +
                                                       std::size_t{c.index} * sizeof(rma::word));
   }
@@ -298,26 +262,16 @@ class networked_port {
   // Release: what the participant wrote before is visible to a participant that reads the value.
   template <class Cell>
   [[gnu::always_inline]] void write(Cell to, rma::word value) {
-    at(to).store(value, std::memory_order_release);
+    address(to).store(value, std::memory_order_release);
     unordered_writes_ = true;
     // Where ranks may sleep, the read of `parked` must come after the write.
     if (rings_) order_after_writes();
     ring(to.home);
   }
 
-  // Orders our later reads after our earlier writes.
-  [[gnu::always_inline]] void order_after_writes() {
-    if (!unordered_writes_) return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    unordered_writes_ = false;
-  }
-
-  [[gnu::always_inline]] void after_rmw(rma::rank_t home) {
-    if constexpr (shm::detail::rmw_is_fence)
-      unordered_writes_ = false;
-    else
-      fence();
-    ring(home);
+  [[gnu::always_inline]] void after_rmw(const auto& on) {
+    order_after_rmw();
+    ring(on.home);
     if (--rmws_until_look_ == 0) [[unlikely]]
       serve_by_the_way();
   }
@@ -356,8 +310,7 @@ class networked_port {
   std::uint32_t rmws_between_looks_ = 1;
   std::uint64_t looked_at_ = 0;  // ns
   std::uint64_t served_at_ = 0;  // ns
-  bool unordered_writes_ = false;
-  bool pending_ = false;  // operations of the network are not flushed
+  bool pending_ = false;         // operations of the network are not flushed
   std::uint32_t pauses_ = 0;
   rma::message_handler* handler_ = nullptr;
   shm::detail::short_yields yields_;
