@@ -17,7 +17,7 @@ struct ending {
 };
 
 /// Runs the command `words`, which a null pointer ends. Signals are blocked. `in_child` is called
-/// between vfork and exec, and `in_parent` after the exec. What goes wrong is said on standard
+/// between vfork and exec, and `in_parent` when that is over. What goes wrong is said on standard
 /// error. Throws std::system_error if nobody can know when the command has ended.
 [[nodiscard]] ending run_attended(char* const* words, run_signals& signals,
                                   const std::function<void()>& in_child,

@@ -442,10 +442,13 @@ void domain_file::check() const {
 
 bool domain_file::is_current() const {
   struct stat s {};
-  if (fstat(fd(), &s) != 0 || s.st_nlink == 0) return false;
+  const bool has_file = fstat(fd_.load(), &s) == 0 && is_file(s.st_dev, s.st_ino);
+  if (has_file && s.st_nlink == 0) return false;
+  if (lstat(where_.path.c_str(), &s) == 0) return is_file(s.st_dev, s.st_ino);
   // A path that we cannot follow, or not from here, says nothing: this process may have dropped its
-  // rights, or have another root. Nor does one that leads nowhere, if the file was only moved.
-  return lstat(where_.path.c_str(), &s) != 0 || is_file(s.st_dev, s.st_ino);
+  // rights, or have another root. Nor does one that leads nowhere, if the file was only moved. Only
+  // without our descriptor, which the program may have closed, we know no better.
+  return has_file;
 }
 
 std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {

@@ -59,8 +59,8 @@ class robust_participant {
     return own_[static_cast<std::size_t>(place)];
   }
   /// Calls `is_it(rank, cell)` for each record of each participant until that is true. A place that
-  /// the port knows to be nobody's is passed over: its records say nothing, and who takes it says so
-  /// before the first record.
+  /// the port knows to be nobody's is passed over: its records say nothing, and who takes it says
+  /// so before the first record.
   template <class Predicate>
   [[nodiscard]] bool any_record(Predicate is_it) {
     const int participants = port_.participants();
