@@ -1,17 +1,18 @@
 # What `cmake --install` leaves: headers, the libraries for C++, C and Fortran, for each MPI,
-# UCX and OpenSHMEM too, the programs, and how to find them all.
+# UCX, libfabric and OpenSHMEM too, the programs, and how to find them all.
 #
 #   lib/liblockflight.so, lib/liblockflight_MPI.so      for C: shared memory, and each MPI beside it
-#   lib/liblockflight_c_ucx.so                          for C: UCX beside it
+#   lib/liblockflight_c_ucx.so, lib/liblockflight_c_libfabric.so  for C: UCX, libfabric beside it
 #   lib/liblockflight_shmem.so                          for C: OpenSHMEM beside it
 #   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
 #   lib/liblockflight_domain.a, lib/liblockflight_catalogue.a  for C++: named locks
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
-#   lib/liblockflight_ucx.a, lib/liblockflight_wireup.a  for C++: the fabric on UCX
+#   lib/liblockflight_network.a, lib/liblockflight_wired.a, lib/liblockflight_wireup.a  what they share
+#   lib/liblockflight_ucx.a, lib/liblockflight_libfabric.a  for C++: the fabrics on UCX, libfabric
 #   lib/liblockflight_oshmem.a                          for C++: the fabric on OpenSHMEM
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
-#   bin/lockflight, bin/lockflight.full, bin/lockflight.MPI, bin/lockflight.ucx, bin/lockflight.oshmem  the program
+#   bin/lockflight, bin/lockflight.full, bin/lockflight.MPI, bin/lockflight.FABRIC  the program
 
 include(CMakePackageConfigHelpers)
 
@@ -31,7 +32,7 @@ function(lockflight_install export)
   install(EXPORT ${export} NAMESPACE lockflight:: DESTINATION "${lockflight_package_dir}")
 endfunction()
 
-set(core lockflight lockflight_shm)
+set(core lockflight lockflight_shm lockflight_network)
 if(TARGET lockflight_domain)
   list(APPEND core lockflight_catalogue lockflight_domain)
 endif()
@@ -61,13 +62,16 @@ foreach(mpi IN LISTS lockflight_mpis)
       LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lockflight/${mpi}")
   endif()
 endforeach()
-if(lockflight_ucx)
-  set(of_ucx lockflight_wireup lockflight_ucx)
-  if(LOCKFLIGHT_C)
-    list(APPEND of_ucx lockflight_c_ucx)
-  endif()
-  lockflight_install(lockflight-ucx-targets ${of_ucx})
+if(lockflight_wired_fabrics)
+  lockflight_install(lockflight-wired-targets lockflight_wireup lockflight_wired)
 endif()
+foreach(fabric IN LISTS lockflight_wired_fabrics)
+  set(of_fabric lockflight_${fabric})
+  if(LOCKFLIGHT_C)
+    list(APPEND of_fabric lockflight_c_${fabric})
+  endif()
+  lockflight_install(lockflight-${fabric}-targets ${of_fabric})
+endforeach()
 if(lockflight_oshmem)
   set(of_oshmem lockflight_use_oshmem lockflight_oshmem)
   if(LOCKFLIGHT_C)
@@ -77,15 +81,11 @@ if(lockflight_oshmem)
 endif()
 
 set(lockflight_components ${lockflight_mpis})
-set(lockflight_ucx_others "")
-if(lockflight_ucx AND lockflight_pmix)
-  set(lockflight_ucx_others pmix)
+set(lockflight_wired_others "")
+if(lockflight_pmix)
+  set(lockflight_wired_others pmix)
 endif()
-foreach(fabric IN ITEMS ucx oshmem)
-  if(lockflight_${fabric})
-    list(APPEND lockflight_components ${fabric})
-  endif()
-endforeach()
+list(APPEND lockflight_components ${lockflight_launched_fabrics})
 
 # ---- the CMake package -----------------------------------------------------------------------
 
@@ -113,7 +113,6 @@ cmake_path(APPEND lockflight_pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDE
 set(lockflight_pc_cflags "")
 set(lockflight_pc_libs "")
 set(lockflight_pc_mpi_libs "")
-set(lockflight_pc_ucx_libs "")
 if(TARGET lockflight_fortran)
   string(APPEND lockflight_pc_cflags " -I\${includedir}/lockflight/fortran")
   string(APPEND lockflight_pc_libs " -llockflight_fortran")
@@ -131,7 +130,6 @@ if(LOCKFLIGHT_C)
   string(APPEND lockflight_pc_libs " -Wl,--push-state,--as-needed -llockflight -Wl,--pop-state")
   string(APPEND lockflight_pc_mpi_libs
     " -Wl,--as-needed -llockflight_@lockflight_pc_mpi@ -Wl,--no-as-needed")
-  set(lockflight_pc_ucx_libs " -Wl,--as-needed -llockflight_c_ucx -Wl,--no-as-needed")
 endif()
 
 set(lockflight_pc_oshmem_libs "")
@@ -151,12 +149,18 @@ foreach(lockflight_pc_mpi IN LISTS lockflight_mpis)
   string(CONFIGURE "${lockflight_pc_mpi_libs}" lockflight_pc_libs_of_mpi @ONLY)
   lockflight_install_pc(lockflight-${lockflight_pc_mpi}.pc lockflight-mpi.pc.in)
 endforeach()
-list(JOIN lockflight_ucx_others ", " lockflight_pc_ucx_others)
-foreach(fabric IN ITEMS ucx oshmem)
-  if(lockflight_${fabric})
-    lockflight_install_pc(lockflight-${fabric}.pc lockflight-${fabric}.pc.in)
+list(JOIN lockflight_wired_others ", " lockflight_pc_wired_others)
+foreach(fabric IN LISTS lockflight_wired_fabrics)
+  set(lockflight_pc_wired ${fabric})
+  set(lockflight_pc_wired_libs "")
+  if(LOCKFLIGHT_C)
+    set(lockflight_pc_wired_libs " -Wl,--as-needed -llockflight_c_${fabric} -Wl,--no-as-needed")
   endif()
+  lockflight_install_pc(lockflight-${fabric}.pc lockflight-wired.pc.in)
 endforeach()
+if(lockflight_oshmem)
+  lockflight_install_pc(lockflight-oshmem.pc lockflight-oshmem.pc.in)
+endif()
 
 # ---- the programs ----------------------------------------------------------------------------
 
@@ -171,11 +175,9 @@ if(TARGET lockflight_program)
       DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${mpi})
   endforeach()
   # bin/lockflight becomes one of these when it is asked for that fabric.
-  foreach(fabric IN ITEMS ucx oshmem)
-    if(lockflight_${fabric})
-      install(PROGRAMS "$<TARGET_FILE:lockflight_program_${fabric}>"
-        DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${fabric})
-    endif()
+  foreach(fabric IN LISTS lockflight_launched_fabrics)
+    install(PROGRAMS "$<TARGET_FILE:lockflight_program_${fabric}>"
+      DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${fabric})
   endforeach()
   # A build may generate these; one that does not installs none.
   install(FILES "${PROJECT_BINARY_DIR}/man/lockflight.1"

@@ -3,10 +3,10 @@
  *
  * A participant is one thread of control that uses locks; its number is its rank. There are several
  * ways to become a participant: lockflight_run starts processes or threads of this machine,
- * lockflight_join_mpi (lockflight_mpi.h) takes the ranks of a communicator, lockflight_join_ucx
- * takes processes that something else has started, and lockflight_join_shmem takes the PEs of an
- * OpenSHMEM launch. All other functions take a participant, or a handle that one has made. Only the
- * last part, domains, needs no participant.
+ * lockflight_join_mpi (lockflight_mpi.h) takes the ranks of a communicator, lockflight_join_ucx and
+ * lockflight_join_libfabric take processes that something else has started, and
+ * lockflight_join_shmem takes the PEs of an OpenSHMEM launch. All other functions take a
+ * participant, or a handle that one has made. Only the last part, domains, needs no participant.
  *
  * Every function that can fail returns a code of enum lockflight_code. After a failure,
  * lockflight_last_error says in one line what was wrong: the argument, its value and what is
@@ -119,6 +119,8 @@ int lockflight_join_mpi_f(int comm, lockflight_participant** me,
  * If a rank is lost later, calls of the others return LOCKFLIGHT_RANK_FAILED within seconds, and
  * lockflight_last_error names the rank; only lockflight_leave works then. */
 int lockflight_join_ucx(const struct lockflight_config* config, lockflight_participant** me);
+/* The same over libfabric. This function is in the library lockflight_c_libfabric. */
+int lockflight_join_libfabric(const struct lockflight_config* config, lockflight_participant** me);
 
 /* Makes each PE of an OpenSHMEM launch a participant with the same number. Call it between
  * shmem_init and shmem_finalize, on all PEs, with the same configuration; `ranks`, `threads` and

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "lockflight/fabric/shm.hpp"
-#include "lockflight/fabric/ucx.hpp"
+#include "lockflight/fabric/wired.hpp"
 #include "lockflight/lockflight.h"
 
 extern "C" {
@@ -40,9 +40,9 @@ int guarded(Call call) noexcept {
     return lockflight_detail_fail(LOCKFLIGHT_ABORTED, e.what());
   } catch (const shm::rank_failed& e) {
     return lockflight_detail_fail(LOCKFLIGHT_RANK_FAILED, e.what());
-  } catch (const ucx::run_failed& e) {
+  } catch (const wired::run_failed& e) {
     return lockflight_detail_fail(LOCKFLIGHT_RANK_FAILED, e.what());
-  } catch (const ucx::unavailable& e) {
+  } catch (const wired::unavailable& e) {
     return lockflight_detail_fail(LOCKFLIGHT_UNAVAILABLE, e.what());
   } catch (const std::system_error& e) {
     return lockflight_detail_fail(LOCKFLIGHT_UNAVAILABLE, e.what());

@@ -237,7 +237,7 @@ std::vector<option> what_to_run() {
       {.name = "--fabric",
        .value = "FABRIC",
        .what = fmt::format("the fabric that carries the operations (default: shm; known: {}; with "
-                           "their libraries mpi, ucx and oshmem, see docs/fabrics.md)",
+                           "their libraries mpi, ucx, libfabric and oshmem, see docs/fabrics.md)",
                            joined(fabric_names())),
        .completes = words,
        .known = fabric_names()},
@@ -336,9 +336,10 @@ std::vector<option> how_to_run() {
        .known = {"auto", "spin", "yield", "park"}},
       {.name = "--no-pin", .what = "do not bind ranks to processors"},
       {.name = "--witness",
-       .what = "mpi, ucx, oshmem: check mutual exclusion by one-sided operations, which see "
-               "holders on several "
-               "hosts; the times are then those of the check too"},
+       .what =
+           "mpi, ucx, libfabric, oshmem: check mutual exclusion by one-sided operations, which see "
+           "holders on several "
+           "hosts; the times are then those of the check too"},
   };
 }
 

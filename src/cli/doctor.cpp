@@ -30,6 +30,7 @@ constexpr std::array trials{
           "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
           "has none"},
     trial{"ucx", "in a whole build where libucx is installed; this one has none"},
+    trial{"libfabric", "in a whole build where libfabric is installed; this one has none"},
     trial{"oshmem", "in a whole build where OpenSHMEM's oshcc is installed; this one has none"},
 };
 
@@ -156,21 +157,23 @@ command doctor_command() {
            "also prints a "
            "table of operations between them. Exits with 1 when locks "
            "cannot work there."},
-      .options = {{.name = "--fabric",
-                   .value = "FABRIC",
-                   .what = "the fabric to try: mpi, ucx or oshmem (default: the one of this build, "
-                           "else mpi)",
-                   .completes = option::offer::words,
-                   .known = fabrics_tried()},
-                  {.name = json_argument,
-                   .value = "FILE|-",
-                   .what = "write it as JSON; - prints that alone",
-                   .completes = option::offer::files},
-                  {.name = machine_argument,
-                   .value = "FILE",
-                   .what = "fit a machine of the simulator to this fabric, for bench --machine; "
-                           "needs ranks on two nodes",
-                   .completes = option::offer::files}},
+      .options =
+          {{.name = "--fabric",
+            .value = "FABRIC",
+            .what =
+                "the fabric to try: mpi, ucx, libfabric or oshmem (default: the one of this build, "
+                "else mpi)",
+            .completes = option::offer::words,
+            .known = fabrics_tried()},
+           {.name = json_argument,
+            .value = "FILE|-",
+            .what = "write it as JSON; - prints that alone",
+            .completes = option::offer::files},
+           {.name = machine_argument,
+            .value = "FILE",
+            .what = "fit a machine of the simulator to this fabric, for bench --machine; "
+                    "needs ranks on two nodes",
+            .completes = option::offer::files}},
       .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
                     "MPICH with four ranks; a few seconds"},
                    {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",

@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   cli::fill_standard_streams();
   if (argc > 1 && std::string_view(argv[1]) == "run")
     if (const auto code = run_at_once(argc, argv)) return *code;
-  for (const char* fabric : {"ucx", "oshmem"})
+  for (const char* fabric : {"ucx", "libfabric", "oshmem"})
     if (cli::asks_for(fabric, argc, argv)) become(fabric, argv);
   become("full", argv);
   std::fputs("lockflight: its other half, full/lockflight or lockflight.full, is not beside it\n",

@@ -3,9 +3,10 @@
 
 #include <cstdlib>
 
-#include "bench/ucx/launch.hpp"
+#include "bench/wired/launch.hpp"
 #include "cli/launched_main.hpp"
 #include "cli/standard_streams.hpp"
+#include "lockflight/fabric/ucx.hpp"
 
 namespace {
 
@@ -22,6 +23,6 @@ void silence_ucx(char** argv) {
 int main(int argc, char** argv) {
   lockflight::cli::fill_standard_streams();
   silence_ucx(argv);
-  lockflight::bench::ucx_launch ucx;
+  lockflight::bench::wired_launch<lockflight::ucx::environment> ucx;
   return lockflight::cli::run_launched_program(ucx, argc, argv);
 }

@@ -27,10 +27,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_HOSTS = 64
 LAUNCHERS = {"mpich": "mpiexec.mpich", "openmpi": "mpirun.openmpi"}
 # Without a launcher: each host's ranks are started there, and find each other by the rendezvous.
-RENDEZVOUS = "ucx"
+RENDEZVOUS = ("ucx", "libfabric")
 # Open MPI's launcher for OpenSHMEM.
 OSHMEM = "oshmem"
-LAUNCHES = [*LAUNCHERS, OSHMEM, RENDEZVOUS]
+LAUNCHES = [*LAUNCHERS, OSHMEM, *RENDEZVOUS]
 RENDEZVOUS_PORT = 7777
 
 _INSIDE = "LOCKFLIGHT_TESTBED"
@@ -266,7 +266,7 @@ def launch_command(launcher, names, per_host, command, preload, environment=(), 
                 "-launcher-exec", agent, "-iface", "eth0", "-hosts", ",".join(names),
                 "-ppn", str(per_host), *options, "-n", ranks,
                 "env", "--default-signal=PIPE", *said, *command]
-    if launcher == RENDEZVOUS:
+    if launcher in RENDEZVOUS:
         # UCX would say on standard output what lockflight says itself.
         return [sys.executable, "-B", str(pathlib.Path(__file__).with_name("rendezvous")),
                 f"{names[0]}:{RENDEZVOUS_PORT}", str(per_host), ",".join(names),

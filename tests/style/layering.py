@@ -37,7 +37,7 @@ MAY_INCLUDE = {
 # Rooms of a folder of src/: each may include those before it only.
 ROOMS_IN_ORDER = {
     "check": ("engine", "search", "program"),
-    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "ucx", "oshmem", "json"),
+    "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "wired", "oshmem", "json"),
 }
 
 # Headers of a network library: the folders that may include them.
@@ -46,7 +46,7 @@ NETWORK_HEADERS = {
     # of users include mpi.h, or a header that does.
     r"mpi(-ext|x)?\.h": (
         "src/fabric/mpi/", "src/mpi_preload/", "include/lockflight/lockflight_mpi.h",
-        "include/lockflight/fabric/ucx_mpi.hpp", "tests/ucx/on_mpi.cpp",
+        "include/lockflight/fabric/wired_mpi.hpp", "tests/wired/on_mpi.cpp",
         "tests/mpi_preload/", "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "bench/mpi_window_locks.c", "bench/mpi_never_locks.c",
         "bench/d_mcs_on_mpi.c"),
     # Else a file that includes it would depend on one MPI.
@@ -54,7 +54,8 @@ NETWORK_HEADERS = {
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
     r"p?shmemx?\.h": ("src/fabric/oshmem/", "bench/shmem_lock.c", "examples/shmem/"),
-    r"infiniband/.*|rdma/.*": ("src/fabric/verbs/",),
+    r"rdma/fi_.*|rdma/fabric\.h": ("src/fabric/libfabric/",),
+    r"infiniband/.*|rdma/(?!fi_|fabric\.h).*": ("src/fabric/verbs/",),
 }
 
 # In these folders only headers of the C++ standard library come in angle brackets …
@@ -220,6 +221,9 @@ BROKEN = [
     ("src/fabric/shm/x.cpp", "#include <mpi.h>"),
     ("src/fabric/mpi/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/fabric/ucx/x.cpp", "#include <mpi.h>"),
+    ("src/fabric/wired/x.cpp", "#include <ucp/api/ucp.h>"),
+    ("src/fabric/ucx/x.cpp", "#include <rdma/fi_endpoint.h>"),
+    ("src/fabric/libfabric/x.cpp", "#include <rdma/rdma_cma.h>"),
     ("src/bench/x.cpp", "#include <mpi.h>"),
     ("src/check/engine/x.cpp", '#include "check/search/search.hpp"'),
     ("src/check/search/x.cpp", '#include "check/program/subject.hpp"'),
@@ -249,6 +253,7 @@ SOUND = [
     ("src/fabric/mpi/x.cpp", "#include <mpi.h>"),
     ("include/lockflight/lockflight_mpi.h", "#include <lockflight/lockflight.h>\n#include <mpi.h>"),
     ("src/fabric/ucx/x.cpp", "#include <ucp/api/ucp.h>"),
+    ("src/fabric/libfabric/x.cpp", "#include <rdma/fabric.h>\n#include <rdma/fi_cm.h>"),
     ("src/bench/x.cpp", '#include "lockflight/lock/all.hpp"\n#include <chrono>'),
     ("src/bench/plan/x.cpp", '#include "bench/entry/entry.hpp"\n#include "bench/plan/request.hpp"'),
     ("src/check/check.cpp", '#include "check/program/subject.hpp"'),

@@ -276,5 +276,7 @@ struct hardware {
   int processors = 1;                    ///< hardware threads this process may use
 };
 [[nodiscard]] hardware discover(int ranks);
+/// No machine is described with more levels: what a tree of queues can climb.
+inline constexpr std::size_t most_levels = 4;
 
 }  // namespace lockflight::shm

@@ -1,7 +1,7 @@
-// The UCX fabric: ranks are processes that come together without MPI, or those of an MPI program
-// (ucx_mpi.hpp). Between nodes every operation is UCX's (UCP); within a node an operation on a cpu
-// or plain cell is a CPU instruction on memory that the node's ranks share and that is registered
-// with UCX.
+// The UCX fabric: a wired launch (wired.hpp) on which every operation between nodes is UCX's (UCP).
+//
+//   ucx::environment world;
+//   ucx::run(world, {.machine = ucx::discover(world, world.size()).machine}, body);
 //
 // UCX has two kinds of atomics. The CPU's, which the target's software does where a transport has
 // none, as over TCP: they are atomic with this node's CPU instructions, so nic cells of the own
@@ -11,168 +11,32 @@
 // This header includes nothing of UCX.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include "lockflight/fabric/host_findings.hpp"
-#include "lockflight/fabric/launch.hpp"
-#include "lockflight/fabric/networked.hpp"
-#include "lockflight/fabric/shm.hpp"
-#include "lockflight/rma/participant.hpp"
-#include "lockflight/rma/port.hpp"
+#include "lockflight/fabric/wired.hpp"
 
 namespace lockflight::ucx {
 
-/// As mpi's: `park` has an effect only where all ranks are on one node.
-using wait_policy = shm::wait_policy;
-
-/// The fabric cannot run here: UCX, the rendezvous or memory refused; `what()` says what.
-struct unavailable : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// A rank is gone or has failed, and the run with it; `what()` names the rank and its host.
-struct run_failed : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// A rank's port on UCX. Posted operations to other nodes go through UCX; operations throw
-/// run_failed when another rank is gone.
-using port = fabric::networked_port;
-
-namespace detail {
-struct world;
-}
-
-/// Ranks that something else has started and numbered, and which can pass on a text; ucx_mpi.hpp
-/// makes one of an MPI communicator.
-struct introduction {
-  int rank = 0;
-  int ranks = 1;
-  /// Rank 0's text, on all ranks. Called once on each.
-  std::function<std::string(const std::string& mine)> from_first;
-};
-
-/// The ranks of a launch, the first of these that there is; one launch for each process at a time.
-///
-/// - LOCKFLIGHT_RENDEZVOUS, LOCKFLIGHT_RANK and LOCKFLIGHT_RANKS describe it.
-/// - A launcher with PMIx has started this process: mpirun of Open MPI, prterun, srun --mpi=pmix.
-/// - A launch of one rank.
-///
-/// Collective, as its members are, but for rank(), size() and what says so.
-///
-/// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes. `calls`, the default:
-/// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
-/// which sleeps on UCX's event descriptor until something arrives. `auto`: a thread where the
-/// target's software does the atomics.
-class environment : public fabric::launch {
- public:
-  /// Throws std::invalid_argument on bad variables, or where another launcher says that there are
-  /// several ranks; `unavailable` when the ranks do not come together or UCX refuses.
-  environment();
-  /// These ranks, whatever the variables say. Throws as the other one.
-  explicit environment(const introduction& by);
-  ~environment() override;
-
-  [[nodiscard]] int rank() const override;
-  [[nodiscard]] int size() const override;
-  [[nodiscard]] std::vector<std::string> gather(const std::string& mine) override;
-  [[nodiscard]] const std::vector<int>& first_of_host() const override;
-  [[nodiscard]] const std::vector<std::string>& hosts() const override;
-  /// Whether rank 0 was the one that has failed, which cannot say so itself. Local.
-  [[nodiscard]] bool first_is_gone() const;
-
-  [[nodiscard]] detail::world& parts() { return *world_; }
-
- private:
-  std::unique_ptr<detail::world> world_;
-};
-
-using config = fabric::run_config;
-
-/// Runs `body` once on each of the first ranks of the launch, as many as the machine has, and
-/// returns on all ranks when all have returned. Collective. The port lives as long as the body.
-///
-/// Throws, on every rank alike, std::invalid_argument on a bad config, `unavailable` when there is
-/// no memory for it, and run_failed when a rank's body has thrown or its process is gone (C36): the
-/// launch is over then.
-void run_ports(environment& in, const config& what, const std::function<void(port&)>& body);
-
-/// The same with a participant for each rank, for programs that lock.
-inline void run(environment& in, const config& what,
-                const std::function<void(rma::participant<port>&)>& body) {
-  run_ports(in, what, [&](port& p) {
-    rma::participant<port> me(p, what.words_per_rank);
-    body(me);
-  });
-}
-
-/// A port for the lifetime of this object, for programs that have no body to run. Its construction
-/// and its end are collective over the launch, of which all ranks are the machine's. No rank may
-/// use its port once the first rank has begun to end.
-class membership {
- public:
-  /// Throws as run_ports does.
-  membership(environment& in, config what);
-  ~membership();
-  membership(const membership&) = delete;
-  membership& operator=(const membership&) = delete;
-
-  [[nodiscard]] port& access();
-
- private:
-  struct parts;
-  std::unique_ptr<parts> parts_;
-};
-
-/// The levels of the first `ranks` ranks: the launch, its nodes, which are the hosts, and below
-/// them what hwloc finds there, as many levels as on every node. LOCKFLIGHT_UCX_NODES=k cuts every
-/// host's ranks into k nodes, for tests. The same on all ranks; collective.
-[[nodiscard]] fabric::levels discover(environment& in, int ranks);
-
-/// Zeroed memory for the first `ranks` ranks; ranks of one host share it. Its construction is
-/// collective over all ranks.
-class host_memory {
- public:
-  host_memory(environment& in, int ranks, std::size_t bytes);
-  ~host_memory();
-  host_memory(const host_memory&) = delete;
-  host_memory& operator=(const host_memory&) = delete;
-
-  /// Null on ranks beyond the first `ranks`.
-  [[nodiscard]] std::byte* data() const { return data_; }
-  /// The lowest rank that shares it with this one.
-  [[nodiscard]] rma::rank_t leader() const { return leader_; }
-  /// Whether all `ranks` ranks share it.
-  [[nodiscard]] bool whole() const { return whole_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
-  rma::rank_t leader_ = 0;
-  bool whole_ = true;
-};
-
 using fabric::abandon;
-using fabric::host_findings;
+using wired::config;
+using wired::discover;
+using wired::host_memory;
+using wired::introduction;
+using wired::membership;
+using wired::port;
+using wired::run;
+using wired::run_failed;
+using wired::run_ports;
+using wired::unavailable;
+using wired::wait_policy;
 
-/// Properties of UCX on this launch, found in a short trial.
-struct findings {
-  std::string library;  ///< its version
-  std::string transports;
-  std::string atomics;  ///< "cpu" or "device"
-  int ranks = 0;
-  int hosts_count = 0;
-  int cores = 0;
-  bool fetch_add_atomic = false;
-  bool compare_swap_atomic = false;
-  std::vector<host_findings> hosts{};  ///< empty on one host
+/// UCX's own variables apply, such as UCX_TLS and UCX_NET_DEVICES.
+class environment final : public wired::environment {
+ public:
+  static constexpr const char* fabric = "ucx";
+
+  /// The ranks that the variables or a launcher describe.
+  environment();
+  /// These ranks, whatever the variables say.
+  explicit environment(const introduction& by);
 };
-[[nodiscard]] findings probe(environment& in);
 
 }  // namespace lockflight::ucx

@@ -47,8 +47,9 @@ workload chosen_workload(const request& what) {
 std::string_view other_builds(std::string_view fabric) {
   if (fabric == "mpi") return "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
   if (fabric == "ucx") return "; a whole build has ucx where libucx is installed";
+  if (fabric == "libfabric") return "; a whole build has libfabric where it is installed";
   if (fabric == "oshmem") return "; a whole build has oshmem where OpenSHMEM's oshcc is installed";
-  return "; with their libraries also mpi, ucx, oshmem";
+  return "; with their libraries also mpi, ucx, libfabric, oshmem";
 }
 
 bool simulated(const request& what) { return what.fabric == "sim"; }
@@ -64,10 +65,10 @@ void check_fabric(const request& what) {
     if (what.threads)
       throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
   } else if (what.witness) {
-    throw refuse(
-        "--witness", "",
-        fmt::format("with --fabric mpi, ucx or oshmem only; on {} the usual check sees all ranks",
-                    what.fabric));
+    throw refuse("--witness", "",
+                 fmt::format("with --fabric mpi, ucx, libfabric or oshmem only; on {} the usual "
+                             "check sees all ranks",
+                             what.fabric));
   }
   if (!simulated(what)) {
     if (!what.machine_set.empty())

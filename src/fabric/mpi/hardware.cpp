@@ -4,7 +4,7 @@
 
 #include "fabric/mpi/calls.hpp"
 #include "fabric/mpi/trial.hpp"
-#include "fabric/shm/host_nodes.hpp"
+#include "fabric/network/host_nodes.hpp"
 
 namespace lockflight::mpi {
 namespace {

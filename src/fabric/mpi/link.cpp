@@ -1,9 +1,7 @@
 #include "fabric/mpi/link.hpp"
 
-#include <algorithm>
 #include <atomic>
-
-#include "lockflight/rma/assert.hpp"
+#include <utility>
 
 namespace lockflight::mpi::detail {
 namespace {
@@ -40,7 +38,7 @@ link::~link() {
 // by word (C1, C3).
 void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
                 rma::word* result) {
-  slot& s = take(home);
+  operation& s = begin(home);
   s.value = value;
   const MPI_Op op = op_of(kind);
   if (patient_) {
@@ -62,7 +60,7 @@ void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::wo
 
 // One operation, in which each word is read atomically by itself.
 void link::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
-  slot& s = take(home);
+  operation& s = begin(home);
   const auto words = static_cast<int>(results.size());
   const MPI_Datatype there = column(results.size());
   if (patient_)
@@ -88,7 +86,7 @@ MPI_Datatype link::column(std::size_t lines) {
 
 void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                              rma::word desired, rma::word* result) {
-  slot& s = take(home);
+  operation& s = begin(home);
   s.value = desired;
   s.compare = expected;
   check(MPI_Compare_and_swap(&s.value, &s.compare, result, MPI_UINT64_T, home, displacement(index),
@@ -102,49 +100,29 @@ void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word ex
           "MPI_Rget_accumulate");
 }
 
-link::slot& link::take(rma::rank_t home) {
-  if (used_ == slots) complete_all();  // as early as C5 allows
-  rma::ensure(used_ < slots, "what is complete leaves its slot");
-  slot& s = slots_[used_++];
-  s.home = home;
-  return s;
+link::operation& link::begin(rma::rank_t home) {
+  if (under_way_.full()) complete_all();  // as early as C5 allows
+  return under_way_.add(home);
 }
 
 // Each test also serves other ranks, so two ranks that wait for each other's answer both proceed.
 void link::wait_patiently(rma::rank_t home) {
-  for (std::size_t i = 0; i < used_; ++i)
-    if (slots_[i].home == home)
-      finish(std::exchange(slots_[i].request, MPI_REQUEST_NULL), "MPI_Test");
+  under_way_.for_each_to(
+      home, [](operation& o) { finish(std::exchange(o.request, MPI_REQUEST_NULL), "MPI_Test"); });
 }
 
 void link::complete(rma::rank_t home) {
-  const auto posted = [home](const slot& s) { return s.home == home; };
-  if (std::none_of(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(used_), posted))
-    return;
+  if (!under_way_.any_to(home)) return;
   if (patient_) wait_patiently(home);
   // A completed request means only that the result is here; this call completes the operation at
   // the target (C7).
   check(MPI_Win_flush(home, exposed_), "MPI_Win_flush");
-  release(home);
+  under_way_.release(home);
   // Our later loads come after the answers.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-void link::complete_all() {
-  while (used_ > 0) {
-    const rma::rank_t home = slots_[used_ - 1].home;
-    if (home < 0)
-      --used_;
-    else
-      complete(home);
-  }
-}
-
-void link::release(rma::rank_t home) {
-  for (std::size_t i = 0; i < used_; ++i)
-    if (slots_[i].home == home) slots_[i].home = -1;
-  while (used_ > 0 && slots_[used_ - 1].home < 0) --used_;
-}
+void link::complete_all() { fabric::detail::complete_each(under_way_, *this); }
 
 // Every MPI sends a few words at once (eagerly). A message that a library delays nevertheless waits
 // in this queue, not in the caller (C28).

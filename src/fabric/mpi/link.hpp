@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric/mpi/calls.hpp"
+#include "fabric/network/operations.hpp"
 
 namespace lockflight::mpi::detail {
 
@@ -47,7 +48,7 @@ class link final : public fabric::network {
                          rma::word desired, rma::word* result) override;
   void complete(rma::rank_t home) override;
   void complete_all() override;
-  [[nodiscard]] bool pending() const override { return used_ != 0; }
+  [[nodiscard]] bool pending() const override { return !under_way_.empty(); }
 
   void send(rma::rank_t to, const rma::message& m) override;
   [[nodiscard]] bool try_receive(rma::message& got) override;
@@ -55,13 +56,11 @@ class link final : public fabric::network {
   void progress() override;
 
  private:
-  /// An operation's words, which MPI may read until it is complete. A slot is used again after the
-  /// flush of its target.
-  struct slot {
+  struct operation {
     rma::word value = 0;
     rma::word compare = 0;
     rma::word ignored = 0;  ///< the result of an operation that has none
-    rma::rank_t home = -1;  ///< -1: free
+    rma::rank_t home = -1;
     MPI_Request request = MPI_REQUEST_NULL;
   };
   /// Three words and the number of the run.
@@ -71,19 +70,15 @@ class link final : public fabric::network {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  slot& take(rma::rank_t home);
+  operation& begin(rma::rank_t home);
   [[nodiscard]] MPI_Datatype column(std::size_t lines);
   void wait_patiently(rma::rank_t home);
-  void release(rma::rank_t home);
-
-  static constexpr std::size_t slots = 64;
 
   const communicator& messages_;
   rma::word run_;
   MPI_Win exposed_;
   bool patient_;
-  std::array<slot, slots> slots_;
-  std::size_t used_ = 0;  // slots_[0, used_) may hold operations
+  fabric::detail::operations<operation> under_way_;
   std::deque<outgoing> sent_;
   std::map<std::size_t, MPI_Datatype> columns_;  // [n]: a word of each of n cache lines
 };

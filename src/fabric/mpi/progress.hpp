@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "fabric/mpi/calls.hpp"
-#include "fabric/shm/progress_words.hpp"
+#include "fabric/network/progress_words.hpp"
 
 namespace lockflight::mpi::detail {
 

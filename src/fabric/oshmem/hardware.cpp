@@ -1,8 +1,8 @@
 // The levels of a launch, and memory that the ranks of a host share.
 #include <algorithm>
 
+#include "fabric/network/host_nodes.hpp"
 #include "fabric/oshmem/world.hpp"
-#include "fabric/shm/host_nodes.hpp"
 
 namespace lockflight::oshmem {
 

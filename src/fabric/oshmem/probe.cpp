@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "fabric/network/trial.hpp"
 #include "fabric/oshmem/link.hpp"
-#include "fabric/shm/network_trial.hpp"
 
 namespace lockflight::oshmem {
 namespace {

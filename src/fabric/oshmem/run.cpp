@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "fabric/network/launched.hpp"
 #include "fabric/oshmem/link.hpp"
-#include "fabric/shm/launched.hpp"
 
 namespace lockflight::oshmem {
 namespace {

@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "fabric/shm/launched.hpp"
+#include "fabric/network/launched.hpp"
+#include "fabric/network/progress_words.hpp"
 #include "fabric/shm/pause.hpp"
-#include "fabric/shm/progress_words.hpp"
 
 namespace lockflight::oshmem::detail {
 namespace {

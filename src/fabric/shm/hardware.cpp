@@ -6,7 +6,6 @@
 #include <memory>
 #include <stdexcept>
 
-#include "fabric/shm/host_nodes.hpp"
 #include "lockflight/fabric/shm.hpp"
 
 namespace lockflight::shm {
@@ -105,7 +104,7 @@ hardware discover(int ranks) {
                                                             {HWLOC_OBJ_L2CACHE, "L2 cache"}};
   for (const auto& [type, name] : kinds) {
     std::vector<int> element_of = elements_of(t, type, of_rank);
-    if (element_of.empty() || levels.size() == fabric::detail::most_levels) continue;
+    if (element_of.empty() || levels.size() == most_levels) continue;
     const auto elements = static_cast<std::size_t>(elements_in(element_of));
     if (static_cast<int>(elements) <= elements_in(levels.back()) || elements >= used) continue;
     levels.push_back(std::move(element_of));

@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include "lockflight/fabric/ucx.hpp"
+#include "lockflight/fabric/wired.hpp"
 
 namespace lockflight::ucx::detail {
 
 inline void check(ucs_status_t status, const char* call) {
   if (status != UCS_OK)
-    throw unavailable(std::string("UCX: ") + call + " failed: " + ucs_status_string(status));
+    throw wired::unavailable(std::string("UCX: ") + call + " failed: " + ucs_status_string(status));
 }
 
 }  // namespace lockflight::ucx::detail

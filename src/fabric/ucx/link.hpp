@@ -1,14 +1,15 @@
 // The UCX side of a port.
 #pragma once
 
-#include <array>
-#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <span>
 #include <vector>
 
-#include "fabric/ucx/segment.hpp"
-#include "fabric/ucx/world.hpp"
+#include "fabric/network/operations.hpp"
+#include "fabric/ucx/worker.hpp"
+#include "fabric/wired/link.hpp"
+#include "fabric/wired/segment.hpp"
 
 namespace lockflight::ucx::detail {
 
@@ -21,10 +22,9 @@ using fabric::remote_kind;
 /// atomics: the software at the target would copy the bytes of a ucp_put with memcpy, which may
 /// store a word twice, and the second store could undo what another rank made of the first. A card
 /// writes a word at once: there a put is ucp_put, and needs a flush of its endpoint.
-class link final : public fabric::network {
+class link final : public wired::detail::link {
  public:
-  /// `patient`: with more ranks than cores, waiting yields at once.
-  link(world& in, const segment& cells, bool patient);
+  link(worker& net, wired::detail::world& in, const wired::detail::segment& cells, bool patient);
   ~link() override;
   link(const link&) = delete;
   link& operator=(const link&) = delete;
@@ -36,25 +36,20 @@ class link final : public fabric::network {
                          rma::word desired, rma::word* result) override;
   void complete(rma::rank_t home) override;
   void complete_all() override;
-  [[nodiscard]] bool pending() const override { return used_ != 0; }
+  [[nodiscard]] bool pending() const override { return !under_way_.empty(); }
 
   void send(rma::rank_t to, const rma::message& m) override;
-  [[nodiscard]] bool try_receive(rma::message& got) override;
-
-  void progress() override;
 
  private:
-  /// An operation's words, which UCX may read until it is complete. A slot is used again after the
-  /// flush of its target.
-  struct slot {
+  struct operation {
     rma::word value = 0;
     rma::word ignored = 0;  ///< the result of an operation that has none
-    rma::rank_t home = -1;  ///< -1: free
-    bool flushes = false;   ///< its request says nothing of the target
+    rma::rank_t home = -1;
+    bool flushes = false;  ///< its request says nothing of the target
     void* request = nullptr;
   };
   struct outgoing {
-    envelope content;
+    wired::detail::envelope content;
     void* request = nullptr;
   };
   /// A rank's cells, as this one reaches them.
@@ -64,29 +59,19 @@ class link final : public fabric::network {
     std::uint64_t address = 0;
   };
 
-  slot& take(rma::rank_t home);
+  operation& begin(rma::rank_t home);
   [[nodiscard]] target& reach(rma::rank_t home);
-  void post_atomic(ucp_atomic_op_t op, slot& s, std::uint32_t index, rma::word* result);
+  void post_atomic(ucp_atomic_op_t op, operation& s, std::uint32_t index, rma::word* result);
   /// Takes over what a call of UCX has returned.
-  void started(slot& s, void* request);
+  void started(operation& s, void* request);
   void wait_for(void* request, rma::rank_t home);
   void flush_endpoint(rma::rank_t home);
-  void release(rma::rank_t home);
-  void step_while_waiting(unsigned steps);
 
-  static constexpr std::size_t slots = 64;
-
-  world& in_;
   worker& net_;
-  const segment& cells_;
-  bool patient_;
-  std::int64_t run_;
-  std::array<slot, slots> slots_;
-  std::size_t used_ = 0;         // slots_[0, used_) may hold operations
+  const wired::detail::segment& cells_;
+  fabric::detail::operations<operation> under_way_;
   std::vector<target> targets_;  // [rank]
   std::deque<outgoing> sent_;
-  std::uint32_t steps_until_check_ = 1;
-  std::uint64_t checked_at_ = 0;  // ns
 };
 
 }  // namespace lockflight::ucx::detail

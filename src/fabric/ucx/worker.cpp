@@ -1,5 +1,6 @@
 #include "fabric/ucx/worker.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -70,8 +71,6 @@ class meanwhile_set {
 
 }  // namespace
 
-void step_lock::pause() { shm::detail::relax(); }
-
 worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
   // UCX writes 4 MiB of buffers for each of its two kinds of shared memory, which takes most of a
   // process's start. Our messages are words; there must be room for an address of UCX, and for as
@@ -89,7 +88,7 @@ worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
   params.features = UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_AM;
   if (wakes) params.features |= UCP_FEATURE_WAKEUP;
   if (const ucs_status_t status = ucp_init(&params, chosen.is, &context_); status != UCS_OK)
-    throw unavailable(no_transport(status));
+    throw wired::unavailable(no_transport(status));
 
   ucp_worker_params_t how{};
   how.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -97,7 +96,7 @@ worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
   how.thread_mode = wakes ? UCS_THREAD_MODE_SERIALIZED : UCS_THREAD_MODE_SINGLE;
   if (const ucs_status_t status = ucp_worker_create(context_, &how, &worker_); status != UCS_OK) {
     ucp_cleanup(context_);
-    throw unavailable(no_transport(status));
+    throw wired::unavailable(no_transport(status));
   }
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
@@ -114,6 +113,20 @@ worker::~worker() {
   ucp_cleanup(context_);
 }
 
+wired::detail::description worker::describe() const {
+  const char* const chosen = std::getenv("UCX_TLS");
+  return {.library = std::string("UCX ") + ucp_get_version_string(),
+          .transports = chosen != nullptr ? chosen : "all that UCX finds (UCX_TLS)",
+          .atomics =
+              by_cpu_ ? "the CPU's (UCX_ATOMIC_MODE=cpu)" : "the card's (UCX_ATOMIC_MODE=device)"};
+}
+
+int worker::events() {
+  int descriptor = -1;
+  check(ucp_worker_get_efd(worker_, &descriptor), "ucp_worker_get_efd");
+  return descriptor;
+}
+
 std::string worker::address() const {
   ucp_address_t* at = nullptr;
   std::size_t length = 0;
@@ -123,16 +136,21 @@ std::string worker::address() const {
   return bytes;
 }
 
+void worker::know(std::vector<std::string> addresses, const std::vector<int>&) {
+  addresses_ = std::move(addresses);
+  endpoints_.resize(addresses_.size(), nullptr);
+}
+
 ucp_ep_h worker::endpoint(rma::rank_t to) {
   const auto at = static_cast<std::size_t>(to);
   if (endpoints_[at] != nullptr) return endpoints_[at];
-  faults_[at].of = this;
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(addresses_[at].data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler = {.cb = on_fault, .arg = &faults_[at]};
+  // The operation that fails says so, or the rendezvous.
+  params.err_handler = {.cb = [](void*, ucp_ep_h, ucs_status_t) {}, .arg = nullptr};
   ucs_status_t status = ucp_ep_create(worker_, &params, &endpoints_[at]);
   // Shared memory of UCX has no such mode. A rank of this host that is gone is noticed all the
   // same: its connection of the rendezvous ends.
@@ -142,23 +160,17 @@ ucp_ep_h worker::endpoint(rma::rank_t to) {
   }
   if (status != UCS_OK) {
     endpoints_[at] = nullptr;
-    throw unavailable("UCX cannot reach rank " + std::to_string(to) + ": " +
-                      ucs_status_string(status) + " (UCX_TLS, UCX_NET_DEVICES)");
+    throw wired::unavailable("UCX cannot reach rank " + std::to_string(to) + ": " +
+                             ucs_status_string(status) + " (UCX_TLS, UCX_NET_DEVICES)");
   }
   return endpoints_[at];
 }
 
-std::size_t worker::endpoints() const {
-  std::size_t made = 0;
-  for (const ucp_ep_h e : endpoints_) made += e != nullptr ? 1 : 0;
-  return made;
+std::size_t worker::connections() const {
+  return endpoints_.size() - static_cast<std::size_t>(std::ranges::count(endpoints_, nullptr));
 }
 
-bool worker::progress() {
-  return step([this] { return ucp_worker_progress(worker_) != 0; });
-}
-
-void worker::close_all() {
+void worker::close_connections() {
   constexpr std::uint64_t longest_close_ns = 2'000'000'000;
   for (ucp_ep_h& e : endpoints_) {
     if (e == nullptr) continue;
@@ -174,19 +186,54 @@ void worker::close_all() {
   }
 }
 
-void worker::on_fault(void* which, ucp_ep_h, ucs_status_t status) {
-  auto* const at = static_cast<fault*>(which);
-  if (!at->of->ends_expected_) at->status = status;
-}
-
 ucs_status_t worker::on_message(void* its, const void* header, std::size_t length, void*,
                                 std::size_t, const ucp_am_recv_param_t*) {
-  envelope got;
+  wired::detail::envelope got;
   if (length == sizeof got) {
     std::memcpy(&got, header, sizeof got);
-    static_cast<worker*>(its)->inbox_.push_back(got);
+    static_cast<worker*>(its)->inbox().push_back(got);
   }
   return UCS_OK;
+}
+
+namespace {
+
+/// A rank's cells as UCX knows them.
+class registered_cells final : public wired::detail::exposure {
+ public:
+  registered_cells(worker& of, std::byte* cells, std::size_t bytes) : of_(of), cells_(cells) {
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.address = cells;
+    params.length = bytes;
+    check(of_.step([&] { return ucp_mem_map(of_.context(), &params, &memory_); }), "ucp_mem_map");
+  }
+  ~registered_cells() override {
+    of_.step([&] { return ucp_mem_unmap(of_.context(), memory_); });
+  }
+
+  /// Their address in this process, and UCX's packed key.
+  [[nodiscard]] std::string key() const override {
+    void* packed = nullptr;
+    std::size_t length = 0;
+    check(ucp_rkey_pack(of_.context(), memory_, &packed, &length), "ucp_rkey_pack");
+    const auto address = reinterpret_cast<std::uintptr_t>(cells_);
+    std::string said(reinterpret_cast<const char*>(&address), sizeof address);
+    said.append(static_cast<const char*>(packed), length);
+    ucp_rkey_buffer_release(packed);
+    return said;
+  }
+
+ private:
+  worker& of_;
+  std::byte* cells_;
+  ucp_mem_h memory_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<wired::detail::exposure> worker::expose(std::byte* cells, std::size_t bytes) {
+  return std::make_unique<registered_cells>(*this, cells, bytes);
 }
 
 }  // namespace lockflight::ucx::detail

@@ -1,0 +1,54 @@
+// The libfabric fabric: a wired launch (wired.hpp) on which every operation between nodes is
+// libfabric's (OFI), which Slingshot and EFA speak among others.
+//
+//   libfabric::environment world;
+//   libfabric::run(world, {.machine = libfabric::discover(world, world.size()).machine}, body);
+//
+// Two ways to do an operation, of which LOCKFLIGHT_LIBFABRIC_OPERATIONS chooses one:
+//
+// - `provider`: FI_RMA and FI_ATOMIC. libfabric does not tell whether a provider's atomics are
+//   atomic with the CPU's, so nic cells are accessed through libfabric alone, loopback included
+//   (C2).
+// - `messages`: an operation is a message that the target's software answers, with a CPU
+// instruction
+//   on the cell. These are atomic with this node's CPU instructions, so nic cells of the own node
+//   are accessed by these too.
+//
+// Without the variable it is `provider` where a card does a provider's atomics (cxi, of Slingshot),
+// and `messages` elsewhere: all other providers have the target's software do them, too, and then a
+// message is as quick and leaves the own node's cells to the CPU (docs/fabrics.md has figures).
+//
+// This header includes nothing of libfabric.
+#pragma once
+
+#include "lockflight/fabric/wired.hpp"
+
+namespace lockflight::libfabric {
+
+using fabric::abandon;
+using wired::config;
+using wired::discover;
+using wired::host_memory;
+using wired::introduction;
+using wired::membership;
+using wired::port;
+using wired::run;
+using wired::run_failed;
+using wired::run_ports;
+using wired::unavailable;
+using wired::wait_policy;
+
+/// libfabric's own variables apply, such as FI_PROVIDER. Throws std::invalid_argument on another
+/// value of LOCKFLIGHT_LIBFABRIC_OPERATIONS, and `unavailable` where ranks have different providers
+/// or a provider that does not reach other hosts.
+class environment final : public wired::environment {
+ public:
+  static constexpr const char* fabric = "libfabric";
+
+  /// The ranks that the variables or a launcher describe.
+  environment();
+  /// These ranks, whatever the variables say.
+  explicit environment(const introduction& by);
+};
+
+}  // namespace lockflight::libfabric

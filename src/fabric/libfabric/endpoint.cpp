@@ -1,0 +1,371 @@
+#include "fabric/libfabric/endpoint.hpp"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_rma.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "fabric/libfabric/link.hpp"
+
+namespace lockflight::libfabric::detail {
+namespace {
+
+constexpr std::uint32_t api = FI_VERSION(1, 15);
+constexpr const char* operations_variable = "LOCKFLIGHT_LIBFABRIC_OPERATIONS";
+
+/// The provider that libfabric prefers, of those that do this; null if there is none.
+fi_info* find(std::uint64_t capabilities) {
+  const std::unique_ptr<fi_info, decltype(&fi_freeinfo)> hints(fi_allocinfo(), fi_freeinfo);
+  if (hints == nullptr) return nullptr;
+  hints->caps = capabilities;
+  // Unless the user names another one, a provider that reaches other hosts.
+  if (std::getenv("FI_PROVIDER") == nullptr) hints->caps |= FI_LOCAL_COMM | FI_REMOTE_COMM;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;  // see `completion`
+  hints->ep_attr->type = FI_EP_RDM;
+  // Two threads at most, one after the other: see step().
+  hints->domain_attr->threading = FI_THREAD_DOMAIN;
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;  // messages stay in order
+  hints->tx_attr->inject_size = sizeof(packet);
+  fi_info* found = nullptr;
+  return fi_getinfo(api, nullptr, nullptr, 0, hints.get(), &found) == 0 ? found : nullptr;
+}
+
+/// Whether the endpoint has the operations of a link; a provider may say that it has FI_ATOMIC and
+/// have none.
+bool has_atomics(fid_ep* endpoint) {
+  std::size_t count = 0;
+  return fi_fetch_atomicvalid(endpoint, FI_UINT64, FI_SUM, &count) == 0 && count > 0 &&
+         fi_fetch_atomicvalid(endpoint, FI_UINT64, FI_ATOMIC_WRITE, &count) == 0 && count > 0 &&
+         fi_compare_atomicvalid(endpoint, FI_UINT64, FI_CSWAP, &count) == 0 && count > 0;
+}
+
+/// Whether a card does a provider's atomic operations. libfabric does not say so. In the sources of
+/// its providers it is so of Slingshot's alone; the others have the target's software do them.
+bool card_does_atomics(const fi_info& of) {
+  return std::string_view(of.fabric_attr->prov_name) == "cxi";
+}
+
+[[noreturn]] void no_provider(bool by_messages) {
+  const char* const chosen = std::getenv("FI_PROVIDER");
+  throw wired::unavailable(
+      std::string("libfabric has no provider here with reliable datagrams") +
+      (by_messages ? "" : ", FI_RMA and FI_ATOMIC") +
+      (chosen != nullptr ? std::string("; FI_PROVIDER '") + chosen + "'" : "") +
+      " (accepted: those that `fi_info -t FI_EP_RDM` lists)");
+}
+
+}  // namespace
+
+operations_by wanted_operations() {
+  const char* const given = std::getenv(operations_variable);
+  const std::string_view word = given != nullptr ? given : "auto";
+  if (word == "auto") return operations_by::whichever;
+  if (word == "provider") return operations_by::provider;
+  if (word == "messages") return operations_by::messages;
+  throw std::invalid_argument(std::string(operations_variable) + " '" + std::string(word) +
+                              "' (accepted: provider, messages, auto)");
+}
+
+endpoint::endpoint(operations_by wanted, bool wakes) {
+  constexpr std::uint64_t for_messages = FI_MSG;
+  constexpr std::uint64_t for_operations = FI_MSG | FI_RMA | FI_ATOMIC;
+  if (wanted != operations_by::messages) {
+    info_.reset(find(for_operations));
+    by_messages_ =
+        wanted == operations_by::whichever && (info_ == nullptr || !card_does_atomics(*info_));
+  }
+  if (by_messages_) info_.reset(find(for_messages));
+  if (info_ == nullptr) no_provider(by_messages_);
+  open(*info_, wakes);
+}
+
+void endpoint::open(const fi_info& chosen, bool wakes) {
+  fi_info* const info = const_cast<fi_info*>(&chosen);  // libfabric only reads it
+  fabric_ = made<fid_fabric>(
+      "fi_fabric", [&](fid_fabric** to) { return fi_fabric(info->fabric_attr, to, nullptr); });
+  domain_ = made<fid_domain>(
+      "fi_domain", [&](fid_domain** to) { return fi_domain(fabric_.get(), info, to, nullptr); });
+  addresses_known_ = made<fid_av>("fi_av_open", [&](fid_av** to) {
+    fi_av_attr how{};
+    return fi_av_open(domain_.get(), &how, to, nullptr);
+  });
+  fi_cq_attr how{};
+  how.format = FI_CQ_FORMAT_CONTEXT;
+  how.wait_obj = wakes ? FI_WAIT_FD : FI_WAIT_NONE;
+  fid_cq* queue = nullptr;
+  // A provider may have no descriptor, as shm has none.
+  if (!wakes || fi_cq_open(domain_.get(), &how, &queue, nullptr) != 0) {
+    how.wait_obj = FI_WAIT_NONE;
+    check(fi_cq_open(domain_.get(), &how, &queue, nullptr), "fi_cq_open");
+  }
+  completions_.reset(queue);
+  endpoint_ = made<fid_ep>(
+      "fi_endpoint", [&](fid_ep** to) { return fi_endpoint(domain_.get(), info, to, nullptr); });
+  check(fi_ep_bind(endpoint_.get(), &addresses_known_->fid, 0), "fi_ep_bind");
+  check(fi_ep_bind(endpoint_.get(), &completions_->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+  check(fi_enable(endpoint_.get()), "fi_enable");
+  if (!by_messages_ && !has_atomics(endpoint_.get())) no_provider(by_messages_);
+  for (receipt& each : receipts_) {
+    each.is_receipt = true;
+    await_packet(each);
+  }
+}
+
+endpoint::~endpoint() = default;
+
+// Objects that are never closed.
+void endpoint::leave() {
+  static_cast<void>(endpoint_.release());
+  static_cast<void>(completions_.release());
+  static_cast<void>(addresses_known_.release());
+  static_cast<void>(domain_.release());
+  static_cast<void>(fabric_.release());
+}
+
+wired::detail::description endpoint::describe() const {
+  const std::uint32_t version = fi_version();
+  return {.library = "libfabric " + std::to_string(FI_MAJOR(version)) + '.' +
+                     std::to_string(FI_MINOR(version)),
+          .transports = std::string(info_->fabric_attr->prov_name) + " on " +
+                        info_->domain_attr->name + " (FI_PROVIDER)",
+          .atomics = std::string(by_messages_ ? "the target's CPU (" : "the provider's (") +
+                     operations_variable + (by_messages_ ? "=messages)" : "=provider)")};
+}
+
+int endpoint::events() {
+  int descriptor = -1;
+  return fi_control(&completions_->fid, FI_GETWAIT, &descriptor) == 0 ? descriptor : -1;
+}
+
+bool endpoint::announces_next() {
+  fid* const waited[] = {&completions_->fid};
+  return waits_ == 0 && fi_trywait(fabric_.get(), const_cast<fid**>(waited), 1) != -FI_EAGAIN;
+}
+
+// ---- the other ranks ----
+
+/// The provider's name, and behind it what it calls this endpoint.
+std::string endpoint::address() const {
+  std::string said(info_->fabric_attr->prov_name);
+  said += '\0';
+  const std::size_t name = said.size();
+  std::size_t length = 0;
+  fi_getname(&endpoint_->fid, nullptr, &length);
+  said.resize(name + length);
+  check(fi_getname(&endpoint_->fid, said.data() + name, &length), "fi_getname");
+  return said;
+}
+
+void endpoint::know(std::vector<std::string> addresses, const std::vector<int>& first_of_host) {
+  const std::string mine = address();
+  const std::string_view provider = mine.c_str();
+  for (std::size_t r = 0; r < addresses.size(); ++r) {
+    if (addresses[r] == mine && rank_ < 0) rank_ = static_cast<int>(r);
+    if (addresses[r].c_str() != std::string_view(addresses[0].c_str()))
+      throw wired::unavailable("rank " + std::to_string(r) + " has libfabric's provider '" +
+                               addresses[r].c_str() + "', rank 0 '" + addresses[0].c_str() +
+                               "' (accepted: the same on all ranks; FI_PROVIDER)");
+  }
+  const bool one_host = std::ranges::count(first_of_host, 0) == std::ssize(first_of_host);
+  if (!one_host && (info_->caps & FI_REMOTE_COMM) == 0)
+    throw wired::unavailable("libfabric's provider '" + std::string(provider) +
+                             "' does not reach other hosts (accepted: one that does; FI_PROVIDER)");
+  addresses_ = std::move(addresses);
+  peers_.assign(addresses_.size(), FI_ADDR_UNSPEC);
+  waiting_.resize(addresses_.size());
+}
+
+fi_addr_t endpoint::peer(rma::rank_t of) {
+  fi_addr_t& known = peers_[static_cast<std::size_t>(of)];
+  if (known != FI_ADDR_UNSPEC) [[likely]]
+    return known;
+  const std::string& address = addresses_[static_cast<std::size_t>(of)];
+  const char* const name = address.data() + std::strlen(address.c_str()) + 1;
+  if (fi_av_insert(addresses_known_.get(), name, 1, &known, 0, nullptr) != 1)
+    throw wired::unavailable("libfabric cannot reach rank " + std::to_string(of) +
+                             ": it refuses its address (FI_PROVIDER)");
+  return known;
+}
+
+std::size_t endpoint::connections() const {
+  return peers_.size() - static_cast<std::size_t>(std::ranges::count(peers_, FI_ADDR_UNSPEC));
+}
+
+// ---- packets ----
+
+void endpoint::await_packet(receipt& in) {
+  check(fi_recv(endpoint_.get(), &in.content, sizeof in.content, nullptr, FI_ADDR_UNSPEC, &in),
+        "fi_recv");
+}
+
+bool endpoint::try_send(rma::rank_t to, const packet& p) {
+  const ssize_t code = fi_inject(endpoint_.get(), &p, sizeof p, peer(to));
+  if (code == -FI_EAGAIN) return false;
+  if (code != 0) lost(to, fi_strerror(static_cast<int>(-code)));
+  return true;
+}
+
+void endpoint::send(rma::rank_t to, const packet& p) {
+  if (to == rank_) return arrived(p);
+  std::deque<packet>& queue = waiting_[static_cast<std::size_t>(to)];
+  if (queue.empty() && try_send(to, p)) return;
+  // libfabric is still connecting, or has no room. The caller does not wait for that (C28).
+  queue.push_back(p);
+  ++waits_;
+}
+
+bool endpoint::send_what_waits() {
+  bool any = false;
+  for (std::size_t to = 0; to < waiting_.size(); ++to) {
+    std::deque<packet>& queue = waiting_[to];
+    for (; !queue.empty() && try_send(static_cast<rma::rank_t>(to), queue.front()); any = true) {
+      queue.pop_front();
+      --waits_;
+    }
+  }
+  return any;
+}
+
+bool endpoint::advance() {
+  bool any = waits_ > 0 && send_what_waits();
+  std::array<fi_cq_entry, 16> entries;
+  const ssize_t found = fi_cq_read(completions_.get(), entries.data(), entries.size());
+  if (found == -FI_EAGAIN) return any;
+  if (found < 0) {
+    handle_error();
+    return true;
+  }
+  for (ssize_t i = 0; i < found; ++i) {
+    auto* const of = static_cast<completion*>(entries[static_cast<std::size_t>(i)].op_context);
+    if (of->is_receipt) {
+      auto& in = static_cast<receipt&>(*of);
+      const packet got = in.content;
+      await_packet(in);
+      arrived(got);
+    } else {
+      of->done = true;
+    }
+  }
+  return true;
+}
+
+// The operation's link throws; of a receipt that failed nothing is known but that it is free.
+void endpoint::handle_error() {
+  fi_cq_err_entry failed{};
+  if (fi_cq_readerr(completions_.get(), &failed, 0) != 1) return;
+  auto* const of = static_cast<completion*>(failed.op_context);
+  if (of == nullptr) return;
+  if (of->is_receipt) return await_packet(static_cast<receipt&>(*of));
+  of->error = failed.err;
+  of->done = true;
+}
+
+void endpoint::arrived(const packet& p) {
+  if (p.from < 0 || static_cast<std::size_t>(p.from) >= peers_.size()) return;  // of no rank
+  switch (p.kind) {
+    case packet_kind::message:
+      inbox().push_back(p.content);
+      break;
+    case packet_kind::operation: {
+      packet back;
+      back.kind = packet_kind::answer;
+      back.from = rank_;
+      back.waiter = p.waiter;
+      back.result = operate(p.asks);
+      send(p.from, back);
+      break;
+    }
+    case packet_kind::answer:
+      if (taker_ != nullptr) taker_->take_answer(p.waiter, p.result);
+      break;
+  }
+}
+
+// Sequentially consistent, as the CPU's own operations on the cell are (immediate_operations); the
+// answer is sent after it has taken effect (C7).
+rma::word endpoint::operate(const request& asks) {
+  if (asks.index >= cells_.size()) return 0;  // no rank of this launch asks so
+  std::atomic<rma::word>& cell = cells_[asks.index];
+  switch (asks.is) {
+    case request::what::put:
+      cell.store(asks.value);
+      return 0;
+    case request::what::get:
+      return cell.load();
+    case request::what::add:
+      return cell.fetch_add(asks.value);
+    case request::what::swap:
+      return cell.exchange(asks.value);
+    case request::what::compare_swap: {
+      rma::word before = asks.expected;
+      cell.compare_exchange_strong(before, asks.value);
+      return before;
+    }
+  }
+  return 0;
+}
+
+// ---- memory ----
+
+/// A rank's cells as others reach them: by its software, or registered with the provider.
+class registered_cells final : public wired::detail::exposure {
+ public:
+  registered_cells(endpoint& of, std::byte* cells, std::size_t bytes) : of_(of) {
+    of_.step([&] {
+      if (of_.by_messages_)
+        of_.cells_ = {reinterpret_cast<std::atomic<rma::word>*>(cells), bytes / sizeof(rma::word)};
+      else
+        add_to_provider(cells, bytes);
+    });
+  }
+  ~registered_cells() override {
+    of_.step([&] {
+      of_.cells_ = {};
+      memory_.reset();
+    });
+  }
+
+  [[nodiscard]] std::string key() const override {
+    return std::string(reinterpret_cast<const char*>(&place_), sizeof place_);
+  }
+
+ private:
+  void add_to_provider(std::byte* cells, std::size_t bytes) {
+    const int mode = of_.info_->domain_attr->mr_mode;
+    static std::uint64_t registrations = 0;  // a provider that takes keys takes each once
+    memory_ = made<fid_mr>("fi_mr_reg", [&](fid_mr** to) {
+      return fi_mr_reg(of_.domain_.get(), cells, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+                       ++registrations, 0, to, nullptr);
+    });
+    if ((mode & FI_MR_ENDPOINT) != 0) {
+      check(fi_mr_bind(memory_.get(), &of_.endpoint_->fid, 0), "fi_mr_bind");
+      check(fi_mr_enable(memory_.get()), "fi_mr_enable");
+    }
+    place_.key = fi_mr_key(memory_.get());
+    if ((mode & FI_MR_VIRT_ADDR) != 0) place_.address = reinterpret_cast<std::uintptr_t>(cells);
+  }
+
+  endpoint& of_;
+  registered_place place_;
+  owned<fid_mr> memory_;
+};
+
+std::unique_ptr<wired::detail::exposure> endpoint::expose(std::byte* cells, std::size_t bytes) {
+  return std::make_unique<registered_cells>(*this, cells, bytes);
+}
+
+std::unique_ptr<fabric::network> endpoint::connect(wired::detail::world& in,
+                                                   const wired::detail::segment& cells,
+                                                   bool patient) {
+  return std::make_unique<link>(*this, in, cells, patient);
+}
+
+}  // namespace lockflight::libfabric::detail

@@ -1,0 +1,156 @@
+// What a network's library has in a process of a wired launch. UCX and libfabric each implement it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockflight/fabric/networked.hpp"
+
+namespace lockflight::wired::detail {
+
+class segment;
+struct world;
+
+/// A lock that two threads of a process take for each step of the transport: the rank's own, and
+/// the one that makes progress while that one computes.
+class step_lock {
+ public:
+  void lock() {
+    while (!try_lock()) pause();
+  }
+  // Acquire: this thread sees the transport as the other one has left it.
+  [[nodiscard]] bool try_lock() { return !taken_.exchange(true, std::memory_order_acquire); }
+  // Release: the next holder sees the transport as this thread leaves it.
+  void unlock() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  static void pause();
+  std::atomic<bool> taken_ = false;
+};
+
+/// A message as it travels. Links of different runs use one transport, one after the other.
+struct envelope {
+  std::int64_t run = 0;
+  std::int64_t from = 0;
+  std::array<rma::word, 3> body{};
+};
+
+/// Memory that other processes reach; its end ends that.
+class exposure {
+ public:
+  virtual ~exposure() = default;
+  /// What another process needs to reach it.
+  [[nodiscard]] virtual std::string key() const = 0;
+};
+
+/// For `lockflight doctor`.
+struct description {
+  std::string library;     ///< its name and version
+  std::string transports;  ///< what carries the operations
+  std::string atomics;     ///< who does them
+};
+
+class transport {
+ public:
+  virtual ~transport() = default;
+  transport(const transport&) = delete;
+  transport& operator=(const transport&) = delete;
+
+  [[nodiscard]] virtual description describe() const = 0;
+  /// Whether atomic operations are atomic with the CPU instructions of the target's node.
+  [[nodiscard]] virtual bool atomics_by_cpu() const = 0;
+
+  /// By which other processes reach this one. They exchange these first.
+  [[nodiscard]] virtual std::string address() const = 0;
+  /// The addresses of all ranks, by rank, of which some share a host with this one. Throws
+  /// `unavailable`, on all ranks alike.
+  virtual void know(std::vector<std::string> addresses, const std::vector<int>& first_of_host) = 0;
+
+  /// Lets other processes operate on a rank's cells.
+  [[nodiscard]] virtual std::unique_ptr<exposure> expose(std::byte* cells, std::size_t bytes) = 0;
+  /// The side of a rank's port. `patient`: with more ranks than cores, waiting yields at once.
+  [[nodiscard]] virtual std::unique_ptr<fabric::network> connect(world& in, const segment& cells,
+                                                                 bool patient) = 0;
+
+  /// One step; whether anything happened. By the holder of step().
+  virtual bool advance() = 0;
+  /// A descriptor that is readable when there may be something to do; -1 if there is none.
+  [[nodiscard]] virtual int events() = 0;
+  /// After advance() has found nothing to do: whether the descriptor will announce what comes next.
+  [[nodiscard]] virtual bool announces_next() = 0;
+
+  /// To how many other ranks this one has connected itself.
+  [[nodiscard]] virtual std::size_t connections() const = 0;
+  /// No rank uses them any more, and all ranks end theirs.
+  virtual void close_connections() {}
+  /// The library's objects stay as they are: after a failure, to release them could wait for a lost
+  /// rank.
+  virtual void leave() = 0;
+
+  // ---- what is common to all of them ----
+
+  /// A rank that the library does not reach any more, and its words for that.
+  struct fault {
+    rma::rank_t rank = -1;
+    std::string words;
+  };
+  /// After progress() has said that there is one.
+  [[nodiscard]] const fault& its_fault() const { return fault_; }
+  /// What has come, the oldest first.
+  [[nodiscard]] std::deque<envelope>& inbox() { return inbox_; }
+
+  /// Every call of the library that touches the connections.
+  template <class F>
+  auto step(F f) {
+    if (!shared_) return f();
+    // Relaxed: the thread only compares it with what it was.
+    made_.store(made_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const std::lock_guard hold(steps_);
+    return f();
+  }
+  /// One step by the rank. Whether all is well: see `fault`.
+  bool progress() {
+    return step([this] {
+      advance();
+      return fault_.rank < 0;
+    });
+  }
+  /// Set while a second thread may make steps.
+  void share_with_thread(bool is_so) { shared_ = is_so; }
+  [[nodiscard]] step_lock& steps() { return steps_; }
+  /// How many the rank has made while it shares the transport.
+  [[nodiscard]] std::uint64_t steps_made() const { return made_.load(std::memory_order_relaxed); }
+
+ protected:
+  transport() = default;
+  /// By the holder of step(). Only the first one counts.
+  void lost(rma::rank_t which, std::string words) {
+    if (fault_.rank < 0) fault_ = {which, std::move(words)};
+  }
+
+ private:
+  fault fault_;
+  bool shared_ = false;
+  step_lock steps_;
+  std::atomic<std::uint64_t> made_ = 0;
+  std::deque<envelope> inbox_;
+};
+
+/// A library of which a launch can have a transport.
+struct library {
+  /// The variable of the environment that cuts hosts into nodes, for tests.
+  const char* nodes_variable;
+  /// `wakes`: there will be a thread that makes progress. Throws `unavailable`.
+  std::function<std::unique_ptr<transport>(bool wakes)> open;
+};
+
+}  // namespace lockflight::wired::detail

@@ -1,0 +1,84 @@
+// What a process has of its launch: the group, the transport, and where the other ranks are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/network/progress_words.hpp"
+#include "fabric/wired/progress.hpp"
+#include "fabric/wired/transport.hpp"
+#include "lockflight/fabric/wired.hpp"
+#include "wireup/group.hpp"
+
+namespace lockflight::wired::detail {
+
+struct world {
+  /// `by`: null for the launch that the environment describes.
+  world(const library& of, const introduction* by);
+  ~world();
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  [[nodiscard]] int rank() const { return all->rank(); }
+  [[nodiscard]] int size() const { return all->size(); }
+  /// "rank 1 on host1".
+  [[nodiscard]] std::string name_of(rma::rank_t rank) const;
+  [[nodiscard]] bool same_host(int a, int b) const {
+    return first_of_host[static_cast<std::size_t>(a)] == first_of_host[static_cast<std::size_t>(b)];
+  }
+
+  // Collective; they serve other ranks' operations meanwhile, and throw run_failed.
+  [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
+  void meet();
+  /// Of a rank that takes part in nothing: it sleeps until the others have come.
+  void sleep_until_all_have_come();
+  /// For what may fail on one rank alone: each says why, or nothing. If one says why all throw
+  /// an Error with its words.
+  template <class Error = unavailable>
+  void agree(const std::string& why) {
+    const std::vector<std::string> all_say = gather(why);
+    for (std::size_t r = 0; r < all_say.size(); ++r)
+      if (!all_say[r].empty())
+        throw Error(all_say[r] + (r > 0 ? " (" + name_of(static_cast<int>(r)) + ")" : ""));
+  }
+
+  /// Throws run_failed if a rank is gone or has failed. A system call.
+  void check();
+  /// This rank cannot go on: tells the others.
+  void fail(const std::string& why);
+  /// The library says that a rank does not answer, in these words. Throws run_failed.
+  [[noreturn]] void lost(rma::rank_t who, const std::string& status);
+
+  /// Starts the thread of LOCKFLIGHT_PROGRESS, if it is wanted; for a run of several nodes.
+  void help_while_computing();
+
+  std::unique_ptr<wireup::group> all;
+  std::vector<std::string> hosts;  // [rank]
+  std::vector<int> first_of_host;  // [rank]
+  int processors = 1;              // of this host, for its ranks together
+  const char* nodes_variable;
+  fabric::detail::progress_by wanted;
+  std::unique_ptr<transport> net;
+  std::unique_ptr<progress_thread> help;
+  std::int64_t runs = 0;
+  bool over = false;    // a rank has failed
+  std::string failure;  // what was said of it
+
+ private:
+  [[noreturn]] void end(const std::string& why);
+  void place(const std::vector<std::string>& said);
+};
+
+/// What `f` throws, in words; empty if it throws nothing.
+template <class F>
+[[nodiscard]] std::string fault_in(F f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace lockflight::wired::detail
