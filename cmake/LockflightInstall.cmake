@@ -7,7 +7,8 @@
 #   lib/liblockflight_profile.a                         for C++: profiles of locks' parameters
 #   lib/liblockflight_domain.a, lib/liblockflight_catalogue.a  for C++: named locks
 #   lib/liblockflight_shm.a, lib/liblockflight_mpi_MPI.a  for C++: the fabrics
-#   lib/liblockflight_network.a, lib/liblockflight_wired.a, lib/liblockflight_wireup.a  what they share
+#   lib/liblockflight_network.a, lib/liblockflight_wireup.a  what the networks share
+#   lib/liblockflight_wired.a, lib/liblockflight_launcher.a  what UCX and libfabric share
 #   lib/liblockflight_ucx.a, lib/liblockflight_libfabric.a  for C++: the fabrics on UCX, libfabric
 #   lib/liblockflight_oshmem.a                          for C++: the fabric on OpenSHMEM
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
@@ -32,7 +33,7 @@ function(lockflight_install export)
   install(EXPORT ${export} NAMESPACE lockflight:: DESTINATION "${lockflight_package_dir}")
 endfunction()
 
-set(core lockflight lockflight_shm lockflight_network)
+set(core lockflight lockflight_shm lockflight_network lockflight_wireup)
 if(TARGET lockflight_domain)
   list(APPEND core lockflight_catalogue lockflight_domain)
 endif()
@@ -63,7 +64,7 @@ foreach(mpi IN LISTS lockflight_mpis)
   endif()
 endforeach()
 if(lockflight_wired_fabrics)
-  lockflight_install(lockflight-wired-targets lockflight_wireup lockflight_wired)
+  lockflight_install(lockflight-wired-targets lockflight_launcher lockflight_wired)
 endif()
 foreach(fabric IN LISTS lockflight_wired_fabrics)
   set(of_fabric lockflight_${fabric})

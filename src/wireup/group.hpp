@@ -5,8 +5,10 @@
 // Cost: rare and small; nothing here is on the path of a lock.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,6 +18,15 @@ namespace lockflight::wireup {
 /// The launch cannot begin or go on; `what()` is one line that names the ranks.
 struct launch_failed : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// A rank that is gone.
+struct loss {
+  std::string name;     ///< "rank 1 on host1"
+  bool silent = false;  ///< its host does not answer; else its process has ended
+
+  /// "rank 1 on host1 is gone: its process has ended".
+  [[nodiscard]] std::string what() const;
 };
 
 /// The processes of a launch. All make the same calls of the collective members, in the same order.
@@ -37,6 +48,13 @@ class group {
   virtual void check() = 0;
   /// Tells the other ranks, for whom check() then throws this text. The launch is over.
   virtual void fail(const std::string& why) = 0;
+
+  /// For ranks that exchange nothing more: sleeps until another one is gone without leave(), and
+  /// says which. Rank 0 notices every rank, the others rank 0. Nothing once all of these have left,
+  /// or rank 0 has said that one is gone, or the descriptor `until` is readable.
+  [[nodiscard]] virtual std::optional<loss> await_loss(int until) = 0;
+  /// The end of this rank is no loss from here on. For ranks that exchange nothing more.
+  virtual void leave() = 0;
 };
 
 /// Joins the launch that the environment describes, the first of these:
@@ -60,6 +78,8 @@ struct introduction {
   int ranks = 1;
   /// Rank 0's text, on all ranks. Called once on each.
   std::function<std::string(const std::string& mine)> from_first;
+  /// How long all have to come; nothing: as LOCKFLIGHT_RENDEZVOUS_TIMEOUT says.
+  std::optional<std::chrono::seconds> within{};
 };
 /// Joins them: rank 0 listens at a free port, which it passes on. Throws as join() does.
 [[nodiscard]] std::unique_ptr<group> join(const introduction& by);

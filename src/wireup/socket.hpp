@@ -43,6 +43,7 @@ enum class frame_kind : std::uint32_t {
   part,     ///< a rank's part of an exchange
   whole,    ///< all parts of an exchange
   fault,    ///< why the launch cannot go on
+  leave,    ///< the end of this rank is no loss
 };
 
 struct frame {

@@ -33,7 +33,19 @@ std::vector<std::string> parts_in(const std::string& whole, int size) {
   return parts;
 }
 
+/// `why`: what the kernel has said of the connection, an errno.
+loss loss_of(const peer& who, int why) {
+  return {.name = name_of(who),
+          .silent = why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH};
+}
+
 }  // namespace
+
+std::string loss::what() const {
+  return name + " is gone: " +
+         (silent ? "its host has not answered for " + std::to_string(silence_s) + " s"
+                 : "its process has ended");
+}
 
 std::string name_of(const peer& of) { return "rank " + std::to_string(of.rank) + " on " + of.host; }
 
@@ -128,12 +140,7 @@ void star::lost(const peer& who, int why) {
   limit_receive(who.line, std::chrono::milliseconds(500));
   for (frame got; receive_frame(who.line, got);)
     if (got.kind == frame_kind::fault) give_up(got.content, &who);
-  if (why == 0) why = errno;
-  const bool silent = why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH;
-  give_up(name_of(who) + " is gone: " +
-              (silent ? "its host has not answered for " + std::to_string(silence_s) + " s"
-                      : "its process has ended"),
-          &who);
+  give_up(loss_of(who, why == 0 ? errno : why).what(), &who);
 }
 
 void star::give_up(const std::string& why, const peer* source) {
@@ -147,6 +154,29 @@ void star::fail(const std::string& why) {
   if (!failure_.empty()) return;
   failure_ = why;
   for (const peer& p : peers_) static_cast<void>(send_frame(p.line, frame_kind::fault, why));
+}
+
+std::optional<loss> star::await_loss(int until) {
+  std::vector<pollfd> waits{{until, POLLIN, 0}};
+  for (const peer& p : peers_) waits.push_back({p.line.get(), POLLIN, 0});
+  for (std::size_t left = peers_.size(); left > 0;) {
+    if (poll(waits.data(), waits.size(), -1) < 0) continue;  // interrupted
+    if (waits[0].revents != 0) return std::nullopt;
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      if (waits[i + 1].revents == 0) continue;
+      frame got;
+      if (!receive_frame(peers_[i].line, got)) return loss_of(peers_[i], errno);
+      if (got.kind == frame_kind::fault) return std::nullopt;
+      if (got.kind != frame_kind::leave) continue;
+      waits[i + 1].fd = -1;  // not polled any more
+      --left;
+    }
+  }
+  return std::nullopt;
+}
+
+void star::leave() {
+  for (const peer& p : peers_) static_cast<void>(send_frame(p.line, frame_kind::leave, ""));
 }
 
 }  // namespace lockflight::wireup

@@ -3,6 +3,7 @@
 // Cost: a collective call is two messages of a rank, one after the other.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class star final : public group {
   void barrier(const std::function<void()>& meanwhile) override;
   void check() override;
   void fail(const std::string& why) override;
+  [[nodiscard]] std::optional<loss> await_loss(int until) override;
+  void leave() override;
 
  private:
   [[nodiscard]] std::string receive(const peer& from, frame_kind expected,
