@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "lockflight/rma/forwarding.hpp"
 #include "lockflight/rma/port.hpp"
 
 namespace lockflight::rma {
@@ -52,18 +53,16 @@ class wait_guard {
 };
 
 template <mortal_port Port>
-class interruptible {
+class interruptible : public forwarding<Port> {
  public:
   static constexpr capability_set capabilities = [] {
     capability_set of = Port::capabilities;
-    // What is not forwarded.
+    // Their waits do not end early.
     of.messages = of.losses = of.native_memory = false;
     return of;
   }();
 
-  explicit interruptible(Port& inner) : inner_(inner) {}
-  interruptible(const interruptible&) = delete;
-  interruptible& operator=(const interruptible&) = delete;
+  explicit interruptible(Port& inner) : forwarding<Port>(inner), inner_(inner) {}
 
   /// From now on waits end when the guard says so. It may change its line between waits.
   void guard_with(wait_guard& one) {
@@ -71,61 +70,9 @@ class interruptible {
     one.begin();
   }
 
-  [[nodiscard]] rank_t rank() const { return inner_.rank(); }
-  [[nodiscard]] const topology& machine() const { return inner_.machine(); }
-  [[nodiscard]] bool orders_posts() const { return rma::orders_posts(inner_); }
-  [[nodiscard]] bool shares_cores() const { return rma::shares_cores(inner_); }
   template <class Cell>
   [[nodiscard]] auto resolve(Cell c) const {
     return rma::resolve(inner_, c);
-  }
-
-  // ---- posted ----
-
-  template <class Cell>
-  void put(Cell to, word value) {
-    inner_.put(to, value);
-  }
-  template <class Cell>
-  void get(Cell from, word& result) {
-    inner_.get(from, result);
-  }
-  void add(nic_cell to, word value) { inner_.add(to, value); }
-  void fetch_add(nic_cell at, word value, word& before) { inner_.fetch_add(at, value, before); }
-  void swap(nic_cell at, word value, word& before) { inner_.swap(at, value, before); }
-  void compare_swap(nic_cell at, word expected, word desired, word& before) {
-    inner_.compare_swap(at, expected, desired, before);
-  }
-  void flush(rank_t rank) { inner_.flush(rank); }
-  void flush() { inner_.flush(); }
-
-  // ---- immediate ----
-
-  template <class Cell>
-  [[nodiscard, gnu::always_inline]] word load(Cell from) {
-    return inner_.load(from);
-  }
-  template <class Cell>
-  [[gnu::always_inline]] void store(Cell to, word value) {
-    inner_.store(to, value);
-  }
-  template <of_class<cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] word cpu_fetch_add(Cell at, word value) {
-    return inner_.cpu_fetch_add(at, value);
-  }
-  template <of_class<cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] word cpu_swap(Cell at, word value) {
-    return inner_.cpu_swap(at, value);
-  }
-  template <of_class<cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] word cpu_compare_swap(Cell at, word expected, word desired) {
-    return inner_.cpu_compare_swap(at, expected, desired);
-  }
-  void fence() { inner_.fence(); }
-  void fence_node()
-    requires node_fencing_port<Port>
-  {
-    inner_.fence_node();
   }
 
   // ---- waiting ----
@@ -160,10 +107,6 @@ class interruptible {
     inner_.pause(nanoseconds);
     go_on_or_throw(*guard_, true);
   }
-  [[nodiscard]] deadline deadline_in(std::uint64_t nanoseconds) {
-    return inner_.deadline_in(nanoseconds);
-  }
-  [[nodiscard]] bool is_over(deadline until) { return inner_.is_over(until); }
 
  private:
   // Only a participant that has to wait reads the clock.
