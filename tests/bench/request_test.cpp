@@ -55,8 +55,8 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   EXPECT_EQ(with("table", [](request& r) { r.server_busy = true; }),
             "--server-busy '' (accepted: with --workload contention only, not with table)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.witness = true; }),
-            "--witness '' (accepted: with --fabric mpi, ucx or oshmem only; on shm the usual check "
-            "sees all ranks)");
+            "--witness '' (accepted: with --fabric mpi, ucx, libfabric or oshmem only; on shm the "
+            "usual check sees all ranks)");
   EXPECT_EQ(with("dht", [](request& r) { r.bytes = 1; }),
             "--bytes '1' (accepted: with --workload dht-writer only, not with dht)");
   EXPECT_EQ(with("table", [](request& r) { r.table_size = 0; }),
@@ -121,7 +121,7 @@ TEST(Request, UnknownNamesComeWithTheNearest) {
             "build/mpich/lockflight have mpi)");
   EXPECT_EQ(refusal(good(), [](request& r) { r.fabric = "smi"; }),
             "--fabric 'smi' (accepted: in this build shm, sim; with their libraries also mpi, ucx, "
-            "oshmem)");
+            "libfabric, oshmem)");
   EXPECT_EQ(refusal(good(), [](request& r) { r.waiting = "sleep"; }),
             "--waiting 'sleep' (accepted: auto, spin, yield, park)");
 }

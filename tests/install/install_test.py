@@ -1,7 +1,7 @@
 """What `cmake --install` leaves is enough for others: for CMake, for pkg-config, in C++, C, Fortran,
-under each MPI, on UCX and OpenSHMEM, and from another place than it was installed to.
+under each MPI, on UCX, libfabric and OpenSHMEM, and from another place than it was installed to.
 
-usage: install_test.py BUILD FORTRAN UCX [MPI|oshmem LAUNCHER-WORD... --]...
+usage: install_test.py BUILD FORTRAN "ucx;libfabric" [MPI|oshmem LAUNCHER-WORD... --]...
 """
 
 import os
@@ -14,9 +14,10 @@ import unittest
 
 SOURCES = os.environ["LOCKFLIGHT_SOURCE_DIR"]
 EXAMPLES = os.path.join(SOURCES, "examples")
-BUILD, FORTRAN, UCX, *REST = sys.argv[1:]
+BUILD, FORTRAN, WIRED, *REST = sys.argv[1:]
 HAS_FORTRAN = FORTRAN == "1"
-HAS_UCX = UCX == "1"
+ON_WIRED = [name for name in WIRED.split(";") if name]
+HAS_UCX = "ucx" in ON_WIRED
 LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
 
 
@@ -34,7 +35,7 @@ LAUNCHERS = launchers_of(REST)
 ON_OSHMEM = LAUNCHERS.pop("oshmem", None)
 OSHMEM = "1" if ON_OSHMEM else "0"
 # Not an MPI, but started like one.
-ON_UCX = [sys.executable, "-B", os.path.join(SOURCES, "tests", "ucx", "launch")]
+RENDEZVOUS = [sys.executable, "-B", os.path.join(SOURCES, "tests", "wired", "launch")]
 
 
 class Installed(unittest.TestCase):
@@ -77,14 +78,13 @@ class Installed(unittest.TestCase):
 
     def test_find_package(self):
         here = f"-DCMAKE_PREFIX_PATH={self.prefix}"
-        build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}", f"-DUCX={UCX}",
-                               f"-DOSHMEM={OSHMEM}")
+        build = self.configure("found", here, f"-DMPIS={';'.join(LAUNCHERS)}",
+                               f"-DWIRED={WIRED}", f"-DOSHMEM={OSHMEM}")
         self.checked(["cmake", "--build", build])
         for name in ["first", "named", "tuned", "counter"] + ["counter_fortran"] * HAS_FORTRAN:
             self.prints_4000(os.path.join(build, name))
-        if HAS_UCX:
-            for name in ["ucx_first", "ucx_counter"]:
-                self.prints_4000(os.path.join(build, name), ON_UCX)
+        for name in [*(f"{fabric}_first" for fabric in ON_WIRED), *["ucx_counter"] * HAS_UCX]:
+            self.prints_4000(os.path.join(build, name), RENDEZVOUS)
         if ON_OSHMEM:
             for name in ["shmem_shared_counts", "shmem_shared_counts_c"]:
                 self.prints_4000(os.path.join(build, name), ON_OSHMEM)
@@ -100,14 +100,15 @@ class Installed(unittest.TestCase):
     # The build contains all of it; compiling it is the build's own test.
     def test_add_subdirectory(self):
         for options in [[], ["-DLOCKFLIGHT_C=ON", "-DLOCKFLIGHT_MPI=ON",
-                             f"-DLOCKFLIGHT_UCX={UCX}", f"-DMPIS={';'.join(LAUNCHERS)}",
-                             f"-DUCX={UCX}", f"-DLOCKFLIGHT_OSHMEM={OSHMEM}",
-                             f"-DOSHMEM={OSHMEM}"]]:
+                             *(f"-DLOCKFLIGHT_{fabric.upper()}=ON" for fabric in ON_WIRED),
+                             f"-DMPIS={';'.join(LAUNCHERS)}", f"-DWIRED={WIRED}",
+                             f"-DLOCKFLIGHT_OSHMEM={OSHMEM}", f"-DOSHMEM={OSHMEM}"]]:
             build = self.configure("added", f"-DADDED={SOURCES}", *options)
             known = self.checked(["ninja", "-C", build, "-t", "targets", "all"])
             self.assertIn("/liblockflight_shm.a:", known)
             self.assertEqual("/liblockflight.so:" in known, bool(options))
-            self.assertEqual("/liblockflight_ucx.a:" in known, HAS_UCX and bool(options))
+            for fabric in ON_WIRED:
+                self.assertEqual(f"/liblockflight_{fabric}.a:" in known, bool(options))
             self.assertEqual("/liblockflight_oshmem.a:" in known,
                              ON_OSHMEM is not None and bool(options))
             for mpi in LAUNCHERS:
@@ -138,13 +139,13 @@ class Installed(unittest.TestCase):
             self.prints_4000(
                 self.compiled(["gfortran"], "counter_fortran.f90", "lockflight", "fortran"), **there)
 
-    @unittest.skipUnless(HAS_UCX, "built without UCX")
-    def test_pkg_config_on_ucx(self):
-        if LONG:
-            self.prints_4000(self.compiled(["g++", "-std=c++20"], "ucx/first.cpp", "lockflight-ucx",
-                                           "cpp-ucx"), ON_UCX)
-        self.prints_4000(self.compiled(["gcc"], "ucx/counter.c", "lockflight-ucx", "c-ucx"), ON_UCX,
-                         LD_LIBRARY_PATH=self.libraries)
+    def test_pkg_config_on_wired_fabrics(self):
+        for fabric in ON_WIRED if LONG else []:
+            self.prints_4000(self.compiled(["g++", "-std=c++20"], f"{fabric}/first.cpp",
+                                           f"lockflight-{fabric}", f"cpp-{fabric}"), RENDEZVOUS)
+        if HAS_UCX:
+            self.prints_4000(self.compiled(["gcc"], "ucx/counter.c", "lockflight-ucx", "c-ucx"),
+                             RENDEZVOUS, LD_LIBRARY_PATH=self.libraries)
 
     @unittest.skipUnless(ON_OSHMEM, "built without OpenSHMEM")
     def test_pkg_config_on_oshmem(self):
@@ -177,12 +178,12 @@ class Installed(unittest.TestCase):
 
     def test_programs_run(self):
         for name in ["lockflight", *(f"lockflight.{mpi}" for mpi in LAUNCHERS),
-                     *["lockflight.ucx"] * HAS_UCX, *["lockflight.oshmem"] * bool(ON_OSHMEM)]:
+                     *(f"lockflight.{fabric}" for fabric in ON_WIRED), *["lockflight.oshmem"] * bool(ON_OSHMEM)]:
             out = self.checked([os.path.join(self.prefix, "bin", name), "--version"])
             self.assertRegex(out, r"^lockflight \d")
 
     def test_the_program_finds_those_with_other_fabrics(self):
-        for fabric in ["ucx"] * HAS_UCX + ["oshmem"] * bool(ON_OSHMEM):
+        for fabric in ON_WIRED + ["oshmem"] * bool(ON_OSHMEM):
             out = self.checked([os.path.join(self.prefix, "bin", "lockflight"), "bench", "--fabric",
                                 fabric, "--lock", "d-mcs", "--ops", "100"])
             self.assertIn(f"ecsb on {fabric}", out)

@@ -9,8 +9,8 @@
 
 namespace lockflight::rma {
 
-/// A port derives from it and hides the operations that it changes. The types of the operations stay
-/// exact, so a cpu RMW on a nic cell does not compile through such a port either.
+/// A port derives from it and hides the operations that it changes. The types of the operations
+/// stay exact, so a cpu RMW on a nic cell does not compile through such a port either.
 template <port Inner>
 class forwarding {
  public:
@@ -36,12 +36,8 @@ class forwarding {
     inner_.get(from, result);
   }
   void add(nic_cell to, word value) { inner_.add(to, value); }
-  void fetch_add(nic_cell at, word value, word& before) {
-    inner_.fetch_add(at, value, before);
-  }
-  void swap(nic_cell at, word value, word& before) {
-    inner_.swap(at, value, before);
-  }
+  void fetch_add(nic_cell at, word value, word& before) { inner_.fetch_add(at, value, before); }
+  void swap(nic_cell at, word value, word& before) { inner_.swap(at, value, before); }
   void compare_swap(nic_cell at, word expected, word desired, word& before) {
     inner_.compare_swap(at, expected, desired, before);
   }
@@ -65,8 +61,7 @@ class forwarding {
     return inner_.cpu_swap(at, value);
   }
   template <of_class<cell_class::cpu> Cell>
-  [[nodiscard, gnu::always_inline]] word cpu_compare_swap(Cell at, word expected,
-                                                               word desired) {
+  [[nodiscard, gnu::always_inline]] word cpu_compare_swap(Cell at, word expected, word desired) {
     return inner_.cpu_compare_swap(at, expected, desired);
   }
   void fence() { inner_.fence(); }

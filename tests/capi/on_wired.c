@@ -1,4 +1,5 @@
-/* Locks and words on UCX, through the C interface: what a launcher starts with four ranks.
+/* Locks and words on a wired fabric, through the C interface: what a launcher starts with four
+ * ranks. JOIN is lockflight_join_ucx or lockflight_join_libfabric.
  *
  * Prints "all holds", or says what does not and ends with 1. */
 #include "on_ranks.h"
@@ -8,26 +9,26 @@ static void end_launch(void) { exit(1); }
 static void refuses_what_does_not_fit(void) {
   lockflight_participant* me = NULL;
   struct lockflight_config config = {0};
-  REFUSED(lockflight_join_ucx(NULL, NULL), LOCKFLIGHT_INVALID, "me NULL");
+  REFUSED(JOIN(NULL, NULL), LOCKFLIGHT_INVALID, "me NULL");
   config.ranks = 4;
-  REFUSED(lockflight_join_ucx(&config, &me), LOCKFLIGHT_INVALID, "ranks 4");
+  REFUSED(JOIN(&config, &me), LOCKFLIGHT_INVALID, "ranks 4");
   config.ranks = 0;
   config.threads = 1;
-  REFUSED(lockflight_join_ucx(&config, &me), LOCKFLIGHT_INVALID, "threads 1");
+  REFUSED(JOIN(&config, &me), LOCKFLIGHT_INVALID, "threads 1");
   config.threads = 0;
   config.levels = "3x2"; /* found when all have joined */
-  REFUSED(lockflight_join_ucx(&config, &me), LOCKFLIGHT_INVALID,
+  REFUSED(JOIN(&config, &me), LOCKFLIGHT_INVALID,
           "levels '3x2' (accepted: levels that multiply to 4");
   REQUIRE(me == NULL);
 }
 
 static void every_lock(const struct lockflight_config* config, int rounds) {
   lockflight_participant *me, *another = NULL;
-  FINE(lockflight_join_ucx(config, &me));
+  FINE(JOIN(config, &me));
   rank = lockflight_rank(me);
   ranks = lockflight_ranks(me);
   REQUIRE(ranks == 4);
-  REFUSED(lockflight_join_ucx(config, &another), LOCKFLIGHT_INVALID, "a second participant");
+  REFUSED(JOIN(config, &another), LOCKFLIGHT_INVALID, "a second participant");
   every_lock_of(me, rounds);
   holds_and_leaves(me);
 }
