@@ -13,7 +13,9 @@
 #   lib/liblockflight_oshmem.a                          for C++: the fabric on OpenSHMEM
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
-#   bin/lockflight, bin/lockflight.full, bin/lockflight.MPI, bin/lockflight.FABRIC  the program
+#   bin/lockflight, bin/lockflight-lab                  the programs
+#   bin/lockflight.MPI, bin/lockflight.FABRIC           lockflight with the lab of a network
+#   libexec/lockflight/lockflight-lab.MPI, …-lab.FABRIC  these labs
 
 include(CMakePackageConfigHelpers)
 
@@ -165,31 +167,34 @@ endif()
 
 # ---- the programs ----------------------------------------------------------------------------
 
+# As Debian names mpirun.openmpi and mpirun.mpich. Users run a lab with a network through the
+# lockflight of the same name.
+function(lockflight_install_with fabric)
+  install(PROGRAMS "$<TARGET_FILE:lockflight_program_${fabric}>"
+    DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${fabric})
+  install(PROGRAMS "$<TARGET_FILE:lockflight_lab_program_${fabric}>"
+    DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/lockflight" RENAME lockflight-lab.${fabric})
+endfunction()
+
 if(TARGET lockflight_program)
-  install(TARGETS lockflight_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-  # bin/lockflight becomes this one for all commands but `run`.
-  install(PROGRAMS "$<TARGET_FILE:lockflight_full>"
-    DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.full)
-  # As Debian names mpirun.openmpi and mpirun.mpich.
-  foreach(mpi IN LISTS lockflight_mpis)
-    install(PROGRAMS "$<TARGET_FILE:lockflight_program_${mpi}>"
-      DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${mpi})
-  endforeach()
-  # bin/lockflight becomes one of these when it is asked for that fabric.
-  foreach(fabric IN LISTS lockflight_launched_fabrics)
-    install(PROGRAMS "$<TARGET_FILE:lockflight_program_${fabric}>"
-      DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME lockflight.${fabric})
+  install(TARGETS lockflight_program lockflight_lab_program
+    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  foreach(fabric IN LISTS lockflight_components)
+    lockflight_install_with(${fabric})
   endforeach()
   # A build may generate these; one that does not installs none.
-  install(FILES "${PROJECT_BINARY_DIR}/man/lockflight.1"
-    DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)
-  install(FILES "${PROJECT_BINARY_DIR}/completions/lockflight.bash"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME lockflight
-    OPTIONAL)
-  install(FILES "${PROJECT_BINARY_DIR}/completions/_lockflight"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" OPTIONAL)
-  install(FILES "${PROJECT_BINARY_DIR}/completions/lockflight.fish"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" OPTIONAL)
+  foreach(program IN ITEMS lockflight lockflight-lab)
+    string(REPLACE "-" "_" function "_${program}")
+    install(FILES "${PROJECT_BINARY_DIR}/man/${program}.1"
+      DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)
+    install(FILES "${PROJECT_BINARY_DIR}/completions/${program}.bash"
+      DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME ${program}
+      OPTIONAL)
+    install(FILES "${PROJECT_BINARY_DIR}/completions/${function}"
+      DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" OPTIONAL)
+    install(FILES "${PROJECT_BINARY_DIR}/completions/${program}.fish"
+      DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" OPTIONAL)
+  endforeach()
 endif()
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"

@@ -20,7 +20,7 @@
 #include <system_error>
 
 #include "cli/guarded.hpp"
-#include "cli/printable.hpp"
+#include "tool/printable.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -201,10 +201,10 @@ void say_that_it_cannot_start(int error) {
 
 void say_that_it_was_killed(const char* command, std::optional<std::uint64_t> before) {
   const auto now = killed_for_memory();
-  std::fprintf(stderr, "lockflight run: COMMAND '%s' was killed%s\n", printable(command).c_str(),
-               before && now && *now > *before
-                   ? " by the kernel's OOM killer: its cgroup had no memory left"
-                   : " (SIGKILL)");
+  std::fprintf(
+      stderr, "lockflight run: COMMAND '%s' was killed%s\n", tool::printable(command).c_str(),
+      before && now && *now > *before ? " by the kernel's OOM killer: its cgroup had no memory left"
+                                      : " (SIGKILL)");
 }
 
 ending ending_of(int status, const attendant& by) {
@@ -236,7 +236,7 @@ ending run_attended(char* const* words, run_signals& signals, const std::functio
   const int status = by.attend();
   if (failed != 0) {
     std::fprintf(stderr, "lockflight run: COMMAND '%s' cannot be run: %s\n",
-                 printable(words[0]).c_str(), std::strerror(failed));
+                 tool::printable(words[0]).c_str(), std::strerror(failed));
     return {.code = failed == ENOENT ? not_found : not_executable};
   }
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)

@@ -1,41 +1,82 @@
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
+
+#include <array>
+
+#include "cli/lab.hpp"
+#include "lockflight/domain.hpp"
+#include "tool/completion.hpp"
+#include "tool/documents.hpp"
 
 namespace lockflight::cli {
+namespace {
 
-const std::vector<command>& commands() {
-  static const std::vector<command> all{
-      bench_command(), tune_command(), check_command(),  reproduce_command(),  grid_command(),
-      locks_command(), topo_command(), report_command(), doctor_command(),     run_command(),
-      who_command(),   top_command(),  domain_command(), completion_command(), man_command(),
+// ---- the commands that explain the program explain the lab, too ----
+
+command help() {
+  command made = tool::help_command(lockflight_program());
+  made.run = [explain = made.run](const arguments& given, console& out) {
+    const auto name = given.one("COMMAND");
+    if (!name || !passes_on(lockflight_program(), *name)) return explain(given, out);
+    return become_lab({*name, help_option().name});
   };
-  return all;
+  return made;
 }
 
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const command& c : commands()) names.push_back(c.name);
-  return names;
-}
-
-const option& help_option() {
-  static const option help{.name = "--help", .shorthand = "-h", .what = "print this help and exit"};
-  return help;
-}
-
-const option& version_option() {
-  static const option version{.name = "--version", .what = "print the version and exit"};
-  return version;
-}
-
-const std::vector<exit_status>& exit_statuses() {
-  static const std::vector<exit_status> all{
-      {0, "fine"},
-      {1, "what was checked does not hold, such as mutual exclusion"},
-      {2, "bad usage or input; one line on standard error says what is accepted"},
-      {3, "the environment failed: a rank died, memory or a file was refused"},
-      {130, "interrupted (Ctrl-C)"},
+/// The lab's script comes first: zsh calls the function of a file when the file ends.
+command completion() {
+  command made = tool::completion_command(lockflight_program());
+  made.run = [complete = made.run](const arguments& given, console& out) {
+    const std::string shell = shell_of(given);
+    // Zsh reads from the first line what a file completes.
+    if (shell == "zsh") out.line("#compdef lockflight");
+    out.finish();
+    run_lab({"completion", shell});  // without a lab there is nothing of it to complete
+    return complete(given, out);
   };
-  return all;
+  return made;
+}
+
+command man() { return tool::man_command(lockflight_program()); }
+
+// ---- the program ----
+
+constexpr std::array commands{
+    entry{{"run", "run a command while a named lock is held, as flock(1) does"}, run_command},
+    entry{{"who", "show who holds a named lock and who waits for it"}, who_command},
+    entry{{"top", "watch who holds and who waits in a domain"}, top_command},
+    entry{{"domain", "list, show or remove domains of named locks, or forget a lock"},
+          domain_command},
+    entry{{"locks", "list the locks, their parameters and where they come from"}, locks_command},
+    entry{{"topo", "show the machine's levels, and where queues and counters lie"}, topo_command},
+    entry{help_listing, help},
+    entry{completion_listing, completion},
+    entry{man_listing, man},
+};
+
+int exit_code_of(const std::exception& thrown) {
+  using enum domain_error::reason;
+  const auto* const e = dynamic_cast<const domain_error*>(&thrown);
+  if (e == nullptr) return 0;
+  const bool is_of_usage =
+      e->why == invalid || e->why == missing || e->why == disagrees || e->why == held;
+  return is_of_usage ? 2 : 3;
+}
+
+}  // namespace
+
+const about& lockflight_program() {
+  static const about program{
+      .name = "lockflight",
+      .summary =
+          "locks for memory that is reached over a network, and named locks for the "
+          "processes of one machine",
+      .commands = commands,
+      .passed_on = lab_commands::all,
+      .passed_on_to = lab_name,
+      .passed_on_title = "Commands that measure and check locks",
+      .exit_code_of = exit_code_of,
+  };
+  return program;
 }
 
 }  // namespace lockflight::cli

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
-#include "cli/printable.hpp"
-#include "cli/table.hpp"
-#include "cli/text.hpp"
-#include "cli/usage.hpp"
+#include "tool/printable.hpp"
+#include "tool/table.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -269,8 +269,6 @@ int run_domain(const arguments& given, console& out) {
 
 command domain_command() {
   return {
-      .name = "domain",
-      .summary = "list, show or remove domains of named locks, or forget a lock",
       .description =
           {"A domain is a file in memory that holds named locks, and slots for the threads that "
            "use them. 'list' names the domains that you can open, 'show' prints the participants "

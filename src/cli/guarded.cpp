@@ -1,21 +1,14 @@
 #include "cli/guarded.hpp"
 
 #include <cstdlib>
-#include <ctime>
 #include <string>
 
 #include "cli/attended.hpp"
+#include "cli/monotonic_clock.hpp"
 #include "cli/run_signals.hpp"
 
 namespace lockflight::cli {
 namespace {
-
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 /// What is left of the time for waiting. It goes on while the process is stopped.
 class time_left {

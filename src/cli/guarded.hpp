@@ -1,12 +1,9 @@
 // Runs a command while a named lock is held: what `lockflight run` does once its line is read.
-//
-// Includes nothing but the library, since a front program starts it as fast as flock(1) starts.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lockflight/domain.hpp"
@@ -29,9 +26,6 @@ constexpr int not_found = 127;
 /// A week is 604,800; nobody waits for longer than this.
 constexpr double longest_wait_s = 1e9;
 
-/// The mode that a user may write: 0600 or 0660, with or without the 0.
-[[nodiscard]] std::optional<unsigned> domain_mode(std::string_view text);
-
 /// The library's error about a name that several domains have, with the options that choose one.
 [[nodiscard]] domain_error which_of_them(const domain_error& e);
 
@@ -39,9 +33,5 @@ constexpr double longest_wait_s = 1e9;
 /// process by a signal when main() returns (run_signals.hpp). Throws domain_error and
 /// std::system_error.
 [[nodiscard]] int run_guarded(const guarded_command& what);
-
-/// A line that has no error, and asks for no help. Nothing otherwise: the whole program reads the
-/// line again, and says what is wrong.
-[[nodiscard]] std::optional<guarded_command> sound_run_line(int argc, char** argv);
 
 }  // namespace lockflight::cli

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/bench.hpp"
-#include "cli/command.hpp"
-#include "cli/table.hpp"
-#include "cli/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/lock_table.hpp"
+#include "tool/table.hpp"
+#include "tool/text.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -20,7 +20,7 @@ ordered_json parameter_json(const catalogue::parameter_row& p) {
   };
 }
 
-ordered_json lock_json(const bench::lock_row& row) {
+ordered_json lock_json(const lock_row& row) {
   ordered_json parameters = ordered_json::array();
   for (const auto& p : row.parameters) parameters.push_back(parameter_json(p));
   return {
@@ -38,7 +38,7 @@ ordered_json lock_json(const bench::lock_row& row) {
 
 void print_json(console& out) {
   ordered_json locks = ordered_json::array();
-  for (const auto& row : bench::lock_table()) locks.push_back(lock_json(row));
+  for (const auto& row : lock_table()) locks.push_back(lock_json(row));
   out.line(ordered_json{{"locks", locks}}.dump(2));
 }
 
@@ -50,7 +50,7 @@ std::string bytes_per_node(const lock::facts& about) {
 }
 
 /// The facts in columns; `details` below each row.
-void print_lock(console& out, const bench::lock_row& row, int name_columns) {
+void print_lock(console& out, const lock_row& row, int name_columns) {
   const lock::facts& about = row.about;
   const std::string name = fmt::format("{:<{}}", about.name, name_columns);
   out.print(out.paint(style::heading, name));
@@ -68,13 +68,13 @@ void print_lock(console& out, const bench::lock_row& row, int name_columns) {
 
 void print_table(console& out) {
   int name_columns = 0;
-  for (const auto& row : bench::lock_table())
+  for (const auto& row : lock_table())
     name_columns = std::max(name_columns, columns_of(row.about.name));
   const std::string titles =
       fmt::format("{:<{}}  {:<5}  {:<7}  {:>4}  {:>8}  {:>11}", "lock", name_columns, "kind",
                   "fabrics", "home", "node", "participant");
   out.line(out.paint(style::heading, titles));
-  for (const auto& row : bench::lock_table()) {
+  for (const auto& row : lock_table()) {
     out.line();
     print_lock(out, row, name_columns);
   }
@@ -97,8 +97,6 @@ int run_locks(const arguments& given, console& out) {
 
 command locks_command() {
   return {
-      .name = "locks",
-      .summary = "list the locks, their parameters and where they come from",
       .description =
           {"Lists every lock: its name, whether it is a mutex or a reader-writer lock (rw), the "
            "fabrics it runs on, how much memory it takes, its source, and its parameters with "

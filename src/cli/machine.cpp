@@ -7,12 +7,15 @@
 #include <numeric>
 #include <utility>
 
-#include "cli/usage.hpp"
-#include "cli/values.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/part/distributed_counter.hpp"
+#include "tool/usage.hpp"
+#include "tool/values.hpp"
 
 namespace lockflight::cli {
+
+using namespace tool;
+
 namespace {
 
 constexpr int most_given_ranks = 1 << 20;

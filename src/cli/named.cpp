@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 
 #include "cli/guarded.hpp"
-#include "cli/printable.hpp"
-#include "cli/text.hpp"
-#include "cli/usage.hpp"
+#include "cli/monotonic_clock.hpp"
+#include "tool/printable.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
 
 namespace lockflight::cli {
 namespace {
-
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 /// The clock has moved on since the lock was read, or before it: never less than nothing.
 double seconds_since(std::uint64_t then_ns, std::uint64_t now_ns) {
@@ -72,9 +65,9 @@ option mode_option() {
 unsigned mode_of(const arguments& given) {
   const auto text = given.one("--mode");
   if (!text) return 0;
-  const auto mode = domain_mode(*text);
-  if (!mode) throw refuse("--mode", *text, "0600 or 0660");
-  return *mode;
+  if (text == "0600" || text == "600") return 0600;
+  if (text == "0660" || text == "660") return 0660;
+  throw refuse("--mode", *text, "0600 or 0660");
 }
 
 domain domain_named(const std::string& argument, const std::string& name, unsigned mode) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {

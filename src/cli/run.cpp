@@ -3,12 +3,12 @@
 
 #include <charconv>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
-#include "cli/text.hpp"
-#include "cli/usage.hpp"
-#include "cli/values.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
+#include "tool/values.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -31,7 +31,6 @@ std::string group_of(const arguments& given, unsigned mode) {
   return *text;
 }
 
-/// The front reads lines without errors itself; this reads all lines, and says what is wrong.
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.name = given.one("NAME").value_or("");
@@ -70,8 +69,6 @@ command run_command() {
       "the domain's mode: 0600, its user's own; 0660, its group's (default: as it exists, "
       "0600 if it is made)";
   return {
-      .name = "run",
-      .summary = "run a command while a named lock is held, as flock(1) does",
       .description =
           {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. Nothing "
            "has to be started or made before: the first use of a domain or a lock makes it.",

@@ -15,13 +15,13 @@
 #include <map>
 #include <optional>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/named.hpp"
-#include "cli/printable.hpp"
-#include "cli/table.hpp"
-#include "cli/text.hpp"
-#include "cli/usage.hpp"
-#include "cli/values.hpp"
+#include "tool/printable.hpp"
+#include "tool/table.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
+#include "tool/values.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -243,8 +243,6 @@ int run_top(const arguments& given, console& out) {
 
 command top_command() {
   return {
-      .name = "top",
-      .summary = "watch who holds and who waits in a domain",
       .description =
           {"Shows once a second the locks in use: who holds them since when, how many wait, the "
            "longest wait, and how many deaths were recovered from. q or Ctrl-C ends it. Where "

@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/machine.hpp"
-#include "cli/table.hpp"
-#include "cli/text.hpp"
-#include "cli/usage.hpp"
-#include "cli/values.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/flight_rw.hpp"
 #include "lockflight/lock/window/window_locks.hpp"
 #include "lockflight/lock/window/window_memory.hpp"
+#include "tool/table.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
+#include "tool/values.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -200,8 +200,6 @@ int run_topo(const arguments& given, console& out) {
 
 command topo_command() {
   return {
-      .name = "topo",
-      .summary = "show the machine's levels, and where queues and counters lie",
       .description =
           {"Shows the machine as the locks see it: a tree of elements, level 1 the whole machine. "
            "Without --levels it is what hwloc finds: packages, NUMA nodes and caches that tell "

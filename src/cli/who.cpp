@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/named.hpp"
-#include "cli/printable.hpp"
-#include "cli/table.hpp"
+#include "tool/printable.hpp"
+#include "tool/table.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -55,8 +55,6 @@ int run_who(const arguments& given, console& out) {
 
 command who_command() {
   return {
-      .name = "who",
-      .summary = "show who holds a named lock and who waits for it",
       .description =
           {"Shows the processes that hold the lock, and those that wait for it, the longest wait "
            "first: process, since when, whether it is stopped or dead, the process of its command "

@@ -5,7 +5,7 @@ import re
 import shutil
 import unittest
 
-from support import COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
+from support import COMMANDS, LAB, LAB_COMMANDS, OWN_COMMANDS, PROGRAM, ProgramTest, checked, skip_visibly
 
 OPTIONS = {
     "bench": ["--lock", "--workload", "--fabric", "--machine", "--procs", "--levels", "--node-level",
@@ -33,6 +33,7 @@ OPTIONS = {
     "who": ["NAME", "--domain", "--mode", "--json"],
     "top": ["DOMAIN", "--mode", "--once", "--seconds", "--json"],
     "domain": ["ACTION", "DOMAIN", "NAME", "--mode", "--force", "--names", "--json"],
+    "help": ["COMMAND"],
     "completion": ["SHELL"],
     "man": [],
 }
@@ -47,6 +48,11 @@ class Help(ProgramTest):
         listed = re.findall(r"^  (\w+)  ", out.split("Commands:")[1].split("Options:")[0], re.M)
         self.assertEqual(listed, COMMANDS)
         self.assertEqual(sorted(OPTIONS), sorted(COMMANDS))
+
+    def test_help_explains_every_command(self):
+        self.assertEqual(self.run_well("help"), self.run_well("--help"))
+        for command in COMMANDS:
+            self.assertEqual(self.run_well("help", command), self.run_well(command, "--help"))
 
     def test_every_option_has_help_and_every_command_an_example(self):
         for command, options in OPTIONS.items():
@@ -70,7 +76,7 @@ class Help(ProgramTest):
 
     def test_examples_run(self):
         """Those that need nothing but the program, with less to do."""
-        for command in ["locks", "topo", "bench"]:
+        for command in ["locks", "topo", "help", "bench"]:
             out = self.run_well(command, "--help").split("Examples:\n")[1].split("Exit")[0]
             for line in re.findall(r"(?m)^  lockflight (.*)$", out):
                 if "|" in line:
@@ -82,32 +88,41 @@ class Help(ProgramTest):
 
 
 class Manual(ProgramTest):
+    """lockflight(1) and lockflight-lab(1)."""
+
+    # Program, its page, the commands that the page explains, other words of it.
+    PAGES = [(PROGRAM, "lockflight", OWN_COMMANDS, ["lockflight-lab(1)", *LAB_COMMANDS]),
+             (LAB, "lockflight-lab", LAB_COMMANDS, ["LOCKFLIGHT_PROFILE"])]
+
     def setUp(self):
         super().setUp()
-        self.write("lockflight.1", self.run_well("man"))
+        for program, name, _, _ in self.PAGES:
+            self.write(f"{name}.1", self.run_well("man", program=program))
 
     def test_groff_has_nothing_to_say(self):
         if not shutil.which("groff"):
             skip_visibly(self, "no groff")
-        code, out, err = checked(
-            ["groff", "-man", "-ww", "-Tutf8", self.path("lockflight.1")])
-        self.assertEqual((code, err), (0, ""))
-        self.assertIn("LOCKFLIGHT", out)
+        for _, name, _, _ in self.PAGES:
+            code, out, err = checked(
+                ["groff", "-man", "-ww", "-Tutf8", self.path(f"{name}.1")])
+            self.assertEqual((code, err), (0, ""))
+            self.assertIn(name.upper(), out)
 
     def test_man_renders_all_of_it(self):
         if not shutil.which("man"):
             skip_visibly(self, "no man")
         environment = dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8", MAN_KEEP_FORMATTING="")
-        code, out, err = checked(["man", "--warnings", "-l", self.path("lockflight.1")],
-                                 env=environment)
-        self.assertEqual((code, err), (0, ""))
-        out = re.sub(r".\x08", "", out)
-        for word in ["NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "NO_COLOR", "LOCKFLIGHT_PROFILE"]:
-            self.assertIn(word, out)
-        for command, options in OPTIONS.items():
-            section = out.split(f"\n   lockflight {command} ")[1].split("\n   lockflight ")[0]
-            for option in options:
-                self.assertRegex(section, rf"(?m)^ +(-\w, )?{re.escape(option)}\b")
+        for _, name, commands, words in self.PAGES:
+            code, out, err = checked(["man", "--warnings", "-l", self.path(f"{name}.1")],
+                                     env=environment)
+            self.assertEqual((code, err), (0, ""))
+            out = re.sub(r".\x08", "", out)
+            for word in ["NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "NO_COLOR", *words]:
+                self.assertIn(word, out)
+            for command in commands:
+                section = out.split(f"\n   lockflight {command} ")[1].split("\n   lockflight ")[0]
+                for option in OPTIONS[command]:
+                    self.assertRegex(section, rf"(?m)^ +(-\w, )?{re.escape(option)}\b")
 
 
 class Completion(ProgramTest):
@@ -194,12 +209,14 @@ class Completion(ProgramTest):
         build = os.path.dirname(PROGRAM)
         if not os.path.isdir(f"{build}/man"):
             skip_visibly(self, "this build makes no documents")
-        for path, arguments in [("man/lockflight.1", ["man"]),
-                                ("completions/lockflight.bash", ["completion", "bash"]),
-                                ("completions/_lockflight", ["completion", "zsh"]),
-                                ("completions/lockflight.fish", ["completion", "fish"])]:
-            with open(f"{build}/{path}", encoding="utf-8") as file:
-                self.assertEqual(file.read(), self.run_well(*arguments), path)
+        for program, name, function in [(PROGRAM, "lockflight", "_lockflight"),
+                                        (LAB, "lockflight-lab", "_lockflight_lab")]:
+            for path, arguments in [(f"man/{name}.1", ["man"]),
+                                    (f"completions/{name}.bash", ["completion", "bash"]),
+                                    (f"completions/{function}", ["completion", "zsh"]),
+                                    (f"completions/{name}.fish", ["completion", "fish"])]:
+                with open(f"{build}/{path}", encoding="utf-8") as file:
+                    self.assertEqual(file.read(), self.run_well(*arguments, program=program), path)
 
 
 if __name__ == "__main__":

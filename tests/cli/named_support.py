@@ -7,7 +7,6 @@ import time
 
 from support import PROGRAM, ProgramTest
 
-FULL = os.path.join(os.path.dirname(PROGRAM), "full", "lockflight")
 DOMAIN = f"test-{os.getpid()}"
 
 
@@ -40,9 +39,9 @@ class NamedTest(ProgramTest):
         super().setUp()
         self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force")
 
-    def run_in(self, *words, options=(), name="jobs", program=PROGRAM):
+    def run_in(self, *words, options=(), name="jobs"):
         done = subprocess.run(
-            [program, "run", "--domain", DOMAIN, *options, name, "--", *words],
+            [PROGRAM, "run", "--domain", DOMAIN, *options, name, "--", *words],
             cwd=self.folder, capture_output=True, text=True, timeout=30, check=False)
         return done.returncode, done.stdout, done.stderr
 

@@ -12,8 +12,12 @@ import unittest
 PROGRAM = os.environ["LOCKFLIGHT_PROGRAM"]
 SOURCES = os.environ["LOCKFLIGHT_SOURCE_DIR"]
 
-COMMANDS = ["bench", "tune", "check", "reproduce", "grid", "locks", "topo", "report", "doctor",
-            "run", "who", "top", "domain", "completion", "man"]
+LAB = os.path.join(os.path.dirname(PROGRAM), "lockflight-lab")
+
+# The commands of lockflight, and those that it passes on to the lab.
+OWN_COMMANDS = ["run", "who", "top", "domain", "locks", "topo", "help", "completion", "man"]
+LAB_COMMANDS = ["bench", "tune", "check", "reproduce", "grid", "report", "doctor"]
+COMMANDS = OWN_COMMANDS + LAB_COMMANDS
 
 
 def everything_in(folder):
@@ -52,11 +56,11 @@ class ProgramTest(unittest.TestCase):
         with open(self.path(name), encoding="utf-8") as file:
             return file.read()
 
-    def start(self, *arguments, **more):
+    def start(self, *arguments, program=PROGRAM, **more):
         environment = dict(os.environ, TERM="xterm")
         environment.pop("NO_COLOR", None)
         return subprocess.Popen(
-            [PROGRAM, *arguments],
+            [program, *arguments],
             cwd=self.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -65,18 +69,18 @@ class ProgramTest(unittest.TestCase):
             **more,
         )
 
-    def run_program(self, *arguments, timeout=60):
+    def run_program(self, *arguments, timeout=60, program=PROGRAM):
         """Returns (exit code, standard output, standard error)."""
-        process = self.start(*arguments)
+        process = self.start(*arguments, program=program)
         try:
             out, err = process.communicate(timeout=timeout)
         finally:
             process.kill()
         return process.returncode, out.decode(), err.decode()
 
-    def run_well(self, *arguments):
+    def run_well(self, *arguments, program=PROGRAM):
         """Standard output of a run that must be fine and silent on standard error."""
-        code, out, err = self.run_program(*arguments)
+        code, out, err = self.run_program(*arguments, program=program)
         self.assertEqual((code, err), (0, ""), f"lockflight {' '.join(arguments)}")
         return out
 

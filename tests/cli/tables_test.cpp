@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/bench_table.hpp"
-#include "cli/table.hpp"
-#include "cli/text.hpp"
-#include "cli/values.hpp"
+#include "lab/bench_table.hpp"
+#include "tool/table.hpp"
+#include "tool/text.hpp"
+#include "tool/values.hpp"
 
-namespace lockflight::cli {
+namespace lockflight::lab {
 namespace {
 
 using nlohmann::json;
@@ -155,4 +155,4 @@ TEST(values, are_read_strictly) {
 }
 
 }  // namespace
-}  // namespace lockflight::cli
+}  // namespace lockflight::lab

@@ -21,7 +21,7 @@ def ranks_of(bed, host, mpi):
     found = []
     for pid in bed.processes(host):
         try:
-            if os.readlink(f"/proc/{pid}/exe") == support.program(mpi):
+            if os.readlink(f"/proc/{pid}/exe") == support.lab(mpi):
                 found.append(pid)
         except OSError:  # it has ended
             pass

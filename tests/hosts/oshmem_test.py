@@ -62,7 +62,7 @@ class Gone(unittest.TestCase):
                                               "d-mcs", "--seconds", "60"], **support.captured)
             time.sleep(2)
             for pid in bed.processes(1):
-                if os.readlink(f"/proc/{pid}/exe").endswith("/oshmem/lockflight"):
+                if os.readlink(f"/proc/{pid}/exe").endswith("/oshmem/lockflight-lab"):
                     os.kill(pid, signal.SIGKILL)
             code, out, err = support.finished(launch, 20)
             self.assertNotEqual(code, 0, out)

@@ -25,6 +25,11 @@ def program(launcher):
     return str(testbed.ROOT / "build" / launcher / "lockflight")
 
 
+def lab(launcher):
+    """The program that it becomes for a bench."""
+    return program(launcher) + "-lab"
+
+
 def finished(launch, timeout=60):
     """(exit code, output, errors) of a launch that was started with `captured`."""
     try:

@@ -115,7 +115,7 @@ class Gone(OnAFabric):
     def test_a_dead_rank(self):
         def kill(bed):
             for pid in bed.processes(1):
-                if os.readlink(f"/proc/{pid}/exe").endswith(f"/{self.fabric}/lockflight"):
+                if os.readlink(f"/proc/{pid}/exe").endswith(f"/{self.fabric}/lockflight-lab"):
                     os.kill(pid, signal.SIGKILL)
 
         self.loses(kill, "rank 1 on host1 is gone: its process has ended", 3)

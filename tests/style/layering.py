@@ -31,7 +31,14 @@ MAY_INCLUDE = {
     "include/lockflight/baseline/": ("lockflight/rma/", "lockflight/lock/about.hpp"),
     "src/fabric/": ("lockflight/rma/", "lockflight/fabric/"),
     "src/sim/": ("lockflight/rma/", "lockflight/fabric/", "fiber/"),
-    "src/catalogue/": ("lockflight/rma/", "lockflight/lock/"),
+    "src/catalogue/": ("lockflight/rma/", "lockflight/lock/", "lockflight/baseline/"),
+}
+
+# Folder of src/: the other folders of src/ that its files may include. `lockflight` needs the library
+# and nothing of the instruments, which are in `lockflight-lab`.
+MAY_INCLUDE_OF_SOURCES = {
+    "cli": ("tool", "catalogue"),
+    "tool": ("catalogue",),
 }
 
 # Rooms of a folder of src/: each may include those before it only.
@@ -106,17 +113,22 @@ def includes_of(code):
 
 def check_includes(path, code):
     for line, name, quoted in includes_of(code):
+        is_ours = name.startswith("lockflight/")
         for pattern, folders in NETWORK_HEADERS.items():
             if re.fullmatch(pattern, name) and not path.startswith(folders):
                 yield line, f"only {' and '.join(folders)} may include {name}"
         for folder, allowed in MAY_INCLUDE.items():
             if not path.startswith(folder):
                 continue
-            is_ours = name.startswith("lockflight/")
             if is_ours and not name.startswith(allowed):
                 yield line, f"{folder} may not include {name}, of lockflight only {allowed}"
             if quoted and not is_ours and folder.startswith("include/"):
                 yield line, f"{name}: public headers are included by their full name"
+        for folder, others in MAY_INCLUDE_OF_SOURCES.items():
+            there = name.split("/")[0]
+            if (quoted and not is_ours and "/" in name and path.startswith(f"src/{folder}/")
+                    and there not in (folder, *others)):
+                yield line, f"src/{folder}/ may not include {name}, of src/ only {others}"
         for folder, rooms in ROOMS_IN_ORDER.items():
             here = re.match(rf"src/{folder}/(\w+)/", path)
             there = re.match(rf"{folder}/(\w+)/", name)
@@ -230,6 +242,9 @@ BROKEN = [
     ("src/bench/workload/x.hpp", '#include "bench/plan/request.hpp"'),
     ("src/bench/sim/x.hpp", '#include "bench/entry/entry.hpp"'),
     ("src/catalogue/x.hpp", '#include "lockflight/fabric/shm.hpp"'),
+    ("src/cli/x.cpp", '#include "bench/bench.hpp"'),
+    ("src/cli/x.cpp", '#include "lab/commands.hpp"'),
+    ("src/tool/x.cpp", '#include "cli/commands.hpp"'),
     ("src/capi/x.cpp", "#include <mpi.h>"),
     ("src/capi/x.cpp", '#include "lockflight/lockflight_mpi.h"'),
     ("include/lockflight/lockflight.h", "#include <mpi.h>"),
@@ -255,6 +270,8 @@ SOUND = [
     ("src/fabric/ucx/x.cpp", "#include <ucp/api/ucp.h>"),
     ("src/fabric/libfabric/x.cpp", "#include <rdma/fabric.h>\n#include <rdma/fi_cm.h>"),
     ("src/bench/x.cpp", '#include "lockflight/lock/all.hpp"\n#include <chrono>'),
+    ("src/cli/x.cpp", '#include "cli/commands.hpp"\n#include "tool/tool.hpp"\n'
+                      '#include "lockflight/domain.hpp"'),
     ("src/bench/plan/x.cpp", '#include "bench/entry/entry.hpp"\n#include "bench/plan/request.hpp"'),
     ("src/check/check.cpp", '#include "check/program/subject.hpp"'),
 ]

@@ -1,0 +1,23 @@
+// The commands of lockflight. A new one is a file here and a line in commands.cpp.
+#pragma once
+
+#include "tool/command.hpp"
+#include "tool/console.hpp"
+#include "tool/tool.hpp"
+
+namespace lockflight::cli {
+
+using namespace tool;
+
+/// lockflight, with its commands and those of the lab.
+[[nodiscard]] const about& lockflight_program();
+
+// One function for each file.
+[[nodiscard]] command run_command();
+[[nodiscard]] command who_command();
+[[nodiscard]] command top_command();
+[[nodiscard]] command domain_command();
+[[nodiscard]] command locks_command();
+[[nodiscard]] command topo_command();
+
+}  // namespace lockflight::cli

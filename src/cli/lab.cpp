@@ -1,0 +1,45 @@
+#include "cli/lab.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "tool/siblings.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+constexpr int environment_failed = 3;
+
+/// lockflight.mpich has a lab of its own, lockflight-lab.mpich.
+tool::sibling the_lab() {
+  return tool::sibling(std::string(lab_name) + tool::own_suffix("lockflight"));
+}
+
+}  // namespace
+
+int become_lab(char* const* argv) {
+  const tool::sibling lab = the_lab();
+  lab.become(argv);
+  std::fputs(fmt::format("lockflight: {} is needed for this command, and cannot be run: it is "
+                         "looked for {}\n",
+                         lab.name(), lab.where())
+                 .c_str(),
+             stderr);
+  return environment_failed;
+}
+
+int become_lab(std::vector<std::string> words) {
+  std::string name = "lockflight";
+  std::vector<char*> argv{name.data()};
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  return become_lab(argv.data());
+}
+
+void run_lab(const std::vector<std::string>& words) {
+  // Where there is no lab, or it fails, the rest of what we print is of use all the same.
+  static_cast<void>(the_lab().run(words));
+}
+
+}  // namespace lockflight::cli

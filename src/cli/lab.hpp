@@ -1,0 +1,22 @@
+// lockflight-lab, the program beside this one that has the commands which measure and check locks.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockflight::cli {
+
+inline constexpr std::string_view lab_name = "lockflight-lab";
+
+/// This process becomes the lab, with the arguments of main(). Returns the exit code if it is
+/// nowhere, after a line on standard error.
+int become_lab(char* const* argv);
+/// The same with these words behind the program's name.
+int become_lab(std::vector<std::string> words);
+
+/// Runs the lab, if it is there, and waits for its end. What it prints follows what was printed
+/// before.
+void run_lab(const std::vector<std::string>& words);
+
+}  // namespace lockflight::cli

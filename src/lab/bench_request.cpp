@@ -1,0 +1,383 @@
+#include "lab/bench_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "bench/plan/launch.hpp"
+#include "lockflight/fabric/shm.hpp"
+#include "lockflight/profile.hpp"
+#include "lockflight/rma/topology.hpp"
+#include "sim/machine.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
+#include "tool/values.hpp"
+
+namespace lockflight::lab {
+namespace {
+
+constexpr const char* every_lock = "all";
+constexpr int most_simulated = 1 << 20;
+constexpr std::uint64_t most_levels = 64;  // far more than any lock climbs
+
+std::vector<std::string> lock_names() {
+  std::vector<std::string> names;
+  for (const auto& row : bench::lock_table()) names.emplace_back(row.about.name);
+  return names;
+}
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const auto& row : bench::workloads()) names.push_back(row.name);
+  return names;
+}
+
+std::vector<std::string> fabric_names() {
+  std::vector<std::string> names;
+  for (const auto& row : bench::lock_table())
+    for (const std::string& fabric : row.fabrics)
+      if (std::find(names.begin(), names.end(), fabric) == names.end()) names.push_back(fabric);
+  return names;
+}
+
+std::vector<std::string> with(std::vector<std::string> names, const std::string& another) {
+  names.insert(names.begin(), another);
+  return names;
+}
+
+std::vector<std::string> parameter_offers() {
+  std::vector<std::string> offers;
+  for (const auto& row : bench::lock_table())
+    for (const auto& p : row.parameters)
+      if (const std::string offer = std::string(p.name) + "=";
+          std::find(offers.begin(), offers.end(), offer) == offers.end())
+        offers.push_back(offer);
+  return offers;
+}
+
+std::vector<std::string> sweep_offers() {
+  std::vector<std::string> offers = parameter_offers();
+  for (const auto& row : bench::sweepable_settings()) offers.push_back(row.name + "=");
+  return offers;
+}
+
+std::vector<std::string> locks_of(const arguments& given) {
+  if (!given.has("--lock")) return {every_lock};
+  return words("--lock", joined(given.all("--lock"), ","),
+               "names of locks joined by commas, or all");
+}
+
+/// 1, 2, 4, … and as many as there are cores.
+std::vector<int> up_to_cores() {
+  const shm::hardware found = shm::discover(1);
+  const int cores = std::clamp(std::min(found.cores, found.processors), 1, shm::most_ranks);
+  std::vector<int> procs;
+  for (int n = 1; n < cores; n *= 2) procs.push_back(n);
+  procs.push_back(cores);
+  return procs;
+}
+
+int product_of(const std::string& levels, int most) {
+  std::int64_t ranks = 1;
+  try {
+    for (const int fanout : rma::parse_levels(levels)) ranks *= fanout;
+  } catch (const std::invalid_argument&) {
+    ranks = 0;
+  }
+  if (ranks < 1 || ranks > most)
+    throw refuse("--levels", levels,
+                 fmt::format("positive numbers joined by x, such as 2x4, that multiply to at most "
+                             "{}",
+                             most));
+  return static_cast<int>(ranks);
+}
+
+std::vector<int> procs_of(const arguments& given, const std::string& fabric) {
+  bench::launch* const launched = bench::launch_of(fabric);
+  if (launched != nullptr && !given.has("--procs") && !given.has("--levels")) {
+    launched->start();
+    return {launched->ranks()};
+  }
+  const bool simulated = fabric == "sim";
+  const int most = simulated ? most_simulated : shm::most_ranks;
+  if (given.has("--procs"))
+    return whole_numbers("--procs", joined(given.all("--procs"), ","), 1, most);
+  if (const auto levels = given.one("--levels")) return {product_of(*levels, most)};
+  constexpr int usual = 64;
+  return simulated ? std::vector{usual} : up_to_cores();
+}
+
+bench::role role_of(const std::string& text) {
+  if (text == "process") return bench::role::process;
+  if (text == "operation") return bench::role::operation;
+  throw unknown_name("--role", text, {"process", "operation"});
+}
+
+/// Either a number of operations or a time.
+void read_length(const arguments& given, bench::request& to) {
+  constexpr std::uint64_t most_ops = 1'000'000'000'000;
+  constexpr double least_s = 0.001;
+  constexpr double usual_simulated_s = 0.001;
+  constexpr double most_s = 1'000'000;
+  const auto ops = given.one("--ops");
+  const auto seconds = given.one("--seconds");
+  if (ops && seconds)
+    throw refuse(
+        "--ops", *ops,
+        fmt::format("--ops or --seconds, not both; --seconds is {} already", shown(*seconds)));
+  if (ops) to.ops = whole_number("--ops", *ops, 1, most_ops);
+  const bool simulated = to.fabric == "sim";
+  if (seconds)
+    to.seconds = real_number("--seconds", *seconds, simulated ? 0 : least_s, most_s);
+  else if (simulated)
+    to.seconds = usual_simulated_s;
+}
+
+void read_parameters(const arguments& given, bench::request& to) {
+  for (const std::string& text : given.all("--set")) {
+    const auto [name, value] = assignment("--set", text);
+    if (!to.set.emplace(name, value).second)
+      throw refuse("--set", text, fmt::format("each parameter once; {} is set already", name));
+  }
+}
+
+/// In a launch every process reads it, and all continue or none.
+void read_profile(const arguments& given, bench::request& to) {
+  const auto path = given.one("--profile");
+  if (!path) return;
+  bench::launch* const launched = bench::launch_of(to.fabric);
+  try {
+    const profile found = profile::read(*path);
+    for (const auto& [lock, of] : found.locks()) to.tuned[lock] = of.parameters;
+  } catch (const bad_profile& e) {
+    if (launched != nullptr) static_cast<void>(launched->all(false));
+    throw usage_error(fmt::format("--profile {}", e.what()));
+  }
+  if (launched != nullptr && !launched->all(true))
+    throw refuse("--profile", *path, "a profile that every rank can read");
+}
+
+std::optional<bench::setting_row> setting_of(const std::string& name) {
+  for (const auto& row : bench::sweepable_settings())
+    if (row.name == name) return row;
+  return std::nullopt;
+}
+
+void read_machine(const arguments& given, bench::request& to) {
+  constexpr double most = 1e12;
+  to.profile = given.one("--machine").value_or("");
+  to.nodes = given.one("--nodes").value_or("");
+  for (const std::string& text : given.all("--machine-set")) {
+    const std::size_t at = text.find('=');
+    if (at == 0 || at == std::string::npos)
+      throw refuse("--machine-set", text, "TABLE.KEY=V, such as nic.atomic_engines=4");
+    const std::string name = text.substr(0, at);
+    to.machine_set[name] =
+        real_number(fmt::format("--machine-set {}=", name), text.substr(at + 1), 0, most);
+  }
+}
+
+void read_sweep(const arguments& given, bench::request& to) {
+  const auto text = given.one("--sweep");
+  if (!text) return;
+  constexpr const char* accepted = "a name and numbers, such as T_R=10,100,1000 or locks=1,2,4";
+  constexpr std::uint64_t most = 1'000'000'000;
+  const std::size_t at = text->find('=');
+  if (at == 0 || at == std::string::npos) throw refuse("--sweep", *text, accepted);
+  to.sweep = text->substr(0, at);
+  const auto setting = setting_of(to.sweep);
+  if (const std::string option = "--" + to.sweep; setting && given.has(option))
+    throw refuse("--sweep", *text, fmt::format("a setting that {} does not give", option));
+  for (const std::string& value : words("--sweep", text->substr(at + 1), accepted)) {
+    std::string one = to.sweep;
+    one.append("=").append(value);
+    if (!setting)
+      to.sweep_values.push_back(static_cast<double>(assignment("--sweep", one).second));
+    else if (setting->whole)
+      to.sweep_values.push_back(static_cast<double>(whole_number("--sweep", value, 0, most)));
+    else
+      to.sweep_values.push_back(real_number("--sweep", value, 0, double{most}));
+  }
+}
+
+/// The benchmark checks which workload accepts them.
+void read_extras(const arguments& given, bench::request& to) {
+  constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+  constexpr double most = 1e9;
+  if (const auto sample = given.one("--sample"))
+    to.sample = whole_number("--sample", *sample, 0, any);
+  if (const auto locks = given.one("--locks"))
+    to.table_size = whole_number("--locks", *locks, 0, any);
+  if (const auto locality = given.one("--locality"))
+    to.locality = real_number("--locality", *locality, 0, 1);
+  if (const auto hold = given.one("--hold")) to.hold_us = real_number("--hold", *hold, 0, most);
+  to.server_busy = given.has("--server-busy");
+  if (const auto load = given.one("--server-load"))
+    to.server_load = whole_number("--server-load", *load, 0, any);
+  if (const auto bytes = given.one("--bytes")) to.bytes = whole_number("--bytes", *bytes, 0, any);
+  to.operation = given.one("--operation");
+}
+
+std::vector<option> what_to_run() {
+  using enum option::offer;
+  return {
+      {.name = "--lock",
+       .value = "A,B|all",
+       .what = "locks to compare (default: all); 'lockflight locks' lists them",
+       .completes = list_of_words,
+       .known = with(lock_names(), every_lock),
+       .repeats = true},
+      {.name = "--workload",
+       .value = "W",
+       .what = "the work of the ranks, see below (default: ecsb)",
+       .completes = words,
+       .known = workload_names()},
+      {.name = "--fabric",
+       .value = "FABRIC",
+       .what = fmt::format("the fabric that carries the operations (default: shm; known: {}; with "
+                           "their libraries mpi, ucx, libfabric and oshmem, see docs/fabrics.md)",
+                           joined(fabric_names())),
+       .completes = words,
+       .known = fabric_names()},
+      {.name = "--machine",
+       .value = "FILE|NAME",
+       .what = "sim: the machine, a file or one of " + joined(sim::names_of_machines()),
+       .completes = files},
+      {.name = "--machine-set",
+       .value = "TABLE.KEY=V",
+       .what = "sim: a number of the machine file to replace; may be given several times",
+       .repeats = true},
+      {.name = "--nodes",
+       .value = "LIST",
+       .what = "sim: which of the machine's nodes, such as 0,6-11 (default: the first ones)"},
+      {.name = "--procs",
+       .value = "N[,N...]",
+       .what = fmt::format("numbers of ranks, 1 to {}, sim: {} (default: 1, 2, 4, ... up to the "
+                           "cores, sim: 64, or the product of --levels)",
+                           shm::most_ranks, most_simulated),
+       .repeats = true},
+      {.name = "--levels",
+       .value = "AxB[xC]",
+       .what = "a balanced machine: 2x4 is 2 elements of 4 ranks (default: what hwloc finds)"},
+      {.name = "--node-level",
+       .value = "I",
+       .what = "the elements of this level are the nodes (default: the smallest of --levels)"},
+  };
+}
+
+std::vector<option> how_to_run() {
+  using enum option::offer;
+  return {
+      {.name = "--writers",
+       .value = "F",
+       .what = "F_W, the fraction that writes, 0 to 1 (default: 0.002)"},
+      {.name = "--role",
+       .value = "process|operation",
+       .what = "the writers: some ranks all the time, or each operation by chance (default: "
+               "operation)",
+       .completes = words,
+       .known = {"process", "operation"}},
+      {.name = "--ops",
+       .value = "N",
+       .what = "operations of all ranks together, instead of a time"},
+      {.name = "--seconds",
+       .value = "S",
+       .what = "how long each run takes (default: 1; sim: of virtual time, 0.001)"},
+      {.name = "--seed", .value = "N", .what = "seed of all random choices (default: 1)"},
+      {.name = "--set",
+       .value = "NAME=VALUE",
+       .what = "a parameter of the locks; may be given several times",
+       .completes = words,
+       .known = parameter_offers(),
+       .repeats = true},
+      {.name = "--profile",
+       .value = "FILE",
+       .what = "parameters that 'lockflight tune' has found; --set and --sweep go before them",
+       .completes = files},
+      {.name = "--sweep",
+       .value = "NAME=V,V,...",
+       .what = "each of these values in turn of a parameter, for the locks that have it, or of "
+               "writers, locks, locality, hold or bytes",
+       .completes = words,
+       .known = sweep_offers()},
+      {.name = "--sample",
+       .value = "N",
+       .what = "ecsb, sob: one operation in N is timed, so that the clock costs less (default: 1)"},
+      {.name = "--locks",
+       .value = "N",
+       .what =
+           "table: number of locks, spread over the nodes (default: 100); contention: on rank 0 "
+           "(default: 1)"},
+      {.name = "--locality",
+       .value = "F",
+       .what = "table: fraction of operations on locks of the own node, 0 to 1 (default: 1)"},
+      {.name = "--hold",
+       .value = "US",
+       .what = "contention: how long a lock is held, in microseconds (default: 0)"},
+      {.name = "--server-busy", .what = "contention: rank 0 computes all the time"},
+      {.name = "--server-load",
+       .value = "N",
+       .what = "contention, sim: N busy processes share the cores of rank 0's node (default: 0)"},
+      {.name = "--bytes",
+       .value = "K",
+       .what = "dht-writer: how much is written each time (default: 512)"},
+      {.name = "--operation",
+       .value = "NAME",
+       .what = "primitive: which one (default: all of them)",
+       .completes = words,
+       .known = bench::operations()},
+      {.name = "--threads", .what = "ranks are threads of one process instead of processes"},
+      {.name = "--waiting",
+       .value = "HOW",
+       .what = "how ranks wait: auto, spin, yield or park (default: auto)",
+       .completes = words,
+       .known = {"auto", "spin", "yield", "park"}},
+      {.name = "--no-pin", .what = "do not bind ranks to processors"},
+      {.name = "--witness",
+       .what =
+           "mpi, ucx, libfabric, oshmem: check mutual exclusion by one-sided operations, which see "
+           "holders on several "
+           "hosts; the times are then those of the check too"},
+  };
+}
+
+}  // namespace
+
+std::vector<option> bench_request_options() {
+  std::vector<option> all = what_to_run();
+  for (option& o : how_to_run()) all.push_back(std::move(o));
+  return all;
+}
+
+bench::request bench_request(const arguments& given) {
+  bench::request request;
+  request.locks = locks_of(given);
+  request.workload = given.one("--workload").value_or(request.workload);
+  request.fabric = given.one("--fabric").value_or(request.fabric);
+  read_machine(given, request);
+  request.procs = procs_of(given, request.fabric);
+  request.levels = given.one("--levels").value_or("");
+  if (const auto level = given.one("--node-level"))
+    request.node_level = static_cast<int>(whole_number("--node-level", *level, 1, most_levels));
+  if (const auto writers = given.one("--writers"))
+    request.writers = real_number("--writers", *writers, 0, 1);
+  if (const auto role = given.one("--role")) request.by = role_of(*role);
+  read_length(given, request);
+  if (const auto seed = given.one("--seed"))
+    request.seed = whole_number("--seed", *seed, 0, std::numeric_limits<std::uint64_t>::max());
+  read_parameters(given, request);
+  read_profile(given, request);
+  read_sweep(given, request);
+  read_extras(given, request);
+  request.threads = given.has("--threads");
+  request.pin = !given.has("--no-pin");
+  request.witness = given.has("--witness");
+  request.waiting = given.one("--waiting").value_or(request.waiting);
+  request.trace = given.one("--trace").value_or("");
+  bench::validate(request);
+  return request;
+}
+
+}  // namespace lockflight::lab

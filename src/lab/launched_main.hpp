@@ -1,0 +1,39 @@
+// main() of the labs that can join a launch.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
+
+#include "bench/plan/launch.hpp"
+#include "lab/commands.hpp"
+#include "lab/named_fabric.hpp"
+
+namespace lockflight::lab {
+
+/// The lab, which can also join the launch.
+inline int run_launched_lab(bench::launch& its, int argc, char** argv) {
+  bench::build_in(its);
+  // Before an error can be reported, so that only rank 0 reports it. A program that asks for
+  // another fabric needs no launcher.
+  const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
+  if (doctor || named_fabric(argc, argv) == its.fabric()) {
+    const auto refused = [](const std::exception& e, int code) {
+      std::fprintf(stderr, "lockflight: %s\n", e.what());
+      return code;
+    };
+    try {
+      its.start();
+    } catch (const std::invalid_argument& e) {
+      return refused(e, 2);
+    } catch (const std::exception& e) {
+      return refused(e, 3);
+    }
+    // Other ranks can still report on standard error why they failed.
+    if (its.rank() != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) return 3;
+  }
+  return run_lab(argc, argv);
+}
+
+}  // namespace lockflight::lab

@@ -1,0 +1,60 @@
+// lockflight report: a page out of a bench's JSON.
+#include "report/report.hpp"
+
+#include <fmt/format.h>
+
+#include "lab/commands.hpp"
+#include "lab/output_file.hpp"
+#include "tool/console.hpp"
+#include "tool/usage.hpp"
+
+namespace lockflight::lab {
+namespace {
+
+/// The report's messages name the place in the file; this adds the argument.
+usage_error explain(const std::string& path, std::string message) {
+  if (message.starts_with(path + ": ")) message.erase(0, path.size() + 2);
+  if (message.find("accepted") == std::string::npos)
+    message += "; accepted: the JSON of 'lockflight bench --json'";
+  return usage_error(fmt::format("FILE.json {}: {}", shown(path), message));
+}
+
+std::string page_from(const std::string& path) {
+  try {
+    return report::render_html(report::parse_file(path));
+  } catch (const report::bad_input& e) {
+    throw explain(path, e.what());
+  }
+}
+
+int run_report(const arguments& given, console& out) {
+  const auto input = given.one("FILE.json");
+  const auto output = given.one("--output");
+  if (!input) throw refuse("FILE.json", "", "the JSON of 'lockflight bench --json'");
+  if (!output) throw refuse("--output", "", "-o FILE.html, the page to write");
+  output_file page("--output", *output);
+  page.commit(page_from(*input));
+  out.line("wrote " + page.path());
+  return 0;
+}
+
+}  // namespace
+
+command report_command() {
+  return {
+      .description = {"Makes one self-contained HTML page, which opens offline, from what "
+                      "'lockflight bench --json' wrote."},
+      .options = {{.name = "FILE.json",
+                   .what = "what 'lockflight bench --json FILE' wrote",
+                   .completes = option::offer::files},
+                  {.name = "--output",
+                   .shorthand = "-o",
+                   .value = "FILE.html",
+                   .what = "the page to write; required",
+                   .completes = option::offer::files}},
+      .examples = {{"lockflight report runs.json -o runs.html", "the page for runs.json"}},
+      .run = run_report,
+  };
+}
+
+}  // namespace lockflight::lab

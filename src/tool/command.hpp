@@ -1,0 +1,99 @@
+// A command of a program: facts from which parsing, help, manual page and completion are made, and
+// a function.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tool/lab_commands.hpp"
+
+namespace lockflight::tool {
+
+class console;
+
+/// One option or positional argument.
+struct option {
+  enum class offer { nothing, words, list_of_words, files, domains, a_command };
+
+  std::string name;            ///< "--lock"; "FILE.json" for a positional
+  std::string shorthand = {};  ///< "-o", or empty
+  std::string value = {};      ///< the name of its value; empty: it takes none
+  std::string what = {};       ///< its effect, without a final stop
+  offer completes = offer::nothing;
+  std::vector<std::string> known = {};  ///< the words that completion offers
+  bool repeats = false;                 ///< may be given several times
+  bool optional = false;                ///< a positional that may be left out
+
+  [[nodiscard]] bool positional() const { return name.front() != '-'; }
+};
+
+struct example {
+  std::string line;  ///< the command line
+  std::string what;  ///< its effect
+};
+
+/// The names that an option takes, and their meanings.
+struct glossary {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> entries;
+};
+
+/// The arguments of the command line, by option name.
+class arguments {
+ public:
+  explicit arguments(std::map<std::string, std::vector<std::string>> given)
+      : given_(std::move(given)) {}
+
+  [[nodiscard]] bool has(const std::string& name) const { return !all(name).empty(); }
+  [[nodiscard]] std::optional<std::string> one(const std::string& name) const {
+    return has(name) ? std::optional(all(name).front()) : std::nullopt;
+  }
+  [[nodiscard]] const std::vector<std::string>& all(const std::string& name) const {
+    static const std::vector<std::string> none;
+    const auto at = given_.find(name);
+    return at == given_.end() ? none : at->second;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> given_;
+};
+
+/// One exit code and its meaning, for help and manual.
+struct exit_status {
+  int code;
+  std::string_view what;
+};
+
+struct command {
+  std::string name = {};                 ///< set by made()
+  std::vector<std::string> description;  ///< paragraphs
+  std::vector<option> options = {};
+  /// The names that an option takes, if there is more to say; made for help alone: it may read
+  /// files to know them.
+  glossary (*terms)() = nullptr;
+  std::vector<example> examples = {};  ///< at least one
+  /// Those that differ from the program's.
+  std::vector<exit_status> exit_codes = {};
+  /// Runs the command. Returns the exit code: 0 or 1; throws for the others.
+  std::function<int(const arguments& given, console& out)> run;
+};
+
+/// A command in the list of its program. Its facts are made when they are asked for: a program that
+/// made those of all its commands would start more slowly.
+struct entry {
+  listing is;
+  command (*make)();
+};
+
+[[nodiscard]] inline command made(const entry& of) {
+  command c = of.make();
+  c.name = of.is.name;
+  return c;
+}
+
+}  // namespace lockflight::tool

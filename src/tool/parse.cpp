@@ -1,0 +1,176 @@
+#include "tool/parse.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
+
+namespace lockflight::tool {
+namespace {
+
+/// CLI11 splits the line; values are read by the commands, so that every message has one form.
+CLI::Option* declare(CLI::App& app, const option& o) {
+  const std::string names = o.shorthand.empty() ? o.name : o.shorthand + "," + o.name;
+  if (o.value.empty() && !o.positional()) {
+    CLI::Option* const flag = app.add_flag(names);
+    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    return flag->disable_flag_override();
+  }
+  CLI::Option* const made = app.add_option(names);
+  made->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return made;
+}
+
+void prepare(CLI::App& app) {
+  app.set_help_flag();
+  app.allow_extras();  // we report them ourselves
+}
+
+/// CLI11's view of a line. It knows the one command that the line names.
+struct grammar {
+  CLI::App app{"", "lockflight"};
+  CLI::App* subcommand = nullptr;
+  std::map<std::string, CLI::Option*> options;  ///< of the command, by name
+
+  explicit grammar(const command* of) {
+    prepare(app);
+    app.require_subcommand(0, 1);
+    declare(app, help_option());
+    declare(app, version_option());
+    if (of == nullptr) return;
+    subcommand = app.add_subcommand(of->name);
+    prepare(*subcommand);
+    options[help_option().name] = declare(*subcommand, help_option());
+    for (const option& o : of->options)
+      if (o.completes != option::offer::a_command) options[o.name] = declare(*subcommand, o);
+  }
+};
+
+std::vector<std::string> visible_options(const command* of) {
+  std::vector<std::string> names{help_option().name};
+  if (of == nullptr) names.push_back(version_option().name);
+  if (of != nullptr)
+    for (const option& o : of->options)
+      if (!o.positional()) names.push_back(o.name);
+  return names;
+}
+
+/// The error for a word that CLI11 did not know: an option, a command, or one word too many.
+usage_error leftover(const about& program, const command* of,
+                     const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (word.size() > 1 && word.front() == '-')
+      return unknown_name("option", word.substr(0, word.find('=')), visible_options(of));
+  if (of == nullptr) return unknown_name("command", words.front(), command_names(program));
+  std::string accepted = "options";
+  for (const option& o : of->options)
+    if (o.positional() && o.completes != option::offer::a_command)
+      accepted = fmt::format("one {}, and options", o.name);
+  return refuse("argument", words.front(),
+                fmt::format("{}; 'lockflight {} --help' lists them", accepted, of->name));
+}
+
+/// The value of "--name=value" among the words; it was given to a switch.
+std::optional<std::pair<std::string, std::string>> value_of_switch(const command& of, int argc,
+                                                                   const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) continue;
+    for (const option& o : of.options)
+      if (o.value.empty() && !o.positional() && word.substr(0, equals) == o.name)
+        return std::pair(o.name, word.substr(equals + 1));
+  }
+  return std::nullopt;
+}
+
+/// CLI11's own complaints: a value that is missing, or one given to a switch.
+usage_error translate(const CLI::ParseError& error, const command* of, int argc,
+                      const char* const* argv) {
+  const std::string text = error.what();
+  const std::string name = text.substr(0, text.find(':'));
+  if (of != nullptr) {
+    for (const option& o : of->options)
+      if (o.name == name && !o.value.empty())
+        return refuse(name, "", fmt::format("a value, {}", o.value));
+    if (const auto found = value_of_switch(*of, argc, argv))
+      return refuse(found->first, found->second, "no value; it is a switch");
+  }
+  return usage_error(fmt::format("{} (accepted: what 'lockflight {} --help' lists)", one_line(text),
+                                 of == nullptr ? "" : of->name));
+}
+
+const std::vector<std::string>& check_values(const option& o,
+                                             const std::vector<std::string>& values) {
+  if (values.size() > 1 && !o.repeats)
+    throw refuse(o.name, joined(values, " "), "one value; it was given more than once");
+  for (const std::string& value : values)
+    if (value.starts_with("--"))
+      throw refuse(o.name, value, fmt::format("a value, {}; this looks like an option", o.value));
+  return values;
+}
+
+/// How many words belong to the program: a command that runs another ends where "--" is.
+int own_words(const command* of, int argc, const char* const* argv) {
+  const auto is_a_command = [](const option& o) { return o.completes == option::offer::a_command; };
+  if (of == nullptr || std::ranges::none_of(of->options, is_a_command)) return argc;
+  return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
+}
+
+arguments collect(const command& of, const std::map<std::string, CLI::Option*>& options,
+                  const std::vector<std::string>& other_words) {
+  std::map<std::string, std::vector<std::string>> given;
+  for (const option& o : of.options) {
+    if (o.completes == option::offer::a_command) {
+      given[o.name] = other_words;
+      continue;
+    }
+    const CLI::Option& found = *options.at(o.name);
+    if (found.count() == 0) continue;
+    const bool is_switch = o.value.empty() && !o.positional();
+    given[o.name] = is_switch ? std::vector<std::string>{"yes"} : check_values(o, found.results());
+  }
+  return arguments(std::move(given));
+}
+
+}  // namespace
+
+invocation parse(const about& program, int all, const char* const* argv) {
+  invocation found;
+  if (const entry* const named = find_command(program, named_command(all, argv)))
+    found.of = made(*named);
+  const command* const of = found.of ? &*found.of : nullptr;
+  const int argc = own_words(of, all, argv);
+  const std::vector<std::string> others(argv + std::min(argc + 1, all), argv + all);
+  grammar g(of);
+  try {
+    g.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    throw translate(error, of, argc, argv);
+  }
+  if (const auto rest = g.app.remaining(); !rest.empty()) throw leftover(program, nullptr, rest);
+  const bool asks_for_help = g.app.count(help_option().name) > 0;
+  if (!asks_for_help && g.app.count(version_option().name) > 0)
+    return {.wants = invocation::kind::version, .of = {}};
+  if (of == nullptr && !asks_for_help)
+    throw usage_error(fmt::format("command '' (accepted: {}; '{} --help' explains them)",
+                                  joined(command_names(program)), program.name));
+  if (of == nullptr) return {.wants = invocation::kind::help, .of = {}};
+  if (asks_for_help) {
+    found.wants = invocation::kind::help;
+    return found;
+  }
+  if (const auto rest = g.subcommand->remaining(); !rest.empty()) throw leftover(program, of, rest);
+  if (g.options.at(help_option().name)->count() > 0)
+    found.wants = invocation::kind::help;
+  else
+    found.given = collect(*of, g.options, others);
+  return found;
+}
+
+}  // namespace lockflight::tool
