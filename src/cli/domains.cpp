@@ -271,16 +271,21 @@ command domain_command() {
   return {
       .description =
           {"A domain is a file in memory that holds named locks, and slots for the threads that "
-           "use them. 'list' names the domains that you can open, 'show' prints the participants "
-           "and the locks of one, 'remove' removes one with all its locks. 'forget' forgets the "
-           "lock NAME of a domain, unless somebody holds or awaits it; its next use makes it anew.",
-           "JSON of list: {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
-           "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. JSON of show: {\"name\", \"slots\", "
-           "\"names\", \"mode\", \"participants\": [{\"slot\", \"pid\", \"thread\", \"dead\", "
-           "\"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}, LOCK as of "
-           "'lockflight who --json'."},
+           "use "
+           "them. 'list' names the domains that you can open. 'show' prints the participants and "
+           "the "
+           "locks of one domain. 'remove' removes a domain with all its locks. 'forget' forgets "
+           "the "
+           "lock NAME of a domain, unless somebody holds or awaits it; the next use of the name "
+           "makes "
+           "the lock anew.",
+           "The JSON of list is {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
+           "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. The JSON of show is {\"name\", "
+           "\"slots\", \"names\", \"mode\", \"participants\": [{\"slot\", \"pid\", \"thread\", "
+           "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
+           "is that of 'lockflight who --json'."},
       .options = {{.name = "ACTION",
-                   .what = "list, show, remove or forget",
+                   .what = "what to do: list, show, remove or forget",
                    .completes = option::offer::words,
                    .known = actions()},
                   {.name = "DOMAIN",
@@ -290,15 +295,16 @@ command domain_command() {
                   {.name = "NAME", .what = "the lock to forget", .optional = true},
                   mode_option(),
                   {.name = "--force",
-                   .what = "remove it though processes use it; those that hold a lock exclude "
-                           "nobody who comes later, others go on in the next domain of the name"},
+                   .what = "remove the domain though processes use it: those that hold a lock "
+                           "exclude nobody who comes later, the others go on in the next domain of "
+                           "the name"},
                   {.name = "--names", .what = "list only the names, one a line"},
-                  {.name = "--json", .what = "print one JSON document instead"}},
-      .examples = {{"lockflight domain list", "the domains"},
-                   {"lockflight domain show default", "the slots and locks of one"},
-                   {"lockflight domain remove scratch", "remove one that no process uses"},
+                  {.name = "--json", .what = "print one JSON document instead of the table"}},
+      .examples = {{"lockflight domain list", "list the domains"},
+                   {"lockflight domain show default", "show the slots and locks of one domain"},
+                   {"lockflight domain remove scratch", "remove a domain that no process uses"},
                    {"lockflight domain show work --mode 0660",
-                    "the group's domain of that name, if you have one of your own, too"},
+                    "show the group's domain, if you have one of that name, too"},
                    {"lockflight domain forget default nightly",
                     "give back the memory of one lock"}},
       .run = run_domain,

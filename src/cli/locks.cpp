@@ -99,11 +99,12 @@ command locks_command() {
   return {
       .description =
           {"Lists every lock: its name, whether it is a mutex or a reader-writer lock (rw), the "
-           "fabrics it runs on, how much memory it takes, its source, and its parameters with "
-           "default and range."},
+           "fabrics on which it runs, how much memory it takes, its source, and its parameters "
+           "with "
+           "their defaults and ranges."},
       .options = {{.name = "--json", .what = "print one JSON document instead of the table"}},
-      .examples = {{"lockflight locks", "the list"},
-                   {"lockflight locks --json | jq -r '.locks[].name'", "only the names"}},
+      .examples = {{"lockflight locks", "list all locks"},
+                   {"lockflight locks --json | jq -r '.locks[].name'", "print only the names"}},
       .run = run_locks,
   };
 }

@@ -70,52 +70,58 @@ command run_command() {
       "0600 if it is made)";
   return {
       .description =
-          {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. Nothing "
-           "has to be started or made before: the first use of a domain or a lock makes it.",
-           "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 end a run that waits, and are "
-           "passed on to COMMAND. If SIGINT or SIGQUIT ends COMMAND, it ends the run as well, and "
-           "so the loop of a shell. Ctrl-Z stops COMMAND and the run, which keeps the lock; a run "
-           "that waits leaves the queue, and asks for the lock again when it is continued.",
-           "If this program is killed, COMMAND is killed too (what COMMAND itself has started is "
-           "not), and the lock is free when both have ended. If COMMAND is killed, the lock is "
-           "freed; one line on standard error says so.",
-           "COMMAND finds in its environment LOCKFLIGHT_LOCK, the lock's name; LOCKFLIGHT_TOKEN, "
-           "unless the lock is shared: a number that is greater at each exclusive acquire of this "
-           "name, so that whoever is written to can refuse an older holder; and "
-           "LOCKFLIGHT_OWNER_DIED=1 if a holder died, until a COMMAND that holds the lock alone "
-           "has ended with 0: then what it guards counts as repaired."},
-      .options = {{.name = "NAME", .what = "the lock: 1 to 255 bytes without a new line"},
-                  {.name = "COMMAND",
-                   .what = "the command to run and its arguments, after --",
-                   .completes = option::offer::a_command},
-                  {.name = "--shared", .what = "share the lock with others that share it"},
-                  {.name = "--timeout",
-                   .value = "S",
-                   .what =
-                       "wait at most so many seconds, such as 0.5 (default: as long as it takes)"},
-                  {.name = "--nonblock", .what = "do not wait at all"},
-                  domain_option(),
-                  mode,
-                  {.name = "--group",
-                   .value = "G",
-                   .what = "with --mode 0660: the group whose users share the domain that is made, "
-                           "by name or number (default: your effective group)"},
-                  {.name = "--conflict-exit-code",
-                   .shorthand = "-E",
-                   .value = "CODE",
-                   .what =
-                       "the exit code where the lock is not had in time, 0 to 255 (default: 1)"}},
-      .examples = {{"lockflight run backup -- rsync -a /srv /mnt/backup", "one backup at a time"},
+          {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. You need "
+           "not "
+           "start or make anything before: the first use of a domain or a lock makes it.",
+           "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 end a run that waits. A run that "
+           "has the lock passes them on to COMMAND. If SIGINT or SIGQUIT ends COMMAND, it ends the "
+           "run as well, and so the loop of a shell. Ctrl-Z stops COMMAND and the run, which keeps "
+           "the lock. A run that waits leaves the queue at Ctrl-Z, and asks for the lock again "
+           "when "
+           "it is continued.",
+           "If the run is killed, COMMAND is killed too, but not what COMMAND itself has started. "
+           "The lock is free when both have ended. If COMMAND is killed, the run frees the lock "
+           "and "
+           "says so in one line on standard error.",
+           "COMMAND finds three variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
+           "LOCKFLIGHT_TOKEN is a number that is greater at each exclusive acquire of this name, "
+           "so "
+           "that a store can refuse an older holder; it is not set if the lock is shared. "
+           "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock alone "
+           "has ended with 0: then what the lock guards counts as repaired."},
+      .options =
+          {{.name = "NAME", .what = "the lock: 1 to 255 bytes without a new line"},
+           {.name = "COMMAND",
+            .what = "the command to run and its arguments, after --",
+            .completes = option::offer::a_command},
+           {.name = "--shared", .what = "share the lock with others that share it"},
+           {.name = "--timeout",
+            .value = "S",
+            .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},
+           {.name = "--nonblock", .what = "do not wait if the lock is not free"},
+           domain_option(),
+           mode,
+           {.name = "--group",
+            .value = "G",
+            .what = "with --mode 0660: the group whose users share the domain that is made, "
+                    "by name or number (default: your effective group)"},
+           {.name = "--conflict-exit-code",
+            .shorthand = "-E",
+            .value = "CODE",
+            .what =
+                "the exit code if the run does not get the lock in time, 0 to 255 (default: 1)"}},
+      .examples = {{"lockflight run backup -- rsync -a /srv /mnt/backup",
+                    "run one backup at a time"},
                    {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",
-                    "not at all if another one runs; then the exit code is 75"},
+                    "do not run it if another one runs; the exit code is 75 then"},
                    {"lockflight run --shared --timeout 10 index -- ./search words",
-                    "many searches, while nobody rebuilds the index"},
+                    "run searches side by side, while nobody rebuilds the index"},
                    {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
-                    "a lock that all users of a group share"}},
+                    "use a lock of all users of the group staff"}},
       .exit_codes = {{0,
                       "and any other code: that of COMMAND; 128 + n if signal n ended it, unless "
                       "the run ends by it as well"},
-                     {1, "the lock was not had in time, or the CODE of -E"},
+                     {1, "the run did not get the lock in time; -E sets another code"},
                      {2, "bad usage; one line on standard error says what is accepted"},
                      {3,
                       "the environment failed: memory or a process was refused, or the domain is "

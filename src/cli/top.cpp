@@ -244,27 +244,29 @@ int run_top(const arguments& given, console& out) {
 command top_command() {
   return {
       .description =
-          {"Shows once a second the locks in use: who holds them since when, how many wait, the "
-           "longest wait, and how many deaths were recovered from. q or Ctrl-C ends it. Where "
-           "standard output is no terminal it prints a line for each holder and waiter.",
-           "It reads the domain's memory and stops nobody; a wait that begins and ends between "
-           "two readings is not seen.",
-           "JSON, one line for each reading: {\"domain\", \"participants\", \"slots\", "
-           "\"locks_made\", \"repairs\", \"longest_wait_seen_s\", \"locks\": [LOCK...]}, LOCK as "
-           "of 'lockflight who --json', only those in use."},
+          {"Shows once a second the locks in use: who holds them and since when, how many wait, "
+           "the "
+           "longest wait, and from how many deaths the domain has recovered. The key q or Ctrl-C "
+           "ends "
+           "it. If standard output is no terminal, it prints a line for each holder and waiter.",
+           "It reads the domain's memory and stops nobody. It does not see a wait that begins and "
+           "ends between two readings.",
+           "The JSON has one line for each reading: {\"domain\", \"participants\", \"slots\", "
+           "\"locks_made\", \"repairs\", \"longest_wait_seen_s\", \"locks\": [LOCK...]}. A LOCK "
+           "is that of 'lockflight who --json'; only locks in use are there."},
       .options = {{.name = "DOMAIN",
                    .what = fmt::format("the domain (default: {})", default_domain),
                    .completes = option::offer::domains,
                    .optional = true},
                   mode_option(),
-                  {.name = "--once", .what = "read and print once"},
-                  {.name = "--seconds", .value = "N", .what = "end after so many seconds"},
+                  {.name = "--once", .what = "read once, print, and end"},
+                  {.name = "--seconds", .value = "N", .what = "end after N seconds"},
                   {.name = "--json", .what = "print JSON, one line for each reading"}},
-      .examples = {{"lockflight top", "until q"},
+      .examples = {{"lockflight top", "watch the default domain, until the key q"},
                    {"lockflight top work --mode 0660",
-                    "the group's domain of that name, if you have one of your own, too"},
+                    "watch the group's domain, if you have one of that name, too"},
                    {"lockflight top --once --json | jq '.locks[] | select(.waiters != [])'",
-                    "the locks that somebody waits for"}},
+                    "print the locks that somebody waits for"}},
       .run = run_top,
   };
 }

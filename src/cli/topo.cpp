@@ -201,32 +201,37 @@ int run_topo(const arguments& given, console& out) {
 command topo_command() {
   return {
       .description =
-          {"Shows the machine as the locks see it: a tree of elements, level 1 the whole machine. "
-           "Without --levels it is what hwloc finds: packages, NUMA nodes and caches that tell "
-           "processors apart, all on one node, since the machine is coherent.",
-           "Beside each element are its ranks, the processors that they are put on, the rank that "
-           "hosts the tail of its queue, and for a node the ranks that host reader counters."},
+          {"Shows the machine as the locks see it: a tree of elements, of which level 1 is the "
+           "whole "
+           "machine. Without --levels the tree is what hwloc finds: packages, NUMA nodes and "
+           "caches "
+           "that tell processors apart. All of them are on one node, since the machine is "
+           "coherent.",
+           "Beside each element are its ranks, the processors on which they run, and the rank that "
+           "hosts the tail of its queue. A node also has the ranks that host reader counters."},
       .options =
           {{.name = "--levels",
             .value = "AxB[xC]",
-            .what = "a balanced tree instead: 2x4 is 2 elements of 4 ranks below the machine"},
+            .what = "show a balanced tree instead: 2x4 is 2 elements of 4 ranks below the machine"},
            {.name = "--procs",
             .value = "N",
-            .what = "number of ranks (default: the product of --levels, or one a processor)"},
+            .what = "the number of ranks (default: the product of --levels, or one for each "
+                    "processor)"},
            {.name = "--node-level",
             .value = "I",
-            .what = "the elements of this level are the nodes (default: the smallest of "
-                    "--levels, or the machine)"},
+            .what = "the level whose elements are the nodes (default: the smallest of --levels, "
+                    "or the machine)"},
            {.name = "--window",
             .value = "RANKS",
-            .what = "instead: the memory that an MPI window of so many ranks takes under the "
-                    "drop-in, 128 a node; several, joined by commas"},
-           {.name = "--json", .what = "print one JSON document instead"}},
-      .examples = {{"lockflight topo", "this machine, one rank a processor"},
-                   {"lockflight topo --levels 2x2x4", "2 racks of 2 nodes of 4 ranks"},
+            .what = "show instead the memory that an MPI window of so many ranks takes under the "
+                    "drop-in, with 128 ranks on a node; several numbers are joined by commas"},
+           {.name = "--json", .what = "print one JSON document instead of the text"}},
+      .examples = {{"lockflight topo", "show this machine, with one rank on each processor"},
+                   {"lockflight topo --levels 2x2x4", "show 2 racks of 2 nodes of 4 ranks"},
                    {"lockflight topo --levels 2x2x4 --node-level 2",
-                    "the same ranks on 2 nodes of 8"},
-                   {"lockflight topo --window 1024,16384,262144", "the memory of windows"}},
+                    "show the same ranks on 2 nodes of 8"},
+                   {"lockflight topo --window 1024,16384,262144",
+                    "show what windows of these sizes take"}},
       .run = run_topo,
   };
 }

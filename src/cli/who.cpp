@@ -57,21 +57,26 @@ command who_command() {
   return {
       .description =
           {"Shows the processes that hold the lock, and those that wait for it, the longest wait "
-           "first: process, since when, whether it is stopped or dead, the process of its command "
-           "if it is a 'lockflight run', and a name. It is read without stopping anybody.",
-           "JSON: {\"name\", \"kind\", \"parameters\", \"token\", \"repairs\", \"owner_died\", "
-           "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, USER = {\"pid\", "
+           "first. Each row has the process, since when it holds or waits, whether it is stopped "
+           "or "
+           "dead, the process of its command if it is a 'lockflight run', and a name. The domain "
+           "is "
+           "read without stopping anybody.",
+           "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"repairs\", "
+           "\"owner_died\", "
+           "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, and a USER is {\"pid\", "
            "\"slot\", \"dead\", \"stopped\", \"use\": \"holds\"|\"shares\"|\"waits\", "
-           "\"seconds\", \"guarded_pid\", \"command\"}; guarded_pid is 0, or the process of a "
+           "\"seconds\", \"guarded_pid\", \"command\"}. The guarded_pid is 0, or the process of a "
            "command that has to end as well before the holder counts as dead."},
       .options = {{.name = "NAME", .what = "the lock"},
                   domain_option(),
                   mode_option(),
-                  {.name = "--json", .what = "print one JSON document instead"}},
-      .examples = {{"lockflight who backup", "who runs the backup now?"},
+                  {.name = "--json", .what = "print one JSON document instead of the table"}},
+      .examples = {{"lockflight who backup", "show who runs the backup now"},
                    {"lockflight who backup --domain work --mode 0660",
-                    "in the group's domain, if you have one of that name, too"},
-                   {"lockflight who backup --json | jq '.holders[].pid'", "only the processes"}},
+                    "look into the group's domain, if you have one of that name, too"},
+                   {"lockflight who backup --json | jq '.holders[].pid'",
+                    "print only the processes that hold it"}},
       .exit_codes = {{0, "somebody holds the lock or waits for it"},
                      {1, "nobody does"},
                      {2, "bad usage or input; one line on standard error says what is accepted"},

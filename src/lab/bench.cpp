@@ -105,7 +105,7 @@ std::vector<option> bench_options() {
   all.push_back(
       {.name = "--trace",
        .value = "FILE",
-       .what = "write when each rank waited and held as a Chrome trace, for ui.perfetto.dev",
+       .what = "write a Chrome trace of when each rank waited and held, for ui.perfetto.dev",
        .completes = files});
   all.push_back({.name = "--json",
                  .value = "FILE|-",
@@ -129,26 +129,31 @@ glossary workload_glossary() {
 command bench_command() {
   return {
       .description =
-          {"Runs a workload with each lock at each number of ranks, watches that mutual exclusion "
-           "holds, and prints one line a run: operations a second, latency, network operations, "
+          {"Runs a workload with each lock at each number of ranks, and watches that mutual "
+           "exclusion "
+           "holds. It prints one line for each run: operations a second, latency, network "
+           "operations, "
            "how often the lock was handed on at each level of the machine, Jain's index of "
-           "fairness (1 is even), the longest wait, and violations of mutual exclusion.",
-           "Without options it compares all locks under ecsb with 1, 2, 4, ... ranks up to the "
-           "number of cores, one second each, and 0.2 % writers.",
-           "A rank that is killed ends the comparison. With dlm-server on shm, without --trace, "
-           "the others go on if it neither held the lock nor serves one, and the results name the "
-           "lost rank."},
+           "fairness "
+           "(1 is even), the longest wait, and violations of mutual exclusion.",
+           "Without options it compares all locks under the workload ecsb with 1, 2, 4, ... ranks "
+           "up "
+           "to the number of cores. Each run takes one second, and 0.2 % of the operations write.",
+           "A rank that is killed ends the comparison, with one exception: with dlm-server on shm, "
+           "without --trace, the others go on if the rank neither held the lock nor serves one, "
+           "and "
+           "the results name the lost rank."},
       .options = bench_options(),
       .terms = workload_glossary,
       .examples =
-          {{"lockflight bench", "all locks on this machine"},
+          {{"lockflight bench", "compare all locks on this machine"},
            {"lockflight bench --lock d-mcs,rma-mcs --levels 2x4 --seconds 0.5",
-            "two mutexes with 8 ranks on 2 nodes"},
+            "compare two mutexes with 8 ranks on 2 nodes"},
            {"lockflight bench --lock rma-rw --procs 4 --set T_R=64 --writers 0.25 --json runs.json",
-            "a parameter set, a quarter of the operations writing, the results saved"},
-           {"lockflight bench --lock all --html report.html", "a page with charts"},
+            "set a parameter, let a quarter of the operations write, and save the results"},
+           {"lockflight bench --lock all --html report.html", "write a page with charts"},
            {"lockflight bench --fabric sim --machine piz-daint --procs 64,1024",
-            "on a simulated cluster, in virtual time"}},
+            "run on a simulated cluster, in virtual time"}},
       .run = run_bench,
   };
 }

@@ -224,30 +224,29 @@ std::vector<option> who_options() {
        .what = "participants that take it shared and try to write before they leave"},
       {.name = "--rounds",
        .value = "K[,K...]",
-       .what = "rounds of each participant, or one number for each, 0 for never, in the order "
-               "above (default 1)"},
+       .what = "the rounds of each participant, as one number or one for each in the order above, "
+               "0 for never (default: 1)"},
       {.name = "--starvation",
        .value = "WHO",
-       .what =
-           "participants come without end; does this end for each of them? waiting of writers, of "
-           "readers, of all; leaving; tries",
+       .what = "let participants come without end, and check that this ends for each of them: the "
+               "waiting of writers, of readers or of all, leaving, or tries",
        .completes = words,
        .known = {"writers", "readers", "all", "leaving", "tries"}},
       {.name = "--deaths",
        .value = "D",
-       .what = "the lock is made to outlive its holders, and at most D participants die (0 to 2)"},
+       .what = "make the lock outlive its holders, and let at most D participants die (0 to 2)"},
       {.name = "--stops",
        .value = "S",
-       .what = "the same, and at most S participants stop for ever without dying (0 to 2)"},
+       .what = "the same, and let at most S participants stop for ever without dying (0 to 2)"},
       {.name = "--levels",
        .value = "AxB[xC]",
-       .what = "the machine; default two nodes, or one for an odd number of participants"},
+       .what = "the machine (default: two nodes, or one for an odd number of participants)"},
       {.name = "--node-level",
        .value = "I",
-       .what = "the level whose elements are nodes; default the smallest"},
+       .what = "the level whose elements are the nodes (default: the smallest)"},
       {.name = "--set",
        .value = "NAME=VALUE",
-       .what = "a parameter of the lock; thresholds are 1 and T_R is 2 unless set",
+       .what = "set a parameter of the lock; thresholds are 1 and T_R is 2 unless set",
        .repeats = true},
   };
 }
@@ -257,23 +256,24 @@ std::vector<option> how_options() {
   return {
       {.name = "--retries",
        .value = "N",
-       .what = "vain attempts of one acquire after which a participant stands still (default 2)"},
+       .what =
+           "the vain attempts of one acquire after which a participant stands still (default: 2)"},
       {.name = "--off",
        .value = "PART",
        .what = "switch a part of the memory model off: delays, reordering, buffers, mixed",
        .completes = words,
        .known = {"delays", "reordering", "buffers", "mixed"},
        .repeats = true},
-      {.name = "--seconds", .value = "S", .what = "stop after that long"},
-      {.name = "--random", .what = "random schedules (probabilistic concurrency testing)"},
-      {.name = "--seed", .value = "N", .what = "of the random schedules (default 1)"},
-      {.name = "--executions", .value = "N", .what = "how many random schedules"},
+      {.name = "--seconds", .value = "S", .what = "stop after S seconds"},
+      {.name = "--random", .what = "try random schedules (probabilistic concurrency testing)"},
+      {.name = "--seed", .value = "N", .what = "the seed of the random schedules (default: 1)"},
+      {.name = "--executions", .value = "N", .what = "the number of random schedules"},
       {.name = "--depth",
        .value = "D",
-       .what = "ordered events that a random bug may need (default 3)"},
+       .what = "how many ordered events a bug may need to be found (default: 3)"},
       {.name = "--replay",
        .value = "STRING",
-       .what = "repeat a counterexample",
+       .what = "repeat the counterexample that an earlier search has printed",
        .completes = nothing},
       {.name = "--json",
        .value = "FILE|-",
@@ -294,24 +294,27 @@ command check_command() {
   return {
       .description =
           {"Runs the lock's own source with a few participants in every order that a network "
-           "allows: posted operations take effect at any moment until their flush, stores are seen "
-           "late. Checks mutual exclusion, deadlock, lost wake-ups, livelock, bounded overtaking, "
-           "and that the lock is free when all participants have left.",
+           "allows: "
+           "posted operations take effect at any moment until their flush, and stores are seen "
+           "late. "
+           "It checks mutual exclusion, deadlock, lost wake-ups, livelock, bounded overtaking, and "
+           "that the lock is free when all participants have left.",
            "With --starvation it searches for an endless fair schedule in which a participant "
            "waits "
-           "for ever, for any number of rounds.",
-           "The verdict is ok when every schedule was searched, violation with the shortest "
-           "counterexample found, or bound when the search stopped early."},
+           "for ever. Such a search holds for any number of rounds.",
+           "The verdict is ok if every schedule was searched, violation with the shortest "
+           "counterexample that was found, or bound if the search stopped early."},
       .options = check_options(),
-      .examples = {{"lockflight check --lock d-mcs --writers 3 --rounds 2", "every schedule"},
+      .examples = {{"lockflight check --lock d-mcs --writers 3 --rounds 2",
+                    "search every schedule"},
                    {"lockflight check --lock rma-rw --writers 2 --readers 2 --levels 2x2",
-                    "two nodes, delayed puts"},
+                    "search with two nodes and delayed puts"},
                    {"lockflight check --lock rma-rw-listing --writers 1 --readers 1",
-                    "the errors of the paper's listing"},
+                    "find the errors of the paper's listing"},
                    {"lockflight check --lock mcs-rw-wp --writers 2 --starvation readers",
-                    "writers that keep coming, and a reader"},
+                    "search for a reader that starves while writers keep coming"},
                    {"lockflight check --lock rma-mcs --writers 6 --random --seconds 30",
-                    "more than can be searched in full"}},
+                    "try what is too much to search in full"}},
       .run = run_check,
   };
 }

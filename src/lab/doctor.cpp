@@ -149,35 +149,34 @@ command doctor_command() {
       .description =
           {"Tests the MPI, UCX or OpenSHMEM that this program is built with, with the ranks of "
            "this "
-           "launch: which "
-           "read-modify-writes are atomic, whether a target that computes delays operations on its "
-           "memory, what an operation costs; and says what to do about it. Over several hosts it "
-           "also prints a "
-           "table of operations between them. Exits with 1 when locks "
-           "cannot work there."},
-      .options =
-          {{.name = "--fabric",
-            .value = "FABRIC",
-            .what =
-                "the fabric to try: mpi, ucx, libfabric or oshmem (default: the one of this build, "
-                "else mpi)",
-            .completes = option::offer::words,
-            .known = fabrics_tried()},
-           {.name = json_argument,
-            .value = "FILE|-",
-            .what = "write it as JSON; - prints that alone",
-            .completes = option::offer::files},
-           {.name = machine_argument,
-            .value = "FILE",
-            .what = "fit a machine of the simulator to this fabric, for bench --machine; "
-                    "needs ranks on two nodes",
-            .completes = option::offer::files}},
-      .examples = {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
-                    "MPICH with four ranks; a few seconds"},
-                   {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
-                    "UCX between two hosts"},
-                   {"mpirun -n 4 build/lockflight doctor --fabric ucx --machine-out m.toml",
-                    "two hosts; then bench --fabric sim --machine m.toml --procs 4"}},
+           "launch: which read-modify-writes are atomic, whether a target that computes delays "
+           "operations on its memory, and what an operation costs. Then it says what to do about "
+           "it. "
+           "Over several hosts it also prints a table of operations between them. The exit code is "
+           "1 "
+           "if locks cannot work there."},
+      .options = {{.name = "--fabric",
+                   .value = "FABRIC",
+                   .what = "the fabric to try: mpi, ucx, libfabric or oshmem (default: the one of "
+                           "this build, else mpi)",
+                   .completes = option::offer::words,
+                   .known = fabrics_tried()},
+                  {.name = json_argument,
+                   .value = "FILE|-",
+                   .what = "write the findings as JSON; - prints that alone",
+                   .completes = option::offer::files},
+                  {.name = machine_argument,
+                   .value = "FILE",
+                   .what = "fit a machine of the simulator to this fabric, for bench --machine; "
+                           "needs ranks on two nodes",
+                   .completes = option::offer::files}},
+      .examples =
+          {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
+            "test MPICH with four ranks, in a few seconds"},
+           {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
+            "test UCX between two hosts"},
+           {"mpirun -n 4 build/lockflight doctor --fabric ucx --machine-out m.toml",
+            "fit a machine to two hosts, for bench --fabric sim --machine m.toml --procs 4"}},
       .run = run_doctor,
   };
 }

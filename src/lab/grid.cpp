@@ -162,56 +162,62 @@ command grid_command() {
   return {
       .description =
           {"Runs every lock on the simulated machines with 16 to 1024 ranks, 0 to 100 % writers, "
-           "and 1, 100 or 1000 locks of which 50, 90 or 100 % are on the own node. In each of "
-           "these "
-           "cells flight-rw's throughput is compared with that of the fastest other reader-writer "
-           "lock, or, where all write, of the fastest mutex; and there flight's with that of the "
-           "fastest other mutex.",
-           "Prints the cells that fall short, which are those below --below times the fastest "
-           "other "
-           "lock; then for each machine and share of writers the median of the cells and the "
-           "least. "
-           "A run of flight or flight-rw that breaks mutual exclusion, or takes more than " +
+           "and "
+           "1, 100 or 1000 locks of which 50, 90 or 100 % are on the own node. Each combination is "
+           "a "
+           "cell. In a cell flight-rw's throughput is compared with that of the fastest other "
+           "reader-writer lock, or with that of the fastest mutex where all operations write. "
+           "There "
+           "flight's is compared with that of the fastest other mutex, too.",
+           "It prints the cells that fall short, which are those below --below times the fastest "
+           "other lock. Then it prints for each machine and share of writers the median of the "
+           "cells "
+           "and the least. A run of flight or flight-rw that breaks mutual exclusion, or takes "
+           "more "
+           "than " +
                reproduce::most_of_a_point() +
                ", has no result: its cell counts as 0 and falls short in any case. Another lock "
                "without a result is no rival there. The exit code is 1 if a cell falls short."},
       .options =
-          {{.name = "--quick", .what = "16 and 256 ranks, 1 and 100 locks, and few operations"},
+          {{.name = "--quick",
+            .what = "run only 16 and 256 ranks, 1 and 100 locks, and few operations"},
            {.name = "--machine",
             .value = "NAME,...",
-            .what = "only these machines (default: all)",
+            .what = "the machines to simulate (default: all)",
             .completes = list_of_words,
             .known = sim::names_of_machines()},
            {.name = "--procs",
             .value = "N,...",
-            .what = "so many ranks, where the machine has them (default: 16,64,256,1024)"},
-           {.name = "--locks", .value = "N,...", .what = "so many locks (default: 1,100,1000)"},
+            .what = "the numbers of ranks, where the machine has them (default: 16,64,256,1024)"},
+           {.name = "--locks",
+            .value = "N,...",
+            .what = "the numbers of locks (default: 1,100,1000)"},
            {.name = "--writers",
             .value = "F",
-            .what = "only with this part of the operations exclusive, 0 to 1 (default: 0, 0.002, "
+            .what = "the part of the operations that is exclusive, 0 to 1 (default: 0, 0.002, "
                     "0.02, 0.05, 0.3 and 1)"},
            {.name = "--below",
             .value = "F",
-            .what = fmt::format("a cell falls short below so many times the throughput of the "
-                                "fastest other lock, 0 to {:g} (default: {:g})",
+            .what = fmt::format("the factor, 0 to {:g}: a cell falls short below so many times the "
+                                "throughput of the fastest other lock (default: {:g})",
                                 most_below, reproduce::usual_bound)},
            {.name = "--times",
             .value = "N",
             .what =
-                "so many times the operations, and events that a run may take, so that beginnings "
-                "count for less"},
+                "run N times the operations, with N times the events that a run may take, so that "
+                "beginnings count for less"},
            {.name = "--jobs",
             .value = "N",
-            .what = "so many runs at a time (default: one for each processor)"},
+            .what = "the number of runs at a time (default: one for each processor)"},
            {.name = "--json",
             .value = "FILE|-",
             .what = "write all cells as JSON; - prints that alone, instead of the tables",
             .completes = files}},
-      .examples = {{"lockflight grid --quick", "a part of it, in a few minutes"},
+      .examples = {{"lockflight grid --quick", "run a part of the grid, in a few minutes"},
                    {"lockflight grid --machine piz-daint --procs 64",
-                    "one machine with one number of ranks"},
-                   {"lockflight grid --writers 1 --times 5", "longer runs of writers alone"},
-                   {"lockflight grid --json grid.json", "all of it"}},
+                    "run one machine with one number of ranks"},
+                   {"lockflight grid --writers 1 --times 5", "make longer runs of writers alone"},
+                   {"lockflight grid --json grid.json", "run the whole grid, and save it"}},
       .run = run_grid,
   };
 }

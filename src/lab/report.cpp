@@ -45,14 +45,14 @@ command report_command() {
       .description = {"Makes one self-contained HTML page, which opens offline, from what "
                       "'lockflight bench --json' wrote."},
       .options = {{.name = "FILE.json",
-                   .what = "what 'lockflight bench --json FILE' wrote",
+                   .what = "the file that 'lockflight bench --json FILE' wrote",
                    .completes = option::offer::files},
                   {.name = "--output",
                    .shorthand = "-o",
                    .value = "FILE.html",
-                   .what = "the page to write; required",
+                   .what = "the page to write; it has to be given",
                    .completes = option::offer::files}},
-      .examples = {{"lockflight report runs.json -o runs.html", "the page for runs.json"}},
+      .examples = {{"lockflight report runs.json -o runs.html", "make the page for runs.json"}},
       .run = run_report,
   };
 }

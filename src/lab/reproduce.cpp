@@ -258,26 +258,29 @@ command reproduce_command() {
   return {
       .description =
           {"Runs the locks on simulated models of the machines that the papers used, and compares "
-           "each of the papers' statements about speed with the result. A ratio holds within "
-           "a factor of 1.5, a value within 30 %, a direction if it points the same way. A claim "
-           "that cannot be measured counts as missed and says why.",
-           "Runs that several claims need are carried out once, and as many at a time as there "
-           "are processors and memory allows. The exit code is 1 if any claim is missed.",
-           "Beyond the papers, every lock is run on every machine with 1, 4, 16, ... ranks: all "
-           "of them write, and of reader-writer locks also 0.2 % of the operations. The "
+           "each of the papers' statements about speed with the result. A ratio holds within a "
+           "factor "
+           "of 1.5, a value within 30 %, and a direction if it points the same way. A claim that "
+           "cannot be measured counts as missed, and the output says why.",
+           "A run that several claims need is carried out once. As many runs go at a time as there "
+           "are processors and as memory allows. The exit code is 1 if any claim is missed.",
+           "Beyond the papers, every lock is run on every machine with 1, 4, 16, ... ranks. In "
+           "these "
+           "runs all operations write; reader-writer locks are also run with 0.2 % writing. The "
            "throughputs are data and no claims. Where a run takes more than " +
                reproduce::most_of_a_point() + ", the lock's curve ends, and the output says so."},
       .options = {{.name = "PAPER",
                    .what = "all, the name of a paper, beyond, or a claim file such as "
                            "claims/rma.toml (default: all)",
                    .completes = words,
-                   .known = paper_names()},
+                   .known = paper_names(),
+                   .optional = true},
                   {.name = "--quick",
-                   .what = "only the claims that are measured in a moment, and few ranks"},
+                   .what = "measure only the claims that take a moment, and few ranks"},
                   {.name = "--list", .what = "list the claims and measure nothing"},
                   {.name = "--jobs",
                    .value = "N",
-                   .what = "so many runs at a time (default: one for each processor)"},
+                   .what = "the number of runs at a time (default: one for each processor)"},
                   {.name = "--json",
                    .value = "FILE|-",
                    .what = "write the results as JSON; - prints that alone, instead of the tables",
@@ -287,12 +290,13 @@ command reproduce_command() {
                    .what = "write a page with a row for each claim and a chart for each figure",
                    .completes = files}},
       .terms = paper_glossary,
-      .examples = {{"lockflight reproduce fx100", "the claims of one paper"},
-                   {"lockflight reproduce --quick", "a few of each paper, in seconds"},
+      .examples = {{"lockflight reproduce fx100", "measure the claims of one paper"},
+                   {"lockflight reproduce --quick",
+                    "measure a few claims of each paper, in seconds"},
                    {"lockflight reproduce beyond --html beyond.html",
-                    "which lock is fastest where, up to 65536 ranks"},
+                    "see which lock is fastest where, up to 65536 ranks"},
                    {"lockflight reproduce all --json claims.json --html claims.html",
-                    "everything, in some minutes, and a page with charts"}},
+                    "measure everything, in some minutes, and write a page with charts"}},
       .run = run_reproduce,
   };
 }

@@ -327,16 +327,17 @@ std::vector<option> options_of_the_run() {
       continue;
     if (o.name == "--lock") {
       o.value = "A[,B]";
-      o.what = "the lock to tune, or several, one after the other";
+      o.what = "the lock to tune, or several to tune one after the other";
       o.known = tunable_names();
     } else if (o.name == "--procs") {
       o.value = "N";
-      o.what = "number of ranks (default: one for each core, sim: 64, or the product of --levels)";
+      o.what =
+          "the number of ranks (default: one for each core, sim: 64, or the product of --levels)";
       o.repeats = false;
     } else if (o.name == "--seconds") {
-      o.what = "how long each run takes (default: 0.1; sim: of virtual time, 0.001)";
+      o.what = "how many seconds each run takes (default: 0.1; sim: of virtual time, 0.001)";
     } else if (o.name == "--set") {
-      o.what = "a parameter to hold fixed; may be given several times";
+      o.what = "hold a parameter at this value; may be given several times";
     }
     all.push_back(std::move(o));
   }
@@ -348,8 +349,8 @@ std::vector<option> tune_options() {
   std::vector<option> all = options_of_the_run();
   all.push_back({.name = "--parameter",
                  .value = "NAME[=A,B,...]",
-                 .what = "a parameter to tune, with values to choose among if not from all its "
-                         "range; may be given several times (default: all of the lock)",
+                 .what = "tune this parameter, among these values or over all its range; may be "
+                         "given several times (default: all parameters of the lock)",
                  .completes = words,
                  .known = parameter_names(),
                  .repeats = true});
@@ -360,14 +361,14 @@ std::vector<option> tune_options() {
                  .known = objective_names()});
   all.push_back({.name = "--turns",
                  .value = "N",
-                 .what = "how often a candidate and the best are measured, in turn; sim: with how "
-                         "many seeds (default: 5)"});
+                 .what = "how often a candidate and the best are measured, in turn; sim: the "
+                         "number of seeds (default: 5)"});
   all.push_back({.name = "--budget",
                  .value = "SECONDS",
-                 .what = "how long the search for each lock may take (default: 60, but on sim)"});
+                 .what = "how long the search for each lock may take (default: 60; none on sim)"});
   all.push_back({.name = "--runs",
                  .value = "N",
-                 .what = "how many runs it may take, instead (default on sim: 1000)"});
+                 .what = "how many runs the search may take, instead (default on sim: 1000)"});
   all.push_back({.name = "--out",
                  .value = "FILE",
                  .what = "write the profile, for 'lockflight bench --profile' and programs",
@@ -392,25 +393,30 @@ command tune_command() {
   return {
       .description =
           {"Runs a workload with one value after the other of each of a lock's parameters, and "
-           "keeps the better one. A parameter goes up and down from its default by factors of 16, "
-           "then 4, then 2; when all have been moved, they are moved again, until nothing gains. "
-           "Candidate and best so far are measured in turn, and a candidate is kept if its median "
+           "keeps "
+           "the better one. A parameter goes up and down from its default by factors of 16, then "
+           "4, "
+           "then 2. When all have been moved, they are moved again, until nothing gains. The "
+           "candidate and the best so far are measured in turn, and a candidate is kept if its "
+           "median "
            "is better by more than the spread of either. On a simulated machine a run is the same "
            "each time, so both are measured with several seeds.",
-           "At the end the default and the best are measured once more, and if that shows no "
-           "gain, the defaults are kept. The profile holds the parameters that differ from them. "
+           "At the end the defaults and the best are measured once more. If that shows no gain, "
+           "the "
+           "defaults are kept. The profile holds the parameters that differ from the defaults. "
            "LOCKFLIGHT_PROFILE=FILE gives it to programs that use the library for C, and to "
-           "programs under the drop-in for MPI."},
+           "programs "
+           "under the drop-in for MPI."},
       .options = tune_options(),
       .terms = objective_glossary,
       .examples =
           {{"lockflight tune --lock flight --levels 2x2 --writers 1 --budget 20",
-            "a mutex on this machine, cut into two nodes"},
+            "tune a mutex on this machine, cut into two nodes"},
            {"lockflight tune --fabric sim --machine piz-daint --lock rma-rw --procs 64 --writers "
             "0.25 --out profile.toml",
-            "a reader-writer lock on a simulated cluster"},
+            "tune a reader-writer lock on a simulated cluster"},
            {"lockflight tune --lock rma-rw --parameter T_R=100,1000,10000 --objective p99",
-            "one of three values, for the longest waits"}},
+            "choose one of three values, for the shortest of the longest waits"}},
       .run = run_tune,
   };
 }

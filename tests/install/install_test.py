@@ -177,10 +177,31 @@ class Installed(unittest.TestCase):
     # ---- what else is there ----
 
     def test_programs_run(self):
-        for name in ["lockflight", *(f"lockflight.{mpi}" for mpi in LAUNCHERS),
-                     *(f"lockflight.{fabric}" for fabric in ON_WIRED), *["lockflight.oshmem"] * bool(ON_OSHMEM)]:
-            out = self.checked([os.path.join(self.prefix, "bin", name), "--version"])
-            self.assertRegex(out, r"^lockflight \d")
+        networks = [*LAUNCHERS, *ON_WIRED, *["oshmem"] * bool(ON_OSHMEM)]
+        for name in ["lockflight", *(f"lockflight.{network}" for network in networks)]:
+            program = os.path.join(self.prefix, "bin", name)
+            self.assertRegex(self.checked([program, "--version"]), r"^lockflight \d")
+            # Each finds its lab.
+            out = self.checked([program, "bench", "--lock", "spin", "--procs", "1", "--ops", "10"])
+            self.assertIn("ecsb on shm", out)
+        out = self.checked([os.path.join(self.prefix, "bin", "lockflight-lab"), "--version"])
+        self.assertRegex(out, r"^lockflight-lab \d")
+
+    def test_the_lab_of_each_mpi_is_found(self):
+        for mpi, launcher in LAUNCHERS.items():
+            with self.subTest(mpi):
+                out = self.checked([*launcher, "2", os.path.join(self.prefix, "bin", f"lockflight.{mpi}"),
+                                    "bench", "--fabric", "mpi", "--lock", "d-mcs", "--ops", "100"])
+                self.assertIn("ecsb on mpi", out)
+
+    def test_manual_pages_and_completions(self):
+        for name in ["man/man1/lockflight.1", "man/man1/lockflight-lab.1",
+                     "bash-completion/completions/lockflight",
+                     "bash-completion/completions/lockflight-lab",
+                     "zsh/site-functions/_lockflight", "zsh/site-functions/_lockflight_lab",
+                     "fish/vendor_completions.d/lockflight.fish",
+                     "fish/vendor_completions.d/lockflight-lab.fish"]:
+            self.assertGreater(os.path.getsize(os.path.join(self.prefix, "share", name)), 1000, name)
 
     def test_the_program_finds_those_with_other_fabrics(self):
         for fabric in ON_WIRED + ["oshmem"] * bool(ON_OSHMEM):
