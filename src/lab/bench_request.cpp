@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "bench/plan/launch.hpp"
+#include "bench/plan/limits.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/profile.hpp"
-#include "lockflight/rma/topology.hpp"
 #include "sim/machine.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
@@ -19,8 +19,6 @@ namespace lockflight::lab {
 namespace {
 
 constexpr const char* every_lock = "all";
-constexpr int most_simulated = 1 << 20;
-constexpr std::uint64_t most_levels = 64;  // far more than any lock climbs
 
 std::vector<std::string> lock_names() {
   std::vector<std::string> names;
@@ -79,34 +77,18 @@ std::vector<int> up_to_cores() {
   return procs;
 }
 
-int product_of(const std::string& levels, int most) {
-  std::int64_t ranks = 1;
-  try {
-    for (const int fanout : rma::parse_levels(levels)) ranks *= fanout;
-  } catch (const std::invalid_argument&) {
-    ranks = 0;
-  }
-  if (ranks < 1 || ranks > most)
-    throw refuse("--levels", levels,
-                 fmt::format("positive numbers joined by x, such as 2x4, that multiply to at most "
-                             "{}",
-                             most));
-  return static_cast<int>(ranks);
-}
-
 std::vector<int> procs_of(const arguments& given, const std::string& fabric) {
   bench::launch* const launched = bench::launch_of(fabric);
   if (launched != nullptr && !given.has("--procs") && !given.has("--levels")) {
     launched->start();
     return {launched->ranks()};
   }
-  const bool simulated = fabric == "sim";
-  const int most = simulated ? most_simulated : shm::most_ranks;
   if (given.has("--procs"))
-    return whole_numbers("--procs", joined(given.all("--procs"), ","), 1, most);
-  if (const auto levels = given.one("--levels")) return {product_of(*levels, most)};
-  constexpr int usual = 64;
-  return simulated ? std::vector{usual} : up_to_cores();
+    return any_whole_numbers("--procs", joined(given.all("--procs"), ","),
+                             bench::in_words(bench::procs_limits(fabric)));
+  if (const auto levels = given.one("--levels")) return {bench::ranks_of_levels(*levels, fabric)};
+  constexpr int usual_simulated = 64;
+  return fabric == "sim" ? std::vector{usual_simulated} : up_to_cores();
 }
 
 bench::role role_of(const std::string& text) {
@@ -115,24 +97,43 @@ bench::role role_of(const std::string& text) {
   throw unknown_name("--role", text, {"process", "operation"});
 }
 
+/// A number that the benchmark checks.
+std::uint64_t whole(const char* option, const std::string& text,
+                    bench::limits<std::uint64_t> accepted) {
+  return any_whole_number(option, text, bench::in_words(accepted));
+}
+double real(const char* option, const std::string& text, bench::limits<double> accepted) {
+  return any_real_number(option, text, bench::in_words(accepted));
+}
+
 /// Either a number of operations or a time.
 void read_length(const arguments& given, bench::request& to) {
-  constexpr std::uint64_t most_ops = 1'000'000'000'000;
-  constexpr double least_s = 0.001;
   constexpr double usual_simulated_s = 0.001;
-  constexpr double most_s = 1'000'000;
   const auto ops = given.one("--ops");
   const auto seconds = given.one("--seconds");
   if (ops && seconds)
     throw refuse(
         "--ops", *ops,
         fmt::format("--ops or --seconds, not both; --seconds is {} already", shown(*seconds)));
-  if (ops) to.ops = whole_number("--ops", *ops, 1, most_ops);
-  const bool simulated = to.fabric == "sim";
+  if (ops) {
+    to.ops = whole("--ops", *ops, bench::ops_limits);
+    // In a request 0 says that the time ends a run.
+    if (to.ops == 0) throw refuse("--ops", *ops, bench::in_words(bench::ops_limits));
+  }
   if (seconds)
-    to.seconds = real_number("--seconds", *seconds, simulated ? 0 : least_s, most_s);
-  else if (simulated)
+    to.seconds = real("--seconds", *seconds, bench::seconds_limits(to.fabric));
+  else if (to.fabric == "sim")
     to.seconds = usual_simulated_s;
+}
+
+/// In a request 0 says that the smallest elements are the nodes. Which levels there are depends on
+/// the machine.
+int node_level_of(const std::string& text) {
+  constexpr const char* accepted = "a level of the machine, from 1";
+  const std::uint64_t level = any_whole_number("--node-level", text, accepted);
+  if (level < 1 || level > std::numeric_limits<int>::max())
+    throw refuse("--node-level", text, accepted);
+  return static_cast<int>(level);
 }
 
 void read_parameters(const arguments& given, bench::request& to) {
@@ -183,7 +184,6 @@ void read_sweep(const arguments& given, bench::request& to) {
   const auto text = given.one("--sweep");
   if (!text) return;
   constexpr const char* accepted = "a name and numbers, such as T_R=10,100,1000 or locks=1,2,4";
-  constexpr std::uint64_t most = 1'000'000'000;
   const std::size_t at = text->find('=');
   if (at == 0 || at == std::string::npos) throw refuse("--sweep", *text, accepted);
   to.sweep = text->substr(0, at);
@@ -196,27 +196,28 @@ void read_sweep(const arguments& given, bench::request& to) {
     if (!setting)
       to.sweep_values.push_back(static_cast<double>(assignment("--sweep", one).second));
     else if (setting->whole)
-      to.sweep_values.push_back(static_cast<double>(whole_number("--sweep", value, 0, most)));
+      to.sweep_values.push_back(
+          static_cast<double>(any_whole_number("--sweep", value, "a whole number")));
     else
-      to.sweep_values.push_back(real_number("--sweep", value, 0, double{most}));
+      to.sweep_values.push_back(any_real_number("--sweep", value, "a number"));
   }
 }
 
-/// The benchmark checks which workload accepts them.
+/// Options that only some workloads accept.
 void read_extras(const arguments& given, bench::request& to) {
-  constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
-  constexpr double most = 1e9;
   if (const auto sample = given.one("--sample"))
-    to.sample = whole_number("--sample", *sample, 0, any);
+    to.sample = whole("--sample", *sample, bench::sample_limits);
   if (const auto locks = given.one("--locks"))
-    to.table_size = whole_number("--locks", *locks, 0, any);
+    to.table_size = whole("--locks", *locks, bench::locks_limits);
   if (const auto locality = given.one("--locality"))
-    to.locality = real_number("--locality", *locality, 0, 1);
-  if (const auto hold = given.one("--hold")) to.hold_us = real_number("--hold", *hold, 0, most);
+    to.locality = real("--locality", *locality, bench::locality_limits);
+  if (const auto hold = given.one("--hold"))
+    to.hold_us = real("--hold", *hold, bench::hold_limits_us);
   to.server_busy = given.has("--server-busy");
   if (const auto load = given.one("--server-load"))
-    to.server_load = whole_number("--server-load", *load, 0, any);
-  if (const auto bytes = given.one("--bytes")) to.bytes = whole_number("--bytes", *bytes, 0, any);
+    to.server_load = whole("--server-load", *load, bench::server_load_limits);
+  if (const auto bytes = given.one("--bytes"))
+    to.bytes = whole("--bytes", *bytes, bench::bytes_limits);
   to.operation = given.one("--operation");
 }
 
@@ -257,7 +258,7 @@ std::vector<option> what_to_run() {
        .what =
            fmt::format("the numbers of ranks, each from 1 to {}, sim: {} (default: 1, 2, 4, ... "
                        "up to the cores, sim: 64, or the product of --levels)",
-                       shm::most_ranks, most_simulated),
+                       bench::procs_limits("shm").most, bench::procs_limits("sim").most),
        .repeats = true},
       {.name = "--levels",
        .value = "AxB[xC]",
@@ -362,14 +363,13 @@ bench::request bench_request(const arguments& given) {
   read_machine(given, request);
   request.procs = procs_of(given, request.fabric);
   request.levels = given.one("--levels").value_or("");
-  if (const auto level = given.one("--node-level"))
-    request.node_level = static_cast<int>(whole_number("--node-level", *level, 1, most_levels));
+  if (const auto level = given.one("--node-level")) request.node_level = node_level_of(*level);
   if (const auto writers = given.one("--writers"))
-    request.writers = real_number("--writers", *writers, 0, 1);
+    request.writers = real("--writers", *writers, bench::writers_limits);
   if (const auto role = given.one("--role")) request.by = role_of(*role);
   read_length(given, request);
   if (const auto seed = given.one("--seed"))
-    request.seed = whole_number("--seed", *seed, 0, std::numeric_limits<std::uint64_t>::max());
+    request.seed = whole("--seed", *seed, bench::seed_limits);
   read_parameters(given, request);
   read_profile(given, request);
   read_sweep(given, request);

@@ -17,6 +17,16 @@ namespace lockflight::tool {
 [[nodiscard]] double real_number(std::string_view argument, std::string_view text, double min,
                                  double max);
 
+/// Any whole number, where somebody else checks which ones there may be; `accepted` says it in
+/// words.
+[[nodiscard]] std::uint64_t any_whole_number(std::string_view argument, std::string_view text,
+                                             std::string_view accepted);
+[[nodiscard]] double any_real_number(std::string_view argument, std::string_view text,
+                                     std::string_view accepted);
+/// "1,2,2"; a repeated value counts once.
+[[nodiscard]] std::vector<int> any_whole_numbers(std::string_view argument, const std::string& text,
+                                                 std::string_view accepted);
+
 /// "1,2,2".
 [[nodiscard]] std::vector<int> each_whole_number(std::string_view argument, const std::string& text,
                                                  int min, int max);

@@ -45,7 +45,8 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   EXPECT_EQ(with("sob", [](request& r) { r.sample = 64; }), "");
   EXPECT_EQ(with("lb", [](request& r) { r.sample = 64; }),
             "--sample '64' (accepted: with --workload ecsb or sob only, not with lb)");
-  EXPECT_EQ(with("ecsb", [](request& r) { r.sample = 0; }), "--sample '0' (accepted: 1 to 1000)");
+  EXPECT_EQ(with("ecsb", [](request& r) { r.sample = 0; }),
+            "--sample '0' (accepted: a whole number from 1 to 1000)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.table_size = 3; }),
             "--locks '3' (accepted: with --workload table or contention only, not with ecsb)");
   EXPECT_EQ(with("mix", [](request& r) { r.locality = 1; }),
@@ -60,17 +61,17 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   EXPECT_EQ(with("dht", [](request& r) { r.bytes = 1; }),
             "--bytes '1' (accepted: with --workload dht-writer only, not with dht)");
   EXPECT_EQ(with("table", [](request& r) { r.table_size = 0; }),
-            "--locks '0' (accepted: 1 to 100000)");
+            "--locks '0' (accepted: a whole number from 1 to 100000)");
   EXPECT_EQ(with("table", [](request& r) { r.locality = 1.5; }),
-            "--locality '1.5' (accepted: 0 to 1)");
+            "--locality '1.5' (accepted: a number from 0 to 1)");
   EXPECT_EQ(
       with("table", [](request& r) { r.locality = 0.5, r.levels = "4"; }),
       "--locality '0.5' (accepted: 1: the machine with 4 ranks is one node; --levels 2x2 makes "
       "two)");
   EXPECT_EQ(with("contention", [](request& r) { r.hold_us = -1; }),
-            "--hold '-1' (accepted: 0 to 1000000, microseconds)");
+            "--hold '-1' (accepted: a number from 0 to 1000000)");
   EXPECT_EQ(with("dht-writer", [](request& r) { r.bytes = 65'537; }),
-            "--bytes '65537' (accepted: 1 to 65536)");
+            "--bytes '65537' (accepted: a whole number from 1 to 65536)");
   EXPECT_EQ(with("cascade", [](request& r) { r.levels = "", r.procs = {1}; }),
             "--procs '1' (accepted: at least 2 with --workload cascade)");
 }
@@ -98,7 +99,7 @@ TEST(Request, SettingsAreSweptWhereTheWorkloadHasThem) {
   };
   EXPECT_EQ(sweep("ecsb", "writers", {0, 0.5, 1}), "");
   EXPECT_EQ(sweep("contention", "hold", {0, 270}), "");
-  EXPECT_EQ(sweep("ecsb", "writers", {0, 1.5}), "--writers '1.5' (accepted: 0 to 1)");
+  EXPECT_EQ(sweep("ecsb", "writers", {0, 1.5}), "--writers '1.5' (accepted: a number from 0 to 1)");
   EXPECT_EQ(sweep("ecsb", "locks", {3}),
             "--locks '3' (accepted: with --workload table or contention only, not with ecsb)");
 }
@@ -142,16 +143,16 @@ TEST(Request, WhatADeferringLockCannotDo) {
 
 TEST(Request, NumbersOutOfRange) {
   EXPECT_EQ(refusal(good(), [](request& r) { r.procs = {0}; }),
-            "--procs '0' (accepted: 1 to 4096)");
+            "--procs '0' (accepted: whole numbers from 1 to 4096, joined by commas)");
   EXPECT_EQ(refusal(good(),
                     [](request& r) {
                       r.procs = {2, 4097};
                     }),
-            "--procs '4097' (accepted: 1 to 4096)");
+            "--procs '2,4097' (accepted: whole numbers from 1 to 4096, joined by commas)");
   EXPECT_NE(refusal(good(), [](request& r) { r.procs = {}; }), "");
   EXPECT_NE(refusal(good(), [](request& r) { r.locks = {}; }), "");
   EXPECT_EQ(refusal(good(), [](request& r) { r.writers = 1.5; }),
-            "--writers '1.5' (accepted: 0 to 1)");
+            "--writers '1.5' (accepted: a number from 0 to 1)");
   EXPECT_NE(refusal(good(), [](request& r) { r.writers = -0.1; }), "");
   EXPECT_NE(refusal(good(), [](request& r) { r.writers = std::nan(""); }), "");
   EXPECT_EQ(refusal(good(), [](request& r) { r.seconds = 0; }).find("--seconds '0' (accepted: "),
@@ -166,8 +167,10 @@ TEST(Request, LevelsMustFit) {
                       r.procs = {4, 8};
                     }),
             "--levels '2x2' (accepted: levels that multiply to --procs 8; these make 4)");
-  EXPECT_EQ(refusal(good(), [](request& r) { r.levels = "2xtwo"; }),
-            "--levels '2xtwo' (accepted: positive numbers joined by x, such as 2x4)");
+  EXPECT_EQ(
+      refusal(good(), [](request& r) { r.levels = "2xtwo"; }),
+      "--levels '2xtwo' (accepted: positive numbers joined by x, such as 2x4, that multiply to "
+      "at most 4096)");
   EXPECT_NE(refusal(good(), [](request& r) { r.levels = "1x1x1x2x2"; }), "");
   EXPECT_EQ(refusal(good(), [](request& r) { r.node_level = 3; }),
             "--node-level '3' (accepted: 1 to 2, the machine's levels)");

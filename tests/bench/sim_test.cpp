@@ -309,7 +309,8 @@ TEST(Simulated, RefusalsOfAServersLoad) {
     });
   };
   EXPECT_EQ(with("osc-2005", "contention", 1000), "");
-  EXPECT_EQ(with("osc-2005", "contention", 1001), "--server-load '1001' (accepted: 0 to 1000)");
+  EXPECT_EQ(with("osc-2005", "contention", 1001),
+            "--server-load '1001' (accepted: a whole number from 0 to 1000)");
   EXPECT_EQ(with("osc-2005", "table", 1),
             "--server-load '1' (accepted: with --workload contention only, not with table)");
   EXPECT_EQ(

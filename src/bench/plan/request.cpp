@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <numeric>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "bench/plan/launch.hpp"
+#include "bench/plan/limits.hpp"
 #include "bench/plan/memory.hpp"
 #include "bench/sim/stage.hpp"
 #include "catalogue/nearest.hpp"
+#include "catalogue/quoted.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/part/queue_tree.hpp"
 
@@ -22,13 +22,19 @@ namespace {
 
 /// "--procs '0' (accepted: …)".
 bad_request refuse(std::string_view argument, std::string_view value, std::string_view accepted) {
-  return bad_request(fmt::format("{} '{}' (accepted: {})", argument, value, accepted));
+  return bad_request(
+      fmt::format("{} {} (accepted: {})", argument, catalogue::quoted(value), accepted));
+}
+
+template <class Number>
+void require(limits<Number> accepted, std::string_view argument, Number value) {
+  if (!accepted.admit(value)) throw refuse(argument, fmt::format("{}", value), in_words(accepted));
 }
 
 bad_request unknown(std::string_view argument, const std::string& value,
                     const std::vector<std::string>& known) {
-  return bad_request(
-      fmt::format("{} '{}' {}", argument, value, catalogue::accepted_names(value, known)));
+  return bad_request(fmt::format("{} {} {}", argument, catalogue::quoted(value),
+                                 catalogue::accepted_names(value, known)));
 }
 
 template <class Rows>
@@ -102,10 +108,10 @@ std::shared_ptr<const sim::machine_profile> profile_of(const request& what) {
 }
 
 /// The most ranks that a fabric can have.
-int most_ranks_on(const sim::machine_profile* profile) {
-  constexpr std::uint64_t most_simulated = 1u << 20;
-  return profile == nullptr ? shm::most_ranks
-                            : static_cast<int>(std::min(profile->ranks(), most_simulated));
+int most_ranks_on(const request& what, const sim::machine_profile* profile) {
+  const int most = procs_limits(what.fabric).most;
+  if (profile == nullptr) return most;
+  return static_cast<int>(std::min(profile->ranks(), static_cast<std::uint64_t>(most)));
 }
 
 /// Throws unless the machine has these nodes, and they have room for the ranks.
@@ -208,20 +214,11 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
   return chosen;
 }
 
-std::vector<int> fanouts_of(const request& what) {
-  try {
-    return rma::parse_levels(what.levels);
-  } catch (const std::invalid_argument& e) {
-    throw bad_request(fmt::format("--levels {}", e.what()));
-  }
-}
-
 void check_levels(const request& what) {
   if (what.levels.empty()) return;
-  const std::vector<int> fanouts = fanouts_of(what);
-  if (fanouts.size() > static_cast<std::size_t>(lock::most_levels))
+  const int ranks = ranks_of_levels(what.levels, what.fabric);
+  if (rma::parse_levels(what.levels).size() > static_cast<std::size_t>(lock::most_levels))
     throw refuse("--levels", what.levels, fmt::format("at most {} levels", lock::most_levels));
-  const int ranks = std::accumulate(fanouts.begin(), fanouts.end(), 1, std::multiplies<>());
   for (const int procs : what.procs)
     if (procs != ranks)
       throw refuse("--levels", what.levels,
@@ -231,25 +228,23 @@ void check_levels(const request& what) {
 void check_procs(const request& what, int most) {
   if (what.procs.empty()) throw refuse("--procs", "", "at least one number of ranks");
   const launch* const it = launch_of(what.fabric);
+  const limits<int> accepted = procs_limits(what.fabric);
   for (const int procs : what.procs) {
     if (it != nullptr && (procs < 1 || procs > it->ranks()))
       throw refuse("--procs", std::to_string(procs),
                    fmt::format("1 to {}, the ranks of this launch", it->ranks()));
-    if (procs < 1 || procs > most)
-      throw refuse("--procs", std::to_string(procs), fmt::format("1 to {}", most));
+    if (!accepted.admit(procs))
+      throw refuse("--procs", fmt::format("{}", fmt::join(what.procs, ",")), in_words(accepted));
+    if (procs > most) throw refuse("--procs", std::to_string(procs), fmt::format("1 to {}", most));
   }
 }
 
 void check_amounts(const request& what) {
-  constexpr double most_seconds = 1e6;
-  constexpr std::uint64_t most_ops = 1'000'000'000'000'000;
-  if (!(what.writers >= 0 && what.writers <= 1))
-    throw refuse("--writers", fmt::format("{}", what.writers), "0 to 1");
-  if (what.ops == 0 && !(what.seconds > 0 && what.seconds <= most_seconds))
-    throw refuse("--seconds", fmt::format("{}", what.seconds),
-                 fmt::format("more than 0, at most {:.0f}", most_seconds));
-  if (what.ops > most_ops)
-    throw refuse("--ops", std::to_string(what.ops), fmt::format("1 to {}", most_ops));
+  require(writers_limits, "--writers", what.writers);
+  if (what.ops == 0)
+    require(seconds_limits(what.fabric), "--seconds", what.seconds);
+  else
+    require(ops_limits, "--ops", what.ops);
   try {
     static_cast<void>(shm::wait_policy::parse(what.waiting, 1, 1));
   } catch (const std::invalid_argument& e) {
@@ -260,7 +255,6 @@ void check_amounts(const request& what) {
 /// Busy processes beside the server, where cores are shared by time slices.
 void check_server_load(const request& what, workload load, const sim::machine_profile* profile) {
   if (!what.server_load) return;
-  constexpr std::uint64_t most = 1000;
   const std::string value = std::to_string(*what.server_load);
   if (load != workload::contention)
     throw refuse("--server-load", value,
@@ -271,14 +265,11 @@ void check_server_load(const request& what, workload load, const sim::machine_pr
   if (profile->cpu.slice == 0)
     throw refuse("--server-load", value,
                  fmt::format("on a machine with cpu.slice_ns, which {} has not", profile->name));
-  if (*what.server_load > most) throw refuse("--server-load", value, fmt::format("0 to {}", most));
+  require(server_load_limits, "--server-load", *what.server_load);
 }
 
 /// Options that only some workloads accept.
 void check_extras(const request& what, workload load) {
-  constexpr std::uint64_t most_untimed = 1'000;  // a run reads the clock when it times
-  constexpr std::uint64_t most_locks = 100'000;
-  constexpr double most_hold_us = 1e6;
   const auto only = [&](bool given, std::string_view argument, const std::string& value, bool here,
                         std::string_view where) {
     if (given && !here)
@@ -301,17 +292,11 @@ void check_extras(const request& what, workload load) {
   if (const auto& known = operations();
       what.operation && std::find(known.begin(), known.end(), *what.operation) == known.end())
     throw unknown("--operation", *what.operation, known);
-  if (what.sample && (*what.sample < 1 || *what.sample > most_untimed))
-    throw refuse("--sample", std::to_string(*what.sample), fmt::format("1 to {}", most_untimed));
-  if (what.table_size && (*what.table_size < 1 || *what.table_size > most_locks))
-    throw refuse("--locks", std::to_string(*what.table_size), fmt::format("1 to {}", most_locks));
-  if (what.locality && !(*what.locality >= 0 && *what.locality <= 1))
-    throw refuse("--locality", fmt::format("{}", *what.locality), "0 to 1");
-  if (what.hold_us && !(*what.hold_us >= 0 && *what.hold_us <= most_hold_us))
-    throw refuse("--hold", fmt::format("{}", *what.hold_us),
-                 fmt::format("0 to {:.0f}, microseconds", most_hold_us));
-  if (what.bytes && (*what.bytes < 1 || *what.bytes > most_bytes))
-    throw refuse("--bytes", std::to_string(*what.bytes), fmt::format("1 to {}", most_bytes));
+  if (what.sample) require(sample_limits, "--sample", *what.sample);
+  if (what.table_size) require(locks_limits, "--locks", *what.table_size);
+  if (what.locality) require(locality_limits, "--locality", *what.locality);
+  if (what.hold_us) require(hold_limits_us, "--hold", *what.hold_us);
+  if (what.bytes) require(bytes_limits, "--bytes", *what.bytes);
   for (const int procs : what.procs) {
     if (what.locality && *what.locality < 1 && machine_of(what, procs).nodes() == 1)
       throw refuse(
@@ -435,10 +420,11 @@ void check_ranks_of_locks(const request& what, const std::vector<const lock_entr
 
 rma::topology machine_of(const request& what, int procs) {
   launch* const it = launch_of(what.fabric);
-  const rma::topology machine = !what.levels.empty() ? rma::topology::balanced(fanouts_of(what))
-                                : it != nullptr      ? it->machine(procs)
-                                : simulated(what)    ? machine_on(*profile_of(what), procs)
-                                                     : shm::discover(procs).machine;
+  const rma::topology machine = !what.levels.empty()
+                                    ? rma::topology::balanced(rma::parse_levels(what.levels))
+                                : it != nullptr   ? it->machine(procs)
+                                : simulated(what) ? machine_on(*profile_of(what), procs)
+                                                  : shm::discover(procs).machine;
   if (what.node_level == 0) return machine;
   if (what.node_level < 0 || what.node_level > machine.levels())
     throw refuse("--node-level", std::to_string(what.node_level),
@@ -488,7 +474,7 @@ std::vector<job> jobs_of_one(const request& what) {
   const workload load = chosen_workload(what);
   const std::vector<const lock_entry*> locks = chosen_locks(what, load);
   const auto profile = profile_of(what);
-  check_procs(what, most_ranks_on(profile.get()));
+  check_procs(what, most_ranks_on(what, profile.get()));
   check_levels(what);
   if (profile != nullptr)
     for (const int procs : what.procs) check_room(what, *profile, machine_of(what, procs));
