@@ -19,12 +19,8 @@ tool::sibling the_lab() {
 }  // namespace
 
 int become_lab(char* const* argv) {
-  const tool::sibling lab = the_lab();
-  lab.become(argv);
-  std::fputs(fmt::format("lockflight: {} is needed for this command, and cannot be run: it is "
-                         "looked for {}\n",
-                         lab.name(), lab.where())
-                 .c_str(),
+  const std::string why = the_lab().become(argv);
+  std::fputs(fmt::format("lockflight: this command is one of the lab, and {}\n", why).c_str(),
              stderr);
   return environment_failed;
 }

@@ -21,8 +21,11 @@ constexpr std::array<std::string_view, 3> other_labs{"ucx", "libfabric", "oshmem
 int main(int argc, char** argv) {
   tool::fill_standard_streams();
   const std::string fabric(lab::named_fabric(argc, argv));
-  // In a build that lab is in a folder of its own.
+  // In a build that lab is in a folder of its own. Where there is none, this one says which fabrics
+  // it has.
   if (std::ranges::find(other_labs, fabric) != other_labs.end())
-    tool::sibling("lockflight-lab." + fabric).first_at(fabric + "/lockflight-lab").become(argv);
+    static_cast<void>(tool::sibling("lockflight-lab." + fabric)
+                          .first_at(fabric + "/lockflight-lab")
+                          .become(argv));
   return lab::run_lab(argc, argv);
 }

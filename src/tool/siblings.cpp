@@ -4,10 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 
 namespace lockflight::tool {
 namespace {
@@ -21,6 +23,13 @@ std::string own_file() {
 
 /// "/usr/bin/" of "/usr/bin/lockflight".
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/') + 1); }
+
+/// For people.
+std::string places_looked_at() {
+  const std::string here = folder_of(own_file());
+  if (here.empty()) return "on the PATH alone, since /proc is not mounted";
+  return "in " + here + ", in " + here + LOCKFLIGHT_LIBEXEC + " and on the PATH";
+}
 
 void add_places_on_path(std::string_view name, std::vector<std::string>& to) {
   const char* const path = std::getenv("PATH");
@@ -55,8 +64,15 @@ sibling& sibling::first_at(std::string_view place) {
   return *this;
 }
 
-void sibling::become(char* const* argv) const {
-  for (const std::string& place : places_) execv(place.c_str(), argv);
+std::string sibling::become(char* const* argv) const {
+  std::string refused;
+  for (const std::string& place : places_) {
+    execv(place.c_str(), argv);
+    if (errno != ENOENT && errno != ENOTDIR && refused.empty())
+      refused = place + " cannot be run: " + std::strerror(errno);
+  }
+  return refused.empty() ? name_ + " is not there: it was looked for " + places_looked_at()
+                         : refused;
 }
 
 bool sibling::run(const std::vector<std::string>& words) const {
@@ -74,12 +90,6 @@ bool sibling::run(const std::vector<std::string>& words) const {
     return status == 0;
   }
   return false;
-}
-
-std::string sibling::where() const {
-  const std::string here = folder_of(own_file());
-  if (here.empty()) return "on the PATH, since /proc is not mounted";
-  return "in " + here + ", in " + here + LOCKFLIGHT_LIBEXEC + ", on the PATH";
 }
 
 }  // namespace lockflight::tool

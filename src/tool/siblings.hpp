@@ -8,8 +8,8 @@
 
 namespace lockflight::tool {
 
-/// What this program is called beyond "lockflight": ".mpich" for bin/lockflight.mpich. Empty where
-/// its file has another name, or where /proc is not mounted.
+/// What the file of this program is called beyond `name`: ".mpich" for bin/lockflight.mpich. Empty
+/// where its file has another name, or where /proc is not mounted.
 [[nodiscard]] std::string own_suffix(std::string_view name);
 
 /// A search for another program: beside this one, then in libexec/lockflight, then on the PATH.
@@ -22,14 +22,11 @@ class sibling {
   /// Looks in one more place first, given as a path from this program's folder.
   sibling& first_at(std::string_view place);
 
-  /// This process becomes that program, with the same arguments. Returns if it is nowhere.
-  void become(char* const* argv) const;
+  /// This process becomes that program, with these arguments. If it cannot, returns why: where it
+  /// was looked for, or what was wrong with the one that is there.
+  [[nodiscard]] std::string become(char* const* argv) const;
   /// Runs that program and waits for its end. False if it is nowhere or fails.
   [[nodiscard]] bool run(const std::vector<std::string>& words) const;
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-  /// Where it was looked for, for people: "beside /usr/bin/lockflight, in …, on the PATH".
-  [[nodiscard]] std::string where() const;
 
  private:
   std::string name_;

@@ -89,7 +89,7 @@ class Finding(ProgramTest):
         for arguments in [["bench"], ["help", "bench"], ["bench", "--help"], ["--help", "bench"]]:
             code, out, err = self.run_found(*arguments)
             self.assertEqual((code, out, err.count("\n")), (3, "", 1), err)
-            for word in ["lockflight: lockflight-lab", self.path("bin/"), "libexec/lockflight",
+            for word in ["lockflight: this command", "lockflight-lab is not there", self.path("bin/"), "libexec/lockflight",
                          "PATH"]:
                 self.assertIn(word, err)
         self.assertEqual(self.run_found("--help")[0], 0)
@@ -98,6 +98,9 @@ class Finding(ProgramTest):
     def test_one_that_cannot_be_run_is_passed_over(self):
         self.lab("bin/lockflight-lab")
         os.chmod(self.path("bin/lockflight-lab"), stat.S_IRUSR)
+        code, _, err = self.run_found("bench")
+        self.assertEqual(code, 3)
+        self.assertIn(f"{self.path('bin/lockflight-lab')} cannot be run: Permission denied", err)
         self.lab("other/lockflight-lab")
         self.assertEqual(self.run_found("bench", path=self.path("other"))[1],
                          "other/lockflight-lab <bench>\n")
