@@ -4,7 +4,6 @@
 
 #include "cli/lab.hpp"
 #include "lockflight/domain.hpp"
-#include "tool/completion.hpp"
 #include "tool/documents.hpp"
 
 namespace lockflight::cli {

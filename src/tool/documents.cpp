@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tool/completion.hpp"
+#include "tool/completion/completion.hpp"
 #include "tool/console.hpp"
 #include "tool/help.hpp"
 #include "tool/man.hpp"
