@@ -16,7 +16,7 @@ TEST(gate, lets_in_at_odd_distances_where_writers_wait) {
        {state::open, state::closed, state::idle, state::opening, state::unlisted, state::claimed}) {
     const bool is_in_use = s == state::open || s == state::closed;
     gate now = gate{}.as(s);
-    for (rma::word epoch = 0; epoch < 4; ++epoch, now = now.next_phase().as(s)) {
+    for (rma::word epoch = 0; epoch < 4; ++epoch, now = now.next_phase(false).as(s)) {
       ASSERT_EQ(now.epoch(), epoch);
       for (rma::word parked_at = 0; parked_at < 4; ++parked_at)
         EXPECT_EQ(now.lets_in(parked_at), is_in_use && (epoch + parked_at) % 2 == 1)

@@ -22,8 +22,7 @@ const topology three_nodes = topology::balanced({3, 1});
 
 /// What the gate of a rank's node says, uncounted.
 lock::gate gate_at(counted_participant& me, const flight_rw& l, rma::rank_t of) {
-  const auto at = l.cells.readers.gate_of(me.machine(), of);
-  return lock::gate::from(rma::get_now(uncounted(me), at) ^ l.cells.readers.zero_of_gate(at.home));
+  return l.cells.readers.gate_of(me.machine(), of).get_now(uncounted(me));
 }
 
 void leave_gates_idle(flight_rw& l) {

@@ -36,7 +36,7 @@ TEST(reader_layout, between_nodes_the_counters_of_a_node_are_a_row_that_one_get_
   const reader_layout where = placed(machine);
   ASSERT_GT(where.counters_of_node(), 1);
   for (rma::rank_t r = 0; r < machine.ranks(); ++r) {
-    const rma::cpu_cell gate = where.gate_of(machine, r);
+    const rma::cpu_cell gate = where.gate_of(machine, r).cell;
     const rma::cpu_cell own = where.counter_of(machine, r);
     EXPECT_EQ(own.home, gate.home);
     EXPECT_EQ((own.index - where.counter(gate, 0).index) % rma::line_words, 0u);
@@ -70,7 +70,7 @@ TEST(reader_layout, rows_at_home_leave_nothing_elsewhere) {
   std::set<std::uint32_t> lines;
   for (rma::rank_t r = 0; r < ranks; ++r) {
     EXPECT_EQ(line_of(made.writers.line_of(machine, r)), 0u);
-    EXPECT_EQ(where.gate_of(machine, r), where.gates);
+    EXPECT_EQ(where.gate_of(machine, r).cell, where.gates);
     const rma::cpu_cell own = where.counter_of(machine, r);
     EXPECT_EQ(own, where.counter(where.gates, r / share)) << "where a writer reads it";
     lines.insert(line_of(own));
@@ -85,7 +85,7 @@ TEST(reader_layout, a_node_of_one_counter_has_it_beside_the_gate) {
   rma::layout in(1u << 12);
   const reader_layout where = reader_layout::place(in, machine, {.ranks_per_cell = 8}, 0, {0, 0});
   for (rma::rank_t r = 0; r < machine.ranks(); ++r)
-    EXPECT_EQ(where.counter_of(machine, r), where.gate_of(machine, r) + 1);
+    EXPECT_EQ(where.counter_of(machine, r), where.gate_of(machine, r).cell + 1);
 }
 
 }  // namespace

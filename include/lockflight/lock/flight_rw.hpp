@@ -86,14 +86,14 @@ class flight_rw {
 
   /// Enters unless a writer has closed the gates. Tries to take flight if they are idle.
   [[nodiscard]] bool try_lock_shared() {
-    const arrival how = readers_.try_enter(held_);
+    const arrival how = readers_.try_enter();
     if (how != arrival::must_open) return how == arrival::in;
     if (try_flight()) return open_and_enter(), true;
-    readers_.leave_idle();
+    readers_.stop_opening();
     return false;
   }
 
-  [[gnu::always_inline]] void unlock_shared() { readers_.leave(held_); }
+  [[gnu::always_inline]] void unlock_shared() { readers_.leave(); }
 
   // ---- writers ----
 
@@ -105,20 +105,15 @@ class flight_rw {
   }
 
   /// If no writer has it or waits and no reader is in. Closes the gates to find that out.
-  [[nodiscard]] bool try_lock() {
-    if (!try_flight()) return false;
-    if (shut_out_readers(port_.deadline_in(0))) return true;
-    flight_.unlock();
-    return false;
-  }
+  [[nodiscard]] bool try_lock() { return try_flight() && shut_out_readers(port_.deadline_in(0)); }
 
   void unlock() {
-    if (gates_.what() == state::idle) return flight_.unlock_with(phase::are_idle);
+    if (gates_.what() == state::idle) return flight_.unlock_with(phase::idle_gates().bits());
     // The readers' phase comes after T_W writers, or when no writer is there to follow.
     const rma::word writers = phase_.get(phase::writers) + 1;
     if (writers < t_w_ && flight_.pass(phase_.with(phase::writers, writers).bits())) return;
-    const bool idle = gates_.end_phase(writers, phase_.has(phase::quiet));
-    flight_.unlock_with(idle ? phase::are_idle : 0);
+    const bool are_idle = gates_.end_phase(writers, phase_.has(phase::quiet));
+    flight_.unlock_with(are_idle ? phase::idle_gates().bits() : 0);
   }
 
   // ---- up and down ----
@@ -143,7 +138,7 @@ class flight_rw {
   [[nodiscard]] bool try_unlock_shared_and_lock() {
     if (!try_flight()) return false;
     gates_.close();  // they are open: a writer that closes them has flight until we have left
-    readers_.leave(held_);
+    readers_.leave();
     phase_ = {};
     static_cast<void>(gates_.await_readers(rma::forever{}));
     return true;
@@ -153,15 +148,12 @@ class flight_rw {
 
   template <class Until>
   [[nodiscard]] bool lock_until(Until until) {
-    if (!take_flight(until)) return false;
-    if (shut_out_readers(until)) return true;
-    flight_.unlock();
-    return false;
+    return take_flight(until) && shut_out_readers(until);
   }
 
   template <class Until>
   [[nodiscard]] bool lock_shared_until(Until until) {
-    const arrival how = readers_.enter(until, held_);
+    const arrival how = readers_.enter(until);
     if (how == arrival::must_open) [[unlikely]]
       return open_when_idle(until);
     return how == arrival::in;
@@ -172,21 +164,15 @@ class flight_rw {
 
   template <class Until>
   [[nodiscard]] bool take_flight(Until until) {
-    if (!flight_.lock_until(until)) return false;
-    start();
-    return true;
+    return start_if(flight_.lock_until(until));
   }
-  [[nodiscard]] bool try_flight() {
-    if (!flight_.try_lock()) return false;
-    start();
+  [[nodiscard]] bool try_flight() { return start_if(flight_.try_lock()); }
+  // The holder of flight starts with what the last one passed.
+  [[nodiscard]] bool start_if(bool has_flight) {
+    if (!has_flight) return false;
+    phase_ = phase::from(flight_.value());
+    gates_.start(phase_);
     return true;
-  }
-  // What the last holder passed says what the gates do, or nothing, and then they are read.
-  void start() {
-    const rma::word value = flight_.value();
-    const bool idle = value == phase::are_idle;
-    phase_ = idle ? phase{} : phase::from(value);
-    gates_.start(idle ? state::idle : value != 0 ? state::closed : state::open);
   }
 
   // Not counted while we wait for flight: its holder may open the gates, and a writer close them
@@ -196,26 +182,27 @@ class flight_rw {
     try {
       if (take_flight(until)) return open_and_enter(), true;
     } catch (const std::length_error&) {  // no queue node is left: other readers rely on us (R5)
-      readers_.leave_idle();
+      readers_.stop_opening();
       throw;
     }
-    readers_.leave_idle();
+    readers_.stop_opening();
     return false;
   }
   // For the holder of flight: no writer closes the gates until we are counted.
   void open_and_enter() {
     gates_.open();
-    readers_.enter_with_flight(held_);
+    readers_.enter_with_flight();
     flight_.unlock();
   }
 
-  // False, and readers may come, if time was over first.
+  // False if time was over first: flight is released then, and readers may come.
   template <class Until>
   [[nodiscard]] bool shut_out_readers(Until until) {
     if (gates_.what() != state::open) return true;
     gates_.close();
     if (!gates_.await_readers(until)) {
       gates_.reopen();
+      flight_.unlock();
       return false;
     }
     phase_ = phase{}.with(phase::quiet, gates_.is_quiet() ? 1 : 0);
@@ -227,8 +214,7 @@ class flight_rw {
   reader_side<Port> readers_;
   writer_side<Port> gates_;
   rma::word t_w_;
-  phase phase_;         // while we write at closed gates
-  rma::word held_ = 0;  // as what we are counted, while we read
+  phase phase_;  // while we write at closed gates
 };
 
 }  // namespace lockflight::lock

@@ -1,23 +1,25 @@
-// The words of flight-rw: what a gate says, how readers are counted, what a writer passes to the
-// next one, and sets of nodes. flight_rw.hpp has the protocol and the invariants.
+// The words of flight-rw: what a gate says and how it is stored, how readers are counted, what a
+// writer passes to the next one, and sets of nodes. flight_rw.hpp has the protocol.
 #pragma once
 
 #include <cstdint>
 
 #include "lockflight/lock/flight/node_word.hpp"
 #include "lockflight/rma/packed.hpp"
+#include "lockflight/rma/port.hpp"
 
 namespace lockflight::lock {
 
-/// What a gate says. Zeroed memory is an open one.
+/// What a gate says. docs/gates.svg draws the states, and what leads from one to another: each
+/// edge is a function of writer_side.hpp or reader_side.hpp with the name that the edge has there.
 struct gate : rma::packed<gate> {
   enum class state : std::uint8_t {
-    open = 0,
+    open = 0,      // readers enter
     closed = 1,    // by a writer that is in or coming, and will open it
     idle = 2,      // no writer need be there: a reader must take flight to open it
-    opening = 3,   // and one is about to
+    opening = 3,   // as idle, and a reader is about to take flight
     unlisted = 4,  // writers do not close it: a reader must list its node to open it
-    claimed = 5,   // and one is about to
+    claimed = 5,   // a reader lists the node, or waits for the home's gate to open
   };
   static constexpr rma::field of_state{0, 3};
   static constexpr rma::field of_epoch{3, 2};
@@ -27,25 +29,62 @@ struct gate : rma::packed<gate> {
 
   [[nodiscard]] constexpr state what() const { return static_cast<state>(get(of_state)); }
   [[nodiscard]] constexpr bool is(state s) const { return what() == s; }
-  /// Whether it is idle, of the home's gate, which no reader lists.
-  [[nodiscard]] constexpr bool is_idle() const { return is(state::idle) || is(state::opening); }
   [[nodiscard]] constexpr rma::word epoch() const { return get(of_epoch); }
+  /// Whether it is a gate of the phase that goes on. It then says what the home's gate says (R6).
+  [[nodiscard]] constexpr bool shows_phase() const { return is(state::open) || is(state::closed); }
   /// Whether it stays as it is until a reader acts.
   [[nodiscard]] constexpr bool needs_reader() const {
     return is(state::idle) || is(state::unlisted);
   }
+  /// Whether it stays closed until a participant that has taken flight opens it.
+  [[nodiscard]] constexpr bool needs_flight() const {
+    return is(state::idle) || is(state::opening);
+  }
   /// Whether it lets in a reader that parked at that epoch (R3). No writer waits for a reader
   /// behind a gate in another state.
   [[nodiscard]] constexpr bool lets_in(rma::word parked_at) const {
-    return (is(state::open) || is(state::closed)) && (epoch() - parked_at) % 2 != 0;
+    return shows_phase() && (epoch() - parked_at) % 2 != 0;
   }
 
   [[nodiscard]] constexpr gate as(state s) const {
     return with(of_state, static_cast<rma::word>(s));
   }
   /// Open for the readers' phase after this writers' phase.
-  [[nodiscard]] constexpr gate next_phase() const {
-    return as(state::open).with(of_epoch, epoch() + 1);
+  [[nodiscard]] constexpr gate next_phase(bool was_quiet) const {
+    return as(state::open).with(of_epoch, epoch() + 1).with(quiet, was_quiet ? 1 : 0);
+  }
+};
+
+/// A gate in memory, and the only place that knows how it is stored: as what it says xor what
+/// zeroes say there. So zeroed memory is a lock that nobody has used (reader_layout::gate_of).
+template <class Cell = rma::cpu_cell>
+struct gate_cell {
+  Cell cell;
+  gate zeroes;  // what a word of zeroes says
+
+  [[nodiscard]] constexpr gate decoded(rma::word stored) const {
+    return gate::from(stored ^ zeroes.bits());
+  }
+  [[nodiscard]] constexpr rma::word encoded(gate says) const { return says.bits() ^ zeroes.bits(); }
+
+  [[nodiscard, gnu::always_inline]] gate load(rma::port auto& port) const {
+    return decoded(port.load(cell));
+  }
+  [[nodiscard]] gate get_now(rma::port auto& port) const {
+    return decoded(rma::get_now(port, cell));
+  }
+  void store(rma::port auto& port, gate says) const { port.store(cell, encoded(says)); }
+  void put(rma::port auto& port, gate says) const { port.put(cell, encoded(says)); }
+  /// Whether it said `from`, and says `to` now.
+  [[nodiscard]] bool replace(rma::port auto& port, gate from, gate to) const {
+    return port.cpu_compare_swap(cell, encoded(from), encoded(to)) == encoded(from);
+  }
+  /// Waits until `done` is true of the gate, or time is over, and returns the gate of then.
+  [[nodiscard]] gate await(rma::port auto& port, auto done, auto until) const {
+    rma::word stored = 0;
+    static_cast<void>(rma::await(
+        port, cell, [this, done](rma::word now) { return done(decoded(now)); }, until, stored));
+    return decoded(stored);
   }
 };
 
@@ -68,15 +107,17 @@ struct reader_count : rma::packed<reader_count> {
   }
 };
 
-/// The handoff value of flight-rw's writers: a writers' phase that goes on. All zeroes say nothing.
+/// The handoff value of flight-rw's writers: a writers' phase that goes on, or that the gates are
+/// idle. All zeroes say nothing.
 struct phase : rma::packed<phase> {
   static constexpr rma::field quiet{0, 1};     ///< no reader was there when the gates were closed
   static constexpr rma::field writers{1, 12};  ///< that have had the lock since then
   static_assert(rma::are_disjoint({quiet, writers}));
   static_assert(writers.at + writers.bits <= node_word::value.bits, "it fits into a node's word");
 
-  /// The value at idle gates; a phase has a writer at least.
-  static constexpr rma::word are_idle = 1;
+  /// A phase that goes on has had a writer at least; idle gates have a value that it never has.
+  [[nodiscard]] constexpr bool goes_on() const { return has(writers); }
+  [[nodiscard]] static constexpr phase idle_gates() { return from(1); }
 };
 
 /// A set of nodes, one bit each, of 64 at most.

@@ -55,17 +55,15 @@ struct reader_layout {
     return made;
   }
 
-  [[nodiscard]] rma::cpu_cell gate_of(const rma::topology& machine, rma::rank_t rank) const {
-    return gates.at(node_host(machine, rank, gates.home));
+  /// Zeroed memory is what a lock starts as: the home's gate is open, and if there is a directory
+  /// no other node is listed.
+  [[nodiscard]] gate_cell<> gate_of(const rma::topology& machine, rma::rank_t rank) const {
+    const rma::cpu_cell cell = gates.at(node_host(machine, rank, gates.home));
+    const bool starts_unlisted = has_directory && cell.home != gates.home;
+    return {cell, starts_unlisted ? gate{}.as(gate::state::unlisted) : gate{}};
   }
-  [[nodiscard]] rma::cpu_cell gate_of_node(const rma::topology& machine, int node) const {
+  [[nodiscard]] gate_cell<> gate_of_node(const rma::topology& machine, int node) const {
     return gate_of(machine, machine.leader(machine.node_level(), node));
-  }
-  /// The gate at a host is in memory xor this, so that zeroed memory is what a lock starts as: the
-  /// home's node is open, and no other one is listed.
-  [[nodiscard]] rma::word zero_of_gate(rma::rank_t host) const {
-    if (!has_directory || host == gates.home) return 0;
-    return gate{}.as(gate::state::unlisted).bits();
   }
 
   [[nodiscard]] int counters_of_node() const { return std::max(counters, 1); }
@@ -79,7 +77,7 @@ struct reader_layout {
     if (machine.nodes() > 1 && counters != 0)
       for (rma::rank_t r = machine.leader_of(rank, machine.node_level()); r < rank; ++r)
         if (machine.same_node(r, rank)) ++before;
-    return counter(gate_of(machine, rank), before / ranks_of_counter);
+    return counter(gate_of(machine, rank).cell, before / ranks_of_counter);
   }
   /// Whether a rank has its counter to itself.
   [[nodiscard]] bool is_alone(const rma::topology& machine) const {

@@ -28,14 +28,13 @@ class reader_scan {
         counts_(me.memory()),
         gone_(me.memory()) {}
 
-  /// Begins, for a writer that has closed the gates at `epoch`, on the nodes that `has(node)`.
-  template <class Has>
-  void start(rma::word epoch, Has has) {
+  /// Begins, for a writer that has closed the gates of these nodes at `epoch`.
+  void start(rma::word epoch, node_set on) {
     make_room();
     epoch_ = epoch;
     seen_ = 0;
     for (int node = 0; node < nodes(); ++node)
-      std::ranges::fill(of(gone_, node), static_cast<std::uint8_t>(has(node) ? 0 : 1));
+      std::ranges::fill(of(gone_, node), static_cast<std::uint8_t>(has(on, node) ? 0 : 1));
   }
 
   /// One round trip, 1 get for each other node where readers are left; whether none is, there.
@@ -43,7 +42,7 @@ class reader_scan {
     bool posted = false;
     for (int node = 0; node < nodes(); ++node) {
       if (node == own_ || is_gone(node)) continue;
-      rma::get_lines(port_, where_.counter(where_.gate_of_node(me_.machine(), node), 0),
+      rma::get_lines(port_, where_.counter(where_.gate_of_node(me_.machine(), node).cell, 0),
                      of(counts_, node));
       posted = true;
     }
@@ -78,7 +77,7 @@ class reader_scan {
   // Only participants that write need it.
   void make_room() {
     if (!own_cells_.empty()) return;
-    const rma::cpu_cell own = where_.gate_of(me_.machine(), me_.rank());
+    const rma::cpu_cell own = where_.gate_of(me_.machine(), me_.rank()).cell;
     for (int i = 0; i < where_.counters_of_node(); ++i)
       own_cells_.push_back(where_.counter(own, i));
     counts_.resize(counters_ * static_cast<std::size_t>(nodes()));

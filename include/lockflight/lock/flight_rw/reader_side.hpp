@@ -1,17 +1,13 @@
 // What the readers of flight-rw do: they count themselves, read the gate of their node, and wait
 // there, by their CPU's atomics and loads alone. flight_rw.hpp has the protocol.
 //
-// Listing. Writers leave gates of nodes alone that are not in the directory, a set at the lock's
+// Listing. Writers leave gates alone whose nodes are not in the directory, a set at the lock's
 // home. The first reader that finds its gate unlisted claims it, adds its node's bit to the set,
 // and then reads the home's gate; a writer closes the home's gate and then reads the set. So, as in
 // Dekker's algorithm, the reader sees that the gates are closed, or the writer sees the node (R4).
-// The bit is added, not set, so it must not be there: it is taken away only by a writer that has
-// closed the node's gate and seen no active reader behind it, and the claimer is active until it
-// has added the bit.
-//
-// Where ranks share cores a parked reader need not run when its phase comes, and writers wait for
-// it. There a reader that finds the gate closed takes its count back, awaits the end of the phase
-// and comes anew, and parks only when that was in vain `overtaking` times.
+// The bit is added, not set, so it must not be there: only a writer takes it away that has closed
+// the node's gate and has seen no active reader behind it, and the claimer is active until it has
+// added the bit.
 #pragma once
 
 #include <concepts>
@@ -38,77 +34,67 @@ class reader_side {
   reader_side(rma::participant<Port>& me, const reader_layout& where,
               const flight_rw_parameters& set)
       : port_(me.port()),
-        gate_(rma::resolve(port_, where.gate_of(me.machine(), me.rank()))),
+        gate_{rma::resolve(port_, where.gate_of(me.machine(), me.rank()).cell),
+              where.gate_of(me.machine(), me.rank()).zeroes},
         counter_(rma::resolve(port_, where.counter_of(me.machine(), me.rank()))),
         is_alone_(where.is_alone(me.machine())),
         asks_home_(where.has_directory && !me.machine().same_node(where.gates.home, me.rank())),
         overtaking_(set.overtaking_on(me.port())),
-        zero_(where.zero_of_gate(where.gate_of(me.machine(), me.rank()).home)),
-        home_gate_(where.gates),
+        home_gate_(where.gate_of(me.machine(), where.gates.home)),
         listed_(where.listed),
         own_(set_of(me.machine().node_of(me.rank()))) {}
 
-  [[nodiscard, gnu::always_inline]] gate read_gate() {
-    return gate::from(port_.load(gate_) ^ zero_);
-  }
-
-  /// Enters, as flight_rw.hpp has it; `held` is what the reader is then counted as. 1 CPU fetch-add
-  /// and a load at an open gate.
+  /// Enters, as flight_rw.hpp has it. 1 CPU fetch-add and a load at an open gate.
   template <class Until>
-  [[nodiscard]] arrival enter(Until until, rma::word& held) {
+  [[nodiscard]] arrival enter(Until until) {
     // A reader that gives up and comes again must not seem to be in each time that a writer scans.
     if constexpr (!is_patient<Until>)
-      if (const gate found = read_gate(); found.is(state::closed) && !await_change(found, until))
+      if (const gate found = gate_.load(port_);
+          found.is(state::closed) && !await_change(found, until))
         return arrival::gave_up;
-    held = active;
     const gate found = come();
     if (found.is(state::open)) [[likely]]
       return arrival::in;
-    return wait(found, until, held);
+    return wait(found, until);
   }
 
   /// Leaves. 1 CPU fetch-add, or a store if the counter is the reader's own.
-  [[gnu::always_inline]] void leave(rma::word held) {
+  [[gnu::always_inline]] void leave() {
     if (is_alone_)
       port_.store(counter_, 0);  // after all that was done meanwhile (C11)
     else
-      static_cast<void>(port_.cpu_fetch_add(counter_, 0 - held));
+      static_cast<void>(port_.cpu_fetch_add(counter_, 0 - counted_as_));
   }
 
   /// Enters if the gate is open, or can be opened without waiting.
-  [[nodiscard]] arrival try_enter(rma::word& held) {
-    const gate found = read_gate();
+  [[nodiscard]] arrival try_enter() {
+    const gate found = gate_.load(port_);
+    const bool may_enter = found.is(state::open) || found.needs_reader();
     // A reader that keeps trying must not seem to be in each time that a writer scans.
-    if (!found.is(state::open) && !found.needs_reader()) return arrival::gave_up;
-    held = active;
+    if (!may_enter) return arrival::gave_up;
     gate now = come();
     if (now.needs_reader()) {
-      if (!open_gate(now, port_.deadline_in(0))) {
-        leave(held);
-        return arrival::must_open;
-      }
-      now = read_gate();
+      if (must_open(now, port_.deadline_in(0))) return leave(), arrival::must_open;
+      now = gate_.load(port_);
     }
     if (now.is(state::open)) return arrival::in;
-    leave(held);
-    return arrival::gave_up;
+    return leave(), arrival::gave_up;
   }
 
   /// For the holder of flight while the home's gate is open (R5).
-  void enter_with_flight(rma::word& held) {
-    held = active;
-    for (gate now = come(); !now.is(state::open); now = read_gate())
+  void enter_with_flight() {
+    for (gate now = come(); !now.is(state::open); now = gate_.load(port_))
       if (now.is(state::claimed))
         static_cast<void>(await_change(now, rma::forever{}));
       else
-        static_cast<void>(open_gate(now, rma::forever{}));
+        static_cast<void>(must_open(now, rma::forever{}));  // the home's is open: nobody must
   }
 
-  /// For a reader that was to open the gates and does not: another one may. If the gate's `opening`
-  /// is another reader's by now, both will.
-  void leave_idle() {
-    const gate now = read_gate();
-    if (now.is(state::opening)) static_cast<void>(replace(now, now.as(state::idle)));
+  /// opening -> idle: we were to open the gates and do not, but another reader may. If `opening` is
+  /// another reader's by now, both will.
+  void stop_opening() {
+    const gate now = gate_.load(port_);
+    if (now.is(state::opening)) replace(now, now.as(state::idle));
   }
 
  private:
@@ -116,57 +102,84 @@ class reader_side {
   template <class Until>
   static constexpr bool is_patient = std::same_as<Until, rma::forever>;
 
-  // Counts us as active, and then reads the gate (R1): later loads come after the atomic (C14).
-  [[nodiscard]] gate come() {
-    static_cast<void>(port_.cpu_fetch_add(counter_, active));
-    return read_gate();
-  }
-  void count_as(rma::word now, rma::word& held) {
-    static_cast<void>(port_.cpu_fetch_add(counter_, now - held));
-    held = now;
+  // ---- the edges of docs/gates.svg that a reader takes, at the gate of its node ----
+
+  // Whether the gate still said `from`. Other readers and the holder of flight change it, too.
+  bool replace(gate from, gate to) { return gate_.replace(port_, from, to); }
+  // unlisted, idle -> claimed: it is ours if this is true.
+  [[nodiscard]] bool claim(gate found) { return replace(found, found.as(state::claimed)); }
+  // claimed -> open, with the home's epoch: a writer waits for readers that parked before that.
+  void follow_home(gate claimed, gate home) { replace(claimed, home); }
+  // claimed -> idle: the node stays listed, for another reader.
+  void give_up_claim(gate claimed) { replace(claimed, claimed.as(state::idle)); }
+  // idle, claimed -> opening: if this is true, it is for us to take flight.
+  [[nodiscard]] bool start_opening(gate found) { return replace(found, found.as(state::opening)); }
+
+  // ---- a gate that needs a reader ----
+
+  // For a reader that is counted as active there: claims the gate, lists the node, and opens the
+  // gate if the home's is open. True if the home's is idle: our gate says `opening` then, and we
+  // must take flight. 1 CPU compare-swap and 1 more to open; off the home's node 1 add and 1 get,
+  // in one round trip where posts are ordered, and 1 get for each poll while the home's is closed.
+  template <class Until>
+  [[nodiscard]] bool must_open(gate found, Until until) {
+    if (!asks_home_) return start_opening(found);
+    if (!claim(found)) return false;
+    const gate claimed = found.as(state::claimed);
+    if (found.is(state::unlisted)) {
+      port_.add(listed_, own_);
+      if (!rma::orders_posts(port_)) port_.flush(listed_.home);  // the read comes after it (R4)
+    }
+    for (rma::backoff b(1'000, 8'000);; port_.pause(b.next())) {
+      const gate home = home_gate_.get_now(port_);
+      if (home.needs_flight()) return start_opening(claimed);
+      if (home.is(state::open)) return follow_home(claimed, home), false;
+      // Closed: the writer sees our node and opens our gate too, or we see the home's open.
+      if (gate_.load(port_) != claimed) return false;
+      if (rma::is_over(port_, until)) return give_up_claim(claimed), false;
+    }
   }
 
-  // False if time was over first; `seen` is the gate then.
-  template <class Predicate, class Until>
-  [[nodiscard]] bool await_gate(Predicate done, Until until, gate& seen) {
-    rma::word bits = 0;
-    const bool came = rma::await(
-        port_, gate_, [=, zero = zero_](rma::word now) { return done(gate::from(now ^ zero)); },
-        until, bits);
-    seen = gate::from(bits ^ zero_);
-    return came;
+  // ---- counting and waiting ----
+
+  // Counts us as active, and then reads the gate (R1): later loads come after the atomic (C14).
+  [[nodiscard]] gate come() {
+    counted_as_ = active;
+    static_cast<void>(port_.cpu_fetch_add(counter_, active));
+    return gate_.load(port_);
   }
+  void count_as(rma::word now) {
+    static_cast<void>(port_.cpu_fetch_add(counter_, now - counted_as_));
+    counted_as_ = now;
+  }
+
   template <class Until>
   [[nodiscard]] bool await_change(gate found, Until until) {
-    gate now;
-    return await_gate([=](gate g) { return g != found; }, until, now);
+    return gate_.await(
+               port_, [found](gate g) { return g != found; }, until) != found;
   }
 
   // A reader that is counted as active, and has found its gate not open. Not inlined: a reader that
   // finds it open goes by in a few instructions.
   template <class Until>
-  [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until, rma::word& held) {
+  [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until) {
     for (std::int64_t comes_anew = overtaking_; !found.is(state::open);) {
       if (found.needs_reader()) {
-        if (!open_gate(found, until)) {
-          leave(held);
-          return arrival::must_open;
-        }
+        if (must_open(found, until)) return leave(), arrival::must_open;
       } else if (is_patient<Until> && comes_anew > 0) {
+        // Where ranks share cores a parked reader may not run when its phase comes, and writers
+        // would wait for it. So the reader first awaits the end of the phase without being counted.
         --comes_anew;
-        leave(held);
+        leave();
         static_cast<void>(await_change(found, until));
         found = come();
         continue;
-      } else if (park(found.epoch(), until, held)) {
+      } else if (park(found.epoch(), until)) {
         return arrival::in;
       }
-      if (rma::is_over(port_, until)) {
-        leave(held);
-        return arrival::gave_up;
-      }
-      if (held != active) count_as(active, held);
-      found = read_gate();
+      if (rma::is_over(port_, until)) return leave(), arrival::gave_up;
+      if (counted_as_ != active) count_as(active);
+      found = gate_.load(port_);
     }
     return arrival::in;
   }
@@ -174,56 +187,24 @@ class reader_side {
   // Whether the gate has let us in (R3). If not it needs a reader, or is open for the same epoch
   // again since a writer gave up, or time is over: then we come anew.
   template <class Until>
-  [[nodiscard]] bool park(rma::word epoch, Until until, rma::word& held) {
-    count_as(reader_count::one(reader_count::parked(epoch)), held);
-    gate now;
-    static_cast<void>(await_gate(
-        [=](gate g) { return g.lets_in(epoch) || g.is(state::open) || g.needs_reader(); }, until,
-        now));
-    return now.lets_in(epoch);
-  }
-
-  // For a reader that is counted as active at a gate that needs one: claims the gate, lists the
-  // node, and opens the gate if the others are open. False if those are idle: the gate is ours
-  // then, and flight must be taken to open them. 1 CPU compare-swap and 1 more to open; off the
-  // home's node 1 add and 1 get, in one round trip where posts are ordered, and 1 get for each poll
-  // while they are closed, with back-off.
-  template <class Until>
-  [[nodiscard]] bool open_gate(gate found, Until until) {
-    if (!asks_home_) return !replace(found, found.as(state::opening));
-    const gate claimed = found.as(state::claimed);
-    if (!replace(found, claimed)) return true;
-    if (found.is(state::unlisted)) {
-      port_.add(listed_, own_);
-      if (!rma::orders_posts(port_)) port_.flush(listed_.home);  // the read comes after it (R4)
-    }
-    for (rma::backoff b(1'000, 8'000);; port_.pause(b.next())) {
-      // Opened with the others' epoch: a writer waits for readers that parked before that.
-      const gate they = gate::from(rma::get_now(port_, home_gate_));
-      if (they.is_idle()) return !replace(claimed, claimed.as(state::opening));
-      if (they.is(state::open)) return static_cast<void>(replace(claimed, they)), true;
-      // Closed: the writer sees our node and opens our gate too, or we see the others open.
-      if (read_gate() != claimed) return true;
-      // Listed, and for another reader.
-      if (rma::is_over(port_, until))
-        return static_cast<void>(replace(claimed, claimed.as(state::idle))), true;
-    }
-  }
-  [[nodiscard]] bool replace(gate from, gate to) {
-    const rma::word was = from.bits() ^ zero_;
-    return port_.cpu_compare_swap(gate_, was, to.bits() ^ zero_) == was;
+  [[nodiscard]] bool park(rma::word epoch, Until until) {
+    count_as(reader_count::one(reader_count::parked(epoch)));
+    const auto ends = [epoch](gate g) {
+      return g.lets_in(epoch) || g.is(state::open) || g.needs_reader();
+    };
+    return gate_.await(port_, ends, until).lets_in(epoch);
   }
 
   Port& port_;
-  rma::resolved<Port, rma::cpu_cell> gate_;     // of our node
-  rma::resolved<Port, rma::cpu_cell> counter_;  // that we are counted in
-  bool is_alone_;                               // in that counter
-  bool asks_home_;                              // there is a directory, and not on our node
+  gate_cell<rma::resolved<Port, rma::cpu_cell>> gate_;  // of our node
+  rma::resolved<Port, rma::cpu_cell> counter_;          // that we are counted in
+  bool is_alone_;                                       // in that counter
+  bool asks_home_;                                      // there is a directory, and not on our node
   std::int64_t overtaking_;
-  rma::word zero_;
-  rma::cpu_cell home_gate_;
+  gate_cell<> home_gate_;
   rma::nic_cell listed_;
   node_set own_;
+  rma::word counted_as_ = 0;  // active or parked, while we are counted
 };
 
 }  // namespace lockflight::lock
