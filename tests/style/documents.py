@@ -165,6 +165,23 @@ def wrong_labels(name, text, code):
         yield f"{name}: no code cites {label}"
 
 
+# ---- the states of a gate -----------------------------------------------------------------------
+
+
+def wrong_transitions(name, dot, code):
+    """Whether the picture's edges are the functions whose comments begin with the same edge."""
+    drawn = {(a, b, text.split("\\n")[0]) for a, b, text in
+             re.findall(rf'(?m)^ *({NAME}) -> ({NAME}) \[label = "([^"]*)"', dot)}
+    written = {(a, b, function)
+               for sources, b, function in
+               re.findall(r"//+ ((?:\w+, )*\w+) -> (\w+)\b.*\n(?: *//.*\n)*.*?(\w+)\(", code)
+               for a in sources.split(", ")}
+    for a, b, function in sorted(drawn - written):
+        yield f"{name}: no function {function} says that it leads from {a} to {b}"
+    for a, b, function in sorted(written - drawn):
+        yield f"{name}: lacks the edge {function} from {a} to {b}"
+
+
 # ---- every rule is seen to fail -----------------------------------------------------------------
 
 DOT = '  "a" [label = "A\\nroom"];\n  "b" [label = "B"];\n  "c" [label = "C"];\n'
@@ -200,6 +217,10 @@ BROKEN = [
     wrong_labels("d.md", "- **I1** One.\n- **R2** Two.\n", "// so (I1)"),
     wrong_labels("d.md", "- **I1** One.\n- **I1** Two.\n", "// so (I1)"),
     wrong_labels("d.md", "- **I1** One.\n", "// d.md has I1"),
+    wrong_transitions("g", '  a -> b [label = "go\\nif (R1)"];\n', "// a -> b.\nvoid come() {\n"),
+    wrong_transitions("g", '  a -> b [label = "go"];\n', "// a, c -> b.\nvoid go() {\n"),
+    wrong_transitions("g", '  a -> b [label = "go"];\n  b -> a [label = "go"];\n',
+                      "// a -> b.\nvoid go() {\n"),
 ]
 
 SOUND = [
@@ -212,6 +233,8 @@ SOUND = [
     unsearched("v", "| `spin`, `x` | `--writers 3` | 1 |", ["spin --writers 3"]),
     untold_models("m", "| `a.pml` | |\n| `shared.pml` | |", {"a", "shared"}, {"a"}),
     wrong_labels("d.md", "- **I1** One.\n- **R1** Two.\n", "// so (I1)\n// (R1, C12)\n// d.md has I9"),
+    wrong_transitions("g", '  a -> b [label = "go\\nif (R1)"];\n  c -> b [label = "go"];\n',
+                      "// a, c -> b: if\n// so.\n[[nodiscard]] bool go(int now) {\n"),
 ]
 
 
@@ -256,6 +279,9 @@ def broken_rules(root):
                             "".join(text_of(f) for f in sorted(files)
                                     if f.startswith("include/lockflight/lock/flight")
                                     and f.endswith(".hpp")))
+    yield from wrong_transitions("docs/gates.dot", text_of("docs/gates.dot"),
+                                 "".join(text_of(f"include/lockflight/lock/flight_rw/{side}.hpp")
+                                         for side in ("reader_side", "writer_side")))
     listed = subprocess.run([root / "models" / "run", "--list"], capture_output=True, text=True,
                             check=True).stdout.splitlines()[1:]
     yield from untold_models("models/README.md", text_of("models/README.md"),

@@ -49,8 +49,7 @@ class reader_side {
   [[nodiscard]] arrival enter(Until until) {
     // A reader that gives up and comes again must not seem to be in each time that a writer scans.
     if constexpr (!is_patient<Until>)
-      if (const gate found = gate_.load(port_);
-          found.is(state::closed) && !await_change(found, until))
+      if (const gate found = read_gate(); found.is(state::closed) && !await_change(found, until))
         return arrival::gave_up;
     const gate found = come();
     if (found.is(state::open)) [[likely]]
@@ -68,14 +67,14 @@ class reader_side {
 
   /// Enters if the gate is open, or can be opened without waiting.
   [[nodiscard]] arrival try_enter() {
-    const gate found = gate_.load(port_);
+    const gate found = read_gate();
     const bool may_enter = found.is(state::open) || found.needs_reader();
     // A reader that keeps trying must not seem to be in each time that a writer scans.
     if (!may_enter) return arrival::gave_up;
     gate now = come();
     if (now.needs_reader()) {
-      if (must_open(now, port_.deadline_in(0))) return leave(), arrival::must_open;
-      now = gate_.load(port_);
+      if (becomes_opener(now, port_.deadline_in(0))) return leave(), arrival::must_open;
+      now = read_gate();
     }
     if (now.is(state::open)) return arrival::in;
     return leave(), arrival::gave_up;
@@ -83,17 +82,17 @@ class reader_side {
 
   /// For the holder of flight while the home's gate is open (R5).
   void enter_with_flight() {
-    for (gate now = come(); !now.is(state::open); now = gate_.load(port_))
+    for (gate now = come(); !now.is(state::open); now = read_gate())
       if (now.is(state::claimed))
         static_cast<void>(await_change(now, rma::forever{}));
       else
-        static_cast<void>(must_open(now, rma::forever{}));  // the home's is open: nobody must
+        static_cast<void>(becomes_opener(now, rma::forever{}));  // nobody: the home's is open
   }
 
   /// opening -> idle: we were to open the gates and do not, but another reader may. If `opening` is
   /// another reader's by now, both will.
   void stop_opening() {
-    const gate now = gate_.load(port_);
+    const gate now = read_gate();
     if (now.is(state::opening)) replace(now, now.as(state::idle));
   }
 
@@ -115,14 +114,12 @@ class reader_side {
   // idle, claimed -> opening: if this is true, it is for us to take flight.
   [[nodiscard]] bool start_opening(gate found) { return replace(found, found.as(state::opening)); }
 
-  // ---- a gate that needs a reader ----
-
   // For a reader that is counted as active there: claims the gate, lists the node, and opens the
   // gate if the home's is open. True if the home's is idle: our gate says `opening` then, and we
   // must take flight. 1 CPU compare-swap and 1 more to open; off the home's node 1 add and 1 get,
   // in one round trip where posts are ordered, and 1 get for each poll while the home's is closed.
   template <class Until>
-  [[nodiscard]] bool must_open(gate found, Until until) {
+  [[nodiscard]] bool becomes_opener(gate found, Until until) {
     if (!asks_home_) return start_opening(found);
     if (!claim(found)) return false;
     const gate claimed = found.as(state::claimed);
@@ -135,18 +132,19 @@ class reader_side {
       if (home.needs_flight()) return start_opening(claimed);
       if (home.is(state::open)) return follow_home(claimed, home), false;
       // Closed: the writer sees our node and opens our gate too, or we see the home's open.
-      if (gate_.load(port_) != claimed) return false;
+      if (read_gate() != claimed) return false;
       if (rma::is_over(port_, until)) return give_up_claim(claimed), false;
     }
   }
 
   // ---- counting and waiting ----
 
+  [[nodiscard, gnu::always_inline]] gate read_gate() { return gate_.load(port_); }
   // Counts us as active, and then reads the gate (R1): later loads come after the atomic (C14).
   [[nodiscard]] gate come() {
     counted_as_ = active;
     static_cast<void>(port_.cpu_fetch_add(counter_, active));
-    return gate_.load(port_);
+    return read_gate();
   }
   void count_as(rma::word now) {
     static_cast<void>(port_.cpu_fetch_add(counter_, now - counted_as_));
@@ -155,8 +153,8 @@ class reader_side {
 
   template <class Until>
   [[nodiscard]] bool await_change(gate found, Until until) {
-    return gate_.await(
-               port_, [found](gate g) { return g != found; }, until) != found;
+    const auto differs = [found](gate now) { return now != found; };
+    return differs(gate_.await(port_, differs, until));
   }
 
   // A reader that is counted as active, and has found its gate not open. Not inlined: a reader that
@@ -165,7 +163,7 @@ class reader_side {
   [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until) {
     for (std::int64_t comes_anew = overtaking_; !found.is(state::open);) {
       if (found.needs_reader()) {
-        if (must_open(found, until)) return leave(), arrival::must_open;
+        if (becomes_opener(found, until)) return leave(), arrival::must_open;
       } else if (is_patient<Until> && comes_anew > 0) {
         // Where ranks share cores a parked reader may not run when its phase comes, and writers
         // would wait for it. So the reader first awaits the end of the phase without being counted.
@@ -179,7 +177,7 @@ class reader_side {
       }
       if (rma::is_over(port_, until)) return leave(), arrival::gave_up;
       if (counted_as_ != active) count_as(active);
-      found = gate_.load(port_);
+      found = read_gate();
     }
     return arrival::in;
   }

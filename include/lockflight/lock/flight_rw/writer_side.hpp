@@ -126,7 +126,7 @@ class writer_side {
   }
   // closed -> idle, with an empty directory.
   void leave_idle() { put_and_list(now_.as(state::idle).without(gate::all), 0); }
-  // closed -> unlisted, of a node that is off the directory. As put_gate.
+  // closed -> unlisted, of a node that is off the directory. Whether a put was posted.
   [[nodiscard]] bool unlist(int node) {
     return put_gate(node, now_.as(state::unlisted).without(gate::all));
   }
@@ -190,7 +190,7 @@ class writer_side {
   // The gates of these nodes and the home's say `to` then, or, if it says so, those of all.
   void put_and_list(gate to, node_set listed) {
     if (!uses_directory(to)) return put_gates(to, all_nodes);
-    // While all gates are in use readers do not list their nodes, and what we know may be old.
+    // While all gates are in use the holder does not know what the directory lists.
     const node_set was = uses_directory(now_) ? in_use_ & ~of_home_ : read_directory();
     if (listed != was) {
       port_.add(where_.listed, listed - was);  // a sum: readers list other nodes meanwhile
@@ -210,16 +210,15 @@ class writer_side {
     if (posted) port_.flush();
     now_ = to;
     in_use_ = nodes;
-    // At gates that are not closed readers list their nodes, and enter.
+    // Readers list their nodes and enter at gates that are not closed: what was known is old.
     if (!to.is(state::closed)) knows_ = knowledge::word;
   }
-  // The home's gate before the others; complete at the return, unless what is posted next is
-  // ordered behind it anyway.
+  // The home's gate before the others. Flushed, unless posts are ordered and a get comes next.
   void put_home(gate to, bool is_ordered) {
     if (put_gate(home_, to) && !is_ordered) port_.flush(where_.gates.home);
     now_ = to;
   }
-  // Whether a put was posted, to be flushed.
+  // Whether a put was posted, for the caller to flush.
   [[nodiscard]] bool put_gate(int node, gate to) {
     if (node == home_ && to == now_) return false;  // put_home has
     const gate_cell<> of = where_.gate_of_node(me_.machine(), node);
