@@ -80,6 +80,7 @@ TEST(DomainDeaths, NobodyIsTakenForDeadWhoComesAndGoes) {
   const own_domain own;
   const auto d = domain::open(own.name());
   auto& wrong = shared_words<std::atomic<int>>();
+  auto& came = shared_words<std::atomic<int>>();
   auto& over = shared_words<std::atomic<int>>();
   std::vector<child> all;
   for (int i = 0; i < 2; ++i)
@@ -93,21 +94,25 @@ TEST(DomainDeaths, NobodyIsTakenForDeadWhoComesAndGoes) {
     });
   for (int i = 0; i < 4; ++i)
     all.emplace_back([&] {
-      while (over == 0)
-        child([&] {
+      while (over == 0) {
+        child one([&] {
           named_mutex m(domain::attach(own.name()), "a");
           m.lock();
           if (m.owner_died()) ++wrong;
           m.unlock();
+          ++came;
           exit(0);  // gives the slot back
-          return 0;
-        }).wait();
+          return 1;
+        });
+        if (one.wait() != 0) return 1;
+      }
       return 0;
     });
   std::this_thread::sleep_for(2s);
   over = 1;
   for (child& each : all) EXPECT_EQ(each.wait(), 0);
   EXPECT_EQ(wrong, 0);
+  EXPECT_GT(came, 100) << "hardly anybody came";
 }
 
 // One death among many waiters: each of them gets the lock, in time.
@@ -132,7 +137,7 @@ TEST(DomainDeaths, ManyWaitersOutliveTheirHolder) {
       exit(0);
       return 0;
     });
-  usleep(300'000);
+  await_waiters(d, waiters.size());
   const auto before = clock::now();
   holder.kill();
   for (child& each : waiters) EXPECT_EQ(each.wait(), 0);

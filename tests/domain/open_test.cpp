@@ -215,21 +215,24 @@ TEST(DomainOpen, AProcessThatExitsOrExecsGivesItsLocksBack) {
   const own_domain own;
   auto d = domain::open(own.name());
   named_mutex m(d, "m");
+  auto& held = shared_words<std::atomic<int>>();
   for (const bool exec : {false, true}) {
+    held = 0;
     child one([&] {
       auto* const theirs = new named_mutex(d, "m");  // outlives this function
       theirs->lock();
+      held = 1;
       if (exec) execl("/bin/sleep", "sleep", "1000", nullptr);
       exit(0);
       return 0;
     });
-    ASSERT_TRUE((usleep(100'000), true));
+    while (held == 0) usleep(1000);
     ASSERT_TRUE(m.try_lock_for(std::chrono::seconds(2)));
     EXPECT_TRUE(m.owner_died());
     m.mark_consistent();
     m.unlock();
-    one.kill();
-    static_cast<void>(one.wait());
+    if (exec) one.kill();  // the program that it has become still runs
+    EXPECT_EQ(one.wait(), exec ? 1000 + SIGKILL : 0);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support.hpp"
+#include "support/process_state.hpp"
 
 namespace lockflight::test {
 namespace {
@@ -22,7 +23,9 @@ class actor {
 
   actor(const std::string& domain_name, const std::string& lock, bool then_wait,
         const char* kind = default_kind)
-      : at_(shared_words<std::atomic<int>>()), child_([&, this] {
+      : in_(domain::attach(domain_name)),
+        at_(shared_words<std::atomic<int>>()),
+        child_([&, this] {
           named_lock mine(domain::attach(domain_name), lock, {.kind = kind});
           at_ = asks;
           mine.lock();
@@ -40,7 +43,7 @@ class actor {
   /// Until it sleeps in the lock.
   void await_waiting() const {
     await(asks);
-    usleep(60'000);
+    while (!waits() || state_of(child_.pid()) != 'S') usleep(500);
   }
   void stop() const { kill(child_.pid(), SIGSTOP); }
   void go_on() const { kill(child_.pid(), SIGCONT); }
@@ -48,6 +51,15 @@ class actor {
   child& process() { return child_; }
 
  private:
+  /// Whether the domain lists it as a waiter.
+  [[nodiscard]] bool waits() const {
+    for (const domain_lock& lock : in_.locks())
+      for (const domain_lock_use& use : lock.uses)
+        if (use.pid == child_.pid() && use.what == domain_lock_use::how::waits) return true;
+    return false;
+  }
+
+  domain in_;
   std::atomic<int>& at_;
   child child_;
 };
@@ -290,6 +302,7 @@ TEST(DomainStopsAll, NobodyIsOvertakenForLong) {
   for (auto& each : threads) each.join();
   const auto turns = static_cast<double>(longest) / 1e6 / 5 / count;
   printf("the longest wait was %.1f turns\n", turns);
+  EXPECT_GT(turns, 0.5) << "they took no turns";
   EXPECT_LT(turns, 4) << "twice what is promised: others use the processors, too";
 }
 

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "domain/names/kinds.hpp"
@@ -87,6 +89,17 @@ class child {
  private:
   int pid_;
 };
+
+/// Returns when so many participants wait for locks of the domain.
+inline void await_waiters(const domain& in, std::size_t waiters) {
+  const auto waiting = [&] {
+    std::size_t n = 0;
+    for (const domain_lock& each : in.locks())
+      for (const domain_lock_use& use : each.uses) n += use.what == domain_lock_use::how::waits;
+    return n;
+  };
+  while (waiting() < waiters) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
 
 /// The reason of the domain_error that this throws, and its text.
 inline std::pair<int, std::string> refusal_of(const std::function<void()>& what) {

@@ -53,16 +53,6 @@ class holder {
   std::thread thread_;
 };
 
-void await_waiters(const domain& in, std::size_t waiters) {
-  const auto waits = [&] {
-    std::size_t n = 0;
-    for (const domain_lock& each : in.locks())
-      for (const domain_lock_use& use : each.uses) n += use.what == domain_lock_use::how::waits;
-    return n;
-  };
-  while (waits() < waiters) std::this_thread::sleep_for(milliseconds(1));
-}
-
 class DomainWaits : public ::testing::TestWithParam<const char*> {
  protected:
   own_domain where_;

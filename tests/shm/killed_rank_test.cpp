@@ -20,6 +20,7 @@
 #include "lockflight/rma/barrier.hpp"
 #include "mortal.hpp"
 #include "support.hpp"
+#include "support/process_state.hpp"
 
 namespace lockflight::test {
 namespace {
