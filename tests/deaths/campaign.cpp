@@ -512,12 +512,28 @@ class campaign {
       if (data.count < updates || data.count > updates + inside_[i] + perhaps_[i])
         report(*all_, fmt::format("{}: {} updates by {} writes", kinds()[i], data.count, updates));
     }
+    judge_the_campaign();
     if (longest_wait_s() > what_.most_wait_s)
       report(*all_, fmt::format("{}: somebody waited {:.2f} s (at most {} s)",
                                 kinds()[longest_wait()], longest_wait_s(), what_.most_wait_s));
     const std::string path = in.path();
     if (!domain::remove(name_, true, options_.mode)) report(*all_, "the domain was gone already");
     if (std::filesystem::exists(path)) report(*all_, "left behind: " + path);
+  }
+
+  // A campaign that strikes nothing would find all rules kept.
+  void judge_the_campaign() {
+    constexpr int enough_to_meet_a_holder = 100;
+    constexpr int enough_for_a_removal = 1'000;
+    constexpr std::uint64_t acquires_a_kill = 10;
+    const auto kills = static_cast<std::uint64_t>(kills_);
+    if (all_->acquires < acquires_a_kill * kills)
+      report(*all_, fmt::format("{} acquires beside {} kills: workers hardly ever got a lock",
+                                all_->acquires.load(), kills_));
+    if (kills_ >= enough_to_meet_a_holder && died_inside_ == 0)
+      report(*all_, fmt::format("{} kills, and no holder among them", kills_));
+    if (what_.removals && kills_ >= enough_for_a_removal && removals_ == 0)
+      report(*all_, fmt::format("{} kills, and the domain was never removed", kills_));
   }
 
   request what_;

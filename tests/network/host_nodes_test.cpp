@@ -90,7 +90,9 @@ TEST(levels_of_a_launch, are_no_more_than_a_tree_of_queues_climbs) {
 }
 
 TEST(levels_of_a_launch, no_hwloc_is_no_level) {
-  EXPECT_EQ(found(nodes_of_hosts({0, 0, 0, 0}, 4, 1), {"no such machine"}).machine.ranks(), 4);
+  const fabric::levels none = found(nodes_of_hosts({0, 0, 0, 0}, 4, 1), {"no such machine"});
+  EXPECT_EQ(none.machine.ranks(), 4);
+  EXPECT_EQ(none.level_names, names{"launch"});
 }
 
 }  // namespace
