@@ -10,8 +10,9 @@
 #   without sanitizers that it cannot find with them.
 #
 # lockflight_command_test(NAME COMMAND WORD... [LABELS LABEL...] [TIMEOUT SECONDS]
-#                         [PROCESSORS N] [LONG | LONGER])
-#   A ctest entry that passes when the command exits with 0.
+#                         [PROCESSORS N] [SAYS REGEX] [LONG | LONGER])
+#   A ctest entry that passes when the command exits with 0, and with SAYS also prints a line that
+#   is that extended regular expression (tests/support/says).
 #
 # lockflight_compile_fail_test(NAME FILE REGEX [LABELS LABEL...])
 #   Passes when FILE does not compile and the compiler's output matches REGEX. The build compiles
@@ -224,7 +225,8 @@ function(lockflight_test name)
 endfunction()
 
 function(lockflight_command_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;LONGER" "TIMEOUT;PROCESSORS" "COMMAND;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;LONGER" "TIMEOUT;PROCESSORS;SAYS"
+    "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_COMMAND)
     message(FATAL_ERROR "lockflight_command_test(${name}): needs COMMAND; unknown: "
       "'${arg_UNPARSED_ARGUMENTS}'")
@@ -243,7 +245,11 @@ function(lockflight_command_test name)
   if(put_off)
     return()
   endif()
-  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set(says "")
+  if(arg_SAYS)
+    set(says "${PROJECT_SOURCE_DIR}/tests/support/says" "${arg_SAYS}")
+  endif()
+  add_test(NAME ${name} COMMAND ${says} ${arg_COMMAND})
   lockflight_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
 endfunction()
 

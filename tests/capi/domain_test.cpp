@@ -119,11 +119,11 @@ TEST_F(CapiDomain, ASecondHandleOfAHolderIsRefused) {
   fine(lockflight_named_lock(a), "lock");
   for (const auto take : {lockflight_named_lock, lockflight_named_try_lock,
                           lockflight_named_lock_shared, lockflight_named_try_lock_shared})
-    refused(take(again), LOCKFLIGHT_HELD, "a");
-  refused(lockflight_named_try_lock_for(again, UINT64_MAX), LOCKFLIGHT_HELD, "a");
+    refused(take(again), LOCKFLIGHT_HELD, "'a'");
+  refused(lockflight_named_try_lock_for(again, UINT64_MAX), LOCKFLIGHT_HELD, "'a'");
   fine(lockflight_named_unlock(a), "unlock");
   fine(lockflight_named_lock_shared(a), "lock_shared");
-  refused(lockflight_named_lock(again), LOCKFLIGHT_HELD, "a");
+  refused(lockflight_named_lock(again), LOCKFLIGHT_HELD, "'a'");
   fine(lockflight_named_lock_shared(again), "lock_shared");  // both share
   fine(lockflight_named_unlock_shared(again), "unlock_shared");
   fine(lockflight_named_unlock_shared(a), "unlock_shared");
@@ -187,12 +187,12 @@ TEST_F(CapiDomain, AnInterruptedWaitGivesUp) {
     for (const auto take : {lockflight_named_lock, lockflight_named_lock_shared}) {
       asked = 0;
       const auto start = clock::now();
-      refused(take(a), LOCKFLIGHT_INTERRUPTED, "a");
+      refused(take(a), LOCKFLIGHT_INTERRUPTED, "'a'");
       EXPECT_LT(clock::now() - start, std::chrono::seconds(10));
       EXPECT_GE(asked, 3);
     }
     asked = 0;
-    refused(lockflight_named_try_lock_for(a, 60'000'000'000), LOCKFLIGHT_INTERRUPTED, "a");
+    refused(lockflight_named_try_lock_for(a, 60'000'000'000), LOCKFLIGHT_INTERRUPTED, "'a'");
     asked = INT32_MIN;
     EXPECT_EQ(lockflight_named_try_lock_for(a, 1'000'000), LOCKFLIGHT_BUSY);
     fine(lockflight_named_interrupt_with(a, nullptr, nullptr), "interrupt_with");
@@ -222,7 +222,7 @@ TEST_F(CapiDomain, ASignalInterruptsAtOnce) {
     sent = std::chrono::steady_clock::now();
     pthread_kill(self, SIGUSR1);
   });
-  refused(lockflight_named_lock(a), LOCKFLIGHT_INTERRUPTED, "a");
+  refused(lockflight_named_lock(a), LOCKFLIGHT_INTERRUPTED, "'a'");
   const auto ended = std::chrono::steady_clock::now();
   sender.join();
   EXPECT_LT(ended - sent, std::chrono::milliseconds(500));
@@ -246,14 +246,14 @@ TEST_F(CapiDomain, ADomainOfAnotherModeIsRefused) {
 
 TEST_F(CapiDomain, RefusesMisuse) {
   lockflight_named* const a = lock("a", &exclusive);
-  refused(lockflight_named_unlock(a), LOCKFLIGHT_NOT_HELD, "a");
+  refused(lockflight_named_unlock(a), LOCKFLIGHT_NOT_HELD, "'a'");
   refused(lockflight_named_owner_died(a), LOCKFLIGHT_NOT_HELD, "lock 'a'");
-  refused(lockflight_named_mark_consistent(a), LOCKFLIGHT_NOT_HELD, "a");
+  refused(lockflight_named_mark_consistent(a), LOCKFLIGHT_NOT_HELD, "'a'");
   refused(lockflight_named_lock_shared(a), LOCKFLIGHT_WRONG_KIND, "lock 'a'");
   fine(lockflight_named_lock(a), "lock");
-  refused(lockflight_named_lock(a), LOCKFLIGHT_HELD, "a");
+  refused(lockflight_named_lock(a), LOCKFLIGHT_HELD, "'a'");
   refused(lockflight_domain_remove(name_.c_str(), 0), LOCKFLIGHT_HELD, name_);
-  std::thread([&] { refused(lockflight_named_unlock(a), LOCKFLIGHT_INVALID, "a"); }).join();
+  std::thread([&] { refused(lockflight_named_unlock(a), LOCKFLIGHT_INVALID, "'a'"); }).join();
   fine(lockflight_named_unlock(a), "unlock");
 
   // The kind is compared when the lock is looked up, here or at the first acquire.
@@ -268,7 +268,8 @@ TEST_F(CapiDomain, RefusesMisuse) {
 TEST_F(CapiDomain, RefusesNamesAndSizes) {
   lockflight_named* none = nullptr;
   for (const std::string& bad : {std::string(), std::string(256, 'x'), std::string("a\nb")})
-    refused(lockflight_named_create(domain_, bad.c_str(), nullptr, &none), LOCKFLIGHT_INVALID, "");
+    refused(lockflight_named_create(domain_, bad.c_str(), nullptr, &none), LOCKFLIGHT_INVALID,
+            "accepted: 1 to 255 bytes");
   const lockflight_named_options unknown{.kind = "flihgt"};
   const int code = lockflight_named_create(domain_, "a", &unknown, &none);
   EXPECT_TRUE(code == LOCKFLIGHT_INVALID || code == LOCKFLIGHT_UNKNOWN) << code;
@@ -277,7 +278,8 @@ TEST_F(CapiDomain, RefusesNamesAndSizes) {
 
   lockflight_domain* nowhere = nullptr;
   for (const char* const bad : {"", "a/b", ".a"})
-    refused(lockflight_domain_open(bad, nullptr, &nowhere), LOCKFLIGHT_INVALID, bad);
+    refused(lockflight_domain_open(bad, nullptr, &nowhere), LOCKFLIGHT_INVALID,
+            "'" + std::string(bad) + "' (accepted: 1 to 64 of a-z");
   const lockflight_domain_options many{.slots = 5000};
   refused(lockflight_domain_open("capi-many", &many, &nowhere), LOCKFLIGHT_INVALID, "5000");
   EXPECT_EQ(nowhere, nullptr);

@@ -242,9 +242,9 @@ contains
     call refused(stat, lockflight_wrong_kind, name)
     call lockflight_create(domain, lock, "a")
     call lockflight_unlock(lock, stat)
-    call refused(stat, lockflight_not_held, "a")
+    call refused(stat, lockflight_not_held, "'a'")
     call lockflight_still_valid(lock, valid, stat)
-    call refused(stat, lockflight_not_held, "a")
+    call refused(stat, lockflight_not_held, "'a'")
     call lockflight_lock(lock)
     call lockflight_still_valid(lock, valid)
     call require(valid, "a domain that is there is not valid")
@@ -269,7 +269,7 @@ contains
     call lockflight_try_lock_shared_for(lock, 1.0_real64, got)
     call require(got, "a free lock is busy for readers for a time")
     call lockflight_destroy(lock, stat)
-    call refused(stat, lockflight_held, "a")
+    call refused(stat, lockflight_held, "'a'")
     call lockflight_domain_remove(name, .true.)
     call lockflight_still_valid(lock, valid)
     call require(.not. valid, "a domain that was removed is valid")
@@ -321,6 +321,8 @@ program fortran
   end do
   call require(lockflight_error_text(lockflight_interrupted + 1) == lockflight_error_text(-1), &
                "a code that Fortran does not know")
-  call require(len(lockflight_version()) >= len("0.1.0"), "no version")
+  call require(verify(lockflight_version(), "0123456789.") == 0 .and. &
+               count(transfer(lockflight_version(), [character :: "."]) == ".") == 2, &
+               "a version that is not three numbers")
   print "(a)", "all holds"
 end program
