@@ -121,7 +121,7 @@ with lockflight.Mutex("a", domain=sys.argv[1]):
     done = subprocess.run(
         [sys.executable, "-c", program, domain], capture_output=True, text=True, timeout=60
     )
-    assert (done.stdout, done.stderr) == ("3\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
 
 
 def hold_not(mutex, conn):
@@ -262,11 +262,13 @@ def test_ctrl_c_ends_a_wait(domain, way):
             [sys.executable, "-c", WAITER, domain, way], stdout=subprocess.PIPE, text=True
         ) as process:
             assert process.stdout.readline() == "waits\n"
-            time.sleep(0.9)
+            until_waits(lock)
+            time.sleep(0.5)  # it sleeps, and looks for a signal once a second
             start = time.monotonic()
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == "interrupted\n"
-            assert time.monotonic() - start < 0.5
+            assert time.monotonic() - start < 0.3
+        assert process.returncode == 0
     with lock:
         assert not lock.owner_died
 
