@@ -84,6 +84,7 @@ class Bench(ProgramTest):
             "--waiting", "yield", "--threads")["runs"]
         self.assertEqual((run["params"]["T_R"], run["params"]["T_DC"]), (64, 2))
         self.assertEqual((run["writers"], run["workload"]), (0.25, "sob"))
+        self.assertEqual((run["seed"], run["role"], run["threads"]), (7, "process", True))
 
     def test_lists_may_be_given_in_parts(self):
         runs = self.bench_json("--lock", "spin", "--lock", "d-mcs,spin", "--procs", "1",

@@ -45,9 +45,10 @@ class NamedTest(ProgramTest):
             cwd=self.folder, capture_output=True, text=True, timeout=30, check=False)
         return done.returncode, done.stdout, done.stderr
 
-    def hold(self, *words, options=(), name="jobs", **more):
-        """A run whose command says when it begins; returns the run and the command's process."""
-        script = 'echo $$; ' + (" ".join(words) or "exec sleep 60")
+    def hold(self, *words, options=(), name="jobs", first="", **more):
+        """A run whose command says when it begins, and does something first; returns the run and
+        the command's process."""
+        script = first + 'echo $$; ' + (" ".join(words) or "exec sleep 60")
         process = self.start("run", "--domain", DOMAIN, *options, name, "--", "sh", "-c", script,
                              **more)
         self.addCleanup(self.end, process)

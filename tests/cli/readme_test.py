@@ -59,17 +59,21 @@ class Readme(ProgramTest):
 
     def test_paths_exist(self):
         text = source("README.md")
-        for path in re.findall(r"`((?:include|src|tests|docs|examples)/[^`*{}]*)`", text):
-            self.assertTrue(os.path.exists(os.path.join(SOURCES, path)), path)
-        for path in re.findall(r"\]\(([^)#:]+)\)", text):
+        named = re.findall(r"`((?:include|src|tests|docs|examples)/[^`*{}]*)`", text)
+        linked = re.findall(r"\]\(([^)#:]+)\)", text)
+        self.assertTrue(named and linked)
+        for path in named + linked:
             self.assertTrue(os.path.exists(os.path.join(SOURCES, path)), path)
 
     def test_commands_of_dev_exist(self):
         dev = source("dev")
+        found = 0
         for document in DOCUMENTS:
             for command in re.findall(r"\./dev ([a-z][a-z-]*)", source(document)):
+                found += 1
                 with self.subTest(document=document, command=command):
                     self.assertIn(f"\ncmd_{command.replace('-', '_')}()", dev)
+        self.assertGreater(found, 20)
 
     @functools.lru_cache(maxsize=None)
     def help_of(self, command):
@@ -90,11 +94,14 @@ class Readme(ProgramTest):
         self.assertGreater(found, 40)
 
     def test_shell_lines_begin_with_a_command_that_exists(self):
+        found = 0
         for document in DOCUMENTS:
             for line in re.findall(r"(?m)^\$? ?(?:\./build/)?lockflight (\S+)",
                                    "\n".join(blocks(source(document)))):
+                found += 1
                 with self.subTest(document=document):
                     self.assertIn(line, COMMANDS)
+        self.assertGreater(found, 20)
 
 
 if __name__ == "__main__":
