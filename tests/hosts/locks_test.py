@@ -26,7 +26,7 @@ class Suites(unittest.TestCase):
                         testbed.Hosts(hosts) as bed:
                     launch = bed.launch(mpi, each, [str(BINARIES / "mpi" / f"mpi_{what}_{mpi}")],
                                         **support.captured)
-                    passed, said = support.passed(launch, "[  PASSED  ]", 300)
+                    passed, said = support.passed(launch, "all ranks passed\n", 300)
                     self.assertTrue(passed, said[-4000:])
 
     def test_contract(self):
@@ -62,8 +62,11 @@ class Bench(unittest.TestCase):
             with self.subTest(mpi=mpi), testbed.Hosts(2) as bed:
                 found = bench(bed, mpi, 1, "--lock", "d-mcs,flight-rw,fompi-rw", "--writers", "0.3",
                               "--seconds", "0.2", "--witness")
+                self.assertEqual([run["lock"] for run in found["runs"]],
+                                 ["d-mcs", "flight-rw", "fompi-rw"])
                 for run in found["runs"]:
                     self.assertEqual((run["witnessed"], run["violations"]), ("all", 0), run)
+                    self.assertGreater(run["ops"], 0)
                 self.assertGreater(sum(found["runs"][0]["handoffs"]), 0)
 
     def test_times_of_hosts_whose_clocks_differ(self):

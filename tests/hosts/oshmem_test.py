@@ -28,6 +28,7 @@ class Suites(unittest.TestCase):
                                     **support.captured)
                 code, out, err = support.finished(launch, 300)
                 self.assertEqual(code, 0, (out + err)[-4000:])
+                self.assertIn("all ranks passed\n", out)
                 # The machines of the stress have nodes of two ranks.
                 self.assertRegex(out, r"PASSED  \] [1-9]\d* tests?\." if each > 1 else "PASSED")
 
@@ -50,7 +51,9 @@ class Bench(unittest.TestCase):
             found = json.loads(out)
             self.assertEqual([(h["name"], h["ranks"]) for h in found["hosts"]],
                              [("host0", [0]), ("host1", [1])])
+            self.assertEqual([run["lock"] for run in found["runs"]], ["d-mcs", "flight-rw", "msg"])
             for run in found["runs"]:
+                self.assertGreater(run["ops"], 0)
                 self.assertEqual((run["witnessed"], run["violations"]), ("all", 0), run)
                 self.assertLess(run["elapsed_s"], 5)  # the hosts' clocks are 1,000 s apart
 

@@ -41,7 +41,7 @@ class Suites(OnAFabric):
                                     **support.captured, **more)
                 code, out, err = support.finished(launch, 300)
                 self.assertEqual(code, 0, (out + err)[-4000:])
-                self.assertIn("[  PASSED  ]", out)
+                self.assertIn("all ranks passed\n", out)
 
     def test_contract(self):
         self.run_over_hosts("contract")
@@ -70,7 +70,9 @@ class Bench(OnAFabric):
             found = json.loads(out)
             self.assertEqual([(h["name"], h["ranks"]) for h in found["hosts"]],
                              [("host0", [0]), ("host1", [1])])
+            self.assertEqual([run["lock"] for run in found["runs"]], ["d-mcs", "flight-rw", "fompi-rw"])
             for run in found["runs"]:
+                self.assertGreater(run["ops"], 0)
                 self.assertEqual((run["witnessed"], run["violations"]), ("all", 0), run)
                 self.assertLess(run["elapsed_s"], 5)  # the hosts' clocks are 1,000 s apart
 
@@ -95,6 +97,7 @@ class Bench(OnAFabric):
                                                "--json", "-", environment=[f"LOCKFLIGHT_PROGRESS={by}"])
                 self.assertEqual((code, err), (0, ""), out)
                 found[by] = json.loads(out)["hosts"]
+        self.assertEqual([len(hosts) for hosts in found.values()], [2, 2])
         for calls, thread in zip(found["calls"], found["thread"]):
             self.assertFalse(calls["direct"], calls)
             self.assertTrue(thread["direct"], thread)
@@ -108,8 +111,9 @@ class Gone(OnAFabric):
             time.sleep(2)
             begun = time.monotonic()
             go(bed)
-            _, out, err = support.finished(launch, 40)
+            code, out, err = support.finished(launch, 40)
             self.assertLess(time.monotonic() - begun, seconds)
+            self.assertNotEqual(code, 0)
             self.assertIn(words, err, out)
 
     def test_a_dead_rank(self):

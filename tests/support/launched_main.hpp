@@ -48,8 +48,13 @@ template <class Environment, class Discover, class Run>
     launched_fabric::launched(
         discover(world, world.size()).machine,
         [&](const fabric::run_config& what, const auto& body) { run_ports(world, what, body); });
-    const bool passed = run_launched_tests(world.rank());
-    return world.all(passed) ? 0 : 1;
+    const bool passed = world.all(run_launched_tests(world.rank()));
+    if (passed && world.rank() == 0) {
+      // Unlike what GoogleTest prints, this is of all ranks, and of no run with a failure.
+      std::puts("all ranks passed");
+      std::fflush(stdout);  // MPI_Finalize may hang (docs/mpi.md)
+    }
+    return passed ? 0 : 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 3;
