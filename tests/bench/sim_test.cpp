@@ -247,7 +247,6 @@ TEST(Simulated, NodesAreThoseThatAreAskedFor) {
   };
   EXPECT_GT(mean("0,82943"), 1.3 * mean("0-1"));
   EXPECT_LT(mean("82942-82943"), 1.1 * mean("0-1"));
-  EXPECT_EQ(simulated({"d-mcs"}).nodes, "");
 }
 
 TEST(Simulated, RefusalsOfNodes) {

@@ -181,6 +181,7 @@ TEST(engine, a_cell_of_somebody_else_is_reported_by_whoever_touches_it_first) {
   ASSERT_EQ(property_of(found), "foreign cell");
   // No cell has a number yet; describing the step must not ask for one.
   e.start();
+  ASSERT_FALSE(enabled(e).empty());
   for (const step s : enabled(e)) EXPECT_NE(e.describe(s), "");
 }
 

@@ -34,7 +34,9 @@ class Bench(unittest.TestCase):
         code, out, said = launch(ranks, PROGRAM, "bench", "--fabric", "mpi", "--ops", "100", "--json",
                                  "-", *options, **environment)
         self.assertEqual((code, said), (0, []), out)
-        return json.loads(out)["runs"]
+        runs = json.loads(out)["runs"]
+        self.assertTrue(runs)
+        return runs
 
     def test_all_locks_on_one_node(self):
         runs = self.runs(2, "--lock", "all")

@@ -175,6 +175,7 @@ static void many_groups(int count) {
     int members = 0;
     MPI_Comm_size(all, &members);
     MPI_Win win = made(all, &base);
+    require(is_served(win), "a window has MPI's locks");
     add(win);
     require_sum(win, all, (uint64_t)members);
     MPI_Comm_free(&all);
@@ -194,6 +195,9 @@ int main(int argc, char** argv) {
   if (strcmp(what, "again") == 0) again_and_again(count);
   if (strcmp(what, "limit") == 0) few_communicators_left();
   if (strcmp(what, "groups") == 0) many_groups(count);
+  require(strcmp(what, "open") == 0 || strcmp(what, "again") == 0 || strcmp(what, "limit") == 0 ||
+              strcmp(what, "groups") == 0,
+          "what? (accepted: open, again, limit, groups)");
   if (rank == 0) fprintf(stderr, "%s %d: %.1f s\n", what, count, MPI_Wtime() - begun);
   MPI_Finalize();
   if (rank == 0) printf("all holds\n");

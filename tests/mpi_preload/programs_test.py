@@ -49,7 +49,8 @@ class Armci(Program):
         self.serves(said, default_lock(2))
 
     def test_more_ranks_than_cores(self):
-        self.holds(4, LD_PRELOAD=DROP_IN)
+        said = self.holds(4, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1)
+        self.serves(said, default_lock(4))
 
     def test_a_global_lock(self):
         said = self.holds(4, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1, **GLOBAL)
@@ -87,10 +88,15 @@ class Threads(Program):
     def test_a_global_lock(self):
         for lock in ["d-mcs", "flight-rw"]:
             with self.subTest(lock):
-                self.holds(2, "3", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK=lock, **GLOBAL)
+                said = self.holds(2, "3", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK=lock,
+                                  LOCKFLIGHT_MPI_STATS=1, **GLOBAL)
+                self.serves(said, lock)
 
     def test_many_threads(self):
-        self.holds(2, "8", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_HANG=60)
+        said = self.holds(2, "8", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_HANG=60,
+                          LOCKFLIGHT_MPI_STATS=1)
+        self.serves(said, default_lock(2))
+        self.assertNotIn("has waited", said)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ class Launches(unittest.TestCase):
                 code, out, said = launch(2, *BENCH, "--ops", "50", "--lock", "all", "--json", "-",
                                          **environment)
                 self.assertEqual((code, said), (0, []), out)
-                for one in json.loads(out)["runs"]:
+                runs = json.loads(out)["runs"]
+                self.assertIn("flight-rw", [one["lock"] for one in runs])
+                for one in runs:
                     self.assertEqual((one["fabric"], one["procs"], one["violations"], one["ops"]),
                                      ("oshmem", 2, 0, 50), one)
 
@@ -43,8 +45,9 @@ class Launches(unittest.TestCase):
         code, out, said = launch(4, *BENCH, "--lock", "d-mcs,flight-rw", "--ops", "200", "--writers",
                                  "0.5", "--witness", "--json", "-", LOCKFLIGHT_OSHMEM_NODES="2")
         self.assertEqual((code, said), (0, []), out)
-        for one in json.loads(out)["runs"]:
-            self.assertEqual((one["witnessed"], one["violations"]), ("all", 0), one)
+        self.assertEqual([(one["lock"], one["witnessed"], one["ops"], one["violations"])
+                          for one in json.loads(out)["runs"]],
+                         [(lock, "all", 200, 0) for lock in ("d-mcs", "flight-rw")])
 
     def test_one_rank_needs_no_launcher(self):
         self.assertEqual(run([*BENCH, "--lock", "d-mcs", "--ops", "10"])[::2], (0, []))

@@ -54,7 +54,9 @@ class Launches(unittest.TestCase):
             code, out, said = launch(2, PROGRAM, "bench", "--fabric", FABRIC, "--ops", "50", "--json",
                                      "-", "--lock", "all", **environment)
             self.assertEqual((code, said), (0, []))
-            for run in json.loads(out)["runs"]:
+            runs = json.loads(out)["runs"]
+            self.assertIn("flight-rw", [run["lock"] for run in runs])
+            for run in runs:
                 self.assertEqual((run["fabric"], run["procs"], run["violations"], run["ops"]),
                                  (FABRIC, 2, 0, 50), run)
 
@@ -62,6 +64,7 @@ class Launches(unittest.TestCase):
         done = subprocess.run([*BENCH, "--ops", "10"], capture_output=True, text=True,
                               timeout=SECONDS, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("d-mcs", done.stdout)
 
     def test_fewer_ranks_than_the_launch(self):
         code, out, said = launch(3, *BENCH, "--ops", "20", "--procs", "1,2,3", "--json", "-")
@@ -73,7 +76,9 @@ class Launches(unittest.TestCase):
             code, out, said = launch(2, *BENCH, "--seconds", "0.2", "--json", "-",
                                      LOCKFLIGHT_PROGRESS=word, **{NODES: "2"}, **TCP)
             self.assertEqual((code, said), (0, []), out)
-            self.assertEqual(json.loads(out)["runs"][0]["violations"], 0)
+            (run,) = json.loads(out)["runs"]
+            self.assertEqual(run["violations"], 0)
+            self.assertGreater(run["ops"], 0)
 
     @ON_UCX
     def test_the_cards_atomics_alone(self):
@@ -110,9 +115,10 @@ class Launches(unittest.TestCase):
                  "--lock", "d-mcs,flight-rw", "--ops", "200", "--json", "-"],
                 capture_output=True, text=True, timeout=SECONDS, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            for run in json.loads(done.stdout)["runs"]:
-                self.assertEqual((run["machine"], run["ops"], run["violations"]),
-                                 (f"fitted-{FABRIC}", 200, 0))
+            self.assertEqual(
+                [(run["lock"], run["machine"], run["ops"], run["violations"])
+                 for run in json.loads(done.stdout)["runs"]],
+                [(lock, f"fitted-{FABRIC}", 200, 0) for lock in ("d-mcs", "flight-rw")])
 
     def without(self, victim):
         """What the other one of two ranks says when that one is killed."""
@@ -281,8 +287,11 @@ class RefusalsOfTheRendezvous(Refusing, unittest.TestCase):
             other.bind(("::1", port))
             other.listen()
 
+            asked = threading.Event()
+
             def serve():
                 line, _ = other.accept()
+                asked.set()
                 with line:
                     line.recv(4096)
                     line.sendall(b"HTTP/1.1 400 no" * 10)
@@ -292,6 +301,7 @@ class RefusalsOfTheRendezvous(Refusing, unittest.TestCase):
             for process in [start(0, 2, f"127.0.0.1:{port}"), start(1, 2, f"localhost:{port}")]:
                 _, err = process.communicate(timeout=SECONDS)
                 self.assertEqual((process.returncode, err), (0, ""))
+            self.assertTrue(asked.is_set(), "nobody asked the other program")
 
     def test_strangers_at_the_port_disturb_nobody(self):
         port = free_port()
@@ -303,6 +313,8 @@ class RefusalsOfTheRendezvous(Refusing, unittest.TestCase):
                     break
             except OSError:
                 time.sleep(0.02)
+        else:
+            self.fail("the stranger never reached rank 0")
         second = start(1, 2, f"127.0.0.1:{port}")
         for process in (first, second):
             _, err = process.communicate(timeout=SECONDS)
