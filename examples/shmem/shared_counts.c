@@ -15,7 +15,7 @@ int main(void) {
   long* const counts = shmem_calloc(2, sizeof(long));
   lockflight_participant* me;
   lockflight_shared_mutex* lock;
-  check(lockflight_join_shmem(&me, NULL));
+  check(lockflight_join_oshmem(NULL, &me));
   check(lockflight_shared_mutex_create(me, NULL, &lock));
 
   for (int i = 0; i < 1000; ++i) {

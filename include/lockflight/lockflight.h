@@ -5,8 +5,11 @@
  * ways to become a participant: lockflight_run starts processes or threads of this machine,
  * lockflight_join_mpi (lockflight_mpi.h) takes the ranks of a communicator, lockflight_join_ucx and
  * lockflight_join_libfabric take processes that something else has started, and
- * lockflight_join_shmem takes the PEs of an OpenSHMEM launch. All other functions take a
+ * lockflight_join_oshmem takes the PEs of an OpenSHMEM launch. All other functions take a
  * participant, or a handle that one has made. Only the last part, domains, needs no participant.
+ *
+ * A function that makes a handle takes first what the handle is made of, then the options, and last
+ * where to put the handle.
  *
  * Every function that can fail returns a code of enum lockflight_code. After a failure,
  * lockflight_last_error says in one line what was wrong: the argument, its value and what is
@@ -23,6 +26,13 @@
 
 #include <stdint.h>
 #include <time.h>
+
+/* Of a function that will be gone in the next version. */
+#if defined(__GNUC__)
+#define LOCKFLIGHT_DEPRECATED(instead) __attribute__((deprecated(instead)))
+#else
+#define LOCKFLIGHT_DEPRECATED(instead)
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,8 +108,12 @@ typedef int lockflight_body(lockflight_participant* me, void* argument);
 int lockflight_run(const struct lockflight_config* config, lockflight_body* body, void* argument);
 
 /* Does what lockflight_join_mpi of lockflight_mpi.h does, for a communicator in the form in which
- * MPI_Comm_c2f returns it and Fortran has it. This function is in the library lockflight_openmpi or
- * lockflight_mpich. Optional arguments come last, as in Fortran. */
+ * MPI_Comm_c2f returns it and Fortran has it, an MPI_Fint. This function is in the library
+ * lockflight_openmpi or lockflight_mpich. */
+int lockflight_join_mpi_fint(int comm, const struct lockflight_config* config,
+                             lockflight_participant** me);
+/* The same under its old name, with the arguments in another order. */
+LOCKFLIGHT_DEPRECATED("lockflight_join_mpi_fint(comm, config, me)")
 int lockflight_join_mpi_f(int comm, lockflight_participant** me,
                           const struct lockflight_config* config);
 
@@ -129,6 +143,9 @@ int lockflight_join_libfabric(const struct lockflight_config* config, lockflight
  *
  * LOCKFLIGHT_INVALID: the configuration is not accepted, for example because its levels do not fit.
  * LOCKFLIGHT_UNAVAILABLE: the heap has no room. All PEs get the same code. */
+int lockflight_join_oshmem(const struct lockflight_config* config, lockflight_participant** me);
+/* The same under its old name, with the arguments in another order. */
+LOCKFLIGHT_DEPRECATED("lockflight_join_oshmem(config, me)")
 int lockflight_join_shmem(lockflight_participant** me, const struct lockflight_config* config);
 
 /* Ends a participant that joined. All participants that joined with it must call this; the call

@@ -30,7 +30,7 @@ static inline int lockflight_join_mpi(MPI_Comm comm, const struct lockflight_con
   int initialised = 0;
   MPI_Initialized(&initialised);
   /* Before MPI_Init a communicator cannot be converted; the library returns the error. */
-  return lockflight_join_mpi_f(initialised ? (int)MPI_Comm_c2f(comm) : 0, me, config);
+  return lockflight_join_mpi_fint(initialised ? (int)MPI_Comm_c2f(comm) : 0, config, me);
 }
 
 #ifdef __cplusplus

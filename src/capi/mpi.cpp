@@ -35,7 +35,8 @@ struct mpi_place final : place {
 }  // namespace
 }  // namespace lockflight::capi
 
-int lockflight_join_mpi_f(int comm, lockflight_participant** me, const lockflight_config* config) {
+int lockflight_join_mpi_fint(int comm, const lockflight_config* config,
+                             lockflight_participant** me) {
   namespace capi = lockflight::capi;
   return capi::guarded([&] {
     auto& out = capi::need(me, "me", "where to put the participant");
@@ -49,4 +50,8 @@ int lockflight_join_mpi_f(int comm, lockflight_participant** me, const lockfligh
     }
     return LOCKFLIGHT_OK;
   });
+}
+
+int lockflight_join_mpi_f(int comm, lockflight_participant** me, const lockflight_config* config) {
+  return lockflight_join_mpi_fint(comm, config, me);
 }

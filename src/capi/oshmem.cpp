@@ -25,7 +25,7 @@ struct oshmem_place final : place {
 }  // namespace
 }  // namespace lockflight::capi
 
-int lockflight_join_shmem(lockflight_participant** me, const lockflight_config* config) {
+int lockflight_join_oshmem(const lockflight_config* config, lockflight_participant** me) {
   namespace capi = lockflight::capi;
   return capi::guarded([&] {
     auto& out = capi::need(me, "me", "where to put the participant");
@@ -40,4 +40,8 @@ int lockflight_join_shmem(lockflight_participant** me, const lockflight_config* 
     }
     return LOCKFLIGHT_OK;
   });
+}
+
+int lockflight_join_shmem(lockflight_participant** me, const lockflight_config* config) {
+  return lockflight_join_oshmem(config, me);
 }

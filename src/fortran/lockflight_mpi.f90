@@ -4,11 +4,11 @@ submodule (lockflight) lockflight_mpi
   implicit none
 
   interface
-    function c_join_mpi_f(comm, me, config) bind(C, name="lockflight_join_mpi_f") result(code)
+    function c_join_mpi(comm, config, me) bind(C, name="lockflight_join_mpi_fint") result(code)
       import :: c_config, c_int, c_ptr
       integer(c_int), value :: comm
-      type(c_ptr), intent(inout) :: me
       type(c_config), intent(in) :: config
+      type(c_ptr), intent(inout) :: me
       integer(c_int) :: code
     end function
     function c_leave(me) bind(C, name="lockflight_leave") result(code)
@@ -27,7 +27,7 @@ contains
     integer, intent(out), optional :: stat
     type(prepared_config), target :: with
     call lockflight_detail_prepare(with, config)
-    call lockflight_detail_conclude(c_join_mpi_f(int(comm, c_int), me%handle, with%c), stat)
+    call lockflight_detail_conclude(c_join_mpi(int(comm, c_int), with%c, me%handle), stat)
   end subroutine
 
   module subroutine lockflight_leave(me, stat)

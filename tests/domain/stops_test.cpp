@@ -23,9 +23,7 @@ class actor {
 
   actor(const std::string& domain_name, const std::string& lock, bool then_wait,
         const char* kind = default_kind)
-      : in_(domain::attach(domain_name)),
-        at_(shared_words<std::atomic<int>>()),
-        child_([&, this] {
+      : in_(domain::attach(domain_name)), at_(shared_words<std::atomic<int>>()), child_([&, this] {
           named_lock mine(domain::attach(domain_name), lock, {.kind = kind});
           at_ = asks;
           mine.lock();

@@ -37,8 +37,7 @@ std::vector<stack> take_many(stack_pool& pool, std::size_t count) {
 [[nodiscard]] bool kernel_has_guard_pages() {
   constexpr int guard_install = 102;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* const at =
-      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const at = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const bool has = madvise(at, page, guard_install) == 0;
   munmap(at, page);
   return has;

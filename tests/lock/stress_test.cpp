@@ -388,7 +388,6 @@ class every_lock : public testing::TestWithParam<subject> {
   bool has_run_ = false;
 };
 
-
 INSTANTIATE_TEST_SUITE_P(stress, every_lock, testing::ValuesIn(subjects_on(fabrics{})),
                          [](const auto& of) { return of.param.name; });
 const bool modes = run_in(lock_modes);

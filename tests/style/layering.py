@@ -60,7 +60,8 @@ NETWORK_HEADERS = {
     r"lockflight/lockflight_mpi\.h": (
         "tests/capi/on_mpi.c", "tests/capi/profile_on_mpi.c", "examples/"),
     r"(uc[pts])/.*|ucp\.h": ("src/fabric/ucx/",),
-    r"p?shmemx?\.h": ("src/fabric/oshmem/", "bench/shmem_lock.c", "examples/shmem/"),
+    r"p?shmemx?\.h": ("src/fabric/oshmem/", "bench/shmem_lock.c", "examples/shmem/",
+                      "tests/capi/on_oshmem.c"),
     r"rdma/fi_.*|rdma/fabric\.h": ("src/fabric/libfabric/",),
     r"infiniband/.*|rdma/(?!fi_|fabric\.h).*": ("src/fabric/verbs/",),
 }
