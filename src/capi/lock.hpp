@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/joined.hpp"
 #include "capi/error.hpp"
 #include "capi/settings.hpp"
 #include "catalogue/any_lock.hpp"
@@ -81,16 +83,17 @@ template <rma::port Port>
   const auto can = [&](const lock_row<Port>& row) {
     return !what.shares || row.about.what == lock::kind::rw;
   };
-  std::string accepted;
+  std::vector<std::string_view> accepted;
   const lock_row<Port>* named = nullptr;
   for (const lock_row<Port>& row : lock_rows<Port>()) {
     if (row.about.name == what.name) named = &row;
-    if (can(row)) accepted += (accepted.empty() ? "" : ", ") + std::string(row.about.name);
+    if (can(row)) accepted.push_back(row.about.name);
   }
   if (named == nullptr || !can(*named))
     throw refusal(named == nullptr ? LOCKFLIGHT_UNKNOWN : LOCKFLIGHT_WRONG_KIND,
                   "lock '" + what.name + "' (accepted" +
-                      (what.shares ? " where readers share: " : ": ") + accepted + ")");
+                      (what.shares ? " where readers share: " : ": ") +
+                      lockflight::joined(accepted) + ")");
   const int ranks = me.machine().ranks();
   if (what.home < 0 || what.home >= ranks)
     throw std::invalid_argument("home " + std::to_string(what.home) + " (accepted: 0 to " +

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/joined.hpp"
 #include "lockflight/lock/concepts.hpp"
 
 namespace lockflight::catalogue {
@@ -35,10 +37,10 @@ constexpr abilities abilities_of{
 /// has `about` and `can`.
 template <class Rows>
 [[nodiscard]] std::string names_of_those_with(bool abilities::*ability, const Rows& rows) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const auto& row : rows)
-    if (row.can.*ability) names += (names.empty() ? "" : ", ") + std::string(row.about.name);
-  return names;
+    if (row.can.*ability) names.push_back(row.about.name);
+  return joined(names);
 }
 
 /// A participant's handle. A call that its lock does not offer throws std::logic_error: callers ask

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <numeric>
 
+#include "base/joined.hpp"
+
 namespace lockflight::catalogue {
 namespace {
 
@@ -52,10 +54,9 @@ std::string nearest(const std::string& typed, const std::vector<std::string>& kn
 }
 
 std::string accepted_names(const std::string& typed, const std::vector<std::string>& known) {
-  std::string names;
-  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
   const std::string near = nearest(typed, known);
-  return (near.empty() ? "(accepted: " : "(nearest: " + near + "; accepted: ") + names + ")";
+  return (near.empty() ? "(accepted: " : "(nearest: " + near + "; accepted: ") + joined(known) +
+         ")";
 }
 
 }  // namespace lockflight::catalogue

@@ -1,7 +1,6 @@
 #include "catalogue/parameters.hpp"
 
-#include <charconv>
-
+#include "base/number.hpp"
 #include "catalogue/nearest.hpp"
 
 namespace lockflight::catalogue {
@@ -20,12 +19,9 @@ std::optional<std::pair<std::string, std::int64_t>> parse_assignment(std::string
                                                                      char sign) {
   const std::size_t at = text.find(sign);
   if (at == 0 || at == std::string_view::npos) return std::nullopt;
-  const std::string_view number = text.substr(at + 1);
-  std::int64_t value = 0;
-  const char* const end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return std::pair(std::string(text.substr(0, at)), value);
+  const auto number = read_number<std::int64_t>(text.substr(at + 1));
+  if (!number) return std::nullopt;
+  return std::pair(std::string(text.substr(0, at)), *number);
 }
 
 lock::parameter_values parse_assignments(std::string_view text) {

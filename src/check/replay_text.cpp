@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
+
+#include "base/number.hpp"
 
 namespace lockflight::check {
 namespace {
@@ -74,10 +75,9 @@ namespace {
 }
 
 [[nodiscard]] std::int64_t number_in(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) refuse(text);
-  return value;
+  const auto value = read_number<std::int64_t>(text);
+  if (!value) refuse(text);
+  return *value;
 }
 
 [[nodiscard]] int small_number_in(const std::string& text) {

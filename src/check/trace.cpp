@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/joined.hpp"
+
 namespace lockflight::check {
 namespace {
 
@@ -107,17 +109,19 @@ std::string trace_table(const report& of) {
 
 std::string describe_parts(const report& of) {
   const request& r = of.asked;
-  std::string text;
+  std::vector<std::string> parts;
   const auto add = [&](int count, const char* one, const char* many) {
-    if (count == 0) return;
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + (count == 1 ? one : many);
+    if (count != 0) parts.push_back(std::to_string(count) + " " + (count == 1 ? one : many));
   };
   for (const part_row& row : part_rows) add(r.*row.count, row.one, row.many);
-  if (r.starvation != watched::nobody) return text + ", any number of rounds";
+  if (r.starvation != watched::nobody) {
+    parts.emplace_back("any number of rounds");
+    return joined(parts);
+  }
   add(r.rounds, "round", "rounds");
   add(r.how.deaths, "death at most", "deaths at most");
   add(r.how.stops, "stop at most", "stops at most");
-  return text;
+  return joined(parts);
 }
 
 nlohmann::json to_json(const report& of) {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/number.hpp"
 #include "cli/guarded.hpp"
 #include "tool/printable.hpp"
 
@@ -94,9 +94,7 @@ std::optional<std::uint64_t> killed_for_memory() {
   const std::string events = text_of("/sys/fs/cgroup" + std::string(*path) + "/memory.events");
   const auto count = value_of("oom_kill ", events);
   if (!count) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(count->data(), count->data() + count->size(), value);
-  return error == std::errc() ? std::optional(value) : std::nullopt;
+  return read_number<std::uint64_t>(*count);
 }
 
 /// Whether we are in the group of processes that reads the terminal: a shell waits for us then.

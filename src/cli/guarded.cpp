@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/clock.hpp"
 #include "cli/attended.hpp"
 #include "cli/monotonic_clock.hpp"
 #include "cli/run_signals.hpp"
@@ -14,11 +15,11 @@ namespace {
 class time_left {
  public:
   explicit time_left(std::optional<std::uint64_t> within_ns)
-      : within_ns_(within_ns), began_ns_(within_ns.value_or(0) > 0 ? monotonic_ns() : 0) {}
+      : within_ns_(within_ns), began_ns_(within_ns.value_or(0) > 0 ? now_ns() : 0) {}
 
   [[nodiscard]] std::optional<std::uint64_t> ns() const {
     if (!within_ns_ || *within_ns_ == 0) return within_ns_;
-    const std::uint64_t gone_ns = monotonic_ns() - began_ns_;
+    const std::uint64_t gone_ns = now_ns() - began_ns_;
     return gone_ns < *within_ns_ ? *within_ns_ - gone_ns : 0;
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/clock.hpp"
 #include "cli/guarded.hpp"
 #include "cli/monotonic_clock.hpp"
 #include "tool/printable.hpp"
@@ -96,7 +97,7 @@ std::vector<lock_state> states_of(const domain& in) {
   std::map<int, std::string> commands;
   for (const domain_slot& slot : in.participants()) commands[slot.slot] = slot.command;
   std::vector<domain_lock> locks = in.locks();
-  const std::uint64_t now_ns = monotonic_ns();
+  const std::uint64_t now_ns = lockflight::now_ns();
   std::vector<lock_state> states;
   states.reserve(locks.size());
   for (domain_lock& lock : locks) states.push_back(state_of(std::move(lock), commands, now_ns));

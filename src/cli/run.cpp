@@ -1,8 +1,7 @@
 // lockflight run: a command under a named lock.
 #include <grp.h>
 
-#include <charconv>
-
+#include "base/number.hpp"
 #include "cli/commands.hpp"
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
@@ -16,10 +15,7 @@ namespace {
 constexpr std::uint64_t largest_code = 255;
 
 bool is_a_group(const std::string& text) {
-  gid_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) return true;
-  return getgrnam(text.c_str()) != nullptr;
+  return read_number<gid_t>(text) || getgrnam(text.c_str()) != nullptr;
 }
 
 std::string group_of(const arguments& given, unsigned mode) {

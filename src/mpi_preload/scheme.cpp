@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/joined.hpp"
 #include "lockflight/lock/all.hpp"
 #include "lockflight/lock/window/window_global.hpp"
 #include "lockflight/lock/window/window_locks.hpp"
@@ -127,12 +128,6 @@ template <template <class> class Target, template <class> class Way>
   return std::find(known.begin(), known.end(), name) != known.end();
 }
 
-[[nodiscard]] std::string joined(const std::vector<std::string>& all) {
-  std::string text;
-  for (const std::string& one : all) text += (text.empty() ? "" : ", ") + one;
-  return text;
-}
-
 [[nodiscard]] const row& row_named(const scheme_name& name) {
   for (const row& r : rows())
     if (r.name.lock == name.lock && r.name.lock_all == name.lock_all) return r;
@@ -149,10 +144,10 @@ std::string all_locks() { return joined(names(&scheme_name::lock)); }
 std::string all_ways() { return joined(names(&scheme_name::lock_all)); }
 
 std::string said_of_parameters(const scheme_name& name) {
-  std::string text;
+  std::vector<std::string> all;
   for (const auto& [parameter, value] : name.parameters)
-    text += (text.empty() ? "" : " ") + parameter + "=" + std::to_string(value);
-  return text;
+    all.push_back(parameter + "=" + std::to_string(value));
+  return joined(all, " ");
 }
 
 scheme_memory memory_of(const scheme_name& name, const rma::topology& machine) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/joined.hpp"
 #include "report/page.hpp"
 #include "report/table.hpp"
 #include "report/text.hpp"
@@ -102,8 +103,7 @@ std::string verdict(const json& runs) {
 }
 
 std::string losses(const json& bench) {
-  std::string all;
-  for (const std::string& each : losses_in(bench)) all += (all.empty() ? "" : " ") + each;
+  const std::string all = joined(losses_in(bench), " ");
   return all.empty() ? "" : banner("none", "!", "Ranks were lost.", all);
 }
 

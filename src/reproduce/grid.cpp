@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/median.hpp"
 #include "bench/bench.hpp"
 #include "reproduce/beyond.hpp"
 #include "reproduce/pool.hpp"
@@ -58,14 +59,6 @@ extent extent_of(bool quick) {
 
 bool chosen(const auto& wanted, const auto& one) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), one) != wanted.end();
-}
-
-// Of no values 0. The middle one, or the mean of the two that are.
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 /// What a run says against itself, or nothing.

@@ -24,15 +24,9 @@
 #include <utility>
 #include <vector>
 
-namespace lockflight::strict_toml {
+#include "base/joined.hpp"
 
-/// "a, b".
-template <class Words>
-[[nodiscard]] std::string listed(const Words& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + std::string(word);
-  return text;
-}
+namespace lockflight::strict_toml {
 
 /// The value between quotes.
 [[nodiscard]] inline std::string shown(const toml::node& node) {
@@ -93,7 +87,7 @@ class table {
     const toml::node& found = needed(key);
     const auto value = found.value_exact<std::string>();
     if (!value || std::find(accepted.begin(), accepted.end(), *value) == accepted.end())
-      refuse(found, key, listed(accepted));
+      refuse(found, key, joined(accepted));
     return *value;
   }
   std::int64_t whole(std::string_view key, std::int64_t least, std::int64_t most) {
@@ -151,7 +145,7 @@ class table {
         name.remove_suffix(notes_.size());
         if (known_.contains(name)) continue;
       }
-      fail(node, "unknown key '" + full(key.str()) + "' (accepted: " + listed(known_) + ")");
+      fail(node, "unknown key '" + full(key.str()) + "' (accepted: " + joined(known_) + ")");
     }
   }
 

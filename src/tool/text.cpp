@@ -29,10 +29,6 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& words, std::string_view separator) {
-  return fmt::format("{}", fmt::join(words, separator));
-}
-
 std::string wrapped(std::string_view text, int width, int indent) {
   std::string out;
   int column = 0;

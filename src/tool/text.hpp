@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/joined.hpp"
+
 namespace lockflight::tool {
 
 /// How many columns text takes.
@@ -12,10 +14,6 @@ namespace lockflight::tool {
 
 /// Any text as one line: control characters become visible escapes.
 [[nodiscard]] std::string one_line(std::string_view text);
-
-/// "a, b, c".
-[[nodiscard]] std::string joined(const std::vector<std::string>& words,
-                                 std::string_view separator = ", ");
 
 /// Breaks a paragraph into lines of at most `width` columns, each indented. Ends with a new line.
 [[nodiscard]] std::string wrapped(std::string_view text, int width, int indent);

@@ -3,21 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "base/number.hpp"
 #include "catalogue/parameters.hpp"
 #include "tool/usage.hpp"
 
 namespace lockflight::tool {
 namespace {
-
-/// True if all of `text` is a T.
-template <class T>
-bool read(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 template <class T>
 void add_once(std::vector<T>& to, const T& value) {
@@ -38,18 +31,17 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 std::uint64_t whole_number(std::string_view argument, std::string_view text, std::uint64_t min,
                            std::uint64_t max) {
-  std::uint64_t value = 0;
-  if (!read(text, value) || value < min || value > max)
+  const auto value = read_number<std::uint64_t>(text);
+  if (!value || *value < min || *value > max)
     throw refuse(argument, text, fmt::format("a whole number from {} to {}", min, max));
-  return value;
+  return *value;
 }
 
 double real_number(std::string_view argument, std::string_view text, double min, double max) {
-  double value = 0;
-  // from_chars also reads "inf" and "nan".
-  if (!read(text, value) || !std::isfinite(value) || value < min || value > max)
+  const auto value = read_number<double>(text);
+  if (!value || !std::isfinite(*value) || *value < min || *value > max)
     throw refuse(argument, text, fmt::format("a number from {} to {}", min, max));
-  return value;
+  return *value;
 }
 
 std::uint64_t any_whole_number(std::string_view argument, std::string_view text,
@@ -81,11 +73,11 @@ std::vector<int> each_whole_number(std::string_view argument, const std::string&
                                    int max) {
   std::vector<int> values;
   for (const std::string_view part : split(text, ',')) {
-    int value = 0;
-    if (!read(part, value) || value < min || value > max)
+    const auto value = read_number<int>(part);
+    if (!value || *value < min || *value > max)
       throw refuse(argument, text,
                    fmt::format("whole numbers from {} to {}, joined by commas", min, max));
-    values.push_back(value);
+    values.push_back(*value);
   }
   return values;
 }

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.hpp"
 #include "lockflight/rma/assert.hpp"
 
 namespace lockflight::tune {
 
 double sample::median() const {
   rma::ensure(!values.empty(), "a sample has a value");
-  std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return median_of(values);
 }
 
 double sample::spread() const {

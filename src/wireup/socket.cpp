@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -54,10 +53,6 @@ bool receive_all(const socket& from, void* bytes, std::size_t count) {
 }
 
 }  // namespace
-
-socket::~socket() {
-  if (fd_ >= 0) close(fd_);
-}
 
 void watch(const socket& of) {
   limit_receive(of, std::chrono::milliseconds(0));

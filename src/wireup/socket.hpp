@@ -4,29 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <utility>
 
-#include "wireup/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace lockflight::wireup {
 
 /// Owns a socket: what `socket` or `accept4` returned.
-class socket {
- public:
-  explicit socket(int fd = -1) : fd_(above_standard(fd)) {}
-  socket(socket&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  socket& operator=(socket&& o) noexcept {
-    std::swap(fd_, o.fd_);
-    return *this;
-  }
-  ~socket();
-
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
+using socket = descriptor;
 
 /// A host that has not answered the kernel's questions for so long is gone.
 constexpr int silence_s = 7;

@@ -1,9 +1,10 @@
 #include "wireup/variables.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
+
+#include "base/number.hpp"
 
 namespace lockflight::wireup {
 namespace {
@@ -29,19 +30,17 @@ std::invalid_argument refuse(const char* name, std::string_view given,
                                " (accepted: " + accepted + ")");
 }
 
-/// Whether all of the text is a number of that range.
-bool reads(std::string_view text, int least, int most, int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size() &&
-         number >= least && number <= most;
+/// The number of that range that all of the text is.
+std::optional<int> number_within(std::string_view text, int least, int most) {
+  const auto number = read_number<int>(text);
+  return number && *number >= least && *number <= most ? number : std::nullopt;
 }
 
 int number_in(const char* name, int least, int most) {
   const std::string_view given = value_of(name);
-  int number = 0;
-  if (!reads(given, least, most, number))
-    throw refuse(name, given, std::to_string(least) + " to " + std::to_string(most));
-  return number;
+  const auto number = number_within(given, least, most);
+  if (!number) throw refuse(name, given, std::to_string(least) + " to " + std::to_string(most));
+  return *number;
 }
 
 }  // namespace
@@ -63,20 +62,22 @@ std::optional<rendezvous> variables() {
   }
   rendezvous found;
   const std::size_t colon = place.rfind(':');
-  int port = 0;
-  if (colon == std::string_view::npos || colon == 0 ||
-      !reads(place.substr(colon + 1), 1, most_port, port))
-    throw refuse(where, place, "HOST:PORT, with a port from 1 to 65535");
+  const auto port = colon == std::string_view::npos || colon == 0
+                        ? std::nullopt
+                        : number_within(place.substr(colon + 1), 1, most_port);
+  if (!port) throw refuse(where, place, "HOST:PORT, with a port from 1 to 65535");
   std::string_view host = place.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   found.hosts.emplace_back(host);
-  found.port = std::to_string(port);
+  found.port = std::to_string(*port);
   found.ranks = number_in(how_many, 1, most_ranks);
   const std::string_view rank = value_of(which);
-  if (!reads(rank, 0, found.ranks - 1, found.rank))
+  const auto own = number_within(rank, 0, found.ranks - 1);
+  if (!own)
     throw refuse(which, rank,
                  "0 to " + std::to_string(found.ranks - 1) + ", since " + how_many + " is " +
                      std::to_string(found.ranks));
+  found.rank = *own;
   found.timeout = timeout();
   return found;
 }
@@ -85,10 +86,9 @@ std::optional<rendezvous> variables() {
 void require_no_launcher() {
   for (const char* ranks : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const std::string_view given = value_of(ranks);
-    int number = 0;
-    if (reads(given, 2, most_ranks, number))
+    if (const auto number = number_within(given, 2, most_ranks))
       throw std::invalid_argument(
-          "one of " + std::to_string(number) + " ranks (" + ranks +
+          "one of " + std::to_string(*number) + " ranks (" + ranks +
           "), which cannot find each other (accepted: a launcher with PMIx, as mpirun of Open MPI, "
           "prterun and srun --mpi=pmix; or " +
           where + "=HOST:PORT, " + which + " and " + how_many + " for each rank)");

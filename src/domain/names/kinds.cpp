@@ -1,5 +1,6 @@
 #include "domain/names/kinds.hpp"
 
+#include "base/joined.hpp"
 #include "catalogue/nearest.hpp"
 #include "catalogue/parameters.hpp"
 #include "lockflight/lock/all.hpp"
@@ -37,12 +38,10 @@ const domain_kind& kind_named(std::string_view name) {
 
 std::string without_defaults(const domain_kind& kind, const std::string& parameters) {
   const auto defaults = parse_parameters(kind.canonical({}));
-  std::string text;
-  for (const auto& [name, value] : parse_parameters(parameters)) {
-    if (defaults.at(name) == value) continue;
-    text += (text.empty() ? "" : ",") + name + "=" + std::to_string(value);
-  }
-  return text;
+  std::vector<std::string> changed;
+  for (const auto& [name, value] : parse_parameters(parameters))
+    if (defaults.at(name) != value) changed.push_back(name + "=" + std::to_string(value));
+  return joined(changed, ",");
 }
 
 lock::parameter_values parse_parameters(std::string_view text) {

@@ -96,25 +96,26 @@ class new_file {
   explicit new_file(const domain_place& at) {
     const std::string folder = folder_of(at);
     const bool can_be_linked = access("/proc/self/fd", X_OK) == 0;
-    descriptor made;
-    if (can_be_linked)
-      made = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    if (!can_be_linked || (!made && (errno == EOPNOTSUPP || errno == EISDIR))) {
+    int made = -1;
+    if (can_be_linked) made = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (!can_be_linked || (made < 0 && (errno == EOPNOTSUPP || errno == EISDIR))) {
       // Another thread, or a process of the same number in another namespace, may make one too.
       static std::atomic<unsigned> next{0};
       constexpr int tries = 1000;
       errno = EEXIST;
-      for (int i = 0; i < tries && !made && errno == EEXIST; ++i) {
+      for (int i = 0; i < tries && made < 0 && errno == EEXIST; ++i) {
         temporary_ = at.path + "~" + std::to_string(getpid()) + "." + std::to_string(next++);
-        made = descriptor(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+        made = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
       }
-      if (!made) temporary_.clear();
+      if (made < 0) temporary_.clear();
     }
-    if (!made) return;
-    file_ = descriptor(above_standard(made.get()));
-    if (!file_)
-      throw domain_error(domain_error::reason::system,
-                         at.path + ": no file descriptor is left: " + why(errno));
+    if (made < 0) return;
+    file_ = descriptor(made);
+    if (file_) return;
+    const int error = errno;
+    if (!temporary_.empty()) unlink(temporary_.c_str());
+    throw domain_error(domain_error::reason::system,
+                       at.path + ": no file descriptor is left: " + why(error));
   }
   ~new_file() {
     if (!temporary_.empty()) unlink(temporary_.c_str());
@@ -279,11 +280,11 @@ int domain_file::fd() const {
   const std::scoped_lock hold(process_mutex());
   if (const int now = fd_.load(); now != mine) return now;
   descriptor again(::open(where_.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!again || fstat(again.get(), &s) != 0 || !is_file(s.st_dev, s.st_ino)) throw_removed();
-  mine = above_standard(again.get());
-  if (mine < 0)
+  if (!again && (errno == EMFILE || errno == ENFILE))
     throw domain_error(domain_error::reason::system,
                        where_.path + ": no file descriptor is left: " + why(errno));
+  if (!again || fstat(again.get(), &s) != 0 || !is_file(s.st_dev, s.st_ino)) throw_removed();
+  mine = again.release();
   fd_.store(mine, std::memory_order_release);
   for (int i = 0; i < ranks; ++i)
     if (locked_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed))

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "domain/store/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "domain/store/layout.hpp"
 #include "domain/store/place.hpp"
 #include "lockflight/domain.hpp"

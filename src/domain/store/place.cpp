@@ -16,6 +16,8 @@
 #include <optional>
 #include <system_error>
 
+#include "base/joined.hpp"
+#include "base/number.hpp"
 #include "domain/store/byte_lock.hpp"
 #include "domain/store/layout.hpp"
 #include "domain/store/text.hpp"
@@ -162,15 +164,15 @@ void check_domain_name(std::string_view name) {
 
 gid_t group_of(const std::string& given) {
   if (given.empty()) return getegid();
-  gid_t found{};
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), found);
-  if (error != std::errc() || end != given.data() + given.size()) {
+  std::optional<gid_t> number = read_number<gid_t>(given);
+  if (!number) {
     const group* const entry = getgrnam(given.c_str());
     if (entry == nullptr)
       throw domain_error(domain_error::reason::invalid,
                          "group '" + given.substr(0, 80) + "' (accepted: a group that exists)");
-    found = entry->gr_gid;
+    number = entry->gr_gid;
   }
+  const gid_t found = *number;
   const auto ours = our_groups();
   if (geteuid() != 0 && std::find(ours.begin(), ours.end(), found) == ours.end())
     throw domain_error(domain_error::reason::invalid,
@@ -190,7 +192,7 @@ descriptor open_place(const domain_place& at) {
     const std::string folder = folder_of(at);
     if (lstat(folder.c_str(), &s) == 0 && !is_own_folder(s)) refuse(folder, s, not_an_own_folder);
   }
-  const descriptor fd(::open(at.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  descriptor fd(::open(at.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) return {};
@@ -203,9 +205,7 @@ descriptor open_place(const domain_place& at) {
   }
   if (fstat(fd.get(), &s) != 0) throw refused_by_system(errno);
   if (const std::string wrong = what_is_wrong(s, at); !wrong.empty()) refuse(at.path, s, wrong);
-  descriptor usable(above_standard(fd.get()));
-  if (!usable) throw refused_by_system(errno);
-  return usable;
+  return fd;
 }
 
 removal_right::removal_right(const domain_place& at) : at_(at) {
@@ -312,9 +312,9 @@ domain_place place_of(std::string_view name, unsigned mode, const std::string& g
       meant.push_back(at);
   if (meant.size() == 1) return meant.front();
   if (meant.size() > 1) {
-    std::string paths;
-    for (const domain_place& at : meant) paths += (paths.empty() ? "" : ", ") + at.path;
-    disagree("exists more than once: " + paths,
+    std::vector<std::string> paths;
+    for (const domain_place& at : meant) paths.push_back(at.path);
+    disagree("exists more than once: " + joined(paths),
              "a mode, 0600 or 0660, and a group that say which is meant");
   }
   // Somebody else's domain of that name is no reason not to have an own one.

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "domain/store/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "domain/store/fork.hpp"
 
 namespace lockflight::detail {

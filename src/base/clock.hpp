@@ -1,0 +1,17 @@
+// The time.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace lockflight {
+
+/// Of a clock that never goes back, and that goes on while a process is stopped.
+[[nodiscard]] inline std::uint64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+}  // namespace lockflight
