@@ -187,8 +187,8 @@ class alock {
       rma::put_now(port_, cells_.victim, remote_cohort);  // flushed: reads come after it
   }
 
-  /// The other cohort is gone, or it is the victim. Each alone is reason enough, so the order of
-  /// the two reads does not matter.
+  /// Whether the other cohort does not want the lock, or is the victim. Each condition alone
+  /// suffices, so the order of the two reads does not matter.
   [[nodiscard]] bool may_enter() {
     if (local_)
       return port_.load(cells_.remote_tail) == rma::null_ref ||

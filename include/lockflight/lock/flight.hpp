@@ -9,9 +9,10 @@
 //
 // "The top" is the right to the lock among nodes. docs/flight.md has the invariants I1 to I6.
 //
-// Order: first come, first served among nodes and inside them, but for barging and budgets.
-// Fairness bound: most_overtaken. A waiter that gives up at the head of the leaders' queue, while
-// the home's node has the lock, gives its node's place away. Network operations:
+// Order: first come, first served among nodes and inside a node, except that arrivals may barge and
+// that budgets limit how often a node, or the other nodes, are served in a row.
+// Fairness bound: most_overtaken. If a waiter gives up at the head of the leaders' queue while the
+// home's node has the lock, its node loses its place in that queue. Network operations:
 //   on the home's node, and inside any node   none
 //   from elsewhere, free                      1 swap + 1 get, in one round trip where posts are
 //                                             ordered; release 1 compare-swap
@@ -68,8 +69,8 @@ class flight {
       return {.lines = lines, .tail = top, .victim = {top.home, top.index + 1}};
     }
 
-    /// With `one_line`: three words more on the line of a node's, for a lock that is made of this
-    /// one. Without it the line may end before them.
+    /// Three more words on a node's line, for a lock that is built on this one. Only with
+    /// `one_line`: without it the line may end before them.
     [[nodiscard]] rma::plain_cell beside() const { return lines + 4; }
     /// The line of rank's node.
     [[nodiscard]] rma::plain_cell line_of(const rma::topology& machine, rma::rank_t rank) const {
@@ -77,9 +78,10 @@ class flight {
     }
   };
 
-  /// How often a waiter is overtaken by later comers, at most. On its own node each participant
-  /// that stands in the queue, the waiter among them, by `barge`, and by one in a trial. Before an
-  /// acquire of that node others have their budgets: nodes ahead, and the home's between them.
+  /// The most times that a waiter is overtaken by later participants. On its own node each
+  /// participant in the queue, the waiter included, is overtaken `barge` times, and once more in a
+  /// trial. Before each acquire of that node, the nodes ahead in the leaders' queue use their
+  /// budgets, and between them the home's node uses its budget.
   [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
                                                    const parameters& set) {
     const std::int64_t own = machine.largest_node() * (std::max<std::int64_t>(set.barge, 1) + 1);
@@ -102,17 +104,17 @@ class flight {
 
   void lock() { static_cast<void>(lock_until(rma::forever{})); }
 
-  /// Takes the lock, unless that takes longer than so many nanoseconds. What lock costs.
+  /// Takes the lock unless that takes longer than `nanoseconds`. Costs what lock costs.
   [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
     if (nanoseconds == 0) return try_lock();
     return lock_until(port_.deadline_in(nanoseconds));
   }
 
-  /// Takes the lock if no participant of our node has it and no other node has it or waits. On the
-  /// home's node 1 CPU compare-swap and 2 loads; from elsewhere 1 compare-swap and 1 get, and to
-  /// withdraw 1 put and what unlock costs.
+  /// Takes the lock if no participant of our node has it and no other node has it or waits for it.
+  /// On the home's node 1 CPU compare-swap and 2 loads; from elsewhere 1 compare-swap and 1 get,
+  /// and to withdraw 1 put and what unlock costs.
   [[nodiscard]] bool try_lock() {
-    // A caller that keeps trying must not seem to be in each time that the other side reads.
+    // A caller that retries in a loop must not look like a holder at every read of the other side.
     if (side_ == side::home && !leaders_.is_empty()) return false;
     if (!node_.try_lock(has_)) return false;
     if (has_top() || try_climb()) return true;
@@ -122,7 +124,7 @@ class flight {
 
   void unlock() { unlock_with(0); }
 
-  // ---- for a lock that is made of this one ----
+  // ---- for a lock that is built on this one ----
 
   /// unlock, with a handoff value for the next holder, if one waits.
   void unlock_with(rma::word value) {
@@ -143,8 +145,8 @@ class flight {
   /// The handoff value, or 0 if the lock was free.
   [[nodiscard]] rma::word value() const { return has_.get(node_word::value); }
 
-  /// Passes the lock on with a value, to a waiter of our node, or to the node behind ours. False,
-  /// and the lock is still ours, if nobody waits that it would go to.
+  /// Passes the lock on with a value, to a waiter of our node, or to the node behind ours. Returns
+  /// false and keeps the lock if neither waits.
   [[nodiscard]] bool pass(rma::word value) {
     const bool waited_for = node_.has_waiters();
     if (waited_for && pass_inside(value)) return true;
@@ -158,12 +160,12 @@ class flight {
  private:
   enum class side : std::uint8_t { only, home, remote };
 
-  // Whether our node's word came with the top (I1, I2); else it is still to be had.
+  // Whether we got the top together with our node's word (I1, I2). If not, climb() fetches it.
   [[nodiscard]] bool has_top() const {
     return has_.has(node_word::with_top) || side_ == side::only;
   }
 
-  // The word with the top, to a waiter of our node, while that may keep it (I2, I4).
+  // Passes our node's word with the top to a waiter of our node, while the budget lasts (I2, I4).
   [[nodiscard, gnu::noinline]] bool pass_inside(rma::word value) {
     const auto to = node_word{}.with(node_word::value, value);
     if (side_ == side::only) return node_.pass_to_waiter(to);
@@ -174,21 +176,21 @@ class flight {
                                     .with(node_word::left, has_.get(node_word::left)));
   }
 
-  // The word of our node without the top.
+  // Releases our node's word without the top.
   void release_word(bool waited_for) { waited_for ? node_.pass({}) : node_.release(); }
 
-  // What the next node is passed.
+  // The value to pass to the next node.
   [[nodiscard]] turn_word turn(rma::word value) const {
     return turn_word{}
         .with(turn_word::nodes, has_.get(node_word::left) - 1)
         .with(turn_word::value, value);
   }
 
-  // We have the top: what the holder knows then.
+  // Notes that we have the top, and what was passed with it.
   void got_top(rma::word left, rma::word value) {
     has_ = node_word{}.with(node_word::left, left).with(node_word::value, value);
   }
-  // After the agreement with the other side (I5).
+  // Notes the result of the agreement with the other side (I5).
   [[nodiscard]] bool got_top(outcome how) {
     if (how == outcome::gave_up) return false;
     got_top(remote_budget_, 0);
@@ -235,7 +237,8 @@ class flight {
     return false;
   }
 
-  // At the head of the queue, but the home's node has the top: the next node agrees for itself.
+  // We gave up at the head of the queue while the home's node had the top: passes the head's place
+  // to the next node, which agrees with the home's node itself.
   void leave_without_top() {
     has_ = node_word{}.with(node_word::left, 1);
     static_cast<void>(leaders_.leave(if_alone::release, turn(0)));

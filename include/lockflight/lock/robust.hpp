@@ -1,7 +1,8 @@
-// robust: any lock, made to outlive its holders, and participants that stop. The lock inside is a
-// *generation*: when somebody dies in it, one participant replaces it by a generation on other,
-// fresh words, and all go on there. So no lock's own words are ever repaired, and the lock inside
-// knows nothing of deaths. No participant waits for another one that does not hold.
+// robust: any lock, made to survive the death of its holders, and of participants that stop. The
+// lock inside is a *generation*: when a participant dies in it, another one replaces it by a new
+// generation on fresh words, and all participants continue there. So the words of the lock inside
+// are never repaired, and its code does not handle deaths. No participant waits for another one
+// that does not hold.
 //
 // Source: lockflight. Each participant keeps a one-word record; the repairer reads it.
 //
@@ -13,20 +14,20 @@
 //   `sharing`, to the store of `releasing`, whatever the generation. A repairer compare-swaps
 //   `acquiring` to `evicted`; so of a repair and an acquire one fails.
 // - A participant is in a generation while its record says `acquiring`, `releasing` or `evicted`.
-//   Nobody comes into a generation that was replaced. An instance is made fresh when no living
-//   participant is in a generation that used it; the queue nodes that one has taken in a generation
-//   and not given back are free when nobody is in that generation.
+//   No participant enters a generation that was replaced. An instance is made fresh when no living
+//   participant is in a generation that used it; queue nodes that a participant has taken in a
+//   generation and not given back are free when no participant is in that generation.
 // - A holder of an earlier generation excludes others: bit 0 of `inherited` is set before the next
 //   generation is open, and is cleared by a participant that has found no such holder.
 // - A record of a dead participant is an unhandled death, and ends waits, unless it is idle or
 //   acknowledged, or says `left` or `evicted` in a generation that is over. It becomes idle when
-//   nobody is in its generation, and before that no participant takes the dead one's place (C46).
+//   no participant is in its generation, and until then no new one gets the dead one's place (C46).
 //
 // Order and fairness bound: those of the lock inside, between deaths.
 //
-// Cost: what the lock inside costs; beside that 4 loads, 2 stores and a compare-swap of the own
-// record to acquire, 1 load and 2 stores to release. Repair: some loads of each record of each
-// participant.
+// Cost: what the lock inside costs, and 4 loads, 2 stores and a compare-swap of the own record to
+// acquire, 1 load and 2 stores to release. A repair loads each record of each participant a few
+// times.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +39,9 @@
 
 namespace lockflight::lock {
 
-/// On a machine of one node. A handle belongs to one participant. Whatever comes out of a port
-/// operation as an exception leaves an acquire or release that has not happened or is over: the
-/// handle holds nothing and can be used again.
+/// On a machine of one node. A handle belongs to one participant. If a port operation throws, the
+/// acquire has not happened or the release is complete: the handle holds nothing and can be used
+/// again.
 template <template <class> class Inside, rma::mortal_port Port>
 class robust final : robust_handle<Inside, Port> {
   using base = robust_handle<Inside, Port>;
@@ -143,20 +144,19 @@ class robust final : robust_handle<Inside, Port> {
   [[nodiscard]] std::uint64_t token() const { return token_; }
   /// Whether a holder died, and no holder since then has called mark_consistent.
   [[nodiscard]] bool owner_died() { return port_.load(where_.died) != 0; }
-  /// The exclusive holder has put right what is guarded.
+  /// For the exclusive holder: the guarded data is consistent again.
   void mark_consistent() { port_.store(where_.died, 0); }
-  /// The exclusive holder will not put right what is guarded: marks it inconsistent, as after a
-  /// death.
+  /// For the exclusive holder: the guarded data is not consistent. Marks it as after a death.
   void abandon() { port_.store(where_.died, 1); }
-  /// Which of our records says that we hold it.
+  /// The number of our record that says that we hold the lock.
   [[nodiscard]] int place() const { return place_; }
   /// Whether this handle holds the lock, in any way.
   [[nodiscard]] bool is_held() const { return place_ >= 0; }
 
   // ---- for code that ends participants ----
 
-  /// Deals with the deaths that concern this lock. False if time was over first, because another
-  /// participant that repairs does not go on.
+  /// Handles the deaths that concern this lock. Returns false if time was over first, because
+  /// another participant has begun a repair and makes no progress.
   template <class Until = rma::forever>
   bool repair_if_needed(Until until = {}) {
     if (!has_unhandled_death()) return free_acknowledged(), true;
@@ -168,8 +168,8 @@ class robust final : robust_handle<Inside, Port> {
   }
 
   /// Releases the lock for another participant of this process, `owner`, which holds it by the
-  /// record `place` and whose handle is gone. The next holder finds owner_died(). The owner takes
-  /// its record back at a later acquire of its own.
+  /// record `place` and whose handle no longer exists. For the next holder owner_died() is true.
+  /// The owner takes its record back at a later acquire of its own.
   template <class Until = rma::forever>
   bool abandon_for(rma::rank_t owner, int place, Until until = {}) {
     const rma::cpu_cell at = me_.record_of(owner, place);
@@ -178,7 +178,7 @@ class robust final : robust_handle<Inside, Port> {
     return with_record([&] {
       if (of.get(record::phase) == record::holding) port_.store(where_.died, 1);
       const record gone = of.with(record::phase, record::acknowledged);
-      // If it fails the owner has died, and a repairer has dealt with it.
+      // If it fails the owner has died, and a repairer has handled that.
       if (port_.cpu_compare_swap(at, of.bits(), gone.bits()) == of.bits())
         static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
       while (base::present() == of.get(record::generation))

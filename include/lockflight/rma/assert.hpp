@@ -1,4 +1,4 @@
-// Assertions that stay in release: what must hold, said where the code relies on it.
+// Assertions that are checked in release builds too.
 #pragma once
 
 #include <cstdio>
@@ -8,21 +8,21 @@
 
 namespace lockflight::rma {
 
-/// Hears of a violated assertion in place of the process's end. The checker is one: there it is a
-/// verdict with a schedule that leads to it.
+/// Is called for a violated assertion, in place of ending the process. The checker has one, which
+/// reports the schedule that led to the violation.
 class assertion_listener {
  public:
   /// Called on the thread and stack of the code that is wrong, which must not go on: the process
   /// ends if this returns. May throw only if that code may.
   virtual void violated(const char* what, const std::source_location& where) = 0;
 
-  /// That of this thread; null if a violated assertion ends the process.
+  /// The listener of this thread; null if a violated assertion ends the process.
   [[nodiscard]] static assertion_listener* here() { return here_; }
 
  protected:
   ~assertion_listener() = default;
 
-  /// For as long as it lives, `who` is this thread's.
+  /// While it exists, `who` is this thread's listener.
   class [[nodiscard]] listening {
    public:
     explicit listening(assertion_listener& who) { here_ = &who; }
@@ -41,8 +41,8 @@ class assertion_listener {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
-/// What `ensure` comes to if the condition does not hold: tells the listener of the thread, or ends
-/// the process with one line on stderr.
+/// Called by `ensure` if the condition does not hold: calls the listener of the thread, or ends the
+/// process with one line on stderr.
 [[noreturn, gnu::cold, gnu::noinline]] inline void assertion_violated(const char* what,
                                                                       std::source_location where) {
   if (assertion_listener* const hears = assertion_listener::here(); hears != nullptr)
@@ -58,8 +58,8 @@ class assertion_listener {
 }
 
 /// An assertion: `holds` is true unless this library, or a program that breaks its contract, is
-/// wrong. In every build; so the condition is one that costs a comparison or two of what is at
-/// hand, and has no effect. `what` says what must hold: "a queue node is given back once".
+/// wrong. Checked in every build, so the condition costs one or two comparisons of values at hand
+/// and has no side effect. `what` says what must hold: "a queue node is given back once".
 constexpr void ensure(bool holds, const char* what,
                       std::source_location where = std::source_location::current()) {
   if (!holds) [[unlikely]]

@@ -1,12 +1,12 @@
-// A port whose waits end early when what its participant waits in is gone: another participant died
-// that nobody has dealt with, the memory was replaced, or the lock was granted to a participant
-// that does not take it. Locks are written as if waits always ended well; a lock that survives
-// deaths runs them on this port (lock/robust.hpp).
+// A port whose waits end early if they may never succeed: another participant died and no one has
+// handled that, the lock's memory was replaced, or the lock was granted to a participant that does
+// not take it. Locks are written as if every wait succeeded; lock/robust.hpp runs them on this
+// port.
 //
-// A wait that ends early throws `interrupted`. The lock's handle is of no use then, and what it has
-// written lies in memory that is given up.
+// A wait that ends early throws `interrupted`. The lock's handle cannot be used any more, and the
+// memory that it has written to is not used again.
 //
-// Cost: what the other port costs; in a wait, one more load for each value that it reads.
+// Cost: what the other port costs; each value that a wait reads costs one more load.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ class wait_guard {
  public:
   explicit wait_guard(const lifeline& line) : line_(line) {}
 
-  /// Waits end at once when its cell has changed, and when others have died than so many, and this
-  /// has an unhandled death.
+  /// A wait ends at once when the line's cell has changed. It also ends when deaths() has changed
+  /// and has_unhandled_death() is true.
   [[nodiscard]] const lifeline& line() const { return line_; }
   /// Whether a participant has died that concerns the waiting one. Called by the waiting
   /// participant when deaths() has grown. It may load cells of the node.
   [[nodiscard]] virtual bool has_unhandled_death() = 0;
-  /// Called when a wait has ended for no other reason, or its deadline is over, and after each
-  /// pause: whether the wait ends for good.
+  /// Whether the wait is given up. Called when a wait has ended without its condition, or its
+  /// deadline is over, and after each pause.
   [[nodiscard]] virtual bool is_in_vain(bool after_pause) = 0;
-  /// From now on the participant may wait, for something new.
+  /// Called before the participant waits for something new.
   void begin() { is_waiting_ = false; }
   [[nodiscard]] bool is_waiting() const { return is_waiting_; }
-  /// When a wait ends so that is_in_vain is called, at the latest.
+  /// The latest moment at which a wait ends so that is_in_vain is called.
   [[nodiscard]] deadline until() {
     if (!is_waiting_) begin_waiting();
     return grant_;
@@ -64,7 +64,7 @@ class interruptible : public forwarding<Port> {
 
   explicit interruptible(Port& inner) : forwarding<Port>(inner), inner_(inner) {}
 
-  /// From now on waits end when the guard says so. It may change its line between waits.
+  /// From now on this guard ends waits. It may change its line between waits.
   void guard_with(wait_guard& one) {
     guard_ = &one;
     one.begin();

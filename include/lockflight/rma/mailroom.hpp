@@ -65,7 +65,7 @@ class mailroom final : private message_handler {
   }
 
   /// From here on `handler` serves nothing; requests about its name wait for the next one. Does
-  /// nothing if it is not open, so that a destructor need not know whether it has come to be.
+  /// nothing if it is not open, so that a destructor need not know whether it was opened.
   void close(request_handler& handler) {
     request_handler** const at = end_or(handler);
     if (*at == nullptr) return;
@@ -102,7 +102,7 @@ class mailroom final : private message_handler {
     early_.push_back(request);
   }
 
-  /// Where the list of handlers has this one, or ends without it.
+  /// The place of this handler in the list, or the list's end.
   [[nodiscard]] request_handler** end_or(const request_handler& handler) {
     request_handler** at = &first_;
     while (*at != nullptr && *at != &handler) at = &(*at)->next_;

@@ -1,5 +1,5 @@
-// A participant: one thread of control that locks. It brings to every lock a port, a layout in
-// which the lock finds its cells, and the queue nodes that queue locks use.
+// A participant: one thread of control that locks. It gives every lock a port, a layout from which
+// the lock takes its cells, and the queue nodes that queue locks use.
 //
 // Invariants: all participants of a fabric are made alike and create their locks in the same order
 // (C20). A queue node that is in no queue is all zero (C25).
@@ -95,8 +95,8 @@ class participant {
   /// The queue nodes that are taken, one bit each; abandoned ones are not among them.
   [[nodiscard]] std::uint32_t taken() const { return ~(free_ | abandoned_); }
   [[nodiscard]] std::uint32_t abandoned() const { return abandoned_; }
-  /// Frees these queue nodes, taken or abandoned, whatever is in them. For a queue that is no more:
-  /// no participant refers to them.
+  /// Frees these queue nodes, taken or abandoned, whatever is in them. For a queue that no longer
+  /// exists: no participant refers to the nodes.
   void reset(std::uint32_t nodes) {
     for (std::uint32_t left = nodes; left != 0; left &= left - 1)
       for (std::uint32_t i = 0; i < line_words; ++i)
@@ -146,7 +146,7 @@ class participant {
   std::pmr::memory_resource* memory_;
   std::uint32_t free_ = ~0u;
   std::uint32_t abandoned_ = 0;
-  // A port without messages has no mail.
+  // A port without messages has no mailroom.
   struct no_mail {
     no_mail(Port&, std::pmr::memory_resource*) {}
   };

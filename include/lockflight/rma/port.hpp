@@ -68,7 +68,7 @@ template <class Port>
     return false;
 }
 
-/// A moment on the clock of the port that made it, after which its participant waits no longer
+/// A point in time on the clock of the port that made it, at which the participant's wait ends
 /// (C38).
 struct deadline {
   std::uint64_t at = 0;
@@ -167,13 +167,14 @@ template <class P>
 concept node_fencing_port =
     port<P> && P::capabilities.node_fence && requires(P& p) { p.fence_node(); };
 
-/// When a waiter examines the other users of a lock: first after so long, and then so often, the
-/// one that watches, and all others.
+/// When a waiter examines the other users of a lock: the first time after first_examination_ns.
+/// After that, the watcher does so every watcher_examines_every_ns and each other waiter every
+/// others_examine_every_ns.
 constexpr std::uint64_t first_examination_ns = 4'000'000;
 constexpr std::uint64_t watcher_examines_every_ns = 40'000'000;
 constexpr std::uint64_t others_examine_every_ns = 1'000'000'000;
 
-/// What a waiting participant must not miss, beside what it waits for (C45).
+/// What ends a wait besides the condition that it waits for (C45).
 struct lifeline {
   plain_cell cell;       ///< of the own node
   word value = 0;        ///< the wait also ends when that cell holds another value …
@@ -200,9 +201,9 @@ concept mortal_port =
       { p.await_until_or_death(c, any_predicate{}, until, line) } -> std::same_as<word>;
     };
 
-/// Whether this port's examine() and wake() do nothing, since deaths become known by themselves,
-/// and its clock is read without cost: the checker's. Scans that only prepare for these calls can
-/// be left out.
+/// Whether this port's examine() and wake() do nothing, since deaths become known without them, and
+/// its clock is read without cost. The checker's port is one. Scans that only prepare for these
+/// calls can be left out.
 template <class Port>
 inline constexpr bool examines_nothing = [] {
   if constexpr (requires { Port::examines_nothing; })
@@ -211,7 +212,7 @@ inline constexpr bool examines_nothing = [] {
     return false;
 }();
 
-/// Whether only rank 0's words of a lock are in use, whatever it asked for: all homes are rank 0.
+/// Whether locks use the words of rank 0 only, whatever they request: all homes are rank 0.
 template <class Port>
 inline constexpr bool words_at_home_only = [] {
   if constexpr (requires { Port::words_at_home_only; })
@@ -360,7 +361,7 @@ word await_by_polling(Port& p, Cell on, Predicate done, deadline until) {
 /// `await` for something that `rank` does. It also returns when that rank is lost.
 template <port Port, class Cell, class Predicate>
 word await_unless_lost(Port& p, Cell on, Predicate done, rank_t rank) {
-  // Between two waits the caller asks whether the rank is lost. How soon it knows does not matter.
+  // Between two waits the caller asks whether the rank is lost. It may learn of the loss late.
   constexpr std::uint64_t between_checks_ns = 20'000'000;
   while (true) {
     const word now = p.await_until(on, done, p.deadline_in(between_checks_ns));
@@ -382,7 +383,7 @@ void fence_node(auto& port) {
 [[nodiscard]] constexpr bool is_over(auto&, forever) { return false; }
 [[nodiscard]] bool is_over(auto& port, deadline until) { return port.is_over(until); }
 
-/// The earlier one. A port whose deadlines are no moments on a clock says so itself.
+/// The earlier one. A port whose deadlines are not times of a clock has a function of its own.
 template <class Port>
 [[nodiscard]] deadline earlier(Port& port, deadline a, deadline b) {
   if constexpr (requires { port.earlier(a, b); })

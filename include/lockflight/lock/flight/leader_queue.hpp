@@ -6,10 +6,10 @@
 // giving up as in the abortable queue locks that part/abortable_queue.hpp cites.
 //
 // A node waits for its turn at a cell beside its entry (turn_word), so waiting is local. A waiter
-// that gives up leaves its node's entry in the queue, marked in that cell. The next participant of
-// the node takes the place up again; if the turn comes first, the predecessor takes the entry out
-// (I6). That needs a compare-swap where a put is enough for a waiter that stays, so the link to an
-// entry says whether its waiter may give up.
+// that gives up leaves its node's entry in the queue and marks that cell. The next participant of
+// the node continues to wait in the same place. If the entry's turn comes before that, the
+// predecessor removes the entry (I6). The predecessor passes a turn by compare-swap if the waiter
+// may give up, and by a put if it may not; the link to the entry says which.
 //
 // Order: first come, first served. Network operations:
 //   enter               1 swap; 1 put more behind another node
@@ -30,8 +30,8 @@ namespace lockflight::lock {
 /// Where a node waits for its turn, and what its predecessor passes to it. Zeroes: in no queue.
 struct turn_word : rma::packed<turn_word> {
   static constexpr rma::field wait{0, 1};  ///< parity of the last wait that ended or was given up
-  static constexpr rma::field left{1, 1};  ///< given up: the node's entry is still in the queue
-  static constexpr rma::field out{2, 1};   ///< and the predecessor is taking it out
+  static constexpr rma::field left{1, 1};  ///< the waiter gave up; its entry is still in the queue
+  static constexpr rma::field out{2, 1};   ///< and the predecessor is removing it
   static constexpr rma::field nodes{16, 16};  ///< that may follow; 0: agree with the home's node
   static constexpr rma::field value{32, 16};  ///< the handoff value, the user's
   static_assert(rma::are_disjoint({wait, left, out, nodes, value}));
@@ -60,19 +60,19 @@ template <rma::port Port>
 class leader_queue {
  public:
   enum class arrival : std::uint8_t { first, passed, gave_up };
-  /// What becomes of the lock if no node is behind ours.
+  /// What happens to the lock if no node is behind ours.
   enum class if_alone : std::uint8_t { keep, release };
 
-  /// `entry` is our node's, with its turn in the cell behind it.
+  /// `entry` is our node's entry; the cell after it holds our node's turn.
   leader_queue(Port& p, rma::nic_cell tail, rma::plain_cell entry)
       : port_(p), tail_(tail), entry_(entry), turn_(turn_of(entry)) {}
 
   /// On the home's node only.
   [[nodiscard]] bool is_empty() { return port_.load(tail_) == rma::null_ref; }
 
-  /// Our node enters the queue, or takes up the place that one of its participants has left there.
-  /// `post` is called behind the swap, and what it posts to the home is complete if our node is the
-  /// first. Passed: `turn` is what the predecessor said.
+  /// Our node enters the queue, or continues in the place that one of its participants has left
+  /// there. `post` is called after the swap is posted; what it posts to the home is complete if the
+  /// result is `first`. If the result is `passed`, `turn` is the value from the predecessor.
   template <class Until, class Post>
   [[nodiscard]] arrival enter(Until until, Post post, turn_word& turn) {
     rma::word before = port_.load(turn_);
@@ -92,15 +92,14 @@ class leader_queue {
 
   /// Enters the queue if no node is in it. 1 compare-swap.
   [[nodiscard]] bool try_enter() {
-    // Behind a node that has the lock.
+    // Our node's entry is already in the queue, behind a node that has the lock.
     if (turn_word::from(port_.load(turn_)).has(turn_word::left)) return false;
     return rma::compare_swap_now(port_, tail_, rma::null_ref, rma::to_word(entry_)) ==
            rma::null_ref;
   }
 
-  /// Our node leaves the head of the queue: to the next one that has not given up, which is passed
-  /// `turn`, or to nobody. False if there is no next one; to keep the lock then means to stay in
-  /// the queue.
+  /// Our node leaves the head of the queue and passes `turn` to the next node that has not given
+  /// up. Returns false if there is none; with `if_alone::keep` our node then stays in the queue.
   [[nodiscard]] bool leave(if_alone then, turn_word turn) {
     const rma::word entry = rma::to_word(entry_);
     while (true) {
@@ -115,7 +114,7 @@ class leader_queue {
       const entry_link next = entry_link::from(succ);
       turn = turn.with(turn_word::wait, next.wait ? 1 : 0);
       if (!next.may_give_up) {
-        // Handoff: one put. Flushed, else the successor may wait for as long as we flush nothing.
+        // Handoff: one put. Flushed, else the successor would wait until we flush something else.
         rma::put_now(port_, turn_of(next.entry), turn.bits());
         return true;
       }
@@ -129,13 +128,13 @@ class leader_queue {
     return {entry.home, entry.index + 1};
   }
 
-  // Whether our node's entry is in the queue, left there by a waiter that gave up: then its place
-  // is ours (I6). `now` is what the cell of our turn holds.
+  // Whether a waiter that gave up has left our node's entry in the queue; its place is ours then
+  // (I6). `now` is the value of our turn's cell.
   [[nodiscard]] bool has_a_place(rma::word& now) {
     turn_word turn = turn_word::from(now);
     if (!turn.has(turn_word::left)) return false;
     if (!turn.has(turn_word::out)) {
-      // That wait goes on.
+      // We continue that wait.
       turn = turn.without(turn_word::left).with(turn_word::wait, turn.has(turn_word::wait) ? 0 : 1);
       const rma::word found = rma::compare_swap_now(port_, turn_, now, turn.bits());
       if (found == now) {
@@ -165,7 +164,7 @@ class leader_queue {
     return true;
   }
 
-  // False if the node has given up; then its entry is ours to take out.
+  // Returns false if the node has given up; we must remove its entry then.
   [[nodiscard]] bool pass(const entry_link& next, const turn_word& turn) {
     const rma::nic_cell at = turn_of(next.entry);
     rma::word found = rma::get_now(port_, at);
@@ -180,7 +179,8 @@ class leader_queue {
     }
   }
 
-  // An entry behind ours that its node has left. What is behind that comes behind ours.
+  // Removes the entry behind ours, which its node has left. The entry after it becomes our
+  // successor.
   void take_out(const entry_link& gone) {
     rma::word behind = rma::get_now(port_, gone.entry);
     if (behind == rma::null_ref) {

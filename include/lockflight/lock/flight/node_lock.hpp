@@ -7,9 +7,10 @@
 //
 // What differs: (1) The holder counts how often the head was overtaken, and after `barge` times
 // reserves the word for the head (I3): the bound is exact and needs no clock. (2) Barging pays
-// where the same participant comes again at once, while the word is in its cache. Where the head
-// finds that nobody barges, it stays in the queue while it holds, and hands the word over to its
-// successor, as MCS does. After `handovers` in a row comes a trial: the word is free for all once.
+// where the same participant acquires again at once, while the word is in its cache. If the head
+// finds that no participant barges, it stays in the queue while it holds the word, and hands the
+// word over to its successor, as MCS does. After `handovers` handovers in a row there is a trial:
+// any participant may take the word once.
 // (3) A released word carries a value, and may carry the lock above (`with_top`). (4) A head that
 // has competed for `patience` sets a mark and sleeps; a holder that sees it reserves the word (I3).
 //
@@ -31,11 +32,11 @@ namespace lockflight::lock {
 template <rma::port Port>
 class node_lock {
  public:
-  /// Of a line at a rank of the node.
+  /// The lock's cells on a line at a rank of the node.
   struct cells {
     rma::cpu_cell word;
     rma::cpu_cell tail;
-    rma::cpu_cell impatient;  // its last word, which is there if there is a `patience`
+    rma::cpu_cell impatient;  // the line's last word; used only if `patience` is not 0
 
     explicit cells(rma::plain_cell line)
         : word{line.home, line.index},
@@ -59,8 +60,8 @@ class node_lock {
         handovers_(static_cast<int>(set.handovers)),
         barging_(handovers_ == 0) {}
 
-  /// Takes the word; `passed` is what its last holder left in it. 1 CPU compare-swap if it is free
-  /// and nobody waits, else 2. False if time was over first.
+  /// Takes the word; `passed` is the value that its last holder left in it. 1 CPU compare-swap if
+  /// it is free and nobody waits, else 2. Returns false if `until` is over first.
   template <class Until>
   [[nodiscard]] bool lock(Until until, node_word& passed) {
     if (!take() && !wait(until)) return false;
@@ -92,9 +93,9 @@ class node_lock {
     if (!node_ || !hand_over(to)) static_cast<void>(leave(to));
   }
 
-  /// The same for what must not be left to nobody, as when all waiters give up before they see it:
-  /// then the word is the caller's again, and this false. 1 store and a fence, or what it costs to
-  /// hand it over.
+  /// Passes a value that some waiter must receive. If all waiters give up before one has seen it,
+  /// takes the word back and returns false. 1 store and a fence, or what it costs to hand the word
+  /// over.
   [[nodiscard]] bool pass_to_waiter(node_word to) {
     if (node_ && hand_over(to)) return true;
     const rma::word passed = leave(to);
@@ -106,8 +107,9 @@ class node_lock {
   static constexpr rma::word free = node_word{}.bits();  // and nobody waits
   static constexpr rma::word held = node_word{}.with(node_word::held).bits();
 
-  // What the successor of the queue's head is passed: that it is the head now, or a word that is
-  // handed over to it, marked as reserved, with the handovers that are left (`overtaken`).
+  // The queue's head passes one of two values to its successor: `be_head`, or a word that it hands
+  // over. That word is marked `reserved`, and its field `overtaken` holds how many handovers are
+  // left.
   static constexpr rma::word be_head = abortable_queue<Port>::least_passed;
   static_assert(node_word{}.with(node_word::reserved).bits() > be_head);
 
@@ -116,7 +118,8 @@ class node_lock {
     const rma::word found = port_.cpu_compare_swap(word_, free, held);
     const node_word w = node_word::from(found);
     if (found != free) {
-      // What is reserved for the head of a queue that is empty is for anybody.
+      // A word that is reserved for the queue's head may be taken by any participant if the queue
+      // is empty.
       if (w.has(node_word::held) || (w.has(node_word::reserved) && !queue_.is_empty()) ||
           port_.cpu_compare_swap(word_, found, held) != found)
         return false;
@@ -127,7 +130,7 @@ class node_lock {
     return true;
   }
 
-  // Leaves the word to anybody or to the queue's head, as the head was overtaken (I3).
+  // Frees the word. It is reserved for the queue's head if that was overtaken often enough (I3).
   rma::word leave(node_word to) {
     rma::word overtaken = 0;
     if (barging_ && barged_) overtaken = std::min(found_.get(node_word::overtaken) + 1, barge_);
@@ -139,7 +142,8 @@ class node_lock {
   }
   [[nodiscard]] bool head_is_impatient() { return patience_ != 0 && port_.load(impatient_) != 0; }
 
-  // The holder leaves the queue. True if its successor has the word then; else that is the head.
+  // The holder leaves the queue. Returns true if it has handed the word to its successor; if not,
+  // the successor is the queue's head now.
   [[nodiscard]] bool hand_over(node_word to) {
     const rma::queue_node node = *std::exchange(node_, std::nullopt);
     barging_ = handovers_left_ == 0;
@@ -152,7 +156,7 @@ class node_lock {
     return queue_.leave(node, to.bits());
   }
 
-  // Not inlined: an arrival that finds the word free goes by in a few instructions.
+  // Not inlined: an arrival that finds the word free then executes few instructions.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool wait(Until until) {
     rma::word passed = 0;
@@ -168,28 +172,30 @@ class node_lock {
       return true;
     }
     const bool got = compete(until, passed == be_head);
-    // Only the head writes the mark, so it clears it before another participant is the head, and
-    // with it a mark that an earlier head has left behind.
+    // Only the head writes `impatient`. It clears the mark before another participant becomes the
+    // head, also a mark that an earlier head has left.
     if (head_is_impatient()) port_.store(impatient_, 0);
     if (got && !barging_) {
       handovers_left_ = handovers_;
       node_ = node;
       return true;
     }
-    // Out of the queue at once: its next head may compete, and the tail says whether one is there.
+    // Leaves the queue at once, so that the next head can compete, and so that the tail says
+    // whether there is one.
     return queue_.leave(*node, be_head) || got ? got : take_what_is_left();
   }
 
-  // The queue's head. Where others barge it polls with pauses instead of awaiting: each read takes
-  // the word's line away from those that barge, and they are bounded by their number.
+  // The queue's head competes for the word. If others barge it polls with pauses instead of
+  // awaiting: each read takes the word's cache line away from the participants that barge, and the
+  // number of their acquires is bounded.
   template <class Until>
   [[nodiscard]] bool compete(Until until, bool had_predecessor) {
-    bool had_time = !had_predecessor && !barging_;  // nobody barged the last time
+    bool had_time = !had_predecessor && !barging_;  // nobody barged at our last wait
     rma::deadline end;
     if (patience_ != 0) end = port_.deadline_in(patience_);
     if (had_time && !await_free_first(until, end)) return false;
     rma::backoff b(had_time ? 50 : 300, 1'200);
-    // That nobody has barged says something only if there was the time for it.
+    // The absence of barging counts only if there was enough time to barge.
     if (handovers_ > 0 && had_predecessor) {
       port_.pause(b.next());
       had_time = true;
@@ -202,13 +208,13 @@ class node_lock {
       if (!compete_asleep(until)) return false;
       break;
     }
-    // An arrival that has barged once may not come again.
+    // A single overtaking is not enough to conclude that others barge.
     if (const rma::word overtaken = found_.get(node_word::overtaken); handovers_ > 0)
       barging_ = overtaken > 1 || (barging_ && (overtaken == 1 || !had_time));
     return true;
   }
-  // The queue's head whose patience is over. A holder that has not seen the mark may let one more
-  // arrival barge; the next holder sees it.
+  // The queue's head sets the mark and sleeps, once its patience is over. A holder that has not
+  // seen the mark may let one more arrival barge; the next holder sees it.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool compete_asleep(Until until) {
     port_.store(impatient_, 1);
@@ -217,7 +223,8 @@ class node_lock {
       if (take_as_head(now)) return true;
     }
   }
-  // Also ends when the head's patience is over. False if time was over first.
+  // Waits until the word is free or the head's patience is over. Returns false if `until` is over
+  // first.
   template <class Until>
   [[nodiscard]] bool await_free_first(Until until, rma::deadline patience) {
     rma::word now = 0;
@@ -234,8 +241,8 @@ class node_lock {
     return !found_.has(node_word::held) && port_.cpu_compare_swap(word_, found, held) == found;
   }
 
-  // The last waiter that gives up must not leave a passed word behind (pass_to_waiter): it reads
-  // the word after it has changed the tail (C14): I4.
+  // The last waiter that gives up takes a word that was passed to the waiters (pass_to_waiter). It
+  // reads the word after it has changed the tail (C14): I4.
   [[nodiscard]] bool take_what_is_left() {
     const rma::word found = port_.load(word_);
     return node_word::from(found).is_passed() && take_as_head(found);
@@ -250,9 +257,9 @@ class node_lock {
   int handovers_;
   node_word found_;                      // when we took the word
   bool barged_ = false;                  // past the queue
-  bool barging_;                         // others barge, for all that we have seen
+  bool barging_;                         // others barge, as far as this handle has observed
   std::optional<rma::queue_node> node_;  // our queue node, while we hold and stand in the queue
-  int handovers_left_ = 0;               // of that word, before the next trial
+  int handovers_left_ = 0;               // before the next trial
 };
 
 }  // namespace lockflight::lock

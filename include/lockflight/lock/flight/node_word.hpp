@@ -7,7 +7,7 @@
 
 namespace lockflight::lock {
 
-/// What a node's word says: whether the lock is held, or, while it is free, what its last holder
+/// A node's word: whether the lock is held, and, while it is free, the value that its last holder
 /// passes to the next one. Zeroed memory is free.
 struct node_word : rma::packed<node_word> {
   static constexpr rma::field held{0, 1};      ///< by a participant that has the top, or fetches it

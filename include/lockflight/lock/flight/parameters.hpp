@@ -22,8 +22,8 @@ struct flight_parameters {
   std::int64_t one_line = unless_in_table;
   std::int64_t patience = 0;
 
-  /// None where ranks share cores, since the successor may not run. More where few contend for each
-  /// of many locks: there hardly any rank comes again at once.
+  /// 0 where ranks share cores, since the successor may not be running. More in tables of locks,
+  /// where few ranks contend for each lock and a rank seldom acquires the same lock twice in a row.
   [[nodiscard]] std::int64_t handovers_on(const auto& port) const {
     if (handovers != as_cores_allow) return handovers;
     if (rma::shares_cores(port)) return 0;
@@ -37,7 +37,7 @@ struct flight_parameters {
     return made;
   }
 
-  /// Of these, and of a struct that has them as `writers`.
+  /// The table of these parameters, for this struct and for a struct that has them as `writers`.
   template <class P, auto Of>
   [[nodiscard]] static constexpr std::array<parameter<P>, 6> all_of() {
     return {{

@@ -2,11 +2,12 @@
 // and writes alone, since one has its CPU's atomics and the other the fabric's.
 //
 // Source: "ALock: Asymmetric Lock Primitive for RDMA Systems", section 5, Algorithm 4.
-// Each side is seen to be interested: the home's node by its word, the others by the tail of their
-// queue. A side that finds the other one away has the lock. If not it becomes the victim, which
-// waits until the other side is away or the victim (I5).
-// Fairness bound: the victim waits for one stay of the other side, which is the victim when it
-// comes again. How long a stay may be is for the queues to say.
+// The word of the home's node says whether the home's node is interested, and the tail of the
+// leaders' queue says whether the others are. A side that finds the other side not interested has
+// the lock. Otherwise it becomes the victim and waits until the other side is not interested or is
+// itself the victim (I5).
+// Fairness bound: the victim waits for one turn of the other side, which becomes the victim when it
+// comes again. The queues bound how many acquires a turn has.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +26,14 @@ class peterson {
       : port_(p), victim_(victim), home_word_(home_word) {}
 
   /// For the holder of the home's word, which took it by an atomic: the reads come after it (C14).
-  /// A read, and unless that finds the others away a store, a fence and more reads, with back-off.
+  /// 1 read; if the others are interested, a store, a fence and more reads, with back-off.
   template <class Until, class AreAway>
   [[nodiscard]] outcome agree_at_home(Until until, AreAway others_are_away) {
     if (others_are_away()) return outcome::other_is_away;
     port_.store(victim_, local_side);
     port_.fence();  // the reads come after it (C13): I5
     for (auto b = rma::backoff::gentle(50, 2'000);; port_.pause(b.next())) {
-      // Each alone is reason enough, so it does not matter in which order the two are read.
+      // Each condition alone suffices, so the order of the two reads does not matter.
       if (others_are_away()) return outcome::other_is_away;
       if (port_.load(victim_) != local_side) return outcome::other_is_victim;
       if (rma::is_over(port_, until)) return outcome::gave_up;
@@ -56,7 +57,8 @@ class peterson {
       if (rma::is_over(port_, until)) return outcome::gave_up;
     }
   }
-  /// For the head of the leaders' queue, which is no rival any more, whatever the tail says.
+  /// For the head of the leaders' queue: becomes the victim, so that the home's node does not wait
+  /// for it, whatever the tail says.
   // Flushed: its reads come after it.
   void give_way() { rma::put_now(port_, victim_, remote_side); }
 

@@ -48,7 +48,7 @@ class abortable_queue {
   [[nodiscard]] bool is_empty() { return port_.load(tail_) == rma::null_ref; }
   /// For the head: whether a queue node is behind its own, abandoned or not.
   [[nodiscard]] bool has_successor(rma::queue_node node) {
-    // The own node first: its link mostly answers, and participants that arrive use the tail's
+    // Reads the own node first: its link is mostly set, and arriving participants use the tail's
     // cache line.
     return port_.load(node[next]) != rma::null_ref || port_.load(tail_) != rma::to_word(node.first);
   }

@@ -30,8 +30,8 @@ struct generation_word : rma::packed<generation_word> {
 /// Two lines at rank 0, and then the words of the instances, on all ranks. The first line is read
 /// by all and rarely written; the second one is written by every exclusive holder.
 struct generation_cells {
-  /// How many copies of the lock inside there are. A generation that is replaced stays as it is for
-  /// participants that do not know it yet, so the next one is elsewhere.
+  /// How many copies of the lock inside there are. The words of a replaced generation stay
+  /// unchanged for participants that have not yet noticed, so the next generation uses other words.
   static constexpr int instances = 3;
 
   rma::plain_cell line;
@@ -39,9 +39,9 @@ struct generation_cells {
 
   /// The present generation. Written by the repairer alone.
   [[nodiscard]] constexpr rma::plain_cell generation() const { return line; }
-  /// Not 0: a holder died, and what it guarded may be half done.
+  /// Not 0: a holder died, and the guarded data may be inconsistent.
   [[nodiscard]] constexpr rma::plain_cell died() const { return line + 1; }
-  /// Bit 0: perhaps somebody holds from an earlier generation. The bits above are a number that
+  /// Bit 0: there may be a holder from an earlier generation. The bits above are a number that
   /// changes whenever such a holder releases, and whenever a repairer sets bit 0.
   [[nodiscard]] constexpr rma::cpu_cell inherited() const { return {line.home, line.index + 2}; }
   /// 1 + the rank that has the right to repair, and the generation then, or 0.
@@ -74,7 +74,7 @@ struct robust_cells : generation_cells {
     robust_cells made{};
     made.line = in.take<rma::plain_cell>(2 * rma::line_words);
     for (std::size_t i = 0; i < instances; ++i) {
-      // What is taken next begins on a line.
+      // The next block begins on a new cache line.
       made.first[i] = (in.used() + rma::line_words - 1) / rma::line_words * rma::line_words;
       made.inner[i] = Inside::cells::place(in, machine, set, made.line.home);
       made.end[i] = in.used();

@@ -1,5 +1,5 @@
-// A handle's acquires and releases of a robust lock: into a generation, the moment of the acquire,
-// and out again, whatever happens meanwhile.
+// How a handle acquires and releases a robust lock: it enters a generation, becomes a holder, and
+// leaves the generation, also if others die or evict it meanwhile.
 //
 // Source: lockflight; robust.hpp has the invariants.
 #pragma once
@@ -116,7 +116,7 @@ class robust_handle : protected guarded_waits<Port> {
  private:
   enum class outcome : std::uint8_t { had, not_had, interrupted, closed };
 
-  /// Queue nodes, a bit each.
+  /// Sets of queue nodes, one bit each.
   struct nodes {
     std::uint32_t in_use = 0, abandoned = 0;
   };
@@ -125,14 +125,14 @@ class robust_handle : protected guarded_waits<Port> {
     return {me_.inside().taken() & ~before.in_use, me_.inside().abandoned() & ~before.abandoned};
   }
 
-  // The moment of an acquire. It fails if we were evicted.
+  // Makes us a holder. Fails if we were evicted.
   [[nodiscard, gnu::always_inline]] bool hold(rma::word as) {
     const rma::word before = record_with(record::acquiring, line_.value);
     return port_.cpu_compare_swap(me_.own_record(place_), before, record_with(as, line_.value)) ==
            before;
   }
 
-  // Into the open generation. False if time is over before there is one.
+  // Enters the open generation. Returns false if time is over before there is one.
   template <class Until>
   [[nodiscard, gnu::always_inline]] bool enter(Until until) {
     while (true) {
@@ -159,8 +159,8 @@ class robust_handle : protected guarded_waits<Port> {
     line_.value = generation;
   }
 
-  // Nothing of ours happens while the exception lives: the checker puts participants aside in
-  // operations of the port, and the run-time counts exceptions by thread.
+  // Does nothing while the exception is being handled: the checker switches participants in
+  // operations of the port, and the C++ run-time counts exceptions by thread.
   template <class Call>
   [[nodiscard, gnu::always_inline]] outcome call(bool is_release, Call what) {
     is_releasing_ = is_release;
@@ -204,7 +204,7 @@ class robust_handle : protected guarded_waits<Port> {
       static_cast<void>(port_.cpu_compare_swap(where_.inherited, now, now - 1));
   }
 
-  // An acquire has failed. True if it is to be tried again; if not, it is over.
+  // For an acquire that has failed. Returns whether it is to be retried.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool recover(outcome how, Until until, nodes& before) {
     base::end_watch();
@@ -216,7 +216,7 @@ class robust_handle : protected guarded_waits<Port> {
     before = nodes_now();
     // Time is over, and the generation is closed. If another participant repairs we do not wait.
     if (how == outcome::closed && repair() != repaired::over) return give_up(ours, {});
-    // What we have left in disorder is replaced by us, or by another participant.
+    // We, or another participant, replace the generation that we have left in disorder.
     while (base::present() == ours)
       if (repair(ours) == repaired::busy && !await_repairer(until)) return give_up(ours, {});
     free_acknowledged();
@@ -224,9 +224,9 @@ class robust_handle : protected guarded_waits<Port> {
     return true;
   }
 
-  // Out of the generation.
+  // Leaves the generation.
   void vacate(rma::word generation, nodes left) {
-    // What we had posted takes effect before others can use the words again.
+    // Our posted operations must take effect before others use the words again.
     port_.flush();
     announce(record::left, generation);
     if ((left.in_use | left.abandoned) == 0) return;
@@ -254,7 +254,7 @@ class robust_handle : protected guarded_waits<Port> {
     try {
       announce(record::left, ours);
       if (base::present() == ours) static_cast<void>(repair(ours));
-    } catch (...) {  // what the words are in is damaged or gone: nobody uses them any more
+    } catch (...) {  // the memory is damaged or gone, and no participant uses these words any more
     }
     give_up(ours, left);
     base::end_watch();
@@ -267,14 +267,15 @@ class robust_handle : protected guarded_waits<Port> {
 
   // Our generation is over: nobody acquires what we would release.
   [[gnu::noinline]] void release_inherited() {
-    // While the record still says `releasing`: if we die before this, somebody deals with that.
+    // Done while the record still says `releasing`, so that another participant handles our death
+    // if we die before this.
     static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
     give_up(line_.value, nodes_held());
     free_acknowledged();
   }
 
-  // We were evicted, or the release cannot go on. Nobody is waited for: if another participant has
-  // the right to repair, those that come find the disorder as we did.
+  // We were evicted, or the release cannot go on. Does not wait for other participants: if one of
+  // them has the right to repair, later participants find the generation in disorder as we did.
   [[gnu::noinline]] void leave_in_disorder() {
     base::end_watch();
     const rma::word ours = std::exchange(line_.value, never);

@@ -1,5 +1,5 @@
-// A participant that may die or stop while others go on: it brings to every robust lock its
-// records, and to the lock inside a participant on a port whose waits can end early.
+// A participant that may die or stop while others continue. It gives every robust lock its records,
+// and gives the lock inside a participant on a port whose waits can end early.
 //
 // Cost: no network operation. A participant has 32 queue nodes and as many records as it may hold
 // robust locks at the same time.
@@ -58,9 +58,9 @@ class robust_participant {
   [[nodiscard]] const auto& own_record(int place) const {
     return own_[static_cast<std::size_t>(place)];
   }
-  /// Calls `is_it(rank, cell)` for each record of each participant until that is true. A place that
-  /// the port knows to be nobody's is passed over: its records say nothing, and who takes it says
-  /// so before the first record.
+  /// Calls `is_it(rank, cell)` for each record of each participant until that is true. Skips the
+  /// places that no participant has, if the port knows them: their records are empty, and a new
+  /// participant makes itself known before it writes its first record.
   template <class Predicate>
   [[nodiscard]] bool any_record(Predicate is_it) {
     const int participants = port_.participants();
@@ -75,8 +75,8 @@ class robust_participant {
   }
   /// Whether a participant may still use the words of that generation of that lock, or queue nodes
   /// that were in it. A dead one counts until it is acknowledged: what it has posted may still take
-  /// effect (C46). Once the generation has been replaced, a participant that has left it is out for
-  /// good.
+  /// effect (C46). Once the generation has been replaced, a participant that has left it never
+  /// enters it again.
   [[nodiscard]] bool is_anyone_in(rma::word lock, rma::word generation) {
     return any_record([&](rma::rank_t, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
@@ -92,22 +92,22 @@ class robust_participant {
     free_ &= free_ - 1;
     return place;
   }
-  /// The queue nodes that are in use while that record says that it holds.
+  /// Notes the queue nodes that are in use while that record says that it holds.
   [[gnu::always_inline]] void note_nodes(int place, std::uint32_t nodes) {
     in_use_[static_cast<std::size_t>(place)] = nodes;
   }
   [[nodiscard]] std::uint32_t nodes_of(int place) const {
     return in_use_[static_cast<std::size_t>(place)];
   }
-  /// Gives it back, idle.
+  /// Gives the record back, idle.
   [[gnu::always_inline]] void give_back(int place) {
     port_.store(own_record(place), 0);
     free_ |= 1u << place;
   }
-  /// Gives it back, but others may still write to these queue nodes. The record says `left` until
-  /// they do not, so that no other participant has our place meanwhile if we die. `abandoned` ones
-  /// come back as C25 says, or with the others when the generation is over and no participant is in
-  /// it. There is one such record for each generation of each lock, so that they are few.
+  /// Gives back a record while others may still write to these queue nodes. The record says `left`
+  /// until they no longer do, so that no other participant gets our place meanwhile if we die.
+  /// `abandoned` nodes come back as C25 says, or with the others when the generation is over and no
+  /// participant is in it. At most one record is kept like this for each generation of each lock.
   void give_back_when_out(int place, std::uint32_t in_use, std::uint32_t abandoned) {
     for (std::uint32_t& others : abandoned_) others &= ~abandoned;
     const rma::word is = port_.load(own_record(place));
@@ -122,7 +122,7 @@ class robust_participant {
     abandoned_[static_cast<std::size_t>(place)] = abandoned;
     left_ |= 1u << place;
   }
-  /// Takes back what can be of the records that others may still need.
+  /// Takes back the records whose queue nodes others no longer write to.
   void collect() {
     for (std::uint32_t rest = all() & ~free_; rest != 0; rest &= rest - 1) {
       const int place = std::countr_zero(rest);
@@ -131,7 +131,8 @@ class robust_participant {
   }
 
  private:
-  // Between two vain collections are so many acquires, since each one reads all records.
+  // The number of acquires between two collections that freed nothing: each collection reads all
+  // records.
   static constexpr int patience = rma::examines_nothing<Port> ? 0 : 64;
   static constexpr int most_tries = 1000;
 
@@ -166,7 +167,7 @@ class robust_participant {
                          (is.bits() == 0 || is.get(record::phase) == record::acknowledged);
     if (is_lost) left_ |= 1u << place;
     if ((left_ & 1u << place) == 0) return false;
-    abandoned_[i] &= inside_.abandoned();  // the others have come back
+    abandoned_[i] &= inside_.abandoned();  // its owner has taken the others back
     if ((in_use_[i] | abandoned_[i]) != 0 && is.bits() != 0) {
       // The generation first, and only an open one says that the one before is over: then the
       // repairer has made every participant that was in it pass a fence, and its record is seen.

@@ -1,5 +1,5 @@
-// The repair of a robust lock: replaces a generation in which somebody died, or that was left in
-// disorder.
+// The repair of a robust lock: replaces a generation in which a participant died, or that was left
+// in disorder.
 //
 // Source: lockflight; robust.hpp has the invariants.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace lockflight::lock {
 
-/// A participant's side of it.
+/// What one participant does in a repair.
 template <rma::mortal_port Port>
 class generations : protected lock_users<Port> {
   using base = lock_users<Port>;
@@ -23,12 +23,12 @@ class generations : protected lock_users<Port> {
   enum class repaired : std::uint8_t {
     over,         // there was nothing to do, or the next generation is open
     busy,         // another participant has the right to repair
-    no_instance,  // living participants are in all of them; the generation is closed
+    no_instance,  // living participants are in every instance; the generation is closed
   };
 
-  // Replaces the generation, unless that has been done: if somebody died in it, if it was closed
-  // before, or if it is `in_disorder`. Waits for nobody. Our record names the lock and is in no
-  // generation, so if we die in here that is a death of this lock too.
+  // Replaces the generation if a participant died in it, if it was closed before, or if it is
+  // `in_disorder`, unless another participant has done so. Does not wait. Our record names the lock
+  // and no generation, so our own death during a repair counts for this lock too.
   [[gnu::noinline]] repaired repair(rma::word in_disorder = never) {
     const repaired how = repair_undisturbed(in_disorder);
     if (how == repaired::busy) return how;
@@ -37,15 +37,16 @@ class generations : protected lock_users<Port> {
     return how;
   }
 
-  // Another participant has the right to repair: waits until it has done so, or died. False if time
-  // is over before.
+  // Waits until the participant that has the right to repair has done so, or has died. Returns
+  // false if time is over before.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool await_repairer(Until until) {
     const rma::word deaths = port_.deaths();
     const rma::word generation = port_.load(where_.generation);
     const rma::word now = port_.load(where_.repairer);
     if (now == 0 || port_.is_dead(rank_of(now))) return true;
-    // The right, not the generation: a repairer that gives up leaves that closed.
+    // Waits for the right, not for the generation: a repairer that gives up leaves the generation
+    // closed.
     const rma::lifeline line{where_.generation, generation, deaths};
     const auto is_given_back = rma::differs_from(now);
     if constexpr (std::is_same_v<Until, rma::deadline>) {
@@ -61,8 +62,8 @@ class generations : protected lock_users<Port> {
     }
   }
 
-  // The generation is closed: waits until it is not, or repairs if nobody does. False if time is
-  // over before.
+  // Waits until the closed generation has been replaced, or replaces it if no other participant
+  // does. Returns false if time is over before.
   template <class Until>
   [[nodiscard, gnu::noinline]] bool await_open(Until until) {
     while (is_closed(base::present())) {
@@ -73,8 +74,8 @@ class generations : protected lock_users<Port> {
           if (!await_repairer(until)) return false;
           break;
         case repaired::no_instance:
-          // Those that run leave as soon as they know that their generation is over. Those that
-          // have died, and that nobody has examined yet, do not.
+          // Running participants leave as soon as they notice that their generation is over. Dead
+          // ones that no participant has examined yet still count as being in it.
           base::examine_users();
           if (rma::is_over(port_, until)) return false;
           port_.pause(1'000'000);
@@ -89,7 +90,7 @@ class generations : protected lock_users<Port> {
     return static_cast<rma::rank_t>(static_cast<std::uint32_t>(repairer) - 1);
   }
 
-  // What keeps signals away while it exists, if the port has such a thing.
+  // An object that holds signals back while it exists, if the port has one.
   [[nodiscard]] static auto undisturbed_by_signals() {
     if constexpr (requires { Port::undisturbed(); })
       return Port::undisturbed();
@@ -98,14 +99,14 @@ class generations : protected lock_users<Port> {
   }
 
   [[nodiscard]] repaired repair_undisturbed(rma::word in_disorder) {
-    // Others wait until we are done: no signal is to stop us in between.
+    // Others wait until we have finished, so no signal may stop us meanwhile.
     [[maybe_unused]] const auto undisturbed = undisturbed_by_signals();
     const taken right = take_the_right();
     if (right == taken::no) return repaired::busy;
     repaired how = repaired::over;
     try {
       rma::word generation = port_.load(where_.generation);
-      rma::word known_deaths = never;  // not what we knew before we had the right
+      rma::word known_deaths = never;  // what we knew before we had the right may be out of date
       // A closed generation is one whose repairer died or gave up.
       if (right == taken::from_the_dead || is_closed(generation) || generation == in_disorder ||
           base::has_unhandled_death(known_deaths))
@@ -166,8 +167,8 @@ class generations : protected lock_users<Port> {
     return repaired::over;
   }
 
-  // What one record comes to: its participant holds on, or is evicted, or is dead. Waits for
-  // nobody. The result is all zero if the record is of no concern any more.
+  // Decides about one record: its participant continues to hold, is evicted, or is dead. Does not
+  // wait. The result is all zero if the record no longer matters.
   [[nodiscard]] record survey(rma::rank_t r, rma::cpu_cell at) {
     while (true) {
       // Read before the record: a dead participant writes no more. One read of the record decides:
@@ -199,7 +200,7 @@ class generations : protected lock_users<Port> {
         port_.cpu_compare_swap(at, of.bits(), of.with(record::phase, record::acknowledged).bits()));
   }
 
-  // Somebody holds from an earlier generation. With a new number, so that a participant of an
+  // There is a holder from an earlier generation. With a new number, so that a participant of an
   // earlier generation, which read the word before, does not clear the bit.
   void expect_holders() {
     rma::word now = port_.load(where_.inherited);
@@ -210,8 +211,8 @@ class generations : protected lock_users<Port> {
     }
   }
 
-  // One that no living participant is in. Another one than the present one if possible: its
-  // participants, that are evicted, have not left yet.
+  // Returns an instance that no living participant is in. Not the present one if possible: the
+  // participants evicted from it have not left yet.
   [[nodiscard]] static int free_instance(unsigned occupied, generation_word present) {
     const int last = static_cast<int>(present.get(generation_word::instance));
     for (int i = 1; i <= generation_cells::instances; ++i)
@@ -220,7 +221,7 @@ class generations : protected lock_users<Port> {
     return -1;
   }
 
-  // Its words are ours alone, and so is any way to write them.
+  // No other participant uses its words or can still write to them.
   void make_fresh(int instance) {
     const rma::rank_t ranks = rma::words_at_home_only<Port> ? 1 : me_.machine().ranks();
     for (rma::rank_t r = 0; r < ranks; ++r)

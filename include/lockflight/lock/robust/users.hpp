@@ -9,7 +9,7 @@
 
 namespace lockflight::lock {
 
-/// What a handle of a robust lock knows of them.
+/// What a handle of a robust lock knows of the lock's users.
 template <rma::mortal_port Port>
 class lock_users {
  protected:
@@ -35,7 +35,7 @@ class lock_users {
 
   // Always inlined, as all that an uncontended acquire goes through: compilers stop where a lock is
   // large. A store, though others compare-swap the word: they do so only from what we have
-  // announced before, and what they write then says nothing that this store does not.
+  // announced before, and what they write then adds nothing to what this store says.
   [[gnu::always_inline]] void announce(rma::word phase, rma::word generation) {
     port_.store(me_.own_record(place_), record_with(phase, generation));
     // Before we read the generation. Where a repairer can make all pass a fence it does (C40).
@@ -65,8 +65,8 @@ class lock_users {
   }
 
   // Whether a participant holds; if `from` is a generation, whether one from another generation
-  // does. One that has died while it held counts until it is acknowledged: its successor must be
-  // told.
+  // does. One that has died while it held counts until it is acknowledged: its successor must learn
+  // that it died.
   [[nodiscard]] bool is_anyone_holding(bool exclusively, rma::word from = never) {
     return me_.any_record([&](rma::rank_t, rma::cpu_cell at) {
       const auto of = record::from(port_.load(at));
@@ -75,7 +75,8 @@ class lock_users {
     });
   }
 
-  // Finds out which participants with a record of this lock have died without anybody's knowledge.
+  // Examines the participants that have a record of this lock, to find deaths that no participant
+  // has noticed.
   void examine_users() {
     if constexpr (!rma::examines_nothing<Port>)
       static_cast<void>(me_.any_record([&](rma::rank_t r, rma::cpu_cell at) {
@@ -93,7 +94,8 @@ class lock_users {
       }));
   }
 
-  // Makes those records of dead participants idle to whose queue nodes nobody writes any more.
+  // Makes records of dead participants idle once no participant can write to their queue nodes any
+  // more.
   // First the record and then the generation: if that is open, the repair that acknowledged the
   // record is done. So the right to repair that the dead one may have had was taken over in an
   // earlier generation, and the next owner of its place never writes the same right again.

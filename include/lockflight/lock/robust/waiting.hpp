@@ -2,12 +2,13 @@
 // the lock still live.
 //
 // Invariants:
-// - A grant is withdrawn only when nobody's record has said that it holds, and no exclusive acquire
-//   has come to its moment since the waiter began to wait. Withdrawing it wrongly would cost time
-//   and break nothing: a holder is never evicted.
-// - At most one waiter of a lock has the watch, unless one was stopped for long. Having none is
-//   harmless too: a waiter examines the others some milliseconds after it has begun to wait, and
-//   then about once a second.
+// - A grant is withdrawn only if no record says that its participant holds, and no exclusive
+// acquire
+//   has succeeded since the waiter began to wait. A wrong withdrawal would cost time only, since a
+//   holder is never evicted.
+// - At most one waiter of a lock is its watcher, unless one was stopped for long. A lock without a
+//   watcher is safe too: a waiter examines the others some milliseconds after it has begun to wait,
+//   and then about once a second.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     return base::has_unhandled_death(line_.deaths);
   }
 
-  // Examines the users of the lock first, so deaths count that nobody has noticed yet.
+  // Examines the users of the lock first, so that deaths that no participant has noticed yet count.
   [[nodiscard]] bool is_any_user_dead() {
     base::examine_users();
     return has_unhandled_death();
@@ -42,7 +43,7 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
     if constexpr (Port::capabilities.interrupts) {
       if (port_.is_over({UINT64_MAX})) {
         was_interrupted_ = may_be_interrupted_;
-        return was_interrupted_;  // if not, no deadline says anything now
+        return was_interrupted_;  // if not, is_over() of a deadline has no meaning here
       }
     }
     const rma::deadline grant = until();
@@ -74,14 +75,14 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   void begin_waiting() override {
     token_before_ = port_.load(where_.token);
     grant_ = port_.grant_deadline();
-    // Of a participant that retries; one that sleeps is woken for it.
+    // For a participant that retries; a sleeping one is woken to examine.
     if constexpr (!rma::examines_nothing<Port>)
       next_check_ = port_.deadline_in(rma::first_examination_ns);
     is_waiting_ = true;
   }
 
-  // Whether the lock was granted to a participant that does not take it: it is stopped, or has left
-  // the instance in disorder. A release does not depend on the holders.
+  // Whether the lock was granted to a participant that does not take it, because it is stopped or
+  // has left the instance in disorder. A release does not depend on the holders.
   [[nodiscard]] bool is_not_taken_up() {
     if (is_releasing_) return true;
     return port_.load(where_.token) == token_before_ && !base::is_anyone_holding(false);
@@ -92,17 +93,18 @@ class guarded_waits : protected generations<Port>, protected rma::wait_guard {
   [[nodiscard]] std::uint64_t check_every() const {
     return line_.watches ? rma::watcher_examines_every_ns : rma::others_examine_every_ns;
   }
-  // 1 + its rank, and when it has last looked, in about milliseconds.
+  // The word of the watcher: 1 + its rank, and the time of its last examination, in units of about
+  // a millisecond.
   [[nodiscard]] static rma::rank_t rank_of(rma::word watcher) {
     return static_cast<rma::rank_t>(static_cast<std::uint32_t>(watcher) - 1);
   }
   [[nodiscard]] rma::word watching_now() {
-    // Not a deadline in no time, which is that of an attempt and says nothing of the clock.
+    // Not deadline_in(0), which does not read the clock.
     const rma::word milliseconds = port_.deadline_in(1).at >> 20;
     return milliseconds << 32 | (static_cast<rma::word>(me_.rank()) + 1);
   }
 
-  // Takes the watch if nobody has it, and says that we still have it.
+  // Becomes the watcher if there is none; if we are the watcher, notes the time.
   void keep_watch() {
     constexpr std::uint32_t longest = 200;  // milliseconds: a watcher that is late is stopped
     const rma::word now = port_.load(where_.watcher);
