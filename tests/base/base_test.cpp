@@ -1,0 +1,97 @@
+// What every folder of src/ may use.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/descriptor.hpp"
+#include "base/joined.hpp"
+#include "base/median.hpp"
+#include "base/number.hpp"
+
+namespace lockflight {
+namespace {
+
+TEST(Number, IsTheWholeText) {
+  EXPECT_EQ(read_number<int>("-12"), -12);
+  EXPECT_EQ(read_number<std::uint64_t>("18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(read_number<double>("2.5"), 2.5);
+  EXPECT_TRUE(std::isinf(read_number<double>("inf").value()));
+  for (const char* other : {"", "-", " 1", "1 ", "1x", "+1", "0x1", "1.5", "2147483648"})
+    EXPECT_EQ(read_number<int>(other), std::nullopt) << "'" << other << "'";
+  EXPECT_EQ(read_number<std::uint64_t>("-1"), std::nullopt);
+  // The text ends where the view does.
+  EXPECT_EQ(read_number<int>(std::string_view("123").substr(0, 2)), 12);
+}
+
+TEST(Joined, HasTheSeparatorBetweenTwo) {
+  EXPECT_EQ(joined(std::vector<std::string>{}), "");
+  EXPECT_EQ(joined(std::vector<std::string>{"a"}), "a");
+  EXPECT_EQ(joined(std::vector<std::string_view>{"a", "b", "c"}), "a, b, c");
+  EXPECT_EQ(joined(std::set<std::string>{"a", "b"}, "/"), "a/b");
+  // An empty word is a word.
+  EXPECT_EQ(joined(std::vector<std::string>{"", "a", ""}, ","), ",a,");
+}
+
+TEST(Median, IsInTheMiddle) {
+  EXPECT_EQ(median_of({}), 0);
+  EXPECT_EQ(median_of({7}), 7);
+  EXPECT_EQ(median_of({9, 1, 2}), 2);
+  EXPECT_EQ(median_of({9, 1, 2, 4}), 3);
+}
+
+TEST(Clock, GoesOn) {
+  const std::uint64_t before = now_ns();
+  while (now_ns() == before) continue;
+  EXPECT_GT(now_ns(), before);
+}
+
+TEST(Descriptor, IsClosedByItsLastOwner) {
+  int fd = -1;
+  {
+    descriptor first(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    fd = first.get();
+    ASSERT_GT(fd, STDERR_FILENO);
+    descriptor second(std::move(first));
+    EXPECT_EQ(second.get(), fd);
+    descriptor third;
+    EXPECT_FALSE(third);
+    third = std::move(second);
+    EXPECT_EQ(third.get(), fd);
+    EXPECT_NE(fcntl(fd, F_GETFD), -1);
+  }
+  EXPECT_EQ(fcntl(fd, F_GETFD), -1);
+  errno = EACCES;
+  EXPECT_FALSE(descriptor(-1));
+  EXPECT_EQ(errno, EACCES);
+}
+
+// Without standard input, and where no number above is left, it has nothing and says why.
+TEST(Descriptor, IsNeverAStandardOne) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    close(STDIN_FILENO);
+    const descriptor above(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (above.get() <= STDERR_FILENO || (fcntl(above.get(), F_GETFD) & FD_CLOEXEC) == 0) _exit(1);
+    if (fcntl(STDIN_FILENO, F_GETFD) != -1) _exit(2);
+    const rlimit few{STDERR_FILENO + 1, STDERR_FILENO + 1};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(3);
+    const descriptor none(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (none || errno == 0) _exit(4);
+    _exit(fcntl(STDIN_FILENO, F_GETFD) == -1 ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace lockflight
