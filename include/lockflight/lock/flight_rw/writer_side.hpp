@@ -30,6 +30,7 @@ class writer_side {
       : me_(me),
         port_(me.port()),
         where_(where),
+        own_gate_(where.gate_of(me.machine(), me.rank())),
         own_(me.machine().node_of(me.rank())),
         home_(me.machine().node_of(where.gates.home)),
         of_home_(where.has_directory ? set_of(home_) : 0),
@@ -144,7 +145,7 @@ class writer_side {
   void learn_gate() {
     if (knows_ >= knowledge::word) return;
     knows_ = knowledge::word;
-    now_ = where_.gate_of_node(me_.machine(), own_).load(port_);
+    now_ = own_gate_.load(port_);
     if (own_ != home_ && where_.has_directory && !now_.shows_phase())
       now_ = where_.gate_of_node(me_.machine(), home_).get_now(port_);
     if (now_.needs_flight()) now_ = now_.as(state::idle);
@@ -184,8 +185,6 @@ class writer_side {
     static_cast<void>(scan_.is_gone_elsewhere());
     return is_quiet();
   }
-
-  // ---- puts ----
 
   // The gates of these nodes and the home's say `to` then, or, if it says so, those of all.
   void put_and_list(gate to, node_set listed) {
@@ -229,6 +228,7 @@ class writer_side {
   rma::participant<Port>& me_;
   Port& port_;
   reader_layout where_;
+  gate_cell<> own_gate_;
   int own_;   // our node
   int home_;  // the home's
   node_set of_home_;
