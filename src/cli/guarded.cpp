@@ -5,7 +5,6 @@
 
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
-#include "cli/monotonic_clock.hpp"
 #include "cli/run_signals.hpp"
 
 namespace lockflight::cli {

@@ -7,7 +7,6 @@
 
 #include "base/clock.hpp"
 #include "cli/guarded.hpp"
-#include "cli/monotonic_clock.hpp"
 #include "tool/printable.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"

@@ -46,25 +46,25 @@ double real_number(std::string_view argument, std::string_view text, double min,
 
 std::uint64_t any_whole_number(std::string_view argument, std::string_view text,
                                std::string_view accepted) {
-  std::uint64_t value = 0;
-  if (!read(text, value)) throw refuse(argument, text, accepted);
-  return value;
+  const auto value = read_number<std::uint64_t>(text);
+  if (!value) throw refuse(argument, text, accepted);
+  return *value;
 }
 
 double any_real_number(std::string_view argument, std::string_view text,
                        std::string_view accepted) {
-  double value = 0;
-  if (!read(text, value)) throw refuse(argument, text, accepted);
-  return value;
+  const auto value = read_number<double>(text);
+  if (!value) throw refuse(argument, text, accepted);
+  return *value;
 }
 
 std::vector<int> any_whole_numbers(std::string_view argument, const std::string& text,
                                    std::string_view accepted) {
   std::vector<int> values;
   for (const std::string_view part : split(text, ',')) {
-    int value = 0;
-    if (!read(part, value)) throw refuse(argument, text, accepted);
-    add_once(values, value);
+    const auto value = read_number<int>(part);
+    if (!value) throw refuse(argument, text, accepted);
+    add_once(values, *value);
   }
   return values;
 }

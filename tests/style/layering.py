@@ -37,8 +37,8 @@ MAY_INCLUDE = {
 # Folder of src/: the other folders of src/ that its files may include. `lockflight` needs the library
 # and nothing of the instruments, which are in `lockflight-lab`.
 MAY_INCLUDE_OF_SOURCES = {
-    "cli": ("tool", "catalogue"),
-    "tool": ("catalogue",),
+    "cli": ("tool", "catalogue", "base"),
+    "tool": ("catalogue", "base"),
 }
 
 # Rooms of a folder of src/: each may include those before it only.

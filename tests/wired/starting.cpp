@@ -26,7 +26,7 @@ constexpr const char* begun_variable = "LOCKFLIGHT_TEST_BEGUN";
 constexpr double ns_in_s = 1e9;
 
 double seconds_since(std::uint64_t begun) {
-  return static_cast<double>(shm::detail::now_ns() - begun) / ns_in_s;
+  return static_cast<double>(now_ns() - begun) / ns_in_s;
 }
 
 /// One rank: joins, takes part in a run, and says how many it is connected with.
@@ -68,7 +68,7 @@ int launch(char** argv, int ranks) {
   const std::string port = std::to_string(20'000 + getpid() % 10'000);
   setenv("LOCKFLIGHT_RENDEZVOUS", ("127.0.0.1:" + port).c_str(), 1);
   setenv("LOCKFLIGHT_RANKS", std::to_string(ranks).c_str(), 1);
-  setenv(begun_variable, std::to_string(shm::detail::now_ns()).c_str(), 1);
+  setenv(begun_variable, std::to_string(now_ns()).c_str(), 1);
   setenv("UCX_LOG_LEVEL", "fatal", 1);
   for (int r = 0; r < ranks; ++r) {
     setenv("LOCKFLIGHT_RANK", std::to_string(r).c_str(), 1);

@@ -12,8 +12,6 @@
 namespace lockflight::detail {
 namespace {
 
-using shm::detail::now_ns;
-
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1'000 * ms;
 // A waiter that wakes earlier would find that it is not yet time to examine anybody.

@@ -129,7 +129,7 @@ void move_in(domain_file& file, int slot, const thread_identity& us) {
   s.sleeps_at.store(0, std::memory_order_relaxed);
   s.guarded.store(0, std::memory_order_relaxed);
   s.examined_at.store(0, std::memory_order_relaxed);
-  s.fully_examined_at.store(shm::detail::now_ns(), std::memory_order_relaxed);
+  s.fully_examined_at.store(now_ns(), std::memory_order_relaxed);
   write_born(s, us);
   auto& used = file.header().used_slots;
   const auto ours = static_cast<std::uint32_t>(slot) + 1;

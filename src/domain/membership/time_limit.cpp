@@ -10,7 +10,7 @@ namespace lockflight::detail {
 bool time_limit::sleep(std::uint64_t nanoseconds) const {
   if (is_interrupted != nullptr && *is_interrupted && (*is_interrupted)())
     throw domain_error(domain_error::reason::interrupted, "an acquire was interrupted");
-  const std::uint64_t now = shm::detail::now_ns();
+  const std::uint64_t now = now_ns();
   if (now >= until_ns) return false;
   say_that_we_wait();
   shm::detail::sleep_for_ns(std::min(nanoseconds, until_ns - now));

@@ -206,9 +206,9 @@ class directory_lock {
                     (static_cast<word>(by.slot()) + 1);
     constexpr std::uint64_t ms = 1'000'000;
     // Also for an attempt, since the right is held for microseconds.
-    const time_limit until{std::min(std::max(how_long.until_ns, shm::detail::now_ns() + 100 * ms),
-                                    shm::detail::now_ns() + 10'000 * ms),
-                           how_long.is_interrupted};
+    const time_limit until{
+        std::min(std::max(how_long.until_ns, now_ns() + 100 * ms), now_ns() + 10'000 * ms),
+        how_long.is_interrupted};
     for (std::uint64_t pause = ms / 20;; pause = std::min(2 * pause, 2 * ms)) {
       word now = 0;
       bool after_a_death = false;
@@ -487,7 +487,7 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
                    const time_limit& how_long) {
   const auto lock = lock_at(by, what);
   // A lock without attempts is waited for, mostly not for long, since nobody uses it.
-  const std::function<bool()> is_late = [&] { return shm::detail::now_ns() >= how_long.until_ns; };
+  const std::function<bool()> is_late = [&] { return now_ns() >= how_long.until_ns; };
   by.port().set_interrupt(&is_late);
   const bool has = what.kind->can.tries ? lock->try_lock() : lock->lock();
   by.port().set_interrupt(nullptr);

@@ -150,8 +150,7 @@ class named_lock_impl {
       try {
         if (!start(how_long)) return false;
         refuse_to_wait_for_ourselves(as);
-        const std::uint64_t now =
-            nanoseconds == 0 || nanoseconds == forever ? 0 : shm::detail::now_ns();
+        const std::uint64_t now = nanoseconds == 0 || nanoseconds == forever ? 0 : now_ns();
         bool had = false;
         if (try_once(as, now == 0 ? nanoseconds : until - std::min(until, now), take, had))
           return had;
@@ -208,7 +207,7 @@ class named_lock_impl {
     const time_limit how_long{std::max(given.until_ns, shm::detail::ns_from_now(100 * ms)),
                               given.is_interrupted};
     while (is_removed(*file_) && file_->is_current()) {
-      if (shm::detail::now_ns() > at_most)
+      if (now_ns() > at_most)
         throw domain_error(domain_error::reason::system, "domain " + file_->name() + ": process " +
                                                              std::to_string(remover_of(*file_)) +
                                                              " is removing it and does not go on");

@@ -15,8 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "fabric/mpi/trial.hpp"
-#include "wireup/descriptor.hpp"
 #include "wireup/group.hpp"
 
 namespace lockflight::mpi::detail {
@@ -83,20 +83,19 @@ class watcher {
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
   ~watcher() {
-    eventfd_write(end_, 1);
+    eventfd_write(end_.get(), 1);
     thread_.join();
-    close(end_);
     all_->leave();
   }
 
  private:
   void watch() {
     prctl(PR_SET_NAME, "hosts-watch");  // so that a debugger, and a test, can see that it is there
-    if (const std::optional<wireup::loss> gone = all_->await_loss(end_)) end_launch(*gone);
+    if (const std::optional<wireup::loss> gone = all_->await_loss(end_.get())) end_launch(*gone);
   }
 
   std::unique_ptr<wireup::group> all_;
-  int end_ = above_standard(eventfd(0, EFD_CLOEXEC));
+  descriptor end_{eventfd(0, EFD_CLOEXEC)};
   std::thread thread_;
 };
 

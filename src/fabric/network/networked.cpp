@@ -12,7 +12,6 @@ namespace lockflight::fabric {
 
 namespace {
 
-using shm::detail::now_ns;
 using shm::detail::relax;
 
 // A sleeper wakes this often to serve other ranks.

@@ -8,8 +8,6 @@
 namespace lockflight::fabric::detail {
 namespace {
 
-using shm::detail::now_ns;
-
 // On cache lines of their own.
 constexpr std::uint32_t counter = 8;
 constexpr std::uint32_t swapped = 16;

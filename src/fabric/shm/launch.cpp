@@ -16,9 +16,9 @@
 #include <system_error>
 #include <thread>
 
+#include "base/descriptor.hpp"
 #include "segment.hpp"
 #include "waiting.hpp"
-#include "wireup/descriptor.hpp"
 
 namespace lockflight::shm {
 namespace {

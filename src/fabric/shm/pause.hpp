@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "base/clock.hpp"
+
 namespace lockflight::shm::detail {
 
 /// Tells the processor that we read memory in a loop.
@@ -14,14 +16,6 @@ inline void relax() {
 #elif defined(__aarch64__)
   asm volatile("yield" ::: "memory");
 #endif
-}
-
-/// Of a clock that never goes back.
-[[nodiscard]] inline std::uint64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 inline void sleep_for_ns(std::uint64_t nanoseconds) {

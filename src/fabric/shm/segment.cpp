@@ -9,8 +9,8 @@
 #include <new>
 #include <system_error>
 
+#include "base/descriptor.hpp"
 #include "lockflight/rma/assert.hpp"
-#include "wireup/descriptor.hpp"
 
 namespace lockflight::shm::detail {
 namespace {
@@ -20,25 +20,13 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 /// A file in memory without a name.
-class anonymous_file {
- public:
-  explicit anonymous_file(std::size_t bytes)
-      : fd_(above_standard(memfd_create("lockflight", MFD_CLOEXEC))) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
-    if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
-      const int error = errno;
-      close(fd_);
-      throw std::system_error(error, std::generic_category(), "ftruncate of the shared segment");
-    }
-  }
-  anonymous_file(const anonymous_file&) = delete;
-  anonymous_file& operator=(const anonymous_file&) = delete;
-  ~anonymous_file() { close(fd_); }
-  [[nodiscard]] int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
+descriptor anonymous_file(std::size_t bytes) {
+  descriptor made(memfd_create("lockflight", MFD_CLOEXEC));
+  if (!made) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  if (ftruncate(made.get(), static_cast<off_t>(bytes)) != 0)
+    throw std::system_error(errno, std::generic_category(), "ftruncate of the shared segment");
+  return made;
+}
 
 }  // namespace
 
@@ -70,8 +58,8 @@ segment::segment(int ranks, std::uint32_t words_per_rank) : ranks_(ranks) {
   const std::size_t cells = slots + round_up(count * view_.slots_each * sizeof(message_slot), page);
   bytes_ = cells + count * stride;
 
-  const anonymous_file file(bytes_);
-  base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.fd(), 0);
+  const descriptor file = anonymous_file(bytes_);
+  base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (base_ == MAP_FAILED)
     throw std::system_error(errno, std::generic_category(), "mmap of the shared segment");
 

@@ -102,7 +102,7 @@ rma::deadline port::deadline_in(std::uint64_t nanoseconds) {
   return {detail::ns_from_now(nanoseconds)};
 }
 
-bool port::is_over(rma::deadline until) { return detail::now_ns() >= until.at; }
+bool port::is_over(rma::deadline until) { return now_ns() >= until.at; }
 
 void port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;
@@ -115,7 +115,7 @@ void port::pause(std::uint64_t nanoseconds) {
   if (nanoseconds >= worth_sleeping) return detail::sleep_for_ns(nanoseconds);
   if (crowded || (nanoseconds == 0 && pauses_ % looks_between_yields == 0)) sched_yield();
   if (nanoseconds == 0) return detail::relax();
-  for (const std::uint64_t until = detail::now_ns() + nanoseconds; detail::now_ns() < until;)
+  for (const std::uint64_t until = now_ns() + nanoseconds; now_ns() < until;)
     crowded ? static_cast<void>(sched_yield()) : detail::relax();
 }
 

@@ -180,7 +180,7 @@ void worker::close_connections() {
     if (!UCS_PTR_IS_PTR(request)) continue;
     // A rank that is gone by now answers nothing.
     const std::uint64_t end = shm::detail::ns_from_now(longest_close_ns);
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && shm::detail::now_ns() < end)
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && now_ns() < end)
       ucp_worker_progress(worker_);
     ucp_request_free(request);
   }

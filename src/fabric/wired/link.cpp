@@ -31,7 +31,7 @@ void link::progress() {
   if (!in_.net->progress()) in_.lost(in_.net->its_fault().rank, in_.net->its_fault().words);
   if (--steps_until_check_ != 0) return;
   steps_until_check_ = steps_between_looks;
-  const std::uint64_t now = shm::detail::now_ns();
+  const std::uint64_t now = now_ns();
   if (now - checked_at_ < between_checks_ns) return;
   checked_at_ = now;
   in_.check();

@@ -3,14 +3,13 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <mutex>
 #include <thread>
 
+#include "base/descriptor.hpp"
 #include "fabric/shm/pause.hpp"
-#include "wireup/descriptor.hpp"
 
 namespace lockflight::wired::detail {
 
@@ -40,7 +39,7 @@ struct progress_thread::running {
     // For what comes with no event.
     const int most_sleep_ms = events < 0 ? 1 : 50;
     while (!over.load(std::memory_order_relaxed)) {  // nothing else is read from its writer
-      pollfd waits[] = {{events, POLLIN, 0}, {wake, POLLIN, 0}};
+      pollfd waits[] = {{events, POLLIN, 0}, {wake.get(), POLLIN, 0}};
       poll(waits, 2, most_sleep_ms);
       if (rank_is_at_it()) {
         shm::detail::sleep_for_ns(rest_ns);
@@ -56,7 +55,7 @@ struct progress_thread::running {
 
   transport& its;
   int events;
-  int wake = above_standard(eventfd(0, EFD_CLOEXEC));
+  descriptor wake{eventfd(0, EFD_CLOEXEC)};
   std::uint64_t steps_seen = 0;
   std::atomic<bool> over = false;
   std::thread thread;
@@ -66,9 +65,8 @@ progress_thread::progress_thread(transport& of) : running_(std::make_unique<runn
 
 progress_thread::~progress_thread() {
   running_->over = true;
-  eventfd_write(running_->wake, 1);
+  eventfd_write(running_->wake.get(), 1);
   running_->thread.join();
-  close(running_->wake);
   running_->its.share_with_thread(false);
 }
 

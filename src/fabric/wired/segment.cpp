@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "wireup/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace lockflight::wired::detail {
 namespace {
@@ -16,21 +16,6 @@ using bell = shm::detail::bell;
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
-
-/// Owns a descriptor.
-class file {
- public:
-  explicit file(int fd) : fd_(above_standard(fd)) {}
-  file(const file&) = delete;
-  file& operator=(const file&) = delete;
-  ~file() {
-    if (fd_ >= 0) close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string refused(const char* call) {
   return "shared memory: " + std::string(call) + ": " + std::strerror(errno);
@@ -46,15 +31,15 @@ shared_mapping::shared_mapping(world& in, const std::vector<int>& first_of, std:
                                                          : -1;
   };
   const bool makes = first(me) == me;
-  const file made(makes ? memfd_create("lockflight", MFD_CLOEXEC) : -1);
+  const descriptor made(makes ? memfd_create("lockflight", MFD_CLOEXEC) : -1);
   std::string why;
-  if (makes && (made.get() < 0 || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0))
+  if (makes && (!made || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0))
     why = refused("memfd_create, ftruncate");
   in.agree(why);
   const std::vector<std::string> paths = in.gather(
       makes ? "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(made.get()) : "");
   if (first(me) >= 0) {
-    const file opened(
+    const descriptor opened(
         makes ? -1 : open(paths[static_cast<std::size_t>(first(me))].c_str(), O_RDWR | O_CLOEXEC));
     const int fd = makes ? made.get() : opened.get();
     void* const at =
