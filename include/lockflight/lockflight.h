@@ -53,7 +53,8 @@ enum lockflight_code {
   LOCKFLIGHT_FULL = 7,       /* no words are left, or one participant holds 32 locks with queues */
   LOCKFLIGHT_RANK_FAILED = 8,  /* a rank died, or returned a failure */
   LOCKFLIGHT_ABORTED = 9,      /* another rank has failed; this one should return */
-  LOCKFLIGHT_UNAVAILABLE = 10, /* the system, MPI or UCX lacks, or refuses, what is needed */
+  LOCKFLIGHT_UNAVAILABLE = 10, /* the system, or a library of the network, lacks or refuses
+                                   what is needed */
   LOCKFLIGHT_INTERNAL = 11,    /* an error in the library that has no other code */
   LOCKFLIGHT_OWNER_DIED = 12,  /* an acquire of a named lock has succeeded, and a holder has died */
   LOCKFLIGHT_REMOVED = 13,     /* the domain of a named lock has been removed */
@@ -133,7 +134,8 @@ int lockflight_join_mpi_f(int comm, lockflight_participant** me,
  * If a rank is lost later, calls of the others return LOCKFLIGHT_RANK_FAILED within seconds, and
  * lockflight_last_error names the rank; only lockflight_leave works then. */
 int lockflight_join_ucx(const struct lockflight_config* config, lockflight_participant** me);
-/* The same over libfabric. This function is in the library lockflight_c_libfabric. */
+/* The same over libfabric. All ranks must have the same provider (FI_PROVIDER) and the same
+ * LOCKFLIGHT_LIBFABRIC_OPERATIONS. This function is in the library lockflight_c_libfabric. */
 int lockflight_join_libfabric(const struct lockflight_config* config, lockflight_participant** me);
 
 /* Makes each PE of an OpenSHMEM launch a participant with the same number. Call it between

@@ -27,8 +27,9 @@ namespace lockflight {
 class descriptor {
  public:
   descriptor() = default;
-  /// What `open` and its like return. It is moved above those of standard input, output and error;
-  /// errno stays if there is none, and says why if there cannot be one.
+  /// Takes what `open` and its like return, and moves it above those of standard input, output and
+  /// error. A failed call leaves the object empty and errno as it is; so does a move that fails,
+  /// with the errno of fcntl.
   explicit descriptor(int fd) : fd_(above_standard(fd)) {}
   ~descriptor() {
     if (fd_ >= 0) close(fd_);

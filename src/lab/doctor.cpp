@@ -147,9 +147,9 @@ int run_doctor(const arguments& given, console& out) {
 command doctor_command() {
   return {
       .description =
-          {"Tests the MPI, UCX or OpenSHMEM that this program is built with, with the ranks of "
-           "this "
-           "launch: which read-modify-writes are atomic, whether a target that computes delays "
+          {"Tests the MPI, UCX, libfabric or OpenSHMEM that this program is built with, with the "
+           "ranks of this launch: which read-modify-writes are atomic, whether a target that "
+           "computes delays "
            "operations on its memory, and what an operation costs. Then it says what to do about "
            "it. "
            "Over several hosts it also prints a table of operations between them. The exit code is "

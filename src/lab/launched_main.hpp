@@ -9,6 +9,7 @@
 #include "bench/plan/launch.hpp"
 #include "lab/commands.hpp"
 #include "lab/named_fabric.hpp"
+#include "tool/tool.hpp"
 
 namespace lockflight::lab {
 
@@ -17,7 +18,7 @@ inline int run_launched_lab(bench::launch& its, int argc, char** argv) {
   bench::build_in(its);
   // Before an error can be reported, so that only rank 0 reports it. A program that asks for
   // another fabric needs no launcher.
-  const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
+  const bool doctor = tool::named_command(argc, argv) == "doctor";
   if (doctor || named_fabric(argc, argv) == its.fabric()) {
     const auto refused = [](const std::exception& e, int code) {
       std::fprintf(stderr, "lockflight: %s\n", e.what());

@@ -23,7 +23,7 @@ inline constexpr listing reproduce{"reproduce",
 inline constexpr listing grid{
     "grid", "compare flight and flight-rw with all other locks on simulated machines"};
 inline constexpr listing report{"report", "make a page with charts from a bench's JSON"};
-inline constexpr listing doctor{"doctor", "test the one-sided operations of MPI, UCX or OpenSHMEM"};
+inline constexpr listing doctor{"doctor", "test the one-sided operations of a network's library"};
 
 /// In the order in which help lists them.
 inline constexpr std::array all{bench, tune, check, reproduce, grid, report, doctor};

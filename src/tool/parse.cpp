@@ -101,8 +101,8 @@ usage_error translate(const CLI::ParseError& error, const command* of, int argc,
     if (const auto found = value_of_switch(*of, argc, argv))
       return refuse(found->first, found->second, "no value; it is a switch");
   }
-  return usage_error(fmt::format("{} (accepted: what 'lockflight {} --help' lists)", one_line(text),
-                                 of == nullptr ? "" : of->name));
+  return usage_error(fmt::format("{} (accepted: what 'lockflight {}--help' lists)", one_line(text),
+                                 of == nullptr ? "" : of->name + ' '));
 }
 
 const std::vector<std::string>& check_values(const option& o,

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <memory>
 #include <random>
 #include <sstream>
@@ -87,7 +88,6 @@ std::unique_ptr<group> join(const introduction& by) {
   rendezvous at;
   at.rank = by.rank;
   at.ranks = by.ranks;
-  at.timeout = by.within ? *by.within : timeout();
   socket listener;
   std::string text;
   std::string why;
@@ -97,7 +97,7 @@ std::unique_ptr<group> join(const introduction& by) {
       listener = listen_anywhere(by.ranks);
       text = port_of(listener) + ' ' + std::to_string(std::random_device()());
       for (const std::string& host : addresses_of_this_host()) text += ' ' + host;
-    } catch (const launch_failed& e) {
+    } catch (const std::exception& e) {
       why = e.what();
     }
   }
@@ -107,6 +107,7 @@ std::unique_ptr<group> join(const introduction& by) {
   said >> at.port >> at.token;
   for (std::string host; said >> host;) at.hosts.push_back(host);
   if (at.hosts.empty()) throw launch_failed("rank 0 has not said where to meet");
+  at.timeout = by.within ? *by.within : timeout();
   return meet(at, std::move(listener));
 }
 

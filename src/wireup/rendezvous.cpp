@@ -124,8 +124,11 @@ class meeting {
     }
     std::vector<peer> all;
     for (std::size_t r = 1; r < come_.size(); ++r) {
-      if (!send_frame(come_[r].line, frame_kind::welcome, host_name()))
-        refuse(name_of(come_[r]) + " is gone: its process has ended");
+      if (!send_frame(come_[r].line, frame_kind::welcome, host_name())) {
+        const std::string why = name_of(come_[r]) + " is gone: its process has ended";
+        for (const peer& p : all) static_cast<void>(send_frame(p.line, frame_kind::fault, why));
+        refuse(why);
+      }
       all.push_back(std::move(come_[r]));
     }
     return all;
@@ -174,7 +177,7 @@ class meeting {
            " s (LOCKFLIGHT_RENDEZVOUS_TIMEOUT)");
   }
 
-  /// Those that have come are told, and those that are about to.
+  /// Tells the ranks that have connected, and those that connect in the next moments.
   [[noreturn]] void refuse(const std::string& why) {
     for (const peer& p : come_)
       if (p.line) static_cast<void>(send_frame(p.line, frame_kind::refusal, why));

@@ -4,8 +4,11 @@
 #include <sched.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "base/clock.hpp"
 
 namespace lockflight::wireup {
 namespace {
@@ -58,12 +61,17 @@ star::star(int rank, int size, std::vector<peer> peers)
 // that is the reason why the launch is over.
 star::~star() {
   if (failure_.empty()) return;
-  constexpr int most_wait_ms = 500;
+  constexpr std::uint64_t longest_wait_ns = 500'000'000;  // for all of them together
+  constexpr std::uint64_t ns_in_ms = 1'000'000;
+  const std::uint64_t end = now_ns() + longest_wait_ns;
   for (const peer& p : peers_) shutdown(p.line.get(), SHUT_WR);
   for (const peer& p : peers_) {
     pollfd waits{p.line.get(), POLLIN, 0};
     char unread[4096];
-    while (poll(&waits, 1, most_wait_ms) > 0)
+    const auto left_ms = [end] {
+      return static_cast<int>((end - std::min(end, now_ns())) / ns_in_ms);
+    };
+    while (poll(&waits, 1, left_ms()) > 0)
       if (recv(p.line.get(), unread, sizeof unread, MSG_DONTWAIT) <= 0) break;
   }
 }

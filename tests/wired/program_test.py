@@ -120,14 +120,14 @@ class Launches(unittest.TestCase):
                  for run in json.loads(done.stdout)["runs"]],
                 [(lock, f"fitted-{FABRIC}", 200, 0) for lock in ("d-mcs", "flight-rw")])
 
-    def without(self, victim):
+    def without(self, victim, **environment):
         """What the other one of two ranks says when that one is killed."""
         place = f"127.0.0.1:{free_port()}"
         ranks = [subprocess.Popen([*BENCH, "--seconds", "60"], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True,
                                   env={**os.environ, "LOCKFLIGHT_RENDEZVOUS": place,
                                        "LOCKFLIGHT_RANK": str(r), "LOCKFLIGHT_RANKS": "2",
-                                       NODES: "2"}) for r in range(2)]
+                                       NODES: "2", **environment}) for r in range(2)]
         time.sleep(1)
         ranks[victim].send_signal(signal.SIGKILL)
         ranks[victim].communicate()
@@ -143,6 +143,11 @@ class Launches(unittest.TestCase):
                 code, err = self.without(victim)
             self.assertEqual((code, err.count("\n")), (3, 1), err)
             self.assertRegex(err, f"rank {victim} on .* is gone: its process has ended")
+
+    def test_a_rank_that_is_killed_is_named_beside_a_progress_thread(self):
+        code, err = self.without(1, LOCKFLIGHT_PROGRESS="thread", **TCP)
+        self.assertEqual((code, err.count("\n")), (3, 1), err)
+        self.assertRegex(err, "rank 1 on .* is gone: its process has ended")
 
 
 class Refusing:
@@ -187,7 +192,17 @@ class RefusalsOfTheLibrary(Refusing, unittest.TestCase):
     @ON_LIBFABRIC
     def test_ranks_with_different_providers(self):
         for err in self.together((0, 2, {"FI_PROVIDER": "tcp"}), (1, 2, {"FI_PROVIDER": "shm"})):
-            self.assertIn("rank 1 has libfabric's provider 'shm', rank 0 'tcp;ofi_rxm'", err)
+            self.assertRegex(err, "rank 1 uses libfabric's provider 'shm' .*, rank 0 uses .*'tcp;")
+
+    def test_ranks_that_do_operations_differently(self):
+        # An operation of the one would mean something else to the other.
+        variable, values = {"ucx": ("UCX_ATOMIC_MODE", ("cpu", "device")), "libfabric": (
+            "LOCKFLIGHT_LIBFABRIC_OPERATIONS", ("messages", "provider"))}[FABRIC]
+        for order in (values, values[::-1]):
+            said = self.together(*((rank, 2, {variable: value, **TCP})
+                                   for rank, value in enumerate(order)))
+            for err in said:
+                self.assertRegex(err, f"rank 1 uses .*, rank 0 uses .*{variable}")
 
 
 @ON_UCX  # the same on every wired fabric

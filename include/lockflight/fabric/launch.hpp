@@ -1,5 +1,5 @@
 // A launch over hosts: ranks that a launcher or a rendezvous has brought together, and what a run
-// on them needs to know. What the fabrics ucx and oshmem, and in part mpi, share.
+// on them needs to know. What the fabrics ucx, libfabric and oshmem, and in part mpi, share.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lockflight::fabric {
 
-/// The ranks of a launch. Members are collective over them, but for those that say so.
+/// The ranks of a launch. Members are collective over them unless marked local.
 class launch {
  public:
   virtual ~launch() = default;

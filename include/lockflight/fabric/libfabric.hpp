@@ -11,12 +11,12 @@
 //   (C2).
 // - `messages`: an operation is a message that the target's software answers, with a CPU
 // instruction
-//   on the cell. These are atomic with this node's CPU instructions, so nic cells of the own node
-//   are accessed by these too.
+//   on the cell. Such operations are atomic with this node's CPU instructions, so nic cells of the
+//   own node are accessed by these too.
 //
 // Without the variable it is `provider` where a card does a provider's atomics (cxi, of Slingshot),
-// and `messages` elsewhere: all other providers have the target's software do them, too, and then a
-// message is as quick and leaves the own node's cells to the CPU (docs/fabrics.md has figures).
+// and `messages` elsewhere: all other providers have the target's software do them, too, and a
+// message leaves the own node's cells to the CPU (docs/fabrics.md).
 //
 // This header includes nothing of libfabric.
 #pragma once
@@ -38,9 +38,10 @@ using wired::run_ports;
 using wired::unavailable;
 using wired::wait_policy;
 
-/// libfabric's own variables apply, such as FI_PROVIDER. Throws std::invalid_argument on another
-/// value of LOCKFLIGHT_LIBFABRIC_OPERATIONS, and `unavailable` where ranks have different providers
-/// or a provider that does not reach other hosts.
+/// libfabric's own variables apply, such as FI_PROVIDER. The constructors throw
+/// std::invalid_argument on another value of LOCKFLIGHT_LIBFABRIC_OPERATIONS, and `unavailable`
+/// where ranks have different providers or ways to do operations, or a provider that does not reach
+/// other hosts.
 class environment final : public wired::environment {
  public:
   static constexpr const char* fabric = "libfabric";

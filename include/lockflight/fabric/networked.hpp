@@ -1,6 +1,7 @@
 // A port of ranks whose nodes share memory and reach each other over a network. Within a node an
 // operation on a cpu or plain cell is a CPU instruction; between nodes every operation is the
-// network's. The ports of MPI, UCX and OpenSHMEM are this one, on networks of their own.
+// network's. The ports of MPI, UCX, libfabric and OpenSHMEM are this one, on networks of
+// their own.
 //
 // Cost in network operations: one for a posted operation that no CPU instruction can do here, none
 // for the others.

@@ -28,7 +28,9 @@ using wired::run_ports;
 using wired::unavailable;
 using wired::wait_policy;
 
-/// UCX's own variables apply, such as UCX_TLS and UCX_NET_DEVICES.
+/// UCX's own variables apply, such as UCX_TLS and UCX_NET_DEVICES. The constructors throw
+/// `unavailable` also where UCX has no transport, and where ranks differ in whose atomics they use
+/// (UCX_ATOMIC_MODE; without it, the card's where there is one).
 class environment final : public wired::environment {
  public:
   static constexpr const char* fabric = "ucx";

@@ -62,7 +62,7 @@ struct introduction {
 /// - A launcher with PMIx has started this process: mpirun of Open MPI, prterun, srun --mpi=pmix.
 /// - A launch of one rank.
 ///
-/// Collective, as its members are, but for rank(), size() and what says so.
+/// Its construction is collective, and so are its members unless they are marked local.
 ///
 /// LOCKFLIGHT_PROGRESS says who serves other nodes while a rank computes. `calls`, the default:
 /// nobody; a rank serves when it waits, locks or unlocks (C44). `thread`: a thread of each rank,
@@ -84,6 +84,7 @@ class environment : public fabric::launch {
   /// Whether rank 0 was the one that has failed, which cannot say so itself. Local.
   [[nodiscard]] bool first_is_gone() const;
 
+  /// For the functions of this header. Local.
   [[nodiscard]] detail::world& parts() { return *world_; }
 
  protected:
@@ -115,7 +116,7 @@ inline void run(environment& in, const config& what,
 
 /// A port for the lifetime of this object, for programs that have no body to run. Its construction
 /// and its end are collective over the launch, of which all ranks are the machine's. No rank may
-/// use its port once the first rank has begun to end.
+/// use its port once the first rank has begun to end. The launch has no other run meanwhile.
 class membership {
  public:
   /// Throws as run_ports does.
@@ -124,6 +125,7 @@ class membership {
   membership(const membership&) = delete;
   membership& operator=(const membership&) = delete;
 
+  /// This rank's port, which lives as long as this object.
   [[nodiscard]] port& access();
 
  private:
@@ -134,13 +136,15 @@ class membership {
 /// The levels of the first `ranks` ranks: the launch, its nodes, which are the hosts, and below
 /// them what hwloc finds there, as many levels as on every node. LOCKFLIGHT_UCX_NODES=k (for
 /// libfabric LOCKFLIGHT_LIBFABRIC_NODES) cuts every host's ranks into k nodes, for tests. The same
-/// on all ranks; collective.
+/// on all ranks; collective. Throws std::invalid_argument unless the launch has so many ranks, or
+/// on a bad value of the variable; run_failed. Cost: one exchange.
 [[nodiscard]] fabric::levels discover(environment& in, int ranks);
 
-/// Zeroed memory for the first `ranks` ranks; ranks of one host share it. Its construction is
-/// collective over all ranks.
+/// Zeroed memory for the first `ranks` ranks; ranks of one host share it.
 class host_memory {
  public:
+  /// Collective over all ranks. Throws on all of them: std::invalid_argument unless the launch has
+  /// so many ranks, `unavailable` where there is no memory, run_failed.
   host_memory(environment& in, int ranks, std::size_t bytes);
   ~host_memory();
   host_memory(const host_memory&) = delete;
@@ -174,6 +178,8 @@ struct findings {
   bool compare_swap_atomic = false;
   std::vector<host_findings> hosts{};  ///< empty on one host
 };
+/// Collective; takes about a second for each host. It makes a run of its own, so no other may go
+/// on. Throws as run_ports does.
 [[nodiscard]] findings probe(environment& in);
 
 }  // namespace lockflight::wired

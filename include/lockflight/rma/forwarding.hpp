@@ -1,5 +1,7 @@
-// A port that forwards every operation to another port: what ports that change a few operations
-// derive from, the decorators of fabrics (fabric/decorator.hpp) and rma::interruptible.
+// A port that forwards the operations to another port: what ports that change a few operations
+// derive from, the decorators of fabrics (fabric/decorator.hpp) and rma::interruptible. What a port
+// need not have, such as resolve, get_lines and the operations of deaths, is not forwarded: a port
+// that derives from this one adds what it can promise, and rma::get_lines, say, does without.
 #pragma once
 
 #include <array>

@@ -5,13 +5,14 @@
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "fabric/libfabric/link.hpp"
+#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::libfabric::detail {
 namespace {
@@ -67,7 +68,7 @@ bool card_does_atomics(const fi_info& of) {
 operations_by wanted_operations() {
   const char* const given = std::getenv(operations_variable);
   const std::string_view word = given != nullptr ? given : "auto";
-  if (word == "auto") return operations_by::whichever;
+  if (word == "auto") return operations_by::automatic;
   if (word == "provider") return operations_by::provider;
   if (word == "messages") return operations_by::messages;
   throw std::invalid_argument(std::string(operations_variable) + " '" + std::string(word) +
@@ -80,7 +81,7 @@ endpoint::endpoint(operations_by wanted, bool wakes) {
   if (wanted != operations_by::messages) {
     info_.reset(find(for_operations));
     by_messages_ =
-        wanted == operations_by::whichever && (info_ == nullptr || !card_does_atomics(*info_));
+        wanted == operations_by::automatic && (info_ == nullptr || !card_does_atomics(*info_));
   }
   if (by_messages_) info_.reset(find(for_messages));
   if (info_ == nullptr) no_provider(by_messages_);
@@ -113,22 +114,22 @@ void endpoint::open(const fi_info& chosen, bool wakes) {
   check(fi_ep_bind(endpoint_.get(), &completions_->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
   check(fi_enable(endpoint_.get()), "fi_enable");
   if (!by_messages_ && !has_atomics(endpoint_.get())) no_provider(by_messages_);
-  for (receipt& each : receipts_) {
-    each.is_receipt = true;
-    await_packet(each);
+  constexpr std::size_t enough_receives = 128;
+  receives_ = std::vector<receive_slot>(std::min(enough_receives, chosen.rx_attr->size));
+  for (receive_slot& each : receives_) {
+    each.is_receive = true;
+    post_receive(each);
   }
 }
 
 endpoint::~endpoint() = default;
 
-// Objects that are never closed.
-void endpoint::leave() {
-  static_cast<void>(endpoint_.release());
-  static_cast<void>(completions_.release());
-  static_cast<void>(addresses_known_.release());
-  static_cast<void>(domain_.release());
-  static_cast<void>(fabric_.release());
+std::string endpoint::protocol() const {
+  return std::string("libfabric's provider '") + info_->fabric_attr->prov_name + "' with " +
+         (by_messages_ ? "messages" : "its own operations");
 }
+
+bool endpoint::target_takes_part() const { return by_messages_ || !card_does_atomics(*info_); }
 
 wired::detail::description endpoint::describe() const {
   const std::uint32_t version = fi_version();
@@ -145,51 +146,41 @@ int endpoint::events() {
   return fi_control(&completions_->fid, FI_GETWAIT, &descriptor) == 0 ? descriptor : -1;
 }
 
-bool endpoint::announces_next() {
-  fid* const waited[] = {&completions_->fid};
-  return waits_ == 0 && fi_trywait(fabric_.get(), const_cast<fid**>(waited), 1) != -FI_EAGAIN;
+int endpoint::longest_sleep_ms() {
+  constexpr int for_what_has_no_event = 50;
+  // A packet that waits for room, or for a connection, has no event. Some providers have none at
+  // all.
+  if (events() < 0 || queued_count_ > 0 || !unposted_.empty()) return 1;
+  fid* waited[] = {&completions_->fid};
+  return fi_trywait(fabric_.get(), waited, 1) == -FI_EAGAIN ? 0 : for_what_has_no_event;
 }
 
 // ---- the other ranks ----
 
-/// The provider's name, and behind it what it calls this endpoint.
 std::string endpoint::address() const {
-  std::string said(info_->fabric_attr->prov_name);
-  said += '\0';
-  const std::size_t name = said.size();
   std::size_t length = 0;
   fi_getname(&endpoint_->fid, nullptr, &length);
-  said.resize(name + length);
-  check(fi_getname(&endpoint_->fid, said.data() + name, &length), "fi_getname");
-  return said;
+  std::string name(length, '\0');
+  check(fi_getname(&endpoint_->fid, name.data(), &length), "fi_getname");
+  return name;
 }
 
-void endpoint::know(std::vector<std::string> addresses, const std::vector<int>& first_of_host) {
-  const std::string mine = address();
-  const std::string_view provider = mine.c_str();
-  for (std::size_t r = 0; r < addresses.size(); ++r) {
-    if (addresses[r] == mine && rank_ < 0) rank_ = static_cast<int>(r);
-    if (addresses[r].c_str() != std::string_view(addresses[0].c_str()))
-      throw wired::unavailable("rank " + std::to_string(r) + " has libfabric's provider '" +
-                               addresses[r].c_str() + "', rank 0 '" + addresses[0].c_str() +
-                               "' (accepted: the same on all ranks; FI_PROVIDER)");
-  }
-  const bool one_host = std::ranges::count(first_of_host, 0) == std::ssize(first_of_host);
+void endpoint::set_addresses(std::vector<std::string> addresses, int rank, bool one_host) {
   if (!one_host && (info_->caps & FI_REMOTE_COMM) == 0)
-    throw wired::unavailable("libfabric's provider '" + std::string(provider) +
-                             "' does not reach other hosts (accepted: one that does; FI_PROVIDER)");
+    throw wired::unavailable(protocol() +
+                             " does not reach other hosts (accepted: one that does; FI_PROVIDER)");
+  rank_ = rank;
   addresses_ = std::move(addresses);
   peers_.assign(addresses_.size(), FI_ADDR_UNSPEC);
-  waiting_.resize(addresses_.size());
+  queued_.resize(addresses_.size());
 }
 
 fi_addr_t endpoint::peer(rma::rank_t of) {
   fi_addr_t& known = peers_[static_cast<std::size_t>(of)];
   if (known != FI_ADDR_UNSPEC) [[likely]]
     return known;
-  const std::string& address = addresses_[static_cast<std::size_t>(of)];
-  const char* const name = address.data() + std::strlen(address.c_str()) + 1;
-  if (fi_av_insert(addresses_known_.get(), name, 1, &known, 0, nullptr) != 1)
+  const std::string& name = addresses_[static_cast<std::size_t>(of)];
+  if (fi_av_insert(addresses_known_.get(), name.data(), 1, &known, 0, nullptr) != 1)
     throw wired::unavailable("libfabric cannot reach rank " + std::to_string(of) +
                              ": it refuses its address (FI_PROVIDER)");
   return known;
@@ -201,41 +192,46 @@ std::size_t endpoint::connections() const {
 
 // ---- packets ----
 
-void endpoint::await_packet(receipt& in) {
-  check(fi_recv(endpoint_.get(), &in.content, sizeof in.content, nullptr, FI_ADDR_UNSPEC, &in),
-        "fi_recv");
+void endpoint::post_receive(receive_slot& into) {
+  const ssize_t code = fi_recv(endpoint_.get(), &into.content, sizeof into.content, nullptr,
+                               FI_ADDR_UNSPEC, static_cast<completion*>(&into));
+  if (code == -FI_EAGAIN)
+    unposted_.push_back(&into);
+  else
+    check(code, "fi_recv");
 }
 
 bool endpoint::try_send(rma::rank_t to, const packet& p) {
   const ssize_t code = fi_inject(endpoint_.get(), &p, sizeof p, peer(to));
   if (code == -FI_EAGAIN) return false;
-  if (code != 0) lost(to, fi_strerror(static_cast<int>(-code)));
+  if (code != 0) set_fault(to, fi_strerror(static_cast<int>(-code)));
   return true;
 }
 
 void endpoint::send(rma::rank_t to, const packet& p) {
   if (to == rank_) return arrived(p);
-  std::deque<packet>& queue = waiting_[static_cast<std::size_t>(to)];
+  std::deque<packet>& queue = queued_[static_cast<std::size_t>(to)];
   if (queue.empty() && try_send(to, p)) return;
   // libfabric is still connecting, or has no room. The caller does not wait for that (C28).
   queue.push_back(p);
-  ++waits_;
+  ++queued_count_;
 }
 
-bool endpoint::send_what_waits() {
+bool endpoint::send_queued() {
   bool any = false;
-  for (std::size_t to = 0; to < waiting_.size(); ++to) {
-    std::deque<packet>& queue = waiting_[to];
+  for (std::size_t to = 0; to < queued_.size(); ++to) {
+    std::deque<packet>& queue = queued_[to];
     for (; !queue.empty() && try_send(static_cast<rma::rank_t>(to), queue.front()); any = true) {
       queue.pop_front();
-      --waits_;
+      --queued_count_;
     }
   }
   return any;
 }
 
 bool endpoint::advance() {
-  bool any = waits_ > 0 && send_what_waits();
+  const bool any = queued_count_ > 0 && send_queued();
+  for (receive_slot* each : std::exchange(unposted_, {})) post_receive(*each);
   std::array<fi_cq_entry, 16> entries;
   const ssize_t found = fi_cq_read(completions_.get(), entries.data(), entries.size());
   if (found == -FI_EAGAIN) return any;
@@ -245,10 +241,10 @@ bool endpoint::advance() {
   }
   for (ssize_t i = 0; i < found; ++i) {
     auto* const of = static_cast<completion*>(entries[static_cast<std::size_t>(i)].op_context);
-    if (of->is_receipt) {
-      auto& in = static_cast<receipt&>(*of);
+    if (of->is_receive) {
+      auto& in = static_cast<receive_slot&>(*of);
       const packet got = in.content;
-      await_packet(in);
+      post_receive(in);
       arrived(got);
     } else {
       of->done = true;
@@ -257,13 +253,15 @@ bool endpoint::advance() {
   return true;
 }
 
-// The operation's link throws; of a receipt that failed nothing is known but that it is free.
+// The link of a failed operation throws. Of a failed receive nothing is known but that its slot is
+// free; of a packet that libfabric has taken and could not send, not even the receiver.
 void endpoint::handle_error() {
   fi_cq_err_entry failed{};
   if (fi_cq_readerr(completions_.get(), &failed, 0) != 1) return;
   auto* const of = static_cast<completion*>(failed.op_context);
-  if (of == nullptr) return;
-  if (of->is_receipt) return await_packet(static_cast<receipt&>(*of));
+  if (of == nullptr)
+    return set_fault(-1, std::string("libfabric could not send: ") + fi_strerror(failed.err));
+  if (of->is_receive) return post_receive(static_cast<receive_slot&>(*of));
   of->error = failed.err;
   of->done = true;
 }
@@ -275,6 +273,8 @@ void endpoint::arrived(const packet& p) {
       inbox().push_back(p.content);
       break;
     case packet_kind::operation: {
+      if (p.asks.index >= cells_.size())
+        return set_fault(p.from, "it operates on a cell that is not there");
       packet back;
       back.kind = packet_kind::answer;
       back.from = rank_;
@@ -292,25 +292,23 @@ void endpoint::arrived(const packet& p) {
 // Sequentially consistent, as the CPU's own operations on the cell are (immediate_operations); the
 // answer is sent after it has taken effect (C7).
 rma::word endpoint::operate(const request& asks) {
-  if (asks.index >= cells_.size()) return 0;  // no rank of this launch asks so
   std::atomic<rma::word>& cell = cells_[asks.index];
-  switch (asks.is) {
-    case request::what::put:
+  if (asks.compares) {
+    rma::word before = asks.expected;
+    cell.compare_exchange_strong(before, asks.value);
+    return before;
+  }
+  switch (asks.kind) {
+    case fabric::remote_kind::put:
       cell.store(asks.value);
       return 0;
-    case request::what::get:
+    case fabric::remote_kind::get:
       return cell.load();
-    case request::what::add:
-      return cell.fetch_add(asks.value);
-    case request::what::swap:
+    case fabric::remote_kind::swap:
       return cell.exchange(asks.value);
-    case request::what::compare_swap: {
-      rma::word before = asks.expected;
-      cell.compare_exchange_strong(before, asks.value);
-      return before;
-    }
+    default:
+      return cell.fetch_add(asks.value);
   }
-  return 0;
 }
 
 // ---- memory ----
@@ -320,6 +318,7 @@ class registered_cells final : public wired::detail::exposure {
  public:
   registered_cells(endpoint& of, std::byte* cells, std::size_t bytes) : of_(of) {
     of_.step([&] {
+      rma::ensure(of_.cells_.empty() && memory_ == nullptr, "one run at a time");
       if (of_.by_messages_)
         of_.cells_ = {reinterpret_cast<std::atomic<rma::word>*>(cells), bytes / sizeof(rma::word)};
       else

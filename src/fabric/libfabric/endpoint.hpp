@@ -4,7 +4,6 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
-#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -22,7 +21,7 @@ namespace lockflight::libfabric::detail {
 /// the provider's meanwhile.
 struct completion {
   fi_context2 of_provider{};
-  bool is_receipt = false;
+  bool is_receive = false;
   int error = 0;  ///< of libfabric
   bool done = false;
 };
@@ -36,8 +35,8 @@ class answer_taker {
   ~answer_taker() = default;
 };
 
-/// Who does a link's operations; `whichever` suits the provider.
-enum class operations_by : std::uint8_t { provider, messages, whichever };
+/// Who does a link's operations; `automatic`: what suits the provider.
+enum class operations_by : std::uint8_t { provider, messages, automatic };
 
 /// As LOCKFLIGHT_LIBFABRIC_OPERATIONS says. Throws std::invalid_argument.
 [[nodiscard]] operations_by wanted_operations();
@@ -49,9 +48,11 @@ class endpoint final : public wired::detail::transport {
   ~endpoint() override;
 
   [[nodiscard]] wired::detail::description describe() const override;
+  [[nodiscard]] std::string protocol() const override;
   [[nodiscard]] bool atomics_by_cpu() const override { return by_messages_; }
+  [[nodiscard]] bool target_takes_part() const override;
   [[nodiscard]] std::string address() const override;
-  void know(std::vector<std::string> addresses, const std::vector<int>& first_of_host) override;
+  void set_addresses(std::vector<std::string> addresses, int rank, bool one_host) override;
   [[nodiscard]] std::unique_ptr<wired::detail::exposure> expose(std::byte* cells,
                                                                 std::size_t bytes) override;
   [[nodiscard]] std::unique_ptr<fabric::network> connect(wired::detail::world& in,
@@ -59,13 +60,12 @@ class endpoint final : public wired::detail::transport {
                                                          bool patient) override;
   bool advance() override;
   [[nodiscard]] int events() override;
-  [[nodiscard]] bool announces_next() override;
+  [[nodiscard]] int longest_sleep_ms() override;
   [[nodiscard]] std::size_t connections() const override;
-  void leave() override;
 
   // ---- by the holder of step() ----
 
-  /// libfabric's name of a rank.
+  /// libfabric's name of a rank. Throws `unavailable`.
   [[nodiscard]] fi_addr_t peer(rma::rank_t of);
   /// Sends it at once, or as soon as libfabric takes it; to this rank itself, too.
   void send(rma::rank_t to, const packet& p);
@@ -74,15 +74,16 @@ class endpoint final : public wired::detail::transport {
   [[nodiscard]] fid_ep* handle() const { return endpoint_.get(); }
 
  private:
-  struct receipt : completion {
+  /// A buffer for a packet that comes.
+  struct receive_slot : completion {
     packet content;
   };
   friend class registered_cells;
 
   void open(const fi_info& chosen, bool wakes);
-  void await_packet(receipt& in);
+  void post_receive(receive_slot& into);
   [[nodiscard]] bool try_send(rma::rank_t to, const packet& p);
-  bool send_what_waits();
+  bool send_queued();
   void handle_error();
   void arrived(const packet& p);
   [[nodiscard]] rma::word operate(const request& asks);
@@ -97,9 +98,10 @@ class endpoint final : public wired::detail::transport {
   int rank_ = -1;
   std::span<std::atomic<rma::word>> cells_;  // of this rank, which others operate on
   answer_taker* taker_ = nullptr;
-  std::vector<std::deque<packet>> waiting_;  // [rank]: what libfabric has not taken yet
-  std::size_t waits_ = 0;                    // how many packets that are
-  std::array<receipt, 128> receipts_;
+  std::vector<std::deque<packet>> queued_;  // [rank]: what libfabric has not taken yet
+  std::size_t queued_count_ = 0;
+  std::vector<receive_slot> receives_;
+  std::vector<receive_slot*> unposted_;  // receives for which libfabric had no room
   // Closed in the reverse of this order.
   owned<fid_fabric> fabric_;
   owned<fid_domain> domain_;

@@ -6,9 +6,12 @@ namespace {
 
 wired::detail::library library() {
   return {.nodes_variable = "LOCKFLIGHT_LIBFABRIC_NODES",
-          .open = [by = detail::wanted_operations()](bool wakes) {
-            return std::make_unique<detail::endpoint>(by, wakes);
-          }};
+          .variables = "FI_PROVIDER, LOCKFLIGHT_LIBFABRIC_OPERATIONS",
+          .check_variables = [] { static_cast<void>(detail::wanted_operations()); },
+          .open =
+              [](bool wakes) {
+                return std::make_unique<detail::endpoint>(detail::wanted_operations(), wakes);
+              }};
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ struct registered_place {
 /// Every operation brings something back, an old value or an answer, so it is complete at its
 /// target when that has come, and a flush waits for it alone (C7). By the provider a put is a swap
 /// and an add a fetch-add whose results nobody reads: an operation that brings nothing back may be
-/// complete before it has taken effect, and FI_WRITE might store a word twice.
+/// complete before it has taken effect, and FI_WRITE might store a word twice. A get may be
+/// FI_READ beside them: an aligned word of eight bytes is read with one load.
 class link final : public wired::detail::link, public answer_taker {
  public:
   link(endpoint& net, wired::detail::world& in, const wired::detail::segment& cells, bool patient);
@@ -55,9 +56,10 @@ class link final : public wired::detail::link, public answer_taker {
   };
 
   void begin(rma::rank_t home, const request& asks, rma::word* result);
-  void ask(operation& o, const request& asks);
+  // In a step.
+  void post_message(const operation& o, const request& asks);
   /// False if the provider has no room now.
-  [[nodiscard]] bool give_to_provider(operation& o, const request& asks);
+  [[nodiscard]] bool post_to_provider(operation& o, const request& asks);
 
   endpoint& net_;
   const wired::detail::segment& cells_;

@@ -10,17 +10,16 @@ namespace lockflight::libfabric::detail {
 
 enum class packet_kind : std::uint32_t { message, operation, answer };
 
-/// An operation on a cell of the receiver.
+/// An operation on a cell.
 struct request {
-  enum class what : std::uint32_t { put, get, add, swap, compare_swap };
-
-  what is = what::get;
+  fabric::remote_kind kind = fabric::remote_kind::get;
+  bool compares = false;    ///< a swap, if the cell has the value `expected`
   std::uint32_t index = 0;  ///< of the cell
   rma::word value = 0;      ///< what it puts, adds or swaps in
-  rma::word expected = 0;   ///< by compare_swap
+  rma::word expected = 0;
 };
 
-/// 48 bytes: every provider takes as many at once.
+/// Short enough for providers to take it at once, without a completion (fi_inject).
 struct packet {
   packet_kind kind = packet_kind::message;
   std::int32_t from = 0;     ///< the sender's rank
@@ -33,6 +32,6 @@ struct packet {
 
   packet() : content{} {}
 };
-static_assert(sizeof(packet) <= 64);
+static_assert(sizeof(packet) == 56);
 
 }  // namespace lockflight::libfabric::detail

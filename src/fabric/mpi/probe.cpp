@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.hpp"
 #include "fabric/mpi/probe_hosts.hpp"
 #include "fabric/mpi/segment.hpp"
 #include "fabric/mpi/timing.hpp"
@@ -61,7 +62,7 @@ void measure(const communicator& all, const detail::segment& cells, findings& fo
     meet(all);
     std::vector<double> times;
     if (origin) times = detail::times_of_fetch_add(samples, l, 0, counter);
-    double middle = detail::median(times);
+    double middle = median_of(times);
     double longest = detail::longest(times);
     meet(all);
     send_to_first(all, middle);

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "base/median.hpp"
 #include "fabric/mpi/timing.hpp"
 #include "fabric/mpi/trial.hpp"
 
@@ -20,13 +21,13 @@ constexpr repetition enough{.most = 100, .seconds = enough_s};
 std::array<double, 4> latencies(link& l, rma::rank_t target) {
   rma::word got = 0;
   const auto posted = [&](remote_kind kind, std::uint32_t at, rma::word* result) {
-    return median(times_of(enough, [&] {
+    return median_of(times_of(enough, [&] {
       l.post(kind, target, at, 1, result);
       l.complete(target);
     }));
   };
   return {posted(remote_kind::put, data, nullptr), posted(remote_kind::get, data, &got),
-          posted(remote_kind::fetch_add, counter, &got), median(times_of(enough, [&] {
+          posted(remote_kind::fetch_add, counter, &got), median_of(times_of(enough, [&] {
             l.post_compare_swap(target, counter, 0, 0, &got);
             l.complete(target);
           }))};

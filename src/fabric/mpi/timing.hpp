@@ -40,13 +40,6 @@ template <class F>
 }
 
 /// Of none 0.
-[[nodiscard]] inline double median(std::vector<double> of) {
-  if (of.empty()) return 0;
-  const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-  std::nth_element(of.begin(), middle, of.end());
-  return *middle;
-}
-/// Of none 0.
 [[nodiscard]] inline double longest(const std::vector<double>& of) {
   return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/number.hpp"
 #include "lockflight/fabric/shm.hpp"
 
 namespace lockflight::fabric::detail {
@@ -53,14 +54,13 @@ std::vector<level_below> levels_in(const std::string& text) {
 wanted_nodes::wanted_nodes(const char* variable) {
   const char* const given = std::getenv(variable);
   if (given == nullptr || *given == '\0') return;
-  char* end = nullptr;
-  const long nodes = std::strtol(given, &end, 10);
-  constexpr long most = 1 << 20;
-  if (*end != '\0' || nodes < 1 || nodes > most)
+  constexpr int most = 1 << 20;
+  const auto nodes = read_number<int>(given);
+  if (!nodes || *nodes < 1 || *nodes > most)
     why_not = std::string(variable) + " '" + given +
               "' (accepted: the number of nodes to cut each host into, from 1)";
   else
-    each = static_cast<int>(nodes);
+    each = *nodes;
 }
 
 rma::topology nodes_of_hosts(const std::vector<int>& first_of_host, int ranks, int nodes_each) {

@@ -42,12 +42,15 @@ void abandon(const std::string& why) {
 
 namespace detail {
 
+void require_ranks(int ranks, int size) {
+  if (ranks < 1 || ranks > size)
+    throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
+                                std::to_string(size) + ", the ranks of this launch)");
+}
+
 void require_machine(const rma::topology& machine, const std::vector<int>& first_of_host) {
   const int ranks = machine.ranks();
-  if (ranks > static_cast<int>(first_of_host.size()))
-    throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +
-                                std::to_string(first_of_host.size()) +
-                                ", the ranks of this launch)");
+  require_ranks(ranks, static_cast<int>(first_of_host.size()));
   const auto host = [&](rma::rank_t r) { return first_of_host[static_cast<std::size_t>(r)]; };
   for (rma::rank_t r = 0; r < ranks; ++r)
     if (host(r) != host(machine.leader_of(r, machine.node_level())))

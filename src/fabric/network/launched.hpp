@@ -11,6 +11,8 @@ namespace lockflight::fabric::detail {
 
 // `first_of_host[r]` is the lowest rank on rank r's host, for each rank of the launch.
 
+/// Throws std::invalid_argument unless a launch of that size has so many ranks.
+void require_ranks(int ranks, int size);
 /// Throws std::invalid_argument unless the launch has such a machine.
 void require_machine(const rma::topology& machine, const std::vector<int>& first_of_host);
 [[nodiscard]] bool on_one_host(const std::vector<int>& first_of_host, int ranks);

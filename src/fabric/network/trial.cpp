@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/median.hpp"
 #include "fabric/shm/pause.hpp"
 
 namespace lockflight::fabric::detail {
@@ -60,8 +61,7 @@ double median_us(F operate) {
     operate();
     times.push_back(static_cast<double>(now_ns() - asked) / ns_in_us);
   }
-  std::nth_element(times.begin(), times.begin() + trials / 2, times.end());
-  return times[trials / 2];
+  return median_of(std::move(times));
 }
 
 void measure(network& net, rma::rank_t target, host_findings& of) {

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
+
 namespace lockflight::oshmem::detail {
 namespace {
 
 constexpr std::size_t line = 64;
-constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 }  // namespace
 

@@ -10,14 +10,13 @@
 #include <system_error>
 
 #include "base/descriptor.hpp"
+#include "base/round_up.hpp"
 #include "lockflight/rma/assert.hpp"
 
 namespace lockflight::shm::detail {
 namespace {
 
 constexpr std::size_t page = 4096;
-
-constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 /// A file in memory without a name.
 descriptor anonymous_file(std::size_t bytes) {

@@ -6,6 +6,8 @@ namespace {
 
 wired::detail::library library() {
   return {.nodes_variable = "LOCKFLIGHT_UCX_NODES",
+          .variables = "UCX_ATOMIC_MODE",
+          .check_variables = [] {},
           .open = [](bool wakes) { return std::make_unique<detail::worker>(wakes); }};
 }
 

@@ -26,14 +26,22 @@ link::link(worker& net, wired::detail::world& in, const wired::detail::segment& 
 }
 
 link::~link() {
-  if (in_.over) return;
-  for (outgoing& o : sent_) {
-    if (o.request == nullptr) continue;
-    while (ucp_request_check_status(o.request) == UCS_INPROGRESS) net_.progress();
-    net_.step([&] { ucp_request_free(o.request); });
+  try {
+    for (outgoing& o : sent_)
+      if (o.request != nullptr) wait_until([&] { return !is_under_way(o.request); });
+  } catch (const wired::run_failed&) {
+    return;  // the messages stay where they are: see world::close_down
   }
-  for (target& t : targets_)
-    if (t.key != nullptr) net_.step([&] { ucp_rkey_destroy(t.key); });
+  net_.step([&] {
+    for (const outgoing& o : sent_)
+      if (o.request != nullptr) ucp_request_free(o.request);
+    for (target& t : targets_)
+      if (t.key != nullptr) ucp_rkey_destroy(t.key);
+  });
+}
+
+bool link::is_under_way(void* request) {
+  return net_.step([&] { return ucp_request_check_status(request) == UCS_INPROGRESS; });
 }
 
 link::target& link::reach(rma::rank_t home) {
@@ -116,7 +124,10 @@ void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word ex
 
 void link::wait_for(void* request, rma::rank_t home) {
   ucs_status_t status = UCS_INPROGRESS;
-  wait_until([&] { return (status = ucp_request_check_status(request)) != UCS_INPROGRESS; });
+  wait_until([&] {
+    status = net_.step([&] { return ucp_request_check_status(request); });
+    return status != UCS_INPROGRESS;
+  });
   net_.step([&] { ucp_request_free(request); });
   if (status != UCS_OK) in_.lost(home, ucs_status_string(status));
 }
@@ -152,8 +163,8 @@ void link::send(rma::rank_t to, const rma::message& m) {
     net_.step([&] { net_.inbox().push_back(content); });
     return;
   }
-  while (!sent_.empty() && (sent_.front().request == nullptr ||
-                            ucp_request_check_status(sent_.front().request) != UCS_INPROGRESS)) {
+  while (!sent_.empty() &&
+         (sent_.front().request == nullptr || !is_under_way(sent_.front().request))) {
     if (void* const request = sent_.front().request; request != nullptr)
       net_.step([&] { ucp_request_free(request); });
     sent_.pop_front();

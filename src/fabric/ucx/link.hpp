@@ -64,6 +64,7 @@ class link final : public wired::detail::link {
   void post_atomic(ucp_atomic_op_t op, operation& s, std::uint32_t index, rma::word* result);
   /// Takes over what a call of UCX has returned.
   void started(operation& s, void* request);
+  [[nodiscard]] bool is_under_way(void* request);
   void wait_for(void* request, rma::rank_t home);
   void flush_endpoint(rma::rank_t home);
 

@@ -14,17 +14,21 @@
 namespace lockflight::ucx::detail {
 namespace {
 
+bool finds_card() {
+  std::error_code none;
+  const std::filesystem::directory_iterator cards("/sys/class/infiniband", none);
+  return !none && cards != std::filesystem::directory_iterator();
+}
+
 /// Whether atomics are to be the card's. UCX's own choice, "guess", is the card's where there is
 /// one; a program cannot ask it, so the choice is made here.
-bool wants_device_atomics() {
+bool wants_device_atomics(bool has_card) {
   if (const char* const given = std::getenv("UCX_ATOMIC_MODE"); given != nullptr) {
     const std::string_view mode = given;
     if (mode == "device") return true;
     if (mode == "cpu") return false;
   }
-  std::error_code none;
-  const std::filesystem::directory_iterator cards("/sys/class/infiniband", none);
-  return !none && cards != std::filesystem::directory_iterator();
+  return has_card;
 }
 
 std::string no_transport(ucs_status_t status) {
@@ -71,7 +75,7 @@ class meanwhile_set {
 
 }  // namespace
 
-worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
+worker::worker(bool wakes) : has_card_(finds_card()), by_cpu_(!wants_device_atomics(has_card_)) {
   // UCX writes 4 MiB of buffers for each of its two kinds of shared memory, which takes most of a
   // process's start. Our messages are words; there must be room for an address of UCX, and for as
   // many buffers at once as there are places in a queue.
@@ -108,9 +112,12 @@ worker::worker(bool wakes) : by_cpu_(!wants_device_atomics()) {
 }
 
 worker::~worker() {
-  if (left_) return;
   ucp_worker_destroy(worker_);
   ucp_cleanup(context_);
+}
+
+std::string worker::protocol() const {
+  return std::string("UCX with the atomics of the ") + (by_cpu_ ? "CPU" : "card");
 }
 
 wired::detail::description worker::describe() const {
@@ -127,6 +134,11 @@ int worker::events() {
   return descriptor;
 }
 
+int worker::longest_sleep_ms() {
+  constexpr int for_what_has_no_event = 50;
+  return ucp_worker_arm(worker_) == UCS_ERR_BUSY ? 0 : for_what_has_no_event;
+}
+
 std::string worker::address() const {
   ucp_address_t* at = nullptr;
   std::size_t length = 0;
@@ -136,7 +148,7 @@ std::string worker::address() const {
   return bytes;
 }
 
-void worker::know(std::vector<std::string> addresses, const std::vector<int>&) {
+void worker::set_addresses(std::vector<std::string> addresses, int, bool) {
   addresses_ = std::move(addresses);
   endpoints_.resize(addresses_.size(), nullptr);
 }

@@ -17,9 +17,11 @@ class worker final : public wired::detail::transport {
   ~worker() override;
 
   [[nodiscard]] wired::detail::description describe() const override;
+  [[nodiscard]] std::string protocol() const override;
   [[nodiscard]] bool atomics_by_cpu() const override { return by_cpu_; }
+  [[nodiscard]] bool target_takes_part() const override { return by_cpu_ || !has_card_; }
   [[nodiscard]] std::string address() const override;
-  void know(std::vector<std::string> addresses, const std::vector<int>& first_of_host) override;
+  void set_addresses(std::vector<std::string> addresses, int rank, bool one_host) override;
   [[nodiscard]] std::unique_ptr<wired::detail::exposure> expose(std::byte* cells,
                                                                 std::size_t bytes) override;
   [[nodiscard]] std::unique_ptr<fabric::network> connect(wired::detail::world& in,
@@ -27,10 +29,9 @@ class worker final : public wired::detail::transport {
                                                          bool patient) override;
   bool advance() override { return ucp_worker_progress(worker_) != 0; }
   [[nodiscard]] int events() override;
-  [[nodiscard]] bool announces_next() override { return ucp_worker_arm(worker_) != UCS_ERR_BUSY; }
+  [[nodiscard]] int longest_sleep_ms() override;
   [[nodiscard]] std::size_t connections() const override;
   void close_connections() override;
-  void leave() override { left_ = true; }
 
   /// Made at the first call. It stays until close_connections().
   [[nodiscard]] ucp_ep_h endpoint(rma::rank_t to);
@@ -43,8 +44,8 @@ class worker final : public wired::detail::transport {
 
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
-  bool by_cpu_ = true;
-  bool left_ = false;
+  bool has_card_;
+  bool by_cpu_;
   std::vector<std::string> addresses_;
   std::vector<ucp_ep_h> endpoints_;  // [rank]
 };

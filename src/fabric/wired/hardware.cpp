@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "fabric/network/host_nodes.hpp"
+#include "fabric/network/launched.hpp"
 #include "fabric/wired/segment.hpp"
 
 namespace lockflight::wired {
 
 fabric::levels discover(environment& in, int ranks) {
   detail::world& w = in.parts();
+  fabric::detail::require_ranks(ranks, w.size());
   const fabric::detail::wanted_nodes cut(w.nodes_variable);
   w.agree<std::invalid_argument>(cut.why_not);
   return fabric::detail::levels_of(fabric::detail::nodes_of_hosts(w.first_of_host, ranks, cut.each),
@@ -20,6 +22,7 @@ fabric::levels discover(environment& in, int ranks) {
 
 host_memory::host_memory(environment& in, int ranks, std::size_t bytes) : bytes_(bytes) {
   detail::world& w = in.parts();
+  fabric::detail::require_ranks(ranks, w.size());
   const std::vector<int> first_of(w.first_of_host.begin(), w.first_of_host.begin() + ranks);
   detail::shared_mapping memory(w, first_of, bytes);
   whole_ = std::count(first_of.begin(), first_of.end(), 0) == ranks;

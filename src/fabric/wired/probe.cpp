@@ -22,7 +22,7 @@ findings probe(environment& in) {
   // Each rank a node of its own: all goes through the network.
   std::vector<int> node_of(static_cast<std::size_t>(w.size()));
   std::iota(node_of.begin(), node_of.end(), 0);
-  w.help_while_computing();
+  w.start_progress_thread();
   ++w.runs;
   const detail::segment cells(w, node_of, /*together=*/false, fabric::detail::words_of_trial,
                               /*only_cpu=*/false);

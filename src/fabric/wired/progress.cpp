@@ -5,10 +5,12 @@
 #include <sys/prctl.h>
 
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <thread>
 
 #include "base/descriptor.hpp"
+#include "fabric/network/thread_without_signals.hpp"
 #include "fabric/shm/pause.hpp"
 
 namespace lockflight::wired::detail {
@@ -18,12 +20,12 @@ void step_lock::pause() { shm::detail::relax(); }
 struct progress_thread::running {
   explicit running(transport& of) : its(of), events(of.events()) {
     its.share_with_thread(true);
-    thread = std::thread([this] { serve(); });
+    thread = fabric::detail::thread_without_signals([this] { serve(); });
   }
 
   /// The rank makes steps itself while it waits or locks. It is quicker, and each step that this
   /// thread makes beside it takes a core from some rank.
-  bool rank_is_at_it() {
+  bool rank_makes_progress() {
     constexpr std::uint64_t nap_ns = 50'000;
     const std::uint64_t now = its.steps_made();
     if (now == steps_seen) return false;
@@ -32,24 +34,33 @@ struct progress_thread::running {
     return its.steps_made() != now;
   }
 
+  /// Some steps, and for how long to sleep after them. The rank waits for the lock meanwhile.
+  int serve_some() {
+    constexpr int most_steps = 16;
+    if (!its.steps().try_lock()) return 0;
+    const std::lock_guard hold(its.steps(), std::adopt_lock);
+    try {
+      for (int i = 0; i < most_steps; ++i)
+        if (!its.advance()) return its.longest_sleep_ms();
+    } catch (const std::exception& e) {
+      its.set_fault(-1, e.what());  // the rank notices with its next step
+      over = true;
+    }
+    return 0;
+  }
+
   void serve() {
     // The kernel may wake a thread later by this much: by default 50 us.
     prctl(PR_SET_TIMERSLACK, 1'000UL);
     constexpr std::uint64_t rest_ns = 200'000;
-    // For what comes with no event.
-    const int most_sleep_ms = events < 0 ? 1 : 50;
+    int sleep_ms = 0;
     while (!over.load(std::memory_order_relaxed)) {  // nothing else is read from its writer
       pollfd waits[] = {{events, POLLIN, 0}, {wake.get(), POLLIN, 0}};
-      poll(waits, 2, most_sleep_ms);
-      if (rank_is_at_it()) {
+      poll(waits, 2, sleep_ms);
+      if (rank_makes_progress())
         shm::detail::sleep_for_ns(rest_ns);
-        continue;
-      }
-      if (!its.steps().try_lock()) continue;
-      const std::lock_guard hold(its.steps(), std::adopt_lock);
-      do {
-        while (its.advance()) continue;
-      } while (events >= 0 && !its.announces_next());
+      else
+        sleep_ms = serve_some();
     }
   }
 

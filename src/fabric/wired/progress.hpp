@@ -8,7 +8,7 @@
 namespace lockflight::wired::detail {
 
 /// A thread that sleeps on the transport's event descriptor, and serves what has arrived while the
-/// rank itself makes no step. Where there is no descriptor it looks every millisecond.
+/// rank itself makes no step.
 class progress_thread {
  public:
   explicit progress_thread(transport& of);

@@ -34,10 +34,16 @@ class place_in_run {
     const bool together =
         what.shared_nodes && fabric::detail::on_one_host(in.first_of_host, machine.ranks());
     only_cpu_ = machine.nodes() == 1 || together;
-    if (!only_cpu_) in.help_while_computing();
+    if (!only_cpu_) in.start_progress_thread();
     ++in.runs;
     cells_.emplace(in, machine.nodes_of_ranks(), together, what.words_per_rank, only_cpu_);
   }
+
+  ~place_in_run() {
+    if (in_.over) static_cast<void>(link_.release());  // see world::close_down
+  }
+  place_in_run(const place_in_run&) = delete;
+  place_in_run& operator=(const place_in_run&) = delete;
 
   /// Of a rank of the machine.
   port& open() {
@@ -67,7 +73,7 @@ class place_in_run {
 void run_ports(environment& in, const config& what, const std::function<void(port&)>& body) {
   world& w = in.parts();
   detail::place_in_run here(w, what);
-  if (w.rank() >= what.machine.ranks()) return w.sleep_until_all_have_come();
+  if (w.rank() >= what.machine.ranks()) return w.wait_idle_for_end_of_run();
   std::string why;
   try {
     body(here.open());
@@ -101,11 +107,13 @@ membership::membership(environment& in, config what)
     : parts_(std::make_unique<parts>(in, std::move(what))) {}
 
 membership::~membership() {
-  if (parts_->world.over) return;
+  detail::world& in = parts_->world;
+  if (in.over) return;
   try {
     parts_->at.close();
-  } catch (const std::exception&) {
-    // A rank has gone at the very end; this one needs it no more.
+  } catch (const std::exception& e) {
+    // If a rank has gone at the very end, this one needs it no more.
+    if (!in.over) in.fail(in.name_of(in.rank()) + " failed: " + e.what());
   }
 }
 

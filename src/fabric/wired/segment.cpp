@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/descriptor.hpp"
+#include "base/round_up.hpp"
 
 namespace lockflight::wired::detail {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 using bell = shm::detail::bell;
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 std::string refused(const char* call) {
   return "shared memory: " + std::string(call) + ": " + std::strerror(errno);
@@ -24,7 +24,8 @@ std::string refused(const char* call) {
 }  // namespace
 
 shared_mapping::shared_mapping(world& in, const std::vector<int>& first_of, std::size_t bytes)
-    : bytes_(bytes) {
+    : shared_mapping() {  // from here on an exception runs the destructor
+  bytes_ = bytes;
   const int me = in.rank();
   const auto first = [&](int r) {
     return static_cast<std::size_t>(r) < first_of.size() ? first_of[static_cast<std::size_t>(r)]
@@ -96,8 +97,9 @@ segment::segment(world& in, const std::vector<int>& node_of, bool together, std:
 }
 
 segment::~segment() {
-  // After a failure the library's objects stay as they are (transport::leave).
-  if (in_.over) static_cast<void>(exposed_.release());
+  if (!in_.over) return;
+  static_cast<void>(exposed_.release());  // see world::close_down
+  static_cast<void>(memory_.release());
 }
 
 }  // namespace lockflight::wired::detail

@@ -44,7 +44,7 @@ struct envelope {
   std::array<rma::word, 3> body{};
 };
 
-/// Memory that other processes reach; its end ends that.
+/// Memory that other processes reach; destroying it revokes their access.
 class exposure {
  public:
   virtual ~exposure() = default;
@@ -66,14 +66,19 @@ class transport {
   transport& operator=(const transport&) = delete;
 
   [[nodiscard]] virtual description describe() const = 0;
+  /// How it carries out operations, in words. Ranks whose words differ do not understand each
+  /// other.
+  [[nodiscard]] virtual std::string protocol() const = 0;
   /// Whether atomic operations are atomic with the CPU instructions of the target's node.
   [[nodiscard]] virtual bool atomics_by_cpu() const = 0;
+  /// Whether the software of the target carries out operations on its cells.
+  [[nodiscard]] virtual bool target_takes_part() const = 0;
 
   /// By which other processes reach this one. They exchange these first.
   [[nodiscard]] virtual std::string address() const = 0;
-  /// The addresses of all ranks, by rank, of which some share a host with this one. Throws
-  /// `unavailable`, on all ranks alike.
-  virtual void know(std::vector<std::string> addresses, const std::vector<int>& first_of_host) = 0;
+  /// The addresses of all ranks, by rank; `rank` is this one. Throws `unavailable`, on all ranks
+  /// alike, if it cannot reach ranks of other hosts and there are some.
+  virtual void set_addresses(std::vector<std::string> addresses, int rank, bool one_host) = 0;
 
   /// Lets other processes operate on a rank's cells.
   [[nodiscard]] virtual std::unique_ptr<exposure> expose(std::byte* cells, std::size_t bytes) = 0;
@@ -85,32 +90,35 @@ class transport {
   virtual bool advance() = 0;
   /// A descriptor that is readable when there may be something to do; -1 if there is none.
   [[nodiscard]] virtual int events() = 0;
-  /// After advance() has found nothing to do: whether the descriptor will announce what comes next.
-  [[nodiscard]] virtual bool announces_next() = 0;
+  /// After advance() has found nothing to do: for how long a thread may sleep on the descriptor, in
+  /// milliseconds; 0 if it has to look again. By the holder of step().
+  [[nodiscard]] virtual int longest_sleep_ms() = 0;
 
   /// To how many other ranks this one has connected itself.
   [[nodiscard]] virtual std::size_t connections() const = 0;
   /// No rank uses them any more, and all ranks end theirs.
   virtual void close_connections() {}
-  /// The library's objects stay as they are: after a failure, to release them could wait for a lost
-  /// rank.
-  virtual void leave() = 0;
 
   // ---- what is common to all of them ----
 
-  /// A rank that the library does not reach any more, and its words for that.
+  /// Why the transport does not work any more.
   struct fault {
-    rma::rank_t rank = -1;
-    std::string words;
+    bool is_there = false;
+    rma::rank_t rank = -1;  ///< that it does not reach any more; -1: it is broken itself
+    std::string words;      ///< the library's
   };
   /// After progress() has said that there is one.
-  [[nodiscard]] const fault& its_fault() const { return fault_; }
+  [[nodiscard]] const fault& found_fault() const { return fault_; }
+  /// By the holder of step(). Only the first fault counts.
+  void set_fault(rma::rank_t rank, std::string words) {
+    if (!fault_.is_there) fault_ = {true, rank, std::move(words)};
+  }
   /// What has come, the oldest first.
   [[nodiscard]] std::deque<envelope>& inbox() { return inbox_; }
 
   /// Every call of the library that touches the connections.
   template <class F>
-  auto step(F f) {
+  decltype(auto) step(F f) {
     if (!shared_) return f();
     // Relaxed: the thread only compares it with what it was.
     made_.store(made_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -121,7 +129,7 @@ class transport {
   bool progress() {
     return step([this] {
       advance();
-      return fault_.rank < 0;
+      return !fault_.is_there;
     });
   }
   /// Set while a second thread may make steps.
@@ -132,10 +140,6 @@ class transport {
 
  protected:
   transport() = default;
-  /// By the holder of step(). Only the first one counts.
-  void lost(rma::rank_t which, std::string words) {
-    if (fault_.rank < 0) fault_ = {which, std::move(words)};
-  }
 
  private:
   fault fault_;
@@ -149,6 +153,10 @@ class transport {
 struct library {
   /// The variable of the environment that cuts hosts into nodes, for tests.
   const char* nodes_variable;
+  /// The variables of which ranks may have different values by mistake.
+  const char* variables;
+  /// Throws std::invalid_argument on a bad value of them.
+  std::function<void()> check_variables;
   /// `wakes`: there will be a thread that makes progress. Throws `unavailable`.
   std::function<std::unique_ptr<transport>(bool wakes)> open;
 };

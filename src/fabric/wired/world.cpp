@@ -82,25 +82,43 @@ std::string describe(std::string address) {
 
 }  // namespace
 
-world::world(const library& of, const introduction* by)
-    : nodes_variable(of.nodes_variable), wanted(fabric::detail::wanted_progress()) {
-  std::string address;
+world::world(const library& of, const introduction* by) : nodes_variable(of.nodes_variable) {
+  const std::string bad_variable = fault_in([&] {
+    wanted = fabric::detail::wanted_progress();
+    of.check_variables();
+  });
+  // Ranks of an introduction wait for each other; those of a rendezvous only for some time.
+  if (by == nullptr && !bad_variable.empty()) throw std::invalid_argument(bad_variable);
   try {
-    all = by == nullptr ? wireup::join() : wireup::join({by->rank, by->ranks, by->from_first});
-    const std::string why = fault_in([&] {
-      net = of.open(wanted != fabric::detail::progress_by::calls);
-      address = net->address();
-    });
-    // Before names are known.
-    const std::vector<std::string> faults = all->all_gather(why);
-    for (std::size_t r = 0; r < faults.size(); ++r)
-      if (!faults[r].empty())
-        throw unavailable(faults[r] + (size() > 1 ? " (on rank " + std::to_string(r) + ")" : ""));
-    place(all->all_gather(describe(address)));
+    join(of, by, bad_variable);
   } catch (const wireup::launch_failed& e) {
-    if (net) net->leave();
+    static_cast<void>(net.release());  // as after a failure (see close_down)
     throw unavailable(e.what());
   }
+}
+
+void world::join(const library& of, const introduction* by, const std::string& bad_variable) {
+  all = by == nullptr ? wireup::join() : wireup::join({by->rank, by->ranks, by->from_first});
+  // Before the names of hosts are known.
+  const auto on_rank = [this](std::size_t r) {
+    return size() > 1 ? " (on rank " + std::to_string(r) + ")" : "";
+  };
+  const std::vector<std::string> bad = all->all_gather(bad_variable);
+  for (std::size_t r = 0; r < bad.size(); ++r)
+    if (!bad[r].empty()) throw std::invalid_argument(bad[r] + on_rank(r));
+  std::string address;
+  const std::vector<std::string> faults = all->all_gather(fault_in([&] {
+    net = of.open(wanted != fabric::detail::progress_by::calls);
+    address = net->address();
+  }));
+  for (std::size_t r = 0; r < faults.size(); ++r)
+    if (!faults[r].empty()) throw unavailable(faults[r] + on_rank(r));
+  const std::vector<std::string> protocols = all->all_gather(net->protocol());
+  for (std::size_t r = 1; r < protocols.size(); ++r)
+    if (protocols[r] != protocols[0])
+      throw unavailable("rank " + std::to_string(r) + " uses " + protocols[r] + ", rank 0 uses " +
+                        protocols[0] + " (accepted: the same on all ranks; " + of.variables + ")");
+  place(all->all_gather(describe(address)));
 }
 
 void world::place(const std::vector<std::string>& said) {
@@ -119,24 +137,31 @@ void world::place(const std::vector<std::string>& said) {
   for (int r = 0; r < size(); ++r)
     if (same_host(r, rank())) CPU_OR(&here, &here, &processors_of[static_cast<std::size_t>(r)]);
   processors = CPU_COUNT(&here);
-  net->know(std::move(addresses), first_of_host);
+  net->set_addresses(std::move(addresses), rank(),
+                     fabric::detail::on_one_host(first_of_host, size()));
 }
 
 // No rank may use another one's cells any more when it comes here. The connections end only after
 // all have come, and all end them together.
 world::~world() {
   help.reset();
-  if (!over) {
-    try {
-      meet();
-      net->close_connections();
-      all->barrier([this] { net->progress(); });
-      return;
-    } catch (const std::exception&) {
-      // A rank has gone at the very end; it has said why.
-    }
+  if (over) {
+    static_cast<void>(net.release());  // see close_down
+    return;
   }
-  net->leave();
+  try {
+    // The others may be in another step of the launch.
+    if (std::uncaught_exceptions() > unwinding_) {
+      fail(name_of(rank()) + " has ended early");
+      static_cast<void>(net.release());
+      return;
+    }
+    meet();
+    net->close_connections();
+    all->barrier([this] { progress(); });
+  } catch (const std::exception&) {
+    static_cast<void>(net.release());  // a rank has gone at the very end; it has said why
+  }
 }
 
 std::string world::name_of(rma::rank_t rank) const {
@@ -145,7 +170,7 @@ std::string world::name_of(rma::rank_t rank) const {
 
 std::vector<std::string> world::gather(const std::string& mine) {
   try {
-    return all->all_gather(mine, [this] { net->progress(); });
+    return all->all_gather(mine, [this] { progress(); });
   } catch (const wireup::launch_failed& e) {
     end(e.what());
   }
@@ -153,7 +178,7 @@ std::vector<std::string> world::gather(const std::string& mine) {
 
 void world::meet() { static_cast<void>(gather("")); }
 
-void world::sleep_until_all_have_come() {
+void world::wait_idle_for_end_of_run() {
   try {
     all->barrier();
   } catch (const wireup::launch_failed& e) {
@@ -169,15 +194,31 @@ void world::check() {
   }
 }
 
-void world::end(const std::string& why) {
+// Nobody makes progress from here on. What the library may still read or write, its own objects and
+// the words of operations under way, stays where it is until the process ends: to release it could
+// wait for a lost rank.
+void world::close_down(const std::string& why) {
+  help.reset();
   over = true;
   failure = why;
+}
+
+void world::progress() {
+  if (net->progress()) return;
+  const transport::fault& found = net->found_fault();
+  if (found.rank >= 0) lost(found.rank, found.words);
+  const std::string why = name_of(rank()) + " failed: " + found.words;
+  fail(why);
+  throw run_failed(why);
+}
+
+void world::end(const std::string& why) {
+  close_down(why);
   throw run_failed(why);
 }
 
 void world::fail(const std::string& why) {
-  over = true;
-  failure = why;
+  close_down(why);
   all->fail(why);
 }
 
@@ -195,12 +236,13 @@ void world::lost(rma::rank_t who, const std::string& status) {
   throw run_failed(why);
 }
 
-void world::help_while_computing() {
+void world::start_progress_thread() {
   using fabric::detail::progress_by;
-  if (help != nullptr || wanted == progress_by::calls) return;
-  // A card does its atomics without its target.
-  if (wanted == progress_by::trial && !net->atomics_by_cpu()) return;
-  help = std::make_unique<progress_thread>(*net);
+  agree(fault_in([this] {
+    const bool wants =
+        wanted == progress_by::thread || (wanted == progress_by::trial && net->target_takes_part());
+    if (wants && help == nullptr) help = std::make_unique<progress_thread>(*net);
+  }));
 }
 
 }  // namespace lockflight::wired::detail

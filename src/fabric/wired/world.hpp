@@ -1,6 +1,7 @@
 // What a process has of its launch: the group, the transport, and where the other ranks are.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ struct world {
   [[nodiscard]] std::vector<std::string> gather(const std::string& mine);
   void meet();
   /// Of a rank that takes part in nothing: it sleeps until the others have come.
-  void sleep_until_all_have_come();
+  void wait_idle_for_end_of_run();
   /// For what may fail on one rank alone: each says why, or nothing. If one says why all throw
   /// an Error with its words.
   template <class Error = unavailable>
@@ -45,20 +46,23 @@ struct world {
 
   /// Throws run_failed if a rank is gone or has failed. A system call.
   void check();
+  /// A step of the transport. Throws run_failed if it does not work any more.
+  void progress();
   /// This rank cannot go on: tells the others.
   void fail(const std::string& why);
   /// The library says that a rank does not answer, in these words. Throws run_failed.
   [[noreturn]] void lost(rma::rank_t who, const std::string& status);
 
   /// Starts the thread of LOCKFLIGHT_PROGRESS, if it is wanted; for a run of several nodes.
-  void help_while_computing();
+  /// Collective.
+  void start_progress_thread();
 
   std::unique_ptr<wireup::group> all;
   std::vector<std::string> hosts;  // [rank]
   std::vector<int> first_of_host;  // [rank]
   int processors = 1;              // of this host, for its ranks together
   const char* nodes_variable;
-  fabric::detail::progress_by wanted;
+  fabric::detail::progress_by wanted = fabric::detail::progress_by::calls;
   std::unique_ptr<transport> net;
   std::unique_ptr<progress_thread> help;
   std::int64_t runs = 0;
@@ -66,6 +70,10 @@ struct world {
   std::string failure;  // what was said of it
 
  private:
+  int unwinding_ = std::uncaught_exceptions();
+
+  void join(const library& of, const introduction* by, const std::string& bad_variable);
+  void close_down(const std::string& why);
   [[noreturn]] void end(const std::string& why);
   void place(const std::vector<std::string>& said);
 };
