@@ -8,6 +8,7 @@
 
 #include "bench/plan/launch.hpp"
 #include "bench/plan/limits.hpp"
+#include "bench/plan/networks.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/profile.hpp"
 #include "sim/machine.hpp"
@@ -238,8 +239,8 @@ std::vector<option> what_to_run() {
       {.name = "--fabric",
        .value = "FABRIC",
        .what = fmt::format("the fabric that carries the operations (default: shm; known: {}; with "
-                           "their libraries mpi, ucx, libfabric and oshmem, see docs/fabrics.md)",
-                           joined(fabric_names())),
+                           "their libraries {}, see docs/fabrics.md)",
+                           joined(fabric_names()), joined(bench::names_of_networks())),
        .completes = words,
        .known = fabric_names()},
       {.name = "--machine",
@@ -340,10 +341,9 @@ std::vector<option> how_to_run() {
        .known = {"auto", "spin", "yield", "park"}},
       {.name = "--no-pin", .what = "do not bind ranks to processors"},
       {.name = "--witness",
-       .what =
-           "mpi, ucx, libfabric, oshmem: check mutual exclusion by one-sided operations, which see "
-           "holders on several "
-           "hosts; the times are then those of the check too"},
+       .what = joined(bench::names_of_networks()) +
+               ": check mutual exclusion by one-sided operations, which see holders on several "
+               "hosts; the times are then those of the check too"},
   };
 }
 

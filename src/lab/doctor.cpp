@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/fit/fit.hpp"
 #include "bench/plan/launch.hpp"
+#include "bench/plan/networks.hpp"
 #include "lab/commands.hpp"
 #include "lab/open_files.hpp"
 #include "lab/output_file.hpp"
@@ -19,26 +19,6 @@
 
 namespace lockflight::lab {
 namespace {
-
-/// The fabrics that it can try, and which programs have them.
-struct trial {
-  const char* fabric;
-  const char* where;
-};
-constexpr std::array trials{
-    trial{"mpi",
-          "in a build with MPI, build/openmpi/lockflight or build/mpich/lockflight; this one "
-          "has none"},
-    trial{"ucx", "in a whole build where libucx is installed; this one has none"},
-    trial{"libfabric", "in a whole build where libfabric is installed; this one has none"},
-    trial{"oshmem", "in a whole build where OpenSHMEM's oshcc is installed; this one has none"},
-};
-
-std::vector<std::string> fabrics_tried() {
-  std::vector<std::string> names;
-  for (const trial& each : trials) names.emplace_back(each.fabric);
-  return names;
-}
 
 constexpr const char* json_argument = "--json";
 constexpr const char* machine_argument = "--machine-out";
@@ -100,12 +80,13 @@ int run_doctor(const arguments& given, console& out) {
   // A program with a launch built in tries that one.
   const bench::launch* const own = bench::built_in_launch();
   const std::string fabric =
-      given.one("--fabric").value_or(own != nullptr ? own->fabric() : trials[0].fabric);
-  const auto* const known =
-      std::ranges::find_if(trials, [&](const trial& each) { return each.fabric == fabric; });
-  if (known == trials.end()) throw unknown_name("--fabric", fabric, fabrics_tried());
+      given.one("--fabric")
+          .value_or(own != nullptr ? own->fabric() : std::string(bench::networks[0].name));
+  const bench::network_fabric* const known = bench::network_of(fabric);
+  if (known == nullptr) throw unknown_name("--fabric", fabric, bench::names_of_networks());
   bench::launch* const launched = bench::launch_of(fabric);
-  if (launched == nullptr) throw refuse("--fabric", fabric, known->where);
+  if (launched == nullptr)
+    throw refuse("--fabric", fabric, fmt::format("{}; this one has none", known->where));
   launched->start();
   std::optional<output_file> file;
   std::optional<output_file> machine;
@@ -157,10 +138,11 @@ command doctor_command() {
            "if locks cannot work there."},
       .options = {{.name = "--fabric",
                    .value = "FABRIC",
-                   .what = "the fabric to try: mpi, ucx, libfabric or oshmem (default: the one of "
-                           "this build, else mpi)",
+                   .what = fmt::format(
+                       "the fabric to try: {} (default: the one of this build, else {})",
+                       joined(bench::names_of_networks()), bench::networks[0].name),
                    .completes = option::offer::words,
-                   .known = fabrics_tried()},
+                   .known = bench::names_of_networks()},
                   {.name = json_argument,
                    .value = "FILE|-",
                    .what = "write the findings as JSON; - prints that alone",

@@ -56,7 +56,7 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   EXPECT_EQ(with("table", [](request& r) { r.server_busy = true; }),
             "--server-busy '' (accepted: with --workload contention only, not with table)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.witness = true; }),
-            "--witness '' (accepted: with --fabric mpi, ucx, libfabric or oshmem only; on shm the "
+            "--witness '' (accepted: with --fabric mpi, ucx, libfabric, oshmem only; on shm the "
             "usual check sees all ranks)");
   EXPECT_EQ(with("dht", [](request& r) { r.bytes = 1; }),
             "--bytes '1' (accepted: with --workload dht-writer only, not with dht)");
@@ -118,8 +118,8 @@ TEST(Request, UnknownNamesComeWithTheNearest) {
                 .find("--workload 'ecbs' (nearest: ecsb; accepted: lb, "),
             0u);
   EXPECT_EQ(refusal(good(), [](request& r) { r.fabric = "mpi"; }),
-            "--fabric 'mpi' (accepted: in this build shm, sim; build/openmpi/lockflight and "
-            "build/mpich/lockflight have mpi)");
+            "--fabric 'mpi' (accepted: in this build shm, sim; mpi is in build/openmpi/lockflight "
+            "and build/mpich/lockflight)");
   EXPECT_EQ(refusal(good(), [](request& r) { r.fabric = "smi"; }),
             "--fabric 'smi' (accepted: in this build shm, sim; with their libraries also mpi, ucx, "
             "libfabric, oshmem)");

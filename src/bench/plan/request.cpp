@@ -8,9 +8,11 @@
 #include <system_error>
 #include <utility>
 
+#include "base/joined.hpp"
 #include "bench/plan/launch.hpp"
 #include "bench/plan/limits.hpp"
 #include "bench/plan/memory.hpp"
+#include "bench/plan/networks.hpp"
 #include "bench/sim/stage.hpp"
 #include "catalogue/nearest.hpp"
 #include "catalogue/quoted.hpp"
@@ -50,12 +52,10 @@ workload chosen_workload(const request& what) {
 }
 
 /// Where a fabric is that this build has not.
-std::string_view other_builds(std::string_view fabric) {
-  if (fabric == "mpi") return "; build/openmpi/lockflight and build/mpich/lockflight have mpi";
-  if (fabric == "ucx") return "; a whole build has ucx where libucx is installed";
-  if (fabric == "libfabric") return "; a whole build has libfabric where it is installed";
-  if (fabric == "oshmem") return "; a whole build has oshmem where OpenSHMEM's oshcc is installed";
-  return "; with their libraries also mpi, ucx, libfabric, oshmem";
+std::string other_builds(std::string_view fabric) {
+  if (const network_fabric* const known = network_of(fabric))
+    return fmt::format("; {} is {}", known->name, known->where);
+  return "; with their libraries also " + joined(names_of_networks());
 }
 
 bool simulated(const request& what) { return what.fabric == "sim"; }
@@ -72,9 +72,8 @@ void check_fabric(const request& what) {
       throw refuse("--threads", "", fmt::format("on shm; ranks of {} are processes", it->fabric()));
   } else if (what.witness) {
     throw refuse("--witness", "",
-                 fmt::format("with --fabric mpi, ucx, libfabric or oshmem only; on {} the usual "
-                             "check sees all ranks",
-                             what.fabric));
+                 fmt::format("with --fabric {} only; on {} the usual check sees all ranks",
+                             joined(names_of_networks()), what.fabric));
   }
   if (!simulated(what)) {
     if (!what.machine_set.empty())
