@@ -1,6 +1,7 @@
 #include "tool/siblings.hpp"
 
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,14 @@ std::string own_file() {
   std::array<char, PATH_MAX> path;
   const ssize_t bytes = readlink("/proc/self/exe", path.data(), path.size());
   return {path.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
+}
+
+/// Whether it is this program under another name, which would become itself again and again.
+bool is_own_file(const std::string& place) {
+  struct stat own {};
+  struct stat its {};
+  return stat("/proc/self/exe", &own) == 0 && stat(place.c_str(), &its) == 0 &&
+         own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
 /// "/usr/bin/" of "/usr/bin/lockflight".
@@ -67,6 +76,7 @@ sibling& sibling::first_at(std::string_view place) {
 std::string sibling::become(char* const* argv) const {
   std::string refused;
   for (const std::string& place : places_) {
+    if (is_own_file(place)) continue;
     execv(place.c_str(), argv);
     if (errno != ENOENT && errno != ENOTDIR && refused.empty())
       refused = place + " cannot be run: " + std::strerror(errno);

@@ -120,6 +120,9 @@ class meeting {
       if (ready < 0 && errno == EINTR) continue;
       if (ready <= 0) give_up();
       socket line(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!line && (errno == EMFILE || errno == ENFILE))
+        refuse("rank 0 has no descriptor left for the other ranks' connections: " +
+               std::string(std::strerror(errno)) + " (ulimit -n: one for each rank)");
       if (line && add(std::move(line))) --missing;
     }
     std::vector<peer> all;
@@ -184,6 +187,7 @@ class meeting {
     constexpr int grace_ms = 200;
     for (pollfd waits{listener_.get(), POLLIN, 0}; poll(&waits, 1, grace_ms) > 0;) {
       const socket line(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!line) break;
       limit_receive(line, milliseconds(grace_ms));
       // What is not read when a connection ends takes with it what was sent.
       if (frame hello; receive_frame(line, hello, sizeof(greeting)))

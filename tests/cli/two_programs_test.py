@@ -53,6 +53,12 @@ class Finding(ProgramTest):
         self.assertEqual(self.run_found("bench", path=self.path("other")),
                          (0, "libexec/lockflight/lockflight-lab <bench>\n", ""))
 
+    def test_not_itself_under_that_name(self):
+        os.symlink("lockflight", self.path("bin/lockflight-lab"))
+        self.lab("other/lockflight-lab")
+        self.assertEqual(self.run_found("bench", path=self.path("other")),
+                         (0, "other/lockflight-lab <bench>\n", ""))
+
     def test_on_the_path(self):
         self.lab("other/lockflight-lab")
         self.assertEqual(self.run_found("bench", path=f"/nowhere:{self.path('other')}"),

@@ -246,6 +246,19 @@ class RefusalsOfTheRendezvous(Refusing, unittest.TestCase):
         for err in self.together((0, 4, soon), (2, 4, {})):
             self.assertIn("ranks 1 and 3 have not come to", err)
 
+    def test_rank_0_without_descriptors(self):
+        place = f"127.0.0.1:{free_port()}"
+        other = start(1, 2, place)
+        first = subprocess.run(
+            ["bash", "-c", 'ulimit -n 4; exec "$@"', "bash",
+             os.path.join(os.path.dirname(PROGRAM), FABRIC, "lockflight-lab"), *BENCH[1:]],
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+            env={**os.environ, "LOCKFLIGHT_RENDEZVOUS": place, "LOCKFLIGHT_RANK": "0",
+                 "LOCKFLIGHT_RANKS": "2", "LOCKFLIGHT_RENDEZVOUS_TIMEOUT": "5"})
+        other.communicate(timeout=SECONDS)
+        self.assertEqual((first.returncode, first.stderr.count("\n")), (3, 1), first.stderr)
+        self.assertIn("ulimit -n", first.stderr)
+
     def test_nobody_listens(self):
         (err,) = self.together((1, 2, {"LOCKFLIGHT_RENDEZVOUS_TIMEOUT": "1"}))
         self.assertIn("rank 0 does not answer", err)

@@ -53,8 +53,8 @@ struct world;
 enum class started_by : std::uint8_t { environment, program };
 
 /// The SHMEM launch, or a launch of one rank without a launcher; one for each process at a time.
-/// Collective, as its members are, but for rank(), size() and what says so. SHMEM allows one
-/// initialisation in a process.
+/// Its construction is collective, and so are its members unless they are marked local. SHMEM
+/// allows one initialisation in a process.
 ///
 /// A rank serves others when it waits, locks or unlocks (C44); LOCKFLIGHT_PROGRESS is `calls` or
 /// `auto`, which is the same here.

@@ -222,9 +222,9 @@ struct config {
   std::string waiting = "auto";
   std::uint32_t words_per_rank = 1u << 17;  ///< rounded up to a power of two; committed lazily
   int processors = 0;                       ///< to assume for `waiting`; 0: as many as there are
-  /// Whether the run goes on without this rank when its process is killed (SIGKILL); null: without
-  /// no rank. Never without rank 0, nor where ranks are threads. If it is true for a rank, the
-  /// program must not wait for that rank: docs/contract.md, C39.
+  /// Whether the run goes on without this rank when its process is killed (SIGKILL); null: the run
+  /// ends when any rank is killed. It never goes on without rank 0, nor where ranks are threads. If
+  /// it is true for a rank, the program must not wait for that rank: docs/contract.md, C39.
   std::function<bool(rma::rank_t)> bears_loss_of = nullptr;
 };
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "fabric/libfabric/link.hpp"
-#include "lockflight/rma/assert.hpp"
 
 namespace lockflight::libfabric::detail {
 namespace {
@@ -341,7 +340,10 @@ class registered_cells final : public wired::detail::exposure {
  public:
   registered_cells(endpoint& of, std::byte* cells, std::size_t bytes) : of_(of) {
     of_.step([&] {
-      rma::ensure(of_.cells_.empty() && memory_ == nullptr, "one run at a time");
+      if (std::exchange(of_.exposes_, true))
+        throw wired::unavailable(
+            "a run inside another one (accepted: one run or membership at a "
+            "time)");
       if (of_.by_messages_)
         of_.cells_ = {reinterpret_cast<std::atomic<rma::word>*>(cells), bytes / sizeof(rma::word)};
       else
@@ -352,6 +354,7 @@ class registered_cells final : public wired::detail::exposure {
     of_.step([&] {
       of_.cells_ = {};
       memory_.reset();
+      of_.exposes_ = false;
     });
   }
 

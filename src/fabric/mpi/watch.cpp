@@ -93,7 +93,10 @@ class watcher {
  private:
   void watch() {
     prctl(PR_SET_NAME, "hosts-watch");  // so that a debugger, and a test, can see that it is there
-    if (const std::optional<wireup::loss> gone = all_->await_loss(end_.get())) end_launch(*gone);
+    const std::optional<wireup::loss> gone = all_->await_loss(end_.get());
+    if (!gone) return;
+    all_->fail(gone->what());  // the others leave it to this rank to say so
+    end_launch(*gone);
   }
 
   std::unique_ptr<wireup::group> all_;

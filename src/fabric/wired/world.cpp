@@ -22,7 +22,7 @@ std::string place_of_this_process() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   std::string text = wireup::host_name() + ' ' + boot + ' ' + std::to_string(geteuid());
-  for (const char* space : {"/proc/self/ns/ipc", "/proc/self/ns/pid"}) {
+  for (const char* space : {"/proc/self/ns/ipc", "/proc/self/ns/pid", "/proc/self/ns/user"}) {
     std::array<char, 64> is{};
     if (readlink(space, is.data(), is.size() - 1) > 0) text += ' ' + std::string(is.data());
   }
