@@ -1,6 +1,7 @@
 // What the tests of domains share: a domain of their own, and children that do something and die.
 #pragma once
 
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -117,6 +118,24 @@ inline std::pair<int, std::string> refusal_of(const std::function<void()>& what)
     EXPECT_EQ(reason, static_cast<int>(::lockflight::domain_error::reason::REASON)) << text; \
     EXPECT_NE(text.find(TEXT), std::string::npos) << text;                                   \
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;                                   \
+  } while (false)
+
+inline bool is_root() { return geteuid() == 0; }
+
+/// Of a child: it goes on as this user.
+inline void become(uid_t user, gid_t group, const std::vector<gid_t>& groups = {}) {
+  constexpr int refused = 112;
+  if (setgroups(groups.size(), groups.data()) != 0 || setgid(group) != 0 || setuid(user) != 0)
+    _exit(refused);
+}
+
+/// The exit code of a child that could not do what the test is about.
+inline constexpr int not_allowed_here = 9;
+
+/// In a child's body: ends it with a code that stands for this line, unless `what` holds.
+#define CHECK_OR_RETURN(what)               \
+  do {                                      \
+    if (!(what)) return __LINE__ % 90 + 10; \
   } while (false)
 
 }  // namespace lockflight::test

@@ -25,18 +25,8 @@
 
 namespace lockflight::libfabric {
 
-using fabric::abandon;
-using wired::config;
-using wired::discover;
-using wired::host_memory;
-using wired::introduction;
-using wired::membership;
-using wired::port;
-using wired::run;
-using wired::run_failed;
-using wired::run_ports;
-using wired::unavailable;
-using wired::wait_policy;
+/// What the two wired fabrics share: libfabric::run is wired::run, and so on.
+using namespace wired;
 
 /// libfabric's own variables apply, such as FI_PROVIDER. The constructors throw
 /// std::invalid_argument on another value of LOCKFLIGHT_LIBFABRIC_OPERATIONS, and `unavailable`

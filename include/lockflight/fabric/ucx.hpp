@@ -15,18 +15,8 @@
 
 namespace lockflight::ucx {
 
-using fabric::abandon;
-using wired::config;
-using wired::discover;
-using wired::host_memory;
-using wired::introduction;
-using wired::membership;
-using wired::port;
-using wired::run;
-using wired::run_failed;
-using wired::run_ports;
-using wired::unavailable;
-using wired::wait_policy;
+/// What the two wired fabrics share: ucx::run is wired::run, and so on.
+using namespace wired;
 
 /// UCX's own variables apply, such as UCX_TLS and UCX_NET_DEVICES. The constructors throw
 /// `unavailable` also where UCX has no transport, and where ranks differ in whose atomics they use

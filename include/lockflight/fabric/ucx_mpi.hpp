@@ -3,9 +3,3 @@
 
 #include "lockflight/fabric/ucx.hpp"
 #include "lockflight/fabric/wired_mpi.hpp"
-
-namespace lockflight::ucx {
-
-using wired::introduced_by;
-
-}  // namespace lockflight::ucx

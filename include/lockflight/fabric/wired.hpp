@@ -164,6 +164,7 @@ class host_memory {
   bool whole_ = true;
 };
 
+using fabric::abandon;
 using fabric::host_findings;
 
 /// Properties of the library on this launch, found in a short trial.
