@@ -94,7 +94,7 @@ window_group::window_group(const name& called, MPI_Comm whole)
       shares_cores_(mpi::shares_cores(PMPI_Comm_c2f(whole))),
       several_hosts_(on_several_hosts(whole)) {
   // Room first: what fails on one rank alone may not fail once all have met.
-  const std::string why = mpi::detail::fault_in([&] {
+  const std::string why = fault_in([&] {
     segments_.resize(1);
     words_.emplace_back(rma::line_words, usual_words);
   });
@@ -158,13 +158,13 @@ mpi::membership& window_group::segment(std::int32_t number) const {
 void window_group::add_segment(const window_place& at, std::string why_not) {
   const auto number = static_cast<std::size_t>(at.segment);
   while (segments() != number) sched_yield();
-  const std::string no_room = mpi::detail::fault_in([&] {
+  const std::string no_room = fault_in([&] {
     const std::lock_guard alone(guard_);
     segments_.reserve(number + 1);
   });
   std::unique_ptr<mpi::membership> made;
   if (why_not.empty())
-    why_not = mpi::detail::fault_in([&] {
+    why_not = fault_in([&] {
       mpi::agree(no_room, segment(0).communicator());
       made = std::make_unique<mpi::membership>(segment(0), at.segment_words);
     });
@@ -216,7 +216,7 @@ std::shared_ptr<window_group> join_group(MPI_Comm whole) {
   constexpr std::size_t for_a_group = 12;
   require_communicators(whole, for_a_group);
   // Its row first: what fails on one rank alone may not fail once all have met.
-  const std::string why = mpi::detail::fault_in([&] {
+  const std::string why = fault_in([&] {
     const std::lock_guard alone(groups.guard);
     groups.rows.emplace(called, table::row{.windows = 1});
   });
@@ -242,14 +242,13 @@ void forget_join(const window_group& group) {
 window_place place_in(window_group& group, MPI_Comm whole, std::uint32_t words) {
   const communicator all = communicator::borrowed(whole);
   window_place at{};
-  if (all.rank() == 0) static_cast<void>(mpi::detail::fault_in([&] { at = group.reserve(words); }));
+  if (all.rank() == 0) static_cast<void>(fault_in([&] { at = group.reserve(words); }));
   static_assert(sizeof at == 5 * sizeof(std::uint32_t), "five numbers of four bytes");
   mpi::detail::broadcast(all, &at, 5, MPI_UINT32_T);
   if (at.tag < 0) throw limit_reached("no room for one window more of this group of processes");
   constexpr std::size_t for_a_segment = 4;
   std::string why;
-  if (at.segment_words != 0)
-    why = mpi::detail::fault_in([&] { require_communicators(whole, for_a_segment); });
+  if (at.segment_words != 0) why = fault_in([&] { require_communicators(whole, for_a_segment); });
   group.prepare(at, why);
   mpi::detail::meet(all);
   return at;

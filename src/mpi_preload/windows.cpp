@@ -69,7 +69,7 @@ struct wishes {
 void make_room(const communicator& group, MPI_Win win) {
   std::string why = environment().off ? "LOCKFLIGHT_MPI_OFF is set" : "";
   if (why.empty())
-    why = mpi::detail::fault_in([&] {
+    why = fault_in([&] {
       list& those = all();
       const std::unique_lock change(those.guard);
       those.windows.try_emplace(win);
@@ -86,12 +86,11 @@ void make_room(const communicator& group, MPI_Win win) {
   try {
     // Parameters may say where a lock's words lie, so all ranks have those of the first one.
     scheme_message from_first;
-    std::string why =
-        mpi::detail::fault_in([&] { from_first = scheme_message(wanted_scheme(info, *ranks)); });
+    std::string why = fault_in([&] { from_first = scheme_message(wanted_scheme(info, *ranks)); });
     mpi::detail::broadcast(group, &from_first, sizeof from_first, MPI_BYTE);
     std::uint32_t words = 0;
     if (why.empty())
-      why = mpi::detail::fault_in([&] {
+      why = fault_in([&] {
         scheme = from_first.scheme();
         words = window::words(scheme, *ranks);
       });
@@ -102,8 +101,8 @@ void make_room(const communicator& group, MPI_Win win) {
     throw;
   }
   std::unique_ptr<window> one;
-  const std::string why = mpi::detail::fault_in(
-      [&] { one = std::make_unique<window>(win, ranks, at, scheme, of_all.wanted); });
+  const std::string why =
+      fault_in([&] { one = std::make_unique<window>(win, ranks, at, scheme, of_all.wanted); });
   try {
     mpi::detail::agree(group, why);
   } catch (...) {

@@ -31,8 +31,9 @@ class network {
   // Posted: `result` is valid after the next complete() of that rank.
   virtual void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
                     rma::word* result) = 0;
-  /// A get of the word at `index` and of those at the same place of the cache lines after it.
-  virtual void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) = 0;
+  /// A get of the word at `index` and of those at the same place of the cache lines after it; one
+  /// get for each, all under way together, where the network has no operation for all of them.
+  virtual void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results);
   virtual void post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                                  rma::word desired, rma::word* result) = 0;
   /// Returns when all that was posted to that rank has taken effect there (C7).

@@ -10,7 +10,7 @@
 #include <functional>
 #include <utility>
 
-#include "domain/membership/signals_held.hpp"
+#include "base/signals_held.hpp"
 #include "domain/membership/slots.hpp"
 #include "domain/membership/time_limit.hpp"
 #include "lockflight/fabric/cpu_operations.hpp"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "domain/membership/signals_held.hpp"
+#include "base/signals_held.hpp"
 #include "domain/membership/slots.hpp"
 
 namespace lockflight::detail {

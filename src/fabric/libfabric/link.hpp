@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "fabric/libfabric/endpoint.hpp"
 #include "fabric/network/operations.hpp"
@@ -35,7 +34,6 @@ class link final : public wired::detail::link, public answer_taker {
 
   void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
             rma::word* result) override;
-  void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) override;
   void post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                          rma::word desired, rma::word* result) override;
   void complete(rma::rank_t home) override;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fault_in.hpp"
 #include "lockflight/fabric/mpi.hpp"
 
 namespace lockflight::mpi::detail {
@@ -191,17 +192,6 @@ void agree(const communicator& all, const std::string& why) {
   broadcast(all, text.data(), static_cast<int>(text.size()), MPI_CHAR, first);
   // Where all fail rank 0 need not be named.
   throw Error(text.data() + (first > 0 ? " (on rank " + std::to_string(first) + ")" : ""));
-}
-
-/// What `f` throws, in words; empty if it throws nothing.
-template <class F>
-[[nodiscard]] std::string fault_in(F f) {
-  try {
-    f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "";
 }
 
 /// Owns a window.

@@ -27,11 +27,11 @@ struct membership::parts {
   void make_port() {
     const wait_policy policy = detail::policy_of(*asked, *at);
     std::string why;
-    if (!asked->in_parts) why = detail::fault_in([&] { cells().clear(); });
+    if (!asked->in_parts) why = fault_in([&] { cells().clear(); });
     detail::meet(at->members);
     // One that cannot go on keeps its part of the venue until all know, since all end it together.
     if (why.empty())
-      why = detail::fault_in([&] {
+      why = fault_in([&] {
         link.emplace(at->messages, cells().exposed(),
                      /*patient=*/policy.spins == 0 && (detail::spins_in_flush || asked->patient));
         access.emplace(at->members.rank(), asked->machine, cells().base(),

@@ -19,6 +19,13 @@ constexpr std::uint64_t longest_sleep_ns = 2'000'000;
 
 }  // namespace
 
+void network::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
+  for (rma::word& result : results) {
+    post(remote_kind::get, home, index, 0, &result);
+    index += static_cast<std::uint32_t>(rma::line_words);
+  }
+}
+
 void networked_port::make_progress() {
   link_.progress();
   if (hook_ != nullptr) (*hook_)();

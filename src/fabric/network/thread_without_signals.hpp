@@ -1,10 +1,10 @@
 // A thread beside the program's own.
 #pragma once
 
-#include <signal.h>
-
 #include <thread>
 #include <utility>
+
+#include "base/signals_held.hpp"
 
 namespace lockflight::fabric::detail {
 
@@ -12,19 +12,8 @@ namespace lockflight::fabric::detail {
 /// rely on the threads that it has itself.
 template <class Body>
 [[nodiscard]] std::thread thread_without_signals(Body body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const auto restore = [&] { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
-  try {
-    std::thread made(std::move(body));
-    restore();
-    return made;
-  } catch (...) {
-    restore();
-    throw;
-  }
+  const signals_held inherited_by_the_thread;
+  return std::thread(std::move(body));
 }
 
 }  // namespace lockflight::fabric::detail

@@ -36,14 +36,6 @@ void link::post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::wo
   }
 }
 
-// One call for each, all under way together.
-void link::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
-  for (rma::word& result : results) {
-    post(remote_kind::get, home, index, 0, &result);
-    index += static_cast<std::uint32_t>(rma::line_words);
-  }
-}
-
 void link::post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                              rma::word desired, rma::word* result) {
   *result = static_cast<rma::word>(shmem_long_atomic_compare_swap(

@@ -1,7 +1,6 @@
 // The SHMEM side of a port.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "fabric/oshmem/segment.hpp"
@@ -22,7 +21,6 @@ class link final : public fabric::network {
 
   void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,
             rma::word* result) override;
-  void post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) override;
   void post_compare_swap(rma::rank_t home, std::uint32_t index, rma::word expected,
                          rma::word desired, rma::word* result) override;
   void complete(rma::rank_t) override { complete_all(); }

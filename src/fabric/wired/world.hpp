@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fault_in.hpp"
 #include "fabric/network/progress_words.hpp"
 #include "fabric/wired/progress.hpp"
 #include "fabric/wired/transport.hpp"
@@ -77,16 +78,5 @@ struct world {
   [[noreturn]] void end(const std::string& why);
   void place(const std::vector<std::string>& said);
 };
-
-/// What `f` throws, in words; empty if it throws nothing.
-template <class F>
-[[nodiscard]] std::string fault_in(F f) {
-  try {
-    f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace lockflight::wired::detail

@@ -1,10 +1,10 @@
-// For the few microseconds in which other participants depend on this one.
+// A thread that no signal disturbs for a while.
 #pragma once
 
 #include <pthread.h>
 #include <signal.h>
 
-namespace lockflight::detail {
+namespace lockflight {
 
 /// While it exists, no signal stops or interrupts this thread, except SIGSTOP.
 class signals_held {
@@ -22,4 +22,4 @@ class signals_held {
   sigset_t before_{};
 };
 
-}  // namespace lockflight::detail
+}  // namespace lockflight
