@@ -10,6 +10,7 @@
 #include "lab/commands.hpp"
 #include "lab/output_file.hpp"
 #include "lab/progress.hpp"
+#include "reproduce/page.hpp"
 #include "tool/console.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"
@@ -20,6 +21,7 @@ namespace lockflight::lab {
 namespace {
 
 using reproduce::claim;
+using reproduce::figure;
 using reproduce::outcome;
 using reproduce::paper;
 using run_json = nlohmann::json;
@@ -54,6 +56,13 @@ std::vector<const claim*> chosen_claims(const std::vector<paper>& papers, bool q
   return chosen;
 }
 
+std::vector<const figure*> figures_of(const std::vector<paper>& papers) {
+  std::vector<const figure*> all;
+  for (const paper& p : papers)
+    for (const figure& f : p.figures) all.push_back(&f);
+  return all;
+}
+
 std::vector<reproduce::curve> chosen_curves(const arguments& given) {
   const std::string name = chosen_name(given);
   if (name != every_paper && name != no_paper) return {};
@@ -67,8 +76,6 @@ std::string theirs(const claim& c) {
 }
 
 std::string claims_counted(std::size_t n) { return counted(n, "claim"); }
-
-std::string remark(const outcome& o) { return !o.why.empty() ? o.why : o.of->note; }
 
 void print_heading(console& out, const paper& p) {
   out.line(out.paint(style::heading, p.name + ": " + p.title));
@@ -89,14 +96,14 @@ void print_outcomes(console& out, const paper& p, const std::vector<outcome>& ou
     const claim& c = *o.of;
     if (c.paper != p.name) continue;
     ++rows;
-    held += o.holds ? 1 : 0;
+    held += o.holds() ? 1 : 0;
     shown.add_row({{c.id},
                    {c.what},
                    {theirs(c)},
                    {o.ours ? rounded(*o.ours) : "–"},
-                   {o.holds ? "holds" : "misses", o.holds ? style::good : style::bad},
+                   {std::string(to_string(o.said)), o.holds() ? style::good : style::bad},
                    {c.calibrated ? "yes" : ""},
-                   {o.holds ? "" : remark(o), style::faint}});
+                   {o.holds() ? "" : remark_of(o), style::faint}});
   }
   if (rows == 0) return;
   print_heading(out, p);
@@ -217,7 +224,11 @@ int run_reproduce(const arguments& given, console& out) {
   {
     progress_line line;
     way.tell = [&](const reproduce::standing& now) { line.show(describe(now, line.seconds())); };
-    made = reproduce::carry_out(chosen_claims(papers, quick), chosen_curves(given), way);
+    made = reproduce::carry_out(
+        {.claims = chosen_claims(papers, quick),
+         .figures = files.html && !quick ? figures_of(papers) : std::vector<const figure*>{},
+         .curves = chosen_curves(given)},
+        way);
   }
   const std::string json = reproduce::to_json(made).dump(2) + "\n";
   if (files.json_on_standard_output) {

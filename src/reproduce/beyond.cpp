@@ -57,7 +57,7 @@ curve k_computer() {
   for (const paper& p : find_papers("fx100"))
     for (const claim& c : p.claims)
       if (c.id == "k-computer" && c.how) {
-        const run& r = c.how->numerator;
+        const run& r = c.how->of.numerator;
         return {k_machine, r.at("workload"), r.at("writers"), r.at("lock"), {r}};
       }
   throw std::logic_error("the claims of fx100 have no k-computer");

@@ -11,114 +11,37 @@
 #include <sstream>
 
 #include "reproduce/metric.hpp"
-#include "toml/strict.hpp"
+#include "reproduce/read_figure.hpp"
+#include "reproduce/read_run.hpp"
 
 namespace lockflight::reproduce {
 namespace {
 
-using nlohmann::json;
-
-// Keys of a run, and the types of their values. The program's benchmark knows what is accepted for
-// each.
-enum class type : std::uint8_t { text, whole, number, yes_or_no, numbers };
-struct key_of_run {
-  std::string_view name;
-  type is;
-};
-constexpr key_of_run keys_of_run[] = {
-    {"machine", type::text},   {"machine_set", type::numbers}, {"lock", type::text},
-    {"workload", type::text},  {"procs", type::whole},         {"levels", type::text},
-    {"writers", type::number}, {"ops", type::whole},           {"seconds", type::number},
-    {"set", type::numbers},    {"locks", type::whole},         {"locality", type::number},
-    {"hold_us", type::number}, {"bytes", type::whole},         {"server_busy", type::yes_or_no},
-    {"operation", type::text}, {"nodes", type::text},          {"server_load", type::whole},
-};
-
-std::string_view said(type t) {
-  switch (t) {
-    case type::text:
-      return "a string";
-    case type::whole:
-      return "a whole number, at least 0";
-    case type::number:
-      return "a number";
-    case type::yes_or_no:
-      return "true or false";
-    case type::numbers:
-      return "a table of numbers";
-  }
-  return "";
-}
-
-using reader = strict_toml::table<bad_claims>;
 using words = std::vector<std::string>;
 constexpr double any = std::numeric_limits<double>::infinity();
 
-std::string text_or_empty(reader& in, std::string_view key) {
-  return in.has(key) ? in.text(key) : std::string();
-}
 bool is_set(reader& in, std::string_view key) { return in.has(key) && in.flag(key); }
-
-json numbers_of(const reader& in, const toml::node& node, std::string_view key) {
-  const toml::table* const table = node.as_table();
-  if (table == nullptr) in.refuse(node, key, std::string(said(type::numbers)));
-  json all = json::object();
-  for (const auto& [name, value] : *table) {
-    const std::string full = fmt::format("{}.{}", key, name.str());
-    if (value.is_integer())
-      all[std::string(name.str())] = *value.value<std::int64_t>();
-    else if (value.is_floating_point())
-      all[std::string(name.str())] = *value.value<double>();
-    else
-      in.refuse(value, full, std::string(said(type::number)));
-  }
-  return all;
-}
-
-json value_of(const reader& in, const toml::node& node, const key_of_run& key) {
-  switch (key.is) {
-    case type::text:
-      if (node.is_string()) return *node.value<std::string>();
-      break;
-    case type::whole:
-      if (node.is_integer() && *node.value<std::int64_t>() >= 0) return *node.value<std::int64_t>();
-      break;
-    case type::number:
-      if (node.is_number()) return *node.value<double>();
-      break;
-    case type::yes_or_no:
-      if (node.is_boolean()) return *node.value<bool>();
-      break;
-    case type::numbers:
-      return numbers_of(in, node, key.name);
-  }
-  in.refuse(node, key.name, std::string(said(key.is)));
-}
-
-run run_of(const toml::table& table, const std::string& path, const std::string& name) {
-  reader in(table, path, name);
-  run made = json::object();
-  for (const key_of_run& key : keys_of_run)
-    if (const toml::node* const found = in.find(key.name))
-      made[std::string(key.name)] = value_of(in, *found, key);
-  in.finish();
-  return made;
-}
 
 run whole_run_of(reader& in, const std::string& key, const std::string& path,
                  const std::string& machine) {
   const toml::table& table = in.subtable(key);
   run made = run_of(table, path, key);
-  if (!made.contains("machine")) made["machine"] = machine;
-  for (const char* const must : {"workload", "procs"})
-    if (!made.contains(must)) in.fail(table, fmt::format("{}.{} is missing", key, must));
+  complete(made, machine, in, table, key);
   return made;
 }
 
-measure measure_of(const toml::table& table, const std::string& path, const std::string& machine) {
-  reader in(table, path, "measure");
-  measure made;
-  made.metric = in.word_of("metric", names_of_metrics());
+// The names of quotient::taking and of cause, in their order.
+const words takings{"max", "min", "max/min"};
+const words causes{"model", "lock", "workload", "paper"};
+
+template <class Enum>
+Enum one_of(reader& in, std::string_view key, const words& names) {
+  const std::string found = in.word_of(key, names);
+  return static_cast<Enum>(std::find(names.begin(), names.end(), found) - names.begin());
+}
+
+quotient quotient_of(reader& in, const std::string& path, const std::string& machine) {
+  quotient made;
   made.numerator = whole_run_of(in, "numerator", path, machine);
   if (in.find("denominator") != nullptr)
     made.denominator = whole_run_of(in, "denominator", path, machine);
@@ -129,16 +52,36 @@ measure measure_of(const toml::table& table, const std::string& path, const std:
       if (!one.is_table()) in.refuse(one, "sweep", "a table");
       made.sweep.push_back(run_of(*one.as_table(), path, "sweep"));
     }
-    made.take_most = in.word_of("take", words{"max", "min"}) == "max";
-    const std::string of = in.word_of("sweep_of", words{"numerator", "denominator", "both"});
-    made.sweep_of = of == "both"        ? measure::side::both
-                    : of == "numerator" ? measure::side::numerator
-                                        : measure::side::denominator;
-    if (made.sweep_of == measure::side::denominator && !made.denominator)
+    made.take = one_of<quotient::taking>(in, "take", takings);
+    made.sweep_of =
+        one_of<quotient::side>(in, "sweep_of", words{"numerator", "denominator", "both"});
+    if (made.sweep_of == quotient::side::denominator && !made.denominator)
       in.refuse(in.needed("sweep_of"), "sweep_of", "numerator: there is no denominator");
+  }
+  return made;
+}
+
+measure measure_of(const toml::table& table, const std::string& path, const std::string& machine) {
+  reader in(table, path, "measure");
+  measure made;
+  made.metric = in.word_of("metric", names_of_metrics());
+  made.of = quotient_of(in, path, machine);
+  if (in.find("relative_to") != nullptr) {
+    reader inner(in.subtable("relative_to"), path, "relative_to");
+    made.relative_to = quotient_of(inner, path, machine);
+    inner.finish();
+    if (made.relative_to->denominator.has_value() != made.of.denominator.has_value())
+      in.refuse(in.needed("relative_to"), "relative_to",
+                made.of.denominator ? "one with a denominator, as the measure has it"
+                                    : "one without a denominator, as the measure has it");
   }
   in.finish();
   return made;
+}
+
+/// Whether a measure divides a number of runs by one of the same kind.
+bool divides(const measure& how) {
+  return how.of.denominator || how.relative_to || how.of.take == quotient::taking::spread;
 }
 
 claim claim_of(const toml::table& table, const std::string& path, const paper& of) {
@@ -159,13 +102,17 @@ claim claim_of(const toml::table& table, const std::string& path, const paper& o
   made.calibrated = is_set(in, "calibrated");
   made.quick = is_set(in, "quick");
   made.note = text_or_empty(in, "note");
+  made.missed = text_or_empty(in, "missed");
+  if (!made.missed.empty())
+    made.because = one_of<cause>(in, "cause", causes);
+  else if (const toml::node* const why = in.find("cause"))
+    in.fail(*why, "claim.cause (accepted: only together with missed)");
   made.needs = text_or_empty(in, "needs");
   if (made.needs.empty()) {
     made.how = measure_of(in.subtable("measure"), path, of.machine);
-    const bool divides = made.how->denominator || is_quotient(made.how->metric);
-    if (made.how_close == kind::value && made.how->denominator)
+    if (made.how_close == kind::value && divides(*made.how))
       in.refuse(in.needed("kind"), "kind", "ratio or direction: there is a denominator");
-    if (made.how_close == kind::ratio && !divides)
+    if (made.how_close == kind::ratio && !divides(*made.how) && !is_quotient(made.how->metric))
       in.refuse(in.needed("kind"), "kind", "value: there is no denominator");
     if (made.how_close == kind::value && !fits(made.how->metric, made.unit))
       in.refuse(in.needed("unit"), "unit", "a unit of the metric");
@@ -189,6 +136,8 @@ std::string_view to_string(kind what) {
   }
   return "";
 }
+
+std::string_view to_string(cause why) { return causes.at(static_cast<std::size_t>(why)); }
 
 std::string figure_of(const claim& c) {
   static const std::regex named("(figure|table)s? ([0-9]+[a-z]?( and [0-9]+)?)");
@@ -216,6 +165,14 @@ paper parse_claims(std::string_view text, const std::string& path) {
       in.fail(*one.as_table()->get("id"),
               fmt::format("claim.id '{}' (accepted: one that no other claim has)",
                           made.claims.back().id));
+  }
+  if (const toml::node* const figures = in.find("figure")) {
+    const toml::array* const tables = figures->as_array();
+    if (tables == nullptr) in.refuse(*figures, "figure", "tables, each headed [[figure]]");
+    for (const toml::node& one : *tables) {
+      if (!one.is_table()) in.refuse(one, "figure", "a table");
+      made.figures.push_back(read_figure(*one.as_table(), path, made));
+    }
   }
   in.finish();
   return made;

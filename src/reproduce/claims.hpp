@@ -27,17 +27,38 @@ enum class kind : std::uint8_t {
 /// machine filled in. Equal ones are the same run.
 using run = nlohmann::json;
 
-/// How to measure a claim.
-struct measure {
+/// One number from one run, or from two: the first run's metric divided by the second's. With a
+/// sweep there are several such numbers, of which one counts.
+struct quotient {
   enum class side : std::uint8_t { numerator, denominator, both };
+  enum class taking : std::uint8_t {
+    most,
+    least,
+    spread,  ///< the most divided by the least
+  };
 
-  std::string metric;
   run numerator;
   std::optional<run> denominator;
   std::vector<run> sweep;  ///< each laid over the runs of `sweep_of`; empty: the runs as they are
-  bool take_most = true;
+  taking take = taking::most;
   side sweep_of = side::both;
 };
+
+/// How to measure a claim.
+struct measure {
+  std::string metric;
+  quotient of;
+  std::optional<quotient> relative_to;  ///< by which `of` is divided
+};
+
+/// Why a claim is missed, in a word.
+enum class cause : std::uint8_t {
+  model,     ///< the model of the machine lacks a cost, or has another one
+  lock,      ///< our lock differs from the one that was measured
+  workload,  ///< our run differs from theirs
+  paper,     ///< the paper leaves something open, or contradicts itself
+};
+[[nodiscard]] std::string_view to_string(cause why);
 
 struct claim {
   std::string paper;
@@ -51,8 +72,48 @@ struct claim {
   bool calibrated = false;
   bool quick = false;  ///< measured in a second
   std::string note;
-  std::string needs;  ///< what is missing to measure it; then there is no `how`
+  std::string missed;            ///< why it is missed, as far as we know; empty if it should hold
+  std::optional<cause> because;  ///< the same in a word
+  std::string needs;             ///< what is missing to measure it; then there is no `how`
   std::optional<measure> how;
+  std::string at;  ///< "claims/rma.toml:12"
+};
+
+/// A point of a figure whose value the paper's text gives.
+struct printed_point {
+  std::string curve;
+  nlohmann::json x;  ///< a number or a text, as that of the figure's points
+  double y = 0;
+  std::string said;  ///< where
+};
+
+/// A figure of the paper, or one of its panels: our curves on its axes.
+struct figure {
+  enum class scale : std::uint8_t { linear, logarithmic };
+  /// One position on the x axis.
+  struct point {
+    nlohmann::json x;  ///< a number, or a text
+    run with;          ///< settings that make the point
+  };
+  struct curve {
+    std::string name;
+    std::string metric;
+    std::vector<run> runs;  ///< for each point one; of a distribution exactly one
+  };
+
+  std::string paper;
+  std::string name;   ///< "figure 3", as in the claims' `where`
+  std::string panel;  ///< "a"; empty: the only one
+  std::string title;
+  std::string metric;
+  std::string unit;  ///< of the y axis, or of the x axis of a distribution
+  std::string x_label;
+  scale x_scale = scale::linear;
+  scale y_scale = scale::linear;
+  std::vector<point> points;  ///< empty: a distribution
+  std::vector<curve> curves;
+  std::vector<printed_point> printed;
+  std::string note;
   std::string at;  ///< "claims/rma.toml:12"
 };
 
@@ -61,6 +122,7 @@ struct paper {
   std::string title;
   std::string machine;
   std::vector<claim> claims;
+  std::vector<figure> figures;
 };
 
 /// "figure 3" of "section 5.1, figure 3", "table 2", or "text".

@@ -122,8 +122,8 @@ std::vector<grid_outcome> carry_out_grid(const std::vector<contest>& contests, g
   std::set<std::pair<grid_cell, std::string>> seen;
   const auto want = [&](const grid_cell& in, const std::string& lock) {
     if (!seen.emplace(in, lock).second) return;
-    wanted.push_back({fmt::format("{} on {}, {} ranks", lock, in.machine, in.procs),
-                      {run_in(in, lock, length)}});
+    const std::string name = fmt::format("{} on {}, {} ranks", lock, in.machine, in.procs);
+    wanted.push_back({name, name, {run_in(in, lock, length)}});
   };
   for (const contest& c : contests) {
     want(c.in, c.lock);

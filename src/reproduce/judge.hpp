@@ -1,6 +1,10 @@
 // When a claim holds.
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "reproduce/claims.hpp"
 
 namespace lockflight::reproduce {
@@ -22,6 +26,30 @@ constexpr double value_tolerance = 0.3;
   return 0;
 }
 
+/// What became of a claim.
+enum class verdict : std::uint8_t {
+  holds,
+  misses,
+  undecided,  ///< a direction that lies within what chance does to it; counts as missed
+};
+
+/// The seeds with which the runs of a direction are carried out. The other kinds have a tolerance
+/// that is wider than chance, and one seed, the first.
+inline constexpr std::uint64_t seeds[] = {1, 2, 3};
+[[nodiscard]] constexpr std::span<const std::uint64_t> seeds_of(kind what) {
+  return std::span(seeds).first(what == kind::direction ? std::size(seeds) : 1);
+}
+
+/// Our number with each seed, as one number and how far chance moves it.
+struct spread_number {
+  double median = 0;
+  double spread = 0;  ///< the largest less the smallest
+};
+[[nodiscard]] inline spread_number over_seeds(std::vector<double> each) {
+  std::sort(each.begin(), each.end());
+  return {each[each.size() / 2], each.back() - each.front()};
+}
+
 /// Whether what we measured is what the paper claims.
 [[nodiscard]] constexpr bool holds(const claim& c, double ours) {
   // A value that was computed from printed digits is not exact in its last digit.
@@ -38,6 +66,15 @@ constexpr double value_tolerance = 0.3;
       return c.relation == '>' ? ours > c.value : ours < c.value;
   }
   return false;
+}
+
+/// The same with what chance does: a direction must be farther from its bound than that.
+[[nodiscard]] constexpr verdict judged(const claim& c, spread_number ours) {
+  if (c.how_close == kind::direction) {
+    const double apart = ours.median > c.value ? ours.median - c.value : c.value - ours.median;
+    if (apart <= ours.spread) return verdict::undecided;
+  }
+  return holds(c, ours.median) ? verdict::holds : verdict::misses;
 }
 
 }  // namespace lockflight::reproduce

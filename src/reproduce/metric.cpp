@@ -30,24 +30,32 @@ number latency(const json& run, const char* which) {
   return us ? number(*us * 1e-6) : std::nullopt;
 }
 
+number of_ranks(const json& run, const char* which) {
+  const auto at = run.find("rank_latency_us");
+  const number us = at == run.end() ? std::nullopt : field(*at, which);
+  return us ? number(*us * 1e-6) : std::nullopt;
+}
+
+number mean_of(const json& run, const char* role) { return latency(run.at(role), "mean"); }
+
 number seconds_of(const json& run, const char* us_field) {
   const number us = field(run, us_field);
   return us ? number(*us * 1e-6) : std::nullopt;
 }
 
-number quotient(number a, number b) {
+number divided(number a, number b) {
   if (!a || !b || *b == 0) return std::nullopt;
   return *a / *b;
 }
 
 number elapsed_per_round(const json& run, bool /*divides*/) {
-  const number rounds = quotient(field(run, "ops"), field(run, "procs"));
-  return quotient(field(run, "elapsed_s"), rounds);
+  const number rounds = divided(field(run, "ops"), field(run, "procs"));
+  return divided(field(run, "elapsed_s"), rounds);
 }
 
 number per_other_rank(const json& run, bool /*divides*/) {
   const number mean = latency(run, "mean");
-  return mean ? quotient(mean, *field(run, "procs") - 1) : std::nullopt;
+  return mean ? divided(mean, *field(run, "procs") - 1) : std::nullopt;
 }
 
 number network_operations(const json& run, bool /*divides*/) {
@@ -55,16 +63,16 @@ number network_operations(const json& run, bool /*divides*/) {
   double sum = 0;  // flushes wait for operations but are not operations
   for (const char* const one : {"put", "get", "add", "fetch_add", "swap", "cas"})
     sum += nic.at(one).get<double>();
-  return quotient(sum, field(run, "ops"));
+  return divided(sum, field(run, "ops"));
 }
 
 number messages(const json& run, bool /*divides*/) {
-  return quotient(field(run.at("fabric_ops"), "messages"), field(run, "ops"));
+  return divided(field(run.at("fabric_ops"), "messages"), field(run, "ops"));
 }
 
 number rank_quotient(const json& run, const char* a, const char* b) {
   const json& of = run.at("rank_elapsed_s");
-  return quotient(field(of, a), field(of, b));
+  return divided(field(of, a), field(of, b));
 }
 
 constexpr row rows[] = {
@@ -75,6 +83,26 @@ constexpr row rows[] = {
     {"p50", dimension::time, [](const json& r, bool) { return latency(r, "p50"); }},
     {"p75", dimension::time, [](const json& r, bool) { return latency(r, "p75"); }},
     {"p99", dimension::time, [](const json& r, bool) { return latency(r, "p99"); }},
+    {"standard deviation", dimension::time,
+     [](const json& r, bool) { return latency(r, "deviation"); }},
+    {"standard deviation / mean", dimension::none,
+     [](const json& r, bool) { return divided(latency(r, "deviation"), latency(r, "mean")); }},
+    {"p25 of the ranks' means", dimension::time,
+     [](const json& r, bool) { return of_ranks(r, "p25"); }},
+    {"p50 of the ranks' means", dimension::time,
+     [](const json& r, bool) { return of_ranks(r, "p50"); }},
+    {"p75 of the ranks' means", dimension::time,
+     [](const json& r, bool) { return of_ranks(r, "p75"); }},
+    {"p99 of the ranks' means", dimension::time,
+     [](const json& r, bool) { return of_ranks(r, "p99"); }},
+    {"max of the ranks' means", dimension::time,
+     [](const json& r, bool) { return of_ranks(r, "max"); }},
+    {"mean latency of reads", dimension::time,
+     [](const json& r, bool) { return mean_of(r, "read"); }},
+    {"mean latency of writes", dimension::time,
+     [](const json& r, bool) { return mean_of(r, "write"); }},
+    {"longest wait", dimension::time,
+     [](const json& r, bool) { return seconds_of(r, "max_wait_us"); }},
     {"mean acquire", dimension::time,
      [](const json& r, bool) { return seconds_of(r, "acquire_us"); }},
     {"mean release", dimension::time,
@@ -83,6 +111,10 @@ constexpr row rows[] = {
     {"elapsed per round", dimension::time, elapsed_per_round},
     {"mean latency per other rank", dimension::time, per_other_rank},
     {"network operations per operation", dimension::operations, network_operations},
+    {"compare-and-swaps per operation", dimension::operations,
+     [](const json& r, bool) {
+       return divided(field(r.at("fabric_ops").at("nic"), "cas"), field(r, "ops"));
+     }},
     {"messages per operation", dimension::messages, messages},
     {"p75 / p25", dimension::time,
      [](const json& r, bool divides) { return latency(r, divides ? "p25" : "p75"); }},
@@ -90,6 +122,15 @@ constexpr row rows[] = {
      [](const json& r, bool) { return rank_quotient(r, "slowest", "fastest"); }},
     {"mean time of the farthest quarter of ranks / nearest quarter", dimension::none,
      [](const json& r, bool) { return rank_quotient(r, "far", "near"); }},
+};
+
+struct distribution {
+  std::string_view name;
+  const char* field;  ///< of the benchmark's JSON
+};
+constexpr distribution distributions[] = {
+    {"distribution of latencies", "latency_cdf"},
+    {"distribution of the ranks' means", "rank_latency_cdf"},
 };
 
 const row& row_of(std::string_view metric) {
@@ -132,7 +173,49 @@ std::optional<double> metric_of(const json& run, std::string_view metric, bool d
 double per_base(std::string_view unit) {
   if (unit == "us") return 1e6;
   if (unit == "ms") return 1e3;
+  if (unit == "thousand operations/s") return 1e-3;
+  if (unit == "million operations/s") return 1e-6;
   return 1;
+}
+
+std::vector<std::string> names_of_figure_metrics() {
+  std::vector<std::string> names = names_of_metrics();
+  for (const distribution& d : distributions) names.emplace_back(d.name);
+  return names;
+}
+
+bool is_distribution(std::string_view metric) {
+  return std::any_of(std::begin(distributions), std::end(distributions),
+                     [&](const distribution& d) { return d.name == metric; });
+}
+
+const std::vector<std::string>& units_of_figures() {
+  static const std::vector<std::string> units{"us",
+                                              "ms",
+                                              "s",
+                                              "operations",
+                                              "messages",
+                                              "x",
+                                              "operations/s",
+                                              "thousand operations/s",
+                                              "million operations/s"};
+  return units;
+}
+
+bool fits_figure(std::string_view metric, std::string_view unit) {
+  if (is_distribution(metric)) return unit == "us" || unit == "ms" || unit == "s";
+  if (row_of(metric).is == dimension::rate) return unit.ends_with("operations/s");
+  return fits(metric, unit);
+}
+
+std::vector<std::pair<double, double>> distribution_of(const json& run, std::string_view metric) {
+  std::vector<std::pair<double, double>> points;
+  for (const distribution& d : distributions)
+    if (d.name == metric)
+      if (const auto at = run.find(d.field); at != run.end())
+        for (const json& point : *at)
+          points.emplace_back(point.at(0).get<double>() * 1e-6, point.at(1).get<double>());
+  return points;
 }
 
 }  // namespace lockflight::reproduce

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockflight::reproduce {
@@ -24,5 +25,19 @@ namespace lockflight::reproduce {
 
 /// How many of a unit are one second, or one.
 [[nodiscard]] double per_base(std::string_view unit);
+
+// ---- figures ----
+
+/// The metrics, and distributions: a curve of a distribution is one run.
+[[nodiscard]] std::vector<std::string> names_of_figure_metrics();
+[[nodiscard]] bool is_distribution(std::string_view metric);
+
+/// The units of a figure's axis, and whether a metric or a distribution has that unit.
+[[nodiscard]] const std::vector<std::string>& units_of_figures();
+[[nodiscard]] bool fits_figure(std::string_view metric, std::string_view unit);
+
+/// The points of a distribution of a run: seconds, and the fraction of all values up to there.
+[[nodiscard]] std::vector<std::pair<double, double>> distribution_of(const nlohmann::json& run,
+                                                                     std::string_view metric);
 
 }  // namespace lockflight::reproduce

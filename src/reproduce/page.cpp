@@ -26,7 +26,7 @@ tally tally_of(const std::vector<outcome>& outcomes, const std::string& paper) {
   for (const outcome& o : outcomes) {
     if (!paper.empty() && o.of->paper != paper) continue;
     ++made.all;
-    made.held += o.holds ? 1 : 0;
+    made.held += o.holds() ? 1 : 0;
     made.calibrated += o.of->calibrated ? 1 : 0;
   }
   return made;
@@ -45,15 +45,17 @@ std::string theirs(const claim& c) {
 
 std::string row_of(const outcome& o) {
   const claim& c = *o.of;
-  const std::string& remark = o.why.empty() ? c.note : o.why;
   return fmt::format(
       "<tr id=\"{0}-{1}\"{2}><th scope=\"row\">{1}</th><td class=\"num\">{3}</td>"
       "<td class=\"num\">{4}</td><td class=\"verdict-cell\">{5}</td><td>{6}</td>"
       "<td class=\"words\">{7}</td><td class=\"words\">{8}</td><td class=\"words\">{9}</td></tr>\n",
-      escape_html(c.paper), escape_html(c.id), o.holds ? "" : " class=\"missed\"",
+      escape_html(c.paper), escape_html(c.id), o.holds() ? "" : " class=\"missed\"",
       escape_html(theirs(c)), o.ours ? report::rounded(*o.ours) : "–",
-      o.holds ? "✓ holds" : "✗ misses", c.calibrated ? "yes" : "", escape_html(c.what),
-      escape_html(remark), escape_html(c.where));
+      o.holds()                      ? "✓ holds"
+      : o.said == verdict::undecided ? "? undecided"
+                                     : "✗ misses",
+      c.calibrated ? "yes" : "", escape_html(c.what), escape_html(remark_of(o)),
+      escape_html(c.where));
 }
 
 /// One card for each figure and unit that has something to draw, in the order of the claims.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "bench/plan/memory.hpp"
+#include "reproduce/runs.hpp"
 
 namespace lockflight::reproduce {
 namespace {
@@ -53,11 +54,12 @@ std::vector<task> tasks_of(const std::vector<const claim*>& claims,
       if (wanted.empty() || wanted.back() != c) wanted.push_back(c);
     }
   for (const series& s : others) {
-    // A claim may want the very same run.
-    if (s.runs.size() == 1 && number.contains(key_of(s.runs.front()))) continue;
+    // A claim or another figure may want the very same run.
+    if (s.runs.size() == 1 && !number.emplace(key_of(s.runs.front()), tasks.size()).second)
+      continue;
     double cost = 0;
     for (const run& what : s.runs) cost += cost_of(what);
-    tasks.push_back({.steps = s.runs, .wanted_by = {}, .name = s.name, .at = s.name, .cost = cost});
+    tasks.push_back({.steps = s.runs, .wanted_by = {}, .name = s.name, .at = s.at, .cost = cost});
   }
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const task& a, const task& b) { return a.cost > b.cost; });
@@ -100,6 +102,7 @@ class pool {
   pool(std::vector<task> tasks, const how& way) : tasks_(std::move(tasks)), way_(way) {
     for (const task& t : tasks_) {
       runs_ += t.steps.size();
+      work_ += t.cost;
       for (const claim* const c : t.wanted_by) ++runs_left_[c];
     }
   }
@@ -138,6 +141,7 @@ class pool {
         if (is_last) break;
       }
       done_ += left;  // the runs after the first that failed
+      work_done_ += mine.cost;
       going_on_.erase(&mine);
       for (const claim* const c : mine.wanted_by) --runs_left_[c];
       changed_.notify_all();
@@ -187,7 +191,6 @@ class pool {
           room.is_held = true;
           started = std::chrono::steady_clock::now();
         });
-    got.erase("latency_cdf");
     return got;
   }
 
@@ -208,6 +211,7 @@ class pool {
     standing now;
     now.done = done_;
     now.of = runs_;
+    now.part = work_ > 0 ? work_done_ / work_ : 1;
     for (const auto& [c, left] : runs_left_) now.claims_left += left > 0 ? 1 : 0;
     for (const task* const t : going_on_) now.now.push_back(t->name);
     return now;
@@ -224,6 +228,8 @@ class pool {
   std::map<const claim*, std::size_t> runs_left_;
   std::size_t runs_ = 0;
   std::size_t done_ = 0;
+  double work_ = 0;  ///< the estimated cost of all tasks, and of those that are done
+  double work_done_ = 0;
   std::exception_ptr refused_;
 };
 

@@ -21,6 +21,7 @@ struct result {
 /// Runs one after the other, until one of them fails: those after it are not carried out.
 struct series {
   std::string name;  ///< for progress
+  std::string at;    ///< for errors: where the runs come from
   std::vector<run> runs;
 };
 

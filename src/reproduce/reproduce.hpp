@@ -10,6 +10,7 @@
 #include "bench/bench.hpp"
 #include "reproduce/beyond.hpp"
 #include "reproduce/claims.hpp"
+#include "reproduce/judge.hpp"
 
 namespace lockflight::reproduce {
 
@@ -17,14 +18,37 @@ namespace lockflight::reproduce {
 struct outcome {
   const claim* of = nullptr;
   std::optional<double> ours;  ///< in the claim's unit; none: not measured
-  bool holds = false;
+  double spread = 0;           ///< how far apart the results with several seeds are
+  verdict said = verdict::misses;
   std::string why;  ///< why it was not measured
+
+  [[nodiscard]] bool holds() const { return said == verdict::holds; }
+};
+
+/// "holds", "misses", "undecided".
+[[nodiscard]] std::string_view to_string(verdict said);
+
+/// Why a claim does not hold: what the run lacked, or what its file says. Where it holds, the
+/// claim's note.
+[[nodiscard]] std::string remark_of(const outcome& o);
+
+/// The results of a figure's curves.
+struct measured_figure {
+  const figure* of = nullptr;
+  struct curve {
+    /// x as in the figure's points, or the value of a distribution; y in the figure's unit, or the
+    /// fraction of a distribution.
+    std::vector<std::pair<nlohmann::json, double>> points;
+    std::string why;  ///< why a point is missing
+  };
+  std::vector<curve> curves;  ///< as in the figure
 };
 
 /// The progress of a reproduction.
 struct standing {
   std::size_t done = 0;          ///< runs
   std::size_t of = 0;            ///< runs in all
+  double part = 0;               ///< of the estimated work that is done
   std::size_t claims_left = 0;   ///< that wait for a run
   std::vector<std::string> now;  ///< "rma/lb-1024-vs-d-mcs": the claims whose runs are under way
 };
@@ -34,34 +58,32 @@ struct how {
   std::function<void(const standing&)> tell = nullptr;  ///< called a few times a second
 };
 
-/// The benchmark's request for a run. Throws bench::bad_request.
-[[nodiscard]] bench::request request_of(const run& what);
+/// What is to be measured.
+struct wanted {
+  std::vector<const claim*> claims;
+  std::vector<const figure*> figures;
+  std::vector<curve> curves;
+};
 
-/// The runs that a claim needs, each with the settings of its sweep.
-[[nodiscard]] std::vector<run> runs_of(const claim& c);
-
-/// The outcomes of claims, in their order, and of curves.
+/// The outcomes of claims, in their order, of figures and of curves.
 struct reproduction {
   std::vector<outcome> claims;
+  std::vector<measured_figure> figures;
   std::vector<measured_curve> beyond;
 
   /// Whether all claims hold, and no curve's run broke mutual exclusion.
   [[nodiscard]] bool holds() const;
 };
 
-/// Throws bad_claims if the benchmark refuses a claim's run.
-[[nodiscard]] reproduction carry_out(const std::vector<const claim*>& claims,
-                                     const std::vector<curve>& curves, const how& way = {});
+/// Throws bad_claims if the benchmark refuses a run.
+[[nodiscard]] reproduction carry_out(const wanted& what, const how& way = {});
 [[nodiscard]] inline std::vector<outcome> carry_out(const std::vector<const claim*>& claims,
                                                     const how& way = {}) {
-  return carry_out(claims, {}, way).claims;
+  return carry_out(wanted{.claims = claims, .figures = {}, .curves = {}}, way).claims;
 }
 
-/// The JSON of the program's fixed interface; with curves also "beyond", a row for each point.
+/// The JSON of the program's fixed interface; with figures also "figures", and with curves
+/// "beyond", a row for each point.
 [[nodiscard]] nlohmann::json to_json(const reproduction& all);
-
-/// A page with a row for each claim and a chart for each figure, and of curves a chart for each
-/// machine and share of writers. `papers` are the papers of the claims.
-[[nodiscard]] std::string render_html(const std::vector<paper>& papers, const reproduction& all);
 
 }  // namespace lockflight::reproduce

@@ -1,5 +1,7 @@
 // From a run in the terms of claim files to a request to the benchmark.
-#include "reproduce/reproduce.hpp"
+#include "reproduce/runs.hpp"
+
+#include "reproduce/judge.hpp"
 
 namespace lockflight::reproduce {
 namespace {
@@ -47,24 +49,44 @@ bench::request request_of(const run& what) {
   take(what, "server_load", r.server_load);
   take(what, "operation", r.operation);
   // Not of claim files:
+  take(what, "seed", r.seed);
   take(what, "warm_up", r.warm_up);
   take(what, "most_events", r.most_events);
   return r;
 }
 
-// Pairs of numerator and denominator one after the other, or numerators alone.
+std::vector<pair_of_runs> pairs_of(const quotient& q, std::uint64_t seed) {
+  std::vector<pair_of_runs> all;
+  const auto seeded = [&](run what) {
+    if (seed != seeds[0]) what["seed"] = seed;
+    return what;
+  };
+  const auto add = [&](const run* part) {
+    const bool above = part != nullptr && q.sweep_of != quotient::side::denominator;
+    const bool below = part != nullptr && q.sweep_of != quotient::side::numerator;
+    pair_of_runs made{seeded(above ? laid_over(q.numerator, *part) : q.numerator), std::nullopt};
+    if (q.denominator)
+      made.denominator = seeded(below ? laid_over(*q.denominator, *part) : *q.denominator);
+    all.push_back(std::move(made));
+  };
+  if (q.sweep.empty()) add(nullptr);
+  for (const run& part : q.sweep) add(&part);
+  return all;
+}
+
 std::vector<run> runs_of(const claim& c) {
   std::vector<run> all;
   if (!c.how) return all;
-  const measure& m = *c.how;
-  const auto add = [&](const run* part) {
-    const bool above = part != nullptr && m.sweep_of != measure::side::denominator;
-    const bool below = part != nullptr && m.sweep_of != measure::side::numerator;
-    all.push_back(above ? laid_over(m.numerator, *part) : m.numerator);
-    if (m.denominator) all.push_back(below ? laid_over(*m.denominator, *part) : *m.denominator);
+  const auto add = [&](const quotient& q, std::uint64_t seed) {
+    for (pair_of_runs& pair : pairs_of(q, seed)) {
+      all.push_back(std::move(pair.numerator));
+      if (pair.denominator) all.push_back(*std::move(pair.denominator));
+    }
   };
-  if (m.sweep.empty()) add(nullptr);
-  for (const run& part : m.sweep) add(&part);
+  for (const std::uint64_t seed : seeds_of(c.how_close)) {
+    add(c.how->of, seed);
+    if (c.how->relative_to) add(*c.how->relative_to, seed);
+  }
   return all;
 }
 

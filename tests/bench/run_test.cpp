@@ -206,6 +206,27 @@ TEST(Run, EachRanksTimeIsOfItsOwnOperations) {
   EXPECT_TRUE(run_simulated(r)["rank_elapsed_s"]["near"].is_null());  // one node has no hops
 }
 
+TEST(Run, TheRanksMeansAreOneValueForEachRank) {
+  request r = on_osc_2005({"spin"}, "table", "4x1");
+  r.procs = {4};
+  r.table_size = 1;
+  r.ops = 400;
+  const json one = run_simulated(r);
+  const json& means = one["rank_latency_us"];
+  // As many operations each, so the mean of the means is the mean.
+  EXPECT_NEAR(means["mean"], one["latency_us"]["mean"],
+              0.01 * one["latency_us"]["mean"].get<double>());
+  EXPECT_LE(means["p25"], means["p50"]);
+  EXPECT_LE(means["p50"], means["p99"]);
+  EXPECT_EQ(means["p99"], means["max"]);
+  EXPECT_LT(means["max"], one["latency_us"]["max"]);
+  ASSERT_EQ(one["rank_latency_cdf"].size(), 4u);
+  EXPECT_EQ(one["rank_latency_cdf"][0][1], 0.25);
+  EXPECT_EQ(one["rank_latency_cdf"][3][0], means["max"]);
+  EXPECT_GT(one["latency_us"]["deviation"], 0);
+  EXPECT_LT(one["latency_us"]["deviation"], one["latency_us"]["max"]);
+}
+
 TEST(Run, SimulatedRunsAreOneOnSim) {
   request r = on_osc_2005({"d-mcs", "spin"}, "ecsb", "2x1");
   r.procs = {2};

@@ -7,8 +7,9 @@
 #include <set>
 #include <string>
 
+#include "reproduce/page.hpp"
 #include "reproduce/pool.hpp"
-#include "reproduce/reproduce.hpp"
+#include "reproduce/runs.hpp"
 #include "sim/machine.hpp"
 
 namespace lockflight::reproduce {
@@ -94,10 +95,10 @@ TEST(Beyond, QuickIsSmall) {
 
 TEST(Beyond, ACurveEndsWhereARunTakesTooManyEvents) {
   const curve c = curve_of({run_of(2), run_of(16, 1000), run_of(64)});
-  const auto results = carry_out_runs({}, {{"spin", c.runs}}, {});
+  const auto results = carry_out_runs({}, {{"spin", "spin", c.runs}}, {});
   EXPECT_EQ(results.size(), 2u) << "what comes after the end is not run";
 
-  const reproduction made = carry_out({}, {c});
+  const reproduction made = carry_out(wanted{.claims = {}, .figures = {}, .curves = {c}});
   ASSERT_EQ(made.beyond.size(), 1u);
   const measured_curve& ended = made.beyond.front();
   EXPECT_EQ(ended.points.size(), 1u);
@@ -124,7 +125,8 @@ TEST(Beyond, WhatHasNotTheMemoryIsLeftOutAndSaysSo) {
   large["machine"] = "fx100";
   large["workload"] = "table";
   large["locks"] = 100'000;
-  const reproduction made = carry_out({}, {curve_of({run_of(2), large})});
+  const reproduction made =
+      carry_out(wanted{.claims = {}, .figures = {}, .curves = {curve_of({run_of(2), large})}});
   EXPECT_EQ(made.beyond.front().points.size(), 1u);
   EXPECT_NE(made.beyond.front().ends.find("what fits into memory"), std::string::npos)
       << made.beyond.front().ends;
@@ -133,7 +135,8 @@ TEST(Beyond, WhatHasNotTheMemoryIsLeftOutAndSaysSo) {
 TEST(Beyond, ACurveEndsWhereARunTakesTooMuchMemory) {
   run large = run_of(64);
   large["most_bytes"] = 64 << 10;
-  const reproduction made = carry_out({}, {curve_of({run_of(2), large})});
+  const reproduction made =
+      carry_out(wanted{.claims = {}, .figures = {}, .curves = {curve_of({run_of(2), large})}});
   EXPECT_EQ(made.beyond.front().points.size(), 1u);
   EXPECT_NE(made.beyond.front().ends.find("GiB, more than"), std::string::npos)
       << made.beyond.front().ends;
@@ -145,14 +148,15 @@ TEST(Beyond, ManyAtATimeGiveTheSame) {
   alone.at_a_time = 1;
   how together;
   together.at_a_time = 4;
-  EXPECT_EQ(to_json(carry_out({}, two, alone)), to_json(carry_out({}, two, together)));
+  EXPECT_EQ(to_json(carry_out(wanted{.claims = {}, .figures = {}, .curves = two}, alone)),
+            to_json(carry_out(wanted{.claims = {}, .figures = {}, .curves = two}, together)));
 }
 
 TEST(Beyond, ABrokenLockDoesNotHold) {
   measured_curve c = measured_as("spin", {point(4, 10)});
-  EXPECT_TRUE((reproduction{.claims = {}, .beyond = {c}}.holds()));
+  EXPECT_TRUE((reproduction{.claims = {}, .figures = {}, .beyond = {c}}.holds()));
   c.points.front()["violations"] = 1;
-  EXPECT_FALSE((reproduction{.claims = {}, .beyond = {c}}.holds()));
+  EXPECT_FALSE((reproduction{.claims = {}, .figures = {}, .beyond = {c}}.holds()));
 }
 
 TEST(Beyond, WhoIsFastestWhere) {
@@ -172,7 +176,9 @@ TEST(Beyond, ThePageHasAChartForEachMachineAndShareOfWriters) {
   measured_curve few = measured_as("rma-rw", {point(4, 7)});
   few.of.writers = few_writers;
   const reproduction made{
-      .claims = {}, .beyond = {measured_as("spin", {point(4, 90)}, "more than 7 events"), few}};
+      .claims = {},
+      .figures = {},
+      .beyond = {measured_as("spin", {point(4, 90)}, "more than 7 events"), few}};
   const std::string page = render_html({}, made);
   for (const char* const part :
        {"data-machine=\"piz-daint\" data-writers=\"1\"", "data-writers=\"0.002\"",

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "bench/bench.hpp"
-#include "reproduce/reproduce.hpp"
+#include "reproduce/runs.hpp"
 #include "sim/machine.hpp"
 
 namespace lockflight::reproduce {

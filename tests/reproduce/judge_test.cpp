@@ -38,5 +38,30 @@ TEST(Judge, ADirectionHasNoTolerance) {
   EXPECT_FALSE(holds(of(kind::direction, 1, '<'), 1));
 }
 
+TEST(Judge, ADirectionMustBeFartherFromItsBoundThanChanceMovesIt) {
+  const claim above = of(kind::direction, 1, '>');
+  EXPECT_EQ(judged(above, over_seeds({1.02, 1.03, 1.01})), verdict::undecided);  // 0.02 and 0.02
+  EXPECT_EQ(judged(above, over_seeds({1.03, 1.04, 1.02})), verdict::holds);
+  EXPECT_EQ(judged(above, over_seeds({0.97, 0.96, 0.98})), verdict::misses);
+  EXPECT_EQ(judged(above, over_seeds({0.99, 1.01, 0.98})), verdict::undecided);
+  // Where chance has no part.
+  EXPECT_EQ(judged(above, over_seeds({1, 1, 1})), verdict::undecided);
+  EXPECT_EQ(judged(above, over_seeds({2, 2, 2})), verdict::holds);
+}
+
+TEST(Judge, TheOtherKindsHaveOneSeedAndATolerance) {
+  EXPECT_EQ(seeds_of(kind::direction).size(), 3u);
+  EXPECT_EQ(seeds_of(kind::ratio).size(), 1u);
+  EXPECT_EQ(seeds_of(kind::value).size(), 1u);
+  EXPECT_EQ(judged(of(kind::ratio, 6), over_seeds({6})), verdict::holds);
+  EXPECT_EQ(judged(of(kind::value, 6), over_seeds({8})), verdict::misses);
+}
+
+TEST(Judge, OfSeveralSeedsTheMedianCounts) {
+  const spread_number n = over_seeds({3, 1, 2.5});
+  EXPECT_DOUBLE_EQ(n.median, 2.5);
+  EXPECT_DOUBLE_EQ(n.spread, 2);
+}
+
 }  // namespace
 }  // namespace lockflight::reproduce

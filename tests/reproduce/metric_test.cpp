@@ -11,7 +11,11 @@ namespace {
 nlohmann::json a_run() {
   return nlohmann::json::parse(R"({
     "procs": 5, "ops": 100, "elapsed_s": 2.0, "throughput_ops_s": 50.0,
-    "latency_us": {"mean": 8.0, "p25": 2.0, "p50": 4.0, "p75": 6.0, "p99": 9.0},
+    "latency_us": {"mean": 8.0, "p25": 2.0, "p50": 4.0, "p75": 6.0, "p99": 9.0, "deviation": 2.0},
+    "rank_latency_us": {"p25": 7.0, "p50": 7.5, "p75": 8.5, "p99": 11.0, "max": 12.0},
+    "read": {"latency_us": {"mean": 3.0}}, "write": {"latency_us": {"mean": 13.0}},
+    "max_wait_us": 40.0,
+    "latency_cdf": [[1.0, 0.5], [9.0, 1.0]], "rank_latency_cdf": [[7.0, 0.25], [12.0, 1.0]],
     "acquire_us": 5.0, "release_us": 3.0,
     "rank_elapsed_s": {"fastest": 0.5, "mean": 1.0, "slowest": 2.0, "near": 0.8, "far": 1.2},
     "fabric_ops": {"nic": {"put": 10, "get": 20, "add": 30, "fetch_add": 40, "swap": 50, "cas": 60,
@@ -27,6 +31,17 @@ TEST(Metric, EachIsWhatItsNameSays) {
       {"p50", 4e-6},
       {"p75", 6e-6},
       {"p99", 9e-6},
+      {"standard deviation", 2e-6},
+      {"standard deviation / mean", 0.25},
+      {"p25 of the ranks' means", 7e-6},
+      {"p50 of the ranks' means", 7.5e-6},
+      {"p75 of the ranks' means", 8.5e-6},
+      {"p99 of the ranks' means", 11e-6},
+      {"max of the ranks' means", 12e-6},
+      {"mean latency of reads", 3e-6},
+      {"mean latency of writes", 13e-6},
+      {"longest wait", 40e-6},
+      {"compare-and-swaps per operation", 0.6},
       {"mean acquire", 5e-6},
       {"mean release", 3e-6},
       {"elapsed", 2},
@@ -55,6 +70,25 @@ TEST(Metric, ARunWithoutItHasNone) {
   for (const char* const name :
        {"p50", "mean acquire", "elapsed per round", "network operations per operation"})
     EXPECT_FALSE(metric_of(run, name)) << name;
+}
+
+TEST(Metric, ADistributionIsPointsInSeconds) {
+  using points = std::vector<std::pair<double, double>>;
+  EXPECT_EQ(distribution_of(a_run(), "distribution of latencies"),
+            (points{{1.0 * 1e-6, 0.5}, {9.0 * 1e-6, 1.0}}));
+  EXPECT_EQ(distribution_of(a_run(), "distribution of the ranks' means"),
+            (points{{7.0 * 1e-6, 0.25}, {12.0 * 1e-6, 1.0}}));
+  EXPECT_TRUE(is_distribution("distribution of latencies"));
+  EXPECT_FALSE(is_distribution("p50"));
+}
+
+TEST(Metric, AFiguresUnitIsOfItsMetric) {
+  EXPECT_TRUE(fits_figure("throughput", "million operations/s"));
+  EXPECT_FALSE(fits_figure("throughput", "us"));
+  EXPECT_TRUE(fits_figure("mean latency", "ms"));
+  EXPECT_FALSE(fits_figure("mean latency", "operations/s"));
+  EXPECT_TRUE(fits_figure("distribution of latencies", "us"));
+  EXPECT_FALSE(fits_figure("distribution of latencies", "x"));
 }
 
 TEST(Metric, AUnitIsOfAMetric) {

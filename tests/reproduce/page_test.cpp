@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "reproduce/reproduce.hpp"
+#include "reproduce/page.hpp"
 #include "reproduce/support.hpp"
 
 namespace lockflight::reproduce {
@@ -22,10 +22,13 @@ std::string page_of(std::vector<paper> papers) {
   unmeasured.id = "unmeasured";
   papers.front().claims.push_back(unmeasured);
   const auto& claims = papers.front().claims;
-  return render_html(papers,
-                     {.claims = {{.of = &claims[0], .ours = 12.5, .holds = true, .why = ""},
-                                 {.of = &claims[1], .ours = {}, .holds = false, .why = "no time"}},
-                      .beyond = {}});
+  return render_html(
+      papers,
+      {.claims =
+           {{.of = &claims[0], .ours = 12.5, .spread = 0, .said = verdict::holds, .why = ""},
+            {.of = &claims[1], .ours = {}, .spread = 0, .said = verdict::misses, .why = "no time"}},
+       .figures = {},
+       .beyond = {}});
 }
 
 TEST(Page, HasARowForEachClaimAndACardForEachFigure) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <vector>
 
 #include "bench/json/statistics.hpp"
@@ -65,6 +66,8 @@ class converter {
   [[nodiscard]] double us(double ticks) const {
     return clock_.us(std::max(0.0, ticks - readings_));
   }
+  /// The same of a difference between two times.
+  [[nodiscard]] double span_us(double ticks) const { return clock_.us(ticks); }
 
  private:
   const time_base& clock_;
@@ -84,6 +87,8 @@ json latency_json(const histogram& h, const converter& to, bool meaningful) {
   add("p99", h.quantile(0.99));
   add("p999", h.quantile(0.999));
   add("max", static_cast<double>(h.max()));
+  // What reading the clock costs is the same each time, so it has no share in the deviation.
+  out["deviation"] = known ? json(to.span_us(h.deviation())) : json();
   return out;
 }
 
@@ -102,6 +107,40 @@ json cdf_json(const histogram& all, const converter& to) {
   for (const auto& [ticks, fraction] : all.cumulative(cdf_fractions()))
     points.push_back({to.us(ticks), fraction});
   return points;
+}
+
+/// The distribution of the ranks' mean latencies, one value for each rank that was measured: the
+/// quantiles as latency_json has them, and points of the cumulative distribution.
+void add_latency_of_ranks(json& out, std::span<const rank_result> ranks, const converter& to) {
+  std::vector<double> means;
+  for (const rank_result& r : ranks) {
+    const auto timed = static_cast<double>(r.read.count() + r.write.count());
+    if (timed == 0 || r.lost) continue;
+    const double ticks = r.read.mean() * static_cast<double>(r.read.count()) +
+                         r.write.mean() * static_cast<double>(r.write.count());
+    means.push_back(to.us(ticks / timed));
+  }
+  if (means.empty()) return;
+  std::sort(means.begin(), means.end());
+  const auto count = static_cast<double>(means.size());
+  // The smallest mean that at least that fraction of the ranks do not exceed.
+  const auto place = [&](double fraction) {
+    return static_cast<std::size_t>(std::max(1.0, std::ceil(fraction * count))) - 1;
+  };
+  const double sum = std::accumulate(means.begin(), means.end(), 0.0);
+  out["rank_latency_us"] = {{"mean", sum / count},       {"p25", means[place(0.25)]},
+                            {"p50", means[place(0.5)]},  {"p75", means[place(0.75)]},
+                            {"p99", means[place(0.99)]}, {"p999", means[place(0.999)]},
+                            {"max", means.back()}};
+  json points = json::array();
+  std::size_t last = means.size();
+  for (const double fraction : cdf_fractions()) {
+    const std::size_t at = place(fraction);
+    if (at == last) continue;
+    points.push_back({means[at], static_cast<double>(at + 1) / count});
+    last = at;
+  }
+  out["rank_latency_cdf"] = std::move(points);
 }
 
 /// The operations on locks of the own node, or on the others.
@@ -281,7 +320,10 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["release_us"] = nullptr;
   }
   out["rank_elapsed_s"] = rank_elapsed_json(what.plan, results.ranks(), clock);
-  if (timed && all->count() > 0) out["latency_cdf"] = cdf_json(*all, to);
+  if (timed && all->count() > 0) {
+    out["latency_cdf"] = cdf_json(*all, to);
+    add_latency_of_ranks(out, results.ranks(), to);
+  }
   out["read"] = {{"ops", sum->reads}, {"latency_us", latency_json(sum->read, to, timed)}};
   out["write"] = {{"ops", sum->writes}, {"latency_us", latency_json(sum->write, to, timed)}};
   if (has_many_locks(what.plan.what)) {

@@ -60,6 +60,19 @@ class histogram {
     return n == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(n);
   }
 
+  /// The standard deviation of all values, each taken for the middle of its bucket.
+  [[nodiscard]] double deviation() const {
+    const std::uint64_t n = count();
+    if (n == 0) return 0;
+    const double centre = mean();
+    double squares = 0;
+    for (std::size_t i = 0; i < used(); ++i) {
+      const double apart = value_of(i) - centre;
+      squares += static_cast<double>(counts_[i]) * apart * apart;
+    }
+    return std::sqrt(squares / static_cast<double>(n));
+  }
+
   /// The smallest value that at least that fraction of all values do not exceed (the nearest-rank
   /// percentile). 0 when nothing was recorded.
   [[nodiscard]] double quantile(double fraction) const {
