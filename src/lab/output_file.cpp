@@ -98,10 +98,14 @@ void output_file::commit() {
 
 void refuse_same(const std::optional<output_file>& a, const char* name_of_a,
                  const std::optional<output_file>& b, const char* name_of_b) {
-  if (!a || !b) return;
-  if (fs::absolute(a->target()).lexically_normal() != fs::absolute(b->target()).lexically_normal())
+  if (a && b) refuse_same(*a, name_of_a, *b, name_of_b);
+}
+
+void refuse_same(const output_file& a, const char* name_of_a, const output_file& b,
+                 const char* name_of_b) {
+  if (fs::absolute(a.target()).lexically_normal() != fs::absolute(b.target()).lexically_normal())
     return;
-  throw refuse(name_of_b, b->path(), fmt::format("another file than that of {}", name_of_a));
+  throw refuse(name_of_b, b.path(), fmt::format("another file than that of {}", name_of_a));
 }
 
 }  // namespace lockflight::lab

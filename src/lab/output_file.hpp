@@ -45,5 +45,7 @@ class output_file {
 /// Throws usage_error if both are given and are the same file; it names the second.
 void refuse_same(const std::optional<output_file>& a, const char* name_of_a,
                  const std::optional<output_file>& b, const char* name_of_b);
+void refuse_same(const output_file& a, const char* name_of_a, const output_file& b,
+                 const char* name_of_b);
 
 }  // namespace lockflight::lab

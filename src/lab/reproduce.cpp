@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -92,11 +94,13 @@ void print_outcomes(console& out, const paper& p, const std::vector<outcome>& ou
                {.title = "remark", .numeric = false, .importance = 1}});
   std::size_t rows = 0;
   std::size_t held = 0;
+  std::size_t undecided = 0;
   for (const outcome& o : outcomes) {
     const claim& c = *o.of;
     if (c.paper != p.name) continue;
     ++rows;
     held += o.holds() ? 1 : 0;
+    undecided += o.said == reproduce::verdict::undecided ? 1 : 0;
     shown.add_row({{c.id},
                    {c.what},
                    {theirs(c)},
@@ -108,7 +112,8 @@ void print_outcomes(console& out, const paper& p, const std::vector<outcome>& ou
   if (rows == 0) return;
   print_heading(out, p);
   static_cast<void>(shown.print(out));
-  out.line(fmt::format("{} of {} hold", held, claims_counted(rows)));
+  out.line(fmt::format("{} of {} hold{}", held, claims_counted(rows),
+                       undecided == 0 ? "" : fmt::format(", {} undecided", undecided)));
   out.line();
 }
 
@@ -185,24 +190,100 @@ int list(const std::vector<paper>& papers, bool quick, console& out) {
   return 0;
 }
 
+/// "40 s", "3 min".
+std::string rough_time(double seconds) {
+  return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
+/// A bar with what is done, what is left, and the time that it will take, as far as that can be
+/// told: the estimate of a run's work is rough.
 std::string describe(const reproduce::standing& now, double seconds) {
-  std::string text = fmt::format("[{}/{}]", now.done, now.of);
-  if (now.claims_left > 0) text += fmt::format(" {} left", claims_counted(now.claims_left));
+  constexpr int width = 20;
+  const int filled = static_cast<int>(now.part * width);
+  std::string text =
+      fmt::format("[{:#<{}}{:.<{}}] {:.0f} %", "", filled, "", width - filled, 100 * now.part);
+  constexpr double enough_to_tell = 0.03;
+  if (now.part > enough_to_tell)
+    text += fmt::format(", about {} left", rough_time(seconds / now.part * (1 - now.part)));
+  text += fmt::format("; {} of {}", now.done, counted(now.of, "run"));
+  if (now.claims_left > 0) text += fmt::format(", {} open", claims_counted(now.claims_left));
   if (!now.now.empty()) text += ": " + joined(now.now);
-  return text + fmt::format(", {:.0f} s", seconds);
+  return text;
+}
+
+/// What the pages of a reproduction are: one, or an index and a page for each part, beside it.
+class page_files {
+ public:
+  /// `parts` are the papers and beyond; with only one of them there is one page.
+  page_files(const std::string& path, const std::vector<std::string>& parts) {
+    if (parts.size() == 1) {
+      open(parts.front(), path);
+      return;
+    }
+    open("", path);
+    const std::filesystem::path index(path);
+    beside_.index = index.filename();
+    for (const std::string& part : parts) {
+      std::filesystem::path beside = index;
+      beside.replace_filename(index.stem().string() + '-' + part + index.extension().string());
+      open(part, beside);
+      beside_.pages.emplace_back(part, beside.filename());
+    }
+  }
+
+  /// Says the path of each.
+  void commit(const std::vector<paper>& papers, const reproduce::reproduction& made,
+              const std::function<void(const output_file&)>& say) {
+    for (auto& [name, file] : files_) {
+      file->commit(page_named(name, papers, made));
+      say(*file);
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::pair<std::string, std::unique_ptr<output_file>>>& all()
+      const {
+    return files_;
+  }
+
+ private:
+  void open(const std::string& name, const std::string& path) {
+    files_.emplace_back(name, std::make_unique<output_file>("--html", path));
+  }
+
+  [[nodiscard]] std::string page_named(const std::string& name, const std::vector<paper>& papers,
+                                       const reproduce::reproduction& made) const {
+    if (name.empty()) return reproduce::page_of_index(papers, made, beside_);
+    if (name == no_paper) return reproduce::page_of_beyond(made, beside_);
+    const auto at = std::ranges::find(papers, name, &paper::name);
+    return reproduce::page_of_paper(*at, made, beside_);
+  }
+
+  std::vector<std::pair<std::string, std::unique_ptr<output_file>>> files_;
+  reproduce::pages_beside beside_;
+};
+
+/// The parts of a reproduction that have a page.
+std::vector<std::string> parts_of(const std::vector<paper>& papers, bool with_beyond) {
+  std::vector<std::string> parts;
+  for (const paper& p : papers) parts.push_back(p.name);
+  if (with_beyond) parts.emplace_back(no_paper);
+  return parts;
 }
 
 struct claim_files {
   std::optional<output_file> json;
-  std::optional<output_file> html;
+  std::optional<page_files> html;
   bool json_on_standard_output = false;
 
-  explicit claim_files(const arguments& given) {
+  claim_files(const arguments& given, const std::vector<std::string>& parts) {
     const auto to = given.one("--json");
     json_on_standard_output = to == "-";
     if (to && !json_on_standard_output) json.emplace("--json", *to);
-    if (const auto page = given.one("--html")) html.emplace("--html", *page);
-    refuse_same(json, "--json", html, "--html");
+    if (const auto page = given.one("--html")) {
+      html.emplace(*page, parts);
+      if (json)
+        for (const auto& [name, file] : html->all()) refuse_same(*json, "--json", *file, "--html");
+    }
   }
 };
 
@@ -219,7 +300,8 @@ int run_reproduce(const arguments& given, console& out) {
   reproduce::how way;
   if (const auto jobs = given.one("--jobs"))
     way.at_a_time = static_cast<unsigned>(whole_number("--jobs", *jobs, 1, 1024));
-  claim_files files(given);
+  const std::vector<reproduce::curve> curves = chosen_curves(given);
+  claim_files files(given, parts_of(papers, !curves.empty()));
   reproduce::reproduction made;
   {
     progress_line line;
@@ -244,10 +326,7 @@ int run_reproduce(const arguments& given, console& out) {
     files.json->commit(json);
     say(*files.json);
   }
-  if (files.html) {
-    files.html->commit(reproduce::render_html(papers, made));
-    say(*files.html);
-  }
+  if (files.html) files.html->commit(papers, made, say);
   return made.holds() ? 0 : 1;
 }
 
@@ -270,9 +349,10 @@ command reproduce_command() {
       .description =
           {"Runs the locks on simulated models of the machines that the papers used, and compares "
            "each of the papers' statements about speed with the result. A ratio holds within a "
-           "factor "
-           "of 1.5, a value within 30 %, and a direction if it points the same way. A claim that "
-           "cannot be measured counts as missed, and the output says why.",
+           "factor of 1.5, a value within 30 %, and a direction if it points the same way and is "
+           "farther from its bound than three seeds are from each other; otherwise it is "
+           "undecided. "
+           "What is undecided or cannot be measured counts as missed, and the output says why.",
            "A run that several claims need is carried out once. As many runs go at a time as there "
            "are processors and as memory allows. The exit code is 1 if any claim is missed.",
            "Beyond the papers, every lock is run on every machine with 1, 4, 16, ... ranks. In "
@@ -298,7 +378,9 @@ command reproduce_command() {
                    .completes = files},
                   {.name = "--html",
                    .value = "FILE",
-                   .what = "write a page with a row for each claim and a chart for each figure",
+                   .what =
+                       "write a page with a chart for each figure and the claims below it; with "
+                       "all, an index, and beside it FILE-rma and so on",
                    .completes = files}},
       .terms = paper_glossary,
       .examples = {{"lockflight reproduce fx100", "measure the claims of one paper"},
@@ -307,7 +389,7 @@ command reproduce_command() {
                    {"lockflight reproduce beyond --html beyond.html",
                     "see which lock is fastest where, up to 65536 ranks"},
                    {"lockflight reproduce all --json claims.json --html claims.html",
-                    "measure everything, in some minutes, and write a page with charts"}},
+                    "measure everything, in a quarter of an hour, and write the pages"}},
       .run = run_reproduce,
   };
 }

@@ -1,10 +1,9 @@
-// The part of the page that goes beyond the papers.
+// The page of the runs beyond the papers.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "report/text.hpp"
-#include "reproduce/beyond.hpp"
 #include "reproduce/page.hpp"
 #include "sim/machine.hpp"
 
@@ -76,25 +75,43 @@ std::string card_of(const curves& all, const std::string& machine, double writer
       numbers_of(some));
 }
 
-}  // namespace
-
-std::string beyond_section(const curves& all) {
-  if (all.empty()) return "";
+std::string section_of(const curves& all) {
   std::string cards;
   for (const std::string& machine : sim::names_of_machines())
     for (const double writers : {1.0, few_writers}) cards += card_of(all, machine, writers);
   return fmt::format(
-      "<section class=\"claims beyond\" id=\"beyond\" aria-labelledby=\"beyond-title\">"
+      "<section class=\"claims\" id=\"beyond\" aria-labelledby=\"beyond-title\">"
       "<div class=\"section-head\"><h2 id=\"beyond-title\">Beyond the papers <code>beyond</code>"
       "</h2><p class=\"what\">every lock on every machine: data, no claims</p></div>"
-      "<p class=\"lead\">One lock, whose holder reads or writes a word beside it (workload sob). "
-      "Either all write, or 0.2&nbsp;% of the operations do and the others share a reader-writer "
-      "lock. No operation is left out as a warm-up. Where a run takes more than {}, the "
-      "lock's curve ends, and a note says so.</p>"
       "<p>{}</p>{}<div class=\"controls\"><div class=\"legend\" id=\"beyond-legend\" "
       "role=\"group\" aria-label=\"Locks: press to hide or show\"></div></div>"
       "<div class=\"cards\">{}</div></section>\n",
-      most_of_a_point(), escape_html(said_of_k_computer(all)), fastest_table(all), cards);
+      escape_html(said_of_k_computer(all)), fastest_table(all), cards);
+}
+
+}  // namespace
+
+std::string page_of_beyond(const reproduction& all, const pages_beside& beside) {
+  report::slots values;
+  values["title"] = "lockflight: beyond the papers";
+  values["about"] = "beyond the papers";
+  values["summary"] = "Every lock on every machine.";
+  values["lead"] = fmt::format(
+      "One lock, whose holder reads or writes a word beside it (workload sob). Either all write, "
+      "or "
+      "0.2&nbsp;% of the operations do and the others share a reader-writer lock. No operation is "
+      "left out as a warm-up. Where a run takes more than {}, the lock's curve ends, and a note "
+      "says so.",
+      most_of_a_point());
+  if (!beside.index.empty())
+    values["jump"] = fmt::format("<a href=\"{}\">all papers</a>", escape_html(beside.index));
+  else
+    values["jump"] = "";
+  values["sections"] = section_of(all.beyond);
+  reproduction curves_alone;
+  curves_alone.beyond = all.beyond;
+  values["data"] = report::script_json(to_json(curves_alone));
+  return filled_page(std::move(values), "beyond");
 }
 
 }  // namespace lockflight::reproduce

@@ -1,7 +1,11 @@
-// The files that the build embeds for the page of claims; lockflight_embed writes the definition.
+// The pages that a reproduction becomes: one for each paper, one for the runs beyond the papers,
+// and an index of these.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/page.hpp"
@@ -9,14 +13,53 @@
 
 namespace lockflight::reproduce {
 
-/// template, claims (the style), charts and beyond (the scripts).
+/// The other pages of a set, as links: the index, and each page's name with where it lies. All
+/// empty for a page that stands alone.
+struct pages_beside {
+  std::string index;
+  std::vector<std::pair<std::string, std::string>> pages;
+};
+
+/// A paper's page, as one would hand it to the paper's author: for each figure a chart with our
+/// curves on the figure's axes, below it the claims that name the figure, and of each missed claim
+/// the reason.
+[[nodiscard]] std::string page_of_paper(const paper& of, const reproduction& all,
+                                        const pages_beside& beside = {});
+
+/// The page of the runs beyond the papers: a chart for each machine and share of writers.
+[[nodiscard]] std::string page_of_beyond(const reproduction& all, const pages_beside& beside = {});
+
+/// The index: of each paper how many claims hold, and why the others do not.
+[[nodiscard]] std::string page_of_index(const std::vector<paper>& papers, const reproduction& all,
+                                        const pages_beside& beside);
+
+// ---- what the pages are made of ----
+
+/// The files that the build embeds; lockflight_embed writes the definition.
 [[nodiscard]] const std::vector<report::page_part>& page_files();
 
-/// A page with a row for each claim and a chart for each figure, and of curves a chart for each
-/// machine and share of writers. `papers` are the papers of the claims.
-[[nodiscard]] std::string render_html(const std::vector<paper>& papers, const reproduction& all);
+/// The template filled with what all of these pages have. `values` needs `title`, `about`,
+/// `summary`, `lead`, `jump`, `sections` and `data` (JSON), as HTML. `script` names the one that
+/// draws.
+[[nodiscard]] std::string filled_page(report::slots values, std::string_view script);
 
-/// Curves as a section of the page; empty if there are none.
-[[nodiscard]] std::string beyond_section(const std::vector<measured_curve>& all);
+/// How many claims came out how.
+struct tally {
+  std::size_t all = 0;
+  std::size_t held = 0;
+  std::size_t undecided = 0;
+  std::size_t calibrated = 0;
+
+  void add(const outcome& o);
+  [[nodiscard]] std::size_t missed() const { return all - held - undecided; }
+  /// "39 of 62 claims hold, 2 undecided; 2 calibrated".
+  [[nodiscard]] std::string said() const;
+};
+[[nodiscard]] tally tally_of(const std::vector<outcome>& outcomes, const std::string& paper);
+
+/// A table with a row for each cause of misses, of the outcomes that do not hold. `href_of` says
+/// where the claim's row is.
+[[nodiscard]] std::string table_of_causes(const std::vector<const outcome*>& missed,
+                                          const std::function<std::string(const claim&)>& href_of);
 
 }  // namespace lockflight::reproduce

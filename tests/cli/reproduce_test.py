@@ -76,6 +76,24 @@ class Reproduce(ProgramTest):
         self.assertIn("queues beat spinning", self.read("c.html"))
         self.assert_nothing_left(["some.toml", "c.json", "c.html"])
 
+    def test_pages_of_all_are_an_index_and_a_page_for_each(self):
+        out = self.run_well("reproduce", "--quick", "--html", "all.html")
+        names = ["all.html"] + [f"all-{name}.html" for name in
+                                ("rma", "alock", "fx100", "dlm", "scc", "beyond")]
+        for name in names:
+            self.assertIn(f"wrote {name}\n", out)
+        self.assertIn('href="all-dlm.html"', self.read("all.html"))
+        self.assertIn('href="all.html"', self.read("all-dlm.html"))
+        self.assert_nothing_left(names)
+
+    def test_a_page_that_would_be_the_json_is_refused(self):
+        code, _, err = self.run_program("reproduce", "--quick", "--json", "a-rma.html",
+                                        "--html", "a.html")
+        self.assertEqual(code, 2)
+        self.assertIn("--html", err)
+        self.assertIn("another file than that of --json", err)
+        self.assert_nothing_left([])
+
     def test_list_runs_nothing_and_has_all(self):
         out = self.run_well("reproduce", "--list")
         for part in ["rma: High-Performance", "lb-1024-vs-d-mcs", "k-computer", "on a model of scc"]:

@@ -1,4 +1,4 @@
-"""The page of claims and curves in a headless Chromium.
+"""The pages of claims and curves in a headless Chromium.
 
 Called as `browser_test.py PROGRAM [UNITTEST-ARGS]`; exits with 77 where there is no browser.
 """
@@ -13,10 +13,15 @@ import browser  # noqa: E402
 
 
 class Reproduced(browser.Page):
-    def show(self, what):
-        page = self.path / "claims.html"
-        subprocess.run([browser.RENDERER, "reproduce", what, "--quick", "--html", str(page)],
-                       check=True, timeout=120, stdout=subprocess.DEVNULL)
+    def write(self, *what):
+        """Writes the pages of a reproduction, and returns the path of the first."""
+        page = self.path / "pages.html"
+        # Claims of a paper that do not hold make the program exit with 1.
+        subprocess.run([browser.RENDERER, "reproduce", *what, "--html", str(page)], check=False,
+                       timeout=300, stdout=subprocess.DEVNULL)
+        return page
+
+    def show(self, page):
         self.forget_logs()
         self.browser.get(page.as_uri())
         browser.WebDriverWait(self.browser, 30).until(
@@ -29,17 +34,34 @@ class Reproduced(browser.Page):
         self.check_painted(cards)
         return cards
 
-    def test_claims_and_curves_are_drawn(self):
-        self.assertGreater(self.show("all"), 16)
+    def test_a_papers_figures_are_drawn(self):
+        # Its runs are the shortest.
+        page = self.write("dlm")
+        self.assertGreater(self.show(page), 6)
+        curves = self.script("""
+            return [...document.querySelectorAll('.card[data-number] canvas')].map(
+              (canvas) => Chart.getChart(canvas).data.datasets.length)""")
+        self.assertGreater(len(curves), 3)
+        self.assertTrue(all(n > 0 for n in curves), curves)
+
+    def test_the_index_leads_to_a_page_for_each_part(self):
+        page = self.write("all", "--quick")
+        self.assertEqual(self.show(page), 0)
+        links = self.script("return [...document.querySelectorAll('.jump a')].map((a) => a.href)")
+        self.assertEqual(len(links), 6)
+        for link in links:
+            beside = page.parent / link.rsplit("/", 1)[1]
+            self.assertTrue(beside.exists(), link)
+        self.assertGreater(self.show(beside), 10)  # the last one, beyond
 
     @browser.in_long_runs
     def test_curves_alone(self):
-        self.assertEqual(self.show("beyond"), 2 * 8)
+        self.assertEqual(self.show(self.write("beyond", "--quick")), 2 * 8)
 
     @browser.in_long_runs
     def test_in_the_dark(self):
         self.scheme("dark")
-        self.show("beyond")
+        self.show(self.write("beyond", "--quick"))
 
     def shown(self):
         """In each chart whether d-mcs is drawn."""
@@ -52,7 +74,7 @@ class Reproduced(browser.Page):
 
     @browser.in_long_runs
     def test_the_legend_hides_a_lock_in_all_charts(self):
-        self.show("beyond")
+        self.show(self.write("beyond", "--quick"))
         self.assertEqual(self.shown(), [True] * 8)
         self.press("#beyond-legend .chip", "d-mcs")
         self.assertEqual(self.shown(), [False] * 8)

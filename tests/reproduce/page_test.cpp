@@ -1,4 +1,4 @@
-// The content of the page of claims, as text.
+// The content of the pages, as text.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -16,47 +16,120 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// A claim that holds and one that was not measured.
-std::string page_of(std::vector<paper> papers) {
-  claim unmeasured = papers.front().claims.front();
-  unmeasured.id = "unmeasured";
-  papers.front().claims.push_back(unmeasured);
-  const auto& claims = papers.front().claims;
-  return render_html(
-      papers,
-      {.claims =
-           {{.of = &claims[0], .ours = 12.5, .spread = 0, .said = verdict::holds, .why = ""},
-            {.of = &claims[1], .ours = {}, .spread = 0, .said = verdict::misses, .why = "no time"}},
-       .figures = {},
-       .beyond = {}});
+constexpr const char* a_papers_figure = R"(
+[[figure]]
+figure = "figure 3"
+panel = "a"
+title = "Two locks"
+metric = "mean latency"
+unit = "us"
+x = "ranks"
+common = { workload = "ecsb" }
+points = [ { x = 2, procs = 2 }, { x = 4, procs = 4 } ]
+curves = [ { name = "queue", run = { lock = "d-mcs" } } ]
+paper = [ { curve = "queue", x = 4, y = 6.5, said = "section 5.1" } ]
+note = "Of some threshold."
+)";
+
+/// A paper with a claim that holds, one that was not measured, one that is undecided, and a figure.
+class Page : public testing::Test {
+ protected:
+  Page() : of_(parse_claims(head + one_claim + a_papers_figure, "some.toml")) {
+    claim other = of_.claims.front();
+    other.id = "unmeasured";
+    of_.claims.push_back(other);
+    other.id = "close";
+    other.where = "section 6, table 2";
+    other.missed = "The model lacks a cost.";
+    other.because = cause::model;
+    of_.claims.push_back(other);
+  }
+
+  [[nodiscard]] reproduction made() const {
+    const auto& c = of_.claims;
+    return {.claims = {{&c[0], 12.5, 0.4, verdict::holds, ""},
+                       {&c[1], {}, 0, verdict::misses, "no time"},
+                       {&c[2], 0.001, 0.02, verdict::undecided, ""}},
+            .figures = {{&of_.figures.front(), {{{{2, 3.25}, {4, 7.5}}, ""}}}},
+            .beyond = {}};
+  }
+  [[nodiscard]] std::string page() const { return page_of_paper(of_, made()); }
+
+  paper of_;
+};
+
+TEST_F(Page, HasARowForEachClaimBelowItsFigure) {
+  const std::string text = page();
+  EXPECT_EQ(occurrences(text, "<tr id=\"some-"), 3u);
+  EXPECT_EQ(occurrences(text, "class=\"missed\">"), 1u);
+  EXPECT_EQ(occurrences(text, "class=\"missed undecided\">"), 1u);
+  for (const char* const part :
+       {"queues beat spinning", "&gt; 0.001 x", "12.5", "± 0.2", "no time", "section 5.1, figure 3",
+        "1 of 3 claims hold, 1 undecided", "The model lacks a cost."})
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  // The first two are under figure 3, which comes before table 2.
+  const std::size_t figure = text.find("<h2 id=\"figure-3-title\">");
+  const std::size_t table = text.find("<h2 id=\"table-2-title\">");
+  ASSERT_NE(table, std::string::npos);
+  for (const char* const row : {"<tr id=\"some-one\"", "<tr id=\"some-unmeasured\""}) {
+    EXPECT_GT(text.find(row), figure) << row;
+    EXPECT_LT(text.find(row), table) << row;
+  }
+  EXPECT_GT(text.find("<tr id=\"some-close\""), table);
 }
 
-TEST(Page, HasARowForEachClaimAndACardForEachFigure) {
-  const std::string page = page_of({parse_claims(head + one_claim, "some.toml")});
-  EXPECT_EQ(occurrences(page, "<tr id=\"some-"), 2u);
-  EXPECT_EQ(occurrences(page, "class=\"card\" data-"), 1u);
-  EXPECT_EQ(occurrences(page, "<tr id=\"some-unmeasured\" class=\"missed\">"), 1u);
-  for (const char* const part : {"queues beat spinning", "&gt; 0.001 x", "12.5", "no time",
-                                 "section 5.1, figure 3", "1 of 2"})
-    EXPECT_NE(page.find(part), std::string::npos) << part;
+TEST_F(Page, AFigureIsAChartWithItsNumbersAndThePapersPoints) {
+  const std::string text = page();
+  EXPECT_EQ(occurrences(text, "data-number=\"0\""), 1u);
+  for (const char* const part :
+       {"(a) Two locks", "<td class=\"num\">3.25</td>", "Of some threshold.",
+        "The paper's point of queue is 6.5 (section 5.1)."})
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  // Without a figure, the claims themselves are drawn; here those of table 2.
+  EXPECT_EQ(occurrences(text, "data-group=\"table 2\""), 1u);
+  EXPECT_EQ(occurrences(text, "data-group=\"figure 3\""), 0u);
 }
 
-TEST(Page, IsCompleteInItself) {
-  const std::string page = page_of({parse_claims(head + one_claim, "some.toml")});
-  EXPECT_EQ(page.find("<!DOCTYPE html>"), 0u);
-  EXPECT_NE(page.find("Chart.js v3"), std::string::npos);
+TEST_F(Page, MissesAreListedByTheirCause) {
+  const std::string text = page();
+  const std::size_t causes = text.find("id=\"causes\"");
+  ASSERT_NE(causes, std::string::npos);
+  EXPECT_NE(text.find("<a href=\"#some-close\">close</a>", causes), std::string::npos);
+  const std::size_t unknown = text.find("no cause known", causes);
+  ASSERT_NE(unknown, std::string::npos);
+  EXPECT_NE(text.find("<a href=\"#some-unmeasured\">", unknown), std::string::npos);
+}
+
+TEST_F(Page, TheIndexLeadsToThePages) {
+  const pages_beside beside{.index = "all.html", .pages = {{"some", "all-some.html"}}};
+  const std::string index = page_of_index({of_}, made(), beside);
+  EXPECT_NE(index.find("<a href=\"all-some.html\">Some paper</a>"), std::string::npos);
+  EXPECT_NE(index.find("<a href=\"all-some.html#some-close\">close</a>"), std::string::npos);
+  EXPECT_NE(page_of_paper(of_, made(), beside).find("<a href=\"all.html\">"), std::string::npos);
+  EXPECT_EQ(page().find("all papers"), std::string::npos) << "it stands alone";
+}
+
+TEST_F(Page, IsCompleteInItself) {
+  const std::string text = page();
+  EXPECT_EQ(text.find("<!DOCTYPE html>"), 0u);
+  EXPECT_NE(text.find("Chart.js v3"), std::string::npos);
   for (const char* const outside : {"<script src", "<link rel=\"stylesheet\"", "fetch(", "<img"})
-    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+    EXPECT_EQ(text.find(outside), std::string::npos) << outside;
 }
 
-TEST(Page, TextOfClaimsNeverBecomesMarkup) {
-  std::vector<paper> papers{parse_claims(head + one_claim, "some.toml")};
-  const std::size_t scripts = occurrences(page_of(papers), "<script");
-  papers.front().title = papers.front().claims.front().what = papers.front().claims.front().where =
-      "</script><script>alert(1)</script>{{title}}";
-  const std::string page = page_of(papers);
-  EXPECT_EQ(occurrences(page, "<script"), scripts);
-  EXPECT_EQ(page.find("alert(1)</script>"), std::string::npos);
+TEST_F(Page, TextOfClaimsNeverBecomesMarkup) {
+  const std::size_t scripts = occurrences(page(), "<script");
+  const std::string evil = "</script><script>alert(1)</script>{{title}}";
+  of_.title = of_.machine = evil;
+  claim& c = of_.claims.back();
+  c.what = c.where = c.missed = c.id = evil;
+  figure& f = of_.figures.front();
+  f.title = f.note = f.x_label = f.curves.front().name = f.printed.front().said = evil;
+  for (const std::string& text :
+       {page(), page_of_index({of_}, made(), {.index = "i", .pages = {{"some", "s"}}})}) {
+    EXPECT_EQ(occurrences(text, "<script"), scripts);
+    EXPECT_EQ(text.find("alert(1)</script>"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 (function (lf) {
   const { axis, value_axis, tooltip, base_options, line } = lf.draw;
-  const { beyond = [] } = JSON.parse(document.getElementById("claims").textContent);
+  const { beyond = [] } = JSON.parse(document.getElementById("results").textContent);
   const root = document.documentElement;
   // One legend for all charts: a lock has the same colour in each.
   const locks = lf.distinct(beyond.map((row) => row.lock));
@@ -94,9 +94,9 @@
     }));
   }
 
-  if (!beyond.length) return;
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   document.querySelectorAll(".card[data-machine]").forEach(draw);
   show_legend(lf.read_theme(locks));
-  root.dataset.charts = String(Number(root.dataset.charts) + charts.length);
+  root.dataset.charts = String(charts.length);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 })(lockflight);

@@ -1,0 +1,4 @@
+// The index has no charts.
+"use strict";
+
+document.documentElement.dataset.charts = "0";
