@@ -9,20 +9,26 @@ namespace {
 namespace preload = lockflight::mpi_preload;
 using preload::pmpi;
 
-/// Passes on the result of MPI's own call that began an operation, and records the operation for
-/// the next unlock. An operation before any lock need not be recorded: it belongs to an epoch with
-/// an active target, whose end completes it.
-int noted(int begun, int target, MPI_Win win) {
-  if (begun != MPI_SUCCESS) return begun;
-  if (preload::window* const ours = preload::find(win)) ours->note_operation(target);
+/// Begins an operation by MPI's own call, and records it for the next unlock. An operation before
+/// any lock need not be recorded: it belongs to an epoch with an active target, whose end completes
+/// it.
+template <class Call>
+int noted(int target, MPI_Win win, Call call) {
+  preload::window* const ours = preload::find(win);
+  if (ours != nullptr && ours->refuses(target)) {
+    PMPI_Win_call_errhandler(win, MPI_ERR_RMA_SYNC);
+    return MPI_ERR_RMA_SYNC;
+  }
+  const int begun = call();
+  if (begun == MPI_SUCCESS && ours != nullptr) ours->note_operation(target);
   return begun;
 }
 
 }  // namespace
 
-#define LOCKFLIGHT_NOTED(call, parameters, arguments)             \
-  LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments) { \
-    return noted(pmpi().call arguments, target, win);             \
+#define LOCKFLIGHT_NOTED(call, parameters, arguments)                 \
+  LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments) {     \
+    return noted(target, win, [&] { return pmpi().call arguments; }); \
   }
 
 // Most exist with counts of two types (MPI 4).

@@ -1,26 +1,45 @@
 // Defines the functions that a program calls in place of MPI's own.
+//
+// MPI's profiling interface has each call twice: a tool defines MPI_X, and calls PMPI_X (MPI-3.1,
+// section 14.2). The drop-in does its work in PMPI_X. Its MPI_X goes to the next MPI_X behind it:
+// that of a tool, if there is one, whose PMPI_X is the drop-in's; else the drop-in's own PMPI_X.
 #pragma once
 
 #include "mpi_preload/pmpi.hpp"
 
-// LOCKFLIGHT_INTERPOSE(Win_lock)(…) { … } defines PMPI_Win_lock and, as another name of it,
-// MPI_Win_lock, as MPI's own library does (MPI-3.1, section 14.2).
-#define LOCKFLIGHT_INTERPOSE(call)                                  \
-  extern decltype(PMPI_##call) MPI_##call                           \
-      __attribute__((alias("PMPI_" #call), visibility("default"))); \
-  __attribute__((visibility("default"))) int PMPI_##call
+// LOCKFLIGHT_INTERPOSE(Win_lock, (int type, …), (type, …)) { … }
+#define LOCKFLIGHT_INTERPOSE(call, parameters, arguments)                         \
+  static int work_of_##call parameters;                                           \
+  __attribute__((visibility("default"))) int MPI_##call parameters {              \
+    if (const auto tool = lockflight::mpi_preload::tools().call; tool != nullptr) \
+      return tool arguments;                                                      \
+    return work_of_##call arguments;                                              \
+  }                                                                               \
+  __attribute__((visibility("default"))) int PMPI_##call parameters {             \
+    return work_of_##call arguments;                                              \
+  }                                                                               \
+  static int work_of_##call parameters
 
-// The same for a call that is only MPI's own until a window is locked:
-// LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush, (int rank, MPI_Win win), (rank, win)) { … }.
-//
-// A program that never locks pays the few instructions of the outer function. The body is a
-// function of its own with the same arguments, so the outer one has no registers to save or move.
+// The same for a call that is only MPI's own until a window is locked. A program that never locks
+// pays the few instructions of the outer function. The body is a function of its own with the same
+// arguments, so the outer one has no registers to save or move.
 #define LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments)                       \
   static int once_locked_##call parameters;                                                 \
-  LOCKFLIGHT_INTERPOSE(call) parameters {                                                   \
+  [[gnu::noinline]] static int past_tools_##call parameters {                               \
+    if (const auto tool = lockflight::mpi_preload::tools().call; tool != nullptr)           \
+      return tool arguments;                                                                \
+    return once_locked_##call arguments;                                                    \
+  }                                                                                         \
+  __attribute__((visibility("default"))) int MPI_##call parameters {                        \
     if (const auto* const mpi = lockflight::mpi_preload::before_any_lock(); mpi != nullptr) \
         [[likely]]                                                                          \
-      return mpi->call arguments;                                                           \
+      return mpi->next.call arguments;                                                      \
+    return past_tools_##call arguments;                                                     \
+  }                                                                                         \
+  __attribute__((visibility("default"))) int PMPI_##call parameters {                       \
+    if (const auto* const mpi = lockflight::mpi_preload::before_any_lock(); mpi != nullptr) \
+        [[likely]]                                                                          \
+      return mpi->own.call arguments;                                                       \
     return once_locked_##call arguments;                                                    \
   }                                                                                         \
   [[gnu::noinline]] int once_locked_##call parameters

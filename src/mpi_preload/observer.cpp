@@ -105,8 +105,8 @@ std::string observer::waits_for(const wait& what) {
   return what.target >= 0 ? "the ranks that share it or have locked all" : "an unknown rank";
 }
 
-std::string observer::summary(const window_group& group, int tag) const {
-  return counts_ ? tell(counted_, name_of(win_), scheme_, group, tag) : "";
+std::string observer::summary(window_group& group, const window_place& at) const {
+  return counts_ ? tell(counted_, name_of(win_), scheme_, group, at) : "";
 }
 
 }  // namespace lockflight::mpi_preload

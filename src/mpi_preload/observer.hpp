@@ -46,9 +46,8 @@ class observer {
 
   /// A line if this thread has waited for long, once in each wait.
   static void tell_if_this_thread_hangs();
-  /// What was counted, of all ranks, if one of them wants it; the text is rank 0's. Collective, by
-  /// messages with this tag.
-  [[nodiscard]] std::string summary(const window_group& group, int tag) const;
+  /// What was counted, of all ranks, if one of them wants it; the text is rank 0's. Collective.
+  [[nodiscard]] std::string summary(window_group& group, const window_place& at) const;
 
  private:
   struct wait {

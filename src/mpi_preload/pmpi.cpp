@@ -20,11 +20,35 @@ void look_up(Function& call, const char* name) {
   std::exit(3);
 }
 
-constinit mpi_calls looked_up{};
+constinit calls_behind looked_up{};
+constinit mpi_calls of_tools{};
+
+/// The start of the library in which a function lies.
+[[nodiscard]] const void* library_of(const void* function) {
+  Dl_info found{};
+  return function != nullptr && dladdr(function, &found) != 0 ? found.dli_fbase : nullptr;
+}
+
+// What comes next behind us is a tool's, unless it lies in the MPI's library. Which library that is
+// a call says that tools do not replace; a tool may replace PMPI_X as well.
+template <class Function>
+void look_up_tool(Function& tool, Function& next, Function own, const char* name) {
+  next = own;
+  void* const found = dlsym(RTLD_NEXT, name);
+  const void* const its = library_of(found);
+  if (its == nullptr || its == library_of(reinterpret_cast<const void*>(own)) ||
+      its == library_of(dlsym(RTLD_NEXT, "PMPI_Get_version")) ||
+      its == library_of(dlsym(RTLD_NEXT, "MPI_Get_version")))
+    return;
+  tool = reinterpret_cast<Function>(found);
+  next = tool;
+}
 
 // Cold, so that pmpi() saves no registers for it.
 [[gnu::cold, gnu::noinline]] bool look_up_all() {
-#define LOCKFLIGHT_LOOK_UP(call) look_up(looked_up.call, "PMPI_" #call);
+#define LOCKFLIGHT_LOOK_UP(call)              \
+  look_up(looked_up.own.call, "PMPI_" #call); \
+  look_up_tool(of_tools.call, looked_up.next.call, looked_up.own.call, "MPI_" #call);
   LOCKFLIGHT_INTERPOSED(LOCKFLIGHT_LOOK_UP)
   LOCKFLIGHT_INTERPOSED_LARGE(LOCKFLIGHT_LOOK_UP)
 #undef LOCKFLIGHT_LOOK_UP
@@ -35,11 +59,16 @@ constinit mpi_calls looked_up{};
 
 }  // namespace
 
-constinit std::atomic<const mpi_calls*> detail::straight{nullptr};
+constinit std::atomic<const calls_behind*> detail::straight{nullptr};
 
 const mpi_calls& pmpi() {
   [[maybe_unused]] static const bool once = look_up_all();
-  return looked_up;
+  return looked_up.own;
+}
+
+const mpi_calls& tools() {
+  static_cast<void>(pmpi());
+  return of_tools;
 }
 
 }  // namespace lockflight::mpi_preload

@@ -1,6 +1,6 @@
-// The MPI's own calls, by the names of its profiling interface. The drop-in interposes MPI_X and
-// PMPI_X alike, since Open MPI's bindings for Fortran, and profiling tools, call PMPI_X. So the
-// MPI's own PMPI_X is looked up behind the drop-in.
+// The calls behind the drop-in: the MPI's own, by the names of its profiling interface, and those
+// of profiling tools. The drop-in interposes MPI_X and PMPI_X alike, since Open MPI's bindings for
+// Fortran, and tools, call PMPI_X.
 #pragma once
 
 #include <mpi.h>
@@ -30,27 +30,36 @@ namespace lockflight::mpi_preload {
 #endif
 // clang-format on
 
-/// `pmpi().Win_lock(…)` is the MPI's own MPI_Win_lock.
 struct mpi_calls {
 #define LOCKFLIGHT_DECLARE(call) decltype(&PMPI_##call) call;
   LOCKFLIGHT_INTERPOSED(LOCKFLIGHT_DECLARE)
   LOCKFLIGHT_INTERPOSED_LARGE(LOCKFLIGHT_DECLARE)
 #undef LOCKFLIGHT_DECLARE
 };
-/// Ends the process with exit code 3 if no MPI is loaded behind us.
+/// `pmpi().Win_lock(…)` is the MPI's own MPI_Win_lock. Ends the process with exit code 3 if no MPI
+/// is loaded behind us.
 [[nodiscard]] const mpi_calls& pmpi();
+/// `tools().Win_lock` is MPI_Win_lock of a profiling tool that is loaded behind us; null if there
+/// is none.
+[[nodiscard]] const mpi_calls& tools();
+
+/// Where a call goes that the drop-in has nothing to add to.
+struct calls_behind {
+  mpi_calls own;   ///< the MPI's
+  mpi_calls next;  ///< a tool's, or the MPI's
+};
 
 namespace detail {
 // A pointer and not a flag beside the calls: one read says both whether and where to jump.
-extern constinit std::atomic<const mpi_calls*> straight;
+extern constinit std::atomic<const calls_behind*> straight;
 }  // namespace detail
 
-/// The MPI's own calls while the drop-in has nothing to add, so that a program that never locks
+/// The calls behind us while the drop-in has nothing to add, so that a program that never locks
 /// pays a load, a test and a jump. Null from the first lock on a window of the drop-in on, and
 /// before the first call of pmpi().
 ///
 /// Acquire, with the release in pmpi(): the calls were looked up, perhaps by another thread.
-[[nodiscard, gnu::always_inline]] inline const mpi_calls* before_any_lock() {
+[[nodiscard, gnu::always_inline]] inline const calls_behind* before_any_lock() {
   return detail::straight.load(std::memory_order_acquire);
 }
 

@@ -107,6 +107,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 const settings& environment() {
   static const settings read{
       .off = switched_on("LOCKFLIGHT_MPI_OFF"),
+      .has_nodes = !variable("LOCKFLIGHT_MPI_NODES").empty(),
       .statistics = switched_on("LOCKFLIGHT_MPI_STATS"),
       .hang_seconds = seconds_in("LOCKFLIGHT_MPI_HANG"),
       .lock = variable("LOCKFLIGHT_MPI_LOCK"),

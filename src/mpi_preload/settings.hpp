@@ -17,6 +17,7 @@ namespace lockflight::mpi_preload {
 /// Read once, when MPI is initialised.
 struct settings {
   bool off = false;         ///< LOCKFLIGHT_MPI_OFF: every call goes to MPI as it came
+  bool has_nodes = false;   ///< LOCKFLIGHT_MPI_NODES: the fabric's, for tests
   bool statistics = false;  ///< LOCKFLIGHT_MPI_STATS: a table for each window at the end
   double hang_seconds = 0;  ///< LOCKFLIGHT_MPI_HANG: report ranks that wait longer; 0: never
   std::string lock;         ///< LOCKFLIGHT_MPI_LOCK: for windows whose info names none

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "mpi_preload/by_messages.hpp"
-
 namespace lockflight::mpi_preload {
 namespace {
 
@@ -30,12 +28,11 @@ const char* to_string(lock_kind k) {
 }
 
 std::string tell(const window_statistics& mine, const std::string& window,
-                 const scheme_name& scheme, const window_group& group, int tag) {
-  int rank = 0;
-  PMPI_Comm_rank(group.communicator(), &rank);
+                 const scheme_name& scheme, window_group& group, const window_place& at) {
+  const int rank = group.port_of(at).rank();
   window_statistics sum = mine;
   const auto combine = [&](void* values, std::size_t count, MPI_Datatype type, MPI_Op op) {
-    combine_by_messages(group.communicator(), tag, values, static_cast<int>(count), type, op);
+    group.combine(at, values, static_cast<int>(count), type, op);
   };
   combine(sum.locks.data(), sum.locks.size(), MPI_UINT64_T, MPI_SUM);
   combine(sum.waited_s.data(), sum.waited_s.size(), MPI_DOUBLE, MPI_SUM);

@@ -26,10 +26,10 @@ struct window_statistics {
   std::vector<std::uint32_t> waited_for;  ///< [rank]: how often it held the lock when we came
 };
 
-/// Adds up all ranks' counts and returns them as text, empty except on rank 0. Collective, by
-/// messages with this tag.
+/// Adds up all ranks' counts and returns them as text, empty except on rank 0. Collective.
 [[nodiscard]] std::string tell(const window_statistics& mine, const std::string& window,
-                               const scheme_name& scheme, const window_group& group, int tag);
+                               const scheme_name& scheme, window_group& group,
+                               const window_place& at);
 
 /// Stores the text until MPI_Finalize, which prints it.
 void keep_for_the_end(const std::string& text);

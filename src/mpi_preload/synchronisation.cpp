@@ -31,48 +31,63 @@ extern "C" {
 
 // ---- windows ----
 
-LOCKFLIGHT_INTERPOSE(Win_create)
-(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_create,
+                     (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
+                      MPI_Win* win),
+                     (base, size, unit, info, comm, win)) {
   return adopted(pmpi().Win_create(base, size, unit, info, comm, win), comm, info, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_allocate)
-(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_allocate,
+                     (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base,
+                      MPI_Win* win),
+                     (size, unit, info, comm, base, win)) {
   return adopted(pmpi().Win_allocate(size, unit, info, comm, base, win), comm, info, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_allocate_shared)
-(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_allocate_shared,
+                     (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base,
+                      MPI_Win* win),
+                     (size, unit, info, comm, base, win)) {
   return adopted(pmpi().Win_allocate_shared(size, unit, info, comm, base, win), comm, info, win);
 }
 
 #if MPI_VERSION >= 4
-LOCKFLIGHT_INTERPOSE(Win_create_c)
-(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_create_c,
+                     (void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
+                      MPI_Win* win),
+                     (base, size, unit, info, comm, win)) {
   return adopted(pmpi().Win_create_c(base, size, unit, info, comm, win), comm, info, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_allocate_c)
-(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_allocate_c,
+                     (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base,
+                      MPI_Win* win),
+                     (size, unit, info, comm, base, win)) {
   return adopted(pmpi().Win_allocate_c(size, unit, info, comm, base, win), comm, info, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_allocate_shared_c)
-(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_allocate_shared_c,
+                     (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base,
+                      MPI_Win* win),
+                     (size, unit, info, comm, base, win)) {
   return adopted(pmpi().Win_allocate_shared_c(size, unit, info, comm, base, win), comm, info, win);
 }
 #endif
 
-LOCKFLIGHT_INTERPOSE(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+LOCKFLIGHT_INTERPOSE(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* win),
+                     (info, comm, win)) {
   return adopted(pmpi().Win_create_dynamic(info, comm, win), comm, info, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_free)(MPI_Win* win) {
-  preload::forget(*win);
-  return pmpi().Win_free(win);
+LOCKFLIGHT_INTERPOSE(Win_free, (MPI_Win * win), (win)) {
+  auto was = preload::forget(*win);
+  const int freed = pmpi().Win_free(win);
+  if (was) preload::is_freed(*std::move(was));
+  return freed;
 }
 
-LOCKFLIGHT_INTERPOSE(Win_get_info)(MPI_Win win, MPI_Info* info) {
+LOCKFLIGHT_INTERPOSE(Win_get_info, (MPI_Win win, MPI_Info* info), (win, info)) {
   const int made = pmpi().Win_get_info(win, info);
   preload::window* const ours = made == MPI_SUCCESS ? preload::find(win) : nullptr;
   if (ours == nullptr) return made;
@@ -82,7 +97,7 @@ LOCKFLIGHT_INTERPOSE(Win_get_info)(MPI_Win win, MPI_Info* info) {
   return PMPI_Info_set(*info, "passive_sync_mode", preload::sync_mode_of(locks.lock));
 }
 
-LOCKFLIGHT_INTERPOSE(Finalize)(void) {
+LOCKFLIGHT_INTERPOSE(Finalize, (void), ()) {
   preload::forget_all();
   preload::print_what_was_kept();
   return pmpi().Finalize();
@@ -90,24 +105,25 @@ LOCKFLIGHT_INTERPOSE(Finalize)(void) {
 
 // ---- passive targets ----
 
-LOCKFLIGHT_INTERPOSE(Win_lock)(int type, int rank, int assertion, MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_lock, (int type, int rank, int assertion, MPI_Win win),
+                     (type, rank, assertion, win)) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? raised(win, ours->lock(type, rank, assertion))
                          : pmpi().Win_lock(type, rank, assertion, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_unlock)(int rank, MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_unlock, (int rank, MPI_Win win), (rank, win)) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? raised(win, ours->unlock(rank)) : pmpi().Win_unlock(rank, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_lock_all)(int assertion, MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_lock_all, (int assertion, MPI_Win win), (assertion, win)) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? raised(win, ours->lock_all(assertion))
                          : pmpi().Win_lock_all(assertion, win);
 }
 
-LOCKFLIGHT_INTERPOSE(Win_unlock_all)(MPI_Win win) {
+LOCKFLIGHT_INTERPOSE(Win_unlock_all, (MPI_Win win), (win)) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? raised(win, ours->unlock_all()) : pmpi().Win_unlock_all(win);
 }

@@ -11,34 +11,44 @@
 
 namespace lockflight::mpi_preload {
 
+namespace {
+
+// What the MPI says of an assertion that a lock does not have.
+#if defined(OPEN_MPI)
+constexpr int class_of_bad_assertion = MPI_ERR_ASSERT;
+#else
+constexpr int class_of_bad_assertion = MPI_ERR_ARG;
+#endif
+
+}  // namespace
+
 std::uint32_t window::words(const scheme_name& scheme, const window_group& group) {
-  const std::uint32_t sum = memory_of(scheme, group.machine()).words + words_of_observers;
+  const std::uint32_t sum =
+      memory_of(scheme, group.machine()).words + words_of_observers + words_of_meeting;
   return (sum + rma::line_words - 1) / rma::line_words * rma::line_words;
 }
 
-window::window(MPI_Win of, std::shared_ptr<window_group> group, const window_place& at,
-               const scheme_name& scheme, const observer::wanted& what)
+window::window(MPI_Win of, const window_grant& grant, const observer::wanted& what)
     : win_(of),
-      group_(std::move(group)),
-      at_(at),
-      scheme_(scheme),
-      me_(group_->port_of(at), rma::layout(at.first, at.first + at.words)),
-      locks_(make_scheme(scheme, me_)),
+      grant_(grant),
+      scheme_(grant.scheme.scheme()),
+      me_(grant.group->port_of(grant.at),
+          rma::layout(grant.at.first, grant.at.first + grant.at.words - words_of_meeting)),
+      locks_(make_scheme(scheme_, me_)),
       held_(static_cast<std::size_t>(me_.machine().ranks())),
       begun_(held_.size()),
-      by_mpi_(scheme.lock_all == way_of_mpi),
-      observer_(of, me_, scheme, what) {
+      by_mpi_(scheme_.lock_all == way_of_mpi),
+      observer_(of, me_, scheme_, what) {
   // Of the port, which other windows use too.
   static const std::function<void()> hook = while_waiting;
   if (many_threads() || observer_.observes()) me_.port().while_waiting(hook);
 }
 
-// What of the window's locks uses the group's memory ends before the others learn that it has.
-void window::end() {
+window_grant window::end() {
   static_cast<void>(make_way_for_active_target());
   locks_.reset();
   me_.port().flush();
-  leave_group(group_, at_);
+  return std::move(grant_);
 }
 
 void window::while_waiting() {
@@ -48,11 +58,39 @@ void window::while_waiting() {
 
 // ---- MPI's calls ----
 
+namespace {
+
+/// A call of MPI's that may wait for its target: other threads of this process go on meanwhile,
+/// since the target may wait for one of them.
+template <class Call>
+[[nodiscard]] answer waiting_for_mpi(Call call) {
+  const outside meanwhile;
+  const keeping_the_processor from_here;
+  return answer::of_mpi(call());
+}
+
+}  // namespace
+
+// While MPI opens or closes the epoch another thread may come for it, and waits.
+template <class Call>
+answer window::change_epoch(bool to_open, Call call) {
+  while (is_changing_) me_.port().pause(0);
+  if (open_ == to_open) return {};
+  is_changing_ = true;
+  const answer changed = [&] {
+    const outside meanwhile;
+    return answer::of_mpi(call());
+  }();
+  is_changing_ = false;
+  if (changed.code == MPI_SUCCESS) open_ = to_open;
+  return changed;
+}
+
 answer window::open() {
-  if (open_) [[likely]]
+  if (open_ && !is_changing_) [[likely]]
     return {};
-  const answer opened = answer::of_mpi(pmpi().Win_lock_all(MPI_MODE_NOCHECK, win_));
-  open_ = opened.code == MPI_SUCCESS;
+  const answer opened =
+      change_epoch(true, [&] { return pmpi().Win_lock_all(MPI_MODE_NOCHECK, win_); });
   a_lock_comes();
   return opened;
 }
@@ -82,8 +120,7 @@ answer window::complete(int target) {
   std::atomic<bool>& begun = begun_[static_cast<std::size_t>(target)];
   if (begun.load(std::memory_order_relaxed)) {
     begun.store(false, std::memory_order_relaxed);
-    const keeping_the_processor meanwhile;
-    return answer::of_mpi(pmpi().Win_flush(target, win_));
+    return waiting_for_mpi([&] { return pmpi().Win_flush(target, win_); });
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return {};
@@ -92,8 +129,7 @@ answer window::complete(int target) {
 answer window::complete_all() {
   if (begun_anywhere_.load(std::memory_order_relaxed)) {
     begun_anywhere_.store(false, std::memory_order_relaxed);
-    const keeping_the_processor meanwhile;
-    return answer::of_mpi(pmpi().Win_flush_all(win_));
+    return waiting_for_mpi([&] { return pmpi().Win_flush_all(win_); });
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return {};
@@ -101,15 +137,15 @@ answer window::complete_all() {
 
 answer window::make_way_for_active_target() {
   const entry in;
-  if (!open_ || targets_held_ > 0 || all_ != epoch::none) return {};
-  open_ = false;
-  return answer::of_mpi(pmpi().Win_unlock_all(win_));
+  if (targets_held_ > 0 || all_ != epoch::none) return {};
+  return change_epoch(false, [&] { return pmpi().Win_unlock_all(win_); });
 }
 
 // MPI's epoch first: if it refuses (a fence or PSCW epoch is open), nothing was taken.
 answer window::lock(int type, int target, int assertion) {
   const entry in;
   if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED) return {.code = MPI_ERR_LOCKTYPE};
+  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return {.code = class_of_bad_assertion};
   if (target == MPI_PROC_NULL) return {};
   if (target < 0 || static_cast<std::size_t>(target) >= held_.size()) return {.code = MPI_ERR_RANK};
   epoch& here = held_[static_cast<std::size_t>(target)];
@@ -167,6 +203,7 @@ answer window::unlock(int target) {
 
 answer window::lock_all(int assertion) {
   const entry in;
+  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return {.code = class_of_bad_assertion};
   if (all_ != epoch::none || targets_held_ > 0) return {.code = MPI_ERR_RMA_SYNC};
   if (by_mpi_) return lock_all_by_mpi(assertion);
   const answer opened = open();
@@ -189,6 +226,6 @@ answer window::unlock_all() {
   return completed;
 }
 
-std::string window::summary() const { return observer_.summary(*group_, at_.tag); }
+std::string window::summary() const { return observer_.summary(*grant_.group, grant_.at); }
 
 }  // namespace lockflight::mpi_preload

@@ -13,7 +13,7 @@
 #include "lockflight/fabric/mpi.hpp"
 #include "mpi_preload/observer.hpp"
 #include "mpi_preload/scheme.hpp"
-#include "mpi_preload/window_group.hpp"
+#include "mpi_preload/window_groups.hpp"
 #include "mpi_preload/zeroed_array.hpp"
 
 namespace lockflight::mpi_preload {
@@ -47,10 +47,10 @@ class window {
   [[nodiscard]] static std::uint32_t words(const scheme_name& scheme, const window_group& group);
 
   /// In a place of as many words. All ranks of the group make the same (C20).
-  window(MPI_Win of, std::shared_ptr<window_group> group, const window_place& at,
-         const scheme_name& scheme, const observer::wanted& what);
-  /// After it, the window is only destroyed. Collective over the group.
-  void end();
+  window(MPI_Win of, const window_grant& grant, const observer::wanted& what);
+  /// After it, the window is only destroyed. The grant is to be given back when all ranks have
+  /// come.
+  [[nodiscard]] window_grant end();
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
@@ -64,6 +64,13 @@ class window {
   /// Before a fence, or MPI_Win_start or _post: MPI's own epoch ends if this process holds no lock.
   answer make_way_for_active_target();
 
+  /// Whether MPI, which has the window in an epoch of all targets, would refuse an operation on
+  /// this one if it knew the locks.
+  [[nodiscard]] bool refuses(int target) const {
+    return open_ && all_ == epoch::none && target >= 0 &&
+           static_cast<std::size_t>(target) < held_.size() &&
+           held_[static_cast<std::size_t>(target)] == epoch::none;
+  }
   /// An operation on this target's memory has begun. From any thread.
   void note_operation(int target) {
     if (target < 0) return;  // MPI_PROC_NULL
@@ -79,6 +86,8 @@ class window {
   // none: 0. Of exclusive locks of MPI's, queued: behind our own queue.
   enum class epoch : std::uint8_t { none, shared, exclusive, unchecked, queued };
   answer open();
+  template <class Call>
+  answer change_epoch(bool to_open, Call call);
   // Where the locks are MPI's own (window_by_mpi.cpp).
   answer lock_by_mpi(int type, int target, int assertion);
   answer unlock_by_mpi(int target);
@@ -91,8 +100,7 @@ class window {
   static void while_waiting();
 
   MPI_Win win_;
-  std::shared_ptr<window_group> group_;
-  window_place at_;
+  window_grant grant_;
   scheme_name scheme_;
   rma::participant<mpi::port> me_;
   std::unique_ptr<mpi_preload::scheme> locks_;
@@ -101,6 +109,7 @@ class window {
   std::size_t targets_held_ = 0;
   epoch all_ = epoch::none;
   bool open_ = false;                      // MPI's epoch
+  bool is_changing_ = false;               // a thread of ours has MPI open or close it
   zeroed_array<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
   std::atomic<bool> begun_anywhere_{false};
 

@@ -1,6 +1,10 @@
-// What the windows of one group of processes share. MPI's libraries limit the number of
-// communicators, and a program may have as many windows as that: so communicators and memory are
-// made for a group, and a window's locks take a part of the memory.
+// What the windows of one group of processes share: the memory in which their locks lie, and a port
+// on it. A program may have thousands of windows; each takes a part of its group's memory.
+//
+// Where all processes are on one host the memory is their own (group_on_host.hpp): no object of
+// MPI's is made, so a window costs a few small collective calls, MPI's limits are not touched, and
+// nothing of the drop-in is left for MPI_Finalize. Elsewhere it is the fabric's, which is made of
+// communicators and windows (group_by_mpi.hpp).
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +14,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "lockflight/fabric/mpi.hpp"
@@ -32,6 +35,15 @@ struct window_place {
   std::uint32_t segment_words = 0;  ///< of a segment that is to be made for it; 0: it is there
 };
 
+/// Where the other ranks find the memory of a new segment.
+struct segment_source {
+  std::int32_t process = -1;
+  std::int32_t descriptor = -1;
+};
+
+/// At the end of each window's words: with these its ranks combine values through memory.
+constexpr std::uint32_t words_of_meeting = 3 * rma::line_words;
+
 /// The same ranks in the same order, whatever the communicator.
 ///
 /// The first rank alone decides which words a window gets, and says so to the others when the
@@ -42,63 +54,67 @@ class window_group {
   /// By what all ranks of a group know it: chosen by its first rank, at random.
   using name = std::array<std::uint64_t, 2>;
 
-  /// Collective over `whole`. Throws mpi::unavailable or std::exception on all ranks alike.
-  window_group(const name& called, MPI_Comm whole);
+  virtual ~window_group();
   window_group(const window_group&) = delete;
   window_group& operator=(const window_group&) = delete;
 
   [[nodiscard]] const name& called() const { return called_; }
-  [[nodiscard]] const rma::topology& machine() const { return segment(0).machine(); }
   /// Whether a machine has more of the ranks than cores.
   [[nodiscard]] bool shares_cores() const { return shares_cores_; }
   [[nodiscard]] bool several_hosts() const { return several_hosts_; }
   [[nodiscard]] bool is_of(MPI_Comm whole) const;
-  [[nodiscard]] MPI_Comm communicator() const { return PMPI_Comm_f2c(segment(0).communicator()); }
+  [[nodiscard]] bool is_first_rank() const { return is_first_; }
+
+  [[nodiscard]] virtual const rma::topology& machine() const = 0;
+  [[nodiscard]] virtual mpi::port& port_of(const window_place& at) = 0;
 
   /// On the first rank. A place whose tag is -1 if there are too many windows.
   [[nodiscard]] window_place reserve(std::uint32_t words);
-  /// Makes the place's segment if it is a new one and there is no reason why not. The place's words
-  /// are all zero when all ranks have called this and met. Collective. Throws limit_reached, on all
-  /// ranks alike.
-  void prepare(const window_place& at, const std::string& why_not);
+  /// On the first rank, for a place with a new segment: what the others need for prepare.
+  [[nodiscard]] virtual segment_source offer(const window_place& at) = 0;
+  /// Makes the place's segment if it is a new one and there is no reason why not, and zeroes this
+  /// rank's words. All ranks must have met before one uses them. Collective over `whole`. Throws
+  /// mpi::unavailable, on all ranks alike.
+  virtual void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) = 0;
   void give_back(const window_place& at);
 
-  [[nodiscard]] mpi::port& port_of(const window_place& at) { return segment(at.segment).access(); }
+  /// Combines `count` values of every rank in place, on every rank. No rank returns before all have
+  /// come. Operations must commute.
+  virtual void combine(const window_place& at, void* values, int count, MPI_Datatype type,
+                       MPI_Op op) = 0;
+
+  /// Whether its end is collective over the group. Else each rank may drop it when it has no
+  /// windows, once the first rank has.
+  [[nodiscard]] virtual bool ends_together() const = 0;
+  /// The first rank drops it. / Whether it has.
+  virtual void announce_end() {}
+  [[nodiscard]] virtual bool is_at_its_end() const { return false; }
+
+ protected:
+  /// `first_words` are those of the segment that the group begins with; 0: it has none yet.
+  window_group(const name& called, MPI_Comm whole, bool shares_cores, bool several_hosts,
+               std::uint32_t first_words);
+
+  /// On the first rank: no more of this segment is given away, since it could not be made.
+  void forget_segment(std::size_t number);
+
+  // A first segment for some dozens of small windows.
+  static constexpr std::uint32_t usual_words = 1u << 15;
+
+  mutable std::mutex guard_;  // of what follows, and of the derived class's segments
 
  private:
-  [[nodiscard]] mpi::membership& segment(std::int32_t number) const;
-  void add_segment(const window_place& at, std::string why_not);
-  [[nodiscard]] std::size_t segments() const;
-
   name called_;
+  MPI_Group ranks_ = MPI_GROUP_NULL;
+  bool is_first_;
   bool shares_cores_;
   bool several_hosts_;
 
-  mutable std::mutex guard_;
-  std::vector<std::unique_ptr<mpi::membership>> segments_;  // null: could not be made
   // The first rank's:
   std::deque<word_ranges> words_;  // [segment]
   std::uint32_t words_in_all_ = 0;
   std::vector<std::int32_t> free_tags_;
   std::int32_t next_tag_ = 0;
 };
-
-/// The group of a communicator, made if there is none, for one window more. Collective over
-/// `whole`. Throws limit_reached or as window_group does.
-[[nodiscard]] std::shared_ptr<window_group> join_group(MPI_Comm whole);
-
-/// The place for one window more, in the group of `whole`, all zero. Collective over `whole`.
-/// Throws as join_group does.
-[[nodiscard]] window_place place_in(window_group& group, MPI_Comm whole, std::uint32_t words);
-
-/// Undoes join_group, for a window that got no place.
-void forget_join(const window_group& group);
-
-/// The window at this place ends. No rank returns before all have come. A group without windows
-/// is stored for the next one, unless there are many. Collective over the group.
-void leave_group(std::shared_ptr<window_group> group, const window_place& at);
-
-/// Ends the groups without windows. Collective over all processes.
-void end_idle_groups();
 
 }  // namespace lockflight::mpi_preload

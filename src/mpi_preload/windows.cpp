@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "fabric/mpi/calls.hpp"
+#include "mpi_preload/group_on_host.hpp"
 #include "mpi_preload/settings.hpp"
-#include "mpi_preload/window_group.hpp"
+#include "mpi_preload/window_groups.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
@@ -51,66 +52,83 @@ class work {
   bool before_;
 };
 
-/// What the ranks of a window have in their environments.
-struct wishes {
+/// What the ranks of a window have in common, found in one collective call.
+struct common_ground {
   bool off = false;  // all of them
+  bool on_one_host = false;
   observer::wanted wanted;
 };
 
-/// Collective.
-[[nodiscard]] wishes wishes_of(const communicator& group) {
+/// Makes room in the list too, so that adding the window cannot fail on one rank alone. Throws on
+/// all ranks alike. Collective.
+[[nodiscard]] common_ground ground_of(const communicator& group, MPI_Win win) {
   const settings& mine = environment();
-  std::array<int, 3> most{mine.off ? 0 : 1, mine.statistics ? 1 : 0, mine.hang_seconds > 0 ? 1 : 0};
-  mpi::detail::combine(group, most.data(), static_cast<int>(most.size()), MPI_INT, MPI_MAX);
-  return {.off = most[0] == 0, .wanted = {.counts = most[1] != 0, .hangs = most[2] != 0}};
-}
-
-/// Makes room for one window more, so that adding it cannot fail on one rank alone. Collective.
-void make_room(const communicator& group, MPI_Win win) {
-  std::string why = environment().off ? "LOCKFLIGHT_MPI_OFF is set" : "";
+  std::string why = mine.off ? "LOCKFLIGHT_MPI_OFF is set" : "";
   if (why.empty())
     why = fault_in([&] {
       list& those = all();
       const std::unique_lock change(those.guard);
       those.windows.try_emplace(win);
     });
-  mpi::detail::agree(group, why);
+  const auto flag = [](bool is) { return std::uint64_t{is ? 1u : 0u}; };
+  const std::uint64_t host = number_of_this_host();
+  // The least of all ranks' values: of a flag, whether all have it.
+  enum { off, no_statistics, no_hangs, no_nodes, least_host, greatest_host, faulty, count };
+  std::array<std::uint64_t, count> least{};
+  least[off] = flag(mine.off);
+  least[no_statistics] = flag(!mine.statistics);
+  least[no_hangs] = flag(mine.hang_seconds <= 0);
+  least[no_nodes] = flag(!mine.has_nodes);
+  least[least_host] = host;
+  least[greatest_host] = ~host;
+  least[faulty] = flag(why.empty());
+  mpi::detail::combine(group, least.data(), count, MPI_UINT64_T, MPI_MIN);
+  const common_ground found{
+      .off = least[off] != 0,
+      .on_one_host = least[least_host] == ~least[greatest_host] && least[no_nodes] != 0,
+      .wanted = {.counts = least[no_statistics] == 0, .hangs = least[no_hangs] == 0}};
+  if (!found.off && least[faulty] == 0) mpi::detail::agree(group, why);
+  return found;
 }
 
 /// Fails on all ranks alike. Collective.
 [[nodiscard]] std::unique_ptr<window> made(MPI_Win win, const communicator& group, MPI_Info info,
-                                           const wishes& of_all) {
-  const auto ranks = join_group(group.get());
-  scheme_name scheme;
-  window_place at;
-  try {
-    // Parameters may say where a lock's words lie, so all ranks have those of the first one.
-    scheme_message from_first;
-    std::string why = fault_in([&] { from_first = scheme_message(wanted_scheme(info, *ranks)); });
-    mpi::detail::broadcast(group, &from_first, sizeof from_first, MPI_BYTE);
-    std::uint32_t words = 0;
-    if (why.empty())
-      why = fault_in([&] {
-        scheme = from_first.scheme();
-        words = window::words(scheme, *ranks);
-      });
-    mpi::detail::agree(group, why);
-    at = place_in(*ranks, group.get(), words);
-  } catch (...) {
-    forget_join(*ranks);
-    throw;
-  }
+                                           const common_ground& ground) {
+  window_grant grant = join(group.get(), info, ground.on_one_host);
   std::unique_ptr<window> one;
   const std::string why =
-      fault_in([&] { one = std::make_unique<window>(win, ranks, at, scheme, of_all.wanted); });
+      fault_in([&] { one = std::make_unique<window>(win, grant, ground.wanted); });
   try {
+    // From here on all ranks' words are zero.
     mpi::detail::agree(group, why);
   } catch (...) {
     one.reset();
-    leave_group(ranks, at);
+    leave(std::move(grant));
     throw;
   }
   return one;
+}
+
+/// Whether all processes of a communicator were launched with this one. Others, which were spawned
+/// or connected, may run without the drop-in; and a process that is not a member of all windows'
+/// launches cannot tell. Each rank finds the same: a process of two launches sees one that is not
+/// of its own.
+[[nodiscard]] bool is_of_this_launch(MPI_Comm whole) {
+  // A program that uses sessions alone has no such launch.
+  int is_initialised = 0;
+  PMPI_Initialized(&is_initialised);
+  if (is_initialised == 0) return false;
+  MPI_Group launched = MPI_GROUP_NULL;
+  MPI_Group members = MPI_GROUP_NULL;
+  PMPI_Comm_group(MPI_COMM_WORLD, &launched);
+  PMPI_Comm_group(whole, &members);
+  MPI_Group others = MPI_GROUP_NULL;
+  PMPI_Group_difference(members, launched, &others);
+  int count = 0;
+  PMPI_Group_size(others, &count);
+  for (MPI_Group* const one : {&launched, &members, &others})
+    if (*one != MPI_GROUP_EMPTY) PMPI_Group_free(one);
+  return count == 0;
 }
 
 /// The program's communicator returns errors while this exists: those of MPI's own limits are for
@@ -160,16 +178,15 @@ window* find(MPI_Win win) {
 }
 
 void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
-  if (at_work) return;
+  if (at_work || !is_of_this_launch(whole)) return;
   const work ours;
   const returning_errors meanwhile(whole);
   const communicator group = communicator::borrowed(whole);
-  const wishes of_all = wishes_of(group);
-  if (of_all.off) return;
   list& those = all();
   try {
-    make_room(group, win);
-    auto one = made(win, group, info, of_all);
+    const common_ground ground = ground_of(group, win);
+    if (ground.off) return;
+    auto one = made(win, group, info, ground);
     const std::unique_lock change(those.guard);
     those.windows.at(win) = std::move(one);
     changes.fetch_add(1, std::memory_order_release);
@@ -180,20 +197,25 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   }
 }
 
-void forget(MPI_Win win) {
+std::optional<window_grant> forget(MPI_Win win) {
   std::unique_ptr<window> gone;
   {
     list& those = all();
     const std::unique_lock change(those.guard);
     const auto at = those.windows.find(win);
-    if (at == those.windows.end()) return;
+    if (at == those.windows.end()) return std::nullopt;
     gone = std::move(at->second);
     those.windows.erase(at);
     changes.fetch_add(1, std::memory_order_release);
   }
   const work ours;
   keep_for_the_end(gone->summary());
-  gone->end();
+  return gone->end();
+}
+
+void is_freed(window_grant was) {
+  const work ours;
+  leave(std::move(was));
 }
 
 void forget_all() {
@@ -201,8 +223,10 @@ void forget_all() {
     list& those = all();
     const std::unique_lock change(those.guard);
     // Freeing is collective, and so is summing up; not even that all have these windows is sure
-    // here.
-    for (auto& one : those.windows) static_cast<void>(one.second.release());
+    // here. MPI's epochs end, as they would have without us.
+    for (auto& one : those.windows)
+      if (window* const left = one.second.release())
+        static_cast<void>(left->make_way_for_active_target());
     those.windows.clear();
     changes.fetch_add(1, std::memory_order_release);
   }

@@ -39,6 +39,7 @@ class zeroed_array {
   zeroed_array& operator=(const zeroed_array&) = delete;
 
   [[nodiscard]] T& operator[](std::size_t i) { return elements_[i]; }
+  [[nodiscard]] const T& operator[](std::size_t i) const { return elements_[i]; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:

@@ -52,9 +52,21 @@ class one_target {
   bool locks_all_;
 };
 
+/// Groups in which the head of the queue never gives way: a deadline may be over at every step, so
+/// with one the search is larger by far.
+template <rma::port Port>
+using strict_window_groups = window_groups_of<Port, 0>;
+
 /// With a mutex on the target.
 template <rma::port Port>
-class group_window : public one_target<d_mcs, window_groups, Port> {
+class group_window : public one_target<d_mcs, strict_window_groups, Port> {
+ public:
+  using one_target<d_mcs, strict_window_groups, Port>::one_target;
+};
+
+/// The same with a head that gives way.
+template <rma::port Port>
+class patient_window : public one_target<d_mcs, window_groups, Port> {
  public:
   using one_target<d_mcs, window_groups, Port>::one_target;
 };

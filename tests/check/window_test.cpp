@@ -34,15 +34,24 @@ void expect_ok(const subject& lock, request what) {
 
 // Parts are dealt in turn: with one writer rank 1 reads, and locks all.
 TEST(window, a_mutex_on_the_target) {
-  const subject lock = make_subject<lock::one_target<lock::d_mcs, lock::window_groups, port>>();
+  const subject lock =
+      make_subject<lock::one_target<lock::d_mcs, lock::strict_window_groups, port>>();
   expect_ok(lock, asked(1, 1, 2, "2"));
   expect_ok(lock, asked(1, 1, 2, "2x1"));
   expect_ok(lock, asked(2, 1, 1, "3"));
   expect_ok(lock, asked(1, 2, 1, "3x1"));
 }
 
+// As shipped: whoever has waited at the head of the queue for long gives way, at any moment here.
+TEST(window, a_head_of_the_queue_that_gives_way) {
+  const subject lock = make_subject<lock::patient_window<port>>();
+  expect_ok(lock, asked(1, 1, 1, "2"));
+  expect_ok(lock, asked(1, 1, 1, "2x1"));
+}
+
 TEST(window, a_reader_writer_lock_on_the_target) {
-  const subject lock = make_subject<lock::one_target<lock::fompi_rw, lock::window_groups, port>>();
+  const subject lock =
+      make_subject<lock::one_target<lock::fompi_rw, lock::strict_window_groups, port>>();
   expect_ok(lock, asked(1, 2, 1, "3"));
   expect_ok(lock, asked(1, 1, 2, "2x1"));
 }

@@ -2,8 +2,9 @@
 // Run by 2 ranks or more, `agreement WHAT`:
 //
 //   nothing   nothing fails here; the launcher may have given the ranks different settings
-//   allocate  a call of MPI that the locks' memory comes from fails: MPI_Win_allocate_shared
-//   create    the same where nodes are several: MPI_Win_create
+//   create    where nodes are several, a call of MPI that the locks' memory comes from fails:
+//             MPI_Win_create
+//   share     on one host, the ranks cannot open the first rank's memory
 //   memory    each allocation once that comes after MPI's part, until none is left that could fail
 //
 // The calls come here first, as they would come to any profiling tool. What fails has taken part in
@@ -11,8 +12,13 @@
 // program frees when all is over, as MPI_Finalize wants it.
 //
 // Rank 0 says how many windows keep MPI's locks and how many have others.
+#include <fcntl.h>
 #include <mpi.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +27,7 @@
 
 namespace {
 
-enum class fault { none, allocate, create, memory };
+enum class fault { none, create, share, memory };
 
 constinit fault what = fault::none;
 constinit bool is_chosen = false;  // this rank fails
@@ -100,16 +106,24 @@ bool makes_a_window() {
 
 // ---- what fails ----
 
-extern "C" int MPI_Ibarrier(MPI_Comm all, MPI_Request* request) {
-  // The ranks meet when MPI's part is done.
+extern "C" int MPI_Iallreduce(const void* mine, void* sum, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm all, MPI_Request* request) {
+  // The first call of the drop-in's when MPI's part is done.
   if (fails(fault::memory)) is_counting = true;
-  return PMPI_Ibarrier(all, request);
+  return PMPI_Iallreduce(mine, sum, count, type, op, all, request);
 }
 
-extern "C" int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm all,
-                                       void* base, MPI_Win* win) {
-  const int made = PMPI_Win_allocate_shared(size, unit, info, all, base, win);
-  return after(fault::allocate, made, *win);
+extern "C" int open(const char* path, int how, ...) {
+  va_list more;
+  va_start(more, how);
+  const auto mode = va_arg(more, mode_t);
+  va_end(more);
+  if (fails(fault::share) && std::strncmp(path, "/proc/", 6) == 0 &&
+      std::strstr(path, "/fd/") != nullptr) {
+    errno = EACCES;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, how, mode));
 }
 
 extern "C" int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm all,
@@ -132,8 +146,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   is_chosen = rank == 1;
   const char* const fails_by = argc > 1 ? argv[1] : "nothing";
-  if (std::strcmp(fails_by, "allocate") == 0) what = fault::allocate;
   if (std::strcmp(fails_by, "create") == 0) what = fault::create;
+  if (std::strcmp(fails_by, "share") == 0) what = fault::share;
   if (std::strcmp(fails_by, "memory") == 0) what = fault::memory;
 
   int theirs = 0;

@@ -49,8 +49,12 @@ class ManyWindows(unittest.TestCase):
             self.holds(3, "groups", "100")
 
     @unittest.skipUnless(IS_MPICH, "Open MPI has more communicators than a program makes")
+    def test_on_one_host_no_communicators_are_needed(self):
+        self.assertNotIn("lockflight:", self.holds(2, "limit", "1"))
+
+    @unittest.skipUnless(IS_MPICH, "Open MPI has more communicators than a program makes")
     def test_where_mpi_has_no_communicators_left_it_has_the_locks(self):
-        said = self.holds(2, "limit")
+        said = self.holds(2, "limit", "0", **BETWEEN_NODES)
         self.assertEqual(said.count("lockflight: "), 1, said)
         self.assertIn("lockflight: this window and perhaps others to come keeps the locks of MPI: "
                       "MPI has no communicators left for others\n", said)

@@ -81,7 +81,7 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
         reads_between_progress_(!cpu.only ? 1
                                 : serves  ? 4
                                           : 256),
-        rmws_until_look_(cpu.only ? 0 : 1) {}
+        rmws_until_look_(cpu.only && !serves ? 0 : 1) {}
 
   [[nodiscard]] rma::rank_t rank() const { return rank_; }
   [[nodiscard]] const rma::topology& machine() const { return machine_; }
@@ -236,7 +236,7 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
 
   /// Serves other nodes, and calls the hook of while_waiting.
   void make_progress();
-  // A rank that locks and unlocks by CPU instructions alone serves other nodes all the same (C44):
+  // A rank that locks and unlocks by CPU instructions alone serves other ranks all the same (C44):
   // a step of progress every so many microseconds, and a look at the clock every few of these
   // instructions.
   void serve_by_the_way();
@@ -307,7 +307,8 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   // share a node this fabric needs no progress, but the program around it may use the network too:
   // it is served now and then.
   std::uint32_t reads_between_progress_;
-  // Counts down. Where only the CPU is used it begins at 0, which it does not reach again soon.
+  // Counts down. Where only the CPU is used, by the program around too, it begins at 0, which it
+  // does not reach again soon.
   std::uint32_t rmws_until_look_;
   std::uint32_t rmws_between_looks_ = 1;
   std::uint64_t looked_at_ = 0;  // ns

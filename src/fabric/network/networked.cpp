@@ -17,6 +17,9 @@ using shm::detail::relax;
 // A sleeper wakes this often to serve other ranks.
 constexpr std::uint64_t longest_sleep_ns = 2'000'000;
 
+// A port that makes progress after at most so many reads serves the program around it.
+constexpr std::uint32_t reads_that_serve = 64;
+
 }  // namespace
 
 void network::post_lines(rma::rank_t home, std::uint32_t index, std::span<rma::word> results) {
@@ -32,7 +35,7 @@ void networked_port::make_progress() {
 }
 
 void networked_port::serve_by_the_way() {
-  if (only_cpu_) return;
+  if (only_cpu_ && reads_between_progress_ > reads_that_serve) return;
   // Together at most 50 us, if these instructions come as often as they did. A look takes three
   // times as long as such an instruction, so quick ones are many to a look; if they become slow,
   // the next look is late once.
@@ -84,7 +87,7 @@ void networked_port::pause(std::uint64_t nanoseconds) {
   const bool crowded = shares_cores();
   serve();
   const bool every_so_often = ++pauses_ % looks_between_yields == 0;
-  const bool serving = reads_between_progress_ < looks_between_yields;
+  const bool serving = reads_between_progress_ <= reads_that_serve;
   if (serving || every_so_often || nanoseconds >= worth_sleeping) make_progress();
   if (!serving && nanoseconds >= worth_sleeping) return shm::detail::sleep_for_ns(nanoseconds);
   // Between nodes a poll that follows at once makes work for the target, which with more ranks than

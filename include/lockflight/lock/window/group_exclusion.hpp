@@ -12,12 +12,20 @@
 // While the flag is set no participant enters but the head.
 //
 // Order: a participant enters at once if the other group is empty and there is no waiter. The
-// others enter first come, first served.
+// others enter first come, first served, as long as none has waited at the head for `patience`.
+//
+// Patience: a program may let a participant that is in wait for another one that wants to enter the
+// same group, and MPI's own locks let that one in. Behind the head, which waits for the first one
+// to leave, it would wait for ever. So a head that has waited for `patience` goes to the end of the
+// queue, and whoever is next enters if it can. A participant is thus bypassed by the other group
+// without a bound in number, but only by those that come or have waited while it gave way once in
+// each `patience`.
 //
 // Cost in network operations:
 // | enter                 | 1 fetch-add                                                          |
 // | leave                 | 1 add                                                                |
 // | enter, having to wait | 3 adds and the queue's operations more (d_mcs.hpp), 1 get a poll (*) |
+// | … once a patience     | 2 adds and the queue's operations more                               |
 // (*) None on the node of the word.
 #pragma once
 
@@ -31,8 +39,12 @@ namespace lockflight::lock {
 
 enum class group : std::uint8_t { first, second };
 
-/// A handle: enter, then leave. It costs nothing to make.
-template <rma::port Port>
+/// Far longer than a lock is held, and short beside a program that stands still.
+inline constexpr std::uint64_t usual_patience_ns = 100'000'000;
+
+/// A handle: enter, then leave. It costs nothing to make. `Patience` in nanoseconds; 0: a head
+/// never gives way.
+template <rma::port Port, std::uint64_t Patience = usual_patience_ns>
 class group_exclusion {
   using queue = d_mcs<Port>;
 
@@ -63,11 +75,14 @@ class group_exclusion {
     // From here on a participant enters only if its fetch-add came before, and such participants
     // leave again; the others withdraw and queue behind us.
     add_now(somebody_waits);
-    const auto other_is_empty = [g](rma::word now) { return in_other(now, g) == 0; };
-    if (here_)
-      port_.await(occupied_, other_is_empty);
-    else
-      port_.poll(occupied_, other_is_empty, rma::backoff(500, 20'000));
+    while (!other_has_left(g)) {
+      // Flag first: the next head has one of its own.
+      add_now(0 - somebody_waits);
+      queue_.unlock();
+      port_.pause(0);  // whoever is next may need our processor
+      queue_.lock();
+      add_now(somebody_waits);
+    }
     // One operation, so that no participant sees the word with neither our flag nor our count.
     add_now(one_in(g) - somebody_waits);
     queue_.unlock();
@@ -86,6 +101,24 @@ class group_exclusion {
   [[nodiscard]] static constexpr rma::word in_other(rma::word occupied, group g) {
     const rma::word count = g == group::first ? occupied >> count_bits : occupied;
     return count & ((rma::word{1} << count_bits) - 1);
+  }
+
+  // Waits until the other group is empty. False if that takes longer than our patience.
+  [[nodiscard]] bool other_has_left(group g) {
+    const auto other_is_empty = [g](rma::word now) { return in_other(now, g) == 0; };
+    const rma::backoff pauses(500, 20'000);
+    if constexpr (Patience == 0) {
+      here_ ? port_.await(occupied_, other_is_empty)
+            : port_.poll(occupied_, other_is_empty, pauses);
+      return true;
+    } else {
+      const rma::deadline until = port_.deadline_in(Patience);
+      if (here_) return other_is_empty(port_.await_until(occupied_, other_is_empty, until));
+      for (rma::backoff next = pauses;; port_.pause(next.next())) {
+        if (other_is_empty(rma::get_now(port_, occupied_))) return true;
+        if (port_.is_over(until)) return false;
+      }
+    }
   }
 
   // Flushed, else a waiter would see it only when we flush something else.

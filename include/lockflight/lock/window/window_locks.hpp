@@ -31,14 +31,14 @@
 namespace lockflight::lock {
 
 /// Group mutual exclusion of exclusive locks and lock_all: any number of one of the two.
-template <rma::port Port>
-class window_groups {
+template <rma::port Port, std::uint64_t Patience>
+class window_groups_of {
  public:
   static constexpr const char* name = "groups";
   using port = Port;
-  using cells = typename group_exclusion<Port>::cells;
+  using cells = typename group_exclusion<Port, Patience>::cells;
 
-  window_groups(rma::participant<Port>& me, const cells& window) : groups_(me, window) {}
+  window_groups_of(rma::participant<Port>& me, const cells& window) : groups_(me, window) {}
 
   void lock_all() { groups_.enter(group::second); }
   void unlock_all() { groups_.leave(group::second); }
@@ -46,8 +46,10 @@ class window_groups {
   void unlock_one() { groups_.leave(group::first); }
 
  private:
-  group_exclusion<Port> groups_;
+  group_exclusion<Port, Patience> groups_;
 };
+template <rma::port Port>
+using window_groups = window_groups_of<Port, usual_patience_ns>;
 
 /// One participant's handle of the window's own lock: all targets shared, or some of them
 /// exclusively.

@@ -1,0 +1,119 @@
+#include "mpi_preload/group_by_mpi.hpp"
+
+#include <sched.h>
+
+#include "fabric/mpi/calls.hpp"
+#include "mpi_preload/by_messages.hpp"
+
+namespace lockflight::mpi_preload {
+namespace {
+
+using mpi::detail::agree;
+using mpi::detail::communicator;
+
+// Over several hosts a waiting rank yields its core at once, also where it has one for itself: what
+// it waits for takes a round trip of the network, and others may be what makes the holder wait.
+[[nodiscard]] mpi::config config_for(MPI_Comm whole, rma::topology machine, std::uint32_t words,
+                                     bool several_hosts) {
+  return {.machine = std::move(machine),
+          .waiting = several_hosts ? "yield" : "auto",
+          .words_per_rank = words,
+          .communicator = PMPI_Comm_c2f(whole),
+          .serves = true,
+          .patient = several_hosts,
+          .in_parts = true};
+}
+
+/// Tries first whether there are so many communicators left, with a call that fails on all ranks
+/// alike. MPICH ends the process when it has none for a window.
+void require_communicators(MPI_Comm whole, std::size_t wanted) {
+  std::vector<MPI_Comm> made;
+  MPI_Group ranks = MPI_GROUP_NULL;
+  PMPI_Comm_group(whole, &ranks);
+  int code = MPI_SUCCESS;
+  while (code == MPI_SUCCESS && made.size() < wanted) {
+    made.push_back(MPI_COMM_NULL);
+    code = PMPI_Comm_create(whole, ranks, &made.back());
+  }
+  if (code != MPI_SUCCESS) made.pop_back();
+  for (MPI_Comm& one : made) PMPI_Comm_free(&one);
+  PMPI_Group_free(&ranks);
+  agree<limit_reached>(communicator::borrowed(whole),
+                       code == MPI_SUCCESS ? "" : "MPI has no communicators left for others");
+}
+
+/// What a group and what a segment takes of them.
+constexpr std::size_t for_a_group = 12;
+constexpr std::size_t for_a_segment = 4;
+
+/// The communicator, once it is known that MPI has enough of them.
+[[nodiscard]] MPI_Comm with_room(MPI_Comm whole) {
+  require_communicators(whole, for_a_group);
+  return whole;
+}
+
+/// Whether some of the ranks cannot share memory, wherever the fabric's nodes begin. Collective.
+[[nodiscard]] bool on_several_hosts(MPI_Comm whole) {
+  const communicator all = communicator::borrowed(whole);
+  return !mpi::detail::holds_on_all(all, communicator::of_machine(whole).size() == all.size());
+}
+
+}  // namespace
+
+group_by_mpi::group_by_mpi(const name& called, MPI_Comm whole)
+    : window_group(called, with_room(whole), mpi::shares_cores(PMPI_Comm_c2f(whole)),
+                   on_several_hosts(whole), usual_words) {
+  // Room first: what fails on one rank alone may not fail once all have met.
+  agree(communicator::borrowed(whole), fault_in([&] { segments_.resize(1); }));
+  segments_[0] = std::make_unique<mpi::membership>(
+      config_for(whole, mpi::nodes_of(PMPI_Comm_c2f(whole)), usual_words, several_hosts()));
+}
+
+std::size_t group_by_mpi::segments() const {
+  const std::lock_guard alone(guard_);
+  return segments_.size();
+}
+
+mpi::membership& group_by_mpi::segment(std::int32_t number) const {
+  const std::lock_guard alone(guard_);
+  const auto& found = segments_[static_cast<std::size_t>(number)];
+  if (found == nullptr) throw limit_reached("the memory for its locks could not be made");
+  return *found;
+}
+
+// Segments are made in the order of their numbers on all ranks, since that is collective over the
+// group's own communicators.
+void group_by_mpi::add_segment(const window_place& at, std::string why_not) {
+  const auto number = static_cast<std::size_t>(at.segment);
+  while (segments() != number) sched_yield();
+  const std::string no_room = fault_in([&] {
+    const std::lock_guard alone(guard_);
+    segments_.reserve(number + 1);
+  });
+  std::unique_ptr<mpi::membership> made;
+  if (why_not.empty())
+    why_not = fault_in([&] {
+      mpi::agree(no_room, segment(0).communicator());
+      made = std::make_unique<mpi::membership>(segment(0), at.segment_words);
+    });
+  // The first rank gives no more of a segment that is not there.
+  if (made == nullptr) forget_segment(number);
+  const std::lock_guard alone(guard_);
+  segments_.push_back(std::move(made));
+  if (!why_not.empty()) throw limit_reached(why_not);
+}
+
+void group_by_mpi::prepare(const window_place& at, const segment_source& /*from*/, MPI_Comm whole) {
+  if (at.segment_words != 0)
+    add_segment(at, fault_in([&] { require_communicators(whole, for_a_segment); }));
+  // Another thread may be about to make it, for another window.
+  while (segments() <= static_cast<std::size_t>(at.segment)) sched_yield();
+  segment(at.segment).clear(at.first, at.words);
+}
+
+void group_by_mpi::combine(const window_place& at, void* values, int count, MPI_Datatype type,
+                           MPI_Op op) {
+  combine_by_messages(communicator(), at.tag, values, count, type, op);
+}
+
+}  // namespace lockflight::mpi_preload

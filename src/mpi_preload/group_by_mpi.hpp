@@ -1,0 +1,37 @@
+// A group whose memory is the MPI fabric's: its ranks are on several hosts, or cannot share memory
+// of their own.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpi_preload/window_group.hpp"
+
+namespace lockflight::mpi_preload {
+
+class group_by_mpi final : public window_group {
+ public:
+  /// Collective over `whole`, as is its end. Throws limit_reached, mpi::unavailable or
+  /// std::exception, on all ranks alike.
+  group_by_mpi(const name& called, MPI_Comm whole);
+
+  [[nodiscard]] const rma::topology& machine() const override { return segment(0).machine(); }
+  [[nodiscard]] mpi::port& port_of(const window_place& at) override {
+    return segment(at.segment).access();
+  }
+  [[nodiscard]] segment_source offer(const window_place&) override { return {}; }
+  void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) override;
+  void combine(const window_place& at, void* values, int count, MPI_Datatype type,
+               MPI_Op op) override;
+  [[nodiscard]] bool ends_together() const override { return true; }
+
+ private:
+  [[nodiscard]] mpi::membership& segment(std::int32_t number) const;
+  void add_segment(const window_place& at, std::string why_not);
+  [[nodiscard]] std::size_t segments() const;
+  [[nodiscard]] MPI_Comm communicator() const { return PMPI_Comm_f2c(segment(0).communicator()); }
+
+  std::vector<std::unique_ptr<mpi::membership>> segments_;  // null: could not be made
+};
+
+}  // namespace lockflight::mpi_preload

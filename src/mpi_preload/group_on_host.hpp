@@ -1,0 +1,61 @@
+// A group whose ranks are all on one host: its memory is theirs, without a name, and no object of
+// MPI's is needed for it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "mpi_preload/window_group.hpp"
+
+namespace lockflight::mpi_preload {
+
+/// The ranks cannot share memory of their own, though they are on one host; `what()` says why.
+struct cannot_share : mpi::unavailable {
+  using mpi::unavailable::unavailable;
+};
+
+class group_on_host final : public window_group {
+ public:
+  /// `cores`: those that the ranks may use together. Not collective.
+  group_on_host(const name& called, MPI_Comm whole, int cores);
+  ~group_on_host() override;
+
+  [[nodiscard]] const rma::topology& machine() const override { return machine_; }
+  [[nodiscard]] mpi::port& port_of(const window_place& at) override;
+  /// Throws std::system_error.
+  [[nodiscard]] segment_source offer(const window_place& at) override;
+  /// Throws cannot_share.
+  void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) override;
+  void combine(const window_place& at, void* values, int count, MPI_Datatype type,
+               MPI_Op op) override;
+  [[nodiscard]] bool ends_together() const override { return false; }
+  void announce_end() override;
+  [[nodiscard]] bool is_at_its_end() const override;
+
+ private:
+  class segment;
+  struct place_of_segment {
+    std::unique_ptr<segment> is;  // null: not there yet
+    bool failed = false;          // it never will be
+  };
+  [[nodiscard]] segment* find(std::int32_t number) const;
+  [[nodiscard]] bool has_failed(std::int32_t number) const;
+  [[nodiscard]] std::unique_ptr<segment> attached(const window_place& at,
+                                                  const segment_source& from);
+  void add_segment(const window_place& at, const segment_source& from, MPI_Comm whole);
+
+  rma::topology machine_;
+  int rank_;
+  mpi::wait_policy waiting_;
+  std::unique_ptr<fabric::network> link_;
+  std::vector<place_of_segment> segments_;
+  std::vector<descriptor> offered_;  // [segment], at the first rank
+};
+
+/// Whether the processes of a communicator may be on one host, by what each knows of itself: equal
+/// numbers are the same host.
+[[nodiscard]] std::uint64_t number_of_this_host();
+
+}  // namespace lockflight::mpi_preload

@@ -1,0 +1,270 @@
+#include "mpi_preload/window_groups.hpp"
+
+#include <sched.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fabric/mpi/calls.hpp"
+#include "mpi_preload/group_by_mpi.hpp"
+#include "mpi_preload/group_on_host.hpp"
+#include "mpi_preload/settings.hpp"
+#include "mpi_preload/window.hpp"
+
+namespace lockflight::mpi_preload {
+namespace {
+
+using mpi::detail::agree;
+using mpi::detail::communicator;
+
+constexpr std::uint64_t most_idle = 8;
+
+/// The groups of this process. Those that have no windows are there too.
+struct table {
+  struct row {
+    std::shared_ptr<window_group> group{};  // null while it is made
+    std::uint64_t windows = 0;
+    bool may_end = false;  // at the first rank: its last window has ended
+  };
+  std::mutex guard;
+  std::map<window_group::name, row> rows;
+
+  [[nodiscard]] std::uint64_t idle() const {
+    return static_cast<std::uint64_t>(std::count_if(
+        rows.begin(), rows.end(), [](const auto& one) { return one.second.windows == 0; }));
+  }
+};
+table& known() {
+  // Never destroyed, since after MPI_Finalize nothing of it can end; and not allocated, since that
+  // could fail on one rank alone.
+  static union keeper {
+    table groups;
+    keeper() : groups() {}
+    ~keeper() {}
+  } kept;
+  return kept.groups;
+}
+
+/// Groups on this host could not share memory of their own once: the next ones are MPI's.
+constinit std::atomic<bool> host_cannot{false};
+
+/// What the first rank says of the group of a window.
+struct said_of_group {
+  window_group::name called{};
+  std::uint64_t is_there = 0;
+  std::uint64_t is_on_host = 0;
+};
+
+[[nodiscard]] said_of_group find_or_name(MPI_Comm whole, bool on_one_host) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  const auto at = std::find_if(groups.rows.begin(), groups.rows.end(), [&](const auto& one) {
+    const table::row& row = one.second;
+    return !row.may_end && row.group != nullptr && row.group->is_of(whole);
+  });
+  said_of_group says;
+  if (at != groups.rows.end()) {
+    says = {.called = at->first, .is_there = 1};
+    ++at->second.windows;
+  } else {
+    // Without random numbers the name is zero, which is as good for one group.
+    static_cast<void>(getrandom(says.called.data(), sizeof says.called, 0));
+    says.is_on_host = on_one_host && !host_cannot.load(std::memory_order_relaxed) ? 1 : 0;
+  }
+  return says;
+}
+
+/// The cores that ranks of one host may use together. Fails on all ranks alike if `why` names a
+/// fault of one of them. Collective.
+[[nodiscard]] int cores_of(const communicator& all, const std::string& why) {
+  struct {
+    cpu_set_t cores;
+    std::uint64_t is_faulty;
+  } of_all{};
+  if (sched_getaffinity(0, sizeof of_all.cores, &of_all.cores) != 0) CPU_ZERO(&of_all.cores);
+  of_all.is_faulty = why.empty() ? 0 : 1;
+  mpi::detail::combine(all, &of_all, sizeof of_all, MPI_BYTE, MPI_BOR);
+  if (of_all.is_faulty != 0) agree(all, why);
+  return std::max(1, CPU_COUNT(&of_all.cores));
+}
+
+/// A new group of the name that the first rank has chosen, with a row. Collective.
+[[nodiscard]] std::shared_ptr<window_group> made_group(const said_of_group& says, MPI_Comm whole) {
+  const communicator all = communicator::borrowed(whole);
+  table& groups = known();
+  // Its row first: what fails on one rank alone may not fail once all have met.
+  const std::string why = fault_in([&] {
+    const std::lock_guard alone(groups.guard);
+    groups.rows.emplace(says.called, table::row{.windows = 1});
+  });
+  try {
+    std::shared_ptr<window_group> made;
+    if (says.is_on_host != 0) {
+      const int cores = cores_of(all, why);
+      const std::string fault =
+          fault_in([&] { made = std::make_shared<group_on_host>(says.called, whole, cores); });
+      agree(all, fault);
+    } else {
+      agree(all, why);
+      made = std::make_shared<group_by_mpi>(says.called, whole);
+    }
+    const std::lock_guard alone(groups.guard);
+    groups.rows.at(says.called).group = made;
+    return made;
+  } catch (...) {
+    const std::lock_guard alone(groups.guard);
+    groups.rows.erase(says.called);
+    throw;
+  }
+}
+
+/// Drops the groups on this host that their first rank has dropped.
+void drop_ended(table& groups) {
+  std::erase_if(groups.rows, [](const auto& one) {
+    const table::row& row = one.second;
+    return row.windows == 0 && row.group != nullptr && !row.group->ends_together() &&
+           row.group->is_at_its_end();
+  });
+}
+
+/// The group of a window, made if there is none. Collective.
+[[nodiscard]] std::shared_ptr<window_group> group_of(MPI_Comm whole, bool on_one_host) {
+  const communicator all = communicator::borrowed(whole);
+  said_of_group says;
+  if (all.rank() == 0) says = find_or_name(whole, on_one_host);
+  static_assert(sizeof says == 4 * sizeof(std::uint64_t), "four numbers");
+  mpi::detail::broadcast(all, &says, 4, MPI_UINT64_T);
+  if (says.is_there == 0) return made_group(says, whole);
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  table::row& found = groups.rows.at(says.called);
+  if (all.rank() != 0) {
+    ++found.windows;
+    drop_ended(groups);
+  }
+  return found.group;
+}
+
+/// What the first rank says of a window's locks.
+struct said_of_window {
+  scheme_message scheme{};
+  window_place at{};
+  segment_source from{};
+  bool is_limit = false;
+  std::array<char, 512> why{};  ///< why there are none; empty if there are
+
+  void refuse(const std::string& text) { text.copy(why.data(), why.size() - 1); }
+};
+
+[[nodiscard]] said_of_window decide(MPI_Info info, window_group& group) {
+  said_of_window says;
+  const std::string why = fault_in([&] {
+    const scheme_name wanted = wanted_scheme(info, group);
+    says.scheme = scheme_message(wanted);
+    if (!group.is_first_rank()) return;
+    says.at = group.reserve(window::words(wanted, group));
+    says.is_limit = says.at.tag < 0;
+    if (says.is_limit)
+      throw limit_reached("no room for one window more of this group of processes");
+    if (says.at.segment_words != 0) says.from = group.offer(says.at);
+  });
+  says.refuse(why);
+  return says;
+}
+
+/// A group that has lost its only window before it was there.
+void forget_join(const window_group& group, bool with_group) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  const auto row = groups.rows.find(group.called());
+  --row->second.windows;
+  if (with_group) groups.rows.erase(row);
+}
+
+}  // namespace
+
+window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host) {
+  const communicator all = communicator::borrowed(whole);
+  window_grant made{.group = group_of(whole, on_one_host), .at = {}, .scheme = {}};
+  try {
+    // Each rank reads its own settings, for the warnings; those of the first one count, since
+    // parameters may say where a lock's words lie.
+    said_of_window says = decide(info, *made.group);
+    mpi::detail::broadcast(all, &says, sizeof says, MPI_BYTE);
+    if (says.why[0] != '\0') {
+      if (says.is_limit) throw limit_reached(says.why.data());
+      throw mpi::unavailable(says.why.data());
+    }
+    made.scheme = says.scheme;
+    made.at = says.at;
+    made.group->prepare(says.at, says.from, whole);
+  } catch (const cannot_share&) {
+    host_cannot.store(true, std::memory_order_relaxed);
+    forget_join(*made.group, /*with_group=*/true);
+    return join(whole, info, /*on_one_host=*/false);
+  } catch (...) {
+    forget_join(*made.group, /*with_group=*/false);
+    throw;
+  }
+  return made;
+}
+
+void leave(window_grant was) {
+  table& groups = known();
+  const std::shared_ptr<window_group> group = std::move(was.group);
+  if (!group->ends_together()) {
+    group->give_back(was.at);
+    const std::lock_guard alone(groups.guard);
+    const auto row = groups.rows.find(group->called());
+    if (--row->second.windows > 0 || !group->is_first_rank()) return drop_ended(groups);
+    if (groups.idle() <= most_idle) return;
+    group->announce_end();
+    groups.rows.erase(row);
+    return;
+  }
+  // Whether the group has no window left, as the first rank sees it, and how many groups are idle
+  // on some rank: all decide alike.
+  std::array<std::uint64_t, 2> seen{};
+  {
+    const std::lock_guard alone(groups.guard);
+    // Not there if other windows' threads have ended it: the last one as the first rank saw it.
+    const auto found = groups.rows.find(group->called());
+    if (found != groups.rows.end()) {
+      --found->second.windows;
+      // No window joins it until it is decided.
+      found->second.may_end = group->is_first_rank() && found->second.windows == 0;
+      seen[0] = found->second.may_end ? 1 : 0;
+    }
+    seen[1] = groups.idle();
+  }
+  group->combine(was.at, seen.data(), 2, MPI_UINT64_T, MPI_MAX);
+  group->give_back(was.at);
+  if (seen[0] == 0) return;
+  const std::lock_guard alone(groups.guard);
+  const auto found = groups.rows.find(group->called());
+  if (found == groups.rows.end()) return;
+  found->second.may_end = false;
+  if (seen[1] <= most_idle) return;
+  groups.rows.erase(found);  // `group` is the last but one owner, and its end is collective
+}
+
+// In the order of their names, so that two ranks that share several end them in the same order.
+void end_idle_groups() {
+  table& groups = known();
+  std::vector<std::shared_ptr<window_group>> idle;
+  {
+    const std::lock_guard alone(groups.guard);
+    for (auto& [name, row] : groups.rows)
+      if (row.windows == 0) idle.push_back(std::move(row.group));
+    std::erase_if(groups.rows, [](const auto& one) { return one.second.group == nullptr; });
+  }
+  for (auto& one : idle) one.reset();
+}
+
+}  // namespace lockflight::mpi_preload

@@ -1,0 +1,33 @@
+// The groups of this process, and how a window gets a place in one.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "mpi_preload/settings.hpp"
+#include "mpi_preload/window_group.hpp"
+
+namespace lockflight::mpi_preload {
+
+/// What a window's locks are, and where: the same on all ranks.
+struct window_grant {
+  std::shared_ptr<window_group> group;
+  window_place at;
+  scheme_message scheme;  ///< bytes: a name takes memory, which one rank alone may lack
+};
+
+/// A place for one window more, all zero, in the group of `whole`, which is made if there is none.
+/// All ranks must have met before one uses it. `on_one_host`: all ranks say so, and have no wish
+/// for another topology. Collective over `whole`. Throws mpi::unavailable or std::exception, on all
+/// ranks alike.
+[[nodiscard]] window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host);
+
+/// The window at this place has ended on all ranks. Collective over the group, unless it is on one
+/// host. A group without windows is stored for the next one, unless there are many.
+void leave(window_grant was);
+
+/// Ends the groups without windows. Collective over all processes of groups that end together.
+void end_idle_groups();
+
+}  // namespace lockflight::mpi_preload
