@@ -141,6 +141,27 @@ TEST(Request, WhatADeferringLockCannotDo) {
       "is done under it is done at the release)");
 }
 
+// A lock as its paper prints it is for simulated runs that name it, and in no list.
+TEST(Request, ALockAsPrintedRunsOnTheSimulatorOnly) {
+  for (const char* const name : {"rma-rw-listing", "mcs-rw-wp-listing", "alock-listing"}) {
+    EXPECT_EQ(refusal(good(), [&](request& r) { r.locks = {name}; }),
+              "--lock '" + std::string(name) +
+                  "' (accepted: with --fabric sim, in claims of reproduce, and in check; it is a "
+                  "lock as its paper prints it, and not for shm)");
+    EXPECT_EQ(
+        refusal(good(),
+                [&](request& r) { r.locks = {name}, r.fabric = "sim", r.profile = "piz-daint"; }),
+        "");
+  }
+  EXPECT_EQ(refusal(good(), [](request& r) { r.locks = {"alock-listin"}; }).find("-listing"),
+            std::string::npos)
+      << "it is not offered where it cannot run";
+  request all = good();
+  all.locks = {"all"}, all.fabric = "sim", all.profile = "piz-daint";
+  for (const job& one : jobs_of(all)) EXPECT_FALSE(one.lock->about.as_printed);
+  for (const lock_row& row : lock_table()) EXPECT_FALSE(row.about.as_printed) << row.about.name;
+}
+
 TEST(Request, NumbersOutOfRange) {
   EXPECT_EQ(refusal(good(), [](request& r) { r.procs = {0}; }),
             "--procs '0' (accepted: whole numbers from 1 to 4096, joined by commas)");

@@ -72,6 +72,45 @@ TEST(Simulated, ARunIsTheSameEachTimeAndAnotherWithAnotherSeed) {
   EXPECT_NE(once, run(r)["runs"]);
 }
 
+// ---- the locks as printed ----
+
+json measured(const request& r) { return run(r)["runs"][0]; }
+
+TEST(Simulated, LocksAsPrintedRunWhereTheyAreNamed) {
+  for (const char* const workload : {"lb", "sob", "table", "mix", "dht-writer"}) {
+    const json bench = run(simulated({"mcs-rw-wp-listing", "alock-listing"}, workload));
+    EXPECT_NO_THROW(report::validate(bench));
+    ASSERT_EQ(bench["runs"].size(), 2u) << workload;
+    for (const json& one : bench["runs"]) EXPECT_EQ(one["violations"], 0) << workload;
+  }
+}
+
+// What RMA-RW's listing lacks shows in a run, and mend_1 is enough to run it.
+TEST(Simulated, TheListingOfRmaRwLetsAWriterInBesideReaders) {
+  request r = simulated({"rma-rw-listing"}, "sob");
+  r.procs = {16};
+  r.levels = "4x4";
+  r.ops = 4'000;
+  r.set = {{"T_DC", 4}};
+  EXPECT_GT(measured(r)["violations"], 0);
+  r.set["mend_1"] = 1;
+  EXPECT_EQ(measured(r)["violations"], 0);
+}
+
+// On the SCC, whose paper measured it: each shared lock changes the list of readers.
+TEST(Simulated, SharedLocksOfThePrintedMcsCostMoreThanOurs) {
+  request r = simulated({"mcs-rw-wp"}, "mix");
+  r.profile = profile("scc");
+  r.procs = {8};
+  r.levels = "8x1";
+  r.writers = 0;
+  const double ours = measured(r)["latency_us"]["p50"];
+  r.locks = {"mcs-rw-wp-listing"};
+  const double printed = measured(r)["latency_us"]["p50"];
+  EXPECT_GT(printed, 2 * ours);
+  EXPECT_LT(printed, 6 * ours);
+}
+
 // An uncontended acquire is one round trip, and so is a release: the latency is what the machine
 // file says. Rank 0 has the lock; rank 1 alone writes.
 TEST(Simulated, LatencyIsTheMachines) {

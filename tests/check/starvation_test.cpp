@@ -89,6 +89,10 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"mcs-rw-wp",   writers, 2, 1, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-wp",   leaving, 2, 1, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-wp",   leaving, 1, 1, 0, 1, "3",   {}},
+    watched_lock{"mcs-rw-wp-listing", writers, 2, 1, 0, 0, "3",   {}},
+    watched_lock{"mcs-rw-wp-listing", leaving, 2, 1, 0, 0, "3",   {}},
+    watched_lock{"mcs-rw-wp-listing", leaving, 1, 2, 0, 0, "3",   {}},
+    watched_lock{"alock-listing",     all,     2, 0, 0, 0, "2x1", {}},
     watched_lock{"dq-fair",     all,     2, 0, 0, 0, "2x1", {}},
     watched_lock{"dlm-server",  all,     3, 0, 0, 0, "3",   {}},
     watched_lock{"dlm-server",  tries,   1, 0, 1, 0, "2",   {}},
@@ -112,7 +116,11 @@ INSTANTIATE_TEST_SUITE_P(as_documented, starves, testing::Values(
     watched_lock{"rma-rw",      readers, 1, 1, 0, 0, "2",   {}},
     watched_lock{"mcs-rw-rp",   writers, 1, 2, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-wp",   readers, 2, 1, 0, 0, "3",   {}},
-    watched_lock{"mcs-rw-fair", tries,   1, 0, 0, 2, "3",   {}}));
+    watched_lock{"mcs-rw-fair", tries,   1, 0, 0, 2, "3",   {}},
+    watched_lock{"mcs-rw-wp-listing", readers, 2, 1, 0, 0, "3", {}},
+    // The swap that is a loop of compare-and-swaps fails again and again, in either cohort.
+    watched_lock{"alock-listing",     all,     2, 0, 0, 0, "2",   {}},
+    watched_lock{"alock-listing",     all,     3, 0, 0, 0, "3x1", {}}));
 // clang-format on
 
 // A waiter for its group is in a queue, and a participant that finds the other group in withdraws

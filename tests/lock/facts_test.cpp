@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalogue/printed.hpp"
 #include "subjects.hpp"
 
 namespace lockflight::test {
@@ -18,32 +19,47 @@ namespace {
 
 /// The design's lock table. Names are fixed: the program's users and reports rely on them.
 constexpr std::pair<std::string_view, lock::kind> table[] = {
-    {"spin", lock::kind::mutex},        {"spin-backoff", lock::kind::mutex},
-    {"d-mcs", lock::kind::mutex},       {"rma-mcs", lock::kind::mutex},
-    {"alock", lock::kind::mutex},       {"dq", lock::kind::mutex},
-    {"dq-fair", lock::kind::mutex},     {"dlm-server", lock::kind::mutex},
-    {"fompi-rw", lock::kind::rw},       {"fompi-rw-backoff", lock::kind::rw},
-    {"rma-rw", lock::kind::rw},         {"rma-rw-listing", lock::kind::rw},
-    {"mcs-rw-rp", lock::kind::rw},      {"mcs-rw-wp", lock::kind::rw},
-    {"mcs-rw-fair", lock::kind::rw},    {"msg", lock::kind::rw},
-    {"msg-deferred", lock::kind::rw},   {"flight", lock::kind::mutex},
-    {"flight-rw", lock::kind::rw},      {"pthread-mutex", lock::kind::mutex},
+    {"spin", lock::kind::mutex},
+    {"spin-backoff", lock::kind::mutex},
+    {"d-mcs", lock::kind::mutex},
+    {"rma-mcs", lock::kind::mutex},
+    {"alock", lock::kind::mutex},
+    {"dq", lock::kind::mutex},
+    {"dq-fair", lock::kind::mutex},
+    {"dlm-server", lock::kind::mutex},
+    {"fompi-rw", lock::kind::rw},
+    {"fompi-rw-backoff", lock::kind::rw},
+    {"rma-rw", lock::kind::rw},
+    {"mcs-rw-rp", lock::kind::rw},
+    {"mcs-rw-wp", lock::kind::rw},
+    {"mcs-rw-fair", lock::kind::rw},
+    {"msg", lock::kind::rw},
+    {"msg-deferred", lock::kind::rw},
+    {"flight", lock::kind::mutex},
+    {"flight-rw", lock::kind::rw},
+    {"rma-rw-listing", lock::kind::rw},
+    {"mcs-rw-wp-listing", lock::kind::rw},
+    {"alock-listing", lock::kind::mutex},
+    {"pthread-mutex", lock::kind::mutex},
     {"pthread-rwlock", lock::kind::rw},
 };
 
 /// Those that exist. A lock that is added, or loses its name, is a change of the table.
 constexpr std::string_view present[] = {
-    "spin",      "spin-backoff", "d-mcs",    "rma-mcs",          "alock",    "dq",
-    "dq-fair",   "dlm-server",   "fompi-rw", "fompi-rw-backoff", "rma-rw",   "mcs-rw-rp",
-    "mcs-rw-wp", "mcs-rw-fair",  "msg",      "flight",           "flight-rw"};
+    "spin",   "spin-backoff", "d-mcs",          "rma-mcs",           "alock",
+    "dq",     "dq-fair",      "dlm-server",     "fompi-rw",          "fompi-rw-backoff",
+    "rma-rw", "mcs-rw-rp",    "mcs-rw-wp",      "mcs-rw-fair",       "msg",
+    "flight", "flight-rw",    "rma-rw-listing", "mcs-rw-wp-listing", "alock-listing"};
 
-/// Calls `visit.operator()<Lock>()` for every lock on a port, the baselines included.
+/// Calls `visit.operator()<Lock>()` for every lock on a port, those as printed and the baselines
+/// included.
 template <class Port, class Visit>
 void for_each_lock(Visit visit) {
   const auto call = [&]<class Family>(Family) {
     visit.template operator()<typename Family::template on<Port>>();
   };
   lock::all::for_each(call);
+  catalogue::printed::for_each(call);
   baselines::for_each(call);
 }
 
@@ -74,6 +90,7 @@ TEST(facts, say_where_a_lock_comes_from_and_what_it_needs) {
     EXPECT_EQ(about.needs_native_memory, about.name.starts_with("pthread-"));
     EXPECT_EQ(about.needs_messages, about.name.starts_with("msg") || about.name == "dlm-server");
     EXPECT_EQ(about.bears_lost_waiters, about.name == "dlm-server");
+    EXPECT_EQ(about.as_printed, about.name.ends_with("-listing"));
     // A lock has a word somewhere, unless it is all messages: place_takes_what_the_facts_say has
     // the numbers of both, touched_bytes_test those of participants.
     EXPECT_EQ(about.bytes_home + about.bytes_per_node == 0, about.needs_messages);
@@ -161,7 +178,8 @@ TEST(facts, locks_are_as_small_as_promised) {
   for_each_lock<shm::port>([]<class Lock>() {
     const lock::facts about = Lock::about;
     EXPECT_LE(about.bytes_home, 64) << about.name;
-    const std::map<std::string_view, int> more{{"rma-rw", 32}, {"flight", 32}, {"flight-rw", 56}};
+    const std::map<std::string_view, int> more{
+        {"rma-rw", 32}, {"rma-rw-listing", 32}, {"flight", 32}, {"flight-rw", 56}};
     const auto found = more.find(about.name);
     EXPECT_LE(about.bytes_per_node, found == more.end() ? 16 : found->second) << about.name;
     EXPECT_LE(about.bytes_per_participant, static_cast<int>(rma::line_words * sizeof(rma::word)))

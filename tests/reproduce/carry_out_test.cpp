@@ -45,6 +45,15 @@ TEST(CarryOut, AClaimThatHoldsAndOneThatDoesNot) {
   EXPECT_GT(*outcomes[0].ours, 0.001);
 }
 
+TEST(CarryOut, AClaimCanNameALockAsPrinted) {
+  for (const char* const name : {"alock-listing", "mcs-rw-wp-listing", "rma-rw-listing"}) {
+    const paper p = parse_claims(head + replaced(one_claim, "d-mcs", name), "some.toml");
+    const auto outcomes = carry_out(all_of(p));
+    ASSERT_EQ(outcomes.size(), 1u);
+    EXPECT_TRUE(outcomes[0].holds()) << name;
+  }
+}
+
 TEST(CarryOut, TheSameRunIsCarriedOutOnce) {
   const paper p = parse_claims(head + one_claim + with_id("two"), "some.toml");
   EXPECT_EQ(carry_out_runs(all_of(p), {}, {}).size(),

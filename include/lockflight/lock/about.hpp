@@ -31,6 +31,7 @@ struct facts {
   bool needs_native_memory = false;  ///< runs on shm only
   bool needs_messages = false;
   bool bears_lost_waiters = false;  ///< goes on without a lost rank (C39) that does not hold it
+  bool as_printed = false;          ///< a paper's listing, for the checker and simulated runs alone
   bool defers = false;  ///< guards only operations that go through it, at the release: lock::defers
 };
 

@@ -1,5 +1,5 @@
-// rma-rw-listing: RMA-RW as the paper prints it, for the checker alone. It is broken; rma_rw.hpp is
-// the lock to use.
+// rma-rw-listing: RMA-RW as the paper prints it, for the checker and for simulated runs. It is
+// broken; rma_rw.hpp is the lock to use.
 //
 // Source: "High-Performance Distributed RMA Locks", Listings 6 to 10, line by line. Levels N to 2
 // are those of rma-mcs (part/queue_tree.hpp), so every flaw is at the root. A parameter corrects
@@ -9,6 +9,19 @@
 //    writer that came in between (lines 17 to 20 of Listing 6).
 // 3  A writer resets the counters before it takes itself off the queue (lines 10 to 17 of Listing
 //    8). A reader that reaches T_R in between waits for a reset that no participant will make.
+// A run needs mend_1, without which the lock excludes no participant. With it alone the rest is as
+// printed.
+//
+// How it differs from rma-rw besides the flaws: a writer goes to one counter after the other, it
+// takes the counters at once and not after T_R readers, and level 1 passes the lock on T_W times.
+//
+// Order and fairness: writers as rma-mcs; readers none. Nothing is promised that a flaw breaks.
+//
+// Cost in network operations, C counters, N levels:
+// | shared lock, its unlock  | 1 fetch-add, 1 add                                            |
+// | exclusive lock, free     | N swaps, C adds in C round trips; with mend_1 2 C gets more   |
+// | its unlock, no successor | 2 C gets, 2 C adds in 2 C round trips, N compare-swaps        |
+// | handoff between writers  | 1 put                                                         |
 #pragma once
 
 #include <array>
@@ -62,6 +75,7 @@ class rma_rw_listing {
       .bytes_home = 8,
       .bytes_per_node = 32,
       .bytes_per_participant = 16,
+      .as_printed = true,
   };
   using parameters = rma_rw_listing_parameters;
 

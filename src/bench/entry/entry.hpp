@@ -20,12 +20,12 @@ struct lock_entry {
   bool excludes;  ///< false: no lock at all, for comparison in workload dht
   /// How many ranks a lock with these parameters can distinguish.
   std::int64_t (*most_ranks)(const catalogue::parameter_values& set);
-  /// On shared memory, without virtual calls; not traced.
+  /// On shared memory, without virtual calls; not traced. Null for a lock as printed.
   void (*run_on_shm)(const run_plan&, const run_results&, const std::function<void()>& watch);
   anywhere through_any_port;
 };
 
-/// Every lock in the order of the lock table, then the pseudo lock.
+/// Every lock in the order of the lock table, then the locks as printed, then the pseudo lock.
 [[nodiscard]] std::span<const lock_entry> entries();
 
 /// Fill in the entries of a part of the locks: all but `through_any_port`, and that.

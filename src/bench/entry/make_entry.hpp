@@ -27,7 +27,7 @@ void make_entries(std::span<lock_entry> all) {
         made.parameters = catalogue::rows_of<typename on_shm::parameters>;
         made.excludes = excludes<on_shm>;
         made.most_ranks = most_ranks<on_shm>;
-        made.run_on_shm = run_on_shm<Lock>;
+        if constexpr (!on_shm::about.as_printed) made.run_on_shm = run_on_shm<Lock>;
       });
 }
 

@@ -11,7 +11,7 @@ const std::vector<lock_row>& lock_table() {
   static const std::vector<lock_row> rows = [] {
     std::vector<lock_row> made;
     for (const lock_entry& e : entries())
-      if (e.excludes)
+      if (e.excludes && !e.about.as_printed)
         made.push_back({e.about,
                         e.about.needs_native_memory ? std::vector<std::string>{"shm"} : fabrics(),
                         e.parameters});

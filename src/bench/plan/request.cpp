@@ -184,7 +184,8 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
   }
   std::vector<std::string> known;
   for (const lock_entry& e : entries())
-    if (e.excludes || load == workload::dht) known.emplace_back(e.about.name);
+    if ((e.excludes || load == workload::dht) && (!e.about.as_printed || simulated(what)))
+      known.emplace_back(e.about.name);
   std::vector<const lock_entry*> chosen;
   for (const std::string& name : what.locks) {
     bool found = false;
@@ -193,6 +194,14 @@ std::vector<const lock_entry*> chosen_locks(const request& what, workload load) 
       if (e.about.needs_native_memory && what.fabric != "shm") {
         if (name == "all") continue;
         throw refuse("--lock", name, fmt::format("on shm only, not on {}", what.fabric));
+      }
+      if (e.about.as_printed) {
+        if (name == "all") continue;
+        if (!simulated(what))
+          throw refuse("--lock", name,
+                       fmt::format("with --fabric sim, in claims of reproduce, and in check; it is "
+                                   "a lock as its paper prints it, and not for {}",
+                                   what.fabric));
       }
       if (!e.excludes && load != workload::dht) {
         if (name == "all") continue;

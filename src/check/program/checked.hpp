@@ -3,17 +3,17 @@
 
 #include <span>
 
+#include "catalogue/printed.hpp"
 #include "lockflight/lock/all.hpp"
 #include "lockflight/lock/msg_deferred.hpp"
-#include "lockflight/lock/rma_rw_listing.hpp"
 
 namespace lockflight::check {
 
-/// Every lock of the table, rma-rw as its paper prints it, and msg-deferred, which guards only
-/// operations that go through it.
-using checked = lock::with_after<
-    lock::with_after<lock::all, lock::family<lock::rma_rw>, lock::family<lock::rma_rw_listing>>,
-    lock::family<lock::msg>, lock::family<lock::msg_deferred>>;
+/// Every lock of the table, msg-deferred, which guards only operations that go through it, and the
+/// locks as their papers print them.
+using checked = lock::joined<
+    lock::with_after<lock::all, lock::family<lock::msg>, lock::family<lock::msg_deferred>>,
+    catalogue::printed>;
 
 struct subject;
 /// Makes the subjects of a part of these locks.

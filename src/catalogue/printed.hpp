@@ -1,0 +1,17 @@
+// The locks as printed: what papers print, beside the locks that this project made of it.
+#pragma once
+
+#include "lockflight/lock/all.hpp"
+#include "lockflight/lock/alock_listing.hpp"
+#include "lockflight/lock/mcs_rw_wp_listing.hpp"
+#include "lockflight/lock/rma_rw_listing.hpp"
+
+namespace lockflight::catalogue {
+
+/// For the checker, for claims, and for simulated runs that name them. They are in no list of locks
+/// to use: not in lock::all, and not in the lock table.
+using printed =
+    lock::families<lock::family<lock::rma_rw_listing>, lock::family<lock::mcs_rw_wp_listing>,
+                   lock::family<lock::alock_listing>>;
+
+}  // namespace lockflight::catalogue
