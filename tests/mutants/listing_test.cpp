@@ -1,5 +1,5 @@
-// The flaws of the RMA paper's listings, one at a time: the checker must find each with the others
-// corrected, and the counterexample must show what rma_rw_listing.hpp describes.
+// The flaws of the papers' listings. Those of RMA-RW one at a time: the checker must find each with
+// the others corrected, and the counterexample must show what rma_rw_listing.hpp describes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,6 +112,30 @@ TEST(listing, passes_with_the_three_mended_where_each_was_found) {
   for (const char* const bound : {"writers=1 readers=1 mend_1=1 mend_2=1 mend_3=1",
                                   "writers=1 readers=1 rounds=1,3 mend_1=1 mend_2=1 mend_3=1"})
     EXPECT_EQ(check_listing(bound).found.what, check::verdict::ok) << bound;
+}
+
+/// alock-listing: its swap is a loop of compare-and-swaps, so a participant can fail to get into
+/// the queue for ever, although the paper calls the lock starvation-free.
+TEST(listing, alock_is_overtaken_for_ever_before_it_is_in_the_queue) {
+  check::request asked = request_of("writers=2 levels=2 starvation=all");
+  asked.lock = "alock-listing";
+  const check::report made = check::run(asked);
+  ASSERT_EQ(made.found.what, check::verdict::violation);
+  EXPECT_EQ(made.found.broken->property, "starvation");
+  const rows again(made.trace.end() - static_cast<std::ptrdiff_t>(made.found.repeats),
+                   made.trace.end());
+  // "rank 0 waits for ever; …"
+  const check::rank_t loser = made.found.broken->detail.at(std::string("rank ").size()) - '0';
+  EXPECT_TRUE(std::ranges::any_of(
+      again, [&](const auto& row) { return row.rank != loser && row.note == "ENTERS"; }));
+  for (const check::trace_row& row : again) {
+    if (row.rank != loser) continue;
+    EXPECT_TRUE(row.what.starts_with("cpu compare-swap ")) << row.what;
+    EXPECT_EQ(row.changed, "") << "each attempt of the loser fails";
+  }
+
+  asked.lock = "alock";  // a swap never fails
+  EXPECT_EQ(check::run(asked).found.what, check::verdict::ok);
 }
 
 // The flaw of rma-rw's M4. The design's model had counters that are reset in one step.

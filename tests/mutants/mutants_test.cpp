@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalogue/printed.hpp"
 #include "lockflight/lock/all.hpp"
 #include "mutants/mutant.hpp"
 #include "support/long_tests.hpp"
@@ -188,6 +189,11 @@ TEST(mutants, every_lock_has_some) {
     constexpr std::string_view name = Lock<check::port>::about.name;
     // Its waits alone differ from those of spin, of fompi-rw.
     if (name.ends_with("-backoff")) return;
+    EXPECT_TRUE(broken.contains(name)) << name << ": tests/mutants/*.mutants has none of it";
+  });
+  catalogue::printed::for_each([&]<template <class> class Lock>(lock::family<Lock>) {
+    constexpr std::string_view name = Lock<check::port>::about.name;
+    if (name == "rma-rw-listing") return;  // broken as it is: listing_test.cpp
     EXPECT_TRUE(broken.contains(name)) << name << ": tests/mutants/*.mutants has none of it";
   });
 }
