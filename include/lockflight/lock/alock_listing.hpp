@@ -7,15 +7,15 @@
 // same as the remote one, with operations of the CPU.
 //
 // How it differs from alock:
-// - A descriptor is swapped onto the tail by a loop of compare-and-swaps, "retried with the learned
-//   value", because the paper has reads, writes and compare-and-swaps only. The first attempt
-//   expects an empty queue.
+// - A descriptor is swapped onto the tail by a loop of compare-and-swaps, because the paper has
+//   reads, writes and compare-and-swaps only. The first attempt expects an empty queue, and each
+//   other one "uses the learned value" of the one before.
 // - The head of a cohort makes its cohort the victim before it looks whether there is a rival
 //   (pLock and pReacquire).
 // - A holder that leaves first tries to reset the tail by a compare-and-swap, and only then looks
 //   for its successor.
-// - The head polls the other cohort without a pause, first the tail and, if that is set, the
-// victim.
+// - The head polls the other cohort without a pause: first the tail and, if that is set, the
+//   victim.
 // - It has no try_lock.
 //
 // What differs from the text:

@@ -4,25 +4,23 @@
 //
 // Source: Mellor-Crummey and Scott, "Scalable Reader-Writer Synchronization for Shared-Memory
 // Multiprocessors" (PPoPP 1991), section 3, the writer-preference lock, which "MPI passive target
-// synchronization on a non-cache-coherent many-core" (SCC paper, section 4.3) uses. The procedures
-// are start_read, unblock_readers, end_read, start_write, set_next_writer and end_write. The text
-// of 1991 is not among the papers of this project. What is here follows its published pseudocode;
-// reader_writer_lock of Intel's TBB is adapted from the same pseudocode and agrees in the order of
-// the steps.
+// synchronization on a non-cache-coherent many-core" (SCC paper, section 4.3) uses. The text of
+// 1991 is not among the papers of this project. The steps and their names are those of its
+// pseudocode as reader_writer_lock of Intel's TBB adapts it. TBB's writers poll the state. Here a
+// writer waits at the flag of its own list entry, as the SCC paper says, and the last reader clears
+// that flag.
 //
-// What differs from the text:
+// What differs from the pseudocode:
 // - The contract has no fetch-or and no fetch-and. A flag is set by a fetch-add of a participant
-//   that knows that it is clear, and cleared by one that knows that it is set. The cost is the
-//   same.
-// - A reader that closes the window reads the state once more, as the text has it. What it does
-// next
-//   depends on what its own addition returned, since a fetch-or could set a flag twice and a
-//   fetch-add could not. Both tests are true in the same executions.
+//   that knows that it is clear, and cleared by one that knows that it is set, at the same cost.
+// - A reader that closes the window reads the state once more, and this read costs what it costs
+//   there. But it decides by what its addition returned. A fetch-or may set a flag that a writer is
+//   about to set as well, and a fetch-add may not.
 // - A reader's link is a local variable, because no other participant reads it.
 //
 // How it differs from mcs-rw-wp: there, a reader that meets no writer and no waiting reader enters
-// with one fetch-add; here it puts itself on the readers' list, makes the group known, and lets the
-// group in. There, no participant sets a flag for another one.
+// with one fetch-add. Here it puts itself on the readers' list, makes the group known, and lets the
+// group in.
 //
 // Invariants: at most one writer, the head of the writers' queue, has set `writer`. A reader that
 // has announced its group while no writer was there is in the window until it has counted the
