@@ -12,12 +12,13 @@ namespace {
 
 using rma::topology;
 
-const topology far_apart = topology::balanced({2, 1});  // the home is rank 0's node
+const topology home_and_far = topology::balanced({2, 1});  // the home is rank 0's node
 
 /// Rank 0 holds the lock until rank 1 waits for it in a queue.
 template <template <class> class Lock, class Hold, class Release, class Take>
-void turn(const topology& machine, rma::rank_t holder, rma::rank_t waiter, Hold hold,
-          const operation_counts& pass, Release release, const operation_counts& wait, Take take) {
+void hand_over(const topology& machine, rma::rank_t holder, rma::rank_t waiter, Hold hold,
+               const operation_counts& pass, Release release, const operation_counts& wait,
+               Take take) {
   on_every_rank(machine, [&](counted_participant& me) {
     rma::barrier all(me);
     placed<Lock> l(me);
@@ -34,15 +35,15 @@ void turn(const topology& machine, rma::rank_t holder, rma::rank_t waiter, Hold 
   });
 }
 
-constexpr auto exclusive = [](auto& l) { l.lock(); };
-constexpr auto end_exclusive = [](auto& l) { l.unlock(); };
-constexpr auto shared = [](auto& l) { l.lock_shared(); };
-constexpr auto end_shared = [](auto& l) { l.unlock_shared(); };
+constexpr auto write_lock = [](auto& l) { l.lock(); };
+constexpr auto write_unlock = [](auto& l) { l.unlock(); };
+constexpr auto read_lock = [](auto& l) { l.lock_shared(); };
+constexpr auto read_unlock = [](auto& l) { l.unlock_shared(); };
 
 // ---- mcs-rw-wp-listing: a shared acquire is five operations where ours is one ----
 
 TEST(listing_counts, wp_uncontended) {
-  on_every_rank(far_apart, [](counted_participant& me) {
+  on_every_rank(home_and_far, [](counted_participant& me) {
     placed<lock::mcs_rw_wp_listing> l(me);
     if (me.rank() != 1) return;
     const operation_counts enter{
@@ -60,22 +61,22 @@ TEST(listing_counts, wp_uncontended) {
 }
 
 TEST(listing_counts, wp_writer_to_writer_is_one_put) {
-  turn<lock::mcs_rw_wp_listing>(
-      far_apart, 0, 1, exclusive, {.put = 1, .flush = 1, .load = 1, .store = 1}, end_exclusive,
-      {.put = 1, .swap = 1, .flush = 2, .load = 1, .store = 1}, exclusive);
+  hand_over<lock::mcs_rw_wp_listing>(
+      home_and_far, 0, 1, write_lock, {.put = 1, .flush = 1, .load = 1, .store = 1}, write_unlock,
+      {.put = 1, .swap = 1, .flush = 2, .load = 1, .store = 1}, write_lock);
 }
 
 // The last reader reads which writer it wakes.
 TEST(listing_counts, wp_reader_to_writer) {
-  turn<lock::mcs_rw_wp_listing>(
-      far_apart, 0, 1, shared, {.put = 1, .get = 1, .fetch_add = 1, .flush = 3, .loopback = 2},
-      end_shared, {.put = 1, .fetch_add = 2, .swap = 1, .flush = 4, .load = 1, .store = 1},
-      exclusive);
+  hand_over<lock::mcs_rw_wp_listing>(
+      home_and_far, 0, 1, read_lock,
+      {.put = 1, .get = 1, .fetch_add = 1, .flush = 3, .loopback = 2}, read_unlock,
+      {.put = 1, .fetch_add = 2, .swap = 1, .flush = 4, .load = 1, .store = 1}, write_lock);
 }
 
 TEST(listing_counts, wp_writer_to_reader) {
-  turn<lock::mcs_rw_wp_listing>(
-      far_apart, 0, 1, exclusive,
+  hand_over<lock::mcs_rw_wp_listing>(
+      home_and_far, 0, 1, write_lock,
       {.put = 1,
        .get = 1,
        .fetch_add = 2,
@@ -84,7 +85,7 @@ TEST(listing_counts, wp_writer_to_reader) {
        .flush = 6,
        .loopback = 5,
        .load = 1},
-      end_exclusive, {.fetch_add = 1, .swap = 1, .flush = 2, .load = 1, .store = 1}, shared);
+      write_unlock, {.fetch_add = 1, .swap = 1, .flush = 2, .load = 1, .store = 1}, read_lock);
 }
 
 // ---- alock-listing: the victim always, and a compare-and-swap before each handoff ----
@@ -110,12 +111,12 @@ TEST(listing_counts, alock_uncontended) {
 // The swap of the second takes two attempts. With a budget of two the lock is passed without a look
 // at the other cohort.
 TEST(listing_counts, alock_handoffs) {
-  turn<lock::alock_listing>(two_nodes, 0, 1, exclusive, {.load = 1, .store = 2, .rmw = 1},
-                            end_exclusive, {.load = 1, .store = 2, .rmw = 2}, exclusive);
-  turn<lock::alock_listing>(
-      two_nodes, 2, 3, exclusive,
-      {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 1, .store = 1}, end_exclusive,
-      {.put = 1, .cas = 2, .flush = 3, .loopback = 1, .load = 1, .store = 1}, exclusive);
+  hand_over<lock::alock_listing>(two_nodes, 0, 1, write_lock, {.load = 1, .store = 2, .rmw = 1},
+                                 write_unlock, {.load = 1, .store = 2, .rmw = 2}, write_lock);
+  hand_over<lock::alock_listing>(
+      two_nodes, 2, 3, write_lock,
+      {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 1, .store = 1}, write_unlock,
+      {.put = 1, .cas = 2, .flush = 3, .loopback = 1, .load = 1, .store = 1}, write_lock);
 }
 
 // A remote head that waits for a local holder polls with two gets, one after the other.
@@ -163,7 +164,7 @@ TEST(listing_counts, alock_local_participants_never_use_the_network) {
 // ---- rma-rw-listing: a writer goes to the counters one by one ----
 
 TEST(listing_counts, rma_rw_writer_visits_one_counter_after_the_other) {
-  on_every_rank(far_apart, [](counted_participant& me) {
+  on_every_rank(home_and_far, [](counted_participant& me) {
     rma::barrier all(me);
     placed<lock::rma_rw_listing> printed(me);
     placed<lock::rma_rw_listing> mended(me, {.mend_1 = 1});
