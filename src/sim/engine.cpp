@@ -195,6 +195,14 @@ void engine::compute_until(rank_t me, time_ps then) {
   r.now = std::max(r.now, then);
 }
 
+void engine::call(rank_t me, library_call what) {
+  const library_profile& cost = profile_.library;
+  const time_ps takes = what == library_call::acquire   ? cost.acquire
+                        : what == library_call::release ? cost.release
+                                                        : cost.access;
+  if (takes > 0) state(me).now += about(takes);
+}
+
 void engine::pause(rank_t me, std::uint64_t ns) {
   rank_state& r = state(me);
   // A pause of 0 is a step of the clock all the same, or two ranks that pause would go on for ever.

@@ -22,6 +22,7 @@
 #include "lockflight/rma/topology.hpp"
 #include "sim/crossroads.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/library_call.hpp"
 #include "sim/machine.hpp"
 #include "sim/memory.hpp"
 
@@ -114,6 +115,8 @@ class engine {
   /// From now on `others` other processes of the rank's node run all the time. Those without a core
   /// of their own share one with the rank, by time slices.
   void share_core(rank_t me, std::uint32_t others);
+  /// The library's own share of a call.
+  void call(rank_t me, library_call what);
 
   void send(rank_t me, rank_t to, const std::array<word, 3>& body);
   void receive(rank_t me, rma::message& got);
@@ -205,15 +208,18 @@ class engine {
     time_ps free = 0;
     std::vector<poller> pollers;
   };
-  /// The register that serialises atomics on a node's cells.
-  struct test_and_set {
-    struct asker {
-      rank_t rank;
-      time_ps asked;   // some time
-      time_ps period;  // and again and again
-    };
-    bool taken = false;
-    std::vector<asker> asking;
+  /// A core that asks for a register again and again.
+  struct asker {
+    rank_t rank;
+    rank_t home;      // whose register it wants
+    time_ps arrives;  // when its request, or the answer to it, reaches the port
+    time_ps around;   // from the answer at the port to the next request there
+    bool answer;      // it is the answer
+  };
+  /// Where a tile is attached to the mesh.
+  struct tile_port {
+    time_ps free = 0;
+    std::vector<asker> asking;  // for the registers of the tile
   };
 
   [[nodiscard]] rank_state& state(rank_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -276,11 +282,18 @@ class engine {
   [[nodiscard]] time_ps way_between(std::uint32_t place, std::uint32_t other);
   [[nodiscard]] controller& controller_of(rank_t home);
   [[nodiscard]] time_ps way_to_controller(const rank_state& r, rank_t home);
+  [[nodiscard]] tile_port& port_at(std::uint32_t place) {
+    return ports_[place / profile_.memory.tile_nodes];
+  }
+  void serve_askers(tile_port& by, time_ps until);
+  void pass(rank_state& r, rank_t me, tile_port& by);
+  void come_in(rank_state& r, rank_t me);
   void serve_pollers(controller& by, time_ps until);
   [[nodiscard]] time_ps pass(controller& by, time_ps arrived);
   template <class Effect>
   void access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect);
   void take_register(rank_state& r, rank_t me, rank_t home);
+  void wake_first_asker(tile_port& by, rank_t home, time_ps now);
   void reset_register(rank_state& r, rank_t me, rank_t home);
   word uncached_load(rank_state& r, rank_t me, rank_t home, std::uint32_t index);
   void uncached_store(rank_state& r, rank_t me, rank_t home, std::uint32_t index, word value);
@@ -306,7 +319,8 @@ class engine {
   std::vector<nic> nics_;
   std::vector<controller> controllers_;       // on a many-core only
   std::vector<std::uint32_t> controller_at_;  // of each node
-  std::vector<test_and_set> registers_;       // of each node
+  std::vector<tile_port> ports_;              // of each tile
+  std::vector<std::uint8_t> taken_;           // the test-and-set register of each node
   std::vector<time_ps> links_;        // [link]: free from then on; empty if links have no capacity
   std::vector<std::uint32_t> route_;  // of the operation at hand
   time_ps word_time_;                 // to carry one word

@@ -139,18 +139,34 @@ void read_network(reader in, network_profile& to, std::uint32_t nodes) {
 }
 
 // Only a many-core has it.
-void read_memory(reader in, memory_profile& to, std::uint32_t nodes) {
+void read_memory(reader in, memory_profile& to, std::uint32_t nodes, time_ps latency) {
   constexpr std::uint32_t most_accesses = 64;
   to.controllers = counts(in, "controllers", 0, nodes - 1);
   to.controller = ns(in, "controller_ns", 0.001);
   to.read = ns(in, "read_ns");
   to.word_accesses = count(in, "word_accesses", 1, most_accesses);
+  if (in.has("tile_nodes")) to.tile_nodes = count(in, "tile_nodes", 1, nodes);
+  if (in.has("port_ns")) {
+    to.port = ns(in, "port_ns");
+    // A passage is part of a way, which may be shorter by the jitter.
+    if (to.port > latency / 2)
+      in.refuse(in.needed("port_ns"), "port_ns", "at most half of network.latency_ns");
+  }
+  in.finish();
+}
+
+// Only where it is known what a call costs beside its operations.
+void read_library(reader in, library_profile& to) {
+  to.acquire = ns(in, "acquire_ns");
+  to.release = ns(in, "release_ns");
+  to.access = ns(in, "access_ns");
   in.finish();
 }
 
 void read_messages(reader in, message_profile& to) {
   to.send = ns(in, "send_ns");
   to.receive = ns(in, "receive_ns");
+  if (in.has("receive_rank_ns")) to.receive_rank = ns(in, "receive_rank_ns");
   in.finish();
 }
 
@@ -182,8 +198,10 @@ machine_profile parse_machine(std::string_view text, const std::string& path,
   read_cpu(open_table(in, "cpu"), made.cpu);
   read_nic(open_table(in, "nic"), made.nic);
   read_network(open_table(in, "network"), made.network, made.nodes);
-  if (in.has("memory")) read_memory(open_table(in, "memory"), made.memory, made.nodes);
+  if (in.has("memory"))
+    read_memory(open_table(in, "memory"), made.memory, made.nodes, made.network.latency);
   read_messages(open_table(in, "messages"), made.messages);
+  if (in.has("library")) read_library(open_table(in, "library"), made.library);
   made.name = in.text("name");
   made.what = in.text("what");
   made.jitter = in.number("jitter", 0, 0.5);

@@ -93,11 +93,21 @@ struct memory_profile {
   time_ps controller = 0;                  ///< of one access; a controller serves one at a time
   time_ps read = 0;                        ///< the memory's latency; a write does not wait for it
   std::uint32_t word_accesses = 1;         ///< that a put or a get of one word takes
+  std::uint32_t tile_nodes = 1;            ///< neighbours that share a port to the mesh
+  time_ps port = 0;                        ///< of one passage through it
 };
 
 struct message_profile {
-  time_ps send = 0;     ///< the sender's CPU
-  time_ps receive = 0;  ///< the receiver's
+  time_ps send = 0;          ///< the sender's CPU
+  time_ps receive = 0;       ///< the receiver's
+  time_ps receive_rank = 0;  ///< added to it for each rank of the run
+};
+
+/// What the library takes of the caller's CPU beside the operations that a call consists of.
+struct library_profile {
+  time_ps acquire = 0;  ///< of a call that acquires a lock
+  time_ps release = 0;  ///< of a call that releases one
+  time_ps access = 0;   ///< of a put or a get in a critical section
 };
 
 /// A machine, as its file describes it.
@@ -112,6 +122,7 @@ struct machine_profile {
   network_profile network;
   memory_profile memory;
   message_profile messages;
+  library_profile library;
   /// Each route, transfer and pause takes up to this fraction of it more or less, by chance.
   double jitter = 0;
 

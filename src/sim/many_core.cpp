@@ -8,12 +8,19 @@
 #include "sim/network.hpp"
 
 namespace lockflight::sim {
+namespace {
+
+/// How far back those who poll are served one by one when somebody else comes.
+constexpr time_ps remembered = 20'000'000;
+
+}  // namespace
 
 void engine::place_controllers() {
   const auto& at = profile_.memory.controllers;
   if (at.empty()) return;
   controllers_.resize(at.size());
-  registers_.resize(nics_.size());
+  taken_.resize(nics_.size());
+  ports_.resize(profile_.nodes / profile_.memory.tile_nodes + 1);
   controller_at_.resize(nics_.size());
   const auto far = [&](std::uint32_t place, std::uint32_t which) {
     return hops(profile_.network, place, at[which]);
@@ -43,7 +50,6 @@ time_ps engine::way_to_controller(const rank_state& r, rank_t home) {
 // So the reads are served when another access comes, up to that moment. A long time without other
 // accesses is skipped but for its end; only the position of each poller in its round is lost.
 void engine::serve_pollers(controller& by, time_ps until) {
-  constexpr time_ps remembered = 20'000'000;
   if (by.pollers.empty()) return;
   const auto next = [&] {
     return std::min_element(by.pollers.begin(), by.pollers.end(),
@@ -73,52 +79,118 @@ time_ps engine::pass(controller& by, time_ps arrived) {
   return served;
 }
 
+// A core that waits for a register asks for it all the time, and each time the request and its
+// answer pass the port of the register's tile. They do so when another access comes, up to that
+// moment, as the reads of pollers do. Each round takes a little more or less by chance; otherwise a
+// core could be behind the same other one for ever, and never have the register.
+void engine::serve_askers(tile_port& by, time_ps until) {
+  if (by.asking.empty()) return;
+  const auto next = [&] {
+    return std::min_element(by.asking.begin(), by.asking.end(),
+                            [](const asker& a, const asker& b) { return a.arrives < b.arrives; });
+  };
+  auto first = next();
+  if (first->arrives + remembered < until) {
+    const time_ps skipped = until - remembered - first->arrives;
+    by.free += skipped;
+    for (asker& each : by.asking) each.arrives += skipped;
+  }
+  for (; first->arrives < until; first = next()) {
+    const time_ps passed = std::max(first->arrives, by.free);
+    by.free = passed + profile_.memory.port;
+    first->arrives = first->answer ? passed + about(first->around) : by.free;
+    first->answer = !first->answer;
+  }
+}
+
+/// A request or an answer waits until the port is free, and occupies it. The passage itself is part
+/// of the way.
+void engine::pass(rank_state& r, rank_t me, tile_port& by) {
+  if (profile_.memory.port == 0) return;
+  reach(r, me);
+  serve_askers(by, r.now);
+  r.now = std::max(r.now, by.free);
+  by.free = r.now + profile_.memory.port;
+}
+
+/// An answer comes in at the core's own port. The passage is the last part of its way.
+void engine::come_in(rank_state& r, rank_t me) {
+  r.now -= profile_.memory.port;
+  pass(r, me, port_at(r.place));
+  r.now += profile_.memory.port;
+}
+
 /// One access: it travels, is served, takes effect, and its answer travels back, which takes the
 /// given time.
 template <class Effect>
 void engine::access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect) {
   const time_ps way = way_to_controller(r, home);
+  pass(r, me, port_at(r.place));
   r.now += way;
   reach(r, me);  // in the order of arrival
   r.now = pass(controller_of(home), r.now);
   reach(r, me);
   effect();
   r.now += answer + way;
+  come_in(r, me);
 }
 
 // A core that finds the register taken asks again as soon as it has the answer. The first core that
 // asks after a reset has it, which is more often a near one.
 void engine::take_register(rank_state& r, rank_t me, rank_t home) {
-  const time_ps way = way_between(r.place, state(home).place);
-  test_and_set& it = registers_[state(home).node];
-  r.now += way;
-  reach(r, me);
-  while (it.taken) {
-    it.asking.push_back({me, r.now, std::max<time_ps>(2 * way, 1)});
-    suspend(r, waiting::turn);
+  const rank_state& owner = state(home);
+  const time_ps way = way_between(r.place, owner.place);
+  const time_ps passage = profile_.memory.port;
+  tile_port& port = port_at(owner.place);
+  r.now += way - passage;
+  for (;;) {
+    pass(r, me, port);
+    r.now += passage;
+    reach(r, me);
+    if (taken_[owner.node] == 0) break;
+    port.asking.push_back({.rank = me,
+                           .home = home,
+                           .arrives = r.now,
+                           .around = std::max<time_ps>(2 * way - passage, 1),
+                           .answer = true});
+    suspend(r, waiting::turn);  // until its request is at the port in time
   }
-  it.taken = true;
+  taken_[owner.node] = 1;
+  pass(r, me, port);
   r.now += way;
 }
 
 void engine::reset_register(rank_state& r, rank_t me, rank_t home) {
-  const time_ps way = way_between(r.place, state(home).place);
-  test_and_set& it = registers_[state(home).node];
-  r.now += way;
+  const rank_state& owner = state(home);
+  const time_ps way = way_between(r.place, owner.place);
+  const time_ps passage = profile_.memory.port;
+  tile_port& port = port_at(owner.place);
+  r.now += way - passage;
+  pass(r, me, port);
+  r.now += passage;
   reach(r, me);
-  it.taken = false;
-  if (!it.asking.empty()) {
-    const auto asks_next = [&](const test_and_set::asker& a) {
-      return a.asked >= r.now ? a.asked
-                              : r.now + (a.period - (r.now - a.asked) % a.period) % a.period;
-    };
-    const auto first =
-        std::min_element(it.asking.begin(), it.asking.end(),
-                         [&](const auto& a, const auto& b) { return asks_next(a) < asks_next(b); });
-    queue_.push(asks_next(*first), happening::resume, static_cast<std::uint32_t>(first->rank));
-    it.asking.erase(first);
-  }
+  taken_[owner.node] = 0;
+  wake_first_asker(port, home, r.now);
+  pass(r, me, port);
   r.now += way;
+}
+
+// Requests that are at the port already came after the reset, and so find the register free.
+void engine::wake_first_asker(tile_port& by, rank_t home, time_ps now) {
+  if (profile_.memory.port == 0) serve_askers(by, now);
+  const auto asks_next = [&](const asker& a) {
+    return a.answer ? std::max(a.arrives, by.free) + a.around : a.arrives;
+  };
+  auto first = by.asking.end();
+  for (auto at = by.asking.begin(); at != by.asking.end(); ++at)
+    if (at->home == home && (first == by.asking.end() || asks_next(*at) < asks_next(*first)))
+      first = at;
+  if (first == by.asking.end()) return;
+  queue_.push(std::max(now, asks_next(*first)), happening::resume,
+              static_cast<std::uint32_t>(first->rank));
+  if (first->answer) by.free = std::max(first->arrives, by.free) + profile_.memory.port;
+  *first = by.asking.back();
+  by.asking.pop_back();
 }
 
 word engine::uncached_load(rank_state& r, rank_t me, rank_t home, std::uint32_t index) {

@@ -336,7 +336,7 @@ void engine::take_mail(rank_state& r, rma::message& got) {
   got = {.from = o.origin, .body = {o.value, o.desired, o.complete}};
   r.first_mail = o.next;
   release_operation(number);
-  r.now += about(profile_.messages.receive);
+  r.now += about(profile_.messages.receive + profile_.messages.receive_rank * ranks_.size());
   if (r.others_have_it > 0) keep_to_slices(r);
 }
 

@@ -34,6 +34,9 @@ class port {
   /// An event of a lock, for the trace if there is one.
   void mark(fabric::trace_kind kind, std::uint32_t lock = 0) { record(kind, 0, lock); }
 
+  /// The library's own share of a call.
+  void call(library_call what) { engine_.call(rank_, what); }
+
   /// Virtual time of this rank.
   [[nodiscard]] time_ps now() const { return engine_.now(rank_); }
   /// The rank's processor computes until then.

@@ -175,6 +175,8 @@ void engine::keep_to_slices(rank_state& r) const {
 
 bool engine::await(rank_t me, rank_t home, std::uint32_t index, predicate test, word& value) {
   value = load(me, home, index);
+  // The cell may have been written while the answer was on its way: the next read has the value.
+  while (!test(value) && test(memory_.cell(home, index))) value = load(me, home, index);
   if (test(value)) return true;
   rank_state& r = state(me);
   if (r.serves && r.first_mail != none) return false;

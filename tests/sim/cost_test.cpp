@@ -190,6 +190,42 @@ TEST(cost, of_a_message_is_both_processors) {
   EXPECT_DOUBLE_EQ(got, send + way + to_memory + receive);
 }
 
+TEST(cost, of_a_message_grows_with_the_ranks_whose_buffers_the_receiver_looks_at) {
+  auto profile = made_up_machine();
+  profile.messages.receive_rank = 7'000;
+  const auto way_to_0 = [&](int nodes) {
+    double got = 0;
+    play(rma::topology::balanced({nodes, 1}),
+         {{0,
+           [&](sim::port& p) {
+             std::ignore = p.receive();
+             got = ns(p.now());
+           }},
+          {1,
+           [&](sim::port& p) {
+             p.send(0, {1, 2, 3});
+           }}},
+         profile);
+    return got;
+  };
+  EXPECT_DOUBLE_EQ(way_to_0(2), send + way + to_memory + receive + 2 * 7);
+  EXPECT_DOUBLE_EQ(way_to_0(50), send + way + to_memory + receive + 50 * 7);
+}
+
+TEST(cost, of_a_library_s_call) {
+  auto profile = made_up_machine();
+  profile.library = {.acquire = 900'000, .release = 800'000, .access = 1'500'000};
+  const auto of = [&](sim::library_call what) {
+    return duration(
+        two_nodes, [what](sim::port& p) { p.call(what); }, profile);
+  };
+  EXPECT_DOUBLE_EQ(of(sim::library_call::acquire), 900);
+  EXPECT_DOUBLE_EQ(of(sim::library_call::release), 800);
+  EXPECT_DOUBLE_EQ(of(sim::library_call::access), 1'500);
+  EXPECT_DOUBLE_EQ(duration(two_nodes, [](sim::port& p) { p.call(sim::library_call::acquire); }),
+                   0);
+}
+
 // ---- time ----
 
 TEST(time, is_the_ranks_own) {

@@ -111,6 +111,23 @@ TEST(machine, what_need_not_be_there_is_read) {
   EXPECT_EQ(m.memory.controller, 20'000);
   EXPECT_EQ(m.memory.read, 115'000);
   EXPECT_EQ(m.memory.word_accesses, 2);
+  EXPECT_EQ(m.memory.tile_nodes, 1u);
+  EXPECT_EQ(m.memory.port, 0);
+  EXPECT_EQ(m.messages.receive_rank, 0);
+  EXPECT_EQ(m.library.acquire + m.library.release + m.library.access, 0);
+  const std::string library = "[library]\nacquire_ns = 900\nrelease_ns = 800\naccess_ns = 1500\n";
+  const machine_profile scc =
+      parse_machine(with("[messages]\n", "[messages]\nreceive_rank_ns = 125\n") + controllers +
+                        "tile_nodes = 2\nport_ns = 11.5\n" + library,
+                    "m.toml");
+  EXPECT_EQ(scc.memory.tile_nodes, 2u);
+  EXPECT_EQ(scc.memory.port, 11'500);
+  EXPECT_EQ(scc.messages.receive_rank, 125'000);
+  EXPECT_EQ(scc.library.acquire, 900'000);
+  EXPECT_EQ(scc.library.release, 800'000);
+  EXPECT_EQ(scc.library.access, 1'500'000);
+  EXPECT_NE(complaint(good + "[library]\nacquire_ns = 900\n").find("library.release_ns is missing"),
+            std::string::npos);
   const machine_profile full = parse_machine(
       with("byte_ns = 0.1\n", "byte_ns = 0.1\nlink_gap_ns = 7\narbitration = \"turns\"\n"),
       "m.toml");
@@ -145,6 +162,11 @@ TEST(machine, controllers_that_cannot_be_are_refused) {
       {"read_ns = 115\n", "", "memory.read_ns is missing"},
       {"= 2\n", "= 0\n", "m.toml:44: memory.word_accesses '0' (accepted: a whole number, 1 to 64"},
       {"[memory]", "[memory]\nbanks = 4", "m.toml:41: unknown key 'memory.banks'"},
+      {"= 2\n", "= 2\ntile_nodes = 0\n",
+       "memory.tile_nodes '0' (accepted: a whole number, 1 to 12"},
+      {"= 2\n", "= 2\nport_ns = -1\n", "memory.port_ns '-1' (accepted: 0 to"},
+      {"= 2\n", "= 2\nport_ns = 9999\n",
+       "memory.port_ns '9999' (accepted: at most half of network.latency_ns)"},
   };
   for (const auto& each : cases)
     EXPECT_NE(refused(each.from, each.to).find(each.says), std::string::npos)

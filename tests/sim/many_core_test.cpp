@@ -179,5 +179,104 @@ TEST(many_core, whoever_waits_sees_a_write_with_the_next_of_its_reads) {
   EXPECT_LE(seen, written + hit + 2 * reading(1));
 }
 
+// ---- the ports of tiles ----
+
+machine_profile with_ports() {
+  auto profile = made_up_many_core();
+  profile.network.hop = 0;
+  profile.memory.tile_nodes = 2;
+  profile.memory.port = 100'000;
+  return profile;
+}
+constexpr double port = 100;
+
+// Its passages are part of the way.
+TEST(many_core, a_port_that_nobody_else_uses_costs_nothing) {
+  const auto way_of_all = [](const machine_profile& profile) {
+    return duration(
+        three_cores,
+        [](sim::port& p) {
+          for (int i = 0; i < 3; ++i) {
+            p.store(plain_cell{0, 8}, 1);
+            rma::put_now(p, plain_cell{2, 8}, 1);
+            std::ignore = rma::fetch_add_now(p, nic_cell{2, 16}, 1);
+          }
+        },
+        profile);
+  };
+  auto without = with_ports();
+  without.memory.port = 0;
+  EXPECT_DOUBLE_EQ(way_of_all(with_ports()), way_of_all(without));
+}
+
+// Cores 0 and 1 share a tile, and core 2 does not: the request of core 1 waits for that of core 0.
+TEST(many_core, the_cores_of_a_tile_share_a_port) {
+  std::map<int, double> done;
+  port_list parts;
+  for (int r = 0; r < 3; ++r)
+    parts[r] = [&done, r](sim::port& p) {
+      p.store(plain_cell{r, 8}, 1);
+      done[r] = ns(p.now());
+    };
+  auto profile = with_ports();
+  profile.memory.controller = 1;
+  play(three_cores, parts, profile);
+  EXPECT_NEAR(done[0], hit + 2 * 700, 0.1);
+  EXPECT_NEAR(done[1], hit + port + 2 * 700, 0.1);
+  EXPECT_NEAR(done[2], hit + 2 * 700, 0.1);
+}
+
+// The owner of a register that n cores ask for waits at its port for their requests and the answers
+// to them; so does the other core of its tile, and no other core.
+double a_write_beside_askers(int n, rma::rank_t writer) {
+  auto profile = with_ports();
+  profile.memory.read = 1'000'000'000;  // whoever has the register has it for a millisecond
+  constexpr int writes = 100;
+  double took = 0;
+  port_list parts;
+  for (int r = 4; r < 4 + n; ++r)
+    parts[r] = [](sim::port& p) { std::ignore = rma::fetch_add_now(p, nic_cell{0, 16}, 1); };
+  parts[writer] = [&](sim::port& p) {
+    p.pause(100'000);
+    const sim::time_ps begun = p.now();
+    for (int i = 0; i < writes; ++i) p.store(plain_cell{writer, 8}, 1);
+    took = ns(p.now() - begun) / writes;
+  };
+  play(rma::topology::balanced({n + 4, 1}), parts, profile);
+  return took;
+}
+
+TEST(many_core, those_who_ask_for_a_register_load_the_port_of_its_tile) {
+  constexpr double alone = hit + writing(0);
+  EXPECT_DOUBLE_EQ(a_write_beside_askers(0, 0), alone);
+  EXPECT_DOUBLE_EQ(a_write_beside_askers(1, 0), alone);
+  // One of the cores has the register. In a full queue the others are served twice a round each.
+  EXPECT_NEAR(a_write_beside_askers(41, 0), 41 * 2 * port, 3 * port);
+  EXPECT_NEAR(a_write_beside_askers(41, 1), 41 * 2 * port, 3 * port);
+  EXPECT_DOUBLE_EQ(a_write_beside_askers(41, 2), alone);
+}
+
+// The reset waits at the port, and everyone has the register in the end.
+TEST(many_core, a_full_port_delays_the_reset_of_a_register) {
+  constexpr int n = 40;
+  const auto last_with = [](sim::time_ps port_time) {
+    auto profile = with_ports();
+    profile.memory.port = port_time;
+    double last = 0;
+    port_list parts;
+    for (int r = 2; r < 2 + n; ++r)
+      parts[r] = [&last](sim::port& p) {
+        std::ignore = rma::fetch_add_now(p, nic_cell{0, 16}, 1);
+        last = std::max(last, ns(p.now()));
+      };
+    play(rma::topology::balanced({n + 2, 1}), parts, profile);
+    return last;
+  };
+  const double held = 2 * 700 + reading(0) + writing(0);
+  EXPECT_NEAR(last_with(0), n * held, n * 1400.0);
+  // With m askers left, the answer to the new holder and its reset wait for m passages or so.
+  EXPECT_GT(last_with(100'000), last_with(0) + n / 2.0 * n * port);
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -12,6 +12,7 @@
 #include "lockflight/fabric/counting.hpp"
 #include "lockflight/fabric/tracing.hpp"
 #include "lockflight/rma/port.hpp"
+#include "sim/library_call.hpp"
 
 namespace lockflight::bench {
 
@@ -97,15 +98,20 @@ class any_port {
   void mark(fabric::trace_kind kind) {
     if (is_traced_) record(kind);
   }
+  /// What a library takes for a call, where the time is virtual only.
+  void call(sim::library_call what) {
+    if (charges_calls_) charge(what);
+  }
 
  protected:
   template <class Port>
-  any_port(const Port& of, bool is_traced)
+  any_port(const Port& of, bool is_traced, bool charges_calls)
       : machine_(of.machine()),
         rank_(of.rank()),
         orders_posts_(rma::orders_posts(of)),
         shares_cores_(rma::shares_cores(of)),
-        is_traced_(is_traced) {}
+        is_traced_(is_traced),
+        charges_calls_(charges_calls) {}
   ~any_port() = default;
 
   /// Null where cells are not memory of this process.
@@ -113,12 +119,14 @@ class any_port {
 
  private:
   virtual void record(fabric::trace_kind kind) = 0;
+  virtual void charge(sim::library_call what) = 0;
 
   const rma::topology& machine_;
   rma::rank_t rank_;
   bool orders_posts_;
   bool shares_cores_;
   bool is_traced_;
+  bool charges_calls_;
 };
 
 /// An any_port whose cells are ordinary memory of this process, for the baselines.
@@ -141,6 +149,10 @@ static_assert(rma::native_port<any_native_port>);
 template <class Port>
 constexpr bool is_traced = requires(Port& p) { p.mark(fabric::trace_kind::acquire); };
 
+/// Whether calls of the library cost something on a port beside their operations.
+template <class Port>
+constexpr bool charges_calls = requires(Port& p) { p.call(sim::library_call::acquire); };
+
 /// The counting decorator of the port, at any depth.
 template <class Port>
 [[nodiscard]] auto& counter_of(Port& p) {
@@ -158,7 +170,8 @@ class any_port_on final
   using word = rma::word;
 
  public:
-  explicit any_port_on(Port& port) : base(port, is_traced<Port>), port_(port) {}
+  explicit any_port_on(Port& port)
+      : base(port, is_traced<Port>, charges_calls<Port>), port_(port) {}
 
   void put(rma::cpu_cell to, word value) override { port_.put(to, value); }
   void put(rma::nic_cell to, word value) override { port_.put(to, value); }
@@ -235,6 +248,9 @@ class any_port_on final
  private:
   void record(fabric::trace_kind kind) override {
     if constexpr (is_traced<Port>) port_.mark(kind);
+  }
+  void charge(sim::library_call what) override {
+    if constexpr (charges_calls<Port>) port_.call(what);
   }
   [[nodiscard]] void* address_of(rma::plain_cell c) override {
     if constexpr (rma::native_port<Port>)

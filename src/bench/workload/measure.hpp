@@ -189,12 +189,19 @@ class rank_run {
     }
   }
 
-  void look_at_data() { found_ += rma::get_now(port_, data_); }
+  void look_at_data() { found_ += counted(); }
 
   // Not atomic, since the lock guards it. verify() notices a lost increment.
   void increment() {
-    rma::put_now(port_, data_, rma::get_now(port_, data_) + 1);
+    const rma::word next = counted() + 1;
+    library_takes(port_, sim::library_call::access);
+    rma::put_now(port_, data_, next);
     ++mine_.increments;
+  }
+
+  [[nodiscard]] rma::word counted() {
+    library_takes(port_, sim::library_call::access);
+    return rma::get_now(port_, data_);
   }
 
   [[nodiscard]] std::uint64_t one_to_four_us(random& rolls) const {

@@ -29,6 +29,12 @@ constexpr bool excludes = !requires { typename Lock::excludes_nobody; };
 template <class Lock>
 constexpr bool is_witnessed = excludes<Lock> && !lock::defers<Lock>;
 
+/// What a library takes for a call, where the time is virtual only.
+template <rma::port Port>
+[[gnu::always_inline]] inline void library_takes(Port& port, sim::library_call what) {
+  if constexpr (requires { port.call(what); }) port.call(what);
+}
+
 /// Counts handoffs and violations of one rank, whatever the lock. The witness lies in memory, or at
 /// rank 0 if the plan says so.
 template <rma::port Port>
@@ -75,6 +81,7 @@ class checker {
   [[gnu::always_inline]] void mark(fabric::trace_kind kind) {
     if constexpr (requires { port_.mark(kind); }) port_.mark(kind);
   }
+  [[gnu::always_inline]] void call(sim::library_call what) { library_takes(port_, what); }
 
  private:
   // A table for each rank is small on a real machine, and too large for a million simulated ranks.
@@ -132,12 +139,14 @@ class measured_lock {
 
   /// The accesses of critical sections: through the lock if it defers, else through the port.
   [[gnu::always_inline]] void put(Port& port, rma::plain_cell to, rma::word value) {
+    check_.call(sim::library_call::access);
     if constexpr (lock::defers<Lock>)
       lock_.put(to, value);
     else
       rma::put_now(port, to, value);
   }
   [[gnu::always_inline]] void get(Port& port, rma::plain_cell from, rma::word& into) {
+    check_.call(sim::library_call::access);
     if constexpr (lock::defers<Lock>)
       lock_.get(from, into);
     else
@@ -151,12 +160,14 @@ class measured_lock {
     if constexpr (lock::shared<Lock>) {
       if (!write) {
         check_.mark(fabric::trace_kind::acquire_shared);
+        check_.call(sim::library_call::acquire);
         lock_.lock_shared();
         check_.mark(fabric::trace_kind::acquired);
         return true;
       }
     }
     check_.mark(fabric::trace_kind::acquire);
+    check_.call(sim::library_call::acquire);
     lock_.lock();
     check_.mark(fabric::trace_kind::acquired);
     return false;
@@ -164,6 +175,7 @@ class measured_lock {
 
   [[gnu::always_inline]] void give(bool shared) {
     check_.mark(fabric::trace_kind::release);
+    check_.call(sim::library_call::release);
     if constexpr (lock::shared<Lock>)
       shared ? lock_.unlock_shared() : lock_.unlock();
     else
