@@ -66,6 +66,7 @@ struct request {
   std::optional<std::uint64_t> server_load;  ///< contention, sim: busy processes beside rank 0
   std::optional<std::uint64_t> bytes;        ///< dht-writer: written each time
   std::optional<std::string> operation;      ///< primitive: one of operations(); none: all of them
+  std::optional<std::uint64_t> flags_at;     ///< stencil: the rank of all flags; none: each its own
   bool threads = false;
   bool pin = true;
   bool witness = false;  ///< mpi: exclusion is checked by one-sided operations, across hosts too

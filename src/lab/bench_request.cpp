@@ -220,6 +220,8 @@ void read_extras(const arguments& given, bench::request& to) {
   if (const auto bytes = given.one("--bytes"))
     to.bytes = whole("--bytes", *bytes, bench::bytes_limits);
   to.operation = given.one("--operation");
+  if (const auto rank = given.one("--flags-at"))
+    to.flags_at = whole("--flags-at", *rank, bench::flags_at_limits);
 }
 
 std::vector<option> what_to_run() {
@@ -333,6 +335,9 @@ std::vector<option> how_to_run() {
        .what = "primitive: the operation to measure (default: each of them)",
        .completes = words,
        .known = bench::operations()},
+      {.name = "--flags-at",
+       .value = "RANK",
+       .what = "stencil: the rank at which the flags of all ranks lie (default: each rank's own)"},
       {.name = "--threads", .what = "make the ranks threads of one process instead of processes"},
       {.name = "--waiting",
        .value = "HOW",

@@ -323,7 +323,7 @@ std::vector<option> options_of_the_run() {
   std::vector<option> all;
   for (option& o : bench_request_options()) {
     if (o.name == "--sweep" || o.name == "--profile" || o.name == "--operation" ||
-        o.name == "--sample" || o.name == "--witness")
+        o.name == "--flags-at" || o.name == "--sample" || o.name == "--witness")
       continue;
     if (o.name == "--lock") {
       o.value = "A[,B]";

@@ -10,6 +10,7 @@ const lockflight = {};
     wcsb: "Work in the critical section", warb: "Wait after release", table: "Lock table",
     mix: "Reader-writer mix", cascade: "Unlock cascade", contention: "Contention",
     dht: "Distributed hash table", "dht-writer": "Distributed hash table, one writer",
+    stencil: "Stencil without a lock",
   };
 
   const narrow = "\u202f";

@@ -21,6 +21,7 @@ constexpr key_of_run keys_of_run[] = {
     {"set", type::numbers},    {"locks", type::whole},         {"locality", type::number},
     {"hold_us", type::number}, {"bytes", type::whole},         {"server_busy", type::yes_or_no},
     {"operation", type::text}, {"nodes", type::text},          {"server_load", type::whole},
+    {"flags_at", type::whole},
 };
 
 std::string_view said(type t) {

@@ -48,6 +48,7 @@ bench::request request_of(const run& what) {
   take(what, "server_busy", r.server_busy);
   take(what, "server_load", r.server_load);
   take(what, "operation", r.operation);
+  take(what, "flags_at", r.flags_at);
   // Not of claim files:
   take(what, "seed", r.seed);
   take(what, "warm_up", r.warm_up);

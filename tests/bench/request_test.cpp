@@ -42,6 +42,13 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
   EXPECT_EQ(with("table", [](request& r) { r.table_size = 100'000, r.locality = 0; }), "");
   EXPECT_EQ(with("contention", [](request& r) { r.table_size = 3, r.hold_us = 270; }), "");
   EXPECT_EQ(with("dht-writer", [](request& r) { r.bytes = 1; }), "");
+  EXPECT_EQ(with("stencil", [](request& r) { r.locks = {"all"}, r.flags_at = 3; }), "");
+  EXPECT_EQ(with("stencil", [](request& r) { r.locks = {"all"}, r.flags_at = 4; }),
+            "--flags-at '4' (accepted: a rank, 0 to 3)");
+  EXPECT_EQ(with("stencil", [](request& r) { r.locks = {"d-mcs"}; }),
+            "--lock 'd-mcs' (accepted: with another --workload than stencil, which takes no lock)");
+  EXPECT_EQ(with("mix", [](request& r) { r.flags_at = 0; }),
+            "--flags-at '0' (accepted: with --workload stencil only, not with mix)");
   EXPECT_EQ(with("sob", [](request& r) { r.sample = 64; }), "");
   EXPECT_EQ(with("lb", [](request& r) { r.sample = 64; }),
             "--sample '64' (accepted: with --workload ecsb or sob only, not with lb)");

@@ -170,6 +170,22 @@ TEST(Run, PrimitivesTakeWhatTheMachineSays) {
   EXPECT_EQ(run(r)["runs"].size(), 1u);
 }
 
+TEST(Run, AStencilOnSharedMemory) {
+  request r = short_run({"all"}, "stencil");
+  r.procs = {1, 3};
+  r.ops = 30;
+  r.flags_at = 0;
+  const json bench = run(r);
+  ASSERT_EQ(bench["runs"].size(), 2u);
+  for (const json& one : bench["runs"]) {
+    EXPECT_EQ(one["ops"], 30);
+    EXPECT_EQ(one["lock"], "stencil");
+    EXPECT_EQ(one["kind"], "none");
+    EXPECT_GT(one["latency_us"]["p50"].get<double>(), 0);
+  }
+  EXPECT_NO_THROW(report::validate(bench));
+}
+
 TEST(Run, AcquireAndReleaseAreTimedApart) {
   request r = on_osc_2005({"dq-fair"}, "contention", "2x1");
   r.procs = {2};

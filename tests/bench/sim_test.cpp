@@ -315,6 +315,71 @@ TEST(Simulated, RefusalsOfNodes) {
             "--nodes '0,1' (accepted: with --fabric sim only, not with shm)");
 }
 
+request on_scc(std::vector<std::string> locks, const std::string& workload, int procs) {
+  request r = simulated(std::move(locks), workload);
+  r.profile = profile("scc");
+  r.procs = {procs};
+  r.levels = std::to_string(procs) + "x1";
+  r.writers = 1;
+  r.ops = 100;
+  return r;
+}
+
+// An epoch without operations sends nothing, and costs what its two calls cost.
+TEST(Simulated, AnEmptyEpochCostsItsCalls) {
+  request r = on_scc({"msg-deferred"}, "mix", 4);
+  r.machine_set = {{"library.acquire_ns", 700}, {"library.release_ns", 500}};
+  const json one = run(r)["runs"][0];
+  EXPECT_EQ(one["fabric_ops"]["messages"], 0);
+  EXPECT_NEAR(one["latency_us"]["mean"].get<double>(), 1.2, 0.03);
+  EXPECT_NEAR(one["acquire_us"].get<double>(), 0.7, 0.03);
+}
+
+TEST(Simulated, AnAccessOfACriticalSectionIsACall) {
+  request r = on_scc({"fompi-rw"}, "dht-writer", 1);
+  const auto p50 = [&](double access_ns) {
+    r.machine_set = {{"library.access_ns", access_ns}};
+    return run(r)["runs"][0]["latency_us"]["p50"].get<double>();
+  };
+  EXPECT_NEAR(p50(5000) - p50(0), 5, 1);
+}
+
+// The readers come when the writer has the lock, and not long before: then those of
+// fompi-rw-backoff have not backed off for long, and their attempts slow down the writer.
+TEST(Simulated, TheReadersOfAHashTableComeWhenTheWriterHasTheLock) {
+  const auto p50 = [](int procs) {
+    const json one = run(on_scc({"fompi-rw-backoff"}, "dht-writer", procs))["runs"][0];
+    EXPECT_EQ(one["violations"], 0);
+    return one["latency_us"]["p50"].get<double>();
+  };
+  EXPECT_GT(p50(12), 1.5 * p50(1));
+}
+
+// Its ranks share the work. Flags of all ranks at one of them are polled through one controller,
+// which delays the work of those whose data is behind the same one, and so everyone.
+TEST(Simulated, AStencilSlowsDownWhenItsFlagsLieAtOneRank) {
+  const auto iteration = [](int procs, std::optional<std::uint64_t> flags_at) {
+    request r = on_scc({"all"}, "stencil", procs);
+    r.ops = 20 * static_cast<std::uint64_t>(procs);
+    r.flags_at = flags_at;
+    const json one = run(r)["runs"][0];
+    EXPECT_EQ(one["ops"], r.ops);
+    EXPECT_EQ(one.contains("flags_at"), flags_at.has_value());
+    return one["latency_us"]["mean"].get<double>();
+  };
+  const double own = iteration(48, {});
+  EXPECT_GT(iteration(1, {}), 20 * own);
+  EXPECT_GT(iteration(48, 10), 1.3 * own);
+}
+
+// Ranks that end at a time have not done the same number of iterations.
+TEST(Simulated, AStencilCanEndAtATime) {
+  request r = on_scc({"all"}, "stencil", 5);
+  r.ops = 0;
+  r.seconds = 0.01;
+  EXPECT_GT(run(r)["runs"][0]["ops"].get<std::uint64_t>(), 5u);
+}
+
 // A server that shares its processor with other processes falls behind; locks without a server do
 // not.
 TEST(Simulated, ALoadedServerFallsBehind) {

@@ -11,7 +11,7 @@ OPTIONS = {
     "bench": ["--lock", "--workload", "--fabric", "--machine", "--procs", "--levels", "--node-level",
               "--writers", "--role", "--ops", "--seconds", "--seed", "--set", "--profile", "--sweep",
               "--sample", "--locks", "--locality", "--hold", "--server-busy", "--server-load", "--bytes",
-              "--operation", "--machine-set", "--nodes", "--threads", "--waiting", "--no-pin",
+              "--operation", "--flags-at", "--machine-set", "--nodes", "--threads", "--waiting", "--no-pin",
               "--witness", "--trace", "--json", "--html"],
     "tune": ["--lock", "--workload", "--fabric", "--machine", "--machine-set", "--nodes", "--procs",
              "--levels", "--node-level", "--writers", "--role", "--ops", "--seconds", "--seed", "--set",

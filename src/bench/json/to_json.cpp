@@ -241,13 +241,20 @@ json rank_elapsed_json(const run_plan& plan, std::span<const rank_result> ranks,
   return out;
 }
 
+/// What was measured.
+std::string name_of(const job& what) {
+  if (what.plan.what == workload::primitive)
+    return operations()[static_cast<std::size_t>(what.plan.does)];
+  if (what.plan.what == workload::stencil) return "stencil";
+  return std::string(what.lock->about.name);
+}
+
 /// The fields of the request.
 json request_json(const job& what, const std::string& fabric) {
   const run_plan& plan = what.plan;
   const lock_entry& lock = *what.lock;
   return {
-      {"lock", plan.what == workload::primitive ? operations()[static_cast<std::size_t>(plan.does)]
-                                                : std::string(lock.about.name)},
+      {"lock", name_of(what)},
       {"kind", lock.excludes ? lock::to_string(lock.about.what) : "none"},
       {"fabric", fabric},
       {"machine", plan.profile == nullptr ? json() : json(plan.profile->name)},
@@ -301,7 +308,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   const double elapsed_s =
       ops == 0 ? 0 : clock.us(static_cast<double>(sum->ended - sum->begun)) * 1e-6;
   const converter to(clock, what.plan.what);
-  const bool timed = what.lock->excludes || what.plan.what == workload::primitive;
+  const bool timed = what.lock->excludes || takes_no_lock(what.plan.what);
 
   json out = request_json(what, fabric);
   out["ops"] = ops;
@@ -340,6 +347,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   if (what.plan.sample > 1) out["sample"] = what.plan.sample;
   if (!what.plan.nodes.empty()) out["nodes"] = what.plan.nodes;
   if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;
+  if (what.plan.flags_at) out["flags_at"] = *what.plan.flags_at;
   sum->operations.messages += messages_of_servers(what.plan, *sum);
   out["fabric_ops"] = operations_json(sum->operations);
   const char* const witnessed = witnessed_by(what, results);

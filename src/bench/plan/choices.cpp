@@ -48,10 +48,13 @@ const std::vector<workload_row>& workloads() {
       {"contention",
        "--locks of rank 0, client c takes lock c mod L again and again; rank 0 takes none"},
       {"dht-writer",
-       "rank 0 writes --bytes and releases, while all others wait to read them; this is timed"},
+       "rank 0 has the lock, writes --bytes and releases, while all others come to read; this is "
+       "timed"},
       {"primitive",
        "no lock: rank 0 does --operation to a rank of another node; of messages half the way there "
        "and back"},
+      {"stencil",
+       "no lock: strips of a grid, whose ranks wait for their neighbours' flags each iteration"},
   };
   return rows;
 }

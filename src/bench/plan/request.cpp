@@ -175,10 +175,11 @@ bool can_defer(workload w) {
 
 std::vector<const lock_entry*> chosen_locks(const request& what, workload load) {
   if (what.locks.empty()) throw refuse("--lock", "", "at least one lock");
-  if (load == workload::primitive) {
+  if (takes_no_lock(load)) {
     if (what.locks != std::vector<std::string>{"all"})
-      throw refuse("--lock", what.locks.front(),
-                   "with another --workload than primitive, which takes no lock");
+      throw refuse(
+          "--lock", what.locks.front(),
+          fmt::format("with another --workload than {}, which takes no lock", what.workload));
     return {std::to_address(std::find_if(entries().begin(), entries().end(),
                                          [](const lock_entry& e) { return !e.excludes; }))};
   }
@@ -297,6 +298,8 @@ void check_extras(const request& what, workload load) {
        load == workload::dht_writer, "dht-writer");
   only(what.operation.has_value(), "--operation", what.operation.value_or(""),
        load == workload::primitive, "primitive");
+  only(what.flags_at.has_value(), "--flags-at", std::to_string(what.flags_at.value_or(0)),
+       load == workload::stencil, "stencil");
   if (const auto& known = operations();
       what.operation && std::find(known.begin(), known.end(), *what.operation) == known.end())
     throw unknown("--operation", *what.operation, known);
@@ -310,6 +313,9 @@ void check_extras(const request& what, workload load) {
       throw refuse(
           "--locality", fmt::format("{}", *what.locality),
           fmt::format("1: the machine with {} ranks is one node; --levels 2x2 makes two", procs));
+    if (what.flags_at && *what.flags_at >= static_cast<std::uint64_t>(procs))
+      throw refuse("--flags-at", std::to_string(*what.flags_at),
+                   fmt::format("a rank, 0 to {}", procs - 1));
     // A writer of the hash table may be alone.
     if ((load == workload::cascade || load == workload::primitive) && procs < 2)
       throw refuse("--procs", std::to_string(procs),
@@ -521,6 +527,7 @@ std::vector<job> jobs_of_one(const request& what) {
                 .server_load = static_cast<std::uint32_t>(what.server_load.value_or(0)),
                 .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),
                 .does = does,
+                .flags_at = what.flags_at,
                 .profile = profile,
                 .nodes = nodes_for(what, profile.get(), machine_of(what, procs).nodes())}});
   return jobs;

@@ -1,5 +1,6 @@
-// Workloads in rounds: rank 0 holds the lock until all others wait for it, and is timed until they
-// have all had it.
+// Workloads in rounds. cascade: rank 0 holds the lock until all others wait for it, and is timed
+// until they have all had it. dht-writer: when rank 0 has the lock, all others begin to acquire it,
+// and rank 0 is timed until it has released the lock.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +57,11 @@ class rounds_run {
     for (bool more = phases_.begin(last);; more = phases_.next(last)) {
       rma::put_now(port_, over_, more ? 0 : 1);
       if (!more) break;
+      if (plan_.what == workload::dht_writer) barrier_.arrive_and_wait();
       witness::entry at = lock_.acquire(true);
+      ++round;
       barrier_.arrive_and_wait();
-      await_the_others(++round);
+      if (plan_.what == workload::cascade) await_the_others(round);
       const std::uint64_t begun = clock_.now();
       if (plan_.what == workload::dht_writer) {
         write_data(round);
@@ -80,8 +83,11 @@ class rounds_run {
     for (std::uint64_t round = 1;; ++round) {
       barrier_.arrive_and_wait();
       if (rma::get_now(port_, over_) != 0) return;
-      rma::put_now(port_, coming_ + static_cast<std::uint32_t>(port_.rank()), round);
       const bool write = plan_.what == workload::cascade;
+      if (write)
+        rma::put_now(port_, coming_ + static_cast<std::uint32_t>(port_.rank()), round);
+      else
+        barrier_.arrive_and_wait();  // the writer has the lock
       const witness::entry at = lock_.acquire(write);
       if (!write) read_data();
       lock_.release(write, at);
@@ -99,12 +105,14 @@ class rounds_run {
   }
 
   void write_data(std::uint64_t value) {
+    library_takes(port_, sim::library_call::access);
     for (std::uint32_t i = 0; i < words_; ++i) port_.put(data_ + i, value);
     port_.flush(leader);
   }
 
   // All words were written under one lock.
   void read_data() {
+    library_takes(port_, sim::library_call::access);
     for (std::uint32_t i = 0; i < words_; ++i) port_.get(data_ + i, read_[i]);
     port_.flush(leader);
     for (const rma::word w : read_) mine_.violations += w != read_.front() ? 1 : 0;

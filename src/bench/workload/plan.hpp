@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ enum class workload : std::uint8_t {
   contention,
   dht_writer,
   primitive,
+  stencil,
 };
 
 /// The operation that workload primitive repeats.
@@ -41,6 +43,11 @@ constexpr bool has_many_locks(workload w) {
 /// Whether rank 0 is timed while the others wait for it.
 constexpr bool goes_in_rounds(workload w) {
   return w == workload::cascade || w == workload::dht_writer;
+}
+
+/// Whether a workload takes no lock.
+constexpr bool takes_no_lock(workload w) {
+  return w == workload::primitive || w == workload::stencil;
 }
 
 /// Whether only rank 0's operations are measured.
@@ -70,6 +77,7 @@ struct run_plan {
   std::uint32_t server_load = 0;    ///< contention, simulated: busy processes beside rank 0
   std::uint32_t bytes = 0;          ///< dht-writer: written each time
   operation does = operation::get;  ///< primitive
+  std::optional<rma::rank_t> flags_at = std::nullopt;  ///< stencil: of all ranks; none: its own
   std::shared_ptr<const sim::machine_profile> profile = nullptr;  ///< on a simulated machine
   std::vector<std::uint32_t> nodes{};  ///< simulated: which ones; empty: the first
 };

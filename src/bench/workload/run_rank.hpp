@@ -6,6 +6,7 @@
 #include "bench/workload/measure.hpp"
 #include "bench/workload/measure_primitive.hpp"
 #include "bench/workload/measure_rounds.hpp"
+#include "bench/workload/measure_stencil.hpp"
 #include "bench/workload/measure_table.hpp"
 #include "lockflight/lock/parameters.hpp"
 
@@ -16,9 +17,12 @@ void run_rank(rma::participant<Port>& me, const run_plan& plan, const Clock& clo
               const run_results& results) {
   const auto set = lock::with_values(typename Lock<Port>::parameters{}, plan.set);
   // Only with the pseudo lock, so that it is compiled once.
-  if constexpr (!excludes<Lock<Port>>)
+  if constexpr (!excludes<Lock<Port>>) {
     if (plan.what == workload::primitive)
       return primitive_run<Port, Clock>(me, plan, clock, results).run();
+    if (plan.what == workload::stencil)
+      return stencil_run<Port, Clock>(me, plan, clock, results).run();
+  }
   if (has_many_locks(plan.what))
     table_run<Lock, Port, Clock>(me, plan, set, clock, results).run();
   else if (goes_in_rounds(plan.what))
