@@ -53,9 +53,8 @@ number elapsed_per_round(const json& run, bool /*divides*/) {
   return divided(field(run, "elapsed_s"), rounds);
 }
 
-number per_other_rank(const json& run, bool /*divides*/) {
-  const number mean = latency(run, "mean");
-  return mean ? divided(mean, *field(run, "procs") - 1) : std::nullopt;
+number per_rank(const json& run, bool /*divides*/) {
+  return divided(latency(run, "mean"), field(run, "procs"));
 }
 
 number network_operations(const json& run, bool /*divides*/) {
@@ -64,6 +63,18 @@ number network_operations(const json& run, bool /*divides*/) {
   for (const char* const one : {"put", "get", "add", "fetch_add", "swap", "cas"})
     sum += nic.at(one).get<double>();
   return divided(sum, field(run, "ops"));
+}
+
+number atomics(const json& run, bool /*divides*/) {
+  const json& nic = run.at("fabric_ops").at("nic");
+  double sum = 0;
+  for (const char* const one : {"add", "fetch_add", "swap", "cas"}) sum += nic.at(one).get<double>();
+  return divided(sum, field(run, "ops"));
+}
+
+number of_server(const json& run, const char* which) {
+  const auto at = run.find("server");
+  return at == run.end() ? std::nullopt : field(*at, which);
 }
 
 number messages(const json& run, bool /*divides*/) {
@@ -107,15 +118,32 @@ constexpr row rows[] = {
      [](const json& r, bool) { return seconds_of(r, "acquire_us"); }},
     {"mean release", dimension::time,
      [](const json& r, bool) { return seconds_of(r, "release_us"); }},
+    {"mean acquire / mean release", dimension::none,
+     [](const json& r, bool) { return divided(field(r, "acquire_us"), field(r, "release_us")); }},
+    {"standard deviation of acquires", dimension::time,
+     [](const json& r, bool) { return seconds_of(r, "acquire_sd_us"); }},
+    {"standard deviation of releases", dimension::time,
+     [](const json& r, bool) { return seconds_of(r, "release_sd_us"); }},
     {"elapsed", dimension::time, [](const json& r, bool) { return field(r, "elapsed_s"); }},
     {"elapsed per round", dimension::time, elapsed_per_round},
-    {"mean latency per other rank", dimension::time, per_other_rank},
+    {"mean latency per rank", dimension::time, per_rank},
     {"network operations per operation", dimension::operations, network_operations},
     {"compare-and-swaps per operation", dimension::operations,
      [](const json& r, bool) {
        return divided(field(r.at("fabric_ops").at("nic"), "cas"), field(r, "ops"));
      }},
+    {"atomics per operation", dimension::operations, atomics},
+    {"failed compare-and-swaps per operation", dimension::operations,
+     [](const json& r, bool) { return divided(field(r, "failed_cas"), field(r, "ops")); }},
+    {"failed compare-and-swaps / compare-and-swaps", dimension::none,
+     [](const json& r, bool) {
+       return divided(field(r, "failed_cas"), field(r.at("fabric_ops").at("nic"), "cas"));
+     }},
     {"messages per operation", dimension::messages, messages},
+    {"server's processor", dimension::none,
+     [](const json& r, bool) { return of_server(r, "on_messages"); }},
+    {"server's card", dimension::none,
+     [](const json& r, bool) { return of_server(r, "on_atomics"); }},
     {"p75 / p25", dimension::time,
      [](const json& r, bool divides) { return latency(r, divides ? "p25" : "p75"); }},
     {"slowest rank / fastest rank", dimension::none,

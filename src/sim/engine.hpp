@@ -123,6 +123,17 @@ class engine {
   [[nodiscard]] bool try_receive(rank_t me, rma::message& got);
   void serve(rank_t me, bool serves) { state(me).serves = serves; }
 
+  // ---- what a run reports ----
+
+  /// How many posted compare-and-swaps of this rank have found another value than they expected.
+  [[nodiscard]] std::uint64_t failed_swaps(rank_t me) const { return state(me).failed_swaps; }
+  /// How long this rank's processor has been busy with messages.
+  [[nodiscard]] time_ps time_on_messages(rank_t me) const { return state(me).on_messages; }
+  /// How long the atomic units of this rank's card have been busy, of each unit.
+  [[nodiscard]] time_ps time_on_atomics(rank_t me) const {
+    return nics_[state(me).node].on_atomics / profile_.nic.atomic_engines;
+  }
+
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
@@ -148,7 +159,7 @@ class engine {
   };
   static_assert(sizeof(operation) == 64);
 
-  enum class waiting : std::uint8_t { nothing, turn, flush, cell, message };
+  enum class waiting : std::uint8_t { nothing, turn, flush, cell, message, confirmation };
 
   // First, in a cache line of their own, the members that every operation needs.
   struct alignas(64) rank_state {
@@ -182,6 +193,13 @@ class engine {
     time_ps others_have_it = 0;  // after each slice of this rank
     time_ps slice_ends = 0;
     word value = 0;
+    // messages::confirmed
+    std::uint32_t unconfirmed = 0;  // messages of which it is not known when they will be
+    bool must_confirm = false;      // there were such messages since the last one was received
+    time_ps confirmed = 0;          // when the last known one is
+    // what a run reports
+    time_ps on_messages = 0;
+    std::uint64_t failed_swaps = 0;
   };
 
   struct nic {
@@ -190,6 +208,7 @@ class engine {
     time_ps reception = 0;
     time_ps answers = 0;          // answers of more than a word come in one after another
     std::uint32_t loopbacks = 0;  // in flight
+    time_ps on_atomics = 0;       // what a run reports
     std::unordered_set<std::uint64_t> peers;  // connections in use: rank and node
     double missed = 0;                        // the fraction of a miss that is carried over
     // arbitration::turns
@@ -248,6 +267,9 @@ class engine {
   void suspend(rank_state& r, waiting for_what);
   [[nodiscard]] time_ps about(time_ps length);
   void check_own_node(rank_t me, rank_t home, std::uint32_t index) const;
+  void note_swap(rank_t me, posted_kind kind, word expected, word found) {
+    if (kind == posted_kind::compare_swap && found != expected) ++state(me).failed_swaps;
+  }
 
   // network_interface.cpp: posted operations and messages
   [[nodiscard]] std::uint32_t take_operation();
@@ -266,6 +288,8 @@ class engine {
   void complete(std::uint32_t number);
   void unlink(rank_state& r, std::uint32_t number);
   void deliver(std::uint32_t number, time_ps at);
+  void confirm(const operation& message, time_ps at);
+  void await_confirmations(rank_state& r);
   void take_mail(rank_state& r, rma::message& got);
 
   // processor.cpp: immediate operations and waiting

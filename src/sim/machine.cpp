@@ -87,6 +87,7 @@ void read_nic(reader in, nic_profile& to) {
   to.gap = ns(in, "gap_ns");
   to.receive_gap = ns(in, "receive_gap_ns");
   to.memory = ns(in, "memory_ns");
+  if (in.has("put_ns")) to.put = ns(in, "put_ns");
   to.atomic = ns(in, "atomic_ns");
   to.atomic_cell = ns(in, "atomic_cell_ns");
   to.atomic_engines = count(in, "atomic_engines", 1, most_cores);
@@ -167,6 +168,8 @@ void read_messages(reader in, message_profile& to) {
   to.send = ns(in, "send_ns");
   to.receive = ns(in, "receive_ns");
   if (in.has("receive_rank_ns")) to.receive_rank = ns(in, "receive_rank_ns");
+  if (in.has("serve_ns")) to.serve = ns(in, "serve_ns");
+  if (in.has("confirmed")) to.confirmed = in.flag("confirmed");
   in.finish();
 }
 

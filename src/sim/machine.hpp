@@ -61,6 +61,7 @@ struct nic_profile {
   time_ps gap = 0;          ///< between two injections by one engine
   time_ps receive_gap = 0;  ///< between two receptions
   time_ps memory = 0;       ///< from the interface to the target's memory
+  time_ps put = 0;          ///< of a put in addition: it carries an immediate value
   time_ps atomic = 0;       ///< in the atomic unit
   time_ps atomic_cell = 0;  ///< between two atomics on one cache line
   std::uint32_t atomic_engines = 1;
@@ -101,6 +102,8 @@ struct message_profile {
   time_ps send = 0;          ///< the sender's CPU
   time_ps receive = 0;       ///< the receiver's
   time_ps receive_rank = 0;  ///< added to it for each rank of the run
+  time_ps serve = 0;         ///< the receiver's in addition, if it has a handler
+  bool confirmed = false;    ///< the sender receives nothing before its messages are confirmed
 };
 
 /// What the library takes of the caller's CPU beside the operations that a call consists of.

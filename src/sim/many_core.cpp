@@ -228,6 +228,7 @@ void engine::perform(rank_t me, posted_kind kind, rank_t home, std::uint32_t ind
   r.unflushed = true;
   if (kind != posted_kind::put && kind != posted_kind::get) {
     const word before = uncached_rmw(r, me, kind, home, index, value, desired);
+    note_swap(me, kind, value, before);
     if (result != nullptr) *result = before;
     return;
   }

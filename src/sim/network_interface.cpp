@@ -176,7 +176,7 @@ void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
   const time_ps received = std::max(arrived, card.reception);
   card.reception = received + cost.receive_gap;
   card.entry = card.reception;
-  time_ps effect = received + cost.memory;
+  time_ps effect = received + cost.memory + (o.kind == posted_kind::put ? cost.put : 0);
   // It arrived after the operation that it follows, and is served after it.
   if (o.follows && !at(o.next).done) effect = std::max(effect, at(o.next).complete);
   if (o.kind != posted_kind::put && o.kind != posted_kind::get && o.kind != posted_kind::message) {
@@ -185,6 +185,7 @@ void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
     const time_ps begun = std::max({effect, unit, time_ps{line.busy_until}});
     effect = begun + cost.atomic;
     unit = effect;
+    card.on_atomics += cost.atomic;
     line.keep_busy(begun + cost.atomic_cell);
     // The next one may come in so early that it waits in front of the unit when this one enters.
     card.entry = std::max(card.entry, begun - cost.memory);
@@ -200,6 +201,8 @@ void engine::take_effect(std::uint32_t number, time_ps now) {
   operation& o = at(number);
   if (o.loops_back) --nics_[state(o.home).node].loopbacks;
   if (o.kind == posted_kind::message) return deliver(number, now);
+  if (o.kind == posted_kind::compare_swap)
+    note_swap(o.origin, o.kind, o.value, memory_.cell(o.home, o.index));
   change(o, now);
   o.complete = now + o.way;
   if (!links_.empty() && !o.loops_back)
@@ -302,7 +305,9 @@ void engine::flush(rank_t me, rank_t target) {
 
 void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   rank_state& r = state(me);
+  const time_ps begun = r.now;
   r.now += about(profile_.messages.send);
+  r.on_messages += r.now - begun;
   if (r.others_have_it > 0) keep_to_slices(r);
   nearly_reach(r, me);
   const std::uint32_t number = take_operation();
@@ -313,6 +318,10 @@ void engine::send(rank_t me, rank_t to, const std::array<word, 3>& body) {
   o.value = body[0];
   o.desired = body[1];
   o.complete = body[2];
+  if (profile_.messages.confirmed) {
+    ++r.unconfirmed;
+    r.must_confirm = true;
+  }
   inject(r, number);
 }
 
@@ -320,6 +329,7 @@ void engine::deliver(std::uint32_t number, time_ps now) {
   operation& o = at(number);
   const rank_t to = o.home;
   rank_state& r = state(to);
+  if (profile_.messages.confirmed) confirm(o, now);
   o.next = none;
   (r.first_mail == none ? r.first_mail : at(r.last_mail).next) = number;
   r.last_mail = number;
@@ -330,13 +340,37 @@ void engine::deliver(std::uint32_t number, time_ps now) {
   queue_.push(now, happening::resume, static_cast<std::uint32_t>(to));
 }
 
+// The sender's card learns of it as of the effect of a put.
+void engine::confirm(const operation& message, time_ps now) {
+  rank_state& from = state(message.origin);
+  from.confirmed = std::max(from.confirmed, now + message.way);
+  if (--from.unconfirmed > 0 || from.for_what != waiting::confirmation) return;
+  from.for_what = waiting::nothing;
+  queue_.push(from.confirmed, happening::resume, static_cast<std::uint32_t>(message.origin));
+}
+
+// One wait for all messages since the last wait. A rank that waited for a message anyway has noticed
+// confirmations meanwhile.
+void engine::await_confirmations(rank_state& r) {
+  const time_ps begun = r.now;
+  if (r.unconfirmed > 0) suspend(r, waiting::confirmation);
+  r.must_confirm = false;
+  const time_ps noticed = std::max(begun, r.confirmed + profile_.nic.complete);
+  r.on_messages += noticed - begun;
+  r.now = std::max(r.now, noticed);
+}
+
 void engine::take_mail(rank_state& r, rma::message& got) {
+  if (r.must_confirm) await_confirmations(r);
   const std::uint32_t number = r.first_mail;
   const operation& o = at(number);
   got = {.from = o.origin, .body = {o.value, o.desired, o.complete}};
   r.first_mail = o.next;
   release_operation(number);
-  r.now += about(profile_.messages.receive + profile_.messages.receive_rank * ranks_.size());
+  const message_profile& cost = profile_.messages;
+  const time_ps begun = r.now;
+  r.now += about(cost.receive + cost.receive_rank * ranks_.size() + (r.serves ? cost.serve : 0));
+  r.on_messages += r.now - begun;
   if (r.others_have_it > 0) keep_to_slices(r);
 }
 

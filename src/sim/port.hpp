@@ -27,7 +27,18 @@ class port {
 
   /// The operations since construction or the last reset.
   [[nodiscard]] const fabric::operation_counts& counts() const { return counts_; }
-  void reset_counts() { counts_ = {}; }
+  void reset_counts() {
+    counts_ = {};
+    failed_before_ = engine_.failed_swaps(rank_);
+  }
+  /// Of the compare-and-swaps among them, those that found another value than they expected.
+  [[nodiscard]] std::uint64_t failed_swaps() const {
+    return engine_.failed_swaps(rank_) - failed_before_;
+  }
+  /// The part of the time until now in which this rank's processor was busy with messages, and in
+  /// which the atomic units of its card were busy.
+  [[nodiscard]] double part_on_messages() const { return part(engine_.time_on_messages(rank_)); }
+  [[nodiscard]] double part_on_atomics() const { return part(engine_.time_on_atomics(rank_)); }
 
   /// From now on operations are recorded as they are issued, in virtual time; null ends it.
   void trace_into(fabric::trace_buffer* events) { trace_ = events; }
@@ -175,6 +186,9 @@ class port {
   }
 
  private:
+  [[nodiscard]] double part(time_ps of) const {
+    return now() == 0 ? 0 : static_cast<double>(of) / static_cast<double>(now());
+  }
   [[nodiscard]] std::uint64_t now_ns() const {
     constexpr time_ps ps_a_ns = 1000;
     return static_cast<std::uint64_t>(now() / ps_a_ns);
@@ -211,6 +225,7 @@ class port {
   rma::message_handler* handler_ = nullptr;
   fabric::trace_buffer* trace_ = nullptr;
   fabric::operation_counts counts_;
+  std::uint64_t failed_before_ = 0;
 };
 
 static_assert(rma::messaging_port<port>);

@@ -134,6 +134,7 @@ void engine::post_by_cpu(rank_t me, posted_kind kind, rank_t home, std::uint32_t
     return;
   }
   const word before = rmw(me, kind, home, index, value, desired);
+  note_swap(me, kind, value, before);
   if (result != nullptr) *result = before;
 }
 

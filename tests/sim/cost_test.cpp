@@ -19,6 +19,20 @@ TEST(cost, of_a_get_is_a_round_trip) {
   EXPECT_DOUBLE_EQ(duration(two_nodes, [](sim::port& p) { rma::put_now(p, far, 1); }), expected);
 }
 
+// An immediate value delays the effect of a put, and so its completion.
+TEST(cost, of_a_put_may_be_that_of_an_immediate_value) {
+  auto profile = made_up_machine();
+  profile.nic.put = 321'000;
+  const double without = post + 2 * way + to_memory + complete;
+  EXPECT_DOUBLE_EQ(duration(
+                       two_nodes, [](sim::port& p) { rma::put_now(p, far, 1); }, profile),
+                   without + 321);
+  EXPECT_DOUBLE_EQ(duration(
+                       two_nodes, [](sim::port& p) { std::ignore = rma::get_now(p, far); },
+                       profile),
+                   without);
+}
+
 // One request, one read of memory; the bytes between the words of the answer come with them.
 TEST(cost, of_a_get_of_lines_is_a_round_trip_and_their_bytes) {
   auto profile = made_up_machine();
@@ -224,6 +238,161 @@ TEST(cost, of_a_library_s_call) {
   EXPECT_DOUBLE_EQ(of(sim::library_call::access), 1'500);
   EXPECT_DOUBLE_EQ(duration(two_nodes, [](sim::port& p) { p.call(sim::library_call::acquire); }),
                    0);
+}
+
+// A server gets a message, sends `answers` messages and gets another message, which has long been
+// there. When it has the second.
+double served_after(int answers, const machine_profile& profile) {
+  double got = 0;
+  play(rma::topology::balanced({3, 1}),
+       {{0,
+         [&](sim::port& p) {
+           p.pause(10'000);
+           std::ignore = p.receive();
+           for (int i = 0; i < answers; ++i) p.send(2, {1, 2, 3});
+           std::ignore = p.receive();
+           got = ns(p.now()) - 10'000;
+         }},
+        {1,
+         [](sim::port& p) {
+           p.send(0, {1, 2, 3});
+           p.send(0, {1, 2, 3});
+         }},
+        {2,
+         [&](sim::port& p) {
+           for (int i = 0; i < answers; ++i) std::ignore = p.receive();
+         }}},
+       profile);
+  return got;
+}
+
+// The confirmations of messages that are sent one after another are awaited together.
+TEST(cost, of_messages_in_a_row_has_one_wait_for_confirmations) {
+  auto profile = made_up_machine();
+  for (const int answers : {0, 1, 2})
+    EXPECT_DOUBLE_EQ(served_after(answers, profile), 2 * receive + answers * send) << answers;
+  profile.messages.confirmed = true;
+  const double wait = 2 * way + to_memory + complete;
+  EXPECT_DOUBLE_EQ(served_after(0, profile), 2 * receive);
+  EXPECT_DOUBLE_EQ(served_after(1, profile), 2 * receive + send + wait);
+  EXPECT_DOUBLE_EQ(served_after(2, profile), 2 * receive + 2 * send + wait);
+}
+
+// A rank that waits for an answer has its message confirmed meanwhile.
+TEST(cost, of_a_confirmation_is_nothing_to_who_waits_longer) {
+  auto profile = made_up_machine();
+  const auto round_trip = [&] {
+    double took = 0;
+    play(two_nodes,
+         {{0,
+           [&](sim::port& p) {
+             p.send(1, {1, 2, 3});
+             std::ignore = p.receive();
+             took = ns(p.now());
+           }},
+          {1,
+           [](sim::port& p) {
+             std::ignore = p.receive();
+             p.send(0, {1, 2, 3});
+           }}},
+         profile);
+    return took;
+  };
+  const double without = round_trip();
+  profile.messages.confirmed = true;
+  EXPECT_DOUBLE_EQ(round_trip(), without);
+}
+
+struct serves_nothing final : rma::message_handler {
+  void handle(const rma::message&) override {}
+  void lost(rma::rank_t) override {}
+};
+
+TEST(cost, of_a_message_is_more_where_it_is_served) {
+  auto profile = made_up_machine();
+  profile.messages.serve = 123'000;
+  const auto got = [&](bool serves) {
+    double at = 0;
+    serves_nothing handler;
+    play(two_nodes,
+         {{0,
+           [&](sim::port& p) {
+             if (serves) p.serve_with(&handler);
+             std::ignore = p.receive();
+             at = ns(p.now());
+           }},
+          {1, [](sim::port& p) { p.send(0, {1, 2, 3}); }}},
+         profile);
+    return at;
+  };
+  EXPECT_DOUBLE_EQ(got(false), send + way + to_memory + receive);
+  EXPECT_DOUBLE_EQ(got(true), send + way + to_memory + receive + 123);
+}
+
+// ---- what a run reports ----
+
+TEST(report, has_the_time_that_a_processor_needs_for_messages) {
+  auto profile = made_up_machine();
+  profile.messages.serve = 100'000;
+  profile.messages.confirmed = true;
+  serves_nothing handler;
+  double part = 0;
+  play(two_nodes,
+       {{0,
+         [&](sim::port& p) {
+           p.serve_with(&handler);
+           for (int i = 0; i < 2; ++i) {
+             std::ignore = p.receive();
+             p.send(1, {1, 2, 3});
+           }
+           p.compute_until(20'000'000);
+           part = p.part_on_messages();
+         }},
+        {1,
+         [](sim::port& p) {
+           p.send(0, {1, 2, 3});
+           p.send(0, {1, 2, 3});
+           for (int i = 0; i < 2; ++i) std::ignore = p.receive();
+         }}},
+       profile);
+  const double wait = 2 * way + to_memory + complete;
+  EXPECT_NEAR(part, (2 * (receive + 100 + send) + wait) / 20'000, 1e-9);
+}
+
+TEST(report, has_the_time_that_a_card_needs_for_atomics) {
+  double part = 0;
+  play(two_nodes, {{0,
+                    [&](sim::port& p) {
+                      p.pause(10'000);
+                      std::ignore = p.load(plain_cell{0, 24});
+                      part = p.part_on_atomics();
+                    }},
+                   {1, [](sim::port& p) {
+                      for (int i = 0; i < 4; ++i)
+                        std::ignore = rma::fetch_add_now(p, nic_cell{0, 16}, 1);
+                      rma::put_now(p, plain_cell{0, 8}, 1);
+                    }}});
+  EXPECT_NEAR(part, 4 * atomic / 10'000, 2e-5);
+}
+
+// Those of the measured part only.
+TEST(report, has_the_compare_swaps_that_fail) {
+  for (const auto& profile : {made_up_machine(), made_up_many_core()})
+    std::ignore = duration(
+        two_nodes,
+        [](sim::port& p) {
+          EXPECT_EQ(rma::compare_swap_now(p, far_nic, 5, 6), 0);
+          EXPECT_EQ(p.failed_swaps(), 1);
+          p.reset_counts();
+          EXPECT_EQ(rma::compare_swap_now(p, far_nic, 0, 6), 0);
+          EXPECT_EQ(p.failed_swaps(), 0);
+          EXPECT_EQ(rma::compare_swap_now(p, far_nic, 0, 7), 6);
+          EXPECT_EQ(rma::compare_swap_now(p, nic_cell{0, 16}, 1, 7), 0);
+          EXPECT_EQ(p.failed_swaps(), 2);
+          EXPECT_EQ(p.cpu_compare_swap(cpu_cell{0, 24}, 1, 7), 0);  // not posted
+          EXPECT_EQ(p.failed_swaps(), 2);
+        },
+        profile);
 }
 
 // ---- time ----

@@ -94,6 +94,9 @@ TEST(machine, what_need_not_be_there_is_nothing) {
   EXPECT_EQ(m.cpu.wake, 0);
   EXPECT_EQ(m.nic.own, own_node::card);
   EXPECT_FALSE(m.nic.ordered_posts);
+  EXPECT_EQ(m.nic.put, 0);
+  EXPECT_EQ(m.messages.serve, 0);
+  EXPECT_FALSE(m.messages.confirmed);
   EXPECT_EQ(m.network.link_gap, 0);
   EXPECT_EQ(m.network.arbiter, arbitration::arrival);
 }
@@ -145,6 +148,13 @@ TEST(machine, what_need_not_be_there_is_read) {
             own_node::all);
   EXPECT_EQ(complaint(with(last, last + "own_node = \"us\"\n")),
             "m.toml:31: nic.own_node 'us' (accepted: card, cells, all)");
+  EXPECT_EQ(parse_machine(with(last, last + "put_ns = 8\n"), "m.toml").nic.put, 8'000);
+  const machine_profile confirmed =
+      parse_machine(good + "serve_ns = 9\nconfirmed = true\n", "m.toml");
+  EXPECT_EQ(confirmed.messages.serve, 9'000);
+  EXPECT_TRUE(confirmed.messages.confirmed);
+  EXPECT_EQ(complaint(good + "confirmed = 1\n"),
+            "m.toml:40: messages.confirmed '1' (accepted: true or false)");
 }
 
 TEST(machine, controllers_that_cannot_be_are_refused) {

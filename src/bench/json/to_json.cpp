@@ -29,6 +29,9 @@ struct totals {
   std::array<std::uint64_t, lock::most_levels> handoffs{};
   std::uint64_t longest_wait = 0;
   std::uint64_t waited = 0;
+  double waited_squared = 0;
+  double released_squared = 0;
+  std::uint64_t failed_cas = 0;
   std::uint64_t served = 0;
   std::uint64_t violations = 0;
   std::uint64_t begun = std::numeric_limits<std::uint64_t>::max();
@@ -49,6 +52,9 @@ struct totals {
     for (std::size_t i = 0; i < handoffs.size(); ++i) handoffs[i] += r.handoffs[i];
     longest_wait = std::max(longest_wait, r.longest_wait);
     waited += r.waited;
+    waited_squared += r.waited_squared;
+    released_squared += r.released_squared;
+    failed_cas += r.failed_cas;
     begun = std::min(begun, r.begun);
     ended = std::max(ended, r.ended);
   }
@@ -249,6 +255,25 @@ std::string name_of(const job& what) {
   return std::string(what.lock->about.name);
 }
 
+/// From the mean of a quantity and of its squares.
+double deviation(double mean, double of_squares) {
+  return std::sqrt(std::max(0.0, of_squares - mean * mean));
+}
+
+/// The means of the two halves of an operation and their standard deviations; the clock's own part
+/// is shared among the halves.
+void add_halves(json& out, const totals& sum, const histogram& all, const time_base& clock) {
+  const auto ops = static_cast<double>(sum.reads + sum.writes);
+  const double acquire = static_cast<double>(sum.waited) / ops;
+  const double all_us = out["latency_us"]["mean"].get<double>();
+  const double part = all.mean() > 0 ? acquire / all.mean() : 0;
+  out["acquire_us"] = all_us * part;
+  out["release_us"] = all_us * (1 - part);
+  if (sum.waited_squared == 0) return;
+  out["acquire_sd_us"] = clock.us(deviation(acquire, sum.waited_squared / ops));
+  out["release_sd_us"] = clock.us(deviation(all.mean() - acquire, sum.released_squared / ops));
+}
+
 /// The fields of the request.
 json request_json(const job& what, const std::string& fabric) {
   const run_plan& plan = what.plan;
@@ -315,17 +340,10 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   out["elapsed_s"] = elapsed_s;
   out["throughput_ops_s"] = elapsed_s > 0 ? static_cast<double>(ops) / elapsed_s : 0;
   out["latency_us"] = latency_json(*all, to, timed);
-  // Means; the clock's own part is shared among the two halves.
-  if (times_both_halves(what.plan.what) && timed && ops > 0) {
-    const double acquire = static_cast<double>(sum->waited) / static_cast<double>(ops);
-    const double all_us = out["latency_us"]["mean"].get<double>();
-    const double part = all->mean() > 0 ? acquire / all->mean() : 0;
-    out["acquire_us"] = all_us * part;
-    out["release_us"] = all_us * (1 - part);
-  } else {
-    out["acquire_us"] = nullptr;
-    out["release_us"] = nullptr;
-  }
+  for (const char* const none : {"acquire_us", "release_us", "acquire_sd_us", "release_sd_us"})
+    out[none] = nullptr;
+  if (times_both_halves(what.plan.what) && timed && ops > 0)
+    add_halves(out, *sum, *all, clock);
   out["rank_elapsed_s"] = rank_elapsed_json(what.plan, results.ranks(), clock);
   if (timed && all->count() > 0) {
     out["latency_cdf"] = cdf_json(*all, to);
@@ -343,6 +361,9 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["hold_us"] = what.plan.hold_us;
     out["server_busy"] = what.plan.server_busy;
     if (what.plan.server_load > 0) out["server_load"] = what.plan.server_load;
+    const rank_result& server = results.of(0);
+    if (what.plan.profile != nullptr && !roles(what.plan).is_active(0))
+      out["server"] = {{"on_messages", server.on_messages}, {"on_atomics", server.on_atomics}};
   }
   if (what.plan.sample > 1) out["sample"] = what.plan.sample;
   if (!what.plan.nodes.empty()) out["nodes"] = what.plan.nodes;
@@ -350,6 +371,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   if (what.plan.flags_at) out["flags_at"] = *what.plan.flags_at;
   sum->operations.messages += messages_of_servers(what.plan, *sum);
   out["fabric_ops"] = operations_json(sum->operations);
+  if (what.plan.profile != nullptr) out["failed_cas"] = sum->failed_cas;
   const char* const witnessed = witnessed_by(what, results);
   out["witnessed"] = witnessed;
   out["handoffs"] = json::array();

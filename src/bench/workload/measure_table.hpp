@@ -117,6 +117,7 @@ class table_run {
       last = clock_.now();
       const std::uint64_t latency = (got - asked) + (last - gave);
       mine_.record(write, latency, got - asked);
+      mine_.record_halves(got - asked, last - gave);
       (which.local ? mine_.local : mine_.remote).record(latency);
     }
     phases_.end(last);

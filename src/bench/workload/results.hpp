@@ -37,6 +37,14 @@ struct alignas(128) rank_result {
   std::uint64_t increments = 0;  ///< of the shared counter, in the whole run
   std::uint64_t served = 0;      ///< messages of a rank that only serves, in the whole run
 
+  // Where acquire and release are timed apart, and the benchmark reports their deviations.
+  double waited_squared = 0;    ///< squares of ticks
+  double released_squared = 0;  ///< squares of ticks
+  // On a simulated machine.
+  std::uint64_t failed_cas = 0;  ///< posted compare-and-swaps that changed nothing
+  double on_messages = 0;        ///< of a server: the part of the run that its processor needed
+  double on_atomics = 0;         ///< of a server: the same of its card's atomic units
+
   std::uint64_t trace_used = 0;
 
   bool lost = false;  ///< its process was killed and its measurements are incomplete; written by
@@ -62,6 +70,14 @@ struct alignas(128) rank_result {
     waited += wait;
   }
 
+  /// The halves of an operation, for their deviations.
+  [[gnu::always_inline]] void record_halves(std::uint64_t wait, std::uint64_t release) {
+    const auto a = static_cast<double>(wait);
+    const auto r = static_cast<double>(release);
+    waited_squared += a * a;
+    released_squared += r * r;
+  }
+
   /// Discards the results of the warm-up.
   void begin_measuring() {
     read.clear();
@@ -70,6 +86,8 @@ struct alignas(128) rank_result {
     remote.clear();
     longest_wait = 0;
     waited = 0;
+    waited_squared = 0;
+    released_squared = 0;
     untimed_reads = 0;
     untimed_writes = 0;
     handoffs = {};
