@@ -68,8 +68,14 @@ number network_operations(const json& run, bool /*divides*/) {
 number atomics(const json& run, bool /*divides*/) {
   const json& nic = run.at("fabric_ops").at("nic");
   double sum = 0;
-  for (const char* const one : {"add", "fetch_add", "swap", "cas"}) sum += nic.at(one).get<double>();
+  for (const char* const one : {"add", "fetch_add", "swap", "cas"})
+    sum += nic.at(one).get<double>();
   return divided(sum, field(run, "ops"));
+}
+
+number swaps(const json& run, const char* which) {
+  const auto at = run.find("compare_swaps");
+  return at == run.end() ? std::nullopt : field(*at, which);
 }
 
 number of_server(const json& run, const char* which) {
@@ -134,10 +140,12 @@ constexpr row rows[] = {
      }},
     {"atomics per operation", dimension::operations, atomics},
     {"failed compare-and-swaps per operation", dimension::operations,
-     [](const json& r, bool) { return divided(field(r, "failed_cas"), field(r, "ops")); }},
+     [](const json& r, bool) { return divided(swaps(r, "failed"), field(r, "ops")); }},
     {"failed compare-and-swaps / compare-and-swaps", dimension::none,
+     [](const json& r, bool) { return divided(swaps(r, "failed"), swaps(r, "posted")); }},
+    {"compare-and-swaps per rank and second", dimension::rate,
      [](const json& r, bool) {
-       return divided(field(r, "failed_cas"), field(r.at("fabric_ops").at("nic"), "cas"));
+       return divided(divided(swaps(r, "posted"), field(r, "procs")), field(r, "elapsed_s"));
      }},
     {"messages per operation", dimension::messages, messages},
     {"server's processor", dimension::none,

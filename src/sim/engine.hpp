@@ -43,6 +43,12 @@ struct too_many_events : std::runtime_error {
 
 enum class posted_kind : std::uint8_t { put, get, add, fetch_add, swap, compare_swap, message };
 
+/// The posted compare-and-swaps of a rank that have taken effect.
+struct compare_swaps {
+  std::uint64_t posted = 0;
+  std::uint64_t failed = 0;  ///< found another value than they expected
+};
+
 /// A predicate with its type erased.
 struct predicate {
   bool (*holds)(const void* on, word now) = nullptr;
@@ -125,8 +131,7 @@ class engine {
 
   // ---- what a run reports ----
 
-  /// How many posted compare-and-swaps of this rank have found another value than they expected.
-  [[nodiscard]] std::uint64_t failed_swaps(rank_t me) const { return state(me).failed_swaps; }
+  [[nodiscard]] const compare_swaps& swaps_of(rank_t me) const { return state(me).swaps; }
   /// How long this rank's processor has been busy with messages.
   [[nodiscard]] time_ps time_on_messages(rank_t me) const { return state(me).on_messages; }
   /// How long the atomic units of this rank's card have been busy, of each unit.
@@ -199,7 +204,7 @@ class engine {
     time_ps confirmed = 0;          // when the last known one is
     // what a run reports
     time_ps on_messages = 0;
-    std::uint64_t failed_swaps = 0;
+    compare_swaps swaps;
   };
 
   struct nic {
@@ -268,7 +273,10 @@ class engine {
   [[nodiscard]] time_ps about(time_ps length);
   void check_own_node(rank_t me, rank_t home, std::uint32_t index) const;
   void note_swap(rank_t me, posted_kind kind, word expected, word found) {
-    if (kind == posted_kind::compare_swap && found != expected) ++state(me).failed_swaps;
+    if (kind != posted_kind::compare_swap) return;
+    compare_swaps& of = state(me).swaps;
+    ++of.posted;
+    of.failed += found == expected ? 0 : 1;
   }
 
   // network_interface.cpp: posted operations and messages

@@ -349,8 +349,8 @@ void engine::confirm(const operation& message, time_ps now) {
   queue_.push(from.confirmed, happening::resume, static_cast<std::uint32_t>(message.origin));
 }
 
-// One wait for all messages since the last wait. A rank that waited for a message anyway has noticed
-// confirmations meanwhile.
+// One wait for all messages since the last wait. A rank that waited for a message anyway has
+// noticed confirmations meanwhile.
 void engine::await_confirmations(rank_state& r) {
   const time_ps begun = r.now;
   if (r.unconfirmed > 0) suspend(r, waiting::confirmation);

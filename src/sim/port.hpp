@@ -27,14 +27,9 @@ class port {
 
   /// The operations since construction or the last reset.
   [[nodiscard]] const fabric::operation_counts& counts() const { return counts_; }
-  void reset_counts() {
-    counts_ = {};
-    failed_before_ = engine_.failed_swaps(rank_);
-  }
-  /// Of the compare-and-swaps among them, those that found another value than they expected.
-  [[nodiscard]] std::uint64_t failed_swaps() const {
-    return engine_.failed_swaps(rank_) - failed_before_;
-  }
+  void reset_counts() { counts_ = {}; }
+  /// Since the construction.
+  [[nodiscard]] const compare_swaps& swaps() const { return engine_.swaps_of(rank_); }
   /// The part of the time until now in which this rank's processor was busy with messages, and in
   /// which the atomic units of its card were busy.
   [[nodiscard]] double part_on_messages() const { return part(engine_.time_on_messages(rank_)); }
@@ -225,7 +220,6 @@ class port {
   rma::message_handler* handler_ = nullptr;
   fabric::trace_buffer* trace_ = nullptr;
   fabric::operation_counts counts_;
-  std::uint64_t failed_before_ = 0;
 };
 
 static_assert(rma::messaging_port<port>);

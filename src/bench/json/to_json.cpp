@@ -31,6 +31,7 @@ struct totals {
   std::uint64_t waited = 0;
   double waited_squared = 0;
   double released_squared = 0;
+  std::uint64_t all_cas = 0;
   std::uint64_t failed_cas = 0;
   std::uint64_t served = 0;
   std::uint64_t violations = 0;
@@ -41,6 +42,8 @@ struct totals {
   void add(const rank_result& r) {
     violations += r.violations;
     served += r.served;
+    all_cas += r.all_cas;
+    failed_cas += r.failed_cas;
     if (r.ops() == 0 || r.lost) return;
     read += r.read;
     write += r.write;
@@ -54,7 +57,6 @@ struct totals {
     waited += r.waited;
     waited_squared += r.waited_squared;
     released_squared += r.released_squared;
-    failed_cas += r.failed_cas;
     begun = std::min(begun, r.begun);
     ended = std::max(ended, r.ended);
   }
@@ -180,10 +182,10 @@ json parameters_json(const job& what) {
   return out;
 }
 
-/// The messages of ranks that take no locks, in proportion to the measured part of the run: such a
-/// rank does not know when that part began.
-std::uint64_t messages_of_servers(const run_plan& plan, const totals& sum) {
-  if (!plan.warm_up) return sum.served;
+/// Of a number of the whole run, the part that belongs to the measured part of the run, in
+/// proportion. A rank that takes no locks, or gets none, does not know when that part began.
+std::uint64_t measured_part_of(const run_plan& plan, std::uint64_t all) {
+  if (!plan.warm_up) return all;
   double measured = 0.9;
   if (plan.ops > 0) {
     const roles who(plan);
@@ -193,7 +195,7 @@ std::uint64_t messages_of_servers(const run_plan& plan, const totals& sum) {
         warm_up += static_cast<double>(warm_up_of(share));
     measured = static_cast<double>(plan.ops) / (static_cast<double>(plan.ops) + warm_up);
   }
-  return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum.served) * measured));
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(all) * measured));
 }
 
 /// The time of each rank from its first to its last measured operation: the fastest and the slowest
@@ -342,8 +344,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   out["latency_us"] = latency_json(*all, to, timed);
   for (const char* const none : {"acquire_us", "release_us", "acquire_sd_us", "release_sd_us"})
     out[none] = nullptr;
-  if (times_both_halves(what.plan.what) && timed && ops > 0)
-    add_halves(out, *sum, *all, clock);
+  if (times_both_halves(what.plan.what) && timed && ops > 0) add_halves(out, *sum, *all, clock);
   out["rank_elapsed_s"] = rank_elapsed_json(what.plan, results.ranks(), clock);
   if (timed && all->count() > 0) {
     out["latency_cdf"] = cdf_json(*all, to);
@@ -369,9 +370,11 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
   if (!what.plan.nodes.empty()) out["nodes"] = what.plan.nodes;
   if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;
   if (what.plan.flags_at) out["flags_at"] = *what.plan.flags_at;
-  sum->operations.messages += messages_of_servers(what.plan, *sum);
+  sum->operations.messages += measured_part_of(what.plan, sum->served);
   out["fabric_ops"] = operations_json(sum->operations);
-  if (what.plan.profile != nullptr) out["failed_cas"] = sum->failed_cas;
+  if (what.plan.profile != nullptr)
+    out["compare_swaps"] = {{"posted", measured_part_of(what.plan, sum->all_cas)},
+                            {"failed", measured_part_of(what.plan, sum->failed_cas)}};
   const char* const witnessed = witnessed_by(what, results);
   out["witnessed"] = witnessed;
   out["handoffs"] = json::array();

@@ -25,7 +25,10 @@ void run_on_sim(const anywhere& lock, const run_plan& plan, const run_results& r
         any_port_on on(port);
         lock.run_rank(on, what.words_per_rank, plan, any_clock::on(clock), results);
         rank_result& mine = results.of(port.rank());
-        if (port.failed_swaps() > 0) mine.failed_cas = port.failed_swaps();
+        if (const sim::compare_swaps& swaps = port.swaps(); swaps.posted > 0) {
+          mine.all_cas = swaps.posted;
+          mine.failed_cas = swaps.failed;
+        }
         if (plan.what == workload::contention && port.rank() == 0) {
           mine.on_messages = port.part_on_messages();
           mine.on_atomics = port.part_on_atomics();

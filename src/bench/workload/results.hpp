@@ -41,7 +41,8 @@ struct alignas(128) rank_result {
   double waited_squared = 0;    ///< squares of ticks
   double released_squared = 0;  ///< squares of ticks
   // On a simulated machine.
-  std::uint64_t failed_cas = 0;  ///< posted compare-and-swaps that changed nothing
+  std::uint64_t all_cas = 0;     ///< posted compare-and-swaps in the whole run
+  std::uint64_t failed_cas = 0;  ///< those that changed nothing
   double on_messages = 0;        ///< of a server: the part of the run that its processor needed
   double on_atomics = 0;         ///< of a server: the same of its card's atomic units
 
