@@ -166,6 +166,9 @@ class engine {
 
   enum class waiting : std::uint8_t { nothing, turn, flush, cell, message, confirmation };
 
+  /// Each end of a connection has a context, in the card of its rank.
+  enum class end_of_connection : std::uint8_t { origin, target };
+
   // First, in a cache line of their own, the members that every operation needs.
   struct alignas(64) rank_state {
     fiber::fiber fiber;
@@ -214,7 +217,7 @@ class engine {
     time_ps answers = 0;          // answers of more than a word come in one after another
     std::uint32_t loopbacks = 0;  // in flight
     time_ps on_atomics = 0;       // what a run reports
-    std::unordered_set<std::uint64_t> peers;  // connections in use: rank and node
+    std::unordered_set<std::uint64_t> peers;  // connections in use: both ranks, and which end
     double missed = 0;                        // the fraction of a miss that is carried over
     // arbitration::turns
     time_ps entry = 0;  // no operation comes in from the network before
@@ -284,7 +287,7 @@ class engine {
   void release_operation(std::uint32_t number);
   void inject(rank_state& r, std::uint32_t number);
   [[nodiscard]] time_ps way(const rank_state& from, const rank_state& to, operation& what);
-  [[nodiscard]] time_ps connection_miss(nic& card, rank_t me, std::uint32_t node);
+  [[nodiscard]] time_ps connection_miss(nic& card, const operation& what, end_of_connection end);
   [[nodiscard]] time_ps link_waits(const rank_state& from, const rank_state& to, time_ps left,
                                    std::uint16_t lines);
   [[nodiscard]] bool must_wait_on_the_way(std::uint32_t number, time_ps arrived);

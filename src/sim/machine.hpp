@@ -69,7 +69,7 @@ struct nic_profile {
   time_ps loopback = 0;              ///< one way, in place of the network's latency
   std::uint32_t loopback_slots = 0;  ///< in flight before buffers congest; 0: any number
   time_ps loopback_congested = 0;    ///< added by each one beyond them
-  std::uint32_t connections = 0;     ///< contexts that the card can hold; 0: all
+  std::uint32_t connections = 0;     ///< contexts of connections that the card can hold; 0: all
   time_ps connection_miss = 0;       ///< to fetch one
   own_node own = own_node::card;
   bool ordered_posts = false;  ///< operations to one rank take effect in the order of posting

@@ -74,7 +74,7 @@ void engine::inject(rank_state& r, std::uint32_t number) {
   const rank_state& target = state(o.home);
   time_ps& free_from = first_free(card.injection);
   const time_ps begun = std::max(r.now, free_from);
-  time_ps left = begun + connection_miss(card, o.origin, target.node);
+  time_ps left = begun + connection_miss(card, o, end_of_connection::origin);
   o.way = way(r, target, o);
   if (o.follows) {
     left = std::max(left, r.left);
@@ -125,10 +125,12 @@ time_ps engine::way(const rank_state& from, const rank_state& to, operation& wha
 
 // With more connections than the card holds, the fraction of operations that miss is the fraction
 // of connections that do not fit. The fraction is carried over from one operation to the next, so
-// no random number is needed.
-time_ps engine::connection_miss(nic& card, rank_t me, std::uint32_t node) {
+// no random number is needed. A connection within a node has both of its ends at one card.
+time_ps engine::connection_miss(nic& card, const operation& what, end_of_connection end) {
   if (profile_.nic.connections == 0) return 0;
-  card.peers.insert(static_cast<std::uint64_t>(me) << 32 | node);
+  const auto home = static_cast<std::uint64_t>(what.home);
+  const auto side = static_cast<std::uint64_t>(end);
+  card.peers.insert(static_cast<std::uint64_t>(what.origin) << 32 | home << 1 | side);
   const auto active = static_cast<double>(card.peers.size());
   if (active <= profile_.nic.connections) return 0;
   card.missed += 1 - profile_.nic.connections / active;
@@ -173,7 +175,8 @@ void engine::admit(std::uint32_t node, time_ps now) {
 void engine::receive_at(nic& card, std::uint32_t number, time_ps arrived) {
   operation& o = at(number);
   const nic_profile& cost = profile_.nic;
-  const time_ps received = std::max(arrived, card.reception);
+  const time_ps received =
+      std::max(arrived, card.reception) + connection_miss(card, o, end_of_connection::target);
   card.reception = received + cost.receive_gap;
   card.entry = card.reception;
   time_ps effect = received + cost.memory + (o.kind == posted_kind::put ? cost.put : 0);

@@ -189,6 +189,71 @@ TEST(cost, of_connections_that_are_not_kept) {
   EXPECT_DOUBLE_EQ(second, without + 4 * 5000);
 }
 
+/// How long rank 0 takes to put to each rank in turn once more, having done so twice.
+double third_round(const rma::topology& machine, const std::vector<int>& to,
+                   const sim::machine_profile& profile) {
+  double took = 0;
+  play(machine,
+       {{0,
+         [&](sim::port& p) {
+           for (int round = 0; round < 3; ++round) {
+             const sim::time_ps begun = p.now();
+             for (const int r : to) rma::put_now(p, plain_cell{r, 8}, 1);
+             took = ns(p.now() - begun);
+           }
+         }}},
+       profile);
+  return took;
+}
+
+// A card that keeps as many contexts as there are connections has no miss, and with half of them
+// every second operation has one. So these count the connections.
+TEST(cost, of_connections_counts_pairs_of_ranks) {
+  auto profile = made_up_machine();
+  profile.nic.connection_miss = 5'000'000;
+  const double of_a_put = post + 2 * way + to_memory + complete;
+  const auto misses = [&](const rma::topology& machine, const std::vector<int>& to, double without,
+                          std::uint32_t kept) {
+    profile.nic.connections = kept;
+    return (third_round(machine, to, profile) - without) / 5000;
+  };
+  // Two ranks of each of four other nodes: eight, not four.
+  const auto pairs = rma::topology::balanced({5, 2});
+  const std::vector<int> others{2, 3, 4, 5, 6, 7, 8, 9};
+  EXPECT_DOUBLE_EQ(misses(pairs, others, 8 * of_a_put, 8), 0);
+  EXPECT_DOUBLE_EQ(misses(pairs, others, 8 * of_a_put, 4), 4);
+  // Within the node both ends are at the card: four contexts of two connections, and every put
+  // needs two of them.
+  const auto one_node = rma::topology::balanced({1, 4});
+  const double of_loopback = post + 2 * loopback + to_memory + complete;
+  EXPECT_DOUBLE_EQ(misses(one_node, {1, 2}, 2 * of_loopback, 4), 0);
+  EXPECT_DOUBLE_EQ(misses(one_node, {1, 2}, 2 * of_loopback, 2), 2);
+}
+
+// The card of the target misses too: eight ranks put to rank 0 one after the other.
+TEST(cost, of_connections_at_the_card_of_the_target) {
+  auto profile = made_up_machine();
+  profile.nic.connections = 4;
+  profile.nic.connection_miss = 5'000'000;
+  std::vector<double> took(9);
+  port_list parts;
+  for (int r = 1; r <= 8; ++r)
+    parts[r] = [&took, r](sim::port& p) {
+      for (int round = 0; round < 2; ++round) {
+        p.pause(static_cast<std::uint64_t>(1'000'000 * (round + 1) + 20'000 * r) -
+                static_cast<std::uint64_t>(ns(p.now())));
+        const sim::time_ps begun = p.now();
+        rma::put_now(p, plain_cell{0, 8}, 1);
+        took[static_cast<std::size_t>(r)] = ns(p.now() - begun);
+      }
+    };
+  play(rma::topology::balanced({9, 1}), parts, profile);
+  const double without = post + 2 * way + to_memory + complete;
+  double misses = 0;
+  for (int r = 1; r <= 8; ++r) misses += (took[static_cast<std::size_t>(r)] - without) / 5000;
+  EXPECT_DOUBLE_EQ(misses, 4);
+}
+
 // ---- messages ----
 
 TEST(cost, of_a_message_is_both_processors) {
