@@ -212,6 +212,10 @@ void read_extras(const arguments& given, bench::request& to) {
     to.table_size = whole("--locks", *locks, bench::locks_limits);
   if (const auto locality = given.one("--locality"))
     to.locality = real("--locality", *locality, bench::locality_limits);
+  if (const auto think = given.one("--think"))
+    to.think_us = real("--think", *think, bench::think_limits_us);
+  if (const auto call = given.one("--call"))
+    to.call_us = real("--call", *call, bench::call_limits_us);
   if (const auto hold = given.one("--hold"))
     to.hold_us = real("--hold", *hold, bench::hold_limits_us);
   to.server_busy = given.has("--server-busy");
@@ -319,6 +323,14 @@ std::vector<option> how_to_run() {
        .value = "F",
        .what =
            "table: the fraction of the operations on locks of the own node, 0 to 1 (default: 1)"},
+      {.name = "--think",
+       .value = "US",
+       .what = "table: how long a rank computes between two operations, in microseconds, which "
+               "counts as no latency (default: 0)"},
+      {.name = "--call",
+       .value = "US",
+       .what = "table: how long a rank computes in each operation before the acquire, in "
+               "microseconds, which counts as latency (default: 0)"},
       {.name = "--hold",
        .value = "US",
        .what = "contention: how long a lock is held, in microseconds (default: 0)"},

@@ -100,6 +100,8 @@ const setting settings[] = {
     {"timed", true, 0, [](const json& r) { return optional(r, "sample"); }, ", one in {} timed"},
     {"locality", true, 0, [](const json& r) { return percent(r.at("locality")); }, ", locality {}"},
     {"locks", true, 0, [](const json& r) { return optional(r, "locks"); }, ", locks {}"},
+    {"think µs", true, 0, [](const json& r) { return optional(r, "think_us"); }, ", think {} µs"},
+    {"call µs", true, 0, [](const json& r) { return optional(r, "call_us"); }, ", call {} µs"},
     {"hold µs", true, 0, [](const json& r) { return optional(r, "hold_us"); }, ", hold {} µs"},
     {"bytes", true, 0, [](const json& r) { return optional(r, "bytes"); }, ", bytes {}"},
 };

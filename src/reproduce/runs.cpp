@@ -43,6 +43,8 @@ bench::request request_of(const run& what) {
     for (const auto& [name, value] : set->items()) r.set[name] = value.get<std::int64_t>();
   take(what, "locks", r.table_size);
   take(what, "locality", r.locality);
+  take(what, "think_us", r.think_us);
+  take(what, "call_us", r.call_us);
   take(what, "hold_us", r.hold_us);
   take(what, "bytes", r.bytes);
   take(what, "server_busy", r.server_busy);

@@ -40,6 +40,7 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
     });
   };
   EXPECT_EQ(with("table", [](request& r) { r.table_size = 100'000, r.locality = 0; }), "");
+  EXPECT_EQ(with("table", [](request& r) { r.think_us = 0.5, r.call_us = 0; }), "");
   EXPECT_EQ(with("contention", [](request& r) { r.table_size = 3, r.hold_us = 270; }), "");
   EXPECT_EQ(with("dht-writer", [](request& r) { r.bytes = 1; }), "");
   EXPECT_EQ(with("stencil", [](request& r) { r.locks = {"all"}, r.flags_at = 3; }), "");
@@ -60,6 +61,14 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
             "--locality '1' (accepted: with --workload table only, not with mix)");
   EXPECT_EQ(with("table", [](request& r) { r.hold_us = 1; }),
             "--hold '1' (accepted: with --workload contention only, not with table)");
+  EXPECT_EQ(with("ecsb", [](request& r) { r.think_us = 1; }),
+            "--think '1' (accepted: with --workload table only, not with ecsb)");
+  EXPECT_EQ(with("contention", [](request& r) { r.call_us = 1; }),
+            "--call '1' (accepted: with --workload table only, not with contention)");
+  EXPECT_EQ(with("table", [](request& r) { r.think_us = 2e6; }),
+            "--think '2000000' (accepted: a number from 0 to 1000000)");
+  EXPECT_EQ(with("table", [](request& r) { r.call_us = -1; }),
+            "--call '-1' (accepted: a number from 0 to 1000000)");
   EXPECT_EQ(with("table", [](request& r) { r.server_busy = true; }),
             "--server-busy '' (accepted: with --workload contention only, not with table)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.witness = true; }),

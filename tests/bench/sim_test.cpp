@@ -402,6 +402,34 @@ TEST(Simulated, ALoadedServerFallsBehind) {
   EXPECT_NEAR(throughput("dq", 7), throughput("dq", 0), 1);
 }
 
+// Think time lies between operations, call time is part of their latency.
+TEST(Simulated, WhatAProgramDoesAroundItsLocks) {
+  const auto ran = [](double think_us, double call_us) {
+    request r = simulated({"d-mcs"}, "table");
+    r.procs = {1};
+    r.levels = "1x1";
+    r.writers = 1;
+    r.ops = 2000;
+    r.table_size = 1;
+    r.machine_set = {{"jitter", 0}};
+    r.think_us = think_us;
+    r.call_us = call_us;
+    return run(r)["runs"][0];
+  };
+  const auto latency = [](const json& of) { return of["latency_us"]["mean"].get<double>(); };
+  const auto each = [](const json& of) { return 1e6 / of["throughput_ops_s"].get<double>(); };
+  const json plain = ran(0, 0);
+  const json thinks = ran(3, 0);
+  const json calls = ran(0, 2);
+  EXPECT_FALSE(plain.contains("think_us") || plain.contains("call_us"));
+  EXPECT_EQ(thinks["think_us"], 3);
+  EXPECT_EQ(calls["call_us"], 2);
+  EXPECT_NEAR(latency(thinks), latency(plain), 0.01);
+  EXPECT_NEAR(each(thinks), each(plain) + 3, 0.01);
+  EXPECT_NEAR(latency(calls), latency(plain) + 2, 0.01);
+  EXPECT_NEAR(each(calls), each(plain) + 2, 0.01);
+}
+
 TEST(Simulated, RefusalsOfAServersLoad) {
   const auto with = [](const char* machine, const char* workload, std::uint64_t load) {
     return refusal(simulated({"d-mcs"}), [&](request& r) {

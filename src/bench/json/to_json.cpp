@@ -357,6 +357,8 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["local"] = class_json(sum->local, to);
     out["remote"] = class_json(sum->remote, to);
   }
+  if (what.plan.think_us > 0) out["think_us"] = what.plan.think_us;
+  if (what.plan.call_us > 0) out["call_us"] = what.plan.call_us;
   if (what.plan.what == workload::contention) {
     out["contention"] = 1 - static_cast<double>(what.plan.locks) / roles(what.plan).active();
     out["hold_us"] = what.plan.hold_us;

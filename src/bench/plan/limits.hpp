@@ -26,6 +26,8 @@ inline constexpr limits<double> writers_limits{0, 1};
 inline constexpr limits<std::uint64_t> sample_limits{1, 1'000};  // a run reads the clock at times
 inline constexpr limits<std::uint64_t> locks_limits{1, 100'000};
 inline constexpr limits<double> locality_limits{0, 1};
+inline constexpr limits<double> think_limits_us{0, 1e6};
+inline constexpr limits<double> call_limits_us{0, 1e6};
 inline constexpr limits<double> hold_limits_us{0, 1e6};
 inline constexpr limits<std::uint64_t> bytes_limits{1, most_bytes};
 inline constexpr limits<std::uint64_t> server_load_limits{0, 1'000};

@@ -291,6 +291,10 @@ void check_extras(const request& what, workload load) {
        load == workload::table || load == workload::contention, "table or contention");
   only(what.locality.has_value(), "--locality", fmt::format("{}", what.locality.value_or(0)),
        load == workload::table, "table");
+  only(what.think_us.has_value(), "--think", fmt::format("{}", what.think_us.value_or(0)),
+       load == workload::table, "table");
+  only(what.call_us.has_value(), "--call", fmt::format("{}", what.call_us.value_or(0)),
+       load == workload::table, "table");
   only(what.hold_us.has_value(), "--hold", fmt::format("{}", what.hold_us.value_or(0)),
        load == workload::contention, "contention");
   only(what.server_busy, "--server-busy", "", load == workload::contention, "contention");
@@ -306,6 +310,8 @@ void check_extras(const request& what, workload load) {
   if (what.sample) require(sample_limits, "--sample", *what.sample);
   if (what.table_size) require(locks_limits, "--locks", *what.table_size);
   if (what.locality) require(locality_limits, "--locality", *what.locality);
+  if (what.think_us) require(think_limits_us, "--think", *what.think_us);
+  if (what.call_us) require(call_limits_us, "--call", *what.call_us);
   if (what.hold_us) require(hold_limits_us, "--hold", *what.hold_us);
   if (what.bytes) require(bytes_limits, "--bytes", *what.bytes);
   for (const int procs : what.procs) {
@@ -522,6 +528,8 @@ std::vector<job> jobs_of_one(const request& what) {
                 .sample = what.sample.value_or(1),
                 .locks = locks_for(what, load, procs),
                 .locality = what.locality.value_or(1),
+                .think_us = what.think_us.value_or(0),
+                .call_us = what.call_us.value_or(0),
                 .hold_us = what.hold_us.value_or(0),
                 .server_busy = what.server_busy,
                 .server_load = static_cast<std::uint32_t>(what.server_load.value_or(0)),

@@ -1,6 +1,7 @@
 // Workloads with many locks: each operation picks one, takes it and gives it back. Acquire and
 // release are bracketed by readings of the clock of their own, so that neither the choice nor the
-// critical section counts.
+// critical section counts. What a program does around its locks can be added: time between two
+// operations, and time that counts as a part of each.
 #pragma once
 
 #include <cstdint>
@@ -102,11 +103,15 @@ class table_run {
   [[gnu::noinline]] void loop() {
     std::uint64_t last = clock_.now();
     const std::uint64_t hold = clock_.ticks(plan_.hold_us * 1e-6);
+    const std::uint64_t think = clock_.ticks(plan_.think_us * 1e-6);
+    const std::uint64_t call = clock_.ticks(plan_.call_us * 1e-6);
     for (bool more = phases_.begin(last); more; more = phases_.next(last)) {
       const bool write = drawn(write_below_);
       const choice which = choose();
       auto& lock = locks_[which.lock];
+      if (think > 0) clock_.busy_until(last + think);
       const std::uint64_t asked = clock_.now();
+      if (call > 0) clock_.busy_until(asked + call);
       const bool shared = lock.take(write);
       const std::uint64_t got = clock_.now();
       const witness::entry at = lock.enter(shared);

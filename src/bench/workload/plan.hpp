@@ -72,6 +72,8 @@ struct run_plan {
   std::uint64_t sample = 1;         ///< one operation in this many is timed
   std::uint32_t locks = 1;          ///< the locks that operations choose from
   double locality = 1;              ///< table: fraction of a rank's operations on locks of its node
+  double think_us = 0;              ///< table: between two operations of a rank, not timed
+  double call_us = 0;               ///< table: of each operation, before its acquire, timed
   double hold_us = 0;               ///< contention: how long a lock is held
   bool server_busy = false;         ///< contention: rank 0 computes meanwhile
   std::uint32_t server_load = 0;    ///< contention, simulated: busy processes beside rank 0
