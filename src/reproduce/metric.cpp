@@ -114,10 +114,16 @@ constexpr row rows[] = {
      [](const json& r, bool) { return of_ranks(r, "p99"); }},
     {"max of the ranks' means", dimension::time,
      [](const json& r, bool) { return of_ranks(r, "max"); }},
+    {"mean of the ranks' means", dimension::time,
+     [](const json& r, bool) { return of_ranks(r, "mean"); }},
     {"mean latency of reads", dimension::time,
      [](const json& r, bool) { return mean_of(r, "read"); }},
     {"mean latency of writes", dimension::time,
      [](const json& r, bool) { return mean_of(r, "write"); }},
+    {"mean latency of remote operations", dimension::time,
+     [](const json& r, bool) {
+       return r.contains("remote") ? mean_of(r, "remote") : std::nullopt;
+     }},
     {"longest wait", dimension::time,
      [](const json& r, bool) { return seconds_of(r, "max_wait_us"); }},
     {"mean acquire", dimension::time,
@@ -147,6 +153,8 @@ constexpr row rows[] = {
      [](const json& r, bool) {
        return divided(divided(swaps(r, "posted"), field(r, "procs")), field(r, "elapsed_s"));
      }},
+    {"most network operations of a release", dimension::operations,
+     [](const json& r, bool) { return field(r, "release_network_ops_max"); }},
     {"messages per operation", dimension::messages, messages},
     {"server's processor", dimension::none,
      [](const json& r, bool) { return of_server(r, "on_messages"); }},

@@ -402,6 +402,20 @@ TEST(Simulated, ALoadedServerFallsBehind) {
   EXPECT_NEAR(throughput("dq", 7), throughput("dq", 0), 1);
 }
 
+// A spinlock is released by one put, whoever waits; acquires take more operations.
+TEST(Simulated, TheMostOperationsOfARelease) {
+  const auto most = [](int ranks) {
+    request r = simulated({"spin"}, "contention");
+    r.procs = {ranks};
+    r.levels = std::to_string(ranks) + "x1";
+    r.writers = 1;
+    return run(r)["runs"][0]["release_network_ops_max"].get<int>();
+  };
+  EXPECT_EQ(most(2), 1);
+  EXPECT_EQ(most(5), 1);
+  EXPECT_FALSE(run(simulated({"spin"}))["runs"][0].contains("release_network_ops_max"));
+}
+
 // Think time lies between operations, call time is part of their latency.
 TEST(Simulated, WhatAProgramDoesAroundItsLocks) {
   const auto ran = [](double think_us, double call_us) {

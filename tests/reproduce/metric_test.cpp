@@ -12,8 +12,9 @@ nlohmann::json a_run() {
   return nlohmann::json::parse(R"({
     "procs": 5, "ops": 100, "elapsed_s": 2.0, "throughput_ops_s": 50.0,
     "latency_us": {"mean": 8.0, "p25": 2.0, "p50": 4.0, "p75": 6.0, "p99": 9.0, "deviation": 2.0},
-    "rank_latency_us": {"p25": 7.0, "p50": 7.5, "p75": 8.5, "p99": 11.0, "max": 12.0},
+    "rank_latency_us": {"mean": 7.9, "p25": 7.0, "p50": 7.5, "p75": 8.5, "p99": 11.0, "max": 12.0},
     "read": {"latency_us": {"mean": 3.0}}, "write": {"latency_us": {"mean": 13.0}},
+    "remote": {"latency_us": {"mean": 21.0}}, "release_network_ops_max": 2,
     "max_wait_us": 40.0,
     "latency_cdf": [[1.0, 0.5], [9.0, 1.0]], "rank_latency_cdf": [[7.0, 0.25], [12.0, 1.0]],
     "acquire_us": 6.0, "release_us": 3.0, "acquire_sd_us": 1.5, "release_sd_us": 0.5,
@@ -39,8 +40,10 @@ TEST(Metric, EachIsWhatItsNameSays) {
       {"p75 of the ranks' means", 8.5e-6},
       {"p99 of the ranks' means", 11e-6},
       {"max of the ranks' means", 12e-6},
+      {"mean of the ranks' means", 7.9e-6},
       {"mean latency of reads", 3e-6},
       {"mean latency of writes", 13e-6},
+      {"mean latency of remote operations", 21e-6},
       {"longest wait", 40e-6},
       {"compare-and-swaps per operation", 0.6},
       {"mean acquire", 6e-6},
@@ -56,6 +59,7 @@ TEST(Metric, EachIsWhatItsNameSays) {
       {"failed compare-and-swaps per operation", 0.2},
       {"failed compare-and-swaps / compare-and-swaps", 0.25},
       {"compare-and-swaps per rank and second", 8},
+      {"most network operations of a release", 2},
       {"messages per operation", 4},
       {"server's processor", 0.75},
       {"server's card", 0.125},
@@ -76,9 +80,12 @@ TEST(Metric, ARunWithoutItHasNone) {
   nlohmann::json run = a_run();
   run["latency_us"]["p50"] = nullptr;
   run["acquire_us"] = nullptr;
+  run.erase("remote");
+  run.erase("release_network_ops_max");
   run["ops"] = 0;
-  for (const char* const name :
-       {"p50", "mean acquire", "elapsed per round", "network operations per operation"})
+  for (const char* const name : {"p50", "mean acquire", "mean latency of remote operations",
+                                 "most network operations of a release", "elapsed per round",
+                                 "network operations per operation"})
     EXPECT_FALSE(metric_of(run, name)) << name;
 }
 

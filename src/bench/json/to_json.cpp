@@ -33,6 +33,7 @@ struct totals {
   double released_squared = 0;
   std::uint64_t all_cas = 0;
   std::uint64_t failed_cas = 0;
+  std::uint64_t most_of_a_release = 0;
   std::uint64_t served = 0;
   std::uint64_t violations = 0;
   std::uint64_t begun = std::numeric_limits<std::uint64_t>::max();
@@ -57,6 +58,7 @@ struct totals {
     waited += r.waited;
     waited_squared += r.waited_squared;
     released_squared += r.released_squared;
+    most_of_a_release = std::max(most_of_a_release, r.most_of_a_release);
     begun = std::min(begun, r.begun);
     ended = std::max(ended, r.ended);
   }
@@ -356,6 +358,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     out["locks"] = what.plan.locks;
     out["local"] = class_json(sum->local, to);
     out["remote"] = class_json(sum->remote, to);
+    if (what.plan.profile != nullptr) out["release_network_ops_max"] = sum->most_of_a_release;
   }
   if (what.plan.think_us > 0) out["think_us"] = what.plan.think_us;
   if (what.plan.call_us > 0) out["call_us"] = what.plan.call_us;

@@ -4,6 +4,7 @@
 // operations, and time that counts as a part of each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -51,7 +52,8 @@ class table_run {
         check_(me, plan, results),
         random_(plan.seed, static_cast<std::uint64_t>(me.rank())),
         write_below_(chance(roles_.writes(me.rank()))),
-        local_below_(chance(plan.locality)) {
+        local_below_(chance(plan.locality)),
+        counts_releases_(plan.profile != nullptr) {
     if (plan.server_busy && !results.whole())
       done_ = me.cells().template take<rma::plain_cell>(
           static_cast<std::uint32_t>(me.machine().ranks()));
@@ -117,9 +119,13 @@ class table_run {
       const witness::entry at = lock.enter(shared);
       if (hold > 0) clock_.busy_until(got + hold);
       lock.leave(shared, at);
+      const std::uint64_t before = counts_releases_ ? port_.counts().network() : 0;
       const std::uint64_t gave = clock_.now();
       lock.give(shared);
       last = clock_.now();
+      if (counts_releases_)
+        mine_.most_of_a_release =
+            std::max(mine_.most_of_a_release, port_.counts().network() - before);
       const std::uint64_t latency = (got - asked) + (last - gave);
       mine_.record(write, latency, got - asked);
       mine_.record_halves(got - asked, last - gave);
@@ -185,6 +191,7 @@ class table_run {
   random random_;
   std::uint64_t write_below_;  // of 2^53
   std::uint64_t local_below_;  // of 2^53
+  bool counts_releases_;       // it would take time on a real machine
 };
 
 }  // namespace lockflight::bench

@@ -29,6 +29,7 @@ struct alignas(128) rank_result {
   std::uint64_t waited = 0;  ///< ticks of all acquires, where these are timed apart
   std::uint64_t begun = 0;   ///< the tick at which the measured part began
   std::uint64_t ended = 0;
+  std::uint64_t most_of_a_release = 0;  ///< network operations; simulated, with many locks
   fabric::operation_counts operations;
   std::array<std::uint64_t, lock::most_levels> handoffs{};
   std::uint64_t untimed_reads = 0;
@@ -89,6 +90,7 @@ struct alignas(128) rank_result {
     waited = 0;
     waited_squared = 0;
     released_squared = 0;
+    most_of_a_release = 0;
     untimed_reads = 0;
     untimed_writes = 0;
     handoffs = {};
