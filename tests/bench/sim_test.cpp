@@ -402,6 +402,21 @@ TEST(Simulated, ALoadedServerFallsBehind) {
   EXPECT_NEAR(throughput("dq", 7), throughput("dq", 0), 1);
 }
 
+// Each card keeps 6 contexts of the 24 that the run needs. A run of two operations a rank would not
+// get to need them.
+TEST(Simulated, ConnectionsOfATableAreInUseFromTheStart) {
+  const auto mean = [](std::uint64_t ops) {
+    request r = simulated({"spin"}, "table");
+    r.writers = 1;
+    r.locality = 0;
+    r.ops = ops;
+    r.warm_up = false;
+    r.machine_set = {{"nic.connections", 6}, {"nic.connection_miss_ns", 20'000}, {"jitter", 0}};
+    return run(r)["runs"][0]["latency_us"]["mean"].get<double>();
+  };
+  EXPECT_GT(mean(16), 0.8 * mean(4000));
+}
+
 // A spinlock is released by one put, whoever waits; acquires take more operations.
 TEST(Simulated, TheMostOperationsOfARelease) {
   const auto most = [](int ranks) {

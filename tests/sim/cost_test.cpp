@@ -254,6 +254,28 @@ TEST(cost, of_connections_at_the_card_of_the_target) {
   EXPECT_DOUBLE_EQ(misses, 4);
 }
 
+// "With 8 threads and 10 nodes, the RNIC already needs to maintain 1280 QPs": section 6.2 of the
+// ALock paper.
+TEST(cost, of_the_connections_that_the_alock_paper_counts) {
+  const auto misses_with = [](std::uint32_t kept) {
+    auto profile = made_up_machine();
+    profile.nic.connections = kept;
+    profile.nic.connection_miss = 1'000'000'000'000;  // a second
+    double last = 0;
+    port_list parts;
+    for (int me = 0; me < 80; ++me)
+      parts[me] = [&last](sim::port& p) {
+        for (int round = 0; round < 3; ++round)
+          for (int r = 0; r < 80; ++r) rma::put_now(p, plain_cell{r, 8}, 1);
+        last = std::max(last, ns(p.now()));
+      };
+    play(rma::topology::balanced({10, 8}), parts, profile);
+    return last > 1e9;
+  };
+  EXPECT_FALSE(misses_with(1280));
+  EXPECT_TRUE(misses_with(1279));
+}
+
 // ---- messages ----
 
 TEST(cost, of_a_message_is_both_processors) {

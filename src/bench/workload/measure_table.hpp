@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "bench/workload/measured_lock.hpp"
@@ -57,6 +59,9 @@ class table_run {
     if (plan.server_busy && !results.whole())
       done_ = me.cells().template take<rma::plain_cell>(
           static_cast<std::uint32_t>(me.machine().ranks()));
+    if (plan.what == workload::table && plan.locality < 1 && plan.profile != nullptr &&
+        plan.profile->nic.connections != 0)
+      touched_ = me.cells().template take<rma::plain_cell>(1);
     const parameters of_each = plan.what == workload::table
                                    ? lock::in_table(set, {plan.locks, me.machine().ranks()})
                                    : set;
@@ -70,6 +75,7 @@ class table_run {
   }
 
   void run() {
+    connect();
     phases_.start(barrier_, roles_);
     if constexpr (requires { clock_.share_core(plan_.server_load); })
       if (plan_.server_load > 0 && port_.rank() == 0) clock_.share_core(plan_.server_load);
@@ -87,6 +93,15 @@ class table_run {
 
  private:
   using lock_cells = typename Lock<Port>::cells;
+
+  // A simulated run is a thousandth of a real one, in which each rank has long used its connections
+  // to the homes of all locks on other nodes. So these are in use when it starts.
+  void connect() {
+    if (!touched_) return;
+    std::set<rma::rank_t> homes;
+    for (const std::uint32_t lock : remote_) homes.insert(home_in(plan_, lock));
+    for (const rma::rank_t home : homes) std::ignore = rma::get_now(port_, touched_->at(home));
+  }
 
   // The locks of mix are those of one MPI window, and GBH has one global counter for all of them,
   // the first lock's.
@@ -184,6 +199,7 @@ class table_run {
   phases<Port, Clock> phases_;
   checker<Port> check_;
   std::optional<lock_cells> first_;
+  std::optional<rma::plain_cell> touched_;  // of each rank, where cards keep some connections only
   std::optional<rma::plain_cell> done_;  // [rank], at rank 0, which does not see all ranks' results
   std::deque<measured_lock<Lock<Port>, Port>> locks_;
   std::vector<std::uint32_t> local_;   // locks with their home on this rank's node
