@@ -39,6 +39,7 @@ inline sim::machine_profile made_up_machine() {
                       .byte_ps = 0},
           .memory = {},
           .messages = {.send = 300'000, .receive = 400'000},
+          .library = {},
           .jitter = 0};
 }
 
