@@ -124,6 +124,8 @@ constexpr row rows[] = {
      [](const json& r, bool) {
        return r.contains("remote") ? mean_of(r, "remote") : std::nullopt;
      }},
+    {"mean latency of writes / of reads", dimension::none,
+     [](const json& r, bool) { return divided(mean_of(r, "write"), mean_of(r, "read")); }},
     {"longest wait", dimension::time,
      [](const json& r, bool) { return seconds_of(r, "max_wait_us"); }},
     {"mean acquire", dimension::time,

@@ -9,7 +9,7 @@ using nlohmann::json;
 
 // Keys of a run, and the types of their values. The program's benchmark knows what is accepted for
 // each.
-enum class type : std::uint8_t { text, whole, number, yes_or_no, numbers };
+enum class type : std::uint8_t { text, whole, number, yes_or_no, numbers, role };
 struct key_of_run {
   std::string_view name;
   type is;
@@ -36,6 +36,7 @@ constexpr key_of_run keys_of_run[] = {
     {"nodes", type::text},
     {"server_load", type::whole},
     {"flags_at", type::whole},
+    {"role", type::role},
 };
 
 std::string_view said(type t) {
@@ -50,6 +51,8 @@ std::string_view said(type t) {
       return "true or false";
     case type::numbers:
       return "a table of numbers";
+    case type::role:
+      return "process or operation";
   }
   return "";
 }
@@ -86,6 +89,10 @@ json value_of(const reader& in, const toml::node& node, const key_of_run& key) {
       break;
     case type::numbers:
       return numbers_of(in, node, key.name);
+    case type::role:
+      if (const auto word = node.value<std::string>(); word == "process" || word == "operation")
+        return *word;
+      break;
   }
   in.refuse(node, key.name, std::string(said(key.is)));
 }

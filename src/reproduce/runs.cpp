@@ -37,6 +37,7 @@ bench::request request_of(const run& what) {
   take(what, "levels", r.levels);
   take(what, "nodes", r.nodes);
   take(what, "writers", r.writers);
+  if (what.value("role", "operation") == "process") r.by = bench::role::process;
   take(what, "ops", r.ops);
   take(what, "seconds", r.seconds);
   if (const auto set = what.find("set"); set != what.end())

@@ -76,6 +76,8 @@ TEST(Claims, WhatIsWrongIsNamedWithItsLineAndKey) {
       {"procs = 4, ", "", "some.toml:15: numerator.procs is missing"},
       {"ops = 200", "ops = 200, opps = 3",
        "some.toml:15: unknown key 'numerator.opps' (accepted: "},
+      {"ops = 200", "ops = 200, role = \"rank\"",
+       "some.toml:15: numerator.role 'rank' (accepted: process or operation)"},
       {"kind = \"direction\"\nrelation = \">\"", "kind = \"value\"",
        "some.toml:8: claim.kind 'value' (accepted: ratio or direction: there is a denominator)"},
       {"calibrated = false", "needs = \"time\"",
@@ -98,6 +100,16 @@ TEST(Claims, WhatIsWrongIsNamedWithItsLineAndKey) {
   }
   const std::string twice = refusal(text + one_claim);
   EXPECT_NE(twice.find("claim.id 'one'"), std::string::npos) << twice;
+}
+
+TEST(Claims, ARunSaysWhetherProcessesOrOperationsWrite) {
+  const auto by = [](const std::string& more) {
+    const paper p = parse_claims(head + replaced(one_claim, "ops = 200", "ops = 200" + more), "t");
+    return request_of(p.claims.front().how->of.numerator).by;
+  };
+  EXPECT_EQ(by(""), bench::role::operation);
+  EXPECT_EQ(by(", role = \"operation\""), bench::role::operation);
+  EXPECT_EQ(by(", role = \"process\""), bench::role::process);
 }
 
 TEST(Claims, WhatIsWrongInAFigureIsNamedWithItsLineAndKey) {

@@ -44,6 +44,7 @@ TEST(Metric, EachIsWhatItsNameSays) {
       {"mean latency of reads", 3e-6},
       {"mean latency of writes", 13e-6},
       {"mean latency of remote operations", 21e-6},
+      {"mean latency of writes / of reads", 13.0 / 3.0},
       {"longest wait", 40e-6},
       {"compare-and-swaps per operation", 0.6},
       {"mean acquire", 6e-6},
