@@ -238,7 +238,7 @@ class engine {
   /// A core that asks for a register again and again.
   struct asker {
     rank_t rank;
-    rank_t home;      // whose register it wants
+    std::uint32_t node;  // whose register it wants
     time_ps arrives;  // when its request, or the answer to it, reaches the port
     time_ps around;   // from the answer at the port to the next request there
     bool answer;      // it is the answer
@@ -328,7 +328,7 @@ class engine {
   template <class Effect>
   void access(rank_state& r, rank_t me, rank_t home, time_ps answer, Effect effect);
   void take_register(rank_state& r, rank_t me, rank_t home);
-  void wake_first_asker(tile_port& by, rank_t home, time_ps now);
+  void wake_first_asker(tile_port& by, std::uint32_t node, time_ps now);
   void reset_register(rank_state& r, rank_t me, rank_t home);
   word uncached_load(rank_state& r, rank_t me, rank_t home, std::uint32_t index);
   void uncached_store(rank_state& r, rank_t me, rank_t home, std::uint32_t index, word value);

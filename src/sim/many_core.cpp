@@ -149,7 +149,7 @@ void engine::take_register(rank_state& r, rank_t me, rank_t home) {
     reach(r, me);
     if (taken_[owner.node] == 0) break;
     port.asking.push_back({.rank = me,
-                           .home = home,
+                           .node = owner.node,
                            .arrives = r.now,
                            .around = std::max<time_ps>(2 * way - passage, 1),
                            .answer = true});
@@ -170,20 +170,20 @@ void engine::reset_register(rank_state& r, rank_t me, rank_t home) {
   r.now += passage;
   reach(r, me);
   taken_[owner.node] = 0;
-  wake_first_asker(port, home, r.now);
+  wake_first_asker(port, owner.node, r.now);
   pass(r, me, port);
   r.now += way;
 }
 
 // Requests that are at the port already came after the reset, and so find the register free.
-void engine::wake_first_asker(tile_port& by, rank_t home, time_ps now) {
+void engine::wake_first_asker(tile_port& by, std::uint32_t node, time_ps now) {
   if (profile_.memory.port == 0) serve_askers(by, now);
   const auto asks_next = [&](const asker& a) {
     return a.answer ? std::max(a.arrives, by.free) + a.around : a.arrives;
   };
   auto first = by.asking.end();
   for (auto at = by.asking.begin(); at != by.asking.end(); ++at)
-    if (at->home == home && (first == by.asking.end() || asks_next(*at) < asks_next(*first)))
+    if (at->node == node && (first == by.asking.end() || asks_next(*at) < asks_next(*first)))
       first = at;
   if (first == by.asking.end()) return;
   queue_.push(std::max(now, asks_next(*first)), happening::resume,
