@@ -29,11 +29,11 @@ struct measured_curve {
 
 /// A run of a curve that takes more events of the simulator than this is ended, and so is the
 /// curve.
-constexpr std::uint64_t most_events_of_a_point = 10'000'000;
+constexpr std::uint64_t most_events_of_a_point = 5'000'000;
 /// … or that would take more of this machine's memory.
 constexpr std::uint64_t most_bytes_of_a_point = std::uint64_t{4} << 30;
 
-/// "10 million events of the simulator or 4 GiB".
+/// "5 million events of the simulator or 4 GiB".
 [[nodiscard]] std::string most_of_a_point();
 
 /// The shares of writers (the papers' F_W) are 1 and this.

@@ -36,6 +36,7 @@ constexpr key_of_run keys_of_run[] = {
     {"nodes", type::text},
     {"server_load", type::whole},
     {"flags_at", type::whole},
+    {"warm_up", type::yes_or_no},
     {"role", type::role},
 };
 

@@ -52,9 +52,9 @@ bench::request request_of(const run& what) {
   take(what, "server_load", r.server_load);
   take(what, "operation", r.operation);
   take(what, "flags_at", r.flags_at);
+  take(what, "warm_up", r.warm_up);
   // Not of claim files:
   take(what, "seed", r.seed);
-  take(what, "warm_up", r.warm_up);
   take(what, "most_events", r.most_events);
   return r;
 }

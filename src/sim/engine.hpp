@@ -239,9 +239,9 @@ class engine {
   struct asker {
     rank_t rank;
     std::uint32_t node;  // whose register it wants
-    time_ps arrives;  // when its request, or the answer to it, reaches the port
-    time_ps around;   // from the answer at the port to the next request there
-    bool answer;      // it is the answer
+    time_ps arrives;     // when its request, or the answer to it, reaches the port
+    time_ps around;      // from the answer at the port to the next request there
+    bool answer;         // it is the answer
   };
   /// Where a tile is attached to the mesh.
   struct tile_port {

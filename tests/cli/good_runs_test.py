@@ -16,7 +16,7 @@ RUN_FIELDS = {
     "params", "ops", "elapsed_s", "throughput_ops_s", "latency_us", "read", "write", "fabric_ops",
     "handoffs", "fairness_jain", "max_wait_us", "violations",
 }
-LATENCY_FIELDS = {"mean", "p25", "p50", "p75", "p99", "p999", "max"}
+LATENCY_FIELDS = {"mean", "p25", "p50", "p75", "p99", "p999", "max", "deviation"}
 NIC_FIELDS = {"put", "get", "add", "fetch_add", "swap", "cas", "flush", "loopback"}
 LOCK_FIELDS = {"name", "kind", "source", "fabrics", "parameters", "bytes_home", "bytes_per_node",
                "bytes_per_node_most", "bytes_per_participant"}

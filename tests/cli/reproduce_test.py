@@ -1,9 +1,10 @@
 """lockflight reproduce: exit codes, JSON, tables, files. Claims of our own, so that a verdict is known."""
 
 import json
+import re
 import unittest
 
-from support import ProgramTest
+from support import SOURCES, ProgramTest
 
 HEAD = 'paper = "some"\ntitle = "Some paper"\nmachine = "piz-daint"\n'
 CLAIM = """[[claim]]
@@ -134,6 +135,30 @@ class Reproduce(ProgramTest):
         out = self.run_well("reproduce", "fx100", "--quick")
         self.assertRegex(out, r"pair-4 .* holds")
         self.assertNotIn("k-computer", out)
+
+
+class Documents(unittest.TestCase):
+    """The counts in the documents are those of the files."""
+
+    def test_of_claims(self):
+        def read(name):
+            with open(f"{SOURCES}/{name}", encoding="utf-8") as file:
+                return file.read()
+
+        all_claims = [0, 0, 0]
+        for paper in ["rma", "alock", "fx100", "dlm", "scc"]:
+            text = read(f"claims/{paper}.toml")
+            counts = [len(re.findall(pattern, text, re.MULTILINE)) for pattern in
+                      (r"^\[\[claim\]\]", r"^calibrated = true", r"^needs = ")]
+            all_claims = [sum(pair) for pair in zip(all_claims, counts)]
+            claims, calibrated, needs = counts
+            with self.subTest(paper):
+                self.assertRegex(read("claims/README.md"), rf"\| `{paper}\.toml` \|.*\| "
+                                 rf"{claims} \| {calibrated} \| {needs} \|\n")
+                self.assertRegex(read("docs/reproduction.md"), rf"\| `{paper}` \|.*\| {claims} \| "
+                                 rf"\d+ \| \d+ \| \d+ \| {needs} \| {calibrated} \|\n")
+        self.assertIn(f"There are {all_claims[0]} claims, and {all_claims[1]} of them are calibrated",
+                      read("claims/README.md"))
 
 
 class Machines(ProgramTest):
