@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include "lab/commands.hpp"
 #include "lab/output_file.hpp"
@@ -270,12 +271,20 @@ std::vector<std::string> parts_of(const std::vector<paper>& papers, bool with_be
   return parts;
 }
 
+void refuse_source(const output_file& file, const char* option, const std::string& source) {
+  std::error_code not_there;
+  if (std::filesystem::equivalent(file.target(), source, not_there))
+    throw refuse(option, file.path(), "another file than the claims");
+}
+
 struct claim_files {
   std::optional<output_file> json;
   std::optional<page_files> html;
   bool json_on_standard_output = false;
 
-  claim_files(const arguments& given, const std::vector<std::string>& parts) {
+  /// `source` is the claim file that is read, or the name of a paper: no file becomes that one.
+  claim_files(const arguments& given, const std::vector<std::string>& parts,
+              const std::string& source) {
     const auto to = given.one("--json");
     json_on_standard_output = to == "-";
     if (to && !json_on_standard_output) json.emplace("--json", *to);
@@ -284,6 +293,9 @@ struct claim_files {
       if (json)
         for (const auto& [name, file] : html->all()) refuse_same(*json, "--json", *file, "--html");
     }
+    if (json) refuse_source(*json, "--json", source);
+    if (html)
+      for (const auto& [name, file] : html->all()) refuse_source(*file, "--html", source);
   }
 };
 
@@ -301,7 +313,7 @@ int run_reproduce(const arguments& given, console& out) {
   if (const auto jobs = given.one("--jobs"))
     way.at_a_time = static_cast<unsigned>(whole_number("--jobs", *jobs, 1, 1024));
   const std::vector<reproduce::curve> curves = chosen_curves(given);
-  claim_files files(given, parts_of(papers, !curves.empty()));
+  claim_files files(given, parts_of(papers, !curves.empty()), chosen_name(given));
   reproduce::reproduction made;
   {
     progress_line line;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "reproduce/metric.hpp"
 #include "reproduce/read_figure.hpp"
@@ -18,7 +20,7 @@ namespace lockflight::reproduce {
 namespace {
 
 using words = std::vector<std::string>;
-constexpr double any = std::numeric_limits<double>::infinity();
+constexpr double any = std::numeric_limits<double>::max();  // infinity is no number here
 
 bool is_set(reader& in, std::string_view key) { return in.has(key) && in.flag(key); }
 
@@ -89,9 +91,9 @@ claim claim_of(const toml::table& table, const std::string& path, const paper& o
   claim made;
   made.paper = of.name;
   made.at = fmt::format("{}:{}", path, table.source().begin.line);
-  made.id = in.text("id");
-  made.where = in.text("where");
-  made.what = in.text("what");
+  made.id = line_of_text(in, "id");
+  made.where = line_of_text(in, "where");
+  made.what = line_of_text(in, "what");
   const std::string how = in.word_of("kind", words{"ratio", "value", "direction"});
   made.how_close = how == "ratio" ? kind::ratio : how == "value" ? kind::value : kind::direction;
   if (made.how_close == kind::direction)
@@ -151,8 +153,8 @@ paper parse_claims(std::string_view text, const std::string& path) {
   const toml::table root = strict_toml::parsed<bad_claims>(text, path);
   reader in(root, path);
   paper made;
-  made.name = in.text("paper");
-  made.title = in.text("title");
+  made.name = line_of_text(in, "paper");
+  made.title = line_of_text(in, "title");
   made.machine = in.text("machine");
   const toml::node& claims = in.needed("claim");
   const toml::array* const array = claims.as_array();
@@ -190,8 +192,14 @@ std::vector<paper> find_papers(const std::string& name_or_path) {
     if (name_or_path == "all" || name_or_path == c.name)
       found.push_back(parse_claims(c.text, fmt::format("claims/{}.toml", c.name)));
   if (!found.empty()) return found;
-  std::ifstream in(name_or_path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::error_code unknown;
+  const bool is_folder = std::filesystem::is_directory(name_or_path, unknown);
+  std::ifstream in;
+  std::string text;
+  if (!is_folder) {
+    in.open(name_or_path, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
   if (!in.is_open() || in.bad())
     throw bad_claims(fmt::format("PAPER '{}' (accepted: all, {}, or a claim file)", name_or_path,
                                  fmt::join(names_of_papers(), ", ")));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <regex>
 
@@ -34,7 +35,7 @@ void for_each_table(const reader& in, const toml::node& node, std::string_view k
 json x_of(reader& in) {
   const toml::node& found = in.needed("x");
   if (found.is_string()) return *found.value<std::string>();
-  if (found.is_number()) return *found.value<double>();
+  if (found.is_number() && std::isfinite(*found.value<double>())) return *found.value<double>();
   in.refuse(found, "x", "a number or a string");
 }
 
@@ -50,7 +51,10 @@ figure::curve curve_of(const toml::table& table, const std::string& path, const 
                        const run& common, const std::string& machine) {
   reader in(table, path, "curves");
   figure::curve made;
-  made.name = in.text("name");
+  made.name = line_of_text(in, "name");
+  if (std::any_of(of.curves.begin(), of.curves.end(),
+                  [&](const figure::curve& c) { return c.name == made.name; }))
+    in.refuse(in.needed("name"), "name", "one that no other curve of the figure has");
   made.metric = in.has("metric") ? in.word_of("metric", names_of_metrics()) : of.metric;
   if (made.metric != of.metric && (of.points.empty() || !fits_figure(made.metric, of.unit)))
     in.refuse(in.needed("metric"), "metric", "a metric of the figure's unit");
@@ -70,7 +74,7 @@ figure::curve curve_of(const toml::table& table, const std::string& path, const 
 }
 
 printed_point printed_of(const toml::table& table, const std::string& path, const figure& of) {
-  constexpr double any = std::numeric_limits<double>::infinity();
+  constexpr double any = std::numeric_limits<double>::max();
   reader in(table, path, "paper");
   printed_point made;
   made.curve = in.text("curve");
@@ -96,7 +100,7 @@ figure read_figure(const toml::table& table, const std::string& path, const pape
   if (!std::regex_match(made.name, numbered))
     in.refuse(in.needed("figure"), "figure", "figure and its number, as figure 3");
   made.panel = text_or_empty(in, "panel");
-  made.title = in.text("title");
+  made.title = line_of_text(in, "title");
   made.metric = in.word_of("metric", names_of_figure_metrics());
   made.unit = in.word_of("unit", units_of_figures());
   if (!fits_figure(made.metric, made.unit))

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace lockflight::reproduce {
 namespace {
 
@@ -79,11 +83,18 @@ json value_of(const reader& in, const toml::node& node, const key_of_run& key) {
     case type::text:
       if (node.is_string()) return *node.value<std::string>();
       break;
-    case type::whole:
-      if (node.is_integer() && *node.value<std::int64_t>() >= 0) return *node.value<std::int64_t>();
-      break;
+    case type::whole: {
+      if (!node.is_integer() || *node.value<std::int64_t>() < 0) break;
+      const std::int64_t value = *node.value<std::int64_t>();
+      // A request without a number of operations has none, and then a length of its own.
+      if (key.name == "ops" && value == 0) in.refuse(node, key.name, "a whole number, at least 1");
+      constexpr std::int64_t most_procs = std::numeric_limits<int>::max();
+      if (key.name == "procs" && value > most_procs)
+        in.refuse(node, key.name, fmt::format("a whole number, at most {}", most_procs));
+      return value;
+    }
     case type::number:
-      if (node.is_number()) return *node.value<double>();
+      if (node.is_number() && std::isfinite(*node.value<double>())) return *node.value<double>();
       break;
     case type::yes_or_no:
       if (node.is_boolean()) return *node.value<bool>();
@@ -119,8 +130,18 @@ void complete(run& what, const std::string& machine, const reader& in, const tom
     if (!what.contains(must)) in.fail(at, fmt::format("{}.{} is missing", name, must));
 }
 
+std::string line_of_text(reader& in, std::string_view key) {
+  std::string text = in.text(key);
+  constexpr char first_printable = 0x20;
+  constexpr char deletion = 0x7f;
+  if (std::any_of(text.begin(), text.end(),
+                  [](char c) { return (c >= 0 && c < first_printable) || c == deletion; }))
+    in.refuse(in.needed(key), key, "a string without control characters");
+  return text;
+}
+
 std::string text_or_empty(reader& in, std::string_view key) {
-  return in.has(key) ? in.text(key) : std::string();
+  return in.has(key) ? line_of_text(in, key) : std::string();
 }
 
 }  // namespace lockflight::reproduce

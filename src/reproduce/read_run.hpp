@@ -21,7 +21,9 @@ using reader = strict_toml::table<bad_claims>;
 void complete(run& what, const std::string& machine, const reader& in, const toml::node& at,
               const std::string& name);
 
-/// A string that may be missing.
+/// A string that is one line of text.
+[[nodiscard]] std::string line_of_text(reader& in, std::string_view key);
+/// The same, which may be missing.
 [[nodiscard]] std::string text_or_empty(reader& in, std::string_view key);
 
 }  // namespace lockflight::reproduce

@@ -95,6 +95,20 @@ class Reproduce(ProgramTest):
         self.assertIn("another file than that of --json", err)
         self.assert_nothing_left([])
 
+    def test_the_claims_themselves_are_never_written_over(self):
+        self.write("some.toml", claims({}))
+        for option in ["--html", "--json"]:
+            code, _, err = self.run_program("reproduce", "some.toml", option, "./some.toml")
+            self.assertEqual(code, 2)
+            self.assertIn("another file than the claims", err)
+        self.assertEqual(self.read("some.toml"), claims({}))
+        self.assert_nothing_left(["some.toml"])
+
+    def test_a_folder_is_no_claim_file(self):
+        code, _, err = self.run_program("reproduce", "./")
+        self.assertEqual(code, 2)
+        self.assertIn("or a claim file", err)
+
     def test_list_runs_nothing_and_has_all(self):
         out = self.run_well("reproduce", "--list")
         for part in ["rma: High-Performance", "lb-1024-vs-d-mcs", "k-computer", "on a model of scc"]:
