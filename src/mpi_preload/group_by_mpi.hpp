@@ -19,13 +19,13 @@ class group_by_mpi final : public window_group {
   [[nodiscard]] mpi::port& port_of(const window_place& at) override {
     return segment(at.segment).access();
   }
-  [[nodiscard]] segment_source offer(const window_place&) override { return {}; }
   void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) override;
   void combine(const window_place& at, void* values, int count, MPI_Datatype type,
                MPI_Op op) override;
   [[nodiscard]] bool ends_together() const override { return true; }
 
  private:
+  [[nodiscard]] segment_source offer(const window_place&) override { return {}; }
   [[nodiscard]] mpi::membership& segment(std::int32_t number) const;
   void add_segment(const window_place& at, std::string why_not);
   [[nodiscard]] std::size_t segments() const;

@@ -137,10 +137,13 @@ class group_on_host::segment {
   /// Zeroes words of this rank's cells. Those beyond all that were ever used are zero.
   void clear(std::uint32_t first, std::uint32_t count) {
     const std::uint32_t end = first + count;
-    const std::uint32_t used = std::clamp(zero_from_, first, end);
+    std::uint32_t from = zero_from_.load(std::memory_order_relaxed);
+    const std::uint32_t used = std::clamp(from, first, end);
     std::memset(mine_ + std::size_t{first} * sizeof(rma::word), 0,
                 std::size_t{used - first} * sizeof(rma::word));
-    zero_from_ = std::max(zero_from_, end);
+    // Other threads of this process clear other words meanwhile.
+    while (from < end && !zero_from_.compare_exchange_weak(from, end, std::memory_order_relaxed)) {
+    }
     // A rank that learns from us that the zeroes are there finds them.
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
@@ -154,7 +157,7 @@ class group_on_host::segment {
   std::size_t bytes_;
   std::vector<std::byte*> base_;
   std::byte* mine_ = nullptr;
-  std::uint32_t zero_from_ = 0;
+  std::atomic<std::uint32_t> zero_from_{0};
   std::unique_ptr<mpi::port> port_;
 };
 
@@ -170,8 +173,7 @@ group_on_host::~group_on_host() = default;
 
 group_on_host::segment* group_on_host::find(std::int32_t number) const {
   const std::lock_guard alone(guard_);
-  const auto n = static_cast<std::size_t>(number);
-  return n < segments_.size() ? segments_[n].is.get() : nullptr;
+  return segments_[static_cast<std::size_t>(number)].is.get();
 }
 
 mpi::port& group_on_host::port_of(const window_place& at) { return find(at.segment)->port(); }
@@ -183,9 +185,7 @@ segment_source group_on_host::offer(const window_place& at) {
   if (!made || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0)
     throw std::system_error(errno, std::generic_category(), "memfd_create, ftruncate");
   const segment_source from{.process = getpid(), .descriptor = made.get()};
-  const std::lock_guard alone(guard_);
-  offered_.resize(static_cast<std::size_t>(at.segment) + 1);
-  offered_.back() = std::move(made);
+  segments_[static_cast<std::size_t>(at.segment)].offered = std::move(made);
   return from;
 }
 
@@ -217,26 +217,26 @@ void group_on_host::add_segment(const window_place& at, const segment_source& fr
   std::string why;     // something else
   try {
     made = attached(at, from);
-    const std::lock_guard alone(guard_);
-    if (segments_.size() <= number) segments_.resize(number + 1);
   } catch (const cannot_share& e) {
     cannot = e.what();
   } catch (const std::exception& e) {
     why = e.what();
   }
-  // The first rank keeps the file until all have opened it.
+  const auto settle = [&](std::unique_ptr<segment> is) {
+    const std::lock_guard alone(guard_);
+    segments_[number].failed = is == nullptr;
+    segments_[number].is = std::move(is);
+    segments_[number].offered = descriptor();  // all have opened it, or nobody will
+  };
   try {
     agree<cannot_share>(all, cannot);
     agree(all, why);
   } catch (...) {
     forget_segment(number);
-    const std::lock_guard alone(guard_);
-    if (number < segments_.size()) segments_[number].failed = true;
+    settle(nullptr);
     throw;
   }
-  const std::lock_guard alone(guard_);
-  segments_[number].is = std::move(made);
-  if (number < offered_.size()) offered_[number] = descriptor();
+  settle(std::move(made));
 }
 
 void group_on_host::prepare(const window_place& at, const segment_source& from, MPI_Comm whole) {
@@ -252,8 +252,7 @@ void group_on_host::prepare(const window_place& at, const segment_source& from, 
 
 bool group_on_host::has_failed(std::int32_t number) const {
   const std::lock_guard alone(guard_);
-  const auto n = static_cast<std::size_t>(number);
-  return n < segments_.size() && segments_[n].failed;
+  return segments_[static_cast<std::size_t>(number)].failed;
 }
 
 // Each rank writes its values beside its own cells, says so, and reads those of all others when

@@ -2,9 +2,10 @@
 // MPI's is needed for it.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/descriptor.hpp"
 #include "mpi_preload/window_group.hpp"
@@ -24,8 +25,6 @@ class group_on_host final : public window_group {
 
   [[nodiscard]] const rma::topology& machine() const override { return machine_; }
   [[nodiscard]] mpi::port& port_of(const window_place& at) override;
-  /// Throws std::system_error.
-  [[nodiscard]] segment_source offer(const window_place& at) override;
   /// Throws cannot_share.
   void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) override;
   void combine(const window_place& at, void* values, int count, MPI_Datatype type,
@@ -39,7 +38,10 @@ class group_on_host final : public window_group {
   struct place_of_segment {
     std::unique_ptr<segment> is;  // null: not there yet
     bool failed = false;          // it never will be
+    descriptor offered{};         // at the first rank, until all have opened it
   };
+  /// Throws std::system_error.
+  [[nodiscard]] segment_source offer(const window_place& at) override;
   [[nodiscard]] segment* find(std::int32_t number) const;
   [[nodiscard]] bool has_failed(std::int32_t number) const;
   [[nodiscard]] std::unique_ptr<segment> attached(const window_place& at,
@@ -50,12 +52,11 @@ class group_on_host final : public window_group {
   int rank_;
   mpi::wait_policy waiting_;
   std::unique_ptr<fabric::network> link_;
-  std::vector<place_of_segment> segments_;
-  std::vector<descriptor> offered_;  // [segment], at the first rank
+  std::array<place_of_segment, most_segments> segments_;
 };
 
-/// Whether the processes of a communicator may be on one host, by what each knows of itself: equal
-/// numbers are the same host.
+/// A number of the host that this process is on, by what the process knows of itself. Processes with
+/// the same number may be able to share memory.
 [[nodiscard]] std::uint64_t number_of_this_host();
 
 }  // namespace lockflight::mpi_preload

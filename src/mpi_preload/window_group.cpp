@@ -1,12 +1,12 @@
 #include "mpi_preload/window_group.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockflight::mpi_preload {
 namespace {
 
-// A segment is made as large as all before it together, up to 128 MiB, so there are few. Memory
-// that no rank uses is not taken.
+// Up to 128 MiB. Memory that no rank uses is not taken.
 constexpr std::uint32_t most_words = 1u << 24;
 // MPI promises tags up to 32,767, and lower ones have other uses.
 constexpr std::int32_t first_tag = 16;
@@ -21,7 +21,7 @@ window_group::window_group(const name& called, MPI_Comm whole, bool shares_cores
   PMPI_Comm_rank(whole, &rank);
   is_first_ = rank == 0;
   if (first_words > 0) {
-    words_.emplace_back(rma::line_words, first_words);
+    words_.emplace_back(word_ranges(rma::line_words, first_words));
     words_in_all_ = first_words;
   }
   PMPI_Comm_group(whole, &ranks_);
@@ -42,41 +42,53 @@ bool window_group::is_of(MPI_Comm whole) const {
   return how == MPI_IDENT;
 }
 
-window_place window_group::reserve(std::uint32_t words) {
+// Nothing of a new segment can be given to others before it is offered.
+reservation window_group::reserve(std::uint32_t words) {
   const std::lock_guard alone(guard_);
   if (free_tags_.empty() && next_tag_ == most_windows) return {};
-  window_place at{.words = words};
+  reservation made{.at = {.words = words}};
+  window_place& at = made.at;
   for (std::size_t s = 0; s < words_.size() && at.segment < 0; ++s) {
-    if (const auto first = words_[s].take(words)) {
+    if (!words_[s]) continue;
+    if (const auto first = words_[s]->take(words)) {
       at.segment = static_cast<std::int32_t>(s);
       at.first = *first;
     }
   }
   if (at.segment < 0) {
+    if (words_.size() == most_segments) return {};
     at.segment_words =
         std::max({words + rma::line_words, usual_words, std::min(words_in_all_, most_words)});
     at.segment = static_cast<std::int32_t>(words_.size());
-    words_.emplace_back(rma::line_words, at.segment_words);
-    at.first = words_.back().take(words).value();
+    word_ranges all_of_it(rma::line_words, at.segment_words);
+    at.first = all_of_it.take(words).value();
+    words_.emplace_back(std::move(all_of_it));
+    try {
+      made.from = offer(at);
+    } catch (...) {
+      words_.pop_back();
+      throw;
+    }
     words_in_all_ += at.segment_words;
   }
   if (free_tags_.empty()) free_tags_.push_back(first_tag + next_tag_++);
   at.tag = free_tags_.back();
   free_tags_.pop_back();
-  return at;
+  return made;
 }
 
 // Only the first rank has reserved it.
 void window_group::give_back(const window_place& at) {
-  if (!is_first_) return;
+  if (!is_first_ || at.tag < 0) return;
   const std::lock_guard alone(guard_);
   free_tags_.push_back(at.tag);
-  words_[static_cast<std::size_t>(at.segment)].give_back(at.first, at.words);
+  auto& words = words_[static_cast<std::size_t>(at.segment)];
+  if (words) words->give_back(at.first, at.words);
 }
 
 void window_group::forget_segment(std::size_t number) {
   const std::lock_guard alone(guard_);
-  if (number < words_.size()) words_[number] = word_ranges(0, 0);
+  if (number < words_.size()) words_[number].reset();
 }
 
 }  // namespace lockflight::mpi_preload

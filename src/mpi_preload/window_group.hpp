@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "lockflight/fabric/mpi.hpp"
@@ -39,6 +40,12 @@ struct window_place {
 struct segment_source {
   std::int32_t process = -1;
   std::int32_t descriptor = -1;
+};
+
+/// What the first rank reserves for a window.
+struct reservation {
+  window_place at;
+  segment_source from{};  ///< of the place's segment, if that is a new one
 };
 
 /// At the end of each window's words: with these its ranks combine values through memory.
@@ -68,14 +75,14 @@ class window_group {
   [[nodiscard]] virtual const rma::topology& machine() const = 0;
   [[nodiscard]] virtual mpi::port& port_of(const window_place& at) = 0;
 
-  /// On the first rank. A place whose tag is -1 if there are too many windows.
-  [[nodiscard]] window_place reserve(std::uint32_t words);
-  /// On the first rank, for a place with a new segment: what the others need for prepare.
-  [[nodiscard]] virtual segment_source offer(const window_place& at) = 0;
+  /// On the first rank. A place whose tag is -1 if there are too many windows. Throws what offer
+  /// throws, and then nothing is reserved.
+  [[nodiscard]] reservation reserve(std::uint32_t words);
   /// Makes the place's segment if it is a new one and there is no reason why not, and zeroes this
   /// rank's words. All ranks must have met before one uses them. Collective over `whole`. Throws
   /// mpi::unavailable, on all ranks alike.
   virtual void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) = 0;
+  /// The first rank may give the place to another window.
   void give_back(const window_place& at);
 
   /// Combines `count` values of every rank in place, on every rank. No rank returns before all have
@@ -91,10 +98,15 @@ class window_group {
   [[nodiscard]] virtual bool is_at_its_end() const { return false; }
 
  protected:
+  /// A segment is as large as all before it together, so there are few.
+  static constexpr std::size_t most_segments = 64;
+
   /// `first_words` are those of the segment that the group begins with; 0: it has none yet.
   window_group(const name& called, MPI_Comm whole, bool shares_cores, bool several_hosts,
                std::uint32_t first_words);
 
+  /// On the first rank, with `guard_` held: makes what the others need for a new segment.
+  [[nodiscard]] virtual segment_source offer(const window_place& at) = 0;
   /// On the first rank: no more of this segment is given away, since it could not be made.
   void forget_segment(std::size_t number);
 
@@ -111,7 +123,7 @@ class window_group {
   bool several_hosts_;
 
   // The first rank's:
-  std::deque<word_ranges> words_;  // [segment]
+  std::deque<std::optional<word_ranges>> words_;  // [segment]; none of one that could not be made
   std::uint32_t words_in_all_ = 0;
   std::vector<std::int32_t> free_tags_;
   std::int32_t next_tag_ = 0;

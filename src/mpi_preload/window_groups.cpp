@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/never_destroyed.hpp"
 #include "fabric/mpi/calls.hpp"
 #include "mpi_preload/group_by_mpi.hpp"
 #include "mpi_preload/group_on_host.hpp"
@@ -31,6 +33,7 @@ struct table {
     std::shared_ptr<window_group> group{};  // null while it is made
     std::uint64_t windows = 0;
     bool may_end = false;  // at the first rank: its last window has ended
+    bool closed = false;   // no window joins it: its ranks could not share memory once more
   };
   std::mutex guard;
   std::map<window_group::name, row> rows;
@@ -41,14 +44,9 @@ struct table {
   }
 };
 table& known() {
-  // Never destroyed, since after MPI_Finalize nothing of it can end; and not allocated, since that
-  // could fail on one rank alone.
-  static union keeper {
-    table groups;
-    keeper() : groups() {}
-    ~keeper() {}
-  } kept;
-  return kept.groups;
+  // After MPI_Finalize nothing of it can end; and an allocation could fail on one rank alone.
+  static never_destroyed<table> groups;
+  return groups.value;
 }
 
 /// Groups on this host could not share memory of their own once: the next ones are MPI's.
@@ -66,15 +64,17 @@ struct said_of_group {
   const std::lock_guard alone(groups.guard);
   const auto at = std::find_if(groups.rows.begin(), groups.rows.end(), [&](const auto& one) {
     const table::row& row = one.second;
-    return !row.may_end && row.group != nullptr && row.group->is_of(whole);
+    return !row.may_end && !row.closed && row.group != nullptr && row.group->is_of(whole);
   });
   said_of_group says;
   if (at != groups.rows.end()) {
     says = {.called = at->first, .is_there = 1};
     ++at->second.windows;
   } else {
-    // Without random numbers the name is zero, which is as good for one group.
-    static_cast<void>(getrandom(says.called.data(), sizeof says.called, 0));
+    // Without random numbers, one that no other group of a process of this host has.
+    static std::uint64_t named = 0;
+    if (getrandom(says.called.data(), sizeof says.called, 0) != sizeof says.called)
+      says.called = {number_of_this_host() ^ static_cast<std::uint64_t>(getpid()), ++named};
     says.is_on_host = on_one_host && !host_cannot.load(std::memory_order_relaxed) ? 1 : 0;
   }
   return says;
@@ -124,12 +124,12 @@ struct said_of_group {
   }
 }
 
-/// Drops the groups on this host that their first rank has dropped.
+/// Drops the groups on this host that no window joins any more.
 void drop_ended(table& groups) {
   std::erase_if(groups.rows, [](const auto& one) {
     const table::row& row = one.second;
     return row.windows == 0 && row.group != nullptr && !row.group->ends_together() &&
-           row.group->is_at_its_end();
+           (row.closed || row.group->is_at_its_end());
   });
 }
 
@@ -142,13 +142,17 @@ void drop_ended(table& groups) {
   mpi::detail::broadcast(all, &says, 4, MPI_UINT64_T);
   if (says.is_there == 0) return made_group(says, whole);
   table& groups = known();
-  const std::lock_guard alone(groups.guard);
-  table::row& found = groups.rows.at(says.called);
-  if (all.rank() != 0) {
-    ++found.windows;
+  bool is_counted = all.rank() == 0;
+  for (;; sched_yield()) {
+    const std::lock_guard alone(groups.guard);
+    table::row& found = groups.rows.at(says.called);
+    if (!is_counted) ++found.windows;
+    is_counted = true;
+    // Another thread of ours has agreed on it with the others, and is about to write it down.
+    if (found.group == nullptr) continue;
     drop_ended(groups);
+    return found.group;
   }
-  return found.group;
 }
 
 /// What the first rank says of a window's locks.
@@ -168,23 +172,26 @@ struct said_of_window {
     const scheme_name wanted = wanted_scheme(info, group);
     says.scheme = scheme_message(wanted);
     if (!group.is_first_rank()) return;
-    says.at = group.reserve(window::words(wanted, group));
+    const reservation place = group.reserve(window::words(wanted, group));
+    says.at = place.at;
+    says.from = place.from;
     says.is_limit = says.at.tag < 0;
     if (says.is_limit)
       throw limit_reached("no room for one window more of this group of processes");
-    if (says.at.segment_words != 0) says.from = group.offer(says.at);
   });
   says.refuse(why);
   return says;
 }
 
-/// A group that has lost its only window before it was there.
-void forget_join(const window_group& group, bool with_group) {
+/// Undoes a join that has failed on all ranks. `for_ever`: the group gets no window any more.
+void forget_join(const window_grant& was, bool for_ever) {
+  was.group->give_back(was.at);
   table& groups = known();
   const std::lock_guard alone(groups.guard);
-  const auto row = groups.rows.find(group.called());
-  --row->second.windows;
-  if (with_group) groups.rows.erase(row);
+  table::row& row = groups.rows.at(was.group->called());
+  --row.windows;
+  row.closed = row.closed || for_ever;
+  drop_ended(groups);
 }
 
 }  // namespace
@@ -206,10 +213,10 @@ window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host) {
     made.group->prepare(says.at, says.from, whole);
   } catch (const cannot_share&) {
     host_cannot.store(true, std::memory_order_relaxed);
-    forget_join(*made.group, /*with_group=*/true);
+    forget_join(made, /*for_ever=*/true);
     return join(whole, info, /*on_one_host=*/false);
   } catch (...) {
-    forget_join(*made.group, /*with_group=*/false);
+    forget_join(made, /*for_ever=*/false);
     throw;
   }
   return made;
@@ -221,12 +228,10 @@ void leave(window_grant was) {
   if (!group->ends_together()) {
     group->give_back(was.at);
     const std::lock_guard alone(groups.guard);
-    const auto row = groups.rows.find(group->called());
-    if (--row->second.windows > 0 || !group->is_first_rank()) return drop_ended(groups);
-    if (groups.idle() <= most_idle) return;
-    group->announce_end();
-    groups.rows.erase(row);
-    return;
+    table::row& of = groups.rows.at(group->called());
+    if (--of.windows == 0 && group->is_first_rank() && groups.idle() > most_idle)
+      group->announce_end();
+    return drop_ended(groups);
   }
   // Whether the group has no window left, as the first rank sees it, and how many groups are idle
   // on some rank: all decide alike.

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/never_destroyed.hpp"
 #include "fabric/mpi/calls.hpp"
 #include "mpi_preload/group_on_host.hpp"
 #include "mpi_preload/settings.hpp"
@@ -25,8 +26,9 @@ struct list {
   std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;  // null: being made
 };
 list& all() {
-  static list those;
-  return those;
+  // A program that ends without MPI_Finalize still has windows.
+  static never_destroyed<list> those;
+  return those.value;
 }
 
 // The number of changes of the list, and a thread's last result at that number.

@@ -1,6 +1,7 @@
 // The papers' claims about speed, as read from claim files; claims/README.md explains the keys.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -19,7 +20,7 @@ struct bad_claims : std::invalid_argument {
 enum class kind : std::uint8_t {
   ratio,      ///< within a factor
   value,      ///< within a fraction
-  direction,  ///< above or below, without tolerance
+  direction,  ///< above or below, by more than chance
 };
 [[nodiscard]] std::string_view to_string(kind what);
 

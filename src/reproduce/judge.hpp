@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -33,8 +34,8 @@ enum class verdict : std::uint8_t {
   undecided,  ///< a direction that lies within what chance does to it; counts as missed
 };
 
-/// The seeds with which the runs of a direction are carried out. The other kinds have a tolerance
-/// that is wider than chance, and one seed, the first.
+/// The seeds with which the runs of a direction are carried out. The other kinds have a tolerance,
+/// and one seed, the first: of a number near its edge, chance may decide.
 inline constexpr std::uint64_t seeds[] = {1, 2, 3};
 [[nodiscard]] constexpr std::span<const std::uint64_t> seeds_of(kind what) {
   return std::span(seeds).first(what == kind::direction ? std::size(seeds) : 1);

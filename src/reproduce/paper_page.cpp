@@ -74,10 +74,10 @@ std::string theirs(const claim& c) {
 std::string ours(const outcome& o) {
   if (!o.ours) return "–";
   std::string text = report::rounded(*o.ours);
-  // In the digits of our number, where it is not less than these show.
+  // How far apart the seeds are, where that is not less than the digits of our number show.
   constexpr double shown = 0.002;
   if (o.of->how_close == kind::direction && o.spread > shown * *o.ours)
-    text += fmt::format(" <span class=\"spread\">± {:.1g}</span>", o.spread / 2);
+    text += fmt::format(" <span class=\"spread\">seeds {:.1g} apart</span>", o.spread);
   return text;
 }
 

@@ -4,7 +4,9 @@
 //   nothing   nothing fails here; the launcher may have given the ranks different settings
 //   create    where nodes are several, a call of MPI that the locks' memory comes from fails:
 //             MPI_Win_create
-//   share     on one host, the ranks cannot open the first rank's memory
+//   share     on one host, a rank cannot open the first rank's memory
+//   later     the same of the second segment, when many windows are open that lie in the first
+//   offer     the first rank has no descriptor for the first window's memory; the second one is fine
 //   memory    each allocation once that comes after MPI's part, until none is left that could fail
 //
 // The calls come here first, as they would come to any profiling tool. What fails has taken part in
@@ -27,7 +29,7 @@
 
 namespace {
 
-enum class fault { none, create, share, memory };
+enum class fault { none, create, share, later, offer, memory };
 
 constinit fault what = fault::none;
 constinit bool is_chosen = false;  // this rank fails
@@ -35,6 +37,7 @@ constinit bool is_made = false;    // a window of the program is being made
 constinit int to_fail = 0;         // the number of the allocation, from 1
 constinit int allocations = 0;     // since MPI's part was over
 constinit bool is_counting = false;
+constinit int segments_opened = 0;
 
 MPI_Win in_truth = MPI_WIN_NULL;  // what a call made that has failed on some rank
 
@@ -102,6 +105,31 @@ bool makes_a_window() {
   return mine != 0;
 }
 
+/// Windows that stay open while the group's memory grows by a segment that cannot be shared. All of
+/// them are locked, and those that are made after they were freed.
+void opens_many() {
+  constexpr int many = 600;
+  static std::uint64_t* base[many];
+  static MPI_Win win[many];
+  is_made = true;
+  for (int i = 0; i < many; ++i) {
+    MPI_Win_allocate(sizeof **base, sizeof **base, MPI_INFO_NULL, MPI_COMM_WORLD, &base[i], &win[i]);
+    *base[i] = 0;
+  }
+  is_made = false;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < many; ++i) {
+    require(serves(win[i]), "a window keeps MPI's locks");
+    const std::uint64_t one = 1;
+    std::uint64_t before = 0;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win[i]);
+    MPI_Fetch_and_op(&one, &before, MPI_UINT64_T, 0, 0, MPI_SUM, win[i]);
+    MPI_Win_unlock(0, win[i]);
+  }
+  require(!is_chosen || segments_opened == 2, "the windows lie in one segment");
+  for (MPI_Win& one : win) MPI_Win_free(&one);
+}
+
 }  // namespace
 
 // ---- what fails ----
@@ -118,8 +146,9 @@ extern "C" int open(const char* path, int how, ...) {
   va_start(more, how);
   const auto mode = va_arg(more, mode_t);
   va_end(more);
-  if (fails(fault::share) && std::strncmp(path, "/proc/", 6) == 0 &&
-      std::strstr(path, "/fd/") != nullptr) {
+  const bool is_segment =
+      is_made && std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/fd/") != nullptr;
+  if (is_segment && (fails(fault::share) || (++segments_opened == 2 && fails(fault::later)))) {
     errno = EACCES;
     return -1;
   }
@@ -130,6 +159,16 @@ extern "C" int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info
                               MPI_Win* win) {
   const int made = PMPI_Win_create(base, size, unit, info, all, win);
   return after(fault::create, made, *win);
+}
+
+extern "C" int memfd_create(const char* name, unsigned how) {
+  static bool has_failed = false;
+  if (is_made && what == fault::offer && !has_failed) {
+    has_failed = true;
+    errno = EMFILE;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_memfd_create, name, how));
 }
 
 void* operator new(std::size_t bytes) {
@@ -148,6 +187,9 @@ int main(int argc, char** argv) {
   const char* const fails_by = argc > 1 ? argv[1] : "nothing";
   if (std::strcmp(fails_by, "create") == 0) what = fault::create;
   if (std::strcmp(fails_by, "share") == 0) what = fault::share;
+  if (std::strcmp(fails_by, "later") == 0) what = fault::later;
+  if (std::strcmp(fails_by, "offer") == 0) what = fault::offer;
+  if (what == fault::later) opens_many();
   if (std::strcmp(fails_by, "memory") == 0) what = fault::memory;
 
   int theirs = 0;
@@ -156,7 +198,9 @@ int main(int argc, char** argv) {
   for (int i = 0; i < most_windows; ++i) {
     to_fail = i + 1;
     ++(makes_a_window() ? ours : theirs);
-    int is_last = what != fault::memory || allocations < to_fail ? 1 : 0;
+    int is_last = what == fault::offer    ? i
+                  : what == fault::memory ? (allocations < to_fail ? 1 : 0)
+                                          : 1;
     MPI_Bcast(&is_last, 1, MPI_INT, 1, MPI_COMM_WORLD);
     if (is_last != 0) break;
   }

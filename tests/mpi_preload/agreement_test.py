@@ -47,6 +47,15 @@ class Agreement(unittest.TestCase):
     def test_a_rank_that_cannot_open_the_first_ones_memory(self):
         self.assertEqual(self.launch("share"), (0, 1, ""))
 
+    # The windows that are open stay where they are, and those to come have the fabric's memory.
+    def test_a_rank_that_cannot_open_more_memory_while_windows_are_open(self):
+        self.assertEqual(self.launch("later", OMPI_MCA_osc="sm,pt2pt"), (0, 1, ""))
+
+    def test_a_first_rank_without_a_descriptor_once(self):
+        theirs, ours, said = self.launch("offer")
+        self.assertEqual((theirs, ours), (1, 1), said)
+        self.assertRegex(said, "keeps the locks of MPI: memfd_create, ftruncate: Too many open")
+
     def test_the_memory_of_one_rank_between_nodes(self):
         self.keeps(r"MPI_Win_create failed: .* \(on rank 1\)$", "create", **BETWEEN_NODES)
 

@@ -17,9 +17,10 @@
 // Patience: a program may let a participant that is in wait for another one that wants to enter the
 // same group, and MPI's own locks let that one in. Behind the head, which waits for the first one
 // to leave, it would wait for ever. So a head that has waited for `patience` goes to the end of the
-// queue, and whoever is next enters if it can. A participant is thus bypassed by the other group
-// without a bound in number, but only by those that come or have waited while it gave way once in
-// each `patience`.
+// queue, and whoever is next enters if it can; a head that is alone gives way to those that come at
+// that moment. A participant is thus bypassed by the other group without a bound in number, but
+// only by those that come or have waited while it gives way, once in each `patience`. One whose
+// rivals leave sooner than that enters the first time that it is the head.
 //
 // Cost in network operations:
 // | enter                 | 1 fetch-add                                                          |
