@@ -55,8 +55,8 @@ class group_on_host final : public window_group {
   std::array<place_of_segment, most_segments> segments_;
 };
 
-/// A number of the host that this process is on, by what the process knows of itself. Processes with
-/// the same number may be able to share memory.
+/// A number of the host that this process is on, by what the process knows of itself. Processes
+/// with the same number may be able to share memory.
 [[nodiscard]] std::uint64_t number_of_this_host();
 
 }  // namespace lockflight::mpi_preload

@@ -6,8 +6,9 @@
 //             MPI_Win_create
 //   share     on one host, a rank cannot open the first rank's memory
 //   later     the same of the second segment, when many windows are open that lie in the first
-//   offer     the first rank has no descriptor for the first window's memory; the second one is fine
-//   memory    each allocation once that comes after MPI's part, until none is left that could fail
+//   offer     the first rank has no descriptor for the first window's memory; the second one is
+//   fine memory    each allocation once that comes after MPI's part, until none is left that could
+//   fail
 //
 // The calls come here first, as they would come to any profiling tool. What fails has taken part in
 // the call before, since MPI itself would hang otherwise; so there is a window in truth, which this
@@ -113,7 +114,8 @@ void opens_many() {
   static MPI_Win win[many];
   is_made = true;
   for (int i = 0; i < many; ++i) {
-    MPI_Win_allocate(sizeof **base, sizeof **base, MPI_INFO_NULL, MPI_COMM_WORLD, &base[i], &win[i]);
+    MPI_Win_allocate(sizeof **base, sizeof **base, MPI_INFO_NULL, MPI_COMM_WORLD, &base[i],
+                     &win[i]);
     *base[i] = 0;
   }
   is_made = false;

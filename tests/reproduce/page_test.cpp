@@ -64,8 +64,8 @@ TEST_F(Page, HasARowForEachClaimBelowItsFigure) {
   EXPECT_EQ(occurrences(text, "class=\"missed\">"), 1u);
   EXPECT_EQ(occurrences(text, "class=\"missed undecided\">"), 1u);
   for (const char* const part :
-       {"queues beat spinning", "&gt; 0.001 x", "12.5", "seeds 0.4 apart", "no time", "section 5.1, figure 3",
-        "1 of 3 claims hold, 1 undecided", "The model lacks a cost."})
+       {"queues beat spinning", "&gt; 0.001 x", "12.5", "seeds 0.4 apart", "no time",
+        "section 5.1, figure 3", "1 of 3 claims hold, 1 undecided", "The model lacks a cost."})
     EXPECT_NE(text.find(part), std::string::npos) << part;
   // The first two are under figure 3, which comes before table 2.
   const std::size_t figure = text.find("<h2 id=\"figure-3-title\">");
