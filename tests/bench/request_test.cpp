@@ -159,7 +159,8 @@ TEST(Request, WhatADeferringLockCannotDo) {
 
 // A lock as its paper prints it is for simulated runs that name it, and in no list.
 TEST(Request, ALockAsPrintedRunsOnTheSimulatorOnly) {
-  for (const char* const name : {"rma-rw-listing", "mcs-rw-wp-listing", "alock-listing"}) {
+  for (const char* const name :
+       {"rma-rw-listing", "mcs-rw-wp-listing", "alock-listing", "mcs-listing"}) {
     EXPECT_EQ(refusal(good(), [&](request& r) { r.locks = {name}; }),
               "--lock '" + std::string(name) +
                   "' (accepted: with --fabric sim, in claims of reproduce, and in check; it is a "

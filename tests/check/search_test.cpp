@@ -92,6 +92,8 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"alock-listing",     3, 0, 0, 0, 1, "3",      0, "",   {}, 6095, 10444},
     pinned{"alock-listing",     3, 0, 0, 0, 1, "3x1",    0, "",   {}, 78687, 140924},
     pinned{"alock-listing",     3, 0, 0, 0, 1, "3x1",    0, "",   {{"remote_budget", 2}}, 65783, 119624},
+    pinned{"mcs-listing",       2, 0, 0, 0, 2, "2x1",    0, "",   {}, 1698, 2290},
+    pinned{"mcs-listing",       3, 0, 0, 0, 1, "3",      0, "",   {}, 4665, 8022},
     pinned{"dq",                2, 0, 0, 0, 2, "2x1",    0, "",   {}, 5243, 7160},
     pinned{"dq",                2, 0, 1, 0, 1, "3",      0, "",   {}, 5818, 9844},
     pinned{"dq",                3, 0, 0, 0, 1, "3",      0, "",   {}, 13764, 23472},

@@ -93,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"mcs-rw-wp-listing", leaving, 2, 1, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-wp-listing", leaving, 1, 2, 0, 0, "3",   {}},
     watched_lock{"alock-listing",     all,     2, 0, 0, 0, "2x1", {}},
+    watched_lock{"mcs-listing", leaving, 3, 0, 0, 0, "3",   {}},
     watched_lock{"dq-fair",     all,     2, 0, 0, 0, "2x1", {}},
     watched_lock{"dlm-server",  all,     3, 0, 0, 0, "3",   {}},
     watched_lock{"dlm-server",  tries,   1, 0, 1, 0, "2",   {}},
@@ -118,7 +119,8 @@ INSTANTIATE_TEST_SUITE_P(as_documented, starves, testing::Values(
     watched_lock{"mcs-rw-wp",   readers, 2, 1, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-fair", tries,   1, 0, 0, 2, "3",   {}},
     watched_lock{"mcs-rw-wp-listing", readers, 2, 1, 0, 0, "3", {}},
-    // The swap that is a loop of compare-and-swaps fails again and again, in either cohort.
+    // The swap that is a loop of compare-and-swaps fails again and again, in either cohort of ALock.
+    watched_lock{"mcs-listing", writers, 2, 0, 0, 0, "2",   {}},
     watched_lock{"alock-listing",     all,     2, 0, 0, 0, "2",   {}},
     watched_lock{"alock-listing",     all,     3, 0, 0, 0, "3x1", {}}));
 // clang-format on

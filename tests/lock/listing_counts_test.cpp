@@ -4,6 +4,7 @@
 
 #include "counts.hpp"
 #include "lockflight/lock/alock_listing.hpp"
+#include "lockflight/lock/mcs_listing.hpp"
 #include "lockflight/lock/mcs_rw_wp_listing.hpp"
 #include "lockflight/lock/rma_rw_listing.hpp"
 
@@ -159,6 +160,21 @@ TEST(listing_counts, alock_local_participants_never_use_the_network) {
     require(local == (spent.network() == 0), "only the remote cohort uses the network");
     require(local == (spent.rmw > 0), "only the local cohort uses CPU atomics");
   });
+}
+
+// ---- mcs-listing: as alock-listing's remote cohort, without a victim ----
+
+TEST(listing_counts, mcs) {
+  on_every_rank(home_and_far, [](counted_participant& me) {
+    placed<lock::mcs_listing> l(me);
+    if (me.rank() != 1) return;
+    costs(me, "lock", {.cas = 1, .flush = 1}, [&] { l.lock.lock(); });
+    costs(me, "unlock", {.cas = 1, .flush = 1}, [&] { l.lock.unlock(); });
+  });
+  hand_over<lock::mcs_listing>(
+      home_and_far, 0, 1, write_lock,
+      {.put = 1, .cas = 1, .flush = 2, .loopback = 1, .load = 1, .store = 1}, write_unlock,
+      {.put = 1, .cas = 2, .flush = 3, .load = 1, .store = 1}, write_lock);
 }
 
 // ---- rma-rw-listing: a writer goes to the counters one by one ----

@@ -46,7 +46,8 @@ TEST(CarryOut, AClaimThatHoldsAndOneThatDoesNot) {
 }
 
 TEST(CarryOut, AClaimCanNameALockAsPrinted) {
-  for (const char* const name : {"alock-listing", "mcs-rw-wp-listing", "rma-rw-listing"}) {
+  for (const char* const name :
+       {"alock-listing", "mcs-listing", "mcs-rw-wp-listing", "rma-rw-listing"}) {
     const paper p = parse_claims(head + replaced(one_claim, "d-mcs", name), "some.toml");
     const auto outcomes = carry_out(all_of(p));
     ASSERT_EQ(outcomes.size(), 1u);
@@ -101,6 +102,14 @@ TEST(CarryOut, ANumberOfTheMachineIsReplaced) {
       parse_claims(head + one_claim + replaced(slower, "\"one\"", "\"slow\""), "some.toml");
   const auto outcomes = carry_out(all_of(p));
   EXPECT_LT(*outcomes[1].ours, *outcomes[0].ours / 10);
+  try {
+    static_cast<void>(carry_out(
+        all_of(parse_claims(head + replaced(slower, "= 100000 }", "= 1e300 }"), "some.toml"))));
+    FAIL() << "no time of a machine";
+  } catch (const std::exception& e) {
+    EXPECT_NE(std::string(e.what()).find("nic.loopback_ns '1e+300'"), std::string::npos)
+        << e.what();
+  }
 }
 
 TEST(CarryOut, OfASweepTheMostOrTheLeastCounts) {

@@ -2,9 +2,8 @@
 // node.
 //
 // Source: "High-Performance Distributed RMA Locks", section 2.4, Listings 2 and 3, after
-// Mellor-Crummey and Scott 1991. It is also the RDMA MCS competitor of the ALock paper: every
-// access to the tail is nic class, from the home node as loopback. The listings' WAIT and STATUS
-// are one word.
+// Mellor-Crummey and Scott 1991. The listings' WAIT and STATUS are one word. Every access to the
+// tail is nic class, from the home node as loopback.
 //
 // Invariants: NEXT is reset by the holder that has read a link from it. WAIT is set by the
 // participant that has to wait and reset by its predecessor. A free queue node is therefore all
