@@ -1,14 +1,12 @@
 #include "lockflight/profile.hpp"
 
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <system_error>
 
+#include "base/whole_file.hpp"
 #include "catalogue/parameters.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/lock/all.hpp"
@@ -108,15 +106,16 @@ profile profile::parse(std::string_view text, const std::string& path) {
 }
 
 profile profile::read(const std::string& path) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in.is_open()) text << in.rdbuf();
-  // A folder can be opened; reading it fails with a reason.
-  if (!in.is_open() || (text.view().empty() && errno != 0))
-    throw bad_profile("'" + path + "' (accepted: a profile that can be read: " +
-                      std::generic_category().message(errno) + ")");
-  return parse(text.view(), path);
+  constexpr std::size_t most_bytes = std::size_t{1} << 24;
+  const auto text = [&] {
+    try {
+      return whole_file(path, most_bytes);
+    } catch (const std::system_error& e) {
+      throw bad_profile("'" + path +
+                        "' (accepted: a profile that can be read: " + e.code().message() + ")");
+    }
+  };
+  return parse(text(), path);
 }
 
 profile profile::from_environment() {

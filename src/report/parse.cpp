@@ -2,16 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "base/whole_file.hpp"
 #include "report/report.hpp"
 
 namespace lockflight::report {
@@ -20,17 +17,12 @@ namespace {
 using nlohmann::json;
 
 std::string read_whole(const std::string& path) {
-  // A directory opens fine as a stream and only reads as empty.
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw bad_input(fmt::format("{}: is a directory; accepted: a JSON file", path));
+  try {
+    return whole_file(path);
+  } catch (const std::system_error& e) {
+    throw bad_input(
+        fmt::format("{}: cannot be read: {} (accepted: a JSON file)", path, e.code().message()));
   }
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw bad_input(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) throw bad_input(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  return bytes;
 }
 
 /// The library's message without its prefix and without the text it quotes, which may be long

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <system_error>
 
+#include "base/whole_file.hpp"
 #include "reproduce/metric.hpp"
 #include "reproduce/read_figure.hpp"
 #include "reproduce/read_run.hpp"
@@ -21,6 +19,7 @@ namespace {
 
 using words = std::vector<std::string>;
 constexpr double any = std::numeric_limits<double>::max();  // infinity is no number here
+constexpr std::size_t most_bytes_of_claims = std::size_t{1} << 24;
 
 bool is_set(reader& in, std::string_view key) { return in.has(key) && in.flag(key); }
 
@@ -192,18 +191,16 @@ std::vector<paper> find_papers(const std::string& name_or_path) {
     if (name_or_path == "all" || name_or_path == c.name)
       found.push_back(parse_claims(c.text, fmt::format("claims/{}.toml", c.name)));
   if (!found.empty()) return found;
-  std::error_code unknown;
-  const bool is_folder = std::filesystem::is_directory(name_or_path, unknown);
-  std::ifstream in;
-  std::string text;
-  if (!is_folder) {
-    in.open(name_or_path, std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(in), {});
-  }
-  if (!in.is_open() || in.bad())
-    throw bad_claims(fmt::format("PAPER '{}' (accepted: all, {}, or a claim file)", name_or_path,
-                                 fmt::join(names_of_papers(), ", ")));
-  found.push_back(parse_claims(text, name_or_path));
+  const auto text = [&] {
+    try {
+      return whole_file(name_or_path, most_bytes_of_claims);
+    } catch (const std::system_error& e) {
+      throw bad_claims(fmt::format("PAPER '{}' (accepted: all, {}, or a claim file: {})",
+                                   name_or_path, fmt::join(names_of_papers(), ", "),
+                                   e.code().message()));
+    }
+  };
+  found.push_back(parse_claims(text(), name_or_path));
   return found;
 }
 

@@ -39,10 +39,18 @@ json x_of(reader& in) {
   in.refuse(found, "x", "a number or a string");
 }
 
-figure::point point_of(const toml::table& table, const std::string& path) {
+/// x_of, on the axis of a figure.
+json x_of(reader& in, const figure& of) {
+  const json x = x_of(in);
+  if (of.x_scale == figure::scale::logarithmic && x.is_number() && x.get<double>() <= 0)
+    in.refuse(in.needed("x"), "x", "a number above 0 on a logarithmic axis");
+  return x;
+}
+
+figure::point point_of(const toml::table& table, const std::string& path, const figure& of) {
   reader in(table, path, "points");
   figure::point made;
-  made.x = x_of(in);
+  made.x = x_of(in, of);
   made.with = run_of(table, path, "points", "x");
   return made;
 }
@@ -81,8 +89,10 @@ printed_point printed_of(const toml::table& table, const std::string& path, cons
   if (std::none_of(of.curves.begin(), of.curves.end(),
                    [&](const figure::curve& c) { return c.name == made.curve; }))
     in.refuse(in.needed("curve"), "curve", "the name of one of the figure's curves");
-  made.x = x_of(in);
+  made.x = x_of(in, of);
   made.y = in.number("y", -any, any, "a number");
+  if (of.y_scale == figure::scale::logarithmic && made.y <= 0)
+    in.refuse(in.needed("y"), "y", "a number above 0 on a logarithmic axis");
   made.said = in.text("said");
   in.finish();
   return made;
@@ -100,6 +110,9 @@ figure read_figure(const toml::table& table, const std::string& path, const pape
   if (!std::regex_match(made.name, numbered))
     in.refuse(in.needed("figure"), "figure", "figure and its number, as figure 3");
   made.panel = text_or_empty(in, "panel");
+  if (std::any_of(of.figures.begin(), of.figures.end(),
+                  [&](const figure& f) { return f.name == made.name && f.panel == made.panel; }))
+    in.refuse(in.needed("figure"), "figure", "a figure and panel that the file has once");
   made.title = line_of_text(in, "title");
   made.metric = in.word_of("metric", names_of_figure_metrics());
   made.unit = in.word_of("unit", units_of_figures());
@@ -114,8 +127,9 @@ figure read_figure(const toml::table& table, const std::string& path, const pape
   if (const toml::node* const points = in.find("points")) {
     if (is_distribution(made.metric))
       in.refuse(*points, "points", "none: a distribution has a run for each curve");
-    for_each_table(in, *points, "points",
-                   [&](const toml::table& one) { made.points.push_back(point_of(one, path)); });
+    for_each_table(in, *points, "points", [&](const toml::table& one) {
+      made.points.push_back(point_of(one, path, made));
+    });
   } else if (!is_distribution(made.metric)) {
     in.fail(table, "figure.points is missing");
   }

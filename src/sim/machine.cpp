@@ -4,17 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <numeric>
 #include <set>
 #include <sstream>
 #include <system_error>
 
+#include "base/whole_file.hpp"
 #include "toml/strict.hpp"
 
 namespace lockflight::sim {
@@ -181,7 +179,9 @@ void replace(toml::table& root, const replaced_numbers& instead) {
     if (in == nullptr || !in->contains(key) || !(*in)[key].is_number())
       throw bad_replacement(fmt::format(
           "'{}={}' (accepted: a number of the machine file, as table.key)", name, value));
-    if (value == std::trunc(value) && (*in)[key].is_integer())
+    // A number beyond 2^53 is no time or size of a machine; it stays what it is, for the message.
+    constexpr double most_exact = 9007199254740992.0;
+    if (value == std::trunc(value) && std::abs(value) <= most_exact && (*in)[key].is_integer())
       in->insert_or_assign(key, static_cast<std::int64_t>(value));
     else
       in->insert_or_assign(key, value);
@@ -213,11 +213,8 @@ machine_profile parse_machine(std::string_view text, const std::string& path,
 }
 
 machine_profile read_machine(const std::string& path, const replaced_numbers& instead) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad())
-    throw std::system_error(errno, std::generic_category(), "reading " + path);
-  return parse_machine(text, path, instead);
+  constexpr std::size_t most_bytes = std::size_t{1} << 24;
+  return parse_machine(whole_file(path, most_bytes), path, instead);
 }
 
 std::vector<std::string> names_of_machines() {

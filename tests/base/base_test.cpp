@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -14,6 +15,7 @@
 #include "base/joined.hpp"
 #include "base/median.hpp"
 #include "base/number.hpp"
+#include "base/whole_file.hpp"
 
 namespace lockflight {
 namespace {
@@ -44,6 +46,22 @@ TEST(Median, IsInTheMiddle) {
   EXPECT_EQ(median_of({7}), 7);
   EXPECT_EQ(median_of({9, 1, 2}), 2);
   EXPECT_EQ(median_of({9, 1, 2, 4}), 3);
+}
+
+TEST(WholeFile, IsReadOrSaysWhyNot) {
+  const auto error_of = [](const char* path) {
+    try {
+      EXPECT_EQ(whole_file(path, 1000), "");
+    } catch (const std::system_error& e) {
+      return e.code();
+    }
+    return std::error_code();
+  };
+  EXPECT_FALSE(error_of("/dev/null"));
+  EXPECT_EQ(error_of("/dev/zero"), std::errc::file_too_large) << "it has no end";
+  EXPECT_EQ(error_of("/nowhere/file"), std::errc::no_such_file_or_directory);
+  EXPECT_EQ(error_of("/"), std::errc::is_a_directory);
+  EXPECT_NE(whole_file("/proc/self/status").find("Pid:"), std::string::npos);
 }
 
 TEST(Clock, GoesOn) {

@@ -187,13 +187,14 @@ TEST_F(ParseFile, ReadsTheSample) { EXPECT_EQ(sample().at("runs").size(), 80U); 
 
 TEST_F(ParseFile, SaysWhyAFileCannotBeRead) {
   const std::string what = complaint([&] { parse_file(path_.string()); });
-  EXPECT_EQ(what, path_.string() + ": cannot be opened: No such file or directory");
+  EXPECT_EQ(what,
+            path_.string() + ": cannot be read: No such file or directory (accepted: a JSON file)");
 }
 
 TEST_F(ParseFile, RefusesADirectory) {
   std::filesystem::create_directory(path_);
   const std::string what = complaint([&] { parse_file(path_.string()); });
-  EXPECT_NE(what.find("is a directory"), std::string::npos) << what;
+  EXPECT_NE(what.find("Is a directory"), std::string::npos) << what;
 }
 
 TEST_F(ParseFile, RefusesAnEmptyFile) {

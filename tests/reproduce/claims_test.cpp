@@ -151,6 +151,9 @@ TEST(Claims, WhatIsWrongInAFigureIsNamedWithItsLineAndKey) {
        "some.toml:26: paper.curve 'b' (accepted: the name of one of the figure's curves)"},
       {"x = \"ranks\"", "x = \"ranks\"\ny_scale = \"log\"",
        "some.toml:23: figure.y_scale 'log' (accepted: linear, logarithmic)"},
+      {"points = [ { x = 2, procs = 2 } ]",
+       "x_scale = \"logarithmic\"\npoints = [ { x = 0, procs = 2 } ]",
+       "some.toml:25: points.x '0' (accepted: a number above 0 on a logarithmic axis)"},
       {"metric = \"throughput\"\nunit = \"operations/s\"",
        "metric = \"distribution of latencies\"\nunit = \"us\"", "some.toml:24: figure.points "},
   };
@@ -158,6 +161,14 @@ TEST(Claims, WhatIsWrongInAFigureIsNamedWithItsLineAndKey) {
     const std::string said = refusal(replaced(text, c.from, c.to));
     EXPECT_EQ(said.substr(0, std::string(c.said).size()), c.said) << said;
   }
+  const std::string zero = replaced(text, "y = 1,", "y = 0,");
+  EXPECT_EQ(refusal(zero), "");
+  EXPECT_EQ(refusal(replaced(zero, "x = \"ranks\"", "x = \"ranks\"\ny_scale = \"logarithmic\"")),
+            "some.toml:27: paper.y '0' (accepted: a number above 0 on a logarithmic axis)");
+  EXPECT_EQ(
+      refusal(text + figure),
+      "some.toml:28: figure.figure 'figure 3' (accepted: a figure and panel that the file has "
+      "once)");
 }
 
 TEST(Claims, ASweepIsLaidOverTheRunsThatItIsOf) {
