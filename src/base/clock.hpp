@@ -1,4 +1,4 @@
-// The time.
+// The time, and the time of a processor.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,14 @@ namespace lockflight {
 [[nodiscard]] inline std::uint64_t now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+/// What the calling thread has had of a processor. It does not depend on what else runs.
+[[nodiscard]] inline std::uint64_t processor_time_of_thread_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(t.tv_nsec);
 }
