@@ -13,6 +13,7 @@
 #   lib/liblockflight_oshmem.a                          for C++: the fabric on OpenSHMEM
 #   lib/liblockflight_fortran*.a, include/lockflight/fortran/  for Fortran
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
+#   lib/lockflight/abi/liblockflight-mpi-abi.so         the same for the standard's binary interface
 #   bin/lockflight, bin/lockflight-lab                  the programs
 #   bin/lockflight.MPI, bin/lockflight.FABRIC           lockflight with the lab of a network
 #   libexec/lockflight/lockflight-lab.MPI, …-lab.FABRIC  these labs
@@ -60,9 +61,11 @@ foreach(mpi IN LISTS lockflight_mpis)
     list(APPEND of_mpi lockflight_fortran_${mpi})
   endif()
   lockflight_install(lockflight-${mpi}-targets ${of_mpi})
-  if(TARGET lockflight_preload_${mpi})
-    install(TARGETS lockflight_preload_${mpi}
-      LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lockflight/${mpi}")
+endforeach()
+foreach(abi IN LISTS lockflight_abis)
+  if(TARGET lockflight_preload_${abi})
+    install(TARGETS lockflight_preload_${abi}
+      LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lockflight/${abi}")
   endif()
 endforeach()
 if(lockflight_wired_fabrics)

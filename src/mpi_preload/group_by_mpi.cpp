@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include "fabric/mpi/calls.hpp"
 #include "mpi_preload/by_messages.hpp"
 
 namespace lockflight::mpi_preload {
@@ -18,7 +17,7 @@ using mpi::detail::communicator;
   return {.machine = std::move(machine),
           .waiting = several_hosts ? "yield" : "auto",
           .words_per_rank = words,
-          .communicator = PMPI_Comm_c2f(whole),
+          .communicator = mpi::detail::number_of(whole),
           .serves = true,
           .patient = several_hosts,
           .in_parts = true};
@@ -61,12 +60,12 @@ constexpr std::size_t for_a_segment = 4;
 }  // namespace
 
 group_by_mpi::group_by_mpi(const name& called, MPI_Comm whole)
-    : window_group(called, with_room(whole), mpi::shares_cores(PMPI_Comm_c2f(whole)),
+    : window_group(called, with_room(whole), mpi::shares_cores(mpi::detail::number_of(whole)),
                    on_several_hosts(whole), usual_words) {
   // Room first: what fails on one rank alone may not fail once all have met.
   agree(communicator::borrowed(whole), fault_in([&] { segments_.resize(1); }));
-  segments_[0] = std::make_unique<mpi::membership>(
-      config_for(whole, mpi::nodes_of(PMPI_Comm_c2f(whole)), usual_words, several_hosts()));
+  segments_[0] = std::make_unique<mpi::membership>(config_for(
+      whole, mpi::nodes_of(mpi::detail::number_of(whole)), usual_words, several_hosts()));
 }
 
 std::size_t group_by_mpi::segments() const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "fabric/mpi/calls.hpp"
 #include "mpi_preload/window_group.hpp"
 
 namespace lockflight::mpi_preload {
@@ -29,7 +30,9 @@ class group_by_mpi final : public window_group {
   [[nodiscard]] mpi::membership& segment(std::int32_t number) const;
   void add_segment(const window_place& at, std::string why_not);
   [[nodiscard]] std::size_t segments() const;
-  [[nodiscard]] MPI_Comm communicator() const { return PMPI_Comm_f2c(segment(0).communicator()); }
+  [[nodiscard]] MPI_Comm communicator() const {
+    return mpi::detail::communicator_of(segment(0).communicator());
+  }
 
   std::vector<std::unique_ptr<mpi::membership>> segments_;  // null: could not be made
 };

@@ -5,29 +5,41 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "mpi_preload/mpi_library.hpp"
+
 namespace lockflight::mpi_preload {
 namespace {
+
+[[noreturn]] void ends_without(const char* name) {
+  std::fprintf(stderr,
+               "lockflight: no %s behind %s: it must be preloaded, or linked before a shared MPI "
+               "library\n",
+               name, own_file());
+  std::exit(3);
+}
 
 // POSIX lets a function be looked up as a void pointer.
 template <class Function>
 void look_up(Function& call, const char* name) {
   call = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-  if (call != nullptr) return;
-  std::fprintf(stderr,
-               "lockflight: no %s behind liblockflight-mpi.so: it must be preloaded, or linked "
-               "before a shared MPI library\n",
-               name);
-  std::exit(3);
+  if (call == nullptr) ends_without(name);
+}
+
+/// The value of a call that an MPI of an earlier version of the standard lacks. Programs compiled
+/// for such an MPI never make it.
+template <class Result, class... Arguments>
+Result (*ends_in(Result (*)(Arguments...)))(Arguments...) {
+  return [](Arguments...) -> Result { ends_without("function with large counts (MPI 4)"); };
+}
+
+template <class Function>
+void look_up_large(Function& call, const char* name) {
+  call = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+  if (call == nullptr) call = ends_in(call);
 }
 
 constinit calls_behind looked_up{};
 constinit mpi_calls of_tools{};
-
-/// The start of the library in which a function lies.
-[[nodiscard]] const void* library_of(const void* function) {
-  Dl_info found{};
-  return function != nullptr && dladdr(function, &found) != 0 ? found.dli_fbase : nullptr;
-}
 
 // What comes next behind us is a tool's, unless it lies in the MPI's library. Which library that is
 // a call says that tools do not replace; a tool may replace PMPI_X as well.
@@ -35,10 +47,10 @@ template <class Function>
 void look_up_tool(Function& tool, Function& next, Function own, const char* name) {
   next = own;
   void* const found = dlsym(RTLD_NEXT, name);
-  const void* const its = library_of(found);
-  if (its == nullptr || its == library_of(reinterpret_cast<const void*>(own)) ||
-      its == library_of(dlsym(RTLD_NEXT, "PMPI_Get_version")) ||
-      its == library_of(dlsym(RTLD_NEXT, "MPI_Get_version")))
+  const void* const its = start_of_library(found);
+  if (its == nullptr || its == start_of_library(reinterpret_cast<const void*>(own)) ||
+      its == start_of_library(dlsym(RTLD_NEXT, "PMPI_Get_version")) ||
+      its == start_of_library(dlsym(RTLD_NEXT, "MPI_Get_version")))
     return;
   tool = reinterpret_cast<Function>(found);
   next = tool;
@@ -46,11 +58,16 @@ void look_up_tool(Function& tool, Function& next, Function own, const char* name
 
 // Cold, so that pmpi() saves no registers for it.
 [[gnu::cold, gnu::noinline]] bool look_up_all() {
-#define LOCKFLIGHT_LOOK_UP(call)              \
-  look_up(looked_up.own.call, "PMPI_" #call); \
+  reach_mpi();
+#define LOCKFLIGHT_LOOK_UP(how, call)     \
+  how(looked_up.own.call, "PMPI_" #call); \
   look_up_tool(of_tools.call, looked_up.next.call, looked_up.own.call, "MPI_" #call);
-  LOCKFLIGHT_INTERPOSED(LOCKFLIGHT_LOOK_UP)
-  LOCKFLIGHT_INTERPOSED_LARGE(LOCKFLIGHT_LOOK_UP)
+#define LOCKFLIGHT_LOOK_UP_ONE(call) LOCKFLIGHT_LOOK_UP(look_up, call)
+#define LOCKFLIGHT_LOOK_UP_LARGE(call) LOCKFLIGHT_LOOK_UP(look_up_large, call)
+  LOCKFLIGHT_INTERPOSED(LOCKFLIGHT_LOOK_UP_ONE)
+  LOCKFLIGHT_INTERPOSED_LARGE(LOCKFLIGHT_LOOK_UP_LARGE)
+#undef LOCKFLIGHT_LOOK_UP_LARGE
+#undef LOCKFLIGHT_LOOK_UP_ONE
 #undef LOCKFLIGHT_LOOK_UP
   // A lock calls pmpi() before a_lock_comes(), so this cannot undo that.
   detail::straight.store(&looked_up, std::memory_order_release);

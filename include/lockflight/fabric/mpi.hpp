@@ -90,7 +90,7 @@ struct config {
   std::uint32_t words_per_rank = 1u << 17;
   int processors = 0;  ///< of a machine, to assume for `waiting`; 0: as many as there are
   /// A communicator as MPI_Comm_c2f gives it, whose first ranks are the run's; without it
-  /// MPI_COMM_WORLD.
+  /// MPI_COMM_WORLD. (In the standard's binary interface, here and below: MPI_Comm_toint.)
   std::optional<int> communicator{};
   /// If all nodes of the topology share memory, they reach each other with CPU instructions. If
   /// this is false they use MPI between them wherever they are.

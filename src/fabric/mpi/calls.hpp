@@ -19,6 +19,39 @@ namespace lockflight::mpi::detail {
 /// OMPI_MCA_osc for Open MPI 4.1 where its own choice fails (environment.cpp).
 inline constexpr const char* osc_that_works = "sm,pt2pt";
 
+/// Whether the MPI is Open MPI 4, some of whose faults the fabric avoids. The library says so, not
+/// mpi.h: what was compiled for Open MPI 4 runs on Open MPI 5 as well.
+[[nodiscard]] inline bool is_open_mpi_4() {
+#if defined(OPEN_MPI)
+  static const bool is = [] {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    return std::string(text).starts_with("Open MPI v4.");
+  }();
+  return is;
+#else
+  return false;
+#endif
+}
+
+/// A communicator as a number that headers without mpi.h can name: Fortran's, or in the standard's
+/// binary interface, which has no Fortran, the one that it has for C.
+[[nodiscard]] inline int number_of(MPI_Comm communicator) {
+#if defined(MPI_ABI)
+  return MPI_Comm_toint(communicator);
+#else
+  return MPI_Comm_c2f(communicator);
+#endif
+}
+[[nodiscard]] inline MPI_Comm communicator_of(int number) {
+#if defined(MPI_ABI)
+  return MPI_Comm_fromint(number);
+#else
+  return MPI_Comm_f2c(number);
+#endif
+}
+
 /// What MPI says of a call that failed; empty of one that did not.
 [[nodiscard]] inline std::string fault_of(int code, const char* call) {
   if (code == MPI_SUCCESS) return "";

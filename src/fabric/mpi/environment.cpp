@@ -12,7 +12,7 @@
 namespace lockflight::mpi {
 namespace {
 
-[[maybe_unused]] std::string_view value(const char* name) {
+std::string_view value(const char* name) {
   const char* const found = std::getenv(name);
   return found != nullptr ? found : "";
 }
@@ -24,7 +24,7 @@ namespace {
 /// Over TCP none of these makes a window at all, and osc/pt2pt does. Open MPI reads the choice when
 /// it is initialised.
 void choose_component() {
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
+  if (!detail::is_open_mpi_4()) return;
   // A network whose cards have atomics of their own is Open MPI's to choose for.
   std::error_code none;
   const std::filesystem::directory_iterator cards("/sys/class/infiniband", none);
@@ -32,16 +32,11 @@ void choose_component() {
   const std::string_view all = value("OMPI_COMM_WORLD_SIZE");
   const bool one_machine = all.empty() || all == value("OMPI_COMM_WORLD_LOCAL_SIZE");
   if (one_machine || !has_cards) setenv("OMPI_MCA_osc", detail::osc_that_works, 0);
-#endif
 }
 
 /// osc/pt2pt makes no window in a program in which several threads call MPI.
 bool allows_threads() {
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
-  return value("OMPI_MCA_osc").find("pt2pt") == std::string_view::npos;
-#else
-  return true;
-#endif
+  return !detail::is_open_mpi_4() || value("OMPI_MCA_osc").find("pt2pt") == std::string_view::npos;
 }
 
 /// What to ask of MPI_Init_thread: one thread calls MPI, and others, such as one that shows

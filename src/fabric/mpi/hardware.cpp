@@ -41,7 +41,7 @@ namespace {
 
 [[nodiscard]] communicator duplicate_of(int communicator_handle) {
   detail::require_mpi();
-  const MPI_Comm of = MPI_Comm_f2c(communicator_handle);
+  const MPI_Comm of = detail::communicator_of(communicator_handle);
   if (of == MPI_COMM_NULL)
     throw std::invalid_argument("MPI_COMM_NULL (accepted: a communicator that this rank is in)");
   return communicator::duplicate(of);

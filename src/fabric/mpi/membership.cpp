@@ -11,7 +11,8 @@ struct membership::parts {
   explicit parts(config what)
       : asked(std::make_shared<const config>(std::move(what))),
         at(std::make_shared<detail::venue>(
-            detail::communicator::duplicate(MPI_Comm_f2c(*asked->communicator)), *asked)) {
+            detail::communicator::duplicate(detail::communicator_of(*asked->communicator)),
+            *asked)) {
     if (!at->members) throw std::invalid_argument("the machine has fewer ranks than its members");
     make_port();
   }
@@ -59,7 +60,7 @@ membership::~membership() {
 
 port& membership::access() { return *parts_->access; }
 const rma::topology& membership::machine() const { return parts_->asked->machine; }
-int membership::communicator() const { return MPI_Comm_c2f(parts_->at->members.get()); }
+int membership::communicator() const { return detail::number_of(parts_->at->members.get()); }
 void membership::clear(std::uint32_t first, std::uint32_t count) {
   parts_->cells().clear(first, count);
 }

@@ -19,7 +19,8 @@ using detail::communicator;
 void require_ranks(const config& what) {
   detail::require_mpi();
   int there = 0;
-  MPI_Comm_size(what.communicator ? MPI_Comm_f2c(*what.communicator) : MPI_COMM_WORLD, &there);
+  MPI_Comm_size(what.communicator ? detail::communicator_of(*what.communicator) : MPI_COMM_WORLD,
+                &there);
   const int ranks = what.machine.ranks();
   if (ranks > there)
     throw std::invalid_argument(std::to_string(ranks) + " ranks (accepted: 1 to " +

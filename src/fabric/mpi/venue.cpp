@@ -11,8 +11,8 @@ namespace lockflight::mpi::detail {
 namespace {
 
 /// See choose_component (environment.cpp); here the program has initialised MPI before.
-void refuse_broken_component([[maybe_unused]] const communicator& all) {
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4
+void refuse_broken_component(const communicator& all) {
+  if (!is_open_mpi_4()) return;
   const communicator machine = communicator::of_machine(all.get());
   const char* const given = std::getenv("OMPI_MCA_osc");
   const std::string components = given != nullptr ? given : "";
@@ -23,7 +23,6 @@ void refuse_broken_component([[maybe_unused]] const communicator& all) {
     throw unavailable(
         "Open MPI 4.1's component osc/rdma crashes on compare-and-swap where all ranks are on one "
         "machine (accepted: OMPI_MCA_osc=sm,pt2pt in the environment of mpirun)");
-#endif
 }
 
 /// Throws unless this MPI's read-modify-writes are atomic.
@@ -97,7 +96,7 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
 
 venue& venue_of(const config& what, std::optional<venue>& fresh) {
   if (what.communicator)
-    return fresh.emplace(communicator::duplicate(MPI_Comm_f2c(*what.communicator)), what);
+    return fresh.emplace(communicator::duplicate(communicator_of(*what.communicator)), what);
   std::list<cached>& all = all_cached();
   key wanted{what.machine.nodes_of_ranks(), what.words_per_rank, what.shared_nodes};
   const auto at =

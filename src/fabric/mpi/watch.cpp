@@ -34,7 +34,8 @@ pid_t launcher() {
     const std::string folder = "/proc/" + std::to_string(at);
     std::string name;
     std::getline(std::ifstream(folder + "/comm"), name);
-    if (name.starts_with("mpirun") || name.starts_with("mpiexec") || name.starts_with("orte"))
+    if (name.starts_with("mpirun") || name.starts_with("mpiexec") || name.starts_with("orte") ||
+        name.starts_with("prte"))
       return at;
     std::string word;
     std::ifstream facts(folder + "/stat");
