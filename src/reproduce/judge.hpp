@@ -13,12 +13,28 @@ namespace lockflight::reproduce {
 /// A ratio holds within this factor, a value within this part of it.
 constexpr double ratio_tolerance = 1.5;
 constexpr double value_tolerance = 0.3;
+/// The factor within which two numbers are the same. Two that are claimed to differ must be farther
+/// apart than that where the paper does not say by how much (plateau-not-before of the DLM paper).
+constexpr double same_tolerance = 1.2;
 
-/// The tolerance of a kind of claim in the results; 0 for a direction, which has none.
-[[nodiscard]] constexpr double tolerance_of(kind what) {
-  switch (what) {
+/// Whether ours is within a factor of the paper's number. What was computed from printed digits is
+/// not exact in its last digit.
+[[nodiscard]] constexpr bool within_factor(double ours, double of, double factor) {
+  constexpr double last_digit = 1e-9;
+  return ours <= of * factor * (1 + last_digit) && ours >= of / factor * (1 - last_digit);
+}
+
+/// Whether a ratio says by how much two numbers differ that differ by less than the tolerance, such
+/// as "25 % more". Then the tolerance is one of the difference, or no difference would do as well.
+[[nodiscard]] constexpr bool is_small_difference(double ratio) {
+  return ratio != 1 && ratio < ratio_tolerance && ratio > 1 / ratio_tolerance;
+}
+
+/// The tolerance of a claim in the results; 0 for a direction, which has none.
+[[nodiscard]] constexpr double tolerance_of(const claim& c) {
+  switch (c.how_close) {
     case kind::ratio:
-      return ratio_tolerance;
+      return c.value == 1 ? same_tolerance : ratio_tolerance;
     case kind::value:
       return value_tolerance;
     case kind::direction:
@@ -53,13 +69,13 @@ struct spread_number {
 
 /// Whether what we measured is what the paper claims.
 [[nodiscard]] constexpr bool holds(const claim& c, double ours) {
-  // A value that was computed from printed digits is not exact in its last digit.
-  constexpr double last_digit = 1e-9;
   switch (c.how_close) {
     case kind::ratio:
-      return ours <= c.value * ratio_tolerance * (1 + last_digit) &&
-             ours >= c.value / ratio_tolerance * (1 - last_digit);
+      if (is_small_difference(c.value))
+        return within_factor((ours - 1) / (c.value - 1), 1, ratio_tolerance);
+      return within_factor(ours, c.value, tolerance_of(c));
     case kind::value: {
+      constexpr double last_digit = 1e-9;
       const double apart = ours > c.value ? ours - c.value : c.value - ours;
       return apart <= value_tolerance * c.value * (1 + last_digit);
     }

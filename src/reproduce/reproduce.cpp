@@ -243,7 +243,7 @@ nlohmann::json to_json(const reproduction& all) {
                        {"paper_value", c.value},
                        {"ours", o.ours ? nlohmann::json(*o.ours) : nlohmann::json()},
                        {"unit", c.unit},
-                       {"tolerance", tolerance_of(c.how_close)},
+                       {"tolerance", tolerance_of(c)},
                        {"verdict", o.holds() ? "holds" : "misses"},
                        {"calibrated_on_this", c.calibrated}};
     // The fixed interface has two verdicts; an undecided claim counts as missed.

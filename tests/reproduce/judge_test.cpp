@@ -20,6 +20,23 @@ TEST(Judge, ARatioHoldsWithinAFactor) {
   for (const double ours : {0.0, 3.99, 9.01, 60.0}) EXPECT_FALSE(holds(c, ours)) << ours;
 }
 
+TEST(Judge, TheSameIsWithinAFifth) {
+  const claim c = of(kind::ratio, 1);
+  for (const double ours : {0.84, 1.0, 1.2}) EXPECT_TRUE(holds(c, ours)) << ours;
+  for (const double ours : {0.83, 1.21}) EXPECT_FALSE(holds(c, ours)) << ours;
+  EXPECT_EQ(tolerance_of(c), 1.2);
+}
+
+// "25 % more" is not met by 5 % more, which a factor of 1.5 would accept.
+TEST(Judge, ASmallDifferenceHoldsWithinAFactorOfItself) {
+  const claim more = of(kind::ratio, 1.24);
+  for (const double ours : {1.16, 1.24, 1.36}) EXPECT_TRUE(holds(more, ours)) << ours;
+  for (const double ours : {0.9, 1.0, 1.15, 1.37}) EXPECT_FALSE(holds(more, ours)) << ours;
+  const claim less = of(kind::ratio, 0.76);
+  for (const double ours : {0.84, 0.76, 0.64}) EXPECT_TRUE(holds(less, ours)) << ours;
+  for (const double ours : {1.0, 1.24, 0.85, 0.63}) EXPECT_FALSE(holds(less, ours)) << ours;
+}
+
 TEST(Judge, AValueHoldsWithinAPartOfIt) {
   const claim c = of(kind::value, 10);
   for (const double ours : {7.0, 10.0, 13.0}) EXPECT_TRUE(holds(c, ours)) << ours;

@@ -40,7 +40,9 @@ class mcs_listing {
   static constexpr facts about{
       .name = "mcs-listing",
       .what = kind::mutex,
-      .source = "MCS of ALock: Asymmetric Lock Primitive for RDMA Systems, section 6, as printed",
+      .source =
+          "MCS of ALock: Asymmetric Lock Primitive for RDMA Systems, sections 4 and 6, as "
+          "described",
       .bytes_home = 8,
       .bytes_per_node = 0,
       .bytes_per_participant = 16,

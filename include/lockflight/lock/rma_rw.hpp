@@ -3,8 +3,9 @@
 //
 // Source: "High-Performance Distributed RMA Locks", section 3, Listings 4 to 10, corrected. Each
 // correction is marked at its site:
-// M1  A writer lets readers in until T_R, and then waits for the readers that are in, as sections
-//     3.3.3 and 4.1 say. (Listing 6 does neither: it takes the counters at once and enters.)
+// M1  A writer lets readers in until T_R, which is how we read sections 3.2.3 and 3.4, and then
+//     waits for the readers that are in, as section 4.1 says. (Listing 6 does neither: it takes the
+//     counters at once and enters.)
 // M2  A reader that resets its counter subtracts the departures, never a WRITE flag. (Listing 6
 //     also subtracts the flag, even that of a writer that came in between.)
 // M3  A reader that waits at T_R reads the writers' queue again. (Listing 9 waits for a reset that

@@ -12,8 +12,8 @@
 // A run needs mend_1, without which the lock excludes no participant. With it alone the rest is as
 // printed.
 //
-// How it differs from rma-rw besides the flaws: a writer goes to one counter after the other, it
-// takes the counters at once and not after T_R readers, and level 1 passes the lock on T_W times.
+// How it differs from rma-rw besides the flaws: a writer goes to one counter after the other, and
+// begins without waiting for T_R readers, and level 1 passes the lock on T_W times.
 //
 // Order and fairness: writers as rma-mcs; readers none. Nothing is promised that a flaw breaks.
 //
