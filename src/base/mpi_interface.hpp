@@ -26,7 +26,7 @@ inline constexpr std::array<about_mpi_interface, 3> mpi_interfaces{{
 }};
 
 /// The entry of a known interface.
-[[nodiscard]] constexpr const about_mpi_interface& about(mpi_interface one) {
+[[nodiscard]] constexpr const about_mpi_interface& details_of(mpi_interface one) {
   for (const about_mpi_interface& each : mpi_interfaces)
     if (each.is == one) return each;
   return mpi_interfaces.front();  // not reached: `unknown` has no entry

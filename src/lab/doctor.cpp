@@ -1,4 +1,5 @@
-// lockflight doctor: tests whether the locks work on this MPI, and how fast.
+// lockflight doctor: tests whether the locks work on this MPI, and how fast; or says which drop-in
+// fits a program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +10,10 @@
 #include "bench/plan/launch.hpp"
 #include "bench/plan/networks.hpp"
 #include "lab/commands.hpp"
+#include "lab/elf_file.hpp"
 #include "lab/open_files.hpp"
 #include "lab/output_file.hpp"
+#include "lab/program_mpi.hpp"
 #include "tool/console.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"
@@ -22,6 +25,7 @@ namespace {
 
 constexpr const char* json_argument = "--json";
 constexpr const char* machine_argument = "--machine-out";
+constexpr const char* program_argument = "--program";
 
 nlohmann::json json_of(const bench::launch::diagnosis& found) {
   nlohmann::json all{{"lockflight", version()},
@@ -76,7 +80,101 @@ void print_hosts(const std::vector<bench::launch::diagnosis::host>& hosts, conso
                   rounded(hosts.front().computed_us)));
 }
 
+/// The results on a program: in the order of a table's rows, and what to do about them.
+struct program_findings {
+  std::vector<labelled> rows;
+  std::string advice;
+  bool fits = false;
+};
+
+program_findings findings_of(const std::string& path, const program_mpi& found) {
+  program_findings says{.rows = {{"program", one_line(path)}}, .advice = "", .fits = false};
+  if (!found.is_dynamic) {
+    says.rows.push_back({"MPI", "linked statically, if there is one"});
+    says.advice = "Nothing can be preloaded: link the program with the MPI's shared library.";
+    return says;
+  }
+  if (found.interface == mpi_interface::unknown) {
+    says.rows.push_back({"MPI", "none that is known among the shared libraries that it needs"});
+    for (const std::string& name : found.missing) says.rows.push_back({"not found", shown(name)});
+    says.advice =
+        found.missing.empty()
+            ? "If the program loads its MPI when it runs, as Python does, give the module that "
+              "does, "
+              "such as mpi4py's MPI.*.so. An MPI that is linked statically has no drop-in."
+            : "Set LD_LIBRARY_PATH as for a run of the program: an MPI may be behind a library "
+              "that "
+              "was not found.";
+    return says;
+  }
+  const about_mpi_interface& its = details_of(found.interface);
+  says.rows.push_back(
+      {"MPI", fmt::format("{}: {} needs {}", its.name,
+                          found.needed_by == path ? "the program" : one_line(found.needed_by),
+                          one_line(found.library))});
+  says.rows.push_back(
+      {"preload", found.drop_in.empty()
+                      ? fmt::format("{} (not in this build or installation)", its.drop_in)
+                      : found.drop_in});
+  if (found.is_privileged) {
+    says.advice = "The program is set-user-ID or set-group-ID, and the loader preloads nothing.";
+    return says;
+  }
+  says.fits = !found.drop_in.empty();
+  if (found.interface == mpi_interface::standard)
+    says.advice =
+        "This drop-in is for C and C++. The standard has no binary interface for Fortran, so calls "
+        "in Fortran keep the locks of the MPI unless its bindings call those of C.";
+  if (found.drop_in.empty() && found.interface == mpi_interface::standard)
+    says.advice = "It is built where ./dev setup mpi has fetched an MPI that has this interface.";
+  return says;
+}
+
+nlohmann::json json_of(const program_mpi& found, const program_findings& says) {
+  nlohmann::json all{{"lockflight", version()},      {"fits", says.fits},
+                     {"interface", nullptr},         {"needs", found.library},
+                     {"needed_by", found.needed_by}, {"preload", found.drop_in},
+                     {"not_found", found.missing},   {"advice", says.advice}};
+  if (found.interface != mpi_interface::unknown)
+    all["interface"] = details_of(found.interface).name;
+  return all;
+}
+
+int run_for_program(const std::string& path, const arguments& given, console& out) {
+  for (const char* other : {"--fabric", machine_argument})
+    if (const auto value = given.one(other))
+      throw refuse(other, *value,
+                   fmt::format("none with {}, which tests no fabric", program_argument));
+  program_mpi found;
+  try {
+    found = mpi_of_program(path);
+  } catch (const unreadable_elf& e) {
+    throw refuse(
+        program_argument, path,
+        fmt::format("a program or a shared library of this machine; {}", one_line(e.what())));
+  }
+  const program_findings says = findings_of(path, found);
+  const auto json = given.one(json_argument);
+  if (json == "-") {
+    out.line(json_of(found, says).dump(2));
+    return says.fits ? 0 : 1;
+  }
+  const int width = out.width() == 0 ? 100 : out.width();
+  out.print(two_columns(says.rows, width, 0));
+  if (!says.advice.empty()) {
+    out.line();
+    out.print(wrapped(says.advice, width, 0));
+  }
+  if (json) {
+    output_file file(json_argument, *json);
+    file.commit(json_of(found, says).dump(2) + "\n");
+    out.line("wrote " + file.path());
+  }
+  return says.fits ? 0 : 1;
+}
+
 int run_doctor(const arguments& given, console& out) {
+  if (const auto path = given.one(program_argument)) return run_for_program(*path, given, out);
   // A program with a launch built in tries that one.
   const bench::launch* const own = bench::built_in_launch();
   const std::string fabric =
@@ -135,7 +233,10 @@ command doctor_command() {
            "it. "
            "Over several hosts it also prints a table of operations between them. The exit code is "
            "1 "
-           "if locks cannot work there."},
+           "if locks cannot work there.",
+           "With --program it runs nothing: it says which MPI a program is linked with, and which "
+           "library to preload so that the program has lockflight's locks in MPI_Win_lock. The "
+           "exit code is 1 if none fits."},
       .options = {{.name = "--fabric",
                    .value = "FABRIC",
                    .what = fmt::format(
@@ -151,6 +252,10 @@ command doctor_command() {
                    .value = "FILE",
                    .what = "fit a machine of the simulator to this fabric, for bench --machine; "
                            "needs ranks on two nodes",
+                   .completes = option::offer::files},
+                  {.name = program_argument,
+                   .value = "FILE",
+                   .what = "say which drop-in for MPI_Win_lock fits this program",
                    .completes = option::offer::files}},
       .examples =
           {{"mpirun -n 4 build/mpich/lockflight doctor --fabric mpi",
@@ -158,7 +263,8 @@ command doctor_command() {
            {"./dev hosts --launch ucx -- build/lockflight doctor --fabric ucx",
             "test UCX between two hosts"},
            {"mpirun -n 4 build/lockflight doctor --fabric ucx --machine-out m.toml",
-            "fit a machine to two hosts, for bench --fabric sim --machine m.toml --procs 4"}},
+            "fit a machine to two hosts, for bench --fabric sim --machine m.toml --procs 4"},
+           {"lockflight doctor --program ./a.out", "which library to preload for an MPI program"}},
       .run = run_doctor,
   };
 }

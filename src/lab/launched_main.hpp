@@ -1,6 +1,7 @@
 // main() of the labs that can join a launch.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -13,12 +14,19 @@
 
 namespace lockflight::lab {
 
+/// Whether doctor is asked about a program, which needs no launch.
+[[nodiscard]] inline bool names_program(int argc, const char* const* argv) {
+  return std::any_of(argv, argv + argc, [](std::string_view word) {
+    return word == "--program" || word.starts_with("--program=");
+  });
+}
+
 /// The lab, which can also join the launch.
 inline int run_launched_lab(bench::launch& its, int argc, char** argv) {
   bench::build_in(its);
   // Before an error can be reported, so that only rank 0 reports it. A program that asks for
   // another fabric needs no launcher.
-  const bool doctor = tool::named_command(argc, argv) == "doctor";
+  const bool doctor = tool::named_command(argc, argv) == "doctor" && !names_program(argc, argv);
   if (doctor || named_fabric(argc, argv) == its.fabric()) {
     const auto refused = [](const std::exception& e, int code) {
       std::fprintf(stderr, "lockflight: %s\n", e.what());

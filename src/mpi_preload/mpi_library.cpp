@@ -76,13 +76,13 @@ constexpr const char* of_every_mpi = "PMPI_Get_version";
 [[nodiscard]] std::string drop_in_for(mpi_interface other) {
   std::string here = own_file();
   here.erase(here.find_last_of('/') == std::string::npos ? 0 : here.find_last_of('/') + 1);
-  const std::string beside = here + "../" + std::string(about(other).drop_in);
+  const std::string beside = here + "../" + std::string(details_of(other).drop_in);
   if (char* const there = realpath(beside.c_str(), nullptr); there != nullptr) {
     const std::string full = there;
     std::free(there);
     return full;
   }
-  return std::string(about(other).drop_in) + " of lockflight";
+  return std::string(details_of(other).drop_in) + " of lockflight";
 }
 
 void require_own_interface(const link_map& mpi) {
@@ -90,7 +90,7 @@ void require_own_interface(const link_map& mpi) {
   if (its == mpi_interface::unknown || its == own_interface) return;
   std::fprintf(
       stderr, "lockflight: the MPI of this program, %s, has %s: preload %s instead of %s\n",
-      mpi.l_name, std::string(about(its).name).c_str(), drop_in_for(its).c_str(), own_file());
+      mpi.l_name, std::string(details_of(its).name).c_str(), drop_in_for(its).c_str(), own_file());
   // Nothing of the MPI's runs any more.
   std::fflush(nullptr);
   _exit(3);

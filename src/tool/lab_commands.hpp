@@ -23,7 +23,8 @@ inline constexpr listing reproduce{"reproduce",
 inline constexpr listing grid{
     "grid", "compare flight and flight-rw with all other locks on simulated machines"};
 inline constexpr listing report{"report", "make a page with charts from a bench's JSON"};
-inline constexpr listing doctor{"doctor", "test the one-sided operations of a network's library"};
+inline constexpr listing doctor{"doctor",
+                                "test a network's library, or find the drop-in for an MPI program"};
 
 /// In the order in which help lists them.
 inline constexpr std::array all{bench, tune, check, reproduce, grid, report, doctor};

@@ -8,12 +8,14 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/joined.hpp"
 #include "base/median.hpp"
+#include "base/mpi_interface.hpp"
 #include "base/number.hpp"
 #include "base/whole_file.hpp"
 
@@ -109,6 +111,21 @@ TEST(Descriptor, IsNeverAStandardOne) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(MpiInterface, IsThatOfTheLibraryForC) {
+  const std::vector<std::pair<const char*, mpi_interface>> expected{
+      {"libmpi_abi.so.1", mpi_interface::standard},   {"libpmpi_abi.so.1", mpi_interface::standard},
+      {"libmpi.so.12", mpi_interface::mpich},       // MPICH, Intel MPI, MVAPICH
+      {"libmpich.so.12", mpi_interface::mpich},     // Debian
+      {"libmpi_cray.so.12", mpi_interface::mpich},  // Cray, and with the name of a compiler
+      {"libmpi_gnu_123.so.12", mpi_interface::mpich}, {"libpmpi.so.12", mpi_interface::mpich},
+      {"libmpi.so.40", mpi_interface::open_mpi},      {"libmpi.so.20", mpi_interface::open_mpi},
+      {"libmpifort.so.12", mpi_interface::unknown},   {"libmpicxx.so.12", mpi_interface::unknown},
+      {"libmpi_mpifh.so.40", mpi_interface::unknown}, {"libmpi_ilp64.so.4", mpi_interface::unknown},
+      {"libmpi.so", mpi_interface::unknown},          {"libmpifi.so.12", mpi_interface::unknown},
+      {"libc.so.6", mpi_interface::unknown},          {"", mpi_interface::unknown}};
+  for (const auto& [name, is] : expected) EXPECT_EQ(mpi_interface_of(name), is) << name;
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ OPTIONS = {
     "locks": ["--json"],
     "topo": ["--levels", "--procs", "--node-level", "--window", "--json"],
     "report": ["-o", "--output", "FILE.json"],
-    "doctor": ["--fabric", "--json", "--machine-out"],
+    "doctor": ["--fabric", "--json", "--machine-out", "--program"],
     "run": ["NAME", "COMMAND", "--shared", "--timeout", "--nonblock", "--domain", "--mode",
             "--group", "-E", "--conflict-exit-code"],
     "who": ["NAME", "--domain", "--mode", "--json"],
