@@ -66,6 +66,13 @@ function(lockflight_find_mpis)
   set(lockflight_mpis ${found} PARENT_SCOPE)
 endfunction()
 
+# lockflight_link_fabric_of(TARGET ABI): the fabric without the MPI that it was compiled with.
+function(lockflight_link_fabric_of target abi)
+  target_link_libraries(${target} PRIVATE
+    $<TARGET_FILE:lockflight_mpi_${abi}> lockflight_wireup lockflight::network)
+  add_dependencies(${target} lockflight_mpi_${abi})
+endfunction()
+
 # One of lockflight_fetched_mpis, in build/mpis/FOLDER. LIBRARY is the file with the names for C; an MPI
 # without mpi.h has none. Intel MPI has no mpi.h. Its own launcher loses what a rank says to the
 # others, and MPI_Init fails, if they start at different times, as on a machine with other work; that
@@ -82,11 +89,15 @@ macro(lockflight_fetched_mpi name folder abi programs library)
       set(launcher_${name} "${prefix}/bin/mpirun")
     endif()
     set(options)
+    set(environment)
     if("${abi}" STREQUAL "openmpi")
       set(options ${lockflight_options_of_open_mpi})
+      # Open MPI 5's osc/ucx, which it does not use on one machine, prints an error with each window.
+      set(environment "OMPI_MCA_osc=^ucx")
     endif()
     # Programs of another MPI find this one's libraries too.
     set(lockflight_mpi_launch_${name} "${CMAKE_COMMAND}" -E env "LD_LIBRARY_PATH=${prefix}/lib"
+      ${environment}
       "${launcher_${programs}}" ${options} -n PARENT_SCOPE)
     if("${programs}" STREQUAL "${name}")
       set(definitions)

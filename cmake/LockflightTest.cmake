@@ -25,7 +25,8 @@
 #
 # lockflight_mpi_tests(NAME SUITE LIBRARY [LABELS LABEL...] [TIMEOUT SECONDS] [LONG MPI_N...])
 #   The same library and a main(), linked with the fabric of each MPI; NAME_MPI_N is a ctest entry,
-#   labelled mpi too, that starts N = 2, 4 and 8 ranks of it.
+#   labelled mpi too, that starts N = 2, 4 and 8 ranks of it. On the MPIs that ./dev setup mpi has
+#   fetched it starts 2 and 4, in a long run.
 #
 # With LOCKFLIGHT_LONG_TESTS=OFF, as `./dev test` has it without --all, a build declares neither what
 # is LONG nor, without sanitizers, what AddressSanitizer runs: that would be the same test once more.
@@ -53,6 +54,10 @@ set(lockflight_test_timeout 120)
 set(lockflight_alone 4)
 set(lockflight_room_openmpi 1)
 set(lockflight_room_mpich ${lockflight_alone})
+set(lockflight_room_abi ${lockflight_alone})
+foreach(mpi IN LISTS lockflight_fetched_mpis)
+  set(lockflight_room_${mpi} ${lockflight_room_${lockflight_mpi_abi_${mpi}}})
+endforeach()
 add_custom_target(lockflight_tests)
 
 include(LockflightQuickBuild)
@@ -285,6 +290,26 @@ function(lockflight_mpi_tests name)
       endif()
       add_test(NAME ${name}_${mpi}_${ranks}
         COMMAND ${lockflight_mpi_launch_${mpi}} ${ranks} $<TARGET_FILE:${name}_${mpi}>)
+      lockflight_test_properties(${name}_${mpi}_${ranks} "mpi;${arg_LABELS}" "${arg_TIMEOUT}"
+        ${lockflight_alone})
+    endforeach()
+  endforeach()
+  foreach(mpi IN LISTS lockflight_fetched_mpis)
+    set(of ${lockflight_mpi_programs_${mpi}})
+    if(of STREQUAL mpi AND LOCKFLIGHT_LONG_TESTS)
+      add_executable(${name}_${mpi})
+      target_link_libraries(${name}_${mpi} PRIVATE ${arg_SUITE} mpi_test_main)
+      lockflight_link_fabric_of(${name}_${mpi} ${lockflight_mpi_abi_${mpi}})
+      target_link_libraries(${name}_${mpi} PRIVATE lockflight::use_${mpi})
+      add_dependencies(lockflight_tests ${name}_${mpi})
+    endif()
+    foreach(ranks IN ITEMS 2 4)
+      lockflight_put_off(NAMES ${name}_${mpi}_${ranks} LONG OUT put_off)
+      if(put_off)
+        continue()
+      endif()
+      add_test(NAME ${name}_${mpi}_${ranks}
+        COMMAND ${lockflight_mpi_launch_${mpi}} ${ranks} $<TARGET_FILE:${name}_${of}>)
       lockflight_test_properties(${name}_${mpi}_${ranks} "mpi;${arg_LABELS}" "${arg_TIMEOUT}"
         ${lockflight_alone})
     endforeach()

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import unittest
 
+from on_mpi import component
+
 DROP_IN, PROGRAM, *LAUNCHER = sys.argv[1:]
 
-# Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
-BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, "OMPI_MCA_osc": "sm,pt2pt"}
+BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, **component(LAUNCHER)}
 
 ON_RANK_1 = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && export "$1"; shift; exec "$@"'
 
@@ -49,7 +50,7 @@ class Agreement(unittest.TestCase):
 
     # The windows that are open stay where they are, and those to come have the fabric's memory.
     def test_a_rank_that_cannot_open_more_memory_while_windows_are_open(self):
-        self.assertEqual(self.launch("later", OMPI_MCA_osc="sm,pt2pt"), (0, 1, ""))
+        self.assertEqual(self.launch("later", **component(LAUNCHER)), (0, 1, ""))
 
     def test_a_first_rank_without_a_descriptor_once(self):
         theirs, ours, said = self.launch("offer")

@@ -24,7 +24,7 @@ int PMPI_Put(const void* from, int n, MPI_Datatype type, int target, MPI_Aint at
   *(void**)&put = dlsym(RTLD_NEXT, "PMPI_Put");
   Dl_info caller = {0};
   dladdr(__builtin_return_address(0), &caller);
-  if (caller.dli_fname != NULL && strstr(caller.dli_fname, "liblockflight-mpi.so") != NULL)
+  if (caller.dli_fname != NULL && strstr(caller.dli_fname, "liblockflight-mpi") != NULL)
     ++puts_of_drop_in;
   else
     ++puts_of_program;

@@ -11,13 +11,14 @@ import tempfile
 import unittest
 
 from default_lock import default_lock
+from on_mpi import component, is_mpich
 
 DROP_IN, WINDOW_LOCKS, HANG, *LAUNCHER = sys.argv[1:]
 
 # MPICH's ranks never yield while they wait: more of them than cores take minutes. A launch of Open
 # MPI takes half a second: what the drop-in says is the same with both.
 LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
-MPICH = os.path.basename(os.path.dirname(DROP_IN)) == "mpich"
+MPICH = is_mpich(DROP_IN)
 crowded = unittest.skipUnless(LONG or not MPICH,
                               "MPICH, and more ranks than cores: ./dev test --all")
 same_with_mpich = unittest.skipUnless(LONG or MPICH, "the same with MPICH: ./dev test --all")
@@ -64,19 +65,18 @@ class Standard(unittest.TestCase):
         said = self.holds(2, on_one_core=True, LOCKFLIGHT_MPI_STATS=1)
         self.assertIn("lock fompi-rw-backoff, lock_all groups\n", said)
 
-    # Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
     @crowded
     def test_several_nodes(self):
-        self.holds(4, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
+        self.holds(4, LOCKFLIGHT_MPI_NODES=2, **component(LAUNCHER))
 
     def test_nodes_of_one_rank(self):
         for lock in ["fompi-rw-backoff", "flight-rw"]:
             with self.subTest(lock):
-                self.holds(2, lock, LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
+                self.holds(2, lock, LOCKFLIGHT_MPI_NODES=2, **component(LAUNCHER))
 
     @crowded
     def test_unequal_nodes(self):
-        self.holds(3, "rma-rw", LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
+        self.holds(3, "rma-rw", LOCKFLIGHT_MPI_NODES=2, **component(LAUNCHER))
 
     # Over hosts it is the default (tests/hosts/drop_in_test.py).
     def test_the_locks_of_mpi_behind_a_queue(self):
@@ -100,7 +100,7 @@ class Standard(unittest.TestCase):
         for ranks, lock in [(2, "d-mcs"), *([(3, "rma-rw")] if not MPICH or LONG else [])]:
             with self.subTest(lock):
                 self.holds(ranks, lock, LOCKFLIGHT_MPI_LOCK_ALL="global", LOCKFLIGHT_MPI_NODES=2,
-                           OMPI_MCA_osc="sm,pt2pt")
+                           **component(LAUNCHER))
 
     def test_the_info_key_goes_before_the_environment(self):
         self.holds(2, "d-mcs", "", "global", LOCKFLIGHT_MPI_LOCK_ALL="rooms")
@@ -165,7 +165,7 @@ class Profile(unittest.TestCase):
 
     def test_on_several_nodes(self):
         said = self.launch(self.PROFILE, WINDOW_LOCKS, "rma-rw", "", "global",
-                           LOCKFLIGHT_MPI_NODES=2, OMPI_MCA_osc="sm,pt2pt")
+                           LOCKFLIGHT_MPI_NODES=2, **component(LAUNCHER))
         self.assertIn("lock rma-rw with T_DC=1 T_R=64, lock_all global\n", said)
 
     def test_other_locks_have_their_defaults(self):

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import unittest
 
+from on_mpi import component, is_mpich
+
 DROP_IN, PROGRAM, *LAUNCHER = sys.argv[1:]
 LONG = "LOCKFLIGHT_LONG_TESTS" in os.environ
-IS_MPICH = os.path.basename(os.path.dirname(DROP_IN)) == "mpich"
+IS_MPICH = is_mpich(DROP_IN)
 
-# Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
-BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, "OMPI_MCA_osc": "sm,pt2pt"}
+BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, **component(LAUNCHER)}
 
 
 class ManyWindows(unittest.TestCase):

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import unittest
 
+from on_mpi import is_mpich
+
 DROP_IN, PATTERNS, TOOL, UNLOCKS, *LAUNCHER = sys.argv[1:]
-MPICH = os.path.basename(os.path.dirname(DROP_IN)) == "mpich"
+MPICH = is_mpich(DROP_IN)
 
 
 def launch(ranks, *command, preload=DROP_IN, **environment):

@@ -11,6 +11,7 @@ import sys
 import unittest
 
 from default_lock import default_lock
+from on_mpi import component
 
 KIND, DROP_IN, PROGRAM, *LAUNCHER = sys.argv[1:]
 
@@ -31,8 +32,7 @@ class Program(unittest.TestCase):
         self.assertNotIn("keeps the locks of MPI", said)
 
 
-# Between nodes of one machine: Open MPI 4.1's osc/rdma crashes there (docs/mpi.md).
-BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, "OMPI_MCA_osc": "sm,pt2pt"}
+BETWEEN_NODES = {"LOCKFLIGHT_MPI_NODES": 2, **component(LAUNCHER)}
 
 # Who locks all reads one lock for the whole window.
 GLOBAL = {"LOCKFLIGHT_MPI_LOCK_ALL": "global"}
