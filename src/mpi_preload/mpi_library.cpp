@@ -24,7 +24,7 @@ constexpr mpi_interface own_interface = mpi_interface::open_mpi;
 constexpr mpi_interface own_interface = mpi_interface::mpich;
 #endif
 
-// Each MPI has it, and no tool and no drop-in replaces it.
+// Each MPI has it, and no tool and no drop-in replaces it. Behind the P it is MPI_Get_version.
 constexpr const char* of_every_mpi = "PMPI_Get_version";
 
 /// The name that a loaded library has in itself; empty if it has none.
@@ -51,8 +51,8 @@ constexpr const char* of_every_mpi = "PMPI_Get_version";
   return static_cast<const link_map*>(library);
 }
 
-/// The MPI's function in some loaded library whose names are local to those that have loaded it.
-[[nodiscard]] void* function_of_local_mpi() {
+/// A function in some loaded library whose names are local to those that have loaded it.
+[[nodiscard]] void* local_function(const char* name) {
   // The names first: the loader's list must not change while it is walked.
   std::vector<std::string> files;
   dl_iterate_phdr(
@@ -65,7 +65,7 @@ constexpr const char* of_every_mpi = "PMPI_Get_version";
     if (file.empty()) continue;
     void* const library = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) continue;
-    void* const found = dlsym(library, of_every_mpi);
+    void* const found = dlsym(library, name);
     dlclose(library);
     if (found != nullptr) return found;
   }
@@ -116,17 +116,16 @@ const void* start_of_library(const void* function) {
 }
 
 void reach_mpi() {
-  void* function = dlsym(RTLD_NEXT, of_every_mpi);
-  if (function == nullptr) {
-    function = function_of_local_mpi();
+  // PMPI_X may be in another library than MPI_X, which this library calls as well.
+  for (const char* name : {of_every_mpi, of_every_mpi + 1}) {
+    if (dlsym(RTLD_NEXT, name) != nullptr) continue;
     // Its names become global, behind those of this library.
-    if (const link_map* const mpi = library_of(function); mpi != nullptr)
+    if (const link_map* const mpi = library_of(local_function(name)); mpi != nullptr)
       static_cast<void>(dlopen(mpi->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL));
+    else if (own_interface == mpi_interface::standard)
+      static_cast<void>(dlopen("libpmpi_abi.so.1", RTLD_LAZY | RTLD_GLOBAL));
   }
-  if (function == nullptr && own_interface == mpi_interface::standard &&
-      dlopen("libpmpi_abi.so.1", RTLD_LAZY | RTLD_GLOBAL) != nullptr)
-    function = dlsym(RTLD_NEXT, of_every_mpi);
-  if (const link_map* const mpi = library_of(function); mpi != nullptr) require_own_interface(*mpi);
+  refuse_other_interfaces();
 }
 
 }  // namespace lockflight::mpi_preload

@@ -27,7 +27,7 @@ class Agreement(unittest.TestCase):
             [*LAUNCHER, str(ranks), "sh", "-c", ON_RANK_1, "sh", on_rank_1 or "_=",
              "env", f"LD_PRELOAD={DROP_IN}", *(f"{n}={v}" for n, v in environment.items()),
              PROGRAM, *arguments],
-            capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ))
+            capture_output=True, text=True, timeout=240, check=False, env=dict(os.environ))
         found = re.fullmatch(r"(\d+) keep MPI's locks, (\d+) have others\n", done.stdout)
         self.assertEqual((done.returncode, found is not None), (0, True),
                          done.stdout + done.stderr)
