@@ -159,7 +159,7 @@ OTHERS = [
     (["doctor", "--program", "/"], ["--program", "'/'", "not a file"]),
     (["doctor", "--program", "/etc/passwd"], ["--program", "'/etc/passwd'", "not an executable"]),
     (["doctor", "--program", __file__], ["--program", "accepted", "not an executable"]),
-    (["doctor", "--program", PROGRAM, "--fabric", "ucx"], ["--fabric", "'ucx'", "--program"]),
+    (["doctor", "--program", PROGRAM, "--fabric", "shm"], ["--fabric", "'shm'", "--program"]),
     (["doctor", "--program", PROGRAM, "--machine-out", "m"], ["--machine-out", "'m'", "--program"]),
     (["report"], ["FILE.json", "''", "lockflight bench --json"]),
     (["report", "nowhere.json", "-o", "r.html"], ["FILE.json", "'nowhere.json'", "accepted"]),
