@@ -18,9 +18,9 @@ class Launch:
         return " ".join([self.program, *self.arguments])
 
 
-def launches(source, most_ranks, default_limit_s):
+def launches(source, most_ranks, most_s):
     """The lines of testlist.in. Lines of tests that their authors leave out unless asked (they are
-    marked with @) are left out here too."""
+    marked with @) are left out here too, and what they allow more time than `most_s` gets that."""
     found = []
     for line in (source / "rma" / "testlist.in").read_text("utf-8").splitlines():
         if not re.match(r"\w", line):
@@ -30,7 +30,7 @@ def launches(source, most_ranks, default_limit_s):
         limits = [float(value) for name, value in values if name == "timeLimit"]
         launch = Launch(program, min(int(ranks), most_ranks),
                         tuple(value for name, value in values if name == "arg"),
-                        limits[0] if limits else default_limit_s)
+                        min([most_s, *limits]))
         # With fewer ranks than it names a line may be the same as another one.
         if launch not in found:
             found.append(launch)
