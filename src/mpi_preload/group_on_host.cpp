@@ -89,7 +89,7 @@ class progress_alone final : public fabric::network {
 // makes progress, so it does not sleep.
 [[nodiscard]] mpi::wait_policy policy_for(int ranks, int cores) {
   mpi::wait_policy policy = mpi::wait_policy::parse("auto", ranks, cores);
-  policy.park = false;
+  policy.park = policy.spins == 0 && shm::detail::yields_reach_no_rank();
   return policy;
 }
 
@@ -279,10 +279,9 @@ void group_on_host::combine(const window_place& at, void* values, int count, MPI
 
   line sum{};
   for (rma::rank_t r = 0; r < machine_.ranks(); ++r) {
-    while (in.word(r, turn_at).load(std::memory_order_acquire) < turn) {
+    for (shm::detail::steps_of_wait wait;
+         in.word(r, turn_at).load(std::memory_order_acquire) < turn; wait.next())
       link_->progress();  // it may need us for a call of MPI before this one
-      sched_yield();
-    }
     line theirs{};
     for (std::uint32_t i = 0; i < theirs.size(); ++i)
       theirs[i] = in.word(r, place + i).load(std::memory_order_relaxed);

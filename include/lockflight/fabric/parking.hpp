@@ -62,6 +62,24 @@ class sleeper {
   std::uint32_t ticket_ = 0;
 };
 
+/// Whether sched_yield gives the core of this process to no other rank. Where Linux makes each
+/// session one group of its scheduler (sched_autogroup), a yield stays within the group, and the
+/// launcher of MPICH starts each rank in a session of its own.
+[[nodiscard]] bool yields_reach_no_rank();
+
+/// Lets another rank have the core: by sched_yield, or by a short sleep where that reaches no rank.
+void give_way();
+
+/// What a rank does between two reads of something that may come at once: at first nothing that
+/// takes longer than a yield, and then give_way().
+class steps_of_wait {
+ public:
+  void next();
+
+ private:
+  std::uint32_t made_ = 0;
+};
+
 /// sched_yield for as long as it pays. A waiting rank yields again at once; another program does
 /// not, and a yield to it costs a time slice, a hundred times as long as to sleep and be woken.
 /// After such a yield there is none for a while, which grows with each further one.

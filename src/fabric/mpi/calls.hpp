@@ -2,7 +2,6 @@
 #pragma once
 
 #include <mpi.h>
-#include <sched.h>
 
 #include <array>
 #include <exception>
@@ -13,6 +12,7 @@
 
 #include "base/fault_in.hpp"
 #include "lockflight/fabric/mpi.hpp"
+#include "lockflight/fabric/parking.hpp"
 
 namespace lockflight::mpi::detail {
 
@@ -76,15 +76,14 @@ inline void require_mpi() {
   if (is != 0) throw unavailable("MPI has been finalised in this process");
 }
 
-/// Waits for a request and yields between tests. MPICH spins in its blocking collective calls and
-/// never yields: with more ranks than cores each of their rounds takes time slices of the kernel.
+/// Waits for a request and gives way between tests. MPICH spins in its blocking collective calls
+/// and never yields: with more ranks than cores each of their rounds takes time slices of the
+/// kernel.
 inline void finish(MPI_Request request, const char* call) {
-  constexpr int looks_before_yield = 2;
-  for (int looks = 0;; ++looks) {
+  for (shm::detail::steps_of_wait wait;; wait.next()) {
     int done = 0;
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
     if (done != 0) return;
-    if (looks >= looks_before_yield) sched_yield();
   }
 }
 

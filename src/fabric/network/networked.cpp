@@ -14,8 +14,10 @@ namespace {
 
 using shm::detail::relax;
 
-// A sleeper wakes this often to serve other ranks.
+// A sleeper wakes this often to serve other ranks, and where the program around the port is served
+// too.
 constexpr std::uint64_t longest_sleep_ns = 2'000'000;
+constexpr std::uint64_t longest_sleep_that_serves_ns = 100'000;
 
 // A port that makes progress after at most so many reads serves the program around it.
 constexpr std::uint32_t reads_that_serve = 64;
@@ -57,7 +59,9 @@ void networked_port::serve_by_the_way() {
 
 void networked_port::waiter::step() {
   if (sleeper_.armed()) {
-    sleeper_.sleep(shm::detail::until_or(until_.at, longest_sleep_ns));
+    const bool serves = port_.reads_between_progress_ <= reads_that_serve;
+    sleeper_.sleep(
+        shm::detail::until_or(until_.at, serves ? longest_sleep_that_serves_ns : longest_sleep_ns));
     port_.make_progress();
   }
   const shm::wait_policy& policy = port_.waiting_;
@@ -97,12 +101,13 @@ void networked_port::pause(std::uint64_t nanoseconds) {
     constexpr std::uint64_t short_sleep_ns = 20'000;
     shm::detail::sleep_for_ns(short_sleep_ns);
   } else if (crowded || (nanoseconds == 0 && every_so_often)) {
-    sched_yield();
+    // A sleep takes far longer than a yield, and what is awaited may come at once.
+    if (every_so_often || !shm::detail::yields_reach_no_rank()) shm::detail::give_way();
   }
   if (nanoseconds == 0) return relax();
   for (const std::uint64_t until = now_ns() + nanoseconds; now_ns() < until;) {
     if (serving) link_.progress();
-    crowded ? static_cast<void>(sched_yield()) : relax();
+    crowded && !shm::detail::yields_reach_no_rank() ? static_cast<void>(sched_yield()) : relax();
   }
 }
 
