@@ -12,10 +12,8 @@
 
 namespace lockflight::mpi_preload {
 
-/// The defaults. Where ranks share cores, the next rank in a queue may not be running, and waiting
-/// for it costs more than a queue saves.
+/// The defaults.
 constexpr const char* default_lock = "flight-rw";
-constexpr const char* default_lock_on_shared_cores = "fompi-rw-backoff";
 constexpr const char* default_lock_all = "groups";
 /// The same by its old name.
 constexpr const char* old_name_of_groups = "rooms";

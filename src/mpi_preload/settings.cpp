@@ -57,8 +57,6 @@ void warn(const std::string& argument, const std::string& text) {
 
 // In place of a lock's name: the default for the window's ranks.
 constexpr const char* by_default = "";
-const std::string defaults =
-    std::string(default_lock) + ", or " + default_lock_on_shared_cores + " where ranks share cores";
 
 /// The SCC paper's modes (section 4.1), each with the lock that is made for it.
 constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
@@ -87,7 +85,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 }
 
 [[nodiscard]] std::optional<std::string> known_lock(const std::string& name, const char* from) {
-  return known(name, is_lock(name), from, defaults, all_locks());
+  return known(name, is_lock(name), from, default_lock, all_locks());
 }
 
 [[nodiscard]] std::optional<std::string> known_lock_all(const std::string& name, const char* from) {
@@ -98,8 +96,21 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 [[nodiscard]] std::optional<std::string> known_mode(const std::string& mode, const char* from) {
   for (const auto& [name, lock] : sync_modes)
     if (mode == name) return lock;
-  return known(mode, false, from, defaults,
+  return known(mode, false, from, default_lock,
                "writer-precedence, reader-precedence, fair, full-support");
+}
+
+/// The parameters that the environment's profile has. Where ranks share cores there are two more:
+/// the next rank in its queue may not be running there, and a wait for it costs more than letting
+/// in a rank that runs. So 4,000 arrivals may overtake it in place of 64, but only until it has
+/// waited at the head of the queue for 0.3 ms.
+[[nodiscard]] lock::parameter_values parameters_of_default(const window_group& ranks) {
+  lock::parameter_values set = environment().tuned.values_of(default_lock);
+  if (ranks.shares_cores()) {
+    set.try_emplace("barge", 4'000);
+    set.try_emplace("patience", 300'000);
+  }
+  return set;
 }
 
 }  // namespace
@@ -129,10 +140,10 @@ scheme_name wanted_scheme(MPI_Info info, const window_group& ranks) {
   std::string lock = named.value_or(mode.value_or(usual.value_or(by_default)));
   const bool is_far = ranks.several_hosts() && lock == by_default;
   const std::string way = all.value_or(usual_all.value_or(is_far ? way_of_mpi : default_lock_all));
-  if (lock == by_default)
-    lock = way == way_of_mpi      ? default_queue
-           : ranks.shares_cores() ? default_lock_on_shared_cores
-                                  : default_lock;
+  if (lock == by_default) {
+    if (way != way_of_mpi) return {default_lock, way, parameters_of_default(ranks)};
+    lock = default_queue;
+  }
   return {lock, way, environment().tuned.values_of(lock)};
 }
 

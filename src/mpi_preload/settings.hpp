@@ -28,11 +28,11 @@ struct settings {
 [[nodiscard]] const settings& environment();
 
 /// The scheme that this rank wants for a window. The lock: its info key lockflight_lock, its info
-/// key passive_sync_mode, the environment, else one of the defaults, by whether a machine has more
-/// ranks of the window than cores; lock_all: its info key lockflight_lock_all, the environment,
-/// else the default; the lock's parameters: the environment's profile. An unknown name is warned of
-/// once for each of these, on rank 0 of MPI_COMM_WORLD, and the next source is used. All ranks of
-/// the window use what its first rank wants.
+/// key passive_sync_mode, the environment, else the default; lock_all: its info key
+/// lockflight_lock_all, the environment, else the default; the lock's parameters: the environment's
+/// profile, else the default lock's by whether a machine has more ranks of the window than cores.
+/// An unknown name is warned of once for each of these, on rank 0 of MPI_COMM_WORLD, and the next
+/// source is used. All ranks of the window use what its first rank wants.
 [[nodiscard]] scheme_name wanted_scheme(MPI_Info info, const window_group& ranks);
 
 /// A scheme as ranks send it: bytes, without allocations, which might fail on one rank alone.

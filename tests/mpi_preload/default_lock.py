@@ -2,6 +2,10 @@
 
 import os
 
+NAME = "flight-rw"
+ON_SHARED_CORES = f"{NAME} with barge=4000 patience=300000"
+
 
 def default_lock(ranks):
-    return "flight-rw" if ranks <= len(os.sched_getaffinity(0)) else "fompi-rw-backoff"
+    """As the statistics name it."""
+    return NAME if ranks <= len(os.sched_getaffinity(0)) else ON_SHARED_CORES

@@ -12,11 +12,14 @@
  *                  window, which is what that target waits for
  *   spawn          parents and children make a window together; the children end before the parents
  *   intercomm      halves of the launch make a window on a communicator that was two
- *   assertions     assertions and lock types that do not exist, through MPI_ERRORS_RETURN, and
- * windows that are not freed not-locked     a put to a target that is not locked, after locks:
- * MPI_ERR_RMA_SYNC deletion       an attribute's deletion locks the window that is being freed
+ *   assertions     assertions and lock types that do not exist, through MPI_ERRORS_RETURN, and a
+ *                  window that is not freed
+ *   not-locked     a put to a target that is not locked, after locks: MPI_ERR_RMA_SYNC
+ *   deletion       an attribute's deletion locks the window that is being freed
  *   circle-all     lock_all behind an exclusive lock that waits for a rank which waits for us
  *   circle-one     an exclusive lock behind a lock_all that waits for a rank which waits for us
+ *   writer         rank 1 locks a target exclusively, which the other ranks lock shared again and
+ *                  again, so that some of them holds it at nearly every moment
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -313,6 +316,62 @@ static void circle_one(void) {
   MPI_Win_free(&win);
 }
 
+/* ---- a writer among readers ---- */
+
+static int64_t sum_of(MPI_Win counters, int all) {
+  int64_t sum = 0;
+  for (int r = 0; r < all; ++r) {
+    MPI_Aint size = 0;
+    int unit = 0;
+    volatile int64_t* its = NULL;
+    MPI_Win_shared_query(counters, r, &size, &unit, (void*)&its);
+    sum += *its;
+  }
+  return sum;
+}
+
+/* Each rank counts its shared locks where rank 1 can read them; rank 1's own counter says that it
+ * has finished. The limit is far above what a rank does that runs while the writer does not, and
+ * far below what readers do that keep a writer out. */
+static void writer(void) {
+  const int writes = 5;
+  const int64_t most_in_one_wait = 1000;
+  int64_t* base;
+  volatile int64_t* mine;
+  volatile int64_t* finished;
+  MPI_Aint size = 0;
+  int unit = 0;
+  MPI_Win win = made(MPI_COMM_WORLD, &base);
+  MPI_Win counters;
+  MPI_Win_allocate_shared(sizeof(int64_t), sizeof(int64_t), MPI_INFO_NULL, MPI_COMM_WORLD,
+                          (void*)&mine, &counters);
+  MPI_Win_shared_query(counters, 1, &size, &unit, (void*)&finished);
+  *mine = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) {
+    for (int i = 0; i < writes; ++i) {
+      usleep(5000);
+      const int64_t before = sum_of(counters, ranks);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+      const int64_t passed = sum_of(counters, ranks) - before;
+      MPI_Win_unlock(0, win);
+      if (passed > most_in_one_wait)
+        fprintf(stderr, "%lld shared locks in one wait\n", (long long)passed);
+      require(passed <= most_in_one_wait, "readers keep an exclusive lock out");
+    }
+    *mine = 1;
+  } else {
+    while (*finished == 0) {
+      MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+      ++*mine;
+      pass_milliseconds(0.3);
+      MPI_Win_unlock(0, win);
+    }
+  }
+  MPI_Win_free(&counters);
+  MPI_Win_free(&win);
+}
+
 int main(int argc, char** argv) {
   const char* const pattern = argc > 1 ? argv[1] : "";
   int level = 0;
@@ -344,6 +403,8 @@ int main(int argc, char** argv) {
     circle_all();
   else if (strcmp(pattern, "circle-one") == 0)
     circle_one();
+  else if (strcmp(pattern, "writer") == 0)
+    writer();
   else
     require(0, "pattern? (accepted: those at the head of patterns.c)");
   MPI_Finalize();

@@ -56,6 +56,9 @@ class Patterns(unittest.TestCase):
             with self.subTest(pattern):
                 self.holds(3, pattern)
 
+    def test_readers_that_overlap_let_a_writer_in(self):
+        self.holds(4, "writer")
+
     # MPICH's UCX fails in MPI_Finalize over a window that is not freed, with or without the drop-in.
     @unittest.skipIf(MPICH, "a window that is not freed")
     def test_assertions_that_a_lock_does_not_have(self):

@@ -269,11 +269,10 @@ static void sync_modes(void) {
     char value[MPI_MAX_INFO_VAL + 1] = "";
     int found = 0;
     MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
-    /* One of the defaults: which, goes by the cores, and whether MPI has the locks. */
+    /* The default, or the queue of a window whose locks MPI has. */
     REQUIRE(found && (modes[i][1] != NULL
                           ? strcmp(value, modes[i][1]) == 0
-                          : strcmp(value, "flight-rw") == 0 || strcmp(value, "flight") == 0 ||
-                                strcmp(value, "fompi-rw-backoff") == 0));
+                          : strcmp(value, "flight-rw") == 0 || strcmp(value, "flight") == 0));
     MPI_Info_get(info, "passive_sync_mode", MPI_MAX_INFO_VAL, value, &found);
     REQUIRE(found && strcmp(value, modes[i][0]) == 0);
     MPI_Info_free(&info);
