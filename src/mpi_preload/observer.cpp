@@ -76,12 +76,12 @@ void observer::tell_if_it_hangs() {
   if (waited < limit) return;
   waiting_->told = true;
   const wait what = *waiting_;
-  const std::string who = waits_for(what);
+  const std::string holder = holder_for(what);
   const std::string on = what.target >= 0 ? "target " + std::to_string(what.target) : "all targets";
-  std::fprintf(
-      stderr, "lockflight: rank %d has waited %.0f s for a%s lock on %s of the window %s, for %s\n",
-      me_.rank(), waited, what.kind == lock_kind::exclusive ? "n exclusive" : " shared", on.c_str(),
-      name_of(win_).c_str(), who.c_str());
+  std::fprintf(stderr,
+               "lockflight: rank %d has waited %.0f s for a%s lock on %s of the window %s%s\n",
+               me_.rank(), waited, what.kind == lock_kind::exclusive ? "n exclusive" : " shared",
+               on.c_str(), name_of(win_).c_str(), holder.c_str());
 }
 
 // On another node's target this takes a round trip; the caller is waiting anyway.
@@ -90,10 +90,13 @@ std::string observer::who_holds(int target) {
   return holder != 0 ? "rank " + std::to_string(holder - 1) : "";
 }
 
-std::string observer::waits_for(const wait& what) {
+// Only exclusive holders are recorded. Without one the wait may be for those that share the target
+// or have locked all, or behind another waiter, and none of these is known.
+std::string observer::holder_for(const wait& what) {
+  if (by_mpi_) return "; the MPI has its locks, and does not say which rank holds them";
   if (what.target >= 0)
     if (const std::string who = who_holds(what.target); !who.empty())
-      return who + ", which holds it exclusively";
+      return ", for " + who + ", which holds it exclusively";
   // lock_all waits for the holder of any target; where the window has one lock, so does an
   // exclusive lock.
   const bool for_any =
@@ -101,8 +104,8 @@ std::string observer::waits_for(const wait& what) {
   if (for_any)
     for (std::size_t t = 0; t < static_cast<std::size_t>(me_.machine().ranks()); ++t)
       if (const std::string who = who_holds(static_cast<int>(t)); !who.empty())
-        return who + ", which holds target " + std::to_string(t);
-  return what.target >= 0 ? "the ranks that share it or have locked all" : "an unknown rank";
+        return ", for " + who + ", which holds target " + std::to_string(t) + " exclusively";
+  return for_any ? "; no rank holds a target exclusively" : "; no rank holds it exclusively";
 }
 
 std::string observer::summary(window_group& group, const window_place& at) const {

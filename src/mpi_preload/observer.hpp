@@ -68,7 +68,8 @@ class observer {
   void has_waited(const wait& what);
   void note_holder(lock_kind kind, int target);
   void tell_if_it_hangs();
-  [[nodiscard]] std::string waits_for(const wait& what);
+  /// ", for rank 3, which …", or that there is no such rank: only what is known.
+  [[nodiscard]] std::string holder_for(const wait& what);
   [[nodiscard]] std::string who_holds(int target);
 
   MPI_Win win_;

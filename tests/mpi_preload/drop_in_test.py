@@ -131,7 +131,13 @@ class Observed(unittest.TestCase):
                                LOCKFLIGHT_MPI_LOCK_ALL="global")
         self.assertEqual(code, 0, said)
         self.assertIn("rank 1 has waited 1 s for an exclusive lock on target 1 of the window "
-                      "'the table', for rank 0, which holds target 0", said)
+                      "'the table', for rank 0, which holds target 0 exclusively", said)
+
+    def test_who_waits_for_a_rank_that_shares_the_target_blames_nobody(self):
+        code, _, said = launch(2, HANG, "2", "0", "shared", LOCKFLIGHT_MPI_HANG=1)
+        self.assertEqual(code, 0, said)
+        self.assertIn("rank 1 has waited 1 s for an exclusive lock on target 0 of the window "
+                      "'the table'; no rank holds it exclusively\n", said)
 
     def test_in_groups_nobody_waits_for_another_target(self):
         code, out, said = launch(2, HANG, "2", "1", LOCKFLIGHT_MPI_HANG=1)

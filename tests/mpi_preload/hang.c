@@ -1,6 +1,7 @@
 /* Rank 0 keeps target 0 locked for so many seconds as the first argument says, while the others
- * lock the target that the second says, else that one. For LOCKFLIGHT_MPI_HANG; with 0 seconds the
- * shortest program that locks. */
+ * lock the target that the second says, else that one. With a third argument, whatever it says,
+ * rank 0's lock is shared. For LOCKFLIGHT_MPI_HANG; with 0 seconds the shortest program that
+ * locks. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ int main(int argc, char** argv) {
   MPI_Win win;
   MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
   MPI_Win_set_name(win, "the table");
-  if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+  if (rank == 0) MPI_Win_lock(argc > 3 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     sleep(seconds);
