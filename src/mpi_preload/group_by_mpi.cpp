@@ -23,22 +23,43 @@ using mpi::detail::communicator;
           .in_parts = true};
 }
 
-/// Tries first whether there are so many communicators left, with a call that fails on all ranks
-/// alike. MPICH ends the process when it has none for a window.
-void require_communicators(MPI_Comm whole, std::size_t wanted) {
+/// Whether so many communicators of these ranks can be made. Collective, if the ranks are several.
+[[nodiscard]] bool can_make_communicators(MPI_Comm of, std::size_t wanted) {
   std::vector<MPI_Comm> made;
   MPI_Group ranks = MPI_GROUP_NULL;
-  PMPI_Comm_group(whole, &ranks);
+  PMPI_Comm_group(of, &ranks);
   int code = MPI_SUCCESS;
   while (code == MPI_SUCCESS && made.size() < wanted) {
     made.push_back(MPI_COMM_NULL);
-    code = PMPI_Comm_create(whole, ranks, &made.back());
+    code = PMPI_Comm_create(of, ranks, &made.back());
   }
   if (code != MPI_SUCCESS) made.pop_back();
   for (MPI_Comm& one : made) PMPI_Comm_free(&one);
   PMPI_Group_free(&ranks);
-  agree<limit_reached>(communicator::borrowed(whole),
-                       code == MPI_SUCCESS ? "" : "MPI has no communicators left for others");
+  return code == MPI_SUCCESS;
+}
+
+/// The same of this process alone. Its errors are not the program's.
+[[nodiscard]] bool has_numbers_for_communicators(std::size_t wanted) {
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before);
+  PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  const bool has = can_make_communicators(MPI_COMM_SELF, wanted);
+  PMPI_Comm_set_errhandler(MPI_COMM_SELF, before);
+  PMPI_Errhandler_free(&before);
+  return has;
+}
+
+/// Finds out first whether there are so many communicators left, by calls that fail on all ranks
+/// alike: MPICH ends the process when it has none for a window. A communicator takes a number that
+/// is free on all its ranks, and the lowest ones are taken first. So where each rank has many free
+/// ones, which a rank finds out alone, all have some in common; else they try.
+void require_communicators(MPI_Comm whole, std::size_t wanted) {
+  constexpr std::size_t many = 64;
+  const communicator all = communicator::borrowed(whole);
+  if (mpi::detail::holds_on_all(all, has_numbers_for_communicators(many))) return;
+  const bool can = can_make_communicators(whole, wanted);
+  agree<limit_reached>(all, can ? "" : "MPI has no communicators left for others");
 }
 
 /// What a group and what a segment takes of them.
