@@ -1,0 +1,217 @@
+#include "cluster/core/agent.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster/core/rendezvous.hpp"
+
+namespace lockflight::cluster {
+
+// ---- events ----
+
+void agent::start(instant now, effects& out) { membership_.start(now, out); }
+
+void agent::answered(instant now, std::uint64_t number, const answer& what, effects& out) {
+  membership_.answered(now, number, what, out);
+  follow_membership(now, out);
+}
+
+void agent::timer(instant now, effects& out) {
+  membership_.timer(now, out);
+  follow_membership(now, out);
+}
+
+void agent::hint(instant now, effects& out) { membership_.hint(now, out); }
+
+void agent::heard(instant now, member_id from, effects&) { membership_.heard(now, from); }
+
+void agent::rung(instant now, const std::string& name, effects& out) {
+  if (epoch_.number == 0) return;  // every want is considered when the agent moves
+  outbox to = outbox_of(out);
+  owner_of(name).consider(home_for(name), words_, to);
+  finish(now, out);
+}
+
+void agent::host_lock_taken(instant now, const std::string& name, effects& out) {
+  outbox to = outbox_of(out);
+  std::optional<member_id> home;
+  if (epoch_.number != 0) home = home_for(name);
+  owner_of(name).host_lock_taken(home, words_, out, to);
+  finish(now, out);
+}
+
+// ---- epochs ----
+
+void agent::follow_membership(instant now, effects& out) {
+  if (membership_.take_new_incarnation()) start_again();
+  const epoch_value* const read = membership_.epoch_of_mine();
+  if (read == nullptr) return;
+  if (read->number > epoch_.number) {
+    move(now, *read, out);
+  } else if (read->number == epoch_.number && read->settled && !epoch_.settled) {
+    epoch_.settled = true;
+    forget_records();
+  }
+}
+
+/// The host is another member now. It owns nothing and knows nothing.
+void agent::start_again() {
+  epoch_ = {};
+  homes_.clear();
+  of_later_.clear();
+  for (auto& [name, each] : owners_) each.epoch_ended();
+  for (const std::string& name : words_.recorded_names()) words_.erase_record(name);
+  for (const std::string& name : words_.names()) {
+    state left = words_.state_of(name);
+    while (!words_.swap_state(name, left, {})) left = words_.state_of(name);
+    ownership word = words_.ownership_of(name);
+    // Clients that wait set `wanted` again, as the word has changed.
+    while (!words_.swap_ownership(name, word, {mode::none, mode::none, words_.incarnation()}))
+      word = words_.ownership_of(name);
+  }
+}
+
+void agent::move(instant now, const epoch_value& to, effects& out) {
+  epoch_ = to;
+  membership_.has_moved(now, to);
+  homes_.clear();
+  begun_ = false;
+  done_.clear();
+  for (auto& [name, each] : owners_) each.epoch_ended();
+  outbox all = outbox_of(out);
+  send_claims(all);
+  send_records(all);
+  for (const member& each : epoch_.members) all.send(each.who.id, "", claims_done{});
+  for (const std::string& name : words_.names())
+    owner_of(name).consider(home_for(name), words_, all);
+  // (!) Messages of an older epoch are dropped, and those of a later one have waited for this.
+  for (message& each : std::exchange(of_later_, {})) {
+    if (each.epoch == epoch_.number) handle(now, each, out);
+    if (each.epoch > epoch_.number) of_later_.push_back(std::move(each));
+  }
+  finish(now, out);
+}
+
+void agent::send_claims(outbox& out) {
+  for (const std::string& name : words_.names())
+    if (const auto claimed = owner::claim_of(name, words_))
+      out.send(home_for(name), name, *claimed);
+}
+
+void agent::send_records(outbox& out) {
+  // (!) A former home passes on all that it knows, not orphans alone: the owner may have died, or
+  // have given the name back, and only the record has the token then.
+  for (const std::string& name : words_.recorded_names()) {
+    record known = *words_.record_of(name);
+    // (!) The owner counts as a member in that incarnation only: the host may have come back.
+    if (known.exclusive && !epoch_.has(*known.exclusive)) {
+      // An orphan. Only its owner knew the counter and whether somebody was inside.
+      known.died = true;
+      known.last = {epoch_.number, 0};
+    }
+    out.send(home_for(name), name, passed_record{known});
+  }
+}
+
+/// (!) The home begins when all members have sent their claims, not at the first: another member
+/// may own the name.
+void agent::begin_if_all_are_done(instant now, effects& out) {
+  if (begun_ || done_.size() != epoch_.members.size()) return;
+  begun_ = true;
+  outbox to = outbox_of(out);
+  for (auto& [name, each] : homes_) each.begin(epoch_, words_, to);
+  membership_.has_begun(now, epoch_.number, out);
+}
+
+/// (!) A former home keeps its records until a later epoch is settled: the new home may die before
+/// it has them.
+void agent::forget_records() {
+  for (const std::string& name : words_.recorded_names())
+    if (words_.record_of(name)->epoch < epoch_.number) words_.erase_record(name);
+}
+
+// ---- messages ----
+
+void agent::receive(instant now, const message& what, effects& out) {
+  // (!) An older epoch's message is dropped. A later one's waits until this agent has read that
+  // epoch: the sender will not send it again.
+  if (what.epoch < epoch_.number) return;
+  if (what.epoch > epoch_.number) {
+    of_later_.push_back(what);
+    return;
+  }
+  handle(now, what, out);
+  finish(now, out);
+}
+
+/// Handles what this agent has sent to itself.
+void agent::finish(instant now, effects& out) {
+  for (;;) {
+    const auto mine = std::find_if(out.messages.begin(), out.messages.end(),
+                                   [&](const message& each) { return each.to == self_; });
+    if (mine == out.messages.end()) return;
+    const message what = std::move(*mine);
+    out.messages.erase(mine);
+    if (what.epoch == epoch_.number) handle(now, what, out);
+  }
+}
+
+void agent::handle(instant now, const message& what, effects& out) {
+  if (epoch_.find(what.from) == nullptr) return;
+  if (std::holds_alternative<claims_done>(what.what)) {
+    done_.insert(what.from);
+    begin_if_all_are_done(now, out);
+  } else if (std::holds_alternative<grant>(what.what) ||
+             std::holds_alternative<revoke>(what.what) ||
+             std::holds_alternative<taken>(what.what)) {
+    handle_as_owner(what, out);
+  } else {
+    handle_as_home(what, out);
+  }
+}
+
+void agent::handle_as_home(const message& what, effects& out) {
+  outbox to = outbox_of(out);
+  home& here = home_here(what.name, out);
+  if (const auto* asked = std::get_if<request>(&what.what))
+    here.requested(what.from, asked->wanted, epoch_, words_, to);
+  else if (const auto* given = std::get_if<give_back>(&what.what))
+    here.given_back(what.from, *given, epoch_, words_, to);
+  else if (const auto* claimed = std::get_if<claim>(&what.what))
+    here.collect(what.from, *claimed);
+  else if (const auto* passed = std::get_if<passed_record>(&what.what))
+    here.collect(passed->what);
+}
+
+void agent::handle_as_owner(const message& what, effects& out) {
+  outbox to = outbox_of(out);
+  owner& mine = owner_of(what.name);
+  if (const auto* got = std::get_if<grant>(&what.what))
+    mine.granted(what.from, *got, words_, to);
+  else if (const auto* wanted = std::get_if<revoke>(&what.what))
+    mine.revoked(what.from, wanted->wanted, words_, out, to);
+  else
+    mine.taken_by_home(words_);
+}
+
+// ---- tables ----
+
+member_id agent::home_for(const std::string& name) const {
+  return home_of(name, epoch_.members).id;
+}
+
+owner& agent::owner_of(const std::string& name) {
+  return owners_.try_emplace(name, name).first->second;
+}
+
+home& agent::home_here(const std::string& name, effects& out) {
+  const auto [at, is_new] = homes_.try_emplace(name, name);
+  // A name that nobody has claimed and that no former home knows.
+  if (is_new && begun_) {
+    outbox to = outbox_of(out);
+    at->second.begin(epoch_, words_, to);
+  }
+  return at->second;
+}
+
+}  // namespace lockflight::cluster

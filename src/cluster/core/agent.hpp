@@ -1,0 +1,69 @@
+// The agent of one host: its membership, the names that the host owns or wants, and the names whose
+// home it is (design, section 12, "Epochs").
+//
+// It is a state machine. An event goes in; changes of the host's words, messages, transactions and
+// a moment to be woken at come out.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "cluster/core/agent_events.hpp"
+#include "cluster/core/home.hpp"
+#include "cluster/core/membership.hpp"
+#include "cluster/core/owner.hpp"
+
+namespace lockflight::cluster {
+
+class agent final : public agent_events {
+ public:
+  agent(member_id self, const timing& times, host_words& words)
+      : self_(self), words_(words), membership_(self, times, words) {}
+
+  void start(instant now, effects& out) override;
+  void receive(instant now, const message& what, effects& out) override;
+  void answered(instant now, std::uint64_t number, const answer& what, effects& out) override;
+  void timer(instant now, effects& out) override;
+  [[nodiscard]] instant wake_at() const override { return membership_.wake_at(); }
+  void hint(instant now, effects& out) override;
+  void heard(instant now, member_id from, effects& out) override;
+  void rung(instant now, const std::string& name, effects& out) override;
+  void host_lock_taken(instant now, const std::string& name, effects& out) override;
+  [[nodiscard]] epoch_number epoch() const override { return epoch_.number; }
+
+ private:
+  // ---- epochs ----
+  void follow_membership(instant now, effects& out);
+  void start_again();
+  void move(instant now, const epoch_value& to, effects& out);
+  void send_claims(outbox& out);
+  void send_records(outbox& out);
+  void begin_if_all_are_done(instant now, effects& out);
+  void forget_records();
+
+  // ---- messages ----
+  void handle(instant now, const message& what, effects& out);
+  void handle_as_home(const message& what, effects& out);
+  void handle_as_owner(const message& what, effects& out);
+  void finish(instant now, effects& out);
+
+  [[nodiscard]] member_id home_for(const std::string& name) const;
+  [[nodiscard]] owner& owner_of(const std::string& name);
+  [[nodiscard]] home& home_here(const std::string& name, effects& out);
+  [[nodiscard]] outbox outbox_of(effects& out) { return {self_, epoch_.number, out.messages}; }
+
+  member_id self_;
+  host_words& words_;
+  membership membership_;
+  epoch_value epoch_;  // number 0: in none
+  std::map<std::string, owner> owners_;
+  std::map<std::string, home> homes_;
+  bool begun_ = false;
+  std::set<member_id> done_;      // those that have sent claims_done in this epoch
+  std::deque<message> of_later_;  // messages of epochs that this agent has not read
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,51 @@
+// What happens to an agent. Code around the state machine calls it, one call after the other.
+//
+// `now` is the host's clock. The simulation knows an agent by this interface alone, so that it can
+// run broken ones.
+#pragma once
+
+#include "cluster/core/effects.hpp"
+#include "cluster/core/terms.hpp"
+
+namespace lockflight::cluster {
+
+struct timing {
+  instant ttl = 10'000'000;
+  /// By how much the deadline is earlier than the TTL. It covers the difference in the rates of two
+  /// clocks, and the time that it takes to end a command.
+  instant margin = 1'000'000;
+  /// How far members stand apart that would propose the same change.
+  instant stagger = 100'000;
+
+  [[nodiscard]] instant period() const { return ttl / 3; }
+  /// After which an answer is not waited for any more.
+  [[nodiscard]] instant patience() const { return ttl / 6; }
+};
+
+class agent_events {
+ public:
+  agent_events() = default;
+  agent_events(const agent_events&) = delete;
+  agent_events& operator=(const agent_events&) = delete;
+  virtual ~agent_events() = default;
+
+  virtual void start(instant now, effects& out) = 0;
+  virtual void receive(instant now, const message& what, effects& out) = 0;
+  /// The answer to a transaction. None comes if it was refused, or if nobody knows.
+  virtual void answered(instant now, std::uint64_t number, const answer& what, effects& out) = 0;
+  /// The moment of wake_at() has come.
+  virtual void timer(instant now, effects& out) = 0;
+  [[nodiscard]] virtual instant wake_at() const = 0;
+  /// A watch of etcd says that a key has changed. This is a hint: it may be late, or never come.
+  virtual void hint(instant now, effects& out) = 0;
+  /// The link from that host's agent works.
+  virtual void heard(instant now, member_id from, effects& out) = 0;
+  /// A client has set `wanted` in the ownership word.
+  virtual void rung(instant now, const std::string& name, effects& out) = 0;
+  virtual void host_lock_taken(instant now, const std::string& name, effects& out) = 0;
+
+  /// The epoch that the agent is in; 0 for none.
+  [[nodiscard]] virtual epoch_number epoch() const = 0;
+};
+
+}  // namespace lockflight::cluster

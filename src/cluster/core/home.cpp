@@ -1,0 +1,155 @@
+#include "cluster/core/home.hpp"
+
+#include <algorithm>
+
+#include "cluster/core/rendezvous.hpp"
+
+namespace lockflight::cluster {
+
+// ---- before it begins ----
+
+void home::collect(member_id from, const claim& what) {
+  if (what.owned == mode::exclusive) exclusive_ = from;
+  if (what.owned == mode::shared) shared_.insert(from);
+  // The greatest token counts. Claims with the same token come from hosts that share the name, or
+  // from one that gave it back and one that got it then; a death counts if one of them knows it.
+  if (what.last > last_) {
+    last_ = what.last;
+    died_ = what.died;
+  } else if (what.last == last_) {
+    died_ = died_ || what.died;
+  }
+}
+
+void home::collect(const record& what) {
+  // (!) A home that has served later knows more, whatever the tokens are.
+  if (!passed_ || what.epoch >= passed_->epoch) passed_ = what;
+}
+
+bool lost_its_home(const std::string& name, const epoch_value& now, epoch_number since) {
+  return std::any_of(now.past.begin(), now.past.end(), [&](const past_epoch& past) {
+    if (past.number <= since) return false;
+    // An entry whose members are not named stands for several: any home may be gone.
+    if (past.members.empty()) return true;
+    const identity then = home_of(name, past.members);
+    if (!past.passed_on) return !now.has(then);
+    return std::find(past.gone.begin(), past.gone.end(), then) != past.gone.end();
+  });
+}
+
+bool home::is_in_doubt(const epoch_value& now) const {
+  if (exclusive_ || !shared_.empty()) return false;  // the living owner knows
+  // (!) A former home that is gone may have granted the name to a host that is gone as well. A
+  // record of a later epoch was made when this doubt was known.
+  return lost_its_home(name_, now, passed_ ? passed_->epoch : 0);
+}
+
+void home::begin(const epoch_value& now, host_words& words, outbox& out) {
+  const bool doubt = is_in_doubt(now);
+  // (!) With equal tokens the claim counts: a holder may have died, or put things right, since the
+  // record was made.
+  if (passed_ && passed_->last > last_) {
+    last_ = passed_->last;
+    died_ = passed_->died;
+  }
+  if (doubt) died_ = true;
+  // (!) The counter was lost with its owner, and begins again under this epoch.
+  if (doubt || last_ == token{}) last_ = {now.number, 0};
+  begun_ = true;
+  store(now, words);
+  serve(now, words, out);
+}
+
+// ---- at any time ----
+
+void home::requested(member_id from, mode wanted, const epoch_value& now, host_words& words,
+                     outbox& out) {
+  const waiting asked{from, wanted};
+  if (std::find(queue_.begin(), queue_.end(), asked) == queue_.end()) queue_.push_back(asked);
+  if (begun_) serve(now, words, out);
+}
+
+void home::given_back(member_id from, const give_back& what, const epoch_value& now,
+                      host_words& words, outbox& out) {
+  if (exclusive_ == from) {
+    exclusive_.reset();
+    // (!) What an exclusive owner says replaces what the home knew. Its claim may have said that
+    // nobody died while a holder was inside that died later, or left.
+    last_ = what.last;
+    died_ = what.died;
+  }
+  shared_.erase(from);
+  if (what.kept == mode::shared) shared_.insert(from);
+  if (!begun_) return;
+  store(now, words);
+  if (what.kept == mode::none) {
+    revoked_for_shared_.erase(from);
+    revoked_for_exclusive_.erase(from);
+    out.send(from, name_, taken{});
+  }
+  serve(now, words, out);
+}
+
+void home::store(const epoch_value& now, host_words& words) const {
+  record what{now.number, last_, died_, std::nullopt};
+  if (exclusive_) what.exclusive = now.find(*exclusive_)->who;
+  words.store_record(name_, what);
+}
+
+// ---- the queue ----
+
+bool home::has_enough(const waiting& head) const {
+  return exclusive_ == head.from || (head.wanted == mode::shared && shared_.contains(head.from));
+}
+
+std::vector<member_id> home::in_the_way(const waiting& head) const {
+  std::vector<member_id> owners;
+  if (exclusive_) owners.push_back(*exclusive_);
+  if (head.wanted == mode::exclusive)
+    for (const member_id each : shared_)
+      if (each != head.from) owners.push_back(each);
+  return owners;
+}
+
+void home::serve(const epoch_value& now, host_words& words, outbox& out) {
+  while (!queue_.empty()) {
+    const waiting head = queue_.front();
+    if (has_enough(head)) {
+      queue_.pop_front();
+      continue;
+    }
+    const std::vector<member_id> owners = in_the_way(head);
+    if (!owners.empty()) return revoke_for(head.wanted, owners, out);
+    grant_head(now, words, out);
+  }
+}
+
+void home::grant_head(const epoch_value& now, host_words& words, outbox& out) {
+  const waiting head = queue_.front();
+  queue_.pop_front();
+  revoked_for_shared_.erase(head.from);
+  revoked_for_exclusive_.erase(head.from);
+  if (head.wanted == mode::exclusive) {
+    shared_.clear();
+    exclusive_ = head.from;
+  } else {
+    shared_.insert(head.from);
+  }
+  // (!) The record stands in the domain file before the grant leaves, so that it survives this
+  // agent: the new owner may die, and nobody else would know that it was one.
+  store(now, words);
+  out.send(head.from, name_, grant{head.wanted, last_, died_});
+}
+
+void home::revoke_for(mode wanted, const std::vector<member_id>& owners, outbox& out) {
+  for (const member_id owner : owners) {
+    // (!) Revocations are noted by mode: an exclusive owner that was revoked for a reader keeps
+    // `shared`, and has to be revoked for a writer as well.
+    if (revoked_for_exclusive_.contains(owner)) continue;
+    if (wanted == mode::shared && revoked_for_shared_.contains(owner)) continue;
+    (wanted == mode::shared ? revoked_for_shared_ : revoked_for_exclusive_).insert(owner);
+    out.send(owner, name_, revoke{wanted});
+  }
+}
+
+}  // namespace lockflight::cluster

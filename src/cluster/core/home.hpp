@@ -1,0 +1,70 @@
+// The home of one name in one epoch (design, section 12, "The home" and "Epochs").
+//
+// The home collects claims and records until all members have sent theirs. Then it begins: it knows
+// who owns the name, and grants the requests in its queue.
+//
+// Invariants, once it has begun:
+// - exclusive: if a host owns the name exclusively, no other host owns it.
+// - recorded: a grant, a revocation and a `taken` leave when the record is in the domain file.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cluster/core/outbox.hpp"
+#include "cluster/core/words.hpp"
+
+namespace lockflight::cluster {
+
+class home {
+ public:
+  explicit home(std::string name) : name_(std::move(name)) {}
+
+  // ---- before it begins ----
+  void collect(member_id from, const claim& what);
+  void collect(const record& what);
+  void begin(const epoch_value& now, host_words& words, outbox& out);
+
+  // ---- at any time ----
+  void requested(member_id from, mode wanted, const epoch_value& now, host_words& words,
+                 outbox& out);
+  void given_back(member_id from, const give_back& what, const epoch_value& now, host_words& words,
+                  outbox& out);
+
+ private:
+  struct waiting {
+    member_id from;
+    mode wanted;
+    bool operator==(const waiting&) const = default;
+  };
+
+  void serve(const epoch_value& now, host_words& words, outbox& out);
+  [[nodiscard]] bool has_enough(const waiting& head) const;
+  [[nodiscard]] std::vector<member_id> in_the_way(const waiting& head) const;
+  void grant_head(const epoch_value& now, host_words& words, outbox& out);
+  void revoke_for(mode wanted, const std::vector<member_id>& owners, outbox& out);
+  void store(const epoch_value& now, host_words& words) const;
+  [[nodiscard]] bool is_in_doubt(const epoch_value& now) const;
+
+  std::string name_;
+  bool begun_ = false;
+  std::deque<waiting> queue_;
+  std::optional<member_id> exclusive_;
+  std::set<member_id> shared_;
+  token last_;
+  bool died_ = false;
+  std::optional<record> passed_;  // the record of the greatest epoch
+  // The owners that were sent a revoke(shared), and those that were sent a revoke(exclusive).
+  std::set<member_id> revoked_for_shared_;
+  std::set<member_id> revoked_for_exclusive_;
+};
+
+/// Whether the home of the name in some past epoch is gone, and what it knew with it. Only epochs
+/// after `since` count.
+[[nodiscard]] bool lost_its_home(const std::string& name, const epoch_value& now,
+                                 epoch_number since);
+
+}  // namespace lockflight::cluster

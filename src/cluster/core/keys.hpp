@@ -1,0 +1,89 @@
+// What a cluster keeps in etcd, and the transactions on it.
+//
+// All comparisons of a transaction are of the revision in which a key was changed last. Each
+// transaction, whether its comparisons held or not, answers with all keys as they are after it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cluster/core/terms.hpp"
+
+namespace lockflight::cluster {
+
+enum class key_kind : std::uint8_t { epoch, member, beat, evicted };
+
+struct key {
+  key_kind kind = key_kind::epoch;
+  member_id id = 0;  ///< 0 for the epoch, of which there is one
+  auto operator<=>(const key&) const = default;
+};
+
+/// That a member is there. Its agent writes it, and a transaction that makes an epoch deletes it.
+struct member_value {
+  incarnation_number incarnation = 0;
+  agent_number agent = 0;
+  bool operator==(const member_value&) const = default;
+};
+/// That a member's agent was able to write.
+struct beat_value {
+  epoch_number begun = 0;          ///< the last epoch that the member has begun in, as home
+  std::vector<member_id> missing;  ///< the members that it has not heard for a while
+  bool operator==(const beat_value&) const = default;
+};
+/// That a member may not renew any more.
+struct evicted_value {
+  bool operator==(const evicted_value&) const = default;
+};
+using value = std::variant<epoch_value, member_value, beat_value, evicted_value>;
+
+struct comparison {
+  key of;
+  revision changed = 0;  ///< 0: there is no such key
+};
+struct put {
+  key at;
+  value what;
+};
+struct transaction {
+  std::vector<comparison> when;
+  std::vector<put> puts;
+  std::vector<key> erased;
+};
+
+template <class Value>
+struct stored {
+  Value what;
+  revision created = 0;
+  revision changed = 0;
+};
+
+/// The keys of one member.
+struct seat {
+  std::optional<stored<member_value>> member;
+  std::optional<stored<beat_value>> beat;
+  bool evicted = false;
+};
+
+/// All keys in one revision.
+struct snapshot {
+  revision at = 0;
+  std::optional<stored<epoch_value>> epoch;
+  std::map<member_id, seat> seats;
+
+  [[nodiscard]] const seat* find(member_id id) const {
+    const auto found = seats.find(id);
+    return found == seats.end() ? nullptr : &found->second;
+  }
+};
+
+struct answer {
+  bool succeeded = false;
+  std::shared_ptr<const snapshot> seen;
+};
+
+}  // namespace lockflight::cluster

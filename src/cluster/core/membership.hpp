@@ -1,0 +1,113 @@
+// The membership of one host (design, section 12, "Epochs" and "Deadlines, not promises"): it
+// registers the host in etcd, renews, keeps the deadline in the domain file, proposes the next
+// epoch, and evicts a member that others cannot hear.
+//
+// etcd's leases decide nothing, and neither does a watch: every decision is a transaction that
+// compares what it follows from.
+//
+// Invariants:
+// - deadline: it is never later than TTL − margin after the sending of a renewal that etcd carried
+//   out in this incarnation.
+// - expelled once: a host that finds its key gone never uses its incarnation again.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cluster/core/agent_events.hpp"
+#include "cluster/core/words.hpp"
+
+namespace lockflight::cluster {
+
+class membership {
+ public:
+  membership(member_id self, const timing& times, host_words& words)
+      : self_(self), times_(times), words_(words) {}
+
+  void start(instant now, effects& out);
+  void answered(instant now, std::uint64_t number, const answer& what, effects& out);
+  void timer(instant now, effects& out);
+  void hint(instant now, effects& out);
+  void heard(instant now, member_id from) { heard_[from] = now; }
+  [[nodiscard]] instant wake_at() const;
+
+  /// The agent has begun as home in its epoch. This is passed on with the next renewal, at once.
+  void has_begun(instant now, epoch_number in, effects& out);
+  /// The agent has moved to the epoch.
+  void has_moved(instant now, const epoch_value& to);
+
+  /// Whether the host has become another incarnation since the last call.
+  [[nodiscard]] bool take_new_incarnation() { return std::exchange(is_new_incarnation_, false); }
+  /// The epoch as it was read last, if this agent is a member of it.
+  [[nodiscard]] const epoch_value* epoch_of_mine() const;
+
+ private:
+  enum class phase : std::uint8_t {
+    starting,    // takes up the incarnation of the agent before, if it can
+    joining,     // registers another incarnation
+    registered,  // renews
+    ended,
+  };
+  /// A transaction whose answer is awaited.
+  struct pending {
+    std::uint64_t number = 0;
+    instant sent = 0;
+    bool is_renewal = false;
+  };
+  /// Since when a beat has had its revision, as far as this agent read it.
+  struct watched {
+    revision changed = 0;
+    instant since = 0;
+  };
+  struct proposal;
+
+  void submit(instant now, transaction what, bool is_renewal, std::optional<pending>& as,
+              effects& out);
+  void read(instant now, effects& out);
+  void renew(instant now, effects& out);
+  void decide(instant now, effects& out);
+  void take_up(instant now, effects& out);
+  void join(instant now, effects& out);
+  void become_another(effects& out);
+  void confirmed(const pending& asked, const snapshot& seen, effects& out);
+  void observe(instant now, std::shared_ptr<const snapshot> seen);
+  [[nodiscard]] bool is_mine(const stored<member_value>& key) const;
+  [[nodiscard]] bool is_stale(instant now, member_id id) const;
+  [[nodiscard]] bool hears_all(instant now) const;
+  [[nodiscard]] std::vector<member_id> missing(instant now) const;
+  void put_mine(transaction& into, instant now) const;
+
+  void consider_change(instant now, effects& out);
+  [[nodiscard]] std::optional<transaction> next_epoch(instant now) const;
+  [[nodiscard]] proposal successor(instant now) const;
+  [[nodiscard]] std::optional<transaction> settlement() const;
+  [[nodiscard]] std::optional<transaction> eviction(instant now) const;
+  [[nodiscard]] instant own_delay() const;
+
+  member_id self_;
+  timing times_;
+  host_words& words_;
+  agent_number agent_ = 0;
+  phase phase_ = phase::starting;
+  bool is_new_incarnation_ = false;
+  revision my_key_ = 0;  // when my key was changed last, while registered
+  std::uint64_t numbers_ = 0;
+  std::optional<pending> own_;     // about the own keys, or a read
+  std::optional<pending> change_;  // of the epoch
+  bool read_again_ = false;
+  instant next_renewal_ = 0;
+  std::optional<instant> change_due_;
+  std::shared_ptr<const snapshot> latest_;
+  std::optional<instant> last_read_;
+  std::map<member_id, watched> beats_;
+  std::map<member_id, instant> heard_;
+  instant moved_at_ = 0;
+  instant last_event_ = 0;
+  epoch_number epoch_ = 0;
+  epoch_number begun_ = 0;
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,49 @@
+// What an agent does for one name on its own host: it asks the home for ownership that a client
+// wants, and gives it back when the home revokes it (design, section 12, "A client's acquire" and
+// "Revocation is an acquire").
+//
+// The ownership itself is in the host's words, where the clients read it. An agent that restarts
+// begins with an empty owner.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cluster/core/effects.hpp"
+#include "cluster/core/outbox.hpp"
+#include "cluster/core/words.hpp"
+
+namespace lockflight::cluster {
+
+class owner {
+ public:
+  explicit owner(std::string name) : name_(std::move(name)) {}
+
+  /// Asks for what a client wants, if that was not asked for already; and lets a revocation pass
+  /// that a waiting client would keep from passing.
+  void consider(member_id home, host_words& words, outbox& out);
+  void granted(member_id home, const grant& what, host_words& words, outbox& out);
+  void revoked(member_id home, mode wanted, host_words& words, effects& asks, outbox& out);
+  /// A thread of the agent has acquired the host lock. There may be no home: no epoch.
+  void host_lock_taken(std::optional<member_id> home, host_words& words, effects& asks,
+                       outbox& out);
+  void taken_by_home(host_words& words);
+  /// What is not finished in one epoch is dropped.
+  void epoch_ended();
+
+  /// What this host owns, or gave back without the home's `taken`.
+  [[nodiscard]] static std::optional<claim> claim_of(const std::string& name,
+                                                     const host_words& words);
+
+ private:
+  bool give(member_id home, ownership before, mode kept, host_words& words, outbox& out);
+  void pass_over_head(member_id home, host_words& words, outbox& out);
+
+  std::string name_;
+  mode asked_ = mode::none;
+  mode revoking_ = mode::none;
+  bool takes_lock_ = false;  // a thread waits for the host lock
+  bool awaits_taken_ = false;
+};
+
+}  // namespace lockflight::cluster

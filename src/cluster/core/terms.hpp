@@ -1,0 +1,77 @@
+// The terms of a cluster that all other files use: members, epochs, tokens, modes, times.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockflight::cluster {
+
+/// A member is a domain file. Its number is random, and is made with the file.
+using member_id = std::uint64_t;
+using epoch_number = std::uint32_t;
+/// A host that was taken off the members comes back in another incarnation.
+using incarnation_number = std::uint32_t;
+/// Each start of an agent has another number.
+using agent_number = std::uint32_t;
+/// Microseconds of the host's own clock, which goes on while the host sleeps (CLOCK_BOOTTIME).
+using instant = std::int64_t;
+/// A revision of etcd.
+using revision = std::int64_t;
+
+/// What a host owns of a name, and what a client wants. A greater one includes the smaller.
+enum class mode : std::uint8_t { none, shared, exclusive };
+
+/// The fencing token. It grows with each exclusive acquire.
+struct token {
+  epoch_number epoch = 0;
+  std::uint64_t counter = 0;
+  auto operator<=>(const token&) const = default;
+};
+
+/// A host in one of its incarnations.
+struct identity {
+  member_id id = 0;
+  incarnation_number incarnation = 0;
+  auto operator<=>(const identity&) const = default;
+};
+
+struct member {
+  identity who;
+  agent_number agent = 0;
+  auto operator<=>(const member&) const = default;
+};
+
+/// The members of an epoch that is over, as long as it matters what its homes knew.
+struct past_epoch {
+  epoch_number number = 0;
+  std::vector<identity> members;
+  /// A later epoch is settled: the records of this epoch's homes have reached the homes of that
+  /// one, but for those of the homes in `gone`.
+  bool passed_on = false;
+  std::vector<identity> gone;
+  bool operator==(const past_epoch&) const = default;
+};
+
+/// What etcd says of the present epoch.
+struct epoch_value {
+  epoch_number number = 0;
+  std::vector<member> members;
+  std::vector<past_epoch> past;
+  bool settled = false;  ///< all homes have begun
+  bool operator==(const epoch_value&) const = default;
+
+  [[nodiscard]] const member* find(member_id id) const {
+    const auto at = std::find_if(members.begin(), members.end(),
+                                 [&](const member& m) { return m.who.id == id; });
+    return at == members.end() ? nullptr : &*at;
+  }
+  [[nodiscard]] bool has(const identity& who) const {
+    const member* const found = find(who.id);
+    return found != nullptr && found->who == who;
+  }
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,68 @@
+// The words in a host's domain file that its agent and its clients share. The agent implements this
+// interface over the domain file, and the simulation implements it in memory.
+//
+// Each call is one atomic access. The words outlive the agent and all clients.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/core/message.hpp"
+#include "cluster/core/terms.hpp"
+
+namespace lockflight::cluster {
+
+/// One word of each name. The agent writes `owned`; the clients that wait write `wanted`.
+struct ownership {
+  mode owned = mode::none;
+  mode wanted = mode::none;
+  /// A word of an older incarnation than the header's owns nothing.
+  incarnation_number incarnation = 0;
+  bool operator==(const ownership&) const = default;
+};
+
+/// The other word of each name. An exclusive holder and the agent write it.
+struct state {
+  token last;
+  bool inside = false;  ///< an exclusive holder is inside, or has died there
+  bool died = false;    ///< a holder died inside, and no exclusive holder has left since
+  bool operator==(const state&) const = default;
+};
+
+class host_words {
+ public:
+  host_words() = default;
+  host_words(const host_words&) = delete;
+  host_words& operator=(const host_words&) = delete;
+  virtual ~host_words() = default;
+
+  // ---- the header ----
+  [[nodiscard]] virtual incarnation_number incarnation() const = 0;
+  virtual void set_incarnation(incarnation_number now) = 0;
+  /// Until when this host is certainly a member.
+  [[nodiscard]] virtual instant deadline() const = 0;
+  virtual void set_deadline(instant at) = 0;
+  /// The revision in which the key of this incarnation was created in etcd.
+  [[nodiscard]] virtual revision registered() const = 0;
+  virtual void set_registered(revision at) = 0;
+  /// A number that no earlier agent of this host had.
+  [[nodiscard]] virtual agent_number next_agent() = 0;
+
+  // ---- the words of a name ----
+  [[nodiscard]] virtual ownership ownership_of(const std::string& name) const = 0;
+  /// Compares and swaps. Wakes those who wait for a change.
+  virtual bool swap_ownership(const std::string& name, ownership before, ownership after) = 0;
+  [[nodiscard]] virtual state state_of(const std::string& name) const = 0;
+  virtual bool swap_state(const std::string& name, state before, state after) = 0;
+  /// All names that have words.
+  [[nodiscard]] virtual std::vector<std::string> names() const = 0;
+
+  // ---- the records of names whose home this host is or was ----
+  [[nodiscard]] virtual std::optional<record> record_of(const std::string& name) const = 0;
+  virtual void store_record(const std::string& name, const record& what) = 0;
+  virtual void erase_record(const std::string& name) = 0;
+  [[nodiscard]] virtual std::vector<std::string> recorded_names() const = 0;
+};
+
+}  // namespace lockflight::cluster
