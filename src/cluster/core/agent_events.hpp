@@ -38,7 +38,8 @@ class agent_events {
   [[nodiscard]] virtual instant wake_at() const = 0;
   /// A watch of etcd says that a key has changed. This is a hint: it may be late, or never come.
   virtual void hint(instant now, effects& out) = 0;
-  /// The link from that host's agent works.
+  /// That host's agent has answered: the link works both ways. A host that hears the others but is
+  /// not heard must not take part, so an answer counts, and what comes unasked does not.
   virtual void heard(instant now, member_id from, effects& out) = 0;
   /// A client has set `wanted` in the ownership word.
   virtual void rung(instant now, const std::string& name, effects& out) = 0;

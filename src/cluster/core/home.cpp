@@ -26,12 +26,12 @@ void home::collect(const record& what) {
   if (!passed_ || what.epoch >= passed_->epoch) passed_ = what;
 }
 
-bool lost_its_home(const std::string& name, const epoch_value& now, epoch_number since) {
+bool home::lost_its_home(const epoch_value& now, epoch_number since) const {
   return std::any_of(now.past.begin(), now.past.end(), [&](const past_epoch& past) {
     if (past.number <= since) return false;
     // An entry whose members are not named stands for several: any home may be gone.
     if (past.members.empty()) return true;
-    const identity then = home_of(name, past.members);
+    const identity then = home_of(name_, past.members);
     if (!past.passed_on) return !now.has(then);
     return std::find(past.gone.begin(), past.gone.end(), then) != past.gone.end();
   });
@@ -41,7 +41,7 @@ bool home::is_in_doubt(const epoch_value& now) const {
   if (exclusive_ || !shared_.empty()) return false;  // the living owner knows
   // (!) A former home that is gone may have granted the name to a host that is gone as well. A
   // record of a later epoch was made when this doubt was known.
-  return lost_its_home(name_, now, passed_ ? passed_->epoch : 0);
+  return lost_its_home(now, passed_ ? passed_->epoch : 0);
 }
 
 void home::begin(const epoch_value& now, host_words& words, outbox& out) {

@@ -48,6 +48,8 @@ class home {
   void revoke_for(mode wanted, const std::vector<member_id>& owners, outbox& out);
   void store(const epoch_value& now, host_words& words) const;
   [[nodiscard]] bool is_in_doubt(const epoch_value& now) const;
+  /// Whether the home of the name in some epoch after `since` is gone, and what it knew with it.
+  [[nodiscard]] bool lost_its_home(const epoch_value& now, epoch_number since) const;
 
   std::string name_;
   bool begun_ = false;
@@ -61,10 +63,5 @@ class home {
   std::set<member_id> revoked_for_shared_;
   std::set<member_id> revoked_for_exclusive_;
 };
-
-/// Whether the home of the name in some past epoch is gone, and what it knew with it. Only epochs
-/// after `since` count.
-[[nodiscard]] bool lost_its_home(const std::string& name, const epoch_value& now,
-                                 epoch_number since);
 
 }  // namespace lockflight::cluster

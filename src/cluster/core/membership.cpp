@@ -17,7 +17,7 @@ void membership::read(instant now, effects& out) { submit(now, {}, false, own_, 
 
 void membership::start(instant now, effects& out) {
   agent_ = words_.next_agent();
-  last_event_ = now;
+  last_timer_ = now;
   read(now, out);
 }
 
@@ -40,9 +40,9 @@ instant membership::wake_at() const {
 void membership::timer(instant now, effects& out) {
   if (phase_ == phase::ended) return;
   // An agent that was stopped has heard nobody in the meantime, and says nothing about the others.
-  if (now - last_event_ > times_.period())
+  if (now - last_timer_ > 2 * times_.period())
     for (auto& [id, at] : heard_) at = now;
-  last_event_ = now;
+  last_timer_ = now;
   // Whether a transaction without an answer was carried out is not guessed: the next answer shows
   // all keys.
   if (own_ && now >= own_->sent + times_.patience()) {
@@ -373,29 +373,40 @@ std::optional<transaction> membership::settlement() const {
   return settles;
 }
 
-/// (!) A host with etcd but without some peer would stop all others. The member with most
-/// complaints, by it and about it, is evicted: its renewals compare that it is not.
-std::optional<transaction> membership::eviction(instant now) const {
-  if (!latest_->epoch) return std::nullopt;
-  const epoch_value& present = latest_->epoch->what;
+/// The complaints in the beats, by each member and about it.
+std::map<member_id, int> membership::complaints(instant now) const {
   const auto counts = [&](member_id id) {
     const auto beat = beats_.find(id);
     // A member that does not renew either runs out by itself.
-    return present.find(id) != nullptr && beat != beats_.end() &&
+    return latest_->epoch->what.find(id) != nullptr && beat != beats_.end() &&
            now - beat->second.since <= 2 * times_.period() && !latest_->find(id)->evicted;
   };
-  std::map<member_id, int> complaints;
+  std::map<member_id, int> many;
   for (const auto& [by, seat] : latest_->seats) {
     if (!seat.beat || !counts(by)) continue;
     for (const member_id about : seat.beat->what.missing) {
       if (!counts(about)) continue;
-      ++complaints[by];
-      ++complaints[about];
+      ++many[by];
+      ++many[about];
     }
   }
+  return many;
+}
+
+/// (!) A host with etcd but without some peer would stop all others. The member with most
+/// complaints, by it and about it, is evicted: its renewals compare that it is not.
+std::optional<transaction> membership::eviction(instant now) {
+  const auto all = latest_->epoch ? complaints(now) : std::map<member_id, int>();
+  // The first complaint says little. When two periods are over, each member has said whom it
+  // misses. It is the same after each change of the epoch, an eviction among them.
+  if (all.empty()) complained_.reset();
+  if (all.empty()) return std::nullopt;
+  if (!complained_ || complained_->changed != latest_->epoch->changed)
+    complained_ = {latest_->epoch->changed, now};
+  if (now - complained_->since < 2 * times_.period()) return std::nullopt;
   member_id victim = 0;
   std::pair<int, revision> most;
-  for (const auto& [id, many] : complaints) {
+  for (const auto& [id, many] : all) {
     const seat* const theirs = latest_->find(id);
     if (!theirs->member) continue;
     const std::pair<int, revision> weight{many, theirs->member->created};  // of equals the younger
@@ -408,7 +419,8 @@ std::optional<transaction> membership::eviction(instant now) const {
   // The epoch is written as it is, so that of two evictions at a time one fails.
   evicts.when = {{{key_kind::epoch}, latest_->epoch->changed},
                  {{key_kind::member, victim}, latest_->find(victim)->member->changed}};
-  evicts.puts = {{{key_kind::evicted, victim}, evicted_value{}}, {{key_kind::epoch}, present}};
+  evicts.puts = {{{key_kind::evicted, victim}, evicted_value{}},
+                 {{key_kind::epoch}, latest_->epoch->what}};
   return evicts;
 }
 

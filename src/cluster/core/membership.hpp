@@ -57,7 +57,7 @@ class membership {
     instant sent = 0;
     bool is_renewal = false;
   };
-  /// Since when a beat has had its revision, as far as this agent read it.
+  /// Since when a key has had its revision, as far as this agent read it.
   struct watched {
     revision changed = 0;
     instant since = 0;
@@ -84,7 +84,8 @@ class membership {
   [[nodiscard]] std::optional<transaction> next_epoch(instant now) const;
   [[nodiscard]] proposal successor(instant now) const;
   [[nodiscard]] std::optional<transaction> settlement() const;
-  [[nodiscard]] std::optional<transaction> eviction(instant now) const;
+  [[nodiscard]] std::map<member_id, int> complaints(instant now) const;
+  [[nodiscard]] std::optional<transaction> eviction(instant now);
   [[nodiscard]] instant own_delay() const;
 
   member_id self_;
@@ -100,12 +101,13 @@ class membership {
   bool read_again_ = false;
   instant next_renewal_ = 0;
   std::optional<instant> change_due_;
+  std::optional<watched> complained_;  // since when, with that epoch
   std::shared_ptr<const snapshot> latest_;
   std::optional<instant> last_read_;
   std::map<member_id, watched> beats_;
   std::map<member_id, instant> heard_;
   instant moved_at_ = 0;
-  instant last_event_ = 0;
+  instant last_timer_ = 0;
   epoch_number epoch_ = 0;
   epoch_number begun_ = 0;
 };

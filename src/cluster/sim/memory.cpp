@@ -1,0 +1,81 @@
+#include "cluster/sim/memory.hpp"
+
+namespace lockflight::cluster::sim {
+
+void memory::count_write() {
+  if (is_agent_running && crash_in > 0 && --crash_in == 0) throw agent_crash{};
+}
+
+void memory::set_incarnation(incarnation_number now) {
+  count_write();
+  incarnation_ = now;
+  on_header();
+}
+
+void memory::set_deadline(instant at) {
+  count_write();
+  deadline_ = at;
+  on_header();
+}
+
+void memory::set_registered(revision at) {
+  count_write();
+  registered_ = at;
+}
+
+ownership memory::ownership_of(const std::string& name) const {
+  const auto found = words_.find(name);
+  return found == words_.end() ? ownership{} : found->second.owned;
+}
+
+bool memory::swap_ownership(const std::string& name, ownership before, ownership after) {
+  count_write();
+  words& here = words_[name];
+  if (here.owned != before) return false;
+  here.owned = after;
+  if (before != after) on_change(name);
+  return true;
+}
+
+state memory::state_of(const std::string& name) const {
+  const auto found = words_.find(name);
+  return found == words_.end() ? state{} : found->second.is;
+}
+
+bool memory::swap_state(const std::string& name, state before, state after) {
+  count_write();
+  words& here = words_[name];
+  if (here.is != before) return false;
+  here.is = after;
+  return true;
+}
+
+std::vector<std::string> memory::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, each] : words_) all.push_back(name);
+  return all;
+}
+
+std::optional<record> memory::record_of(const std::string& name) const {
+  const auto found = records_.find(name);
+  return found == records_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void memory::store_record(const std::string& name, const record& what) {
+  count_write();
+  records_[name] = what;
+  on_record(name, what);
+}
+
+void memory::erase_record(const std::string& name) {
+  count_write();
+  records_.erase(name);
+}
+
+std::vector<std::string> memory::recorded_names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, each] : records_) all.push_back(name);
+  return all;
+}
+
+}  // namespace lockflight::cluster::sim

@@ -1,0 +1,63 @@
+// The words of a host's domain file, in memory.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/core/words.hpp"
+
+namespace lockflight::cluster::sim {
+
+/// The agent dies before a write to the words.
+struct agent_crash {};
+
+class memory final : public host_words {
+ public:
+  /// Called after a word of the name has changed.
+  std::function<void(const std::string& name)> on_change;
+  /// Called after the deadline or the incarnation has changed.
+  std::function<void()> on_header;
+  /// Called after a record has been stored.
+  std::function<void(const std::string& name, const record& what)> on_record;
+  /// 0: no crash; else the agent dies before the write that counts this to 0.
+  int crash_in = 0;
+  bool is_agent_running = false;
+
+  [[nodiscard]] incarnation_number incarnation() const override { return incarnation_; }
+  void set_incarnation(incarnation_number now) override;
+  [[nodiscard]] instant deadline() const override { return deadline_; }
+  void set_deadline(instant at) override;
+  [[nodiscard]] revision registered() const override { return registered_; }
+  void set_registered(revision at) override;
+  [[nodiscard]] agent_number next_agent() override { return ++agents_; }
+
+  [[nodiscard]] ownership ownership_of(const std::string& name) const override;
+  bool swap_ownership(const std::string& name, ownership before, ownership after) override;
+  [[nodiscard]] state state_of(const std::string& name) const override;
+  bool swap_state(const std::string& name, state before, state after) override;
+  [[nodiscard]] std::vector<std::string> names() const override;
+
+  [[nodiscard]] std::optional<record> record_of(const std::string& name) const override;
+  void store_record(const std::string& name, const record& what) override;
+  void erase_record(const std::string& name) override;
+  [[nodiscard]] std::vector<std::string> recorded_names() const override;
+
+ private:
+  struct words {
+    ownership owned;
+    state is;
+  };
+  void count_write();
+
+  incarnation_number incarnation_ = 0;
+  instant deadline_ = 0;
+  revision registered_ = 0;
+  agent_number agents_ = 0;
+  std::map<std::string, words> words_;
+  std::map<std::string, record> records_;
+};
+
+}  // namespace lockflight::cluster::sim

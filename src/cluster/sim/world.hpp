@@ -1,0 +1,167 @@
+// A simulated cluster: hosts with clocks, words, agents and clients, the links between them, and
+// etcd. One queue of events, one source of random numbers: a plan always makes the same history.
+//
+// world.cpp has the events, the hosts and the faults, world_agents.cpp what agents ask for, and
+// world_clients.cpp what clients do.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/sim/core_under_test.hpp"
+#include "cluster/sim/etcd.hpp"
+#include "cluster/sim/host_clock.hpp"
+#include "cluster/sim/host_lock.hpp"
+#include "cluster/sim/memory.hpp"
+#include "cluster/sim/observer.hpp"
+#include "cluster/sim/plan.hpp"
+#include "cluster/sim/random.hpp"
+
+namespace lockflight::cluster::sim {
+
+class world {
+ public:
+  /// With `trace`, each event that a reader may want is written there as a line.
+  world(const plan& what, const core_under_test& core, std::vector<std::string>* trace);
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  /// Throws violation.
+  void run();
+  [[nodiscard]] std::uint64_t entries() const { return observer_.entries(); }
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+
+ private:
+  using action = std::function<void()>;
+  struct event {
+    true_time at;
+    std::uint64_t order;
+    action what;
+  };
+  enum class doing : std::uint8_t { idle, queued, stepping, waiting, inside };
+  struct client {
+    int number = 0;          // no other client has it, not a dead one either
+    std::uint64_t life = 0;  // changes when what is scheduled for it is void
+    doing now = doing::idle;
+    std::string name{};
+    mode wanted = mode::none;
+    std::unique_ptr<acquire_events> acquiring{};
+    true_time since = 0;  // has waited
+    true_time stopped_until = 0;
+    int dies_after = -1;  // steps
+    int stops_after = -1;
+    true_time stops_for = 0;
+  };
+  struct host {
+    int number = 0;
+    member_id id = 0;
+    host_clock clock{};
+    bool is_up = false;
+    std::uint64_t life = 0;
+    std::unique_ptr<memory> words{};
+    std::unique_ptr<agent_events> agent{};
+    std::uint64_t agent_life = 0;
+    true_time agent_down_for = 0;
+    true_time wakes_at = -1;
+    int stops = 0;        // faults that stop the host
+    int agent_stops = 0;  // faults that stop the agent
+    std::deque<action> agent_inbox{};
+    std::map<std::string, host_lock> locks{};
+    std::vector<client> clients{};
+    int etcd_cuts = 0;
+    int etcd_silences = 0;
+    int late_requests = 0;
+    int stale_reads = 0;
+  };
+  struct link {
+    int cuts = 0;
+    true_time last_delivery = 0;
+    std::deque<action> held{};
+  };
+
+  // ---- events ----
+  void at(true_time when, action what);
+  void after(true_time delay, action what) { at(now_ + delay, std::move(what)); }
+  template <class... Args>
+  void say(fmt::format_string<Args...> how, Args&&... args) {
+    if (trace_ != nullptr) write_line(fmt::format(how, std::forward<Args>(args)...));
+  }
+  void write_line(const std::string& text);
+
+  // ---- hosts ----
+  void start_host(host& h);
+  void kill_host(host& h);
+  void set_stopped(host& h, int by);
+  [[nodiscard]] bool is_calm() const;
+  void check_progress() const;
+  void epoch_written(const epoch_value& before, const epoch_value& after);
+
+  // ---- faults ----
+  void apply(const fault& what, int by);
+  void apply_cut(const fault& what, int by);
+  void strike_client(const fault& what);
+  void cut(int from, int to, int by);
+  void leader_returns();
+
+  // ---- agents ----
+  void start_agent(host& h);
+  void kill_agent(host& h);
+  void set_agent_stopped(host& h, int by);
+  void drain(host& h);
+  void with_agent(host& h, std::uint64_t life, action what);
+  void run_agent(host& h, const std::function<void(agent_events&, instant, effects&)>& what);
+  void carry_out(host& h, effects& out);
+  void send(host& from, const message& what);
+  void deliver(int from, int to, action what);
+  void after_hint(host& h);
+  void submit(host& h, const submitted& what);
+  void arrive_at_etcd(int from, std::uint64_t life, const submitted& what);
+  void answer_from_etcd(host& h, std::uint64_t life, std::uint64_t number, const answer& what);
+  void schedule_wake(host& h);
+  void keep_alive(int number);
+
+  // ---- clients ----
+  void new_client(host& h, int index);
+  void think(host& h, int index);
+  void begin(host& h, int index, mode wanted);
+  void later(host& h, int index, true_time delay, void (world::*what)(host&, int));
+  void admit(host& h, const std::string& name);
+  void release_lock(host& h, const std::string& name, host_lock::user who);
+  void step(host& h, int index);
+  void wake(host& h, const std::string& name);
+  void wake_all(host& h);
+  void hold(host& h, int index);
+  void leave(host& h, int index);
+  void time_out(host& h, int index);
+  void kill_client(host& h, int index);
+  [[nodiscard]] true_time length_of_section();
+
+  plan plan_;
+  core_under_test core_;
+  std::vector<std::string>* trace_;
+  random_numbers random_;
+  true_time now_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t order_ = 0;
+  std::vector<event> queue_;  // a heap
+  std::vector<std::unique_ptr<host>> hosts_;
+  std::vector<std::vector<link>> links_;
+  etcd etcd_;
+  observer observer_;
+  std::vector<std::string> names_;
+  int numbers_of_clients_ = 0;
+  int generations_ = 0;
+  int faults_now_ = 0;
+  int no_leader_ = 0;
+  int no_hints_ = 0;
+  int slow_ = 0;
+  std::deque<action> etcd_backlog_;
+};
+
+}  // namespace lockflight::cluster::sim

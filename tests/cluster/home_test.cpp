@@ -1,0 +1,122 @@
+// The rules of a home, one by one.
+#include "cluster/core/home.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cluster/sim/memory.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+constexpr member_id a = 1;
+constexpr member_id b = 2;
+constexpr member_id c = 3;
+
+class Home : public testing::Test {
+ protected:
+  Home() {
+    words.on_record = [](const std::string&, const record&) {};
+    now.number = 5;
+    now.members = {{{a, 1}, 1}, {{b, 1}, 1}, {{c, 1}, 1}};
+  }
+
+  /// What has been sent since the last call, to whom.
+  template <class Body>
+  std::vector<std::pair<member_id, Body>> take() {
+    std::vector<std::pair<member_id, Body>> of_kind;
+    for (const message& each : sent)
+      if (const auto* found = std::get_if<Body>(&each.what)) of_kind.push_back({each.to, *found});
+    sent.clear();
+    return of_kind;
+  }
+
+  void begin() { tested.begin(now, words, out); }
+  void ask(member_id who, mode wanted) { tested.requested(who, wanted, now, words, out); }
+  void give(member_id who, give_back what) { tested.given_back(who, what, now, words, out); }
+
+  epoch_value now;
+  sim::memory words;
+  std::vector<message> sent;
+  outbox out{a, 5, sent};
+  home tested{"x"};
+};
+
+TEST_F(Home, GrantsNothingBeforeItBegins) {
+  ask(b, mode::exclusive);
+  EXPECT_TRUE(sent.empty());
+  begin();
+  const auto granted = take<grant>();
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].first, b);
+  EXPECT_EQ(granted[0].second.last, (token{5, 0}));
+}
+
+TEST_F(Home, RecordsTheOwnerBeforeTheGrant) {
+  begin();
+  ask(b, mode::exclusive);
+  EXPECT_EQ(words.record_of("x")->exclusive, (identity{b, 1}));
+}
+
+TEST_F(Home, GrantsConsecutiveReadersTogether) {
+  begin();
+  ask(b, mode::shared);
+  ask(c, mode::shared);
+  EXPECT_EQ(take<grant>().size(), 2u);
+}
+
+TEST_F(Home, RevokesAgainForAWriter) {
+  begin();
+  ask(b, mode::exclusive);
+  ask(c, mode::shared);
+  ask(a, mode::exclusive);
+  EXPECT_EQ(take<revoke>().size(), 1u);
+  give(b, {mode::shared, {5, 1}, false});
+  const auto revoked = take<revoke>();
+  ASSERT_EQ(revoked.size(), 2u);
+  EXPECT_EQ(revoked[0].second.wanted, mode::exclusive);
+}
+
+TEST_F(Home, BelievesTheClaimOfEqualTokens) {
+  tested.collect(b, claim{mode::none, {4, 7}, false});
+  tested.collect(record{4, {4, 7}, true, std::nullopt});
+  begin();
+  EXPECT_FALSE(words.record_of("x")->died);
+}
+
+TEST_F(Home, BelievesTheRecordOfTheLatestEpoch) {
+  tested.collect(record{4, {2, 1}, true, std::nullopt});
+  tested.collect(record{3, {3, 9}, false, std::nullopt});
+  begin();
+  EXPECT_EQ(words.record_of("x")->last, (token{2, 1}));
+}
+
+TEST_F(Home, IsInDoubtWhenAFormerHomeIsGone) {
+  now.past = {{4, {{9, 1}}, false, {}}};
+  begin();
+  EXPECT_TRUE(words.record_of("x")->died);
+  EXPECT_EQ(words.record_of("x")->last, (token{5, 0}));
+}
+
+TEST_F(Home, IsInNoDoubtWhenSomebodyOwnsTheName) {
+  now.past = {{4, {{9, 1}}, false, {}}};
+  tested.collect(b, claim{mode::shared, {3, 2}, false});
+  begin();
+  EXPECT_FALSE(words.record_of("x")->died);
+}
+
+TEST_F(Home, StaysInDoubtAfterTheEpochIsSettled) {
+  now.past = {{2, {{9, 1}}, true, {{9, 1}}}};
+  begin();
+  EXPECT_TRUE(words.record_of("x")->died);
+}
+
+TEST_F(Home, IsInNoDoubtWithARecordThatIsLater) {
+  now.past = {{2, {{9, 1}}, true, {{9, 1}}}};
+  tested.collect(record{3, {3, 4}, false, std::nullopt});
+  begin();
+  EXPECT_FALSE(words.record_of("x")->died);
+  EXPECT_EQ(words.record_of("x")->last, (token{3, 4}));
+}
+
+}  // namespace
+}  // namespace lockflight::cluster

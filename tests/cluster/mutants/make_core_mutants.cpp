@@ -1,0 +1,175 @@
+// Makes broken copies of the cluster's core: each mutant is the text of a file with a few lines
+// replaced, as a table says, in a namespace of its own. What the mutant does not change it shares
+// with the core. When a source changes so that the lines are not found any more, this fails.
+//
+// Usage: make_core_mutants SOURCE_FOLDER TABLE OUTPUT
+//
+// A table is lines of text; leading blanks do not matter, # begins a comment.
+//   mutant NAME      begins a mutant
+//   why TEXT         what goes wrong
+//   in FILE          the file of src/cluster/core that the next lines change
+//   - LINE  + LINE   whole lines, but for their indentation: the old ones are found once
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using lines = std::vector<std::string>;
+
+struct change {
+  std::string file;
+  lines before;
+  lines after;
+};
+
+struct mutant {
+  std::string name;
+  std::string why;
+  std::vector<change> changes;
+};
+
+// In the order in which they include each other. The agent is part of each mutant of its parts.
+const lines parts{"home", "owner", "membership", "agent", "acquire"};
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+lines read_lines(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  lines all;
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+std::vector<mutant> read_table(const std::string& path) {
+  std::vector<mutant> all;
+  bool continues = false;  // the lines before were + lines of the same change
+  for (const std::string& raw : read_lines(path)) {
+    const std::string line = trimmed(raw);
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t blank = line.find(' ');
+    const std::string word = line.substr(0, blank);
+    const std::string rest = blank == std::string::npos ? "" : trimmed(line.substr(blank));
+    if (word == "mutant") {
+      all.push_back({rest, "", {}});
+    } else if (word == "why") {
+      all.back().why = rest;
+    } else if (word == "in") {
+      all.back().changes.push_back({rest, {}, {}});
+    } else if (word == "-") {
+      change& now = all.back().changes.back();
+      if (continues) all.back().changes.push_back({now.file, {}, {}});
+      all.back().changes.back().before.push_back(rest);
+    } else if (word == "+") {
+      all.back().changes.back().after.push_back(rest);
+    } else {
+      throw std::runtime_error(path + ": " + line);
+    }
+    continues = word == "+";
+  }
+  return all;
+}
+
+void apply(const mutant& of, const change& what, lines& text) {
+  std::size_t found = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i + what.before.size() <= text.size(); ++i) {
+    const bool matches = std::equal(what.before.begin(), what.before.end(), text.begin() + i,
+                                    [](const auto& a, const auto& b) { return a == trimmed(b); });
+    if (matches) at = i;
+    found += matches ? 1 : 0;
+  }
+  if (found != 1 || what.before.empty())
+    throw std::runtime_error(of.name + ": " + what.file + " has these lines " +
+                             std::to_string(found) +
+                             " times: " + (what.before.empty() ? "" : what.before.front()));
+  const auto first = text.begin() + static_cast<std::ptrdiff_t>(at);
+  const auto rest = text.erase(first, first + static_cast<std::ptrdiff_t>(what.before.size()));
+  text.insert(rest, what.after.begin(), what.after.end());
+}
+
+/// The part of a file that is in the namespace; its includes are added to `includes`, but for those
+/// of files that are copied.
+lines inner_part(const lines& text, const std::set<std::string>& copied,
+                 std::set<std::string>& includes) {
+  lines inside;
+  bool is_inside = false;
+  for (const std::string& line : text) {
+    if (line.starts_with("#include")) {
+      const bool is_copied = std::any_of(copied.begin(), copied.end(), [&](const auto& part) {
+        return line == "#include \"cluster/core/" + part + ".hpp\"";
+      });
+      if (!is_copied) includes.insert(line);
+    }
+    if (line == "}  // namespace lockflight::cluster") is_inside = false;
+    if (is_inside) inside.push_back(line);
+    if (line == "namespace lockflight::cluster {") is_inside = true;
+  }
+  return inside;
+}
+
+void add(const mutant& of, const std::string& folder, std::set<std::string>& includes,
+         std::ostream& body) {
+  std::set<std::string> copied;
+  for (const change& each : of.changes) copied.insert(each.file.substr(0, each.file.find('.')));
+  const bool is_of_client = copied.contains("acquire");
+  const bool is_of_agent = copied.size() > (is_of_client ? 1u : 0u);
+  if (is_of_agent) copied.insert("agent");
+  body << "namespace lockflight::cluster::mutant_" << of.name << " {\n";
+  // What is not copied is the core's own.
+  if (!is_of_agent) body << "using cluster::agent;\n";
+  if (!is_of_client) body << "using cluster::acquire;\n";
+  for (const char* const end : {".hpp", ".cpp"}) {
+    for (const std::string& part : parts) {
+      if (!copied.contains(part)) continue;
+      lines text = read_lines(folder + "/" + part + end);
+      for (const change& each : of.changes)
+        if (each.file == part + end) apply(of, each, text);
+      for (const std::string& line : inner_part(text, copied, includes)) body << line << "\n";
+    }
+  }
+  body << "}  // namespace lockflight::cluster::mutant_" << of.name << "\n";
+}
+
+void write(const std::vector<mutant>& all, const std::string& folder, const std::string& path,
+           const std::string& table) {
+  std::set<std::string> includes{"#include \"cluster/core/agent.hpp\"",
+                                 "#include \"cluster/core/acquire.hpp\""};
+  std::ostringstream body;
+  for (const mutant& each : all) add(each, folder, includes, body);
+  std::ofstream out(path);
+  out << "// Made from " << table << ".mutants by make_core_mutants.\n"
+      << "#include \"cluster/mutants/core_mutant.hpp\"\n";
+  for (const std::string& line : includes) out << line << "\n";
+  out << body.str() << "namespace lockflight::cluster {\n"
+      << "std::vector<core_mutant> mutants_of_" << table << "() {\n  return {\n";
+  for (const mutant& each : all)
+    out << "      mutant_of<mutant_" << each.name << "::agent, mutant_" << each.name
+        << "::acquire>(\"" << each.name << "\", \"" << each.why << "\"),\n";
+  out << "  };\n}\n}  // namespace lockflight::cluster\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 4) {
+    std::cerr << "usage: make_core_mutants SOURCE_FOLDER TABLE OUTPUT\n";
+    return 2;
+  }
+  const std::string path = argv[2];
+  const std::size_t slash = path.rfind('/') + 1;
+  write(read_table(path), argv[1], argv[3], path.substr(slash, path.rfind('.') - slash));
+} catch (const std::exception& e) {
+  std::cerr << e.what() << "\n";
+  return 1;
+}
