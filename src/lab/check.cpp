@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "lab/cluster_check.hpp"
 #include "lab/commands.hpp"
 #include "lab/output_file.hpp"
 #include "lab/progress.hpp"
@@ -182,6 +183,13 @@ int exit_code(const arguments& given, const check::report& made) {
 }
 
 int run_check(const arguments& given, console& out) {
+  if (given.has("--cluster")) {
+    if (given.has("--lock"))
+      throw refuse("--lock", *given.one("--lock"),
+                   "not with --cluster, which has no lock of the table");
+    return run_cluster_check(given, out);
+  }
+  if (given.has("--hours")) throw refuse("--hours", *given.one("--hours"), "only with --cluster");
   const bool json_on_standard_output = given.one("--json") == "-";
   std::optional<output_file> file;
   if (given.has("--json") && !json_on_standard_output) file.emplace("--json", *given.one("--json"));
@@ -264,9 +272,17 @@ std::vector<option> how_options() {
        .completes = words,
        .known = {"delays", "reordering", "buffers", "mixed"},
        .repeats = true},
+      {.name = "--cluster",
+       .what = "instead of a lock, simulate clusters of hosts whose agents, links, clocks and etcd "
+               "fail"},
+      {.name = "--hours",
+       .value = "H",
+       .what = "with --cluster: stop after H virtual hours (default: 100)"},
       {.name = "--seconds", .value = "S", .what = "stop after S seconds"},
       {.name = "--random", .what = "try random schedules (probabilistic concurrency testing)"},
-      {.name = "--seed", .value = "N", .what = "the seed of the random schedules (default: 1)"},
+      {.name = "--seed",
+       .value = "N",
+       .what = "the seed of the random schedules (default: 1), or of the history to simulate"},
       {.name = "--executions", .value = "N", .what = "the number of random schedules"},
       {.name = "--depth",
        .value = "D",
@@ -313,6 +329,8 @@ command check_command() {
                     "find the errors of the paper's listing"},
                    {"lockflight check --lock mcs-rw-wp --writers 2 --starvation readers",
                     "search for a reader that starves while writers keep coming"},
+                   {"lockflight check --cluster --hours 1000",
+                    "simulate clusters for a thousand hours of their time"},
                    {"lockflight check --lock rma-mcs --writers 6 --random --seconds 30",
                     "try what is too much to search in full"}},
       .run = run_check,
