@@ -182,11 +182,23 @@ int exit_code(const arguments& given, const check::report& made) {
   return 1;
 }
 
+// What a cluster, which has no lock of the table, has no use for.
+constexpr const char* options_of_locks[] = {
+    "--lock",          "--writers",     "--readers",
+    "--try-writers",   "--try-readers", "--timed-writers",
+    "--timed-readers", "--upgraders",   "--upgrading-readers",
+    "--rounds",        "--starvation",  "--deaths",
+    "--stops",         "--levels",      "--node-level",
+    "--set",           "--retries",     "--off",
+    "--random",        "--executions",  "--depth",
+    "--replay",        "--json"};
+
 int run_check(const arguments& given, console& out) {
   if (given.has("--cluster")) {
-    if (given.has("--lock"))
-      throw refuse("--lock", *given.one("--lock"),
-                   "not with --cluster, which has no lock of the table");
+    for (const char* const other : options_of_locks)
+      if (given.has(other))
+        throw refuse(other, given.one(other).value_or(""),
+                     "with --cluster only --seed, --hours and --seconds");
     return run_cluster_check(given, out);
   }
   if (given.has("--hours")) throw refuse("--hours", *given.one("--hours"), "only with --cluster");
