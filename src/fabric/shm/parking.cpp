@@ -1,5 +1,6 @@
 #include "lockflight/fabric/parking.hpp"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <fstream>
 
 #include "fabric/shm/pause.hpp"
 #include "lockflight/rma/assert.hpp"
@@ -51,11 +51,17 @@ bool sleeper::sleep_again(const timespec& at_most) {
   return ticket_ != slept_through;
 }
 
+// Allocates nothing: the first wait of a process may be within a collective call that the others
+// complete, where an exception on this rank alone would let them wait for ever.
 bool yields_reach_no_rank() {
   static const bool none = [] {
-    int are_groups = 0;
-    std::ifstream("/proc/sys/kernel/sched_autogroup_enabled") >> are_groups;
-    return are_groups != 0 && getsid(0) == getpid();
+    char are_groups = '0';
+    const int file = open("/proc/sys/kernel/sched_autogroup_enabled", O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+      if (read(file, &are_groups, 1) != 1) are_groups = '0';
+      close(file);
+    }
+    return are_groups != '0' && getsid(0) == getpid();
   }();
   return none;
 }
