@@ -46,7 +46,11 @@ quotient quotient_of(reader& in, const std::string& path, const std::string& mac
   made.numerator = whole_run_of(in, "numerator", path, machine);
   if (in.find("denominator") != nullptr)
     made.denominator = whole_run_of(in, "denominator", path, machine);
+  if (in.find("less") != nullptr) made.less = whole_run_of(in, "less", path, machine);
+  if (made.less && made.denominator)
+    in.refuse(in.needed("less"), "less", "instead of a denominator, not with one");
   if (const toml::node* const sweep = in.find("sweep")) {
+    if (made.less) in.refuse(in.needed("less"), "less", "without a sweep");
     const toml::array* const array = sweep->as_array();
     if (array == nullptr || array->empty()) in.refuse(*sweep, "sweep", "an array of tables");
     for (const toml::node& one : *array) {
@@ -75,12 +79,16 @@ measure measure_of(const toml::table& table, const std::string& path, const std:
       in.refuse(in.needed("relative_to"), "relative_to",
                 made.of.denominator ? "one with a denominator, as the measure has it"
                                     : "one without a denominator, as the measure has it");
+    if (made.relative_to->less.has_value() != made.of.less.has_value())
+      in.refuse(in.needed("relative_to"), "relative_to",
+                made.of.less ? "one with less, as the measure has it"
+                             : "one without less, as the measure has it");
   }
   in.finish();
   return made;
 }
 
-/// Whether a measure divides a number of runs by one of the same kind.
+/// Whether a measure divides a number of runs by one of the same kind. Then it has no unit.
 bool divides(const measure& how) {
   return how.of.denominator || how.relative_to || how.of.take == quotient::taking::spread;
 }
@@ -115,7 +123,9 @@ claim claim_of(const toml::table& table, const std::string& path, const paper& o
       in.refuse(in.needed("kind"), "kind", "ratio or direction: there is a denominator");
     if (made.how_close == kind::ratio && !divides(*made.how) && !is_quotient(made.how->metric))
       in.refuse(in.needed("kind"), "kind", "value: there is no denominator");
-    if (made.how_close == kind::value && !fits(made.how->metric, made.unit))
+    const bool has_unit =
+        made.how_close == kind::value || (made.how->of.less && !divides(*made.how));
+    if (has_unit && !fits(made.how->metric, made.unit))
       in.refuse(in.needed("unit"), "unit", "a unit of the metric");
   } else if (in.find("measure") != nullptr) {
     in.fail(in.needed("needs"), "claim.needs (accepted: needs or measure, not both)");

@@ -28,8 +28,8 @@ enum class kind : std::uint8_t {
 /// machine filled in. Equal ones are the same run.
 using run = nlohmann::json;
 
-/// One number from one run, or from two: the first run's metric divided by the second's. With a
-/// sweep there are several such numbers, of which one counts.
+/// One number from one run, or from two: the first run's metric divided by the second's, or less
+/// the second's. With a sweep there are several such numbers, of which one counts.
 struct quotient {
   enum class side : std::uint8_t { numerator, denominator, both };
   enum class taking : std::uint8_t {
@@ -40,7 +40,8 @@ struct quotient {
 
   run numerator;
   std::optional<run> denominator;
-  std::vector<run> sweep;  ///< each laid over the runs of `sweep_of`; empty: the runs as they are
+  std::optional<run> less;  ///< instead of a denominator
+  std::vector<run> sweep;   ///< each laid over the runs of `sweep_of`; empty: the runs as they are
   taking take = taking::most;
   side sweep_of = side::both;
 };

@@ -48,6 +48,12 @@ number divided(number a, number b) {
   return *a / *b;
 }
 
+number interquartile_range(const json& run) {
+  const number p75 = latency(run, "p75");
+  const number p25 = latency(run, "p25");
+  return p75 && p25 ? number(*p75 - *p25) : std::nullopt;
+}
+
 number elapsed_per_round(const json& run, bool /*divides*/) {
   const number rounds = divided(field(run, "ops"), field(run, "procs"));
   return divided(field(run, "elapsed_s"), rounds);
@@ -104,6 +110,9 @@ constexpr row rows[] = {
      [](const json& r, bool) { return latency(r, "deviation"); }},
     {"standard deviation / mean", dimension::none,
      [](const json& r, bool) { return divided(latency(r, "deviation"), latency(r, "mean")); }},
+    {"p75 - p25", dimension::time, [](const json& r, bool) { return interquartile_range(r); }},
+    {"(p75 - p25) / p50", dimension::none,
+     [](const json& r, bool) { return divided(interquartile_range(r), latency(r, "p50")); }},
     {"p25 of the ranks' means", dimension::time,
      [](const json& r, bool) { return of_ranks(r, "p25"); }},
     {"p50 of the ranks' means", dimension::time,

@@ -53,7 +53,13 @@ measured_number number_of(const results& all, const run& what, const std::string
 
 measured_number number_of(const results& all, const pair_of_runs& pair, const std::string& metric) {
   measured_number above = number_of(all, pair.numerator, metric);
-  if (!above.why.empty() || !pair.denominator) return above;
+  if (!above.why.empty()) return above;
+  if (pair.less) {
+    const measured_number other = number_of(all, *pair.less, metric);
+    if (!other.why.empty()) return other;
+    return {above.value - other.value, ""};
+  }
+  if (!pair.denominator) return above;
   const measured_number below = number_of(all, *pair.denominator, metric, true);
   if (!below.why.empty()) return below;
   if (below.value == 0) return {0, fmt::format("the denominator's {} is 0", metric)};

@@ -68,9 +68,11 @@ std::vector<pair_of_runs> pairs_of(const quotient& q, std::uint64_t seed) {
   const auto add = [&](const run* part) {
     const bool above = part != nullptr && q.sweep_of != quotient::side::denominator;
     const bool below = part != nullptr && q.sweep_of != quotient::side::numerator;
-    pair_of_runs made{seeded(above ? laid_over(q.numerator, *part) : q.numerator), std::nullopt};
+    pair_of_runs made{seeded(above ? laid_over(q.numerator, *part) : q.numerator), std::nullopt,
+                      std::nullopt};
     if (q.denominator)
       made.denominator = seeded(below ? laid_over(*q.denominator, *part) : *q.denominator);
+    if (q.less) made.less = seeded(*q.less);
     all.push_back(std::move(made));
   };
   if (q.sweep.empty()) add(nullptr);
@@ -85,6 +87,7 @@ std::vector<run> runs_of(const claim& c) {
     for (pair_of_runs& pair : pairs_of(q, seed)) {
       all.push_back(std::move(pair.numerator));
       if (pair.denominator) all.push_back(*std::move(pair.denominator));
+      if (pair.less) all.push_back(*std::move(pair.less));
     }
   };
   for (const std::uint64_t seed : seeds_of(c.how_close)) {

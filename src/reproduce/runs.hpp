@@ -16,6 +16,7 @@ namespace lockflight::reproduce {
 struct pair_of_runs {
   run numerator;
   std::optional<run> denominator;
+  std::optional<run> less;
 };
 
 /// A quotient's runs with a seed: a pair for each settings of its sweep.

@@ -146,6 +146,27 @@ TEST(CarryOut, AMeasureRelativeToItselfIsOne) {
   EXPECT_EQ(outcomes[0].spread, 0);
 }
 
+TEST(CarryOut, ADifferenceIsTheFirstRunLessTheSecond) {
+  const std::string latency =
+      replaced(one_claim, "metric = \"throughput\"", "metric = \"mean latency\"");
+  const std::string value =
+      replaced(replaced(latency, "kind = \"direction\"\nrelation = \">\"", "kind = \"value\""),
+               "unit = \"x\"", "unit = \"us\"");
+  const std::size_t second = value.find("denominator");
+  const std::size_t first = value.find("numerator");
+  const std::string above = value.substr(0, second);
+  const std::string below =
+      value.substr(0, first) + replaced(value.substr(second), "denominator", "numerator");
+  const paper p =
+      parse_claims(head + above + replaced(below, "\"one\"", "\"two\"") +
+                       replaced(replaced(value, "denominator", "less"), "\"one\"", "\"three\""),
+                   "some.toml");
+  const auto outcomes = carry_out(all_of(p));
+  ASSERT_TRUE(outcomes[0].ours && outcomes[1].ours && outcomes[2].ours);
+  EXPECT_NE(*outcomes[0].ours, *outcomes[1].ours);
+  EXPECT_NEAR(*outcomes[2].ours, *outcomes[0].ours - *outcomes[1].ours, 1e-9 * *outcomes[0].ours);
+}
+
 constexpr const char* a_figure = R"(
 [[figure]]
 figure = "figure 3"

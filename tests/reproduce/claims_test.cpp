@@ -98,6 +98,9 @@ TEST(Claims, WhatIsWrongIsNamedWithItsLineAndKey) {
        "metric = \"throughput\"\nrelative_to = { numerator = { lock = "
        "\"spin\", workload = \"ecsb\", procs = 4 } }",
        "some.toml:15: measure.relative_to "},
+      {"metric = \"throughput\"",
+       "metric = \"throughput\"\nless = { workload = \"ecsb\", procs = 4 }",
+       "some.toml:15: measure.less "},
       {"[claim.measure]", "[claim.measure", "some.toml:13: "},
   };
   ASSERT_EQ(refusal(text), "");
@@ -107,6 +110,26 @@ TEST(Claims, WhatIsWrongIsNamedWithItsLineAndKey) {
   }
   const std::string twice = refusal(text + one_claim);
   EXPECT_NE(twice.find("claim.id 'one'"), std::string::npos) << twice;
+}
+
+TEST(Claims, ADifferenceHasTheUnitOfItsMetricAndNoSweep) {
+  const std::string difference =
+      replaced(replaced(replaced(one_claim, "denominator", "less"), "metric = \"throughput\"",
+                        "metric = \"mean latency\""),
+               "unit = \"x\"", "unit = \"us\"");
+  const std::string text = head + difference;
+  ASSERT_EQ(refusal(text), "");
+  EXPECT_EQ(refusal(replaced(text, "unit = \"us\"", "unit = \"x\"")),
+            "some.toml:11: claim.unit 'x' (accepted: a unit of the metric)");
+  const std::string ratio =
+      replaced(text, "kind = \"direction\"\nrelation = \">\"", "kind = \"ratio\"");
+  EXPECT_NE(refusal(ratio).find("claim.kind 'ratio' (accepted: value"), std::string::npos);
+  const std::string swept =
+      text + "sweep = [ { procs = 2 } ]\nsweep_of = \"both\"\ntake = \"max\"\n";
+  EXPECT_NE(refusal(swept).find("measure.less "), std::string::npos);
+  const std::string other = one_claim.substr(one_claim.find("numerator"));
+  const std::string gap = text + "[claim.measure.relative_to]\n" + other;
+  EXPECT_NE(refusal(gap).find("measure.relative_to "), std::string::npos);
 }
 
 TEST(Claims, ARunSaysWhetherProcessesOrOperationsWrite) {

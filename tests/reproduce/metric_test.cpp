@@ -65,6 +65,8 @@ TEST(Metric, EachIsWhatItsNameSays) {
       {"server's processor", 0.75},
       {"server's card", 0.125},
       {"p75 / p25", 6e-6},
+      {"p75 - p25", 4e-6},
+      {"(p75 - p25) / p50", 1},
       {"slowest rank / fastest rank", 4},
       {"mean time of the farthest quarter of ranks / nearest quarter", 1.5},
   };
