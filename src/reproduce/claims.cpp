@@ -71,6 +71,8 @@ measure measure_of(const toml::table& table, const std::string& path, const std:
   measure made;
   made.metric = in.word_of("metric", names_of_metrics());
   made.of = quotient_of(in, path, machine);
+  if (is_of_two_runs(made.metric) && !made.of.denominator)
+    in.refuse(in.needed("metric"), "metric", "another one: there is no denominator");
   if (in.find("relative_to") != nullptr) {
     reader inner(in.subtable("relative_to"), path, "relative_to");
     made.relative_to = quotient_of(inner, path, machine);
@@ -121,12 +123,14 @@ claim claim_of(const toml::table& table, const std::string& path, const paper& o
     made.how = measure_of(in.subtable("measure"), path, of.machine);
     if (made.how_close == kind::value && divides(*made.how))
       in.refuse(in.needed("kind"), "kind", "ratio or direction: there is a denominator");
-    if (made.how_close == kind::ratio && !divides(*made.how) && !is_quotient(made.how->metric))
-      in.refuse(in.needed("kind"), "kind", "value: there is no denominator");
-    const bool has_unit =
-        made.how_close == kind::value || (made.how->of.less && !divides(*made.how));
-    if (has_unit && !fits(made.how->metric, made.unit))
-      in.refuse(in.needed("unit"), "unit", "a unit of the metric");
+    const bool is_ratio =
+        divides(*made.how) || (is_quotient(made.how->metric) && !made.how->of.less);
+    if (made.how_close == kind::ratio && !is_ratio)
+      in.refuse(in.needed("kind"), "kind", "value or direction: there is no denominator");
+    if (divides(*made.how) && made.unit != "x")
+      in.refuse(in.needed("unit"), "unit", "x: a quotient has no unit");
+    if (!divides(*made.how) && !fits(made.how->metric, made.unit))
+      in.refuse(in.needed("unit"), "unit", std::string(units_of(made.how->metric)));
   } else if (in.find("measure") != nullptr) {
     in.fail(in.needed("needs"), "claim.needs (accepted: needs or measure, not both)");
   }

@@ -98,6 +98,8 @@ number rank_quotient(const json& run, const char* a, const char* b) {
   return divided(field(of, a), field(of, b));
 }
 
+constexpr std::string_view p75_by_p25 = "p75 / p25";
+
 constexpr row rows[] = {
     {"throughput", dimension::rate,
      [](const json& r, bool) { return field(r, "throughput_ops_s"); }},
@@ -171,7 +173,7 @@ constexpr row rows[] = {
      [](const json& r, bool) { return of_server(r, "on_messages"); }},
     {"server's card", dimension::none,
      [](const json& r, bool) { return of_server(r, "on_atomics"); }},
-    {"p75 / p25", dimension::time,
+    {p75_by_p25, dimension::time,
      [](const json& r, bool divides) { return latency(r, divides ? "p25" : "p75"); }},
     {"slowest rank / fastest rank", dimension::none,
      [](const json& r, bool) { return rank_quotient(r, "slowest", "fastest"); }},
@@ -220,6 +222,24 @@ bool fits(std::string_view metric, std::string_view unit) {
   }
   return false;
 }
+
+std::string_view units_of(std::string_view metric) {
+  switch (row_of(metric).is) {
+    case dimension::time:
+      return "us, ms, s";
+    case dimension::operations:
+      return "operations";
+    case dimension::messages:
+      return "messages";
+    case dimension::rate:
+      return "none without a denominator";
+    case dimension::none:
+      return "x";
+  }
+  return "";
+}
+
+bool is_of_two_runs(std::string_view metric) { return metric == p75_by_p25; }
 
 std::optional<double> metric_of(const json& run, std::string_view metric, bool divides) {
   return row_of(metric).of(run, divides);

@@ -96,6 +96,10 @@ measured_number number_of(const results& all, const claim& c, std::uint64_t seed
     const measured_number other = number_of(all, *how.relative_to, how.metric, seed);
     if (!other.why.empty()) return other;
     if (other.value == 0) return {0, fmt::format("the {} that it is relative to is 0", how.metric)};
+    // The quotient of two differences that point the other way would look like that of two that
+    // point the right way.
+    if (other.value < 0)
+      return {0, fmt::format("the difference in {} that it is relative to is below 0", how.metric)};
     number.value /= other.value;
   } else if (!how.of.denominator && how.of.take != quotient::taking::spread) {
     number.value *= per_base(c.unit);

@@ -120,10 +120,20 @@ TEST(Claims, ADifferenceHasTheUnitOfItsMetricAndNoSweep) {
   const std::string text = head + difference;
   ASSERT_EQ(refusal(text), "");
   EXPECT_EQ(refusal(replaced(text, "unit = \"us\"", "unit = \"x\"")),
-            "some.toml:11: claim.unit 'x' (accepted: a unit of the metric)");
+            "some.toml:11: claim.unit 'x' (accepted: us, ms, s)");
   const std::string ratio =
       replaced(text, "kind = \"direction\"\nrelation = \">\"", "kind = \"ratio\"");
-  EXPECT_NE(refusal(ratio).find("claim.kind 'ratio' (accepted: value"), std::string::npos);
+  EXPECT_NE(refusal(ratio).find("claim.kind 'ratio' (accepted: value or direction"),
+            std::string::npos);
+  const std::string of_quotients =
+      replaced(replaced(ratio, "metric = \"mean latency\"", "metric = \"(p75 - p25) / p50\""),
+               "unit = \"us\"", "unit = \"x\"");
+  EXPECT_NE(refusal(of_quotients).find("claim.kind 'ratio'"), std::string::npos);
+  const std::string of_rates =
+      replaced(text, "metric = \"mean latency\"", "metric = \"throughput\"");
+  EXPECT_NE(refusal(of_rates).find("(accepted: none without a denominator)"), std::string::npos);
+  const std::string of_two = replaced(text, "metric = \"mean latency\"", "metric = \"p75 / p25\"");
+  EXPECT_NE(refusal(of_two).find("measure.metric 'p75 / p25'"), std::string::npos);
   const std::string swept =
       text + "sweep = [ { procs = 2 } ]\nsweep_of = \"both\"\ntake = \"max\"\n";
   EXPECT_NE(refusal(swept).find("measure.less "), std::string::npos);
