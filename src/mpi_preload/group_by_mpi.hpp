@@ -23,6 +23,9 @@ class group_by_mpi final : public window_group {
   void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) override;
   void combine(const window_place& at, void* values, int count, MPI_Datatype type,
                MPI_Op op) override;
+  [[nodiscard]] bool has_segment(const window_place& at) override {
+    return static_cast<std::size_t>(at.segment) < segments();
+  }
   [[nodiscard]] bool ends_together() const override { return true; }
 
  private:

@@ -99,7 +99,9 @@ constexpr std::uint32_t word_of_end = 0;
 
 }  // namespace
 
-std::uint64_t number_of_this_host() {
+namespace {
+
+[[nodiscard]] std::uint64_t find_number_of_this_host() {
   utsname names{};
   uname(&names);
   std::string text = names.nodename;
@@ -109,6 +111,13 @@ std::uint64_t number_of_this_host() {
   struct stat processes {};
   if (stat("/proc/self/ns/pid", &processes) == 0) text += std::to_string(processes.st_ino);
   return std::hash<std::string>{}(text);
+}
+
+}  // namespace
+
+std::uint64_t number_of_this_host() {
+  static const std::uint64_t number = find_number_of_this_host();
+  return number;
 }
 
 /// Each rank's cells, with a bell in front of them, and this rank's port on them.
@@ -292,6 +301,8 @@ void group_on_host::combine(const window_place& at, void* values, int count, MPI
   }
   std::memcpy(values, sum.data(), bytes);
 }
+
+bool group_on_host::has_segment(const window_place& at) { return find(at.segment) != nullptr; }
 
 void group_on_host::announce_end() {
   if (segment* const in = find(0)) in->word(0, word_of_end).store(1, std::memory_order_relaxed);

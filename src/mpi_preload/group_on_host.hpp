@@ -29,6 +29,7 @@ class group_on_host final : public window_group {
   void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) override;
   void combine(const window_place& at, void* values, int count, MPI_Datatype type,
                MPI_Op op) override;
+  [[nodiscard]] bool has_segment(const window_place& at) override;
   [[nodiscard]] bool ends_together() const override { return false; }
   void announce_end() override;
   [[nodiscard]] bool is_at_its_end() const override;
@@ -56,7 +57,7 @@ class group_on_host final : public window_group {
 };
 
 /// A number of the host that this process is on, by what the process knows of itself. Processes
-/// with the same number may be able to share memory.
+/// with the same number may be able to share memory. Found out once.
 [[nodiscard]] std::uint64_t number_of_this_host();
 
 }  // namespace lockflight::mpi_preload

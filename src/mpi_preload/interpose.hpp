@@ -8,27 +8,33 @@
 #include "mpi_preload/pmpi.hpp"
 
 // LOCKFLIGHT_INTERPOSE(Win_lock, (int type, …), (type, …)) { … }
-#define LOCKFLIGHT_INTERPOSE(call, parameters, arguments)                         \
-  static int work_of_##call parameters;                                           \
-  __attribute__((visibility("default"))) int MPI_##call parameters {              \
-    if (const auto tool = lockflight::mpi_preload::tools().call; tool != nullptr) \
-      return tool arguments;                                                      \
-    return work_of_##call arguments;                                              \
-  }                                                                               \
-  __attribute__((visibility("default"))) int PMPI_##call parameters {             \
-    return work_of_##call arguments;                                              \
-  }                                                                               \
+#define LOCKFLIGHT_INTERPOSE(call, parameters, arguments)                       \
+  static int work_of_##call parameters;                                         \
+  __attribute__((visibility("default"))) int MPI_##call parameters {            \
+    const auto& behind = lockflight::mpi_preload::behind();                     \
+    if (behind.next.call != behind.own.call) return behind.next.call arguments; \
+    return work_of_##call arguments;                                            \
+  }                                                                             \
+  __attribute__((visibility("default"))) int PMPI_##call parameters {           \
+    return work_of_##call arguments;                                            \
+  }                                                                             \
   static int work_of_##call parameters
 
 // The same for a call that is only MPI's own until a window is locked. A program that never locks
-// pays the few instructions of the outer function. The body is a function of its own with the same
-// arguments, so the outer one has no registers to save or move.
+// pays the few instructions of the outer function. What follows is in functions of their own with
+// the same arguments, so those before have no registers to save or move.
 #define LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments)                       \
   static int once_locked_##call parameters;                                                 \
-  [[gnu::noinline]] static int past_tools_##call parameters {                               \
-    if (const auto tool = lockflight::mpi_preload::tools().call; tool != nullptr)           \
-      return tool arguments;                                                                \
+  [[gnu::noinline]] static int behind_##call parameters {                                   \
+    const auto& behind = lockflight::mpi_preload::behind();                                 \
+    if (behind.next.call != behind.own.call) return behind.next.call arguments;             \
     return once_locked_##call arguments;                                                    \
+  }                                                                                         \
+  [[gnu::noinline]] static int past_tools_##call parameters {                               \
+    const auto* const behind = lockflight::mpi_preload::known_behind();                     \
+    if (behind != nullptr && behind->next.call == behind->own.call) [[likely]]              \
+      return once_locked_##call arguments;                                                  \
+    return behind_##call arguments;                                                         \
   }                                                                                         \
   __attribute__((visibility("default"))) int MPI_##call parameters {                        \
     if (const auto* const mpi = lockflight::mpi_preload::before_any_lock(); mpi != nullptr) \

@@ -38,13 +38,12 @@ void look_up_large(Function& call, const char* name) {
   if (call == nullptr) call = ends_in(call);
 }
 
-constinit calls_behind looked_up{};
-constinit mpi_calls of_tools{};
+constinit calls_behind all_calls{};
 
 // What comes next behind us is a tool's, unless it lies in the MPI's library. Which library that is
 // a call says that tools do not replace; a tool may replace PMPI_X as well.
 template <class Function>
-void look_up_tool(Function& tool, Function& next, Function own, const char* name) {
+void look_up_next(Function& next, Function own, const char* name) {
   next = own;
   void* const found = dlsym(RTLD_NEXT, name);
   const void* const its = start_of_library(found);
@@ -52,16 +51,14 @@ void look_up_tool(Function& tool, Function& next, Function own, const char* name
       its == start_of_library(dlsym(RTLD_NEXT, "PMPI_Get_version")) ||
       its == start_of_library(dlsym(RTLD_NEXT, "MPI_Get_version")))
     return;
-  tool = reinterpret_cast<Function>(found);
-  next = tool;
+  next = reinterpret_cast<Function>(found);
 }
 
-// Cold, so that pmpi() saves no registers for it.
-[[gnu::cold, gnu::noinline]] bool look_up_all() {
+bool look_up_all() {
   reach_mpi();
 #define LOCKFLIGHT_LOOK_UP(how, call)     \
-  how(looked_up.own.call, "PMPI_" #call); \
-  look_up_tool(of_tools.call, looked_up.next.call, looked_up.own.call, "MPI_" #call);
+  how(all_calls.own.call, "PMPI_" #call); \
+  look_up_next(all_calls.next.call, all_calls.own.call, "MPI_" #call);
 #define LOCKFLIGHT_LOOK_UP_ONE(call) LOCKFLIGHT_LOOK_UP(look_up, call)
 #define LOCKFLIGHT_LOOK_UP_LARGE(call) LOCKFLIGHT_LOOK_UP(look_up_large, call)
   LOCKFLIGHT_INTERPOSED(LOCKFLIGHT_LOOK_UP_ONE)
@@ -69,23 +66,25 @@ void look_up_tool(Function& tool, Function& next, Function own, const char* name
 #undef LOCKFLIGHT_LOOK_UP_LARGE
 #undef LOCKFLIGHT_LOOK_UP_ONE
 #undef LOCKFLIGHT_LOOK_UP
-  // A lock calls pmpi() before a_lock_comes(), so this cannot undo that.
-  detail::straight.store(&looked_up, std::memory_order_release);
+  detail::looked_up.store(&all_calls, std::memory_order_release);
+  // A lock calls behind() before a_lock_comes(), so this cannot undo that.
+  detail::straight.store(&all_calls, std::memory_order_release);
   return true;
 }
 
 }  // namespace
 
-constinit std::atomic<const calls_behind*> detail::straight{nullptr};
+namespace detail {
 
-const mpi_calls& pmpi() {
+constinit std::atomic<const calls_behind*> looked_up{nullptr};
+constinit std::atomic<const calls_behind*> straight{nullptr};
+
+// Cold, so that its callers save no registers for it.
+[[gnu::cold]] const calls_behind& look_up() {
   [[maybe_unused]] static const bool once = look_up_all();
-  return looked_up.own;
+  return all_calls;
 }
 
-const mpi_calls& tools() {
-  static_cast<void>(pmpi());
-  return of_tools;
-}
+}  // namespace detail
 
 }  // namespace lockflight::mpi_preload

@@ -36,29 +36,37 @@ struct mpi_calls {
   LOCKFLIGHT_INTERPOSED_LARGE(LOCKFLIGHT_DECLARE)
 #undef LOCKFLIGHT_DECLARE
 };
-/// `pmpi().Win_lock(…)` is the MPI's own MPI_Win_lock. Ends the process with exit code 3 if no MPI
-/// is loaded behind us.
-[[nodiscard]] const mpi_calls& pmpi();
-/// `tools().Win_lock` is MPI_Win_lock of a profiling tool that is loaded behind us; null if there
-/// is none.
-[[nodiscard]] const mpi_calls& tools();
-
 /// Where a call goes that the drop-in has nothing to add to.
 struct calls_behind {
   mpi_calls own;   ///< the MPI's
-  mpi_calls next;  ///< a tool's, or the MPI's
+  mpi_calls next;  ///< that of a profiling tool that is loaded behind us, or the MPI's
 };
 
 namespace detail {
+extern constinit std::atomic<const calls_behind*> looked_up;
+[[nodiscard]] const calls_behind& look_up();
 // A pointer and not a flag beside the calls: one read says both whether and where to jump.
 extern constinit std::atomic<const calls_behind*> straight;
 }  // namespace detail
 
+/// The calls behind us if they were looked up, as they are when there is a window of the drop-in;
+/// else null. Acquire: perhaps another thread has looked them up.
+[[nodiscard, gnu::always_inline]] inline const calls_behind* known_behind() {
+  return detail::looked_up.load(std::memory_order_acquire);
+}
+/// The calls behind us. Ends the process with exit code 3 if no MPI is loaded there.
+[[nodiscard]] inline const calls_behind& behind() {
+  const calls_behind* const known = known_behind();
+  return known != nullptr ? *known : detail::look_up();
+}
+/// `pmpi().Win_lock(…)` is the MPI's own MPI_Win_lock.
+[[nodiscard]] inline const mpi_calls& pmpi() { return behind().own; }
+
 /// The calls behind us while the drop-in has nothing to add, so that a program that never locks
 /// pays a load, a test and a jump. Null from the first lock on a window of the drop-in on, and
-/// before the first call of pmpi().
+/// before the first call of behind().
 ///
-/// Acquire, with the release in pmpi(): the calls were looked up, perhaps by another thread.
+/// Acquire, with the release in look_up(): the calls were looked up, perhaps by another thread.
 [[nodiscard, gnu::always_inline]] inline const calls_behind* before_any_lock() {
   return detail::straight.load(std::memory_order_acquire);
 }

@@ -77,23 +77,27 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 [[nodiscard]] std::optional<std::string> known(const std::string& value, bool is_known,
                                                const char* from, const std::string& usual,
                                                const std::string& accepted) {
-  if (value.empty()) return std::nullopt;
   if (is_known) return value;
   warn(from,
        "'" + value + "' is ignored; the default is " + usual + " (accepted: " + accepted + ")");
   return std::nullopt;
 }
 
+// The three that follow are asked for each window, mostly about nothing.
+
 [[nodiscard]] std::optional<std::string> known_lock(const std::string& name, const char* from) {
+  if (name.empty()) return std::nullopt;
   return known(name, is_lock(name), from, default_lock, all_locks());
 }
 
 [[nodiscard]] std::optional<std::string> known_lock_all(const std::string& name, const char* from) {
+  if (name.empty()) return std::nullopt;
   if (name == old_name_of_groups) return default_lock_all;
   return known(name, is_way(name), from, default_lock_all, all_ways());
 }
 
 [[nodiscard]] std::optional<std::string> known_mode(const std::string& mode, const char* from) {
+  if (mode.empty()) return std::nullopt;
   for (const auto& [name, lock] : sync_modes)
     if (mode == name) return lock;
   return known(mode, false, from, default_lock,

@@ -42,14 +42,19 @@ gate one_at_a_time;
 
 }  // namespace
 
-bool many_threads() {
-  static const bool many = [] {
-    int level = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&level);
-    return level == MPI_THREAD_MULTIPLE;
-  }();
-  return many;
+namespace detail {
+
+constinit std::atomic<callers> callers_of_mpi{callers::not_asked};
+
+callers ask_for_callers() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  const callers are = level == MPI_THREAD_MULTIPLE ? callers::many : callers::one_at_a_time;
+  callers_of_mpi.store(are, std::memory_order_relaxed);
+  return are;
 }
+
+}  // namespace detail
 
 entry::entry() {
   if (many_threads()) one_at_a_time.enter();

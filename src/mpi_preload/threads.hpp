@@ -2,11 +2,31 @@
 // there at a time, and one that waits lets the others in.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 namespace lockflight::mpi_preload {
+
+namespace detail {
+
+enum class callers : std::uint8_t { not_asked, one_at_a_time, many };
+extern constinit std::atomic<callers> callers_of_mpi;
+[[nodiscard]] callers ask_for_callers();
+
+}  // namespace detail
 
 /// Whether threads may call MPI at the same time. Asked when the first window is made; it is not
 /// needed before.
-[[nodiscard]] bool many_threads();
+[[nodiscard]] inline bool many_threads() {
+  detail::callers are = detail::callers_of_mpi.load(std::memory_order_relaxed);
+  if (are == detail::callers::not_asked) [[unlikely]]
+    are = detail::ask_for_callers();
+  return are == detail::callers::many;
+}
+/// The same without asking.
+[[nodiscard]] inline bool many_threads_or_unknown() {
+  return detail::callers_of_mpi.load(std::memory_order_relaxed) != detail::callers::one_at_a_time;
+}
 
 /// While it exists, this thread is the one that is in a window.
 class [[nodiscard]] entry {

@@ -71,9 +71,12 @@ class window {
            static_cast<std::size_t>(target) < held_.size() &&
            held_[static_cast<std::size_t>(target)] == epoch::none;
   }
-  /// An operation on this target's memory has begun. From any thread.
+  /// An operation on this target's memory has begun; from any thread. Where the program's threads
+  /// do not call MPI at the same time, that it is about to begin. One that MPI refuses costs a
+  /// flush.
   void note_operation(int target) {
-    if (target < 0) return;  // MPI_PROC_NULL
+    // MPI_PROC_NULL, or no target at all
+    if (static_cast<std::size_t>(target) >= held_.size()) return;
     begun_[static_cast<std::size_t>(target)].store(true, std::memory_order_relaxed);
     begun_anywhere_.store(true, std::memory_order_relaxed);
   }

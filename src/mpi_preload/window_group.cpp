@@ -42,12 +42,18 @@ bool window_group::is_of(MPI_Comm whole) const {
   return how == MPI_IDENT;
 }
 
-// Nothing of a new segment can be given to others before it is offered.
-reservation window_group::reserve(std::uint32_t words) {
-  const std::lock_guard alone(guard_);
-  if (free_tags_.empty() && next_tag_ == most_windows) return {};
-  reservation made{.at = {.words = words}};
-  window_place& at = made.at;
+bool window_group::has_tag() const { return !free_tags_.empty() || next_tag_ != most_windows; }
+
+std::int32_t window_group::take_tag() {
+  if (free_tags_.empty()) return first_tag + next_tag_++;
+  const std::int32_t tag = free_tags_.back();
+  free_tags_.pop_back();
+  return tag;
+}
+
+// The segment is -1 if none has room.
+window_place window_group::take_from_segments(std::uint32_t words) {
+  window_place at{.words = words};
   for (std::size_t s = 0; s < words_.size() && at.segment < 0; ++s) {
     if (!words_[s]) continue;
     if (const auto first = words_[s]->take(words)) {
@@ -55,6 +61,23 @@ reservation window_group::reserve(std::uint32_t words) {
       at.first = *first;
     }
   }
+  return at;
+}
+
+window_place window_group::reserve_in_segments(std::uint32_t words) {
+  const std::lock_guard alone(guard_);
+  if (!has_tag()) return {};
+  window_place at = take_from_segments(words);
+  if (at.segment >= 0) at.tag = take_tag();
+  return at;
+}
+
+// Nothing of a new segment can be given to others before it is offered.
+reservation window_group::reserve(std::uint32_t words) {
+  const std::lock_guard alone(guard_);
+  if (!has_tag()) return {};
+  reservation made{.at = take_from_segments(words)};
+  window_place& at = made.at;
   if (at.segment < 0) {
     if (words_.size() == most_segments) return {};
     at.segment_words =
@@ -71,9 +94,7 @@ reservation window_group::reserve(std::uint32_t words) {
     }
     words_in_all_ += at.segment_words;
   }
-  if (free_tags_.empty()) free_tags_.push_back(first_tag + next_tag_++);
-  at.tag = free_tags_.back();
-  free_tags_.pop_back();
+  at.tag = take_tag();
   return made;
 }
 

@@ -78,6 +78,11 @@ class window_group {
   /// On the first rank. A place whose tag is -1 if there are too many windows. Throws what offer
   /// throws, and then nothing is reserved.
   [[nodiscard]] reservation reserve(std::uint32_t words);
+  /// The same without a new segment: a tag of -1 if those that are there have no room.
+  [[nodiscard]] window_place reserve_in_segments(std::uint32_t words);
+  /// Whether the place's segment is there. Where a group does not end together, all ranks have it
+  /// once one of them has.
+  [[nodiscard]] virtual bool has_segment(const window_place& at) = 0;
   /// Makes the place's segment if it is a new one and there is no reason why not, and zeroes this
   /// rank's words. All ranks must have met before one uses them. Collective over `whole`. Throws
   /// mpi::unavailable, on all ranks alike.
@@ -121,6 +126,11 @@ class window_group {
   bool is_first_;
   bool shares_cores_;
   bool several_hosts_;
+
+  // With `guard_` held, on the first rank.
+  [[nodiscard]] bool has_tag() const;
+  [[nodiscard]] std::int32_t take_tag();
+  [[nodiscard]] window_place take_from_segments(std::uint32_t words);
 
   // The first rank's:
   std::deque<std::optional<word_ranges>> words_;  // [segment]; none of one that could not be made

@@ -59,17 +59,23 @@ struct said_of_group {
   std::uint64_t is_on_host = 0;
 };
 
-[[nodiscard]] said_of_group find_or_name(MPI_Comm whole, bool on_one_host) {
-  table& groups = known();
-  const std::lock_guard alone(groups.guard);
+/// The row of the group that a window of these ranks joins; null if there is none. With the table's
+/// guard held.
+[[nodiscard]] table::row* row_of(table& groups, MPI_Comm whole) {
   const auto at = std::find_if(groups.rows.begin(), groups.rows.end(), [&](const auto& one) {
     const table::row& row = one.second;
     return !row.may_end && !row.closed && row.group != nullptr && row.group->is_of(whole);
   });
+  return at != groups.rows.end() ? &at->second : nullptr;
+}
+
+[[nodiscard]] said_of_group find_or_name(MPI_Comm whole, bool on_one_host) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
   said_of_group says;
-  if (at != groups.rows.end()) {
-    says = {.called = at->first, .is_there = 1};
-    ++at->second.windows;
+  if (table::row* const found = row_of(groups, whole)) {
+    says = {.called = found->group->called(), .is_there = 1};
+    ++found->windows;
   } else {
     // Without random numbers, one that no other group of a process of this host has.
     static std::uint64_t named = 0;
@@ -133,6 +139,24 @@ void drop_ended(table& groups) {
   });
 }
 
+/// The group of this name, which the first rank has found. `is_counted`: this rank has counted the
+/// window.
+[[nodiscard]] std::shared_ptr<window_group> joined(const window_group::name& called,
+                                                   bool is_counted) {
+  table& groups = known();
+  for (;; sched_yield()) {
+    const std::lock_guard alone(groups.guard);
+    table::row& found = groups.rows.at(called);
+    if (!is_counted) ++found.windows;
+    is_counted = true;
+    // Another thread of ours has agreed on it with the others, and is about to write it down.
+    if (found.group == nullptr) continue;
+    std::shared_ptr<window_group> group = found.group;
+    drop_ended(groups);
+    return group;
+  }
+}
+
 /// The group of a window, made if there is none. Collective.
 [[nodiscard]] std::shared_ptr<window_group> group_of(MPI_Comm whole, bool on_one_host) {
   const communicator all = communicator::borrowed(whole);
@@ -141,18 +165,7 @@ void drop_ended(table& groups) {
   static_assert(sizeof says == 4 * sizeof(std::uint64_t), "four numbers");
   mpi::detail::broadcast(all, &says, 4, MPI_UINT64_T);
   if (says.is_there == 0) return made_group(says, whole);
-  table& groups = known();
-  bool is_counted = all.rank() == 0;
-  for (;; sched_yield()) {
-    const std::lock_guard alone(groups.guard);
-    table::row& found = groups.rows.at(says.called);
-    if (!is_counted) ++found.windows;
-    is_counted = true;
-    // Another thread of ours has agreed on it with the others, and is about to write it down.
-    if (found.group == nullptr) continue;
-    drop_ended(groups);
-    return found.group;
-  }
+  return joined(says.called, /*is_counted=*/all.rank() == 0);
 }
 
 /// What the first rank says of a window's locks.
@@ -194,7 +207,50 @@ void forget_join(const window_grant& was, bool for_ever) {
   drop_ended(groups);
 }
 
+/// The group of an offer on the first rank, which counts a window less.
+[[nodiscard]] std::shared_ptr<window_group> uncounted(const window_group::name& called) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  table::row& row = groups.rows.at(called);
+  --row.windows;
+  return row.group;
+}
+
 }  // namespace
+
+window_offer offer_for(MPI_Comm whole, MPI_Info info) {
+  std::shared_ptr<window_group> group;
+  {
+    table& groups = known();
+    const std::lock_guard alone(groups.guard);
+    table::row* const row = row_of(groups, whole);
+    if (row == nullptr || row->group->ends_together()) return {};
+    ++row->windows;
+    group = row->group;
+  }
+  window_offer made{.called = group->called()};
+  const std::string why_not = fault_in([&] {
+    const scheme_name wanted = wanted_scheme(info, *group);
+    made.scheme = scheme_message(wanted);
+    made.at = group->reserve_in_segments(window::words(wanted, *group));
+  });
+  made.is_one = why_not.empty() && made.at.tag >= 0 && group->has_segment(made.at) ? 1 : 0;
+  if (made.is_one != 0) return made;
+  withdraw(made);
+  return {};
+}
+
+void withdraw(const window_offer& offer) { uncounted(offer.called)->give_back(offer.at); }
+
+window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info) {
+  const bool is_first = communicator::borrowed(whole).rank() == 0;
+  window_grant made{
+      .group = joined(offer.called, is_first), .at = offer.at, .scheme = offer.scheme};
+  // For its warnings, as in `decide`: the first rank's settings count.
+  if (!is_first)
+    static_cast<void>(fault_in([&] { static_cast<void>(wanted_scheme(info, *made.group)); }));
+  return made;
+}
 
 window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host) {
   const communicator all = communicator::borrowed(whole);

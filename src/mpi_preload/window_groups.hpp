@@ -17,6 +17,25 @@ struct window_grant {
   scheme_message scheme;  ///< bytes: a name takes memory, which one rank alone may lack
 };
 
+/// What the first rank has for a window before it knows whether all want the drop-in: a place in a
+/// group that is there, so that a window needs no other collective call to find it.
+struct window_offer {
+  window_group::name called{};
+  window_place at{};
+  std::int32_t is_one = 0;  ///< 0: there is no offer
+  scheme_message scheme{};
+};
+// It is sent as such numbers.
+static_assert(sizeof(window_offer) % sizeof(std::uint64_t) == 0);
+
+/// On the first rank of `whole`. None if there is no such group on this host, if it has no room, or
+/// if anything fails.
+[[nodiscard]] window_offer offer_for(MPI_Comm whole, MPI_Info info);
+/// On the first rank: the offer is not wanted on all ranks.
+void withdraw(const window_offer& offer);
+/// On all ranks, once all want it. This rank's words are not zero yet (window_group::prepare).
+[[nodiscard]] window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info);
+
 /// A place for one window more, all zero, in the group of `whole`, which is made if there is none.
 /// All ranks must have met before one uses it. `on_one_host`: all ranks say so, and have no wish
 /// for another topology. Collective over `whole`. Throws mpi::unavailable or std::exception, on all

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -31,16 +32,6 @@ list& all() {
   return those.value;
 }
 
-// The number of changes of the list, and a thread's last result at that number.
-constinit std::atomic<std::uint64_t> changes{1};
-struct found {
-  MPI_Win win;
-  window* is;
-  std::uint64_t as_of;
-};
-// Reached without a call: this library is loaded with the program (preloaded or linked).
-[[gnu::tls_model("initial-exec")]] constinit thread_local found last{};
-
 // Windows that the fabric makes for itself come through the same calls.
 thread_local bool at_work = false;
 class work {
@@ -59,47 +50,70 @@ struct common_ground {
   bool off = false;  // all of them
   bool on_one_host = false;
   observer::wanted wanted;
+  window_offer offer;  ///< the first rank's
 };
 
 /// Makes room in the list too, so that adding the window cannot fail on one rank alone. Throws on
 /// all ranks alike. Collective.
-[[nodiscard]] common_ground ground_of(const communicator& group, MPI_Win win) {
+[[nodiscard]] common_ground ground_of(const communicator& group, MPI_Win win, MPI_Info info) {
   const settings& mine = environment();
+  std::uint64_t host = 0;
   std::string why = mine.off ? "LOCKFLIGHT_MPI_OFF is set" : "";
   if (why.empty())
     why = fault_in([&] {
       list& those = all();
       const std::unique_lock change(those.guard);
       those.windows.try_emplace(win);
+      host = number_of_this_host();
     });
   const auto flag = [](bool is) { return std::uint64_t{is ? 1u : 0u}; };
-  const std::uint64_t host = number_of_this_host();
-  // The least of all ranks' values: of a flag, whether all have it.
-  enum { off, no_statistics, no_hangs, no_nodes, least_host, greatest_host, faulty, count };
-  std::array<std::uint64_t, count> least{};
-  least[off] = flag(mine.off);
-  least[no_statistics] = flag(!mine.statistics);
-  least[no_hangs] = flag(mine.hang_seconds <= 0);
-  least[no_nodes] = flag(!mine.has_nodes);
-  least[least_host] = host;
-  least[greatest_host] = ~host;
-  least[faulty] = flag(why.empty());
-  mpi::detail::combine(group, least.data(), count, MPI_UINT64_T, MPI_MIN);
-  const common_ground found{
-      .off = least[off] != 0,
-      .on_one_host = least[least_host] == ~least[greatest_host] && least[no_nodes] != 0,
-      .wanted = {.counts = least[no_statistics] == 0, .hangs = least[no_hangs] == 0}};
-  if (!found.off && least[faulty] == 0) mpi::detail::agree(group, why);
-  return found;
+  // The bits that are set on all ranks: of a flag, whether all have it. All are on one host if the
+  // bits that its number has everywhere and those that it lacks everywhere are all bits.
+  enum { off, no_statistics, no_hangs, no_nodes, of_host, not_of_host, no_fault, count };
+  using offer_sent = std::array<std::uint64_t, sizeof(window_offer) / sizeof(std::uint64_t)>;
+  struct {
+    std::array<std::uint64_t, count> flags;
+    offer_sent offer;
+  } common{};
+  common.flags = {flag(mine.off),
+                  flag(!mine.statistics),
+                  flag(mine.hang_seconds <= 0),
+                  flag(!mine.has_nodes),
+                  host,
+                  ~host,
+                  flag(why.empty())};
+  // The first rank's bits alone decide about these: the others have them all.
+  common.offer.fill(~std::uint64_t{0});
+  const bool is_first = group.rank() == 0;
+  window_offer offered;
+  if (is_first) {
+    if (why.empty()) offered = offer_for(group.get(), info);
+    common.offer = std::bit_cast<offer_sent>(offered);
+  }
+  mpi::detail::combine(group, &common, sizeof common / sizeof(std::uint64_t), MPI_UINT64_T,
+                       MPI_BAND);
+  const auto& all = common.flags;
+  const bool is_faulty = all[no_fault] == 0;
+  if (is_first && offered.is_one != 0 && (all[off] != 0 || is_faulty)) withdraw(offered);
+  if (all[off] == 0 && is_faulty) mpi::detail::agree(group, why);
+  return {
+      .off = all[off] != 0,
+      .on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0} && all[no_nodes] != 0,
+      .wanted = {.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0},
+      .offer = std::bit_cast<window_offer>(common.offer)};
 }
 
 /// Fails on all ranks alike. Collective.
 [[nodiscard]] std::unique_ptr<window> made(MPI_Win win, const communicator& group, MPI_Info info,
                                            const common_ground& ground) {
-  window_grant grant = join(group.get(), info, ground.on_one_host);
+  const bool is_offered = ground.offer.is_one != 0;
+  window_grant grant = is_offered ? accept(ground.offer, group.get(), info)
+                                  : join(group.get(), info, ground.on_one_host);
   std::unique_ptr<window> one;
-  const std::string why =
-      fault_in([&] { one = std::make_unique<window>(win, grant, ground.wanted); });
+  const std::string why = fault_in([&] {
+    if (is_offered) grant.group->prepare(grant.at, {}, group.get());
+    one = std::make_unique<window>(win, grant, ground.wanted);
+  });
   try {
     // From here on all ranks' words are zero.
     mpi::detail::agree(group, why);
@@ -166,18 +180,21 @@ void say(const communicator& group, const std::exception& why) {
 
 }  // namespace
 
-// Every put comes through here: each thread remembers its last result.
-window* find(MPI_Win win) {
-  const std::uint64_t now = changes.load(std::memory_order_acquire);
-  if (last.as_of == now && last.win == win) [[likely]]
-    return last.is;
+namespace detail {
 
+constinit std::atomic<std::uint64_t> changes{1};
+[[gnu::tls_model("initial-exec")]] constinit thread_local found last{};
+
+window* look_for(MPI_Win win) {
+  const std::uint64_t now = changes.load(std::memory_order_acquire);
   list& those = all();
   const std::shared_lock look(those.guard);
   const auto at = those.windows.find(win);
   last = {win, at == those.windows.end() ? nullptr : at->second.get(), now};
   return last.is;
 }
+
+}  // namespace detail
 
 void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   if (at_work || !is_of_this_launch(whole)) return;
@@ -186,12 +203,12 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   const communicator group = communicator::borrowed(whole);
   list& those = all();
   try {
-    const common_ground ground = ground_of(group, win);
+    const common_ground ground = ground_of(group, win, info);
     if (ground.off) return;
     auto one = made(win, group, info, ground);
     const std::unique_lock change(those.guard);
     those.windows.at(win) = std::move(one);
-    changes.fetch_add(1, std::memory_order_release);
+    detail::changes.fetch_add(1, std::memory_order_release);
   } catch (const std::exception& why) {
     const std::unique_lock change(those.guard);
     those.windows.erase(win);
@@ -208,7 +225,7 @@ std::optional<window_grant> forget(MPI_Win win) {
     if (at == those.windows.end()) return std::nullopt;
     gone = std::move(at->second);
     those.windows.erase(at);
-    changes.fetch_add(1, std::memory_order_release);
+    detail::changes.fetch_add(1, std::memory_order_release);
   }
   const work ours;
   keep_for_the_end(gone->summary());
@@ -230,7 +247,7 @@ void forget_all() {
       if (window* const left = one.second.release())
         static_cast<void>(left->make_way_for_active_target());
     those.windows.clear();
-    changes.fetch_add(1, std::memory_order_release);
+    detail::changes.fetch_add(1, std::memory_order_release);
   }
   const work ours;
   end_idle_groups();

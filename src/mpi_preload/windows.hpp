@@ -3,15 +3,44 @@
 
 #include <mpi.h>
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 
 #include "mpi_preload/window.hpp"
 
 namespace lockflight::mpi_preload {
 
+namespace detail {
+
+/// The number of changes of the list of windows, and a thread's last result at that number.
+extern constinit std::atomic<std::uint64_t> changes;
+struct found {
+  MPI_Win win;
+  window* is;
+  std::uint64_t as_of;
+};
+// Reached without a call: this library is loaded with the program (preloaded or linked).
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local found last;
+
+[[nodiscard]] window* look_for(MPI_Win win);
+
+}  // namespace detail
+
+/// This thread's last result, if it is of this window and no window has been made or freed since;
+/// else null.
+[[nodiscard]] inline window* found_last(MPI_Win win) {
+  const detail::found& last = detail::last;
+  return last.as_of == detail::changes.load(std::memory_order_acquire) && last.win == win ? last.is
+                                                                                          : nullptr;
+}
+
 /// Null for a window that MPI synchronises: it was made while the drop-in was off, or by the
-/// fabric.
-[[nodiscard]] window* find(MPI_Win win);
+/// fabric. Every put comes through here: each thread remembers its last result.
+[[nodiscard]] inline window* find(MPI_Win win) {
+  window* const last = found_last(win);
+  return last != nullptr ? last : detail::look_for(win);
+}
 
 /// After MPI has made a window; collective over its group, unless that has processes of another
 /// launch: these may run without the drop-in, and such windows stay MPI's. If the locks cannot be
