@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "mpi_preload/by_messages.hpp"
+#include "mpi_preload/returning_errors.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
@@ -41,13 +42,8 @@ using mpi::detail::communicator;
 
 /// The same of this process alone. Its errors are not the program's.
 [[nodiscard]] bool has_numbers_for_communicators(std::size_t wanted) {
-  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
-  PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before);
-  PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  const bool has = can_make_communicators(MPI_COMM_SELF, wanted);
-  PMPI_Comm_set_errhandler(MPI_COMM_SELF, before);
-  PMPI_Errhandler_free(&before);
-  return has;
+  const communicator_returning_errors meanwhile(MPI_COMM_SELF);
+  return can_make_communicators(MPI_COMM_SELF, wanted);
 }
 
 /// Finds out first whether there are so many communicators left, by calls that fail on all ranks

@@ -6,6 +6,7 @@
 
 #include "lockflight/rma/assert.hpp"
 #include "mpi_preload/pmpi.hpp"
+#include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/yields.hpp"
 
@@ -71,30 +72,6 @@ template <class Call>
 
 }  // namespace
 
-namespace {
-
-/// The window returns errors while this exists. MPICH 4.3 and 5 call the program's own handler and
-/// then return MPI_SUCCESS, so that an epoch which was refused would seem open.
-class returning_errors_of_window {
- public:
-  explicit returning_errors_of_window(MPI_Win of) : of_(of) {
-    PMPI_Win_get_errhandler(of_, &before_);
-    PMPI_Win_set_errhandler(of_, MPI_ERRORS_RETURN);
-  }
-  ~returning_errors_of_window() {
-    PMPI_Win_set_errhandler(of_, before_);
-    PMPI_Errhandler_free(&before_);
-  }
-  returning_errors_of_window(const returning_errors_of_window&) = delete;
-  returning_errors_of_window& operator=(const returning_errors_of_window&) = delete;
-
- private:
-  MPI_Win of_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-};
-
-}  // namespace
-
 // While MPI opens or closes the epoch another thread may come for it, and waits.
 template <class Call>
 answer window::change_epoch(bool to_open, Call call) {
@@ -103,7 +80,9 @@ answer window::change_epoch(bool to_open, Call call) {
   is_changing_ = true;
   const answer changed = [&]() -> answer {
     const outside meanwhile;
-    const returning_errors_of_window not_told(win_);
+    // MPICH 4.3 and 5 call the program's own handler and then return MPI_SUCCESS, so that an epoch
+    // which was refused would seem open.
+    const window_returning_errors not_told(win_);
     return {.code = call()};
   }();
   is_changing_ = false;

@@ -14,6 +14,7 @@
 #include "base/never_destroyed.hpp"
 #include "fabric/mpi/calls.hpp"
 #include "mpi_preload/group_on_host.hpp"
+#include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/window_groups.hpp"
 
@@ -147,26 +148,6 @@ struct common_ground {
   return count == 0;
 }
 
-/// The program's communicator returns errors while this exists: those of MPI's own limits are for
-/// the drop-in.
-class returning_errors {
- public:
-  explicit returning_errors(MPI_Comm of) : of_(of) {
-    PMPI_Comm_get_errhandler(of_, &before_);
-    PMPI_Comm_set_errhandler(of_, MPI_ERRORS_RETURN);
-  }
-  ~returning_errors() {
-    PMPI_Comm_set_errhandler(of_, before_);
-    PMPI_Errhandler_free(&before_);
-  }
-  returning_errors(const returning_errors&) = delete;
-  returning_errors& operator=(const returning_errors&) = delete;
-
- private:
-  MPI_Comm of_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-};
-
 /// All ranks are here, for the same reason. One of MPI's limits is said once: the windows to come
 /// will hardly fare better.
 void say(const communicator& group, const std::exception& why) {
@@ -199,7 +180,8 @@ window* look_for(MPI_Win win) {
 void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   if (at_work || !is_of_this_launch(whole)) return;
   const work ours;
-  const returning_errors meanwhile(whole);
+  // Those of MPI's own limits are for the drop-in.
+  const communicator_returning_errors meanwhile(whole);
   const communicator group = communicator::borrowed(whole);
   list& those = all();
   try {

@@ -32,15 +32,14 @@
 #include <string>
 #include <vector>
 
+#include "mutants/change.hpp"
+
 namespace {
 
-using lines = std::vector<std::string>;
-
-struct change {
-  std::string file;
-  lines before;
-  lines after;
-};
+using lockflight::mutants::change;
+using lockflight::mutants::lines;
+using lockflight::mutants::read_lines;
+using lockflight::mutants::trimmed;
 
 struct mutant {
   std::string name;
@@ -59,20 +58,6 @@ struct table {
   lines inside_files;
   std::vector<mutant> mutants;
 };
-
-[[nodiscard]] std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
-[[nodiscard]] lines read_lines(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error("cannot read " + path);
-  lines all;
-  for (std::string line; std::getline(in, line);) all.push_back(line);
-  return all;
-}
 
 [[nodiscard]] lines words_of(const std::string& text) {
   std::istringstream in(text);
@@ -148,23 +133,6 @@ void add_line(table& into, std::string& file, const std::string& text) {
     }
   }
   return made;
-}
-
-/// Replaces the one place in `source` that reads like `what.before`. False if there is not one.
-[[nodiscard]] bool apply(const change& what, lines& source) {
-  const auto alike = [](const std::string& line, const std::string& wanted) {
-    return trimmed(line) == wanted;
-  };
-  const auto find_from = [&](lines::iterator from) {
-    return std::search(from, source.end(), what.before.begin(), what.before.end(), alike);
-  };
-  const auto at = find_from(source.begin());
-  if (at == source.end() || find_from(at + 1) != source.end()) return false;
-  const auto hole = source.erase(at, at + static_cast<std::ptrdiff_t>(what.before.size()));
-  lines put = what.after;
-  put.insert(put.begin(), "// MUTANT:");
-  source.insert(hole, put.begin(), put.end());
-  return true;
 }
 
 /// A C++ string literal.

@@ -18,15 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "mutants/change.hpp"
+
 namespace {
 
-using lines = std::vector<std::string>;
-
-struct change {
-  std::string file;
-  lines before;
-  lines after;
-};
+using lockflight::mutants::change;
+using lockflight::mutants::lines;
+using lockflight::mutants::read_lines;
+using lockflight::mutants::trimmed;
 
 struct mutant {
   std::string name;
@@ -36,20 +35,6 @@ struct mutant {
 
 // In the order in which they include each other. The agent is part of each mutant of its parts.
 const lines parts{"home", "owner", "membership", "agent", "acquire"};
-
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? ""
-                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
-lines read_lines(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error("cannot read " + path);
-  lines all;
-  for (std::string line; std::getline(in, line);) all.push_back(line);
-  return all;
-}
 
 std::vector<mutant> read_table(const std::string& path) {
   std::vector<mutant> all;
@@ -80,22 +65,10 @@ std::vector<mutant> read_table(const std::string& path) {
   return all;
 }
 
-void apply(const mutant& of, const change& what, lines& text) {
-  std::size_t found = 0;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i + what.before.size() <= text.size(); ++i) {
-    const bool matches = std::equal(what.before.begin(), what.before.end(), text.begin() + i,
-                                    [](const auto& a, const auto& b) { return a == trimmed(b); });
-    if (matches) at = i;
-    found += matches ? 1 : 0;
-  }
-  if (found != 1 || what.before.empty())
-    throw std::runtime_error(of.name + ": " + what.file + " has these lines " +
-                             std::to_string(found) +
-                             " times: " + (what.before.empty() ? "" : what.before.front()));
-  const auto first = text.begin() + static_cast<std::ptrdiff_t>(at);
-  const auto rest = text.erase(first, first + static_cast<std::ptrdiff_t>(what.before.size()));
-  text.insert(rest, what.after.begin(), what.after.end());
+void make(const mutant& of, const change& what, lines& text) {
+  if (!apply(what, text))
+    throw std::runtime_error(of.name + ": not once in " + what.file + ": " +
+                             (what.before.empty() ? "no lines at all" : what.before.front()));
 }
 
 /// The part of a file that is in the namespace; its includes are added to `includes`, but for those
@@ -134,7 +107,7 @@ void add(const mutant& of, const std::string& folder, std::set<std::string>& inc
       if (!copied.contains(part)) continue;
       lines text = read_lines(folder + "/" + part + end);
       for (const change& each : of.changes)
-        if (each.file == part + end) apply(of, each, text);
+        if (each.file == part + end) make(of, each, text);
       for (const std::string& line : inner_part(text, copied, includes)) body << line << "\n";
     }
   }
