@@ -25,21 +25,22 @@ struct found {
 
 [[nodiscard]] window* look_for(MPI_Win win);
 
+/// Whether this thread's last result is of this window, and no window was made or freed since.
+[[nodiscard]] inline bool is_last(MPI_Win win) {
+  return last.as_of == changes.load(std::memory_order_acquire) && last.win == win;
+}
+
 }  // namespace detail
 
-/// This thread's last result, if it is of this window and no window has been made or freed since;
-/// else null.
+/// This thread's last result, if it is of this window; else null.
 [[nodiscard]] inline window* found_last(MPI_Win win) {
-  const detail::found& last = detail::last;
-  return last.as_of == detail::changes.load(std::memory_order_acquire) && last.win == win ? last.is
-                                                                                          : nullptr;
+  return detail::is_last(win) ? detail::last.is : nullptr;
 }
 
 /// Null for a window that MPI synchronises: it was made while the drop-in was off, or by the
 /// fabric. Every put comes through here: each thread remembers its last result.
 [[nodiscard]] inline window* find(MPI_Win win) {
-  window* const last = found_last(win);
-  return last != nullptr ? last : detail::look_for(win);
+  return detail::is_last(win) ? detail::last.is : detail::look_for(win);
 }
 
 /// After MPI has made a window; collective over its group, unless that has processes of another
