@@ -17,7 +17,7 @@ core_under_test intact_core() {
       },
       [](const std::string& name, mode wanted,
          host_words& words) -> std::unique_ptr<acquire_events> {
-        return std::make_unique<acquire>(name, wanted, words);
+        return std::make_unique<simulated_acquire<acquire<words_in_host>>>(name, wanted, words);
       }};
 }
 

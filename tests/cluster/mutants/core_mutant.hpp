@@ -16,7 +16,7 @@ struct core_mutant {
 };
 
 /// A mutant with these classes. Those that it does not change are the core's own.
-template <class Agent, class Acquire>
+template <class Agent, template <class> class Acquire>
 core_mutant mutant_of(const char* name, const char* why) {
   return {
       name,
@@ -26,7 +26,7 @@ core_mutant mutant_of(const char* name, const char* why) {
        },
        [](const std::string& of, mode wanted,
           host_words& words) -> std::unique_ptr<acquire_events> {
-         return std::make_unique<Acquire>(of, wanted, words);
+         return std::make_unique<sim::simulated_acquire<Acquire<sim::words_in_host>>>(of, wanted, words);
        }}};
 }
 

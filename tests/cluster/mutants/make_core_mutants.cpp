@@ -10,6 +10,7 @@
 //   in FILE          the file of src/cluster/core that the next lines change
 //   - LINE  + LINE   whole lines, but for their indentation: the old ones are found once
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -105,7 +106,9 @@ void add(const mutant& of, const std::string& folder, std::set<std::string>& inc
   for (const char* const end : {".hpp", ".cpp"}) {
     for (const std::string& part : parts) {
       if (!copied.contains(part)) continue;
-      lines text = read_lines(folder + "/" + part + end);
+      const std::string path = folder + "/" + part + end;
+      if (!std::filesystem::exists(path)) continue;  // the acquire is a header alone
+      lines text = read_lines(path);
       for (const change& each : of.changes)
         if (each.file == part + end) make(of, each, text);
       for (const std::string& line : inner_part(text, copied, includes)) body << line << "\n";
