@@ -32,8 +32,10 @@ class acquire {
 
   acquire(mode wanted, Words words) : wanted_(wanted), words_(words) {}
 
-  /// The client has the host lock, in the mode that it wants.
+  /// The client has the host lock, in the mode that it wants. `now` counts in a step that reads the
+  /// clock alone.
   next step(instant now);
+  [[nodiscard]] bool reads_clock() const { return at_ == at::deadline; }
   /// Before the client that gives up releases the host lock.
   void give_up();
   /// Before a holder releases the host lock.

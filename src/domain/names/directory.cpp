@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "domain/cluster/words.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/lock/robust/generation.hpp"
 #include "lockflight/lock/robust/record.hpp"
@@ -332,6 +333,7 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
   put(file, line, maker_command_word, command[0]);
   put(file, line, maker_command_word + 1, command[1]);
   put(file, line, died_word, 0);
+  words_in_file(file, line).clear();
   // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
   // to write one.
   put(file, line, tokens_before_word, h.tokens.load() - read(file, line, token_word));
@@ -422,17 +424,24 @@ std::optional<found_lock> find_lock(const domain_file& file, std::string_view na
   }
 }
 
-std::vector<std::pair<std::string, found_lock>> all_locks(const domain_file& file) {
-  std::vector<std::pair<std::string, found_lock>> all;
+std::vector<std::pair<std::string, std::uint32_t>> lines_of_locks(const domain_file& file) {
+  std::vector<std::pair<std::string, std::uint32_t>> all;
   const std::uint32_t end = end_of_blocks(file);
   for (std::uint32_t line = first_line; line < end;) {
     const domain_class& c = class_at(file, class_of_block(file, line));
     if (read(file, line, serial_word) != 0) {
       if (all.size() > file.options().names) written_over(file);
-      all.emplace_back(name_of(file, line, c), describe(file, line));
+      all.emplace_back(name_of(file, line, c), line);
     }
     line += lines_of(c);
   }
+  return all;
+}
+
+std::vector<std::pair<std::string, found_lock>> all_locks(const domain_file& file) {
+  std::vector<std::pair<std::string, found_lock>> all;
+  for (auto& [name, line] : lines_of_locks(file))
+    all.emplace_back(std::move(name), describe(file, line));
   return all;
 }
 
@@ -485,6 +494,9 @@ found_lock look_up(attachment& by, std::string_view name, const domain_kind& kin
 
 const char* forget(attachment& by, std::string_view name, const found_lock& what, bool damaged_too,
                    const time_limit& how_long) {
+  // The agent writes to the words of names that nobody on this host uses.
+  if (by.file().is_of_cluster() && !by.file().is_agent())
+    return "the agent alone forgets names of a cluster's domain";
   const auto lock = lock_at(by, what);
   // A lock without attempts is waited for, mostly not for long, since nobody uses it.
   const std::function<bool()> is_late = [&] { return now_ns() >= how_long.until_ns; };
@@ -496,6 +508,8 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   try {
     if (lock->owner_died() && !damaged_too) {
       why_not = "a holder died in it";
+    } else if (by.file().is_of_cluster() && !words_in_file(by.file(), what.line).are_unused()) {
+      why_not = "this host owns it among the hosts of the cluster";
     } else {
       const directory_lock hold(by, how_long);
       if (!take_out(by.file(), name, what)) why_not = "the name has another lock by now";

@@ -30,6 +30,9 @@ void check_lock_name(std::string_view name);
 /// The lock of that name, if there is one. Takes no slot and waits for nobody.
 [[nodiscard]] std::optional<found_lock> find_lock(const domain_file& file, std::string_view name);
 [[nodiscard]] std::vector<std::pair<std::string, found_lock>> all_locks(const domain_file& file);
+/// The names alone, with the first lines of their locks: much quicker.
+[[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> lines_of_locks(
+    const domain_file& file);
 /// Throws domain_error (disagrees), which names the process that made it and its kind, unless
 /// that is the one asked for.
 void check_agreement(const domain_file& file, std::string_view name, const found_lock& found,

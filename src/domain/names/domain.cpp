@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "domain/cluster/words.hpp"
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
@@ -45,6 +46,20 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
   return found;
 }
 
+/// In a cluster's domain a token is the name's, and a client that waits for other hosts has the lock
+/// of its own host meanwhile.
+void show_among_hosts(const detail::domain_file& file, std::uint32_t line, domain_lock& one) {
+  const detail::words_in_file words(file, line);
+  const cluster::state is = words.get_state();
+  const cluster::ownership owned = words.get_ownership();
+  one.token = detail::number_of(is.last);
+  one.owner_died = is.died;
+  const bool suffices = owned.incarnation == words.incarnation() &&
+                        owned.owned >= owned.wanted && owned.owned != cluster::mode::none;
+  if (suffices) return;
+  for (domain_lock_use& each : one.uses) each.what = domain_lock_use::how::waits;
+}
+
 int slot_of_this_thread(const detail::domain_file& file) {
   const auto ours = detail::attachment_of_thread(file);
   return ours ? ours->slot() : -1;
@@ -53,7 +68,16 @@ int slot_of_this_thread(const detail::domain_file& file) {
 }  // namespace
 
 domain domain::open(std::string_view name, const domain_options& what) {
-  return domain(detail::domain_file::open(name, &what, what.mode));
+  auto file = detail::domain_file::open(name, &what, what.mode);
+  // As long as the deadline is ahead, its agent may be about to be started again.
+  if (file->is_of_cluster() && !file->has_agent() &&
+      file->cluster().deadline <= detail::boot_time())
+    throw domain_error(domain_error::reason::missing,
+                       "domain " + file->name() + ": its agent does not run on this host (" +
+                           file->place().path + "; lockflight agent --domain " +
+                           file->name().substr(detail::cluster_prefix.size()) +
+                           " --etcd URL starts it)");
+  return domain(std::move(file));
 }
 domain domain::attach(std::string_view name, unsigned mode) {
   return domain(detail::domain_file::open(name, nullptr, mode));
@@ -116,6 +140,7 @@ std::vector<domain_lock> domain::locks() const {
                     .uses = {}};
     const auto [first, last] = uses.equal_range(found.line);
     for (auto at = first; at != last; ++at) one.uses.push_back(at->second);
+    if (file_->is_of_cluster()) show_among_hosts(*file_, found.line, one);
     all.push_back(std::move(one));
   }
   std::sort(all.begin(), all.end(),

@@ -1,7 +1,10 @@
 #include <functional>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "domain/cluster/across_hosts.hpp"
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
@@ -34,6 +37,7 @@ class named_lock_impl {
     try {
       if (me_->is_ours()) {
         if (held_ == mode::exclusive) lock_->abandon();
+        across_.reset();  // other hosts, too, see it as after a death
         release();
       } else {
         drop_from_elsewhere();
@@ -79,12 +83,23 @@ class named_lock_impl {
   }
 
   [[nodiscard]] const domain_kind& kind() const { return *kind_; }
-  [[nodiscard]] any_robust* lock() const { return lock_.get(); }
   [[nodiscard]] std::uint64_t token() const {
+    if (across_) return across_->token();
     const std::uint64_t own = lock_ ? lock_->token() : 0;
     return own != 0 ? found_.tokens_before + own : token_before_;
   }
   [[nodiscard]] mode held() const { return held_; }
+  [[nodiscard]] bool owner_died() const { return across_ ? across_->died() : lock_->owner_died(); }
+  void mark_consistent() {
+    if (across_)
+      across_->mark_consistent();
+    else
+      lock_->mark_consistent();
+  }
+  [[nodiscard]] std::uint64_t valid_for() const {
+    if (held_ == mode::none) return 0;
+    return across_ ? across_->valid_for() : forever;
+  }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool still_valid() const { return file_->is_current(); }
   void interrupt_with(std::function<bool()> what) { interrupt_ = std::move(what); }
@@ -117,7 +132,10 @@ class named_lock_impl {
     if (interrupt_) [[unlikely]]
       me_->port().set_interrupt(&interrupt_);
     try {
-      had = take(*lock_, nanoseconds);
+      if (!across_) [[likely]]
+        had = take(*lock_, nanoseconds);
+      else
+        had = take_across(as, nanoseconds, take);
     } catch (...) {
       return had = false, failed(std::current_exception());
     }
@@ -129,7 +147,7 @@ class named_lock_impl {
     }
     if (!is_current()) [[unlikely]] {
       // Forgotten meanwhile; its words may have become another lock's.
-      if (had) as == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
+      if (had) release_lock(as);
       return had = false;
     }
     if (!had) return true;
@@ -140,6 +158,36 @@ class named_lock_impl {
     if (raises_) [[unlikely]]
       raise_if_owner_died();
     return true;
+  }
+
+  // The lock of this host, and then the name among the hosts. Nothing is held unless this returns
+  // true.
+  template <class Take>
+  [[gnu::noinline]] bool take_across(mode as, std::uint64_t nanoseconds, Take take) {
+    domain_port& port = me_->port();
+    const rma::deadline until = nanoseconds == 0 ? rma::deadline{0} : port.deadline_in(nanoseconds);
+    if (!take(*lock_, nanoseconds)) return false;
+    bool entered = false;
+    try {
+      // What was forgotten meanwhile has no words any more.
+      entered = !is_current() ||
+                across_->enter(as == mode::shared ? cluster::mode::shared : cluster::mode::exclusive,
+                               port, until);
+    } catch (...) {
+      release_lock(as);
+      throw;
+    }
+    // Whether a holder died inside is said by the name's own words. The lock's mark is also set if
+    // one died while it waited for other hosts, and means nothing here.
+    if (entered && as == mode::exclusive && lock_->owner_died()) lock_->mark_consistent();
+    if (!entered) release_lock(as);
+    return entered;
+  }
+  void leave_across() {
+    if (across_ && is_current()) across_->leave();
+  }
+  void release_lock(mode as) {
+    as == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
   }
 
   template <class Take>
@@ -175,12 +223,18 @@ class named_lock_impl {
     if (!me_) return false;
     if (lock_ && is_current()) return true;
     token_before_ = token();
-    lock_.reset();
+    forget_lock();
     if (!file_->is_current()) file_->throw_removed();
     found_ = look_up(*me_, name_, *kind_, canonical_, how_long);
     serial_ = &serial_of(*file_, found_);
     lock_ = lock_at(*me_, found_);
+    if (file_->is_of_cluster()) across_.emplace(*file_, found_.line, name_);
     return true;
+  }
+
+  void forget_lock() {
+    across_.reset();
+    lock_.reset();
   }
 
   void use(std::shared_ptr<attachment> made) {
@@ -191,7 +245,7 @@ class named_lock_impl {
   // The domain of our name is another one by now, or is about to be.
   bool open_present_domain(const time_limit& given) {
     token_before_ = token();
-    lock_.reset();
+    forget_lock();
     use(nullptr);
     const domain_options as = file_->options();
     const std::string path = file_->place().path;
@@ -252,7 +306,7 @@ class named_lock_impl {
   }
   // The caller does not hold when this throws, and its next acquire succeeds.
   [[gnu::noinline]] void raise_if_owner_died() {
-    if (std::exchange(was_told_, false) || !lock_->owner_died()) return;
+    if (std::exchange(was_told_, false) || !owner_died()) return;
     was_told_ = true;
     release();
     throw owner_died_error("lock " + shown(name_) +
@@ -269,7 +323,8 @@ class named_lock_impl {
     release_unnoted();
   }
   void release_unnoted() {
-    std::exchange(held_, mode::none) == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
+    leave_across();
+    release_lock(std::exchange(held_, mode::none));
   }
   // The thread that holds may be anywhere; its participant's lock is taken away as after a death.
   void drop_from_elsewhere() {
@@ -302,6 +357,7 @@ class named_lock_impl {
   std::shared_ptr<attachment> me_;
   std::mutex me_is_used_;  // while another thread reads me_, or this one changes it
   std::unique_ptr<any_robust> lock_;
+  std::optional<across_hosts> across_;  // of a cluster's domain, while there is a lock
   mode held_ = mode::none;
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
   std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name
@@ -361,10 +417,14 @@ bool named_lock::try_lock_shared_within(std::uint64_t nanoseconds) {
 void named_lock::unlock_shared() { impl_->unlock(mode::shared); }
 
 std::uint64_t named_lock::token() const { return impl_->token(); }
-bool named_lock::owner_died() const { return is_held() && impl_->lock()->owner_died(); }
+bool named_lock::owner_died() const { return is_held() && impl_->owner_died(); }
 void named_lock::mark_consistent() {
   impl_->need_exclusive();
-  impl_->lock()->mark_consistent();
+  impl_->mark_consistent();
+}
+std::chrono::nanoseconds named_lock::valid_for() const {
+  constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(impl_->valid_for(), most)));
 }
 bool named_lock::is_held() const { return impl_->held() != mode::none; }
 const std::string& named_lock::name() const { return impl_->name(); }

@@ -426,6 +426,17 @@ void domain_file::lock_guard(int number, std::uint32_t incarnation) const noexce
   if (kept >= 0) share_byte(kept, byte_of_guard(number, incarnation));
 }
 
+bool domain_file::lock_as_agent() {
+  const byte_lock got = lock_byte(fd(), agent_byte);
+  if (got == byte_lock::refused)
+    throw domain_error(domain_error::reason::system,
+                       where_.path + ": cannot be locked: " + why(errno));
+  is_agent_ = got == byte_lock::taken;
+  return is_agent_;
+}
+
+bool domain_file::has_agent() const { return is_byte_locked(fd(), agent_byte).value_or(true); }
+
 bool domain_file::is_removal_locked() const {
   return is_byte_locked(fd(), removal_byte).value_or(true);
 }
@@ -463,6 +474,26 @@ std::shared_ptr<domain_file> domain_file::open_at(const domain_place& at) {
 std::shared_ptr<domain_file> domain_file::open(std::string_view name,
                                                const domain_options* create_as, unsigned mode) {
   check_domain_name(name);
+  if (!is_cluster_name(name)) return find_or_make(name, create_as, mode);
+  if (create_as != nullptr) check_options(*create_as);
+  const domain_place at = place_of(name, mode, create_as != nullptr ? create_as->group : "");
+  if (auto file = open_at(at)) return file;
+  const std::string domain(name.substr(cluster_prefix.size()));
+  throw domain_error(domain_error::reason::missing,
+                     "domain " + std::string(name) +
+                         ": no agent has been started for it on this host (" + at.path +
+                         "; lockflight agent --domain " + domain + " --etcd URL starts one)");
+}
+
+std::shared_ptr<domain_file> domain_file::open_as_agent(std::string_view name,
+                                                        const domain_options& create_as) {
+  check_domain_name(name);
+  return find_or_make(name, &create_as, create_as.mode);
+}
+
+std::shared_ptr<domain_file> domain_file::find_or_make(std::string_view name,
+                                                       const domain_options* create_as,
+                                                       unsigned mode) {
   if (create_as != nullptr) check_options(*create_as);
   const std::string group = create_as != nullptr ? create_as->group : "";
   constexpr int tries = 1000;

@@ -28,6 +28,9 @@ class domain_file {
   /// `mode` 0 is any.
   static std::shared_ptr<domain_file> open(std::string_view name, const domain_options* create,
                                            unsigned mode);
+  /// The file of a cluster's domain, which its agent makes and nobody else.
+  static std::shared_ptr<domain_file> open_as_agent(std::string_view name,
+                                                    const domain_options& create);
   /// The same of a place. Null if nothing is there.
   static std::shared_ptr<domain_file> open_at(const domain_place& at);
 
@@ -37,6 +40,9 @@ class domain_file {
   [[nodiscard]] int steward() const { return options_.slots; }
 
   [[nodiscard]] domain_header& header() const { return *at<domain_header>(0); }
+  [[nodiscard]] cluster_header& cluster() const { return *at<cluster_header>(cluster_at); }
+  /// Whether this is a host's file of a cluster's domain.
+  [[nodiscard]] bool is_of_cluster() const { return is_cluster_name(where_.name); }
   [[nodiscard]] domain_class& of_class(std::uint32_t i) const {
     return at<domain_class>(classes_at)[i];
   }
@@ -111,6 +117,13 @@ class domain_file {
   [[nodiscard]] bool is_guard_locked(int number) const;
   /// Whether somebody has the right to remove the file (removal_right).
   [[nodiscard]] bool is_removal_locked() const;
+  /// For the agent of a cluster's domain: whether it is the only one on this host, as long as this
+  /// process lives. Throws domain_error (system).
+  [[nodiscard]] bool lock_as_agent();
+  /// Whether this process is.
+  [[nodiscard]] bool is_agent() const { return is_agent_; }
+  /// Whether another process is.
+  [[nodiscard]] bool has_agent() const;
   /// Where this process maps the file's first page.
   [[nodiscard]] const void* address() const { return head_; }
 
@@ -129,6 +142,8 @@ class domain_file {
   void reopen_after_fork() noexcept;
 
  private:
+  static std::shared_ptr<domain_file> find_or_make(std::string_view name,
+                                                   const domain_options* create, unsigned mode);
   template <class T>
   [[nodiscard]] T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(head_ + offset);
@@ -149,6 +164,7 @@ class domain_file {
   std::array<std::uint16_t, ranks> slot_of_rank_{};
   std::array<std::atomic<bool>, ranks> locked_{};  // slots whose byte this process has locked
   std::mutex taking_;
+  std::atomic<bool> is_agent_{false};
 };
 
 }  // namespace lockflight::detail

@@ -136,7 +136,24 @@ struct domain_header {
   std::atomic<std::uint32_t> count;        ///< of names
 };
 
+/// What the clients of a cluster's domain share with the agent of their host (src/domain/cluster).
+/// It lies behind the header, where the domain of one host has zeros.
+struct cluster_header {
+  /// The host's member_id, and a number that no earlier agent of the host had.
+  std::atomic<std::uint64_t> member;
+  std::atomic<std::uint32_t> agents;
+  std::atomic<std::int64_t> registered;
+  /// A client could not ring: the agent has to look at all names.
+  std::atomic<std::uint32_t> missed_rings;
+  // Each acquire reads these two.
+  alignas(64) std::atomic<std::int64_t> deadline;  ///< microseconds of CLOCK_BOOTTIME
+  std::atomic<std::uint32_t> incarnation;
+};
+
 constexpr std::size_t page = 4096;
+constexpr std::size_t cluster_at = page / 2;
+static_assert(sizeof(domain_header) <= cluster_at &&
+              cluster_at + sizeof(cluster_header) <= page);
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 constexpr std::uint32_t slots_of_piece = piece_bytes / slot_bytes;
 constexpr std::uint32_t lines_of_piece = piece_bytes / (rma::line_words * sizeof(rma::word));
@@ -155,6 +172,7 @@ constexpr std::size_t room_at = slots_at + ranks * slot_bytes;
 
 // The bytes that participants and removers lock, for the kernel to give back when they end.
 constexpr off_t removal_byte = 0;
+constexpr off_t agent_byte = 1;  ///< of the agent of a cluster's domain
 [[nodiscard]] constexpr off_t byte_of_slot(int number) {
   return static_cast<off_t>(slots_at + static_cast<std::size_t>(number) * slot_bytes);
 }

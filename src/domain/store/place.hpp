@@ -31,6 +31,12 @@ struct domain_place {
 [[nodiscard]] domain_place private_place(std::string_view name);
 [[nodiscard]] domain_place shared_place(std::string_view name, gid_t group);
 
+/// The names of clusters' domains begin with it. No other domain has a colon in its name.
+constexpr std::string_view cluster_prefix = "etcd:";
+[[nodiscard]] constexpr bool is_cluster_name(std::string_view name) {
+  return name.starts_with(cluster_prefix);
+}
+
 /// Throws domain_error (invalid).
 void check_domain_name(std::string_view name);
 /// The group of that name or number; our effective one if it is empty. Throws domain_error

@@ -1,0 +1,45 @@
+// Acquires locks of this host for its agent, which waits for nobody itself (design, section 12,
+// "Revocation is an acquire"). A lock that is free is taken at once, by the agent's own thread. Each
+// lock that is waited for has a thread and a slot of its own: a bounded number of them could all
+// wait for holders that wait for another name.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "domain/names/attachment.hpp"
+
+namespace lockflight::cluster {
+
+class host_locks {
+ public:
+  /// `taken` is called on a thread of this object, and must only pass the name on.
+  host_locks(std::shared_ptr<detail::domain_file> file,
+             std::function<void(const std::string& name)> taken);
+  /// Gives up what is waited for, and releases what is held.
+  ~host_locks();
+  host_locks(const host_locks&) = delete;
+  host_locks& operator=(const host_locks&) = delete;
+
+  /// Whether this host's lock of that name is held now. Else `taken` follows once, when it is.
+  [[nodiscard]] bool take(const std::string& name);
+  /// What take() or `taken` said is held.
+  void release(const std::string& name);
+
+ private:
+  class worker;
+
+  [[nodiscard]] bool take_now(const std::string& name);
+
+  std::shared_ptr<detail::domain_file> file_;
+  std::shared_ptr<detail::attachment> me_;  // of the thread that calls
+  std::map<std::string, std::unique_ptr<detail::any_robust>> held_;  // by that thread; null: no lock
+  std::function<void(const std::string& name)> taken_;
+  std::map<std::string, std::unique_ptr<worker>> busy_;  // by the name of the lock
+  std::vector<std::unique_ptr<worker>> idle_;
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,43 @@
+// The records of the names whose home a host is or was (design, section 12, "The home"), in a file
+// beside the domain file. The agent alone reads and writes it. It outlives the agent, and not the
+// machine: both files are in memory.
+//
+// The file is a log: each line is the newest record of a name, or says that there is none. A line
+// that an agent did not finish before it ended says nothing; nothing that follows from it has left
+// the host.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "cluster/core/message.hpp"
+
+namespace lockflight::cluster {
+
+class records {
+ public:
+  /// Reads the file, or makes it. Throws std::runtime_error.
+  explicit records(std::string path);
+
+  [[nodiscard]] std::optional<record> find(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// Written when this returns. Throws std::runtime_error, and then the agent must end: what
+  /// follows from the record must not leave.
+  void store(const std::string& name, const record& what);
+  void erase(const std::string& name);
+
+ private:
+  void read();
+  void append(const std::string& line);
+  void shorten_if_long();
+
+  std::string path_;
+  descriptor file_;
+  std::size_t lines_ = 0;
+  std::map<std::string, record> all_;
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,74 @@
+#include "domain/cluster/across_hosts.hpp"
+
+#include <algorithm>
+
+#include "domain/cluster/agent_bell.hpp"
+#include "fabric/shm/pause.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+/// How long an attempt waits for other hosts: they may have the name without using it, and give it
+/// up when they are asked.
+constexpr std::uint64_t attempts_wait_ns = 200'000'000;
+
+}  // namespace
+
+bool across_hosts::enter(cluster::mode wanted, domain_port& port, rma::deadline until) {
+  acquire_.emplace(wanted, words_);
+  try {
+    if (go_on(port, until)) {
+      if (wanted == cluster::mode::exclusive) token_ = number_of(acquire_->fence());
+      return true;
+    }
+  } catch (...) {
+    give_up(port);
+    throw;
+  }
+  give_up(port);
+  return false;
+}
+
+bool across_hosts::go_on(domain_port& port, rma::deadline until) {
+  // What the words were before the last step that read them. Whatever changes later is noticed.
+  std::optional<words_seen> before;
+  for (;;) {
+    switch (acquire_->step(acquire_->reads_clock() ? boot_time() : 0)) {
+      case acquire::next::step:
+        continue;
+      case acquire::next::holds:
+        return true;
+      case acquire::next::rings:
+        before = look();
+        ring_agent(file_, name_);
+        continue;
+      case acquire::next::waits:
+        break;
+    }
+    if (until.at == 0) until = port.deadline_in(attempts_wait_ns);
+    if (before && !await_change(*before, port, until)) return false;
+    before = look();
+  }
+}
+
+void across_hosts::give_up(domain_port& port) {
+  acquire_->give_up();
+  acquire_.reset();
+  port.rest();
+}
+
+// The agent rings the bell of the name's line after each change.
+bool across_hosts::await_change(const words_seen& from, domain_port& port,
+                                rma::deadline until) const {
+  const rma::plain_cell ownership{0, line_ * rma::line_words + words_in_file::ownership_at};
+  port.await_until(ownership, [&](rma::word) { return look() != from; }, until);
+  return look() != from;
+}
+
+std::uint64_t across_hosts::valid_for() const {
+  if (!acquire_) return 0;
+  const cluster::instant left = acquire_->valid_until() - boot_time();
+  return static_cast<std::uint64_t>(std::max<cluster::instant>(left, 0)) * 1'000;
+}
+
+}  // namespace lockflight::detail

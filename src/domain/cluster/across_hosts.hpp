@@ -1,0 +1,67 @@
+// What a handle of a cluster's domain does about other hosts, once it has the lock of its own host
+// (design, section 12): it waits until its host owns the name, and a holder can ask how long it is
+// certainly alone.
+//
+// Cost: where the host owns the name, two compare-and-swaps on a line that the holder has anyway,
+// and a clock read; no message. Else the waiter rings the host's agent, and sleeps.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cluster/core/acquire.hpp"
+#include "domain/cluster/words.hpp"
+#include "domain/membership/port.hpp"
+
+namespace lockflight::detail {
+
+class across_hosts {
+ public:
+  /// For the lock with that first line.
+  across_hosts(const domain_file& file, std::uint32_t line, std::string name)
+      : file_(file), line_(line), name_(std::move(name)), words_(file, line) {}
+
+  /// Called with the host's lock in that mode. False if that was not possible by `until`, or if the
+  /// wait was interrupted: the caller releases the host's lock then. An attempt, whose time is over
+  /// at once, still gives other hosts some time to answer.
+  [[nodiscard]] bool enter(cluster::mode wanted, domain_port& port, rma::deadline until);
+  /// Before the caller that entered releases the host's lock.
+  void leave() { acquire_->leave(); }
+
+  // ---- for a holder ----
+  [[nodiscard]] bool died() const { return acquire_ && acquire_->died(); }
+  void mark_consistent() { acquire_->mark_consistent(); }
+  /// 0 if the holder is not certainly alone any more. Nanoseconds.
+  [[nodiscard]] std::uint64_t valid_for() const;
+  /// Of the last exclusive acquire; 0 if there was none.
+  [[nodiscard]] std::uint64_t token() const { return token_; }
+
+ private:
+  using acquire = cluster::acquire<words_in_file>;
+
+  /// Whether it holds now.
+  [[nodiscard]] bool go_on(domain_port& port, rma::deadline until);
+  void give_up(domain_port& port);
+  /// What an acquire decides by.
+  struct words_seen {
+    cluster::ownership owned;
+    cluster::incarnation_number incarnation = 0;
+    cluster::instant deadline = 0;
+    bool operator==(const words_seen&) const = default;
+  };
+  [[nodiscard]] words_seen look() const {
+    return {words_.get_ownership(), words_.incarnation(), words_.deadline()};
+  }
+  /// Waits until the words differ. False if the time is over first.
+  [[nodiscard]] bool await_change(const words_seen& from, domain_port& port,
+                                  rma::deadline until) const;
+
+  const domain_file& file_;
+  std::uint32_t line_;
+  std::string name_;
+  words_in_file words_;
+  std::optional<acquire> acquire_;
+  std::uint64_t token_ = 0;
+};
+
+}  // namespace lockflight::detail
