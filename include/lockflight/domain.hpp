@@ -228,9 +228,9 @@ class named_lock {
   /// For a holder: whether the domain's file still exists under its path, so that participants that
   /// come later are excluded. A few system calls.
   [[nodiscard]] bool still_valid() const;
-  /// How long this holder is certainly alone from now on, if its host does not hear from the cluster
-  /// again; 0 if it is lost, and for a handle that does not hold. In the domain of one machine there
-  /// is no limit, and the result is the longest duration. Reads a clock.
+  /// How long this holder is certainly alone from now on, if its host does not hear from the
+  /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
+  /// machine there is no limit, and the result is the longest duration. Reads a clock.
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
   /// For a holder: whether it may not be alone any more, because its host was cut off from the
   /// cluster for longer than the time to live. It should stop what it does under the lock, and

@@ -4,6 +4,7 @@
 
 #include "cli/lab.hpp"
 #include "lockflight/domain.hpp"
+#include "tool/agent_command.hpp"
 #include "tool/documents.hpp"
 
 namespace lockflight::cli {
@@ -43,6 +44,7 @@ constexpr std::array commands{
     entry{{"run", "run a command while a named lock is held, as flock(1) does"}, run_command},
     entry{{"who", "show who holds a named lock and who waits for it"}, who_command},
     entry{{"top", "watch who holds and who waits in a domain"}, top_command},
+    entry{tool::agent_listing, tool::agent_command},
     entry{{"domain", "list, show or remove domains of named locks, or forget a lock"},
           domain_command},
     entry{{"locks", "list the locks, their parameters and where they come from"}, locks_command},

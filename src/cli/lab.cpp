@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "tool/agent_command.hpp"
 #include "tool/siblings.hpp"
 
 namespace lockflight::cli {
@@ -21,6 +22,13 @@ tool::sibling the_lab() {
 int become_lab(char* const* argv) {
   const std::string why = the_lab().become(argv);
   std::fputs(fmt::format("lockflight: this command is one of the lab, and {}\n", why).c_str(),
+             stderr);
+  return environment_failed;
+}
+
+int become_agent(char* const* argv) {
+  const std::string why = tool::sibling(tool::agent_program).become(argv);
+  std::fputs(fmt::format("lockflight: agents are a program of their own, and {}\n", why).c_str(),
              stderr);
   return environment_failed;
 }

@@ -1,4 +1,5 @@
-// lockflight-lab, the program beside this one that has the commands which measure and check locks.
+// The programs beside this one: lockflight-lab has the commands which measure and check locks, and
+// lockflight-agent is the agent of a host in a cluster.
 #pragma once
 
 #include <string>
@@ -14,6 +15,8 @@ inline constexpr std::string_view lab_name = "lockflight-lab";
 int become_lab(char* const* argv);
 /// The same with these words behind the program's name.
 int become_lab(std::vector<std::string> words);
+/// As become_lab, for lockflight-agent.
+int become_agent(char* const* argv);
 
 /// Runs the lab, if it is there, and waits for its end. What it prints follows what was printed
 /// before.

@@ -48,7 +48,9 @@ lock_state state_of(domain_lock lock, const std::map<int, std::string>& commands
 option domain_option() {
   return {.name = "--domain",
           .value = "D",
-          .what = fmt::format("the domain of the lock (default: {})", default_domain),
+          .what = fmt::format("the domain of the lock (default: {}); etcd:D is a cluster's, which "
+                              "holds on all its hosts",
+                              default_domain),
           .completes = option::offer::domains};
 }
 

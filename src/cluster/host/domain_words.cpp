@@ -78,6 +78,15 @@ bool domain_words::swap_state(const std::string& name, state before, state after
   return words_at(make(name)).swap_state(before, after);
 }
 
+std::size_t domain_words::names_owned() const {
+  std::size_t count = 0;
+  for (const auto& [name, line] : detail::lines_of_locks(*file_)) {
+    const ownership word = detail::words_in_file(*file_, line).get_ownership();
+    if (word.owned != mode::none && word.incarnation == incarnation()) ++count;
+  }
+  return count;
+}
+
 std::vector<std::string> domain_words::names() const {
   std::vector<std::string> all;
   for (const auto& [name, line] : detail::lines_of_locks(*file_))

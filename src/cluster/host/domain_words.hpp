@@ -20,6 +20,10 @@ class domain_words final : public host_words {
 
   /// The host's number among all, made at random with the file.
   [[nodiscard]] member_id self() const { return header().member; }
+  /// The number of the agent that started last.
+  [[nodiscard]] agent_number last_agent() const { return header().agents; }
+  /// How many names this host owns. Goes through all.
+  [[nodiscard]] std::size_t names_owned() const;
   /// Whether a client could not ring since this was asked last.
   [[nodiscard]] bool take_missed_rings() { return header().missed_rings.exchange(0) != 0; }
   /// Clients that wait look at the deadline again.

@@ -1,7 +1,7 @@
 // Acquires locks of this host for its agent, which waits for nobody itself (design, section 12,
-// "Revocation is an acquire"). A lock that is free is taken at once, by the agent's own thread. Each
-// lock that is waited for has a thread and a slot of its own: a bounded number of them could all
-// wait for holders that wait for another name.
+// "Revocation is an acquire"). A lock that is free is taken at once, by the agent's own thread.
+// Each lock that is waited for has a thread and a slot of its own: a bounded number of them could
+// all wait for holders that wait for another name.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,8 @@ class host_locks {
 
   std::shared_ptr<detail::domain_file> file_;
   std::shared_ptr<detail::attachment> me_;  // of the thread that calls
-  std::map<std::string, std::unique_ptr<detail::any_robust>> held_;  // by that thread; null: no lock
+  std::map<std::string, std::unique_ptr<detail::any_robust>>
+      held_;  // by that thread; null: no lock
   std::function<void(const std::string& name)> taken_;
   std::map<std::string, std::unique_ptr<worker>> busy_;  // by the name of the lock
   std::vector<std::unique_ptr<worker>> idle_;

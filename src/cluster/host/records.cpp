@@ -50,15 +50,14 @@ entry entry_from(const std::string& text) {
   line.at(3).get_to(what.last.counter);
   what.died = line.at(4).get<int>() != 0;
   if (line.size() > 5)
-    what.exclusive =
-        identity{line.at(5).get<member_id>(), line.at(6).get<incarnation_number>()};
+    what.exclusive = identity{line.at(5).get<member_id>(), line.at(6).get<incarnation_number>()};
   read.what = what;
   return read;
 }
 
 descriptor open_log(const std::string& path, int flags) {
-  return descriptor(::open(path.c_str(), flags | O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                           0600));
+  return descriptor(
+      ::open(path.c_str(), flags | O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ void across_hosts::give_up(domain_port& port) {
 bool across_hosts::await_change(const words_seen& from, domain_port& port,
                                 rma::deadline until) const {
   const rma::plain_cell ownership{0, line_ * rma::line_words + words_in_file::ownership_at};
-  port.await_until(ownership, [&](rma::word) { return look() != from; }, until);
+  port.await_until(
+      ownership, [&](rma::word) { return look() != from; }, until);
   return look() != from;
 }
 

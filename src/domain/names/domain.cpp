@@ -46,16 +46,16 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
   return found;
 }
 
-/// In a cluster's domain a token is the name's, and a client that waits for other hosts has the lock
-/// of its own host meanwhile.
+/// In a cluster's domain a token is the name's, and a client that waits for other hosts has the
+/// lock of its own host meanwhile.
 void show_among_hosts(const detail::domain_file& file, std::uint32_t line, domain_lock& one) {
   const detail::words_in_file words(file, line);
   const cluster::state is = words.get_state();
   const cluster::ownership owned = words.get_ownership();
   one.token = detail::number_of(is.last);
   one.owner_died = is.died;
-  const bool suffices = owned.incarnation == words.incarnation() &&
-                        owned.owned >= owned.wanted && owned.owned != cluster::mode::none;
+  const bool suffices = owned.incarnation == words.incarnation() && owned.owned >= owned.wanted &&
+                        owned.owned != cluster::mode::none;
   if (suffices) return;
   for (domain_lock_use& each : one.uses) each.what = domain_lock_use::how::waits;
 }

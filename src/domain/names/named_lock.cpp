@@ -170,9 +170,9 @@ class named_lock_impl {
     bool entered = false;
     try {
       // What was forgotten meanwhile has no words any more.
-      entered = !is_current() ||
-                across_->enter(as == mode::shared ? cluster::mode::shared : cluster::mode::exclusive,
-                               port, until);
+      entered = !is_current() || across_->enter(as == mode::shared ? cluster::mode::shared
+                                                                   : cluster::mode::exclusive,
+                                                port, until);
     } catch (...) {
       release_lock(as);
       throw;
@@ -186,9 +186,7 @@ class named_lock_impl {
   void leave_across() {
     if (across_ && is_current()) across_->leave();
   }
-  void release_lock(mode as) {
-    as == mode::exclusive ? lock_->unlock() : lock_->unlock_shared();
-  }
+  void release_lock(mode as) { as == mode::exclusive ? lock_->unlock() : lock_->unlock_shared(); }
 
   template <class Take>
   [[gnu::noinline]] bool acquire_slowly(mode as, std::uint64_t nanoseconds, Take take) {

@@ -152,8 +152,7 @@ struct cluster_header {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t cluster_at = page / 2;
-static_assert(sizeof(domain_header) <= cluster_at &&
-              cluster_at + sizeof(cluster_header) <= page);
+static_assert(sizeof(domain_header) <= cluster_at && cluster_at + sizeof(cluster_header) <= page);
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 constexpr std::uint32_t slots_of_piece = piece_bytes / slot_bytes;
 constexpr std::uint32_t lines_of_piece = piece_bytes / (rma::line_words * sizeof(rma::word));

@@ -154,15 +154,15 @@ domain_place shared_place(std::string_view name, gid_t group) {
 void check_domain_name(std::string_view name) {
   constexpr std::string_view accepted =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  const std::string_view own =
-      is_cluster_name(name) ? name.substr(cluster_prefix.size()) : name;
+  const std::string_view own = is_cluster_name(name) ? name.substr(cluster_prefix.size()) : name;
   if (!own.empty() && own.size() <= 64 && own.front() != '.' &&
       own.find_first_not_of(accepted) == std::string_view::npos)
     return;
-  throw domain_error(domain_error::reason::invalid,
-                     "domain name " + shown(name) +
-                         " (accepted: 1 to 64 of a-z, A-Z, 0-9, '.', '_', '-', no '.' first; with etcd: "
-                         "before them, the domain of a cluster)");
+  throw domain_error(
+      domain_error::reason::invalid,
+      "domain name " + shown(name) +
+          " (accepted: 1 to 64 of a-z, A-Z, 0-9, '.', '_', '-', no '.' first; with etcd: "
+          "before them, the domain of a cluster)");
 }
 
 gid_t group_of(const std::string& given) {

@@ -26,7 +26,8 @@ core_mutant mutant_of(const char* name, const char* why) {
        },
        [](const std::string& of, mode wanted,
           host_words& words) -> std::unique_ptr<acquire_events> {
-         return std::make_unique<sim::simulated_acquire<Acquire<sim::words_in_host>>>(of, wanted, words);
+         return std::make_unique<sim::simulated_acquire<Acquire<sim::words_in_host>>>(of, wanted,
+                                                                                      words);
        }}};
 }
 

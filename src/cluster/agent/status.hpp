@@ -1,0 +1,58 @@
+// What an agent says about itself: in a file beside the domain file, which it writes anew each
+// second, and in the form that Prometheus reads.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/core/terms.hpp"
+
+namespace lockflight::cluster {
+
+struct member_status {
+  member_id id = 0;
+  std::string host;
+  std::string address;
+  bool is_self = false;
+  bool is_member = false;     ///< of the present epoch
+  bool is_connected = false;  ///< this agent's messages get there
+  std::optional<double> round_trip_us;
+  std::uint64_t queued = 0;              ///< messages that it has not acknowledged
+  std::vector<std::string> cannot_hear;  ///< hosts that it misses, as its beat says
+};
+
+struct agent_status {
+  std::string domain;
+  int pid = 0;
+  std::int64_t written_us = 0;  ///< when, on CLOCK_BOOTTIME
+  epoch_number epoch = 0;
+  bool is_settled = false;
+  incarnation_number incarnation = 0;
+  agent_number agent = 0;
+  std::int64_t deadline_us = 0;  ///< on CLOCK_BOOTTIME; 0: none
+  std::int64_t ttl_us = 0;
+  std::uint64_t names = 0;    ///< that have a lock on this host
+  std::uint64_t owned = 0;    ///< of those, what this host owns
+  std::uint64_t at_home = 0;  ///< names that this host keeps the record of
+  std::string etcd_trouble;   ///< empty: none
+  std::vector<member_status> members;
+
+  // Since the agent started.
+  std::uint64_t messages_sent = 0, messages_received = 0;
+  std::uint64_t transactions = 0, revocations = 0, rings = 0;
+};
+
+/// Where the agent of that domain file writes it.
+[[nodiscard]] std::string status_path_of(const std::string& domain_file);
+void write_status(const agent_status& what, const std::string& path);
+/// Throws std::runtime_error if there is none, or if it is not one.
+[[nodiscard]] agent_status read_status(const std::string& path);
+
+[[nodiscard]] std::string json_text_of(const agent_status& what);
+/// The text format of Prometheus, for the collector of its node exporter that reads files.
+[[nodiscard]] std::string metrics_text_of(const agent_status& what);
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,38 @@
+// Which etcd an agent has seen last, on disk: an etcd that was set up anew or restored from a copy
+// does not know of deadlines that members still trust, so no agent goes on with it (design, section
+// 12, "Faults that must be survived").
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cluster/core/terms.hpp"
+
+namespace lockflight::cluster {
+
+struct store_identity {
+  std::uint64_t cluster = 0;
+  revision at = 0;
+  epoch_number epoch = 0;
+
+  /// Why an agent that has seen this must not go on with `now`, or nothing.
+  [[nodiscard]] std::optional<std::string> refuses(const store_identity& now) const;
+};
+
+/// The file of a domain in that folder, which is made.
+class store_identity_file {
+ public:
+  /// Throws std::runtime_error.
+  store_identity_file(const std::string& folder, const std::string& domain);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Nothing if there is no file. Throws std::runtime_error if it says nothing that can be read.
+  [[nodiscard]] std::optional<store_identity> read() const;
+  /// False if it cannot be written; errno says why.
+  [[nodiscard]] bool write(const store_identity& what) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace lockflight::cluster
