@@ -80,6 +80,10 @@ void agent_process::carry_out(const effects& out) {
   }
   if (out.wakes_clients) words_.wake_clients();
   if (out.stops) end_with("another agent of this host has taken its place");
+  if (out.has_left) {
+    log_.info("left", "this host has given back all names, and is no member any more");
+    return end();
+  }
   set_timer();
 }
 
@@ -158,8 +162,29 @@ void agent_process::read_rings() {
 
 void agent_process::await_signals() {
   signals_.async_wait([this](const asio::error_code& error, int) {
-    if (!error) end();
+    if (error) return;
+    if (retires_) return end();  // it was told so twice
+    retire();
+    await_signals();
   });
+}
+
+/// Others need not wait then until this host is taken off. A client that stays inside keeps its
+/// name until the time to live is over, and so does an agent that etcd does not answer: the agent
+/// ends all the same.
+void agent_process::retire() {
+  retires_ = true;
+  notify_service_manager("STOPPING=1");
+  log_.info("retires", "this host leaves the cluster, and gives back its names");
+  retires_until_.expires_after(microseconds(times_.ttl));
+  retires_until_.async_wait([this](const asio::error_code& error) {
+    if (error) return;
+    log_.warn("kept",
+              "a name is in use on this host, or etcd does not answer: the others go on when "
+              "the time to live is over");
+    end();
+  });
+  handle([](agent& a, instant now, effects& out) { a.retire(now, out); });
 }
 
 void agent_process::end_with(const std::string& why) {
@@ -168,9 +193,6 @@ void agent_process::end_with(const std::string& why) {
   end();
 }
 
-void agent_process::end() {
-  notify_service_manager("STOPPING=1");
-  io_.stop();
-}
+void agent_process::end() { io_.stop(); }
 
 }  // namespace lockflight::cluster

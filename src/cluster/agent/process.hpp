@@ -78,6 +78,7 @@ class agent_process {
   void await_rings();
   void read_rings();
   void await_signals();
+  void retire();
   void end_with(const std::string& why);
   void end();
 
@@ -101,10 +102,12 @@ class agent_process {
   agent_status counts_;  // its counters, and how many names there are
   std::uint64_t counted_at_ = ~std::uint64_t{0};
   std::optional<std::string> failure_;
+  bool retires_ = false;
 
   // Their callbacks use what stands before them.
   asio::steady_timer timer_{io_};
   asio::steady_timer status_timer_{io_};
+  asio::steady_timer retires_until_{io_};
   asio::signal_set signals_{io_};
   asio::posix::stream_descriptor bell_{io_};
   std::optional<links> links_;

@@ -38,6 +38,13 @@ void agent::host_lock_taken(instant now, const std::string& name, effects& out) 
   if (epoch_.number != 0) home = home_for(name);
   owner_of(name).host_lock_taken(home, words_, out, to);
   finish(now, out);
+  leave_if_nothing_is_kept(now, out);
+}
+
+void agent::retire(instant now, effects& out) {
+  retires_ = true;
+  for (auto& [name, each] : owners_) each.ask_no_more();
+  membership_.retire(now, out);
 }
 
 // ---- epochs ----
@@ -49,9 +56,42 @@ void agent::follow_membership(instant now, effects& out) {
   if (read->number > epoch_.number) {
     move(now, *read, out);
   } else if (read->number == epoch_.number && read->settled && !epoch_.settled) {
-    epoch_.settled = true;
+    epoch_ = *read;
     forget_records();
   }
+  give_all_back(now, out);
+  leave_if_nothing_is_kept(now, out);
+}
+
+// ---- the end ----
+
+/// When all know that this member retires, and all homes have begun, so that they answer.
+void agent::give_all_back(instant now, effects& out) {
+  const member* const me = epoch_.find(self_);
+  if (gives_back_ || !epoch_.settled || me == nullptr || !me->retires) return;
+  gives_back_ = true;
+  outbox to = outbox_of(out);
+  for (const std::string& name : words_.names()) {
+    if (!owner::claim_of(name, words_)) continue;
+    kept_.insert(name);
+    owner_of(name).revoked(home_for(name), mode::exclusive, words_, out, to);
+  }
+  finish(now, out);
+}
+
+/// The member leaves when it was no home in an epoch that is settled: its records have reached the
+/// homes then. What it owned it has given back. The last member takes what it knows with it; if
+/// that is a death, or a doubt about one, it does not leave in order, and whoever comes is told.
+void agent::leave_if_nothing_is_kept(instant now, effects& out) {
+  if (!gives_back_ || !kept_.empty()) return;
+  const bool is_home = std::any_of(homes_now_.begin(), homes_now_.end(),
+                                   [&](const identity& each) { return each.id == self_; });
+  if (!is_home) return membership_.leave(now, false, out);
+  if (epoch_.members.size() > 1) return;
+  const auto known = words_.recorded_names();
+  const bool knows_of_a_death = std::any_of(
+      known.begin(), known.end(), [&](const auto& name) { return words_.record_of(name)->died; });
+  if (!knows_of_a_death && epoch_.past.empty()) membership_.leave(now, true, out);
 }
 
 /// The host is another member now. It owns nothing and knows nothing.
@@ -73,9 +113,12 @@ void agent::start_again() {
 
 void agent::move(instant now, const epoch_value& to, effects& out) {
   epoch_ = to;
+  homes_now_ = possible_homes(to.members);
   membership_.has_moved(now, to);
   homes_.clear();
   begun_ = false;
+  gives_back_ = false;
+  kept_.clear();
   done_.clear();
   for (auto& [name, each] : owners_) each.epoch_ended();
   outbox all = outbox_of(out);
@@ -142,6 +185,7 @@ void agent::receive(instant now, const message& what, effects& out) {
   }
   handle(now, what, out);
   finish(now, out);
+  leave_if_nothing_is_kept(now, out);
 }
 
 /// Handles what this agent has sent to itself.
@@ -186,22 +230,29 @@ void agent::handle_as_home(const message& what, effects& out) {
 void agent::handle_as_owner(const message& what, effects& out) {
   outbox to = outbox_of(out);
   owner& mine = owner_of(what.name);
-  if (const auto* got = std::get_if<grant>(&what.what))
+  if (const auto* got = std::get_if<grant>(&what.what)) {
     mine.granted(what.from, *got, words_, to);
-  else if (const auto* wanted = std::get_if<revoke>(&what.what))
+    // It was asked for before the host was to leave.
+    if (gives_back_) {
+      kept_.insert(what.name);
+      mine.revoked(what.from, mode::exclusive, words_, out, to);
+    }
+  } else if (const auto* wanted = std::get_if<revoke>(&what.what)) {
     mine.revoked(what.from, wanted->wanted, words_, out, to);
-  else
+  } else {
     mine.taken_by_home(words_);
+    if (!owner::claim_of(what.name, words_)) kept_.erase(what.name);
+  }
 }
 
 // ---- tables ----
 
-member_id agent::home_for(const std::string& name) const {
-  return home_of(name, epoch_.members).id;
-}
+member_id agent::home_for(const std::string& name) const { return home_of(name, homes_now_).id; }
 
 owner& agent::owner_of(const std::string& name) {
-  return owners_.try_emplace(name, name).first->second;
+  owner& found = owners_.try_emplace(name, name).first->second;
+  if (retires_) found.ask_no_more();
+  return found;
 }
 
 home& agent::home_here(const std::string& name, effects& out) {

@@ -32,6 +32,7 @@ class agent final : public agent_events {
   void heard(instant now, member_id from, effects& out) override;
   void rung(instant now, const std::string& name, effects& out) override;
   void host_lock_taken(instant now, const std::string& name, effects& out) override;
+  void retire(instant now, effects& out) override;
   [[nodiscard]] epoch_number epoch() const override { return epoch_.number; }
 
  private:
@@ -43,6 +44,10 @@ class agent final : public agent_events {
   void send_records(outbox& out);
   void begin_if_all_are_done(instant now, effects& out);
   void forget_records();
+
+  // ---- the end ----
+  void give_all_back(instant now, effects& out);
+  void leave_if_nothing_is_kept(instant now, effects& out);
 
   // ---- messages ----
   void handle(instant now, const message& what, effects& out);
@@ -58,10 +63,14 @@ class agent final : public agent_events {
   member_id self_;
   host_words& words_;
   membership membership_;
-  epoch_value epoch_;  // number 0: in none
+  epoch_value epoch_;                // number 0: in none
+  std::vector<identity> homes_now_;  // of the epoch
   std::map<std::string, owner> owners_;
   std::map<std::string, home> homes_;
   bool begun_ = false;
+  bool retires_ = false;
+  bool gives_back_ = false;       // in this epoch, as it retires
+  std::set<std::string> kept_;    // of that: what its home has not taken yet
   std::set<member_id> done_;      // those that have sent claims_done in this epoch
   std::deque<message> of_later_;  // messages of epochs that this agent has not read
 };

@@ -44,6 +44,9 @@ class agent_events {
   /// A client has set `wanted` in the ownership word.
   virtual void rung(instant now, const std::string& name, effects& out) = 0;
   virtual void host_lock_taken(instant now, const std::string& name, effects& out) = 0;
+  /// The host is to leave: the agent gives back all names, and has_left follows, unless a client
+  /// stays inside one.
+  virtual void retire(instant now, effects& out) = 0;
 
   /// The epoch that the agent is in; 0 for none.
   [[nodiscard]] virtual epoch_number epoch() const = 0;

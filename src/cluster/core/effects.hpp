@@ -29,6 +29,8 @@ struct effects {
   bool wakes_clients = false;
   /// Another agent runs on this host: this one has to end.
   bool stops = false;
+  /// The host is no member any more, as it was asked for: the agent can end.
+  bool has_left = false;
 };
 
 }  // namespace lockflight::cluster

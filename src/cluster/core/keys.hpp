@@ -27,6 +27,7 @@ struct key {
 struct member_value {
   incarnation_number incarnation = 0;
   agent_number agent = 0;
+  bool retires = false;
   bool operator==(const member_value&) const = default;
 };
 /// That a member's agent was able to write.

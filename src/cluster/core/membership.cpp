@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "cluster/core/rendezvous.hpp"
+
 namespace lockflight::cluster {
 
 // ---- requests ----
@@ -74,7 +76,7 @@ void membership::answered(instant now, std::uint64_t number, const answer& what,
   if (is_own) {
     const pending asked = *own_;
     own_.reset();
-    if (what.succeeded && asked.is_renewal)
+    if (what.succeeded && asked.is_renewal && phase_ != phase::leaving)
       confirmed(asked, *what.seen, out);
     else
       decide(now, out);
@@ -101,7 +103,12 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
 // ---- the own keys ----
 
 bool membership::is_mine(const stored<member_value>& key) const {
-  return key.what == member_value{words_.incarnation(), agent_};
+  return key.what.incarnation == words_.incarnation() && key.what.agent == agent_;
+}
+
+bool membership::is_the_one_registered(const seat* mine) const {
+  return mine != nullptr && mine->member && is_mine(*mine->member) &&
+         mine->member->created == words_.registered();
 }
 
 /// What follows from an answer that is not that of a renewal.
@@ -123,15 +130,35 @@ void membership::decide(instant now, effects& out) {
       // The key is gone, or is not the one that this incarnation registered. If it is there, the
       // transaction was a read, or this member is evicted and runs out.
       if (has_key && mine->member->changed == my_key_) return;
+      // That this member retires was written, and the answer was lost.
+      if (retires_ && is_the_one_registered(mine)) {
+        my_key_ = mine->member->changed;
+        return;
+      }
       become_another(out);
-      return join(now, out);
+      if (!retires_) return join(now, out);
+      phase_ = phase::ended;
+      out.has_left = true;
+      return;
+    case phase::leaving:
+      if (is_the_one_registered(mine)) {
+        // Another epoch came first, in which this host may be a home.
+        my_key_ = mine->member->changed;
+        phase_ = phase::registered;
+        return;
+      }
+      become_another(out);
+      phase_ = phase::ended;
+      out.has_left = true;
+      return;
     case phase::ended:
       return;
   }
 }
 
 void membership::put_mine(transaction& into, instant now) const {
-  into.puts.push_back({{key_kind::member, self_}, member_value{words_.incarnation(), agent_}});
+  into.puts.push_back(
+      {{key_kind::member, self_}, member_value{words_.incarnation(), agent_, retires_}});
   into.puts.push_back({{key_kind::beat, self_}, beat_value{begun_, missing(now)}});
 }
 
@@ -183,24 +210,86 @@ void membership::join(instant now, effects& out) {
                   {{key_kind::evicted, self_}, 0}};
   } else {
     // A host that cannot hear the members would stop all of them again as soon as it was one.
-    if (!hears_all(now)) return;
+    if (const auto unheard = unheard_members(now); !unheard.empty())
+      return say_who_is_unheard(now, unheard, out);
     joins.when = {{{key_kind::member, self_}, 0}};
   }
   put_mine(joins, now);
   submit(now, std::move(joins), true, own_, out);
 }
 
+/// A host that waits to join has a beat and no other key.
+void membership::say_who_is_unheard(instant now, const std::vector<member_id>& unheard,
+                                    effects& out) {
+  if (now < next_application_) return;
+  next_application_ = now + times_.period();
+  transaction says;
+  says.when = {{{key_kind::member, self_}, 0}};
+  says.puts = {{{key_kind::beat, self_}, beat_value{0, unheard}}};
+  submit(now, std::move(says), false, own_, out);
+}
+
 void membership::renew(instant now, effects& out) {
   transaction renews;
   renews.when = {{{key_kind::member, self_}, my_key_}, {{key_kind::evicted, self_}, 0}};
-  renews.puts = {{{key_kind::beat, self_}, beat_value{begun_, missing(now)}}};
+  const seat* const mine = latest_->find(self_);
+  const bool is_told = mine != nullptr && mine->member && mine->member->what.retires;
+  if (retires_ && !is_told)
+    put_mine(renews, now);
+  else
+    renews.puts = {{{key_kind::beat, self_}, beat_value{begun_, missing(now)}}};
   submit(now, std::move(renews), true, own_, out);
 }
 
+// ---- the end ----
+
+void membership::retire(instant now, effects& out) {
+  retires_ = true;
+  if (phase_ == phase::registered) {
+    // What is under way says nothing of it.
+    own_.reset();
+    return renew(now, out);
+  }
+  if (phase_ == phase::ended) return;
+  phase_ = phase::ended;
+  out.has_left = true;
+}
+
+bool membership::is_alone() const {
+  return std::all_of(latest_->seats.begin(), latest_->seats.end(),
+                     [&](const auto& each) { return each.first == self_ || !each.second.member; });
+}
+
+void membership::leave(instant now, bool last, effects& out) {
+  // What was read may be of a later epoch than the agent's.
+  if (phase_ != phase::registered || latest_->epoch->what.number != epoch_) return;
+  if (last && !is_alone()) return;
+  leaves_last_ = last;
+  phase_ = phase::leaving;
+  own_.reset();
+  change_.reset();
+  take_keys_away(now, out);
+}
+
+void membership::take_keys_away(instant now, effects& out) {
+  transaction leaves;
+  leaves.when = {{{key_kind::member, self_}, my_key_},
+                 {{key_kind::epoch}, latest_->epoch->changed}};
+  leaves.erased = {{key_kind::member, self_}, {key_kind::beat, self_}, {key_kind::evicted, self_}};
+  if (leaves_last_) {
+    // Nobody is left who would make the next epoch. Whoever comes then finds that nothing is in
+    // doubt.
+    leaves.puts.push_back(
+        {{key_kind::epoch}, epoch_value{latest_->epoch->what.number + 1, {}, {}, true}});
+  }
+  next_renewal_ = now + times_.patience();
+  submit(now, std::move(leaves), true, own_, out);
+}
+
 void membership::confirmed(const pending& asked, const snapshot& seen, effects& out) {
+  const stored<member_value>& key = *seen.find(self_)->member;
+  my_key_ = key.changed;
   if (phase_ != phase::registered) {
-    const stored<member_value>& key = *seen.find(self_)->member;
-    my_key_ = key.changed;
     words_.set_registered(key.created);
     phase_ = phase::registered;
   }
@@ -221,8 +310,9 @@ const epoch_value* membership::epoch_of_mine() const {
   const member* const me = now.find(self_);
   // (!) Another number of the agent is another epoch as well: what the agent before it had in its
   // memory is lost, and so are messages.
-  const member as_registered{{self_, words_.incarnation()}, agent_};
-  return me != nullptr && *me == as_registered ? &now : nullptr;
+  const bool is_this_agent =
+      me != nullptr && me->agent == agent_ && me->who == identity{self_, words_.incarnation()};
+  return is_this_agent ? &now : nullptr;
 }
 
 void membership::has_moved(instant now, const epoch_value& to) {
@@ -239,7 +329,7 @@ std::vector<member_id> membership::missing(instant now) const {
   std::vector<member_id> found;
   if (epoch_ == 0 || !latest_ || !latest_->epoch) return found;
   for (const member& each : latest_->epoch->what.members) {
-    if (each.who.id == self_) continue;
+    if (each.who.id == self_ || !has_key(each.who.id)) continue;
     const auto at = heard_.find(each.who.id);
     const instant since = std::max(moved_at_, at == heard_.end() ? 0 : at->second);
     if (now - since > times_.ttl / 2) found.push_back(each.who.id);
@@ -247,14 +337,21 @@ std::vector<member_id> membership::missing(instant now) const {
   return found;
 }
 
-bool membership::hears_all(instant now) const {
-  if (!latest_->epoch) return true;
-  const auto& members = latest_->epoch->what.members;
-  return std::all_of(members.begin(), members.end(), [&](const member& each) {
-    if (each.who.id == self_ || is_stale(now, each.who.id)) return true;
+/// A member that has left, too, is named by the epoch until there is another one.
+bool membership::has_key(member_id id) const {
+  const seat* const at = latest_->find(id);
+  return at != nullptr && at->member;
+}
+
+std::vector<member_id> membership::unheard_members(instant now) const {
+  std::vector<member_id> found;
+  if (!latest_->epoch) return found;
+  for (const member& each : latest_->epoch->what.members) {
+    if (each.who.id == self_ || !has_key(each.who.id) || is_stale(now, each.who.id)) continue;
     const auto at = heard_.find(each.who.id);
-    return at != heard_.end() && now - at->second <= times_.ttl / 2;
-  });
+    if (at == heard_.end() || now - at->second > times_.ttl / 2) found.push_back(each.who.id);
+  }
+  return found;
 }
 
 bool membership::is_stale(instant now, member_id id) const {
@@ -293,11 +390,16 @@ struct membership::proposal {
 /// that came.
 membership::proposal membership::successor(instant now) const {
   proposal next;
+  std::vector<key> forgotten;
   const epoch_value none;
   const epoch_value& present = latest_->epoch ? latest_->epoch->what : none;
   for (const auto& [id, seat] : latest_->seats) {
     const key of_member{key_kind::member, id};
     const key of_beat{key_kind::beat, id};
+    if (!seat.member && seat.beat) {
+      if (is_stale(now, id)) forgotten.push_back(of_beat);  // it has gone without joining
+      continue;
+    }
     if (is_stale(now, id)) {
       // (!) The beat must still have the revision that was read a TTL ago, on the clock of this
       // host. Else the member has renewed in the meantime.
@@ -307,13 +409,18 @@ membership::proposal membership::successor(instant now) const {
       continue;
     }
     if (!seat.member) continue;
-    const member as_written{{id, seat.member->what.incarnation}, seat.member->what.agent};
+    const member_value& what = seat.member->what;
+    const member as_written{{id, what.incarnation}, what.agent, what.retires};
     next.members.push_back(as_written);
     const member* const before = present.find(id);
     // (!) A key that came must still be there: a list that was read before proves nothing.
-    if (before == nullptr || *before != as_written)
+    // Nor does it prove that one is there that may have left meanwhile, and would be a home.
+    if (before == nullptr || *before != as_written || what.retires)
       next.what.when.push_back({of_member, seat.member->changed});
   }
+  // These alone are no reason for another epoch.
+  if (!next.what.erased.empty())
+    next.what.erased.insert(next.what.erased.end(), forgotten.begin(), forgotten.end());
   return next;
 }
 
@@ -330,9 +437,9 @@ std::optional<transaction> membership::next_epoch(instant now) const {
     const epoch_value& from = latest_->epoch->what;
     to.number = from.number + 1;
     to.past = from.past;
-    past_epoch ended{from.number, {}, false, {}};
-    for (const member& each : from.members) ended.members.push_back(each.who);
-    to.past.push_back(std::move(ended));
+    // After the last member has left as it should, nobody knew anything that counts.
+    if (!from.members.empty())
+      to.past.push_back({from.number, possible_homes(from.members), false, {}});
   }
   next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
   next.what.puts.push_back({{key_kind::epoch}, std::move(to)});
@@ -378,7 +485,7 @@ std::map<member_id, int> membership::complaints(instant now) const {
   const auto counts = [&](member_id id) {
     const auto beat = beats_.find(id);
     // A member that does not renew either runs out by itself.
-    return latest_->epoch->what.find(id) != nullptr && beat != beats_.end() &&
+    return latest_->epoch->what.find(id) != nullptr && has_key(id) && beat != beats_.end() &&
            now - beat->second.since <= 2 * times_.period() && !latest_->find(id)->evicted;
   };
   std::map<member_id, int> many;
@@ -390,7 +497,28 @@ std::map<member_id, int> membership::complaints(instant now) const {
       ++many[about];
     }
   }
+  // If two members miss each other, those that wait to join know which of them can be heard. And a
+  // member is in the way if more of them miss it than members hear it.
+  std::map<member_id, int> by_others;
+  for (const auto& [by, seat] : latest_->seats) {
+    if (seat.member || !seat.beat || is_stale(now, by)) continue;
+    for (const member_id about : seat.beat->what.missing)
+      if (counts(about)) ++by_others[about];
+  }
+  for (const auto& [about, votes] : by_others)
+    if (many.contains(about) || votes > members_that_hear(about)) many[about] += votes;
   return many;
+}
+
+/// Itself included.
+int membership::members_that_hear(member_id id) const {
+  int count = 0;
+  for (const auto& [by, seat] : latest_->seats) {
+    if (!seat.member || !seat.beat) continue;
+    const auto& missing = seat.beat->what.missing;
+    if (std::find(missing.begin(), missing.end(), id) == missing.end()) ++count;
+  }
+  return count;
 }
 
 /// (!) A host with etcd but without some peer would stop all others. The member with most

@@ -36,6 +36,12 @@ class membership {
 
   /// The agent has begun as home in its epoch. This is passed on with the next renewal, at once.
   void has_begun(instant now, epoch_number in, effects& out);
+  /// The others are told that this member is about to leave, and make the next epoch.
+  void retire(instant now, effects& out);
+  /// Takes this host off the members. It owns nothing, and is the home of nothing; or it is `last`,
+  /// and what it knows as home does not count. Does nothing if another host is about to join then.
+  void leave(instant now, bool last, effects& out);
+
   /// The agent has moved to the epoch.
   void has_moved(instant now, const epoch_value& to);
 
@@ -49,6 +55,7 @@ class membership {
     starting,    // takes up the incarnation of the agent before, if it can
     joining,     // registers another incarnation
     registered,  // renews
+    leaving,     // takes its keys away
     ended,
   };
   /// A transaction whose answer is awaited.
@@ -72,11 +79,16 @@ class membership {
   void take_up(instant now, effects& out);
   void join(instant now, effects& out);
   void become_another(effects& out);
+  void take_keys_away(instant now, effects& out);
+  [[nodiscard]] bool is_alone() const;
+  [[nodiscard]] bool is_the_one_registered(const seat* mine) const;
   void confirmed(const pending& asked, const snapshot& seen, effects& out);
   void observe(instant now, std::shared_ptr<const snapshot> seen);
   [[nodiscard]] bool is_mine(const stored<member_value>& key) const;
   [[nodiscard]] bool is_stale(instant now, member_id id) const;
-  [[nodiscard]] bool hears_all(instant now) const;
+  [[nodiscard]] bool has_key(member_id id) const;
+  [[nodiscard]] std::vector<member_id> unheard_members(instant now) const;
+  void say_who_is_unheard(instant now, const std::vector<member_id>& unheard, effects& out);
   [[nodiscard]] std::vector<member_id> missing(instant now) const;
   void put_mine(transaction& into, instant now) const;
 
@@ -85,6 +97,7 @@ class membership {
   [[nodiscard]] proposal successor(instant now) const;
   [[nodiscard]] std::optional<transaction> settlement() const;
   [[nodiscard]] std::map<member_id, int> complaints(instant now) const;
+  [[nodiscard]] int members_that_hear(member_id id) const;
   [[nodiscard]] std::optional<transaction> eviction(instant now);
   [[nodiscard]] instant own_delay() const;
 
@@ -95,11 +108,14 @@ class membership {
   phase phase_ = phase::starting;
   bool is_new_incarnation_ = false;
   revision my_key_ = 0;  // when my key was changed last, while registered
+  bool retires_ = false;
+  bool leaves_last_ = false;
   std::uint64_t numbers_ = 0;
   std::optional<pending> own_;     // about the own keys, or a read
   std::optional<pending> change_;  // of the epoch
   bool read_again_ = false;
   instant next_renewal_ = 0;
+  instant next_application_ = 0;
   std::optional<instant> change_due_;
   std::optional<watched> complained_;  // since when, with that epoch
   std::shared_ptr<const snapshot> latest_;

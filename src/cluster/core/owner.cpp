@@ -15,7 +15,7 @@ mode owned_by(const ownership& word, const host_words& words) {
 void owner::consider(member_id home, host_words& words, outbox& out) {
   pass_over_head(home, words, out);
   const ownership word = words.ownership_of(name_);
-  if (word.wanted <= owned_by(word, words) || word.wanted <= asked_) return;
+  if (!asks_ || word.wanted <= owned_by(word, words) || word.wanted <= asked_) return;
   asked_ = word.wanted;
   out.send(home, name_, request{word.wanted});
 }

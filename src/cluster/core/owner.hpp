@@ -30,6 +30,8 @@ class owner {
   void taken_by_home(host_words& words);
   /// What is not finished in one epoch is dropped.
   void epoch_ended();
+  /// From now on clients wait, as the host leaves.
+  void ask_no_more() { asks_ = false; }
 
   /// What this host owns, or gave back without the home's `taken`.
   [[nodiscard]] static std::optional<claim> claim_of(const std::string& name,
@@ -40,6 +42,7 @@ class owner {
   void pass_over_head(member_id home, host_words& words, outbox& out);
 
   std::string name_;
+  bool asks_ = true;
   mode asked_ = mode::none;
   mode revoking_ = mode::none;
   bool takes_lock_ = false;  // a thread waits for the host lock

@@ -2,9 +2,10 @@
 // hash of name and member. A member that comes or goes moves only the names of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "cluster/core/terms.hpp"
 
@@ -24,22 +25,27 @@ namespace lockflight::cluster {
   return hash;
 }
 
-[[nodiscard]] constexpr const identity& identity_of(const identity& who) { return who; }
-[[nodiscard]] constexpr const identity& identity_of(const member& who) { return who.who; }
+/// The members that can be homes: those that stay. If none does, the first one is to leave last.
+[[nodiscard]] inline std::vector<identity> possible_homes(const std::vector<member>& members) {
+  std::vector<identity> found;
+  for (const member& each : members)
+    if (!each.retires) found.push_back(each.who);
+  if (found.empty() && !members.empty()) found.push_back(members.front().who);
+  return found;
+}
 
-/// There must be a member.
-template <class Member>
-[[nodiscard]] identity home_of(std::string_view name, const std::vector<Member>& members) {
+/// There must be one.
+[[nodiscard]] inline identity home_of(std::string_view name, const std::vector<identity>& homes) {
   const std::uint64_t named = hash_of(name);
-  const Member* best = nullptr;
+  const identity* best = nullptr;
   std::uint64_t most = 0;
-  for (const Member& each : members) {
-    const std::uint64_t weight = scattered(named ^ scattered(identity_of(each).id));
+  for (const identity& each : homes) {
+    const std::uint64_t weight = scattered(named ^ scattered(each.id));
     if (best != nullptr && weight <= most) continue;
     best = &each;
     most = weight;
   }
-  return identity_of(*best);
+  return *best;
 }
 
 }  // namespace lockflight::cluster

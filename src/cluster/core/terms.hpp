@@ -41,10 +41,12 @@ struct identity {
 struct member {
   identity who;
   agent_number agent = 0;
+  /// It is about to leave: it is no home any more, and gives back what it owns.
+  bool retires = false;
   auto operator<=>(const member&) const = default;
 };
 
-/// The members of an epoch that is over, as long as it matters what its homes knew.
+/// The members of an epoch that is over that could be homes, as long as it matters what those knew.
 struct past_epoch {
   epoch_number number = 0;
   std::vector<identity> members;

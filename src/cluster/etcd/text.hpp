@@ -4,10 +4,11 @@
 // digits, small letters. Each value is a JSON object; `version` is that of its format.
 //
 //   epoch        {"version":1,"number":N,"settled":B,
-//                 "members":[{"id":"ID","incarnation":N,"agent":N}],
+//                 "members":[{"id":"ID","incarnation":N,"agent":N,"retires":B}],
 //                 "past":[{"number":N,"passed_on":B,
 //                          "members":[{"id":"ID","incarnation":N}], "gone":[the same]}]}
-//   member/ID    {"version":1,"incarnation":N,"agent":N,"address":"HOST:PORT","host":"NAME"}
+//   member/ID    {"version":1,"incarnation":N,"agent":N,"retires":B,"address":"HOST:PORT",
+//                 "host":"NAME"}
 //   beat/ID      {"version":1,"begun":N,"missing":["ID"]}
 //   evicted/ID   {"version":1}
 //   secret       {"version":1,"key":"64 hexadecimal digits"}

@@ -3,14 +3,16 @@
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
 #include "base/descriptor.hpp"
-#include "base/signals_held.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -76,19 +78,22 @@ void set_up_libcurl() {
 /// when the request is over.
 class sigpipe_dropped {
  public:
-  sigpipe_dropped() = default;
+  sigpipe_dropped() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
   sigpipe_dropped(const sigpipe_dropped&) = delete;
   sigpipe_dropped& operator=(const sigpipe_dropped&) = delete;
   ~sigpipe_dropped() {
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
     constexpr timespec at_once{};
-    sigtimedwait(&pipe, nullptr, &at_once);
+    sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
  private:
-  signals_held held_;
+  sigset_t pipe_{};
+  sigset_t before_{};
 };
 
 int left_ms(steady::time_point until) {

@@ -122,6 +122,7 @@ json json_of(const epoch_value& epoch) {
   const auto of_member = [](const member& each) {
     json one = json_of(each.who);
     one["agent"] = each.agent;
+    one["retires"] = each.retires;
     return one;
   };
   return {{"number", epoch.number},
@@ -131,7 +132,7 @@ json json_of(const epoch_value& epoch) {
 }
 
 json json_of(const member_value& what) {
-  return {{"incarnation", what.incarnation}, {"agent", what.agent}};
+  return {{"incarnation", what.incarnation}, {"agent", what.agent}, {"retires", what.retires}};
 }
 
 json json_of(const beat_value& what) {
@@ -182,7 +183,8 @@ std::string text_of(const value& what, const member_place* place) {
 
 epoch_value read_epoch(const json_object& from) {
   const auto read_one = [](const json& part) {
-    return member{read_identity(part), json_object::part(part).number<agent_number>("agent")};
+    const json_object one = json_object::part(part);
+    return member{read_identity(part), one.number<agent_number>("agent"), one.truth("retires")};
   };
   epoch_value epoch{from.number<epoch_number>("number"), from.list("members", read_one),
                     from.list("past", read_past), from.truth("settled")};
@@ -192,7 +194,8 @@ epoch_value read_epoch(const json_object& from) {
 }
 
 member_value read_member(const json_object& from) {
-  return {from.number<incarnation_number>("incarnation"), from.number<agent_number>("agent")};
+  return {from.number<incarnation_number>("incarnation"), from.number<agent_number>("agent"),
+          from.truth("retires")};
 }
 
 std::optional<member_place> read_place(const json_object& from) {

@@ -11,12 +11,13 @@ namespace lockflight::cluster::sim {
 namespace {
 
 constexpr std::array<const char*, fault_kinds> names_of_kinds{
-    "host dies",   "host stops",    "agent dies",  "agent stops", "client dies", "client stops",
-    "one way cut", "link cut",      "peers cut",   "etcd cut",    "etcd silent", "host cut off",
-    "no leader",   "late requests", "stale reads", "no hints",    "slow network"};
+    "host dies",    "host stops",  "agent dies",    "agent stops", "host leaves", "client dies",
+    "client stops", "one way cut", "link cut",      "peers cut",   "etcd cut",    "etcd silent",
+    "host cut off", "no leader",   "late requests", "stale reads", "no hints",    "slow network"};
 
 /// How often each kind is drawn.
-constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 8, 3, 1, 1, 2, 3, 3, 3, 2, 2, 2, 1, 1};
+constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 4, 8, 3, 1, 1,
+                                               2, 3, 3, 3, 2, 2, 2, 1, 1};
 
 fault_kind draw_kind(random_numbers& random) {
   int all = 0;

@@ -16,6 +16,7 @@ enum class fault_kind : std::uint8_t {
   host_stops,     ///< and goes on
   agent_dies,     ///< before the write `count`, or at once; starts again
   agent_stops,    ///< and goes on
+  host_leaves,    ///< as it should; comes back as another incarnation
   client_dies,    ///< after `count` steps
   client_stops,   ///< between two steps
   link_cut,       ///< from `host` to `other`
@@ -30,7 +31,7 @@ enum class fault_kind : std::uint8_t {
   no_hints,       ///< watches say nothing
   slow_network,   ///< messages take up to a second
 };
-constexpr int fault_kinds = 17;
+constexpr int fault_kinds = 18;
 
 struct fault {
   fault_kind kind;

@@ -159,7 +159,7 @@ void world::epoch_written(const epoch_value& before, const epoch_value& after) {
   for (const past_epoch& past : after.past)
     if (!past.members.empty()) formers.push_back(past.members);
   for (const member& each : before.members) {
-    if (after.has(each.who)) continue;
+    if (after.has(each.who) || left_.contains(each.who)) continue;
     for (const std::string& name : names_) {
       const bool was_home = std::any_of(
           formers.begin(), formers.end(),
@@ -201,6 +201,12 @@ void world::apply(const fault& what, int by) {
       return;
     case fault_kind::agent_stops:
       return set_agent_stopped(h, by);
+    case fault_kind::host_leaves:
+      if (by > 0) return retire_agent(h);
+      // One that could not leave in time is told to end.
+      if (h.is_up && h.retires) kill_agent(h);
+      if (h.is_up && !h.agent) start_agent(h);
+      return;
     case fault_kind::client_dies:
     case fault_kind::client_stops:
       if (by > 0 && h.is_up) strike_client(what);

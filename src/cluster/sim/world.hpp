@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,8 +70,9 @@ class world {
     std::uint64_t agent_life = 0;
     true_time agent_down_for = 0;
     true_time wakes_at = -1;
-    int stops = 0;        // faults that stop the host
-    int agent_stops = 0;  // faults that stop the agent
+    int stops = 0;         // faults that stop the host
+    int agent_stops = 0;   // faults that stop the agent
+    bool retires = false;  // the agent
     std::deque<action> agent_inbox{};
     std::map<std::string, host_lock> locks{};
     std::vector<client> clients{};
@@ -112,6 +114,7 @@ class world {
   // ---- agents ----
   void start_agent(host& h);
   void kill_agent(host& h);
+  void retire_agent(host& h);
   void set_agent_stopped(host& h, int by);
   void drain(host& h);
   void with_agent(host& h, std::uint64_t life, action what);
@@ -155,6 +158,7 @@ class world {
   etcd etcd_;
   observer observer_;
   std::vector<std::string> names_;
+  std::set<identity> left_;  // those that have taken their own keys away
   int numbers_of_clients_ = 0;
   int generations_ = 0;
   int faults_now_ = 0;

@@ -10,6 +10,7 @@ namespace lockflight::cluster::sim {
 
 void world::start_agent(host& h) {
   ++h.agent_life;
+  h.retires = false;
   say("host {}: agent starts", h.number);
   h.agent = core_.make_agent(h.id, plan_.times, *h.words);
   h.wakes_at = -1;
@@ -27,6 +28,15 @@ void world::kill_agent(host& h) {
   if (!h.is_up) return;
   h.words->crash_in = 0;
   for (const std::string& name : names_) release_lock(h, name, host_lock::agent);
+}
+
+void world::retire_agent(host& h) {
+  if (!h.is_up || !h.agent) return;
+  say("host {} is to leave", h.number);
+  h.retires = true;
+  with_agent(h, h.agent_life, [this, &h] {
+    run_agent(h, [](agent_events& a, instant now, effects& out) { a.retire(now, out); });
+  });
 }
 
 void world::set_agent_stopped(host& h, int by) {
@@ -80,6 +90,10 @@ void world::carry_out(host& h, effects& out) {
     admit(h, name);
   }
   if (out.wakes_clients) wake_all(h);
+  if (out.has_left) {
+    say("host {} has left", h.number);
+    return kill_agent(h);
+  }
   schedule_wake(h);
 }
 
@@ -175,10 +189,19 @@ void world::arrive_at_etcd(int from, std::uint64_t life, const submitted& what) 
     return;
   }
   host& h = *hosts_[static_cast<std::size_t>(from)];
+  // An agent that proposes an epoch compares no key that it takes away.
+  const auto is_own = [&](const key& each) { return each == key{key_kind::member, h.id}; };
+  const auto compares_own = [&](const comparison& each) { return is_own(each.of); };
+  const bool is_leave = std::ranges::any_of(what.what.erased, is_own) &&
+                        std::ranges::any_of(what.what.when, compares_own);
+  const identity who{h.id, h.is_up ? h.words->incarnation() : 0};
+  if (is_leave)
+    left_.insert(who);  // before the epoch is written, which may be the same transaction
   const bool is_read = what.what.when.empty() && what.what.puts.empty();
   const bool is_stale = is_read && h.stale_reads > 0 && random_.one_in(2);
   const answer reply = is_stale ? etcd_.read_stale(static_cast<std::size_t>(random_.below(60)))
                                 : etcd_.carry_out(what.what);
+  if (is_leave && !reply.succeeded) left_.erase(who);
   answer_from_etcd(h, life, what.number, reply);
 }
 
