@@ -114,8 +114,8 @@ bool membership::is_the_one_registered(const seat* mine) const {
 /// What follows from an answer that is not that of a renewal.
 void membership::decide(instant now, effects& out) {
   const seat* const mine = latest_->find(self_);
-  const bool has_key = mine != nullptr && mine->member;
-  if (has_key && mine->member->what.incarnation == words_.incarnation() &&
+  const bool is_there = mine != nullptr && mine->member;
+  if (is_there && mine->member->what.incarnation == words_.incarnation() &&
       mine->member->what.agent > agent_) {
     phase_ = phase::ended;
     out.stops = true;
@@ -129,17 +129,14 @@ void membership::decide(instant now, effects& out) {
     case phase::registered:
       // The key is gone, or is not the one that this incarnation registered. If it is there, the
       // transaction was a read, or this member is evicted and runs out.
-      if (has_key && mine->member->changed == my_key_) return;
+      if (is_there && mine->member->changed == my_key_) return;
       // That this member retires was written, and the answer was lost.
       if (retires_ && is_the_one_registered(mine)) {
         my_key_ = mine->member->changed;
         return;
       }
       become_another(out);
-      if (!retires_) return join(now, out);
-      phase_ = phase::ended;
-      out.has_left = true;
-      return;
+      return retires_ ? end_as_one_that_left(out) : join(now, out);
     case phase::leaving:
       if (is_the_one_registered(mine)) {
         // Another epoch came first, in which this host may be a home.
@@ -148,9 +145,7 @@ void membership::decide(instant now, effects& out) {
         return;
       }
       become_another(out);
-      phase_ = phase::ended;
-      out.has_left = true;
-      return;
+      return end_as_one_that_left(out);
     case phase::ended:
       return;
   }
@@ -250,7 +245,10 @@ void membership::retire(instant now, effects& out) {
     own_.reset();
     return renew(now, out);
   }
-  if (phase_ == phase::ended) return;
+  if (phase_ != phase::ended) end_as_one_that_left(out);
+}
+
+void membership::end_as_one_that_left(effects& out) {
   phase_ = phase::ended;
   out.has_left = true;
 }

@@ -79,6 +79,7 @@ class membership {
   void take_up(instant now, effects& out);
   void join(instant now, effects& out);
   void become_another(effects& out);
+  void end_as_one_that_left(effects& out);
   void take_keys_away(instant now, effects& out);
   [[nodiscard]] bool is_alone() const;
   [[nodiscard]] bool is_the_one_registered(const seat* mine) const;
