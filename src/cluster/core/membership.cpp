@@ -76,7 +76,9 @@ void membership::answered(instant now, std::uint64_t number, const answer& what,
   if (is_own) {
     const pending asked = *own_;
     own_.reset();
-    if (what.succeeded && asked.is_renewal && phase_ != phase::leaving)
+    const seat* const mine = what.seen->find(self_);
+    const bool is_there = mine != nullptr && mine->member;
+    if (what.succeeded && asked.is_renewal && phase_ != phase::leaving && is_there)
       confirmed(asked, *what.seen, out);
     else
       decide(now, out);

@@ -7,7 +7,7 @@
 namespace lockflight::cluster {
 namespace {
 
-constexpr std::uint64_t most_seeds = 10'000;
+constexpr std::uint64_t most_seeds = 60'000;
 
 void expect_found(const std::vector<core_mutant>& all) {
   for (const core_mutant& each : all) {
