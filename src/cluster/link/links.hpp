@@ -1,0 +1,129 @@
+// The connections between the agents of a cluster (design, section 12).
+//
+// For each ordered pair of agents the sender dials the receiver, over TLS with the cluster's
+// pre-shared key. Messages are numbered and acknowledged; when a connection breaks the sender dials
+// again and goes on with the first message that the receiver does not have.
+//
+// Invariants:
+// - in order, exactly once: what an agent sends to a member arrives at the agent that has that
+//   number, in order, each message once, as long as both run; but for
+//   - what was queued for a peer when set_peers() dropped it or gave it another agent number, and
+//   - what an epoch's suffix lost by "not heard" below. It is always a suffix.
+// - not heard: when more is queued for a member than the limit, all of it is dropped, and the
+// member
+//   counts as not heard, so membership evicts it or this host. The link begins again with the first
+//   message of a later epoch. Losing the rest of an epoch's messages to a member is safe then: its
+//   agent drops those of an epoch that it has left, and it can take the messages of the later epoch
+//   up only when it has left the one before. It cannot tell the loss from messages that came late.
+// - a greater agent number of a member replaces the smaller, for ever.
+//
+// What is sent to a member that is no peer yet waits for set_peers() to name it: an agent sends its
+// claims once in an epoch, and may have read the epoch before the member's address. What still
+// waits when a message of a later epoch is sent is dropped: its receiver would drop it.
+//
+// One thread uses this, the one that runs the io_context.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/core/message.hpp"
+#include "cluster/core/terms.hpp"
+
+namespace asio {
+class io_context;
+}
+
+namespace lockflight::cluster {
+
+struct link_options {
+  /// How often a peer is asked whether it is there. The TTL / 8. A connection from which nothing
+  /// came for three times as long is closed and dialled again.
+  std::chrono::milliseconds keep_alive{1'250};
+  /// How long a connection may take until both sides have said who they are.
+  std::chrono::milliseconds handshake_limit{5'000};
+  /// Connections from others that may be in that state at a time. One more ends the oldest.
+  std::size_t handshakes_most = 64;
+  /// Bytes that may be queued for one member.
+  std::size_t queued_most = std::size_t{64} << 20;
+  /// For tests. Agents of different versions refuse each other.
+  std::uint32_t version = 1;
+};
+
+struct link_settings {
+  member_id self = 0;
+  agent_number agent = 0;
+  /// At most 255 bytes, not empty.
+  std::string domain;
+  /// Where to listen: "HOST:PORT", with an IPv6 address in brackets. Port 0 is any free one.
+  std::string address;
+  std::array<std::uint8_t, 32> key{};
+  link_options options;
+};
+
+/// They may call the links, and destroy them.
+struct link_callbacks {
+  std::function<void(message)> received;
+  /// The member has answered this agent: messages get there, and answers back.
+  std::function<void(member_id)> heard;
+  /// What a person should know, about a member; 0 for a stranger. The same text about the same
+  /// member comes at most once a minute.
+  std::function<void(member_id, const std::string&)> trouble;
+};
+
+struct peer {
+  member_id id = 0;
+  agent_number agent = 0;
+  std::string address;  ///< "HOST:PORT"
+  bool operator==(const peer&) const = default;
+};
+
+struct peer_status {
+  peer who;
+  bool is_connected = false;    ///< messages to it get there
+  bool is_reaching_us = false;  ///< its connection to this agent is there
+  std::size_t queued = 0;       ///< messages that it has not acknowledged
+  std::size_t queued_bytes = 0;
+  bool has_overflowed = false;  ///< its queue was dropped (see "not heard")
+  /// The median of its last pings, 16 at most.
+  std::optional<std::chrono::nanoseconds> round_trip;
+};
+
+class links {
+ public:
+  /// Listens. Throws std::runtime_error, with the address and the reason, if it cannot.
+  links(asio::io_context& io, link_settings settings, link_callbacks callbacks);
+  /// As close().
+  ~links();
+  links(const links&) = delete;
+  links& operator=(const links&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  /// Where it listens, with the port that it has got.
+  [[nodiscard]] std::string address() const;
+
+  /// Replaces the peers. Of what one reads from etcd, call this before sending what follows from
+  /// it: what is queued for a peer whose agent number changes is dropped.
+  void set_peers(const std::vector<peer>& peers);
+  /// Calls no callback. Throws std::length_error if the message is longer than a frame (1 MiB).
+  void send(const message& what);
+
+  /// The peers, by member id.
+  [[nodiscard]] std::vector<peer_status> status() const;
+
+  /// Closes all connections. What is queued is lost. No callback is called any more.
+  void close();
+
+ private:
+  class all;
+  std::shared_ptr<all> all_;
+};
+
+}  // namespace lockflight::cluster
