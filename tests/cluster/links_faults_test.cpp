@@ -256,7 +256,8 @@ TEST_F(LinkFaults, AHalfOpenConnectionIsDialledAgain) {
   a->send(2, 1, "swallowed");
   ASSERT_TRUE(reach([&] { return a->troubles_with(2, "no answer") > 0; }));
   // The acceptor notices as well.
-  ASSERT_TRUE(reach([&] { return !b->own->status().empty() || between->connections() > 1; }));
+  b->own->set_peers({a->as_peer()});
+  ASSERT_TRUE(reach([&] { return !b->own->status().at(0).is_reaching_us; }));
   const int connections = between->connections();
   between->swallows_requests = between->swallows_answers = false;
   between->cut();  // what has swallowed a part of a handshake does not go on
@@ -330,7 +331,7 @@ double plain_round_trip_us(asio::io_context& io, int rounds) {
 }
 
 TEST_F(LinkFaults, RoundTripIsReported) {
-  constexpr int rounds = 2'000;
+  constexpr int rounds = 5'000;  // beyond a change of TLS's keys
   const double plain = plain_round_trip_us(io, rounds);
   std::unique_ptr<links> a;
   std::unique_ptr<links> b;

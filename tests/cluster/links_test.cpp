@@ -20,7 +20,9 @@ TEST_F(Links, MessagesArriveInOrderBothWays) {
   const auto a = start(1);
   const auto b = start(2);
   a->own->set_peers({b->as_peer()});
-  b->own->set_peers({a->as_peer()});
+  const std::string by_name = "localhost:" + std::to_string(a->own->port());
+  b->own->set_peers({a->as_peer(by_name), b->as_peer(), {3, 1, ""}});
+  EXPECT_EQ(b->own->status().size(), 1u);
   for (const std::string& each : numbers_below(1000)) {
     a->send(2, 1, each);
     b->send(1, 1, each);
@@ -124,6 +126,37 @@ TEST_F(Links, APeerThatLeavesLosesItsQueueAndMayComeBack) {
   a->send(2, 2, "3");
   ASSERT_TRUE(reach([&] { return b->received.size() == 3; }));
   EXPECT_EQ(b->names(), (std::vector<std::string>{"1", "2", "3"}));
+}
+
+TEST_F(Links, APeerThatMovesKeepsItsQueue) {
+  const auto a = start(1);
+  const auto b = start(2);
+  a->own->set_peers({b->as_peer("127.0.0.1:1")});
+  a->send(2, 1, "1");
+  ASSERT_TRUE(reach([&] { return a->troubles_with(2, "cannot reach 127.0.0.1:1") == 1; }));
+  for (int i = 2; i < 6; ++i) {
+    const auto between = proxy::before(io, b->own->port());
+    a->own->set_peers({b->as_peer(between->address())});
+    a->send(2, 1, std::to_string(i));
+    ASSERT_TRUE(reach([&] { return b->received.size() == static_cast<std::size_t>(i); }));
+    between->close();
+  }
+  EXPECT_EQ(b->names(), (std::vector<std::string>{"1", "2", "3", "4", "5"}));
+}
+
+TEST_F(Links, AnAgentThatForgetsWhatItHasAcknowledgedIsRefused) {
+  const auto a = start(1);
+  auto b = start(2);
+  a->own->set_peers({b->as_peer()});
+  a->send(2, 1, "1");
+  ASSERT_TRUE(reach([&] { return !b->received.empty() && a->own->status().at(0).queued == 0; }));
+  link_settings again = b->settings;
+  again.address = b->own->address();
+  b.reset();
+  b = start(again);
+  a->send(2, 1, "2");
+  ASSERT_TRUE(reach([&] { return a->troubles_with(2, "had acknowledged 1") == 1; }));
+  EXPECT_TRUE(b->received.empty());
 }
 
 TEST_F(Links, AnAgentThatIsStartedAgainBeginsANewStream) {

@@ -92,6 +92,7 @@ class channel : public std::enable_shared_from_this<channel> {
   bool is_writing_ = false;  // or about to
   bool closes_ = false;
   std::size_t longest_;
+  std::uint64_t writes_ = 0;
   std::string outgoing_;
   std::vector<std::uint8_t> incoming_;
   std::size_t begin_ = 0;  // of what is in `incoming_` and is not taken

@@ -98,7 +98,7 @@ void listener::take(tcp::socket socket) {
   const tcp::endpoint from = socket.remote_endpoint(is_gone);
   if (is_gone) return;
   // The oldest has had the most time. An agent's handshake takes milliseconds.
-  if (strangers_.size() >= node_->settings.options.handshakes_most)
+  if (!strangers_.empty() && strangers_.size() >= node_->settings.options.handshakes_most)
     strangers_.front()->end("there are too many others");
   strangers_.push_back(std::make_shared<arrival>(node_, weak_from_this(), std::move(socket),
                                                  from.address().to_string()));

@@ -23,9 +23,13 @@ class links::all {
 
   void set_peers(const std::vector<peer>& peers) {
     if (is_closed_) return;
+    const auto counts = [&](const peer& p) {
+      return p.id != node_->settings.self && !p.address.empty();
+    };
     std::erase_if(members_, [&](auto& each) {
-      const bool is_peer = std::any_of(peers.begin(), peers.end(),
-                                       [&](const peer& p) { return p.id == each.first; });
+      const bool is_peer = std::any_of(peers.begin(), peers.end(), [&](const peer& p) {
+        return p.id == each.first && counts(p);
+      });
       if (is_peer || !each.second->is_peer()) return false;
       each.second->close();
       // One of its functions may have called this one.
@@ -33,7 +37,7 @@ class links::all {
       return true;
     });
     for (const peer& each : peers) {
-      assert(each.id != node_->settings.self && !each.address.empty());
+      if (!counts(each)) continue;
       listener_->know(each);
       member(each.id).set_peer(each);
     }

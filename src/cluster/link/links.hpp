@@ -109,8 +109,9 @@ class links {
   /// Where it listens, with the port that it has got.
   [[nodiscard]] std::string address() const;
 
-  /// Replaces the peers. Of what one reads from etcd, call this before sending what follows from
-  /// it: what is queued for a peer whose agent number changes is dropped.
+  /// Replaces the peers. This agent itself, and a peer without an address, do not count. Of what
+  /// one reads from etcd, call this before sending what follows from it: what is queued for a peer
+  /// whose agent number changes is dropped.
   void set_peers(const std::vector<peer>& peers);
   /// Calls no callback. Throws std::length_error if the message is longer than a frame (1 MiB).
   void send(const message& what);
