@@ -86,6 +86,16 @@ class Links : public testing::Test {
     }
     return true;
   }
+  /// Whether a gets a message to b.
+  [[nodiscard]] bool gets_through(const station& a, const station& b) {
+    const auto there = [&] {
+      return std::count_if(b.received.begin(), b.received.end(),
+                           [](const message& each) { return each.name == "are you there"; });
+    };
+    const auto before = there();
+    a.send(b.settings.self, 1, "are you there");
+    return reach([&] { return there() > before; });
+  }
   void run_for(std::chrono::milliseconds how_long) {
     io.restart();
     io.run_for(how_long);

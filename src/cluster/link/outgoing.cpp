@@ -245,8 +245,8 @@ void outgoing::greeted(const hello& by) {
   state_ = state::open;
   back_off_ = back_off_least;
   channel_->trust();
+  // The hello does not count as an answer: an acceptor that hangs up at each message says it, too.
   keep_alive();
-  node_->heard(peer_.id);
 }
 
 /// Why there is no talking to that agent; empty if there is.
