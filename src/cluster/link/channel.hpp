@@ -1,7 +1,7 @@
 // One connection: TCP, TLS above it, and frames above that.
 //
-// A user has it, and is called for what happens to it, until it breaks or the user closes it.
-// Nobody is called after that, and no user from within dial(), accept(), wake() or close().
+// Its user is called for what happens to it, until it breaks or the user closes it. No call comes
+// after that, and none from within dial(), accept(), wake() or close().
 #pragma once
 
 #include <asio/io_context.hpp>

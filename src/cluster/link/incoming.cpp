@@ -252,8 +252,6 @@ void arrival::take(const data& what) {
   const auto at = listener_.lock();
   if (!at) return;
   source& from = at->source_of(member_);
-  // A connection before this one may have brought it already.
-  if (what.number <= from.received) return;
   auto got = decode(what.encoded);
   if (what.number != from.received + 1 || !got || got->from != member_ ||
       got->to != node_->settings.self) {

@@ -8,13 +8,13 @@
 // - in order, exactly once: what an agent sends to a member arrives at the agent that has that
 //   number, in order, each message once, as long as both run; but for
 //   - what was queued for a peer when set_peers() dropped it or gave it another agent number, and
-//   - what an epoch's suffix lost by "not heard" below. It is always a suffix.
-// - not heard: when more is queued for a member than the limit, all of it is dropped, and the
-// member
-//   counts as not heard, so membership evicts it or this host. The link begins again with the first
-//   message of a later epoch. Losing the rest of an epoch's messages to a member is safe then: its
-//   agent drops those of an epoch that it has left, and it can take the messages of the later epoch
-//   up only when it has left the one before. It cannot tell the loss from messages that came late.
+//   - the last messages of an epoch, when "not heard" below drops them.
+// - not heard: when more is queued for a member than the limit, all of it is dropped, and the link
+//   stays down until a message of a later epoch is sent. The member is not heard in the meantime,
+//   so membership evicts it or this host, and there is a later epoch. The loss is safe: an agent
+//   takes the messages of the later epoch up only when it has left the one before, and then drops
+//   what still comes of that one. To it, the messages that were lost are messages that came too
+//   late.
 // - a greater agent number of a member replaces the smaller, for ever.
 //
 // What is sent to a member that is no peer yet waits for set_peers() to name it: an agent sends its

@@ -86,7 +86,8 @@ void outgoing::begin_stream() {
   overflowed_.reset();
 }
 
-/// Without a connection there is no answer, and the member is not heard.
+/// Drops the messages, of epochs up to the last one. Without a connection there is no answer, and
+/// the member is not heard.
 void outgoing::overflow(epoch_number last) {
   node_->trouble(peer_.id, "takes no messages: more than " +
                                std::to_string(node_->settings.options.queued_most >> 20) +
@@ -228,7 +229,8 @@ void outgoing::arrived(std::span<const std::uint8_t> payload) {
   const frame_kind kind = kind_of(payload);
   const auto number = read_number(payload);
   const bool is_ack = kind == frame_kind::ack;
-  if (!number || (!is_ack && kind != frame_kind::pong) || (is_ack && !acknowledged(*number)))
+  if (!number || (!is_ack && kind != frame_kind::pong) ||
+      (is_ack && (*number > acknowledged_ + written_ || !acknowledged(*number))))
     return lost("it sent what makes no sense");
   if (!is_ack) answered(*number);
   node_->heard(peer_.id);
@@ -245,8 +247,8 @@ void outgoing::greeted(const hello& by) {
   state_ = state::open;
   back_off_ = back_off_least;
   channel_->trust();
+  // The hello does not count as an answer: an acceptor that hangs up at each message says it, too.
   keep_alive();
-  node_->heard(peer_.id);
 }
 
 /// Why there is no talking to that agent; empty if there is.
