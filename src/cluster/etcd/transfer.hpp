@@ -1,0 +1,68 @@
+// One HTTP request after the other over connections that stay open, by libcurl.
+//
+// A request's body leaves at most once. libcurl would send it again over a new connection if an
+// open one broke before the reply, and the server may have carried it out by then.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockflight::cluster {
+
+/// PEM files. An empty name: the system's authorities, and no certificate of the client.
+struct tls_files {
+  std::string authority;
+  std::string certificate;
+  std::string key;
+};
+
+struct http_request {
+  std::string url;
+  std::string body;
+  std::vector<std::string> headers;
+  std::chrono::milliseconds connect_limit{0};
+  /// For all of it; if its reply is a stream, for the first part of it.
+  std::chrono::milliseconds limit{0};
+  /// Called with each part of the body of a reply with the status 200, which is a stream then.
+  std::function<void(std::string_view part)> on_part = nullptr;
+  /// After which a stream is given up.
+  std::chrono::milliseconds stream_limit{0};
+};
+
+struct http_reply {
+  int status = 0;
+  std::string body;   ///< empty for a stream
+  std::string error;  ///< empty if a whole reply came
+  /// Whether part of the body may have left this host.
+  bool was_sent = false;
+};
+
+/// For one thread at a time, except stop().
+class http_client {
+ public:
+  explicit http_client(const tls_files& files);
+  http_client(const http_client&) = delete;
+  http_client& operator=(const http_client&) = delete;
+  ~http_client();
+
+  /// The body of a POST is JSON.
+  [[nodiscard]] http_reply post(const http_request& what);
+
+  /// From any thread: ends the request in progress, and all later ones, with an error.
+  void stop();
+  [[nodiscard]] bool is_stopped() const { return is_stopped_; }
+
+ private:
+  struct handles;
+
+  tls_files files_;
+  std::unique_ptr<handles> curl_;
+  std::atomic<bool> is_stopped_{false};
+};
+
+}  // namespace lockflight::cluster

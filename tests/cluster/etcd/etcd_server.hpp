@@ -1,0 +1,104 @@
+// An etcd for tests: one process on free ports of this machine, with its files in a temporary
+// folder. Neither outlives the object, and the process does not outlive the thread that has made
+// it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/etcd/client.hpp"
+
+/// That a text has a part.
+#define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
+
+namespace lockflight::cluster::test {
+
+/// A folder that goes with the object.
+class temporary_folder {
+ public:
+  temporary_folder();
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder();
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A port of 127.0.0.1 that nobody listened on a moment ago.
+[[nodiscard]] int free_port();
+
+class etcd_server {
+ public:
+  /// PEM files for TLS; without, HTTP.
+  struct tls_server {
+    std::string authority;
+    std::string certificate;
+    std::string key;
+  };
+
+  [[nodiscard]] static bool is_installed();
+  /// Returns when it answers. Throws std::runtime_error with the end of its log.
+  explicit etcd_server(const std::optional<tls_server>& tls = std::nullopt);
+  etcd_server(const etcd_server&) = delete;
+  etcd_server& operator=(const etcd_server&) = delete;
+  ~etcd_server();
+
+  [[nodiscard]] const std::string& url() const { return url_; }
+  [[nodiscard]] etcd_options options() const;
+  /// As SIGSTOP and SIGCONT.
+  void halt() const;
+  void go_on() const;
+  /// Sends a request past the code under test. `token` is that of a user.
+  std::string post(const std::string& path, const std::string& json,
+                   const std::string& token = "") const;
+  void put(const std::string& key, const std::string& text) const;
+
+ private:
+  void start(const std::optional<tls_server>& tls);
+  void end();
+  [[nodiscard]] bool answers() const;
+
+  temporary_folder folder_;
+  tls_files files_;
+  std::string url_;
+  pid_t process_ = -1;
+};
+
+/// Tests that share an etcd. Each has a domain of its own.
+class WithEtcd : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (etcd_server::is_installed()) server_ = std::make_unique<etcd_server>();
+  }
+  static void TearDownTestSuite() { server_.reset(); }
+  void SetUp() override {
+    if (!server_) GTEST_SKIP() << "there is no /usr/bin/etcd (Debian: package etcd-server)";
+  }
+
+  [[nodiscard]] static etcd_server& server() { return *server_; }
+  [[nodiscard]] static std::string domain() {
+    return testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+  [[nodiscard]] static std::string key_text(const std::string& rest) {
+    return "lockflight/" + domain() + "/" + rest;
+  }
+
+ private:
+  inline static std::unique_ptr<etcd_server> server_;
+};
+
+/// Whether it is true within some seconds.
+[[nodiscard]] bool comes_true(const std::function<bool()>& condition,
+                              std::chrono::milliseconds most = std::chrono::seconds(10));
+
+}  // namespace lockflight::cluster::test
