@@ -2,8 +2,9 @@
 //
 // A request ends in a reply, or in an etcd_error that says whether etcd may have carried it out.
 //
-// Only etcd's users are known to its gateway: with `--client-cert-auth` etcd asks for a
-// certificate, and lets in all that its authority has signed, but takes no user's name from one.
+// Only etcd's users are known to its gateway. With `--client-cert-auth` etcd asks for a certificate,
+// but takes no user's name from it. As the gateway is a client of its own etcd, etcd's certificate
+// must then be good for a client, too (extendedKeyUsage serverAuth and clientAuth).
 #pragma once
 
 #include <chrono>

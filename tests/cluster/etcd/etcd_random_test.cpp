@@ -115,7 +115,7 @@ TEST_F(EtcdTransactions, MeanTheSameAsInTheSimulation) {
     std::set<key> touched;
     for (std::int64_t many = random.below(5); many > 0; --many) {
       const key at = any_key();
-      if (!touched.insert(at).second) continue;  // etcd refuses two changes of a key
+      if (!touched.insert(at).second) continue;            // etcd refuses two changes of a key
       if (at.kind != key_kind::epoch && random.one_in(3))  // no one deletes the epoch
         for_simulated.erased.push_back(at);
       else

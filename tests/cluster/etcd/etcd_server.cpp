@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
@@ -37,6 +38,10 @@ pid_t spawn(std::vector<std::string> words, const std::string& log) {
   dup2(output.get(), STDERR_FILENO);
   execv(arguments[0], arguments.data());
   _exit(127);
+}
+
+std::string local_url(const std::string& scheme) {
+  return scheme + "://127.0.0.1:" + std::to_string(free_port());
 }
 
 }  // namespace
@@ -84,7 +89,8 @@ etcd_server::etcd_server(const std::optional<tls_server>& tls) {
   if (tls) files_ = {tls->authority, tls->certificate, tls->key};
   // Somebody else may take a port before etcd does.
   for (int tries = 0; tries < 5; ++tries) {
-    start(tls);
+    const std::string peer_url = local_url("http");
+    start({"test", peer_url, "test=" + peer_url}, tls);
     const bool is_there =
         comes_true([&] { return answers() || waitpid(process_, nullptr, WNOHANG) == process_; }) &&
         answers();
@@ -98,28 +104,23 @@ etcd_server::etcd_server(const std::optional<tls_server>& tls) {
 
 etcd_server::~etcd_server() { end(); }
 
-void etcd_server::start(const std::optional<tls_server>& tls) {
-  url_ = (tls ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(free_port());
-  const std::string peers = "http://127.0.0.1:" + std::to_string(free_port());
-  std::vector<std::string> words = {program,
-                                    "--data-dir",
-                                    folder_.file("data"),
-                                    "--name",
-                                    "test",
-                                    "--listen-client-urls",
-                                    url_,
-                                    "--advertise-client-urls",
-                                    url_,
-                                    "--listen-peer-urls",
-                                    peers,
-                                    "--initial-advertise-peer-urls",
-                                    peers,
-                                    "--initial-cluster",
-                                    "test=" + peers,
-                                    "--heartbeat-interval",
-                                    "10",
-                                    "--election-timeout",
-                                    "100"};
+etcd_server::etcd_server(const membership& in) { start(in, std::nullopt); }
+
+void etcd_server::start(const membership& in, const std::optional<tls_server>& tls) {
+  url_ = local_url(tls ? "https" : "http");
+  std::vector<std::string> words = {program};
+  const auto add = [&](const char* option, const std::string& what) {
+    words.insert(words.end(), {option, what});
+  };
+  add("--data-dir", folder_.file("data"));
+  add("--name", in.name);
+  add("--listen-client-urls", url_);
+  add("--advertise-client-urls", url_);
+  add("--listen-peer-urls", in.peer_url);
+  add("--initial-advertise-peer-urls", in.peer_url);
+  add("--initial-cluster", in.all_peers);
+  add("--heartbeat-interval", "20");
+  add("--election-timeout", "200");
   if (tls)
     words.insert(words.end(), {"--cert-file", tls->certificate, "--key-file", tls->key,
                                "--trusted-ca-file", tls->authority, "--client-cert-auth"});
@@ -151,6 +152,28 @@ etcd_options etcd_server::options() const {
   // Other tests may keep the machine busy.
   options.limit = std::chrono::seconds(5);
   return options;
+}
+
+std::vector<std::unique_ptr<etcd_server>> make_etcd_cluster(int many) {
+  for (int tries = 0; tries < 5; ++tries) {
+    std::vector<etcd_server::membership> members;
+    std::string all;
+    for (int i = 0; i < many; ++i) {
+      members.push_back({"test" + std::to_string(i), local_url("http"), ""});
+      all += (i == 0 ? "" : ",") + members.back().name + "=" + members.back().peer_url;
+    }
+    std::vector<std::unique_ptr<etcd_server>> servers;
+    for (etcd_server::membership& each : members) {
+      each.all_peers = all;
+      servers.push_back(std::make_unique<etcd_server>(each));
+    }
+    const auto all_answer = [&] {
+      return std::all_of(servers.begin(), servers.end(),
+                         [](const auto& each) { return each->answers(); });
+    };
+    if (comes_true(all_answer)) return servers;
+  }
+  throw std::runtime_error("a cluster of etcds does not start");
 }
 
 void etcd_server::halt() const { kill(process_, SIGSTOP); }

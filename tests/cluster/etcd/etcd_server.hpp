@@ -49,30 +49,41 @@ class etcd_server {
   [[nodiscard]] static bool is_installed();
   /// Returns when it answers. Throws std::runtime_error with the end of its log.
   explicit etcd_server(const std::optional<tls_server>& tls = std::nullopt);
+  /// One member of a cluster. Returns at once.
+  struct membership {
+    std::string name;
+    std::string peer_url;
+    std::string all_peers;  ///< NAME=URL, with commas between them
+  };
+  explicit etcd_server(const membership& in);
   etcd_server(const etcd_server&) = delete;
   etcd_server& operator=(const etcd_server&) = delete;
   ~etcd_server();
 
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] etcd_options options() const;
+  [[nodiscard]] bool answers() const;
   /// As SIGSTOP and SIGCONT.
   void halt() const;
   void go_on() const;
+  /// As SIGKILL.
+  void end();
   /// Sends a request past the code under test. `token` is that of a user.
   std::string post(const std::string& path, const std::string& json,
                    const std::string& token = "") const;
   void put(const std::string& key, const std::string& text) const;
 
  private:
-  void start(const std::optional<tls_server>& tls);
-  void end();
-  [[nodiscard]] bool answers() const;
+  void start(const membership& in, const std::optional<tls_server>& tls);
 
   temporary_folder folder_;
   tls_files files_;
   std::string url_;
   pid_t process_ = -1;
 };
+
+/// Several that are one etcd. Returns when all answer.
+[[nodiscard]] std::vector<std::unique_ptr<etcd_server>> make_etcd_cluster(int many);
 
 /// Tests that share an etcd. Each has a domain of its own.
 class WithEtcd : public testing::Test {
