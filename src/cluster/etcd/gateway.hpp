@@ -2,9 +2,9 @@
 //
 // A request ends in a reply, or in an etcd_error that says whether etcd may have carried it out.
 //
-// Only etcd's users are known to its gateway. With `--client-cert-auth` etcd asks for a certificate,
-// but takes no user's name from it. As the gateway is a client of its own etcd, etcd's certificate
-// must then be good for a client, too (extendedKeyUsage serverAuth and clientAuth).
+// Only etcd's users are known to its gateway. With `--client-cert-auth` etcd asks for a
+// certificate, but takes no user's name from it. As the gateway is a client of its own etcd, etcd's
+// certificate must then be good for a client, too (extendedKeyUsage serverAuth and clientAuth).
 #pragma once
 
 #include <chrono>

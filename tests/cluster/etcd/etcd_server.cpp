@@ -182,9 +182,15 @@ std::vector<std::unique_ptr<etcd_server>> make_etcd_cluster(int many) {
   throw std::runtime_error("a cluster of etcds does not start");
 }
 
-void etcd_server::halt() const { kill(process_, SIGSTOP); }
+void etcd_server::halt() const {
+  ASSERT_GT(process_, 0);
+  kill(process_, SIGSTOP);
+}
 
-void etcd_server::go_on() const { kill(process_, SIGCONT); }
+void etcd_server::go_on() const {
+  ASSERT_GT(process_, 0);
+  kill(process_, SIGCONT);
+}
 
 std::string etcd_server::post(const std::string& path, const std::string& json,
                               const std::string& token) const {
