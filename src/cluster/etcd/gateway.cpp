@@ -29,6 +29,11 @@ etcd_options checked(etcd_options options) {
   if (options.endpoints.empty())
     throw std::invalid_argument("etcd has no endpoint; expected http://HOST:PORT or https://...");
   for (std::string& each : options.endpoints) each = checked_endpoint(std::move(each));
+  try {
+    (void)json::array({options.user, options.password}).dump();
+  } catch (const json::exception&) {
+    throw std::invalid_argument("etcd's user or password is not UTF-8");
+  }
   return options;
 }
 
@@ -45,7 +50,7 @@ std::string message_in(const std::string& body) {
 struct failed_exchange {
   fate request;
   std::string text;
-  bool is_at_others_too = false;  // another endpoint would say the same
+  bool is_final = false;  // another endpoint would say the same
 };
 
 bool is_about_token(const std::string& text) {
@@ -130,7 +135,7 @@ json etcd_gateway::at_each_endpoint(const attempt& what) {
       return at_endpoint(what, {half, what.how == sending::once ? until : half});
     } catch (const failed_exchange& failed) {
       all += fmt::format("{}{}{}: {}", all.empty() ? "" : "; ", endpoint(), what.path, failed.text);
-      if (failed.is_at_others_too) throw etcd_error(failed.request, all);
+      if (failed.is_final) throw etcd_error(failed.request, all);
       current_ = (current_ + 1) % many;
       if (failed.request == fate::unknown) request = fate::unknown;
       if (request == fate::unknown && what.how == sending::once) break;

@@ -91,15 +91,16 @@ etcd_server::etcd_server(const std::optional<tls_server>& tls) {
   for (int tries = 0; tries < 5; ++tries) {
     const std::string peer_url = local_url("http");
     start({"test", peer_url, "test=" + peer_url}, tls);
-    const bool is_there =
-        comes_true([&] { return answers() || waitpid(process_, nullptr, WNOHANG) == process_; }) &&
-        answers();
-    if (is_there) return;
+    if (comes_true([&] { return has_ended() || answers(); }) && !has_ended()) return;
     end();
   }
-  const std::string log = whole_file(folder_.file("log"));
-  throw std::runtime_error("etcd does not start: " +
-                           log.substr(log.size() - std::min<std::size_t>(log.size(), 2000)));
+  throw std::runtime_error("etcd does not start: " + log());
+}
+
+std::string etcd_server::log() const {
+  const std::string all = whole_file(folder_.file("log"));
+  constexpr std::size_t most = 2'000;
+  return all.substr(all.size() - std::min(all.size(), most));
 }
 
 etcd_server::~etcd_server() { end(); }
@@ -135,6 +136,11 @@ void etcd_server::end() {
   process_ = -1;
   std::error_code ignored;
   std::filesystem::remove_all(folder_.file("data"), ignored);
+}
+
+bool etcd_server::has_ended() {
+  if (process_ > 0 && waitpid(process_, nullptr, WNOHANG) == process_) process_ = -1;
+  return process_ < 0;
 }
 
 bool etcd_server::answers() const {
@@ -176,9 +182,15 @@ std::vector<std::unique_ptr<etcd_server>> make_etcd_cluster(int many) {
   throw std::runtime_error("a cluster of etcds does not start");
 }
 
-void etcd_server::halt() const { kill(process_, SIGSTOP); }
+void etcd_server::halt() const {
+  ASSERT_GT(process_, 0);
+  kill(process_, SIGSTOP);
+}
 
-void etcd_server::go_on() const { kill(process_, SIGCONT); }
+void etcd_server::go_on() const {
+  ASSERT_GT(process_, 0);
+  kill(process_, SIGCONT);
+}
 
 std::string etcd_server::post(const std::string& path, const std::string& json,
                               const std::string& token) const {

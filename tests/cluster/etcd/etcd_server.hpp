@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,8 @@ class etcd_server {
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] etcd_options options() const;
   [[nodiscard]] bool answers() const;
+  /// The end of it.
+  [[nodiscard]] std::string log() const;
   /// As SIGSTOP and SIGCONT.
   void halt() const;
   void go_on() const;
@@ -74,6 +77,8 @@ class etcd_server {
   void put(const std::string& key, const std::string& text) const;
 
  private:
+  /// Whether it has ended by itself.
+  [[nodiscard]] bool has_ended();
   void start(const membership& in, const std::optional<tls_server>& tls);
 
   temporary_folder folder_;
@@ -94,6 +99,9 @@ class WithEtcd : public testing::Test {
   static void TearDownTestSuite() { server_.reset(); }
   void SetUp() override {
     if (!server_) GTEST_SKIP() << "there is no /usr/bin/etcd (Debian: package etcd-server)";
+  }
+  void TearDown() override {
+    if (HasFailure() && server_) std::cerr << "the end of etcd's log:\n" << server_->log();
   }
 
   [[nodiscard]] static etcd_server& server() { return *server_; }

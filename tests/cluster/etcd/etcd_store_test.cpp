@@ -239,6 +239,9 @@ TEST_F(EtcdStore, IsRefusedWithWrongOptions) {
     EXPECT_THROW(etcd_store(wrong, heard().events()), std::invalid_argument) << url;
   }
   etcd_store_options wrong = options();
+  wrong.etcd.password = "\xff";
+  EXPECT_THROW(etcd_store(wrong, heard().events()), std::invalid_argument);
+  wrong = options();
   wrong.place.address = "here";
   EXPECT_THROW(etcd_store(wrong, heard().events()), std::invalid_argument);
   wrong = options();
