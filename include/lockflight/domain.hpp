@@ -129,6 +129,23 @@ struct domain_lock_use {
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
   std::uint64_t since_ns = 0;  ///< when it began, on CLOCK_MONOTONIC; 0: not known
 };
+/// A thread on another host of a cluster that holds a lock or waits for it.
+struct domain_use_elsewhere {
+  std::string host;
+  std::string name;  ///< of the lock
+  domain_lock_use::how what = domain_lock_use::how::waits;
+  int pid = 0;  ///< on that host; of the command that it runs, if there is one
+  bool dead = false;
+  bool stopped = false;
+  std::uint64_t milliseconds = 0;  ///< it has done so for about so long
+  std::string command;
+};
+/// What other hosts say of their uses of locks.
+struct domain_elsewhere {
+  std::vector<domain_use_elsewhere> uses;
+  /// Members that did not answer in time.
+  std::vector<std::string> silent;
+};
 struct domain_lock {
   std::string name;
   std::string kind;
@@ -174,6 +191,10 @@ class domain {
   /// thread and take no slot.
   [[nodiscard]] std::vector<domain_slot> participants() const;
   [[nodiscard]] std::vector<domain_lock> locks() const;
+  /// In a cluster's domain, who uses that lock on other hosts, or with an empty name, who uses any.
+  /// The agent of this host asks the others, for a second at most; nothing if it does not run. In
+  /// the domain of one machine nothing is elsewhere.
+  [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
   /// Removes a lock and gives back its memory. Returns false if there is none. Throws domain_error

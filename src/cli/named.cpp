@@ -94,7 +94,35 @@ void check_lock_name(const std::string& argument, const std::string& name) {
   if (!is_lock_name(name)) throw refuse(argument, name, "1 to 255 bytes without a new line");
 }
 
-std::vector<lock_state> states_of(const domain& in) {
+namespace {
+
+/// Users on other hosts, and locks that are in use there alone.
+void add_elsewhere(const domain_elsewhere& there, std::vector<lock_state>& to) {
+  for (const domain_use_elsewhere& use : there.uses) {
+    auto at = std::ranges::find(to, use.name,
+                                [](const lock_state& s) -> const auto& { return s.lock.name; });
+    if (at == to.end()) {
+      lock_state made;
+      made.lock.name = use.name;
+      at = to.insert(to.end(), std::move(made));
+    }
+    const lock_user user{.pid = use.pid,
+                         .dead = use.dead,
+                         .stopped = use.stopped,
+                         .what = use.what,
+                         .seconds = static_cast<double>(use.milliseconds) / 1'000,
+                         .command = use.command,
+                         .host = use.host};
+    (use.what == domain_lock_use::how::waits ? at->waiters : at->holders).push_back(user);
+  }
+  for (lock_state& state : to)
+    for (auto* users : {&state.holders, &state.waiters})
+      std::ranges::stable_sort(*users, std::greater<>{}, &lock_user::seconds);
+}
+
+}  // namespace
+
+std::vector<lock_state> states_of(const domain& in, std::vector<std::string>* silent) {
   std::map<int, std::string> commands;
   for (const domain_slot& slot : in.participants()) commands[slot.slot] = slot.command;
   std::vector<domain_lock> locks = in.locks();
@@ -102,6 +130,9 @@ std::vector<lock_state> states_of(const domain& in) {
   std::vector<lock_state> states;
   states.reserve(locks.size());
   for (domain_lock& lock : locks) states.push_back(state_of(std::move(lock), commands, now_ns));
+  const domain_elsewhere there = in.elsewhere();
+  if (silent != nullptr) *silent = there.silent;
+  add_elsewhere(there, states);
   std::ranges::sort(states, {}, [](const lock_state& s) -> const auto& { return s.lock.name; });
   return states;
 }
@@ -117,6 +148,7 @@ std::string_view state_word(bool dead, bool stopped) {
 
 std::string command_of(const lock_user& user) {
   const std::string name = printable(user.command);
+  if (!user.host.empty()) return fmt::format("{} on {}", name, printable(user.host));
   return user.guarded_pid == 0 ? name : fmt::format("{} ({})", name, user.guarded_pid);
 }
 
@@ -130,14 +162,16 @@ std::string duration(double seconds) {
 }
 
 nlohmann::ordered_json json_of(const lock_user& user) {
-  return {{"pid", user.pid},
-          {"slot", user.slot},
-          {"dead", user.dead},
-          {"stopped", user.stopped},
-          {"use", word_of(user.what)},
-          {"seconds", user.seconds},
-          {"guarded_pid", user.guarded_pid},
-          {"command", user.command}};
+  nlohmann::ordered_json made{{"pid", user.pid},
+                              {"slot", user.slot},
+                              {"dead", user.dead},
+                              {"stopped", user.stopped},
+                              {"use", word_of(user.what)},
+                              {"seconds", user.seconds},
+                              {"guarded_pid", user.guarded_pid},
+                              {"command", user.command}};
+  if (!user.host.empty()) made["host"] = user.host;
+  return made;
 }
 
 nlohmann::ordered_json json_of(const lock_state& state) {

@@ -38,6 +38,7 @@ struct lock_user {
   domain_lock_use::how what = domain_lock_use::how::waits;
   double seconds = 0;  ///< for so long
   std::string command;
+  std::string host = "";  ///< another one of the cluster; empty: this one
 };
 
 struct lock_state {
@@ -51,8 +52,10 @@ struct lock_state {
   }
 };
 
-/// All locks of the domain now, by name.
-[[nodiscard]] std::vector<lock_state> states_of(const domain& in);
+/// All locks of the domain now, by name. In a cluster's domain, those of a lock's users that are on
+/// other hosts as well; `silent` gets the hosts that did not answer.
+[[nodiscard]] std::vector<lock_state> states_of(const domain& in,
+                                                std::vector<std::string>* silent = nullptr);
 
 /// "holds", "shares", "waits".
 [[nodiscard]] std::string word_of(domain_lock_use::how what);

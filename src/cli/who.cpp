@@ -11,8 +11,9 @@
 namespace lockflight::cli {
 namespace {
 
-void print_users(console& out, const lock_state& state) {
-  table users({{.title = "pid"},
+void print_users(console& out, const lock_state& state, bool of_cluster) {
+  table users({{.title = of_cluster ? "host" : "", .numeric = false},
+               {.title = "pid"},
                {.title = "", .numeric = false},
                {.title = "for"},
                {.title = "", .numeric = false},
@@ -20,7 +21,8 @@ void print_users(console& out, const lock_state& state) {
                {.title = "command", .numeric = false}});
   for (const auto* each : {&state.holders, &state.waiters})
     for (const lock_user& user : *each)
-      users.add_row({{std::to_string(user.pid)},
+      users.add_row({{of_cluster && user.host.empty() ? "(here)" : printable(user.host)},
+                     {std::to_string(user.pid)},
                      {word_of(user.what)},
                      {duration(user.seconds)},
                      {std::string(state_word(user.dead, user.stopped)), style::bad},
@@ -36,18 +38,23 @@ int run_who(const arguments& given, console& out) {
   const domain in = domain_named("--domain", where, mode_of(given));
   lock_state state;
   state.lock.name = name;
-  for (lock_state& each : states_of(in))
+  std::vector<std::string> silent;
+  for (lock_state& each : states_of(in, &silent))
     if (each.lock.name == name) state = std::move(each);
   if (given.has("--json")) {
     nlohmann::ordered_json all = json_of(state);
     all["domain"] = where;
+    if (!silent.empty()) all["silent"] = silent;
     out.line(json_text(all, 2));
   } else if (state.in_use()) {
-    print_users(out, state);
+    print_users(out, state, where.starts_with("etcd:"));
     if (state.lock.owner_died) out.line("A holder died: what the lock guards may be half done.");
   } else {
     out.line(fmt::format("nobody holds '{}' or waits for it", printable(name)));
   }
+  if (!given.has("--json"))
+    for (const std::string& host : silent)
+      out.line(out.paint(style::bad, fmt::format("{} does not answer", printable(host))));
   return state.in_use() ? 0 : 1;
 }
 
@@ -61,13 +68,16 @@ command who_command() {
            "or "
            "dead, the process of its command if it is a 'lockflight run', and a name. The domain "
            "is "
-           "read without stopping anybody.",
+           "read without stopping anybody. In a cluster's domain, the agents of all hosts are "
+           "asked.",
            "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"repairs\", "
            "\"owner_died\", "
            "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, and a USER is {\"pid\", "
            "\"slot\", \"dead\", \"stopped\", \"use\": \"holds\"|\"shares\"|\"waits\", "
            "\"seconds\", \"guarded_pid\", \"command\"}. The guarded_pid is 0, or the process of a "
-           "command that has to end as well before the holder counts as dead."},
+           "command that has to end as well before the holder counts as dead. A USER on another "
+           "host has a \"host\", and its pid is that of its command; \"silent\" are the hosts that "
+           "do not answer."},
       .options = {{.name = "NAME", .what = "the lock"},
                   domain_option(),
                   mode_option(),

@@ -14,13 +14,16 @@ class journal {
   explicit journal(std::string domain) : domain_(std::move(domain)) {}
 
   /// `event` is one word for programs; `text` is a sentence for people.
-  void info(std::string_view event, const std::string& text, const fields& more = fields::object()) const {
+  void info(std::string_view event, const std::string& text,
+            const fields& more = fields::object()) const {
     write("info", event, text, more);
   }
-  void warn(std::string_view event, const std::string& text, const fields& more = fields::object()) const {
+  void warn(std::string_view event, const std::string& text,
+            const fields& more = fields::object()) const {
     write("warning", event, text, more);
   }
-  void fail(std::string_view event, const std::string& text, const fields& more = fields::object()) const {
+  void fail(std::string_view event, const std::string& text,
+            const fields& more = fields::object()) const {
     write("error", event, text, more);
   }
 

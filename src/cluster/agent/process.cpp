@@ -26,6 +26,7 @@ void agent_process::run() {
   handle([](agent& a, instant now, effects& out) { a.start(now, out); });
   start_links();
   start_bell();
+  start_questions();
   show_status();
   log_.info("started", "the agent runs",
             {{"member", text_of(words_.self())},

@@ -11,12 +11,15 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 
 #include "cluster/agent/journal.hpp"
+#include "cluster/agent/questions.hpp"
 #include "cluster/agent/status.hpp"
 #include "cluster/agent/store_identity.hpp"
 #include "cluster/core/agent.hpp"
@@ -82,6 +85,14 @@ class agent_process {
   void end_with(const std::string& why);
   void end();
 
+  // ---- what it is asked (process_questions.cpp) ----
+  void start_questions();
+  void answer_question(const std::vector<std::string>& question, questions::reply to);
+  [[nodiscard]] std::string asked(const std::string& line);
+  void told(member_id by, std::uint64_t number, const std::string& lines);
+  void finish_gathering(std::uint64_t number);
+  [[nodiscard]] std::string host_of(member_id id) const;
+
   // ---- what it says (process_status.cpp) ----
   void show_status();
   [[nodiscard]] agent_status status_now();
@@ -101,6 +112,16 @@ class agent_process {
   std::string etcd_trouble_;
   agent_status counts_;  // its counters, and how many names there are
   std::uint64_t counted_at_ = ~std::uint64_t{0};
+  /// Answers of other agents to one question.
+  struct gathering {
+    questions::reply to;
+    std::set<member_id> awaited;
+    std::vector<std::string> silent;  // hosts
+    std::string lines;
+    std::optional<asio::steady_timer> timer;
+  };
+  std::map<std::uint64_t, gathering> gatherings_;  // by the number of the question
+  std::uint64_t questions_asked_ = 0;
   std::optional<std::string> failure_;
   bool retires_ = false;
 
@@ -110,6 +131,7 @@ class agent_process {
   asio::steady_timer retires_until_{io_};
   asio::signal_set signals_{io_};
   asio::posix::stream_descriptor bell_{io_};
+  std::optional<questions> questions_;
   std::optional<links> links_;
   std::optional<host_locks> locks_;
   std::optional<etcd_store> store_;

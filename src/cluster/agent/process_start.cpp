@@ -132,6 +132,10 @@ void agent_process::start_links() {
   calls.heard = [this](member_id from) {
     handle([&](agent& a, instant now, effects& out) { a.heard(now, from, out); });
   };
+  calls.asked = [this](member_id, const std::string& what) { return asked(what); };
+  calls.told = [this](member_id by, std::uint64_t number, const std::string& what) {
+    told(by, number, what);
+  };
   calls.trouble = [this](member_id about, const std::string& what) {
     log_.warn("link", what, {{"member", text_of(about)}});
   };

@@ -9,11 +9,6 @@
 namespace lockflight::cluster {
 namespace {
 
-std::string host_of(const etcd_view& view, member_id id) {
-  const auto found = view.hosts.find(id);
-  return found == view.hosts.end() ? text_of(id) : found->second;
-}
-
 void write_metrics(const agent_status& what, const std::string& path) {
   const std::string made = path + "~";
   {
@@ -70,7 +65,7 @@ agent_status agent_process::status_now() {
     if (!seat.member) continue;
     member_status each;
     each.id = id;
-    each.host = host_of(*view_, id);
+    each.host = host_of(id);
     if (const auto at = view_->addresses.find(id); at != view_->addresses.end())
       each.address = at->second;
     each.is_self = id == words_.self();
@@ -83,7 +78,7 @@ agent_status agent_process::status_now() {
     }
     if (seat.beat)
       for (const member_id missed : seat.beat->what.missing)
-        each.cannot_hear.push_back(host_of(*view_, missed));
+        each.cannot_hear.push_back(host_of(missed));
     now.members.push_back(std::move(each));
   }
   return now;

@@ -389,6 +389,10 @@ struct membership::proposal {
 /// The next members are the present ones, less those whose keys the transaction deletes, plus keys
 /// that came.
 membership::proposal membership::successor(instant now) const {
+  // etcd carries out 128 operations in a transaction, unless it is told otherwise. The rest comes
+  // with the next epoch.
+  constexpr int changes_most = 40;
+  int changes = 0;
   proposal next;
   std::vector<key> forgotten;
   const epoch_value none;
@@ -397,10 +401,12 @@ membership::proposal membership::successor(instant now) const {
     const key of_member{key_kind::member, id};
     const key of_beat{key_kind::beat, id};
     if (!seat.member && seat.beat) {
-      if (is_stale(now, id)) forgotten.push_back(of_beat);  // it has gone without joining
+      // It has gone without joining.
+      if (is_stale(now, id) && forgotten.empty()) forgotten.push_back(of_beat);
       continue;
     }
-    if (is_stale(now, id)) {
+    if (changes < changes_most && is_stale(now, id)) {
+      ++changes;
       // (!) The beat must still have the revision that was read a TTL ago, on the clock of this
       // host. Else the member has renewed in the meantime.
       next.what.when.push_back({of_beat, seat.beat->changed});
@@ -411,12 +417,18 @@ membership::proposal membership::successor(instant now) const {
     if (!seat.member) continue;
     const member_value& what = seat.member->what;
     const member as_written{{id, what.incarnation}, what.agent, what.retires};
-    next.members.push_back(as_written);
     const member* const before = present.find(id);
     // (!) A key that came must still be there: a list that was read before proves nothing.
     // Nor does it prove that one is there that may have left meanwhile, and would be a home.
-    if (before == nullptr || *before != as_written || what.retires)
+    if (before == nullptr || *before != as_written || what.retires) {
+      if (changes == changes_most) {
+        if (before != nullptr) next.members.push_back(*before);
+        continue;
+      }
+      ++changes;
       next.what.when.push_back({of_member, seat.member->changed});
+    }
+    next.members.push_back(as_written);
   }
   // These alone are no reason for another epoch.
   if (!next.what.erased.empty())

@@ -78,6 +78,13 @@ void append_number(std::string& to, frame_kind kind, std::uint64_t number) {
   end_frame(to, start);
 }
 
+void append_text(std::string& to, frame_kind kind, std::uint64_t number, std::string_view text) {
+  const std::size_t start = begin_frame(to, kind);
+  put(to, number);
+  to += text;
+  end_frame(to, start);
+}
+
 std::string data_frame(std::uint64_t number, const message& what) {
   std::string frame;
   frame.reserve(80 + what.name.size());
@@ -125,6 +132,13 @@ std::optional<std::uint64_t> read_number(std::span<const std::uint8_t> payload) 
   const auto number = from.number<std::uint64_t>();
   if (!from.is_right() || !from.rest().empty()) return std::nullopt;
   return number;
+}
+
+std::optional<numbered_text> read_text(std::span<const std::uint8_t> payload) {
+  field_reader from(payload.subspan(1));
+  const auto number = from.number<std::uint64_t>();
+  if (!from.is_right()) return std::nullopt;
+  return numbered_text{number, {from.rest().begin(), from.rest().end()}};
 }
 
 std::optional<data> read_data(std::span<const std::uint8_t> payload) {

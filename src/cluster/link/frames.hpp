@@ -7,6 +7,11 @@
 //   the dialer    | ping   | a number (8 bytes)
 //   the acceptor  | ack    | how many messages of the stream it has (8 bytes)
 //   the acceptor  | pong   | the number of a ping
+//   the dialer    | asks   | a number (8 bytes), a text
+//   the acceptor  | tells  | the number of what was asked (8 bytes), a text
+//
+// What is asked and told is for people who look at the cluster. It is in no stream: it is lost with
+// the connection.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cluster/core/message.hpp"
 
@@ -28,7 +34,7 @@ inline constexpr std::size_t longest_payload = std::size_t{1} << 20;
 inline constexpr std::size_t longest_hello = 1024;
 inline constexpr std::size_t longest_domain = 255;
 
-enum class frame_kind : std::uint8_t { hello = 1, data, ack, ping, pong };
+enum class frame_kind : std::uint8_t { hello = 1, data, ack, ping, pong, asks, tells };
 
 /// What the acceptor says to the dialer's hello. The dialer's own has `accepted`.
 enum class verdict : std::uint8_t { accepted, other_version, other_domain, other_agent, outdated };
@@ -54,6 +60,8 @@ struct hello {
 void append_hello(std::string& to, const hello& what);
 /// An ack, a ping or a pong.
 void append_number(std::string& to, frame_kind kind, std::uint64_t number);
+/// What is asked, or told. Throws std::length_error if the text is too long for a frame.
+void append_text(std::string& to, frame_kind kind, std::uint64_t number, std::string_view text);
 /// A whole frame. Throws std::length_error if the message is too long for one.
 [[nodiscard]] std::string data_frame(std::uint64_t number, const message& what);
 
@@ -66,6 +74,13 @@ void append_number(std::string& to, frame_kind kind, std::uint64_t number);
                                               std::uint32_t version);
 /// Of an ack, a ping or a pong.
 [[nodiscard]] std::optional<std::uint64_t> read_number(std::span<const std::uint8_t> payload);
+
+struct numbered_text {
+  std::uint64_t number = 0;
+  std::string text;
+};
+/// Of what is asked, or told.
+[[nodiscard]] std::optional<numbered_text> read_text(std::span<const std::uint8_t> payload);
 
 struct data {
   std::uint64_t number = 0;

@@ -228,6 +228,10 @@ void arrival::arrived(std::span<const std::uint8_t> payload) {
     const auto what = read_data(payload);
     return what ? take(*what) : end("it sent what is no message");
   }
+  if (kind_of(payload) == frame_kind::asks) {
+    const auto what = read_text(payload);
+    return what ? tell(*what) : end("it sent what makes no sense");
+  }
   const auto number = read_number(payload);
   if (!number || kind_of(payload) != frame_kind::ping) return end("it sent what makes no sense");
   pongs_.push_back(*number);
@@ -262,6 +266,14 @@ void arrival::take(const data& what) {
   node_->received(std::move(*got));
 }
 
+void arrival::tell(const numbered_text& asked) {
+  const auto self = shared_from_this();  // asked() may drop it
+  const std::string text = node_->asked(member_, asked.text);
+  append_text(tells_, frame_kind::tells, asked.number, text);
+  if (tells_.size() > longest_payload) return end("it does not read");
+  channel_->wake();
+}
+
 void arrival::arrived_all() {
   if (!pongs_.empty() || unacknowledged_bytes_ >= unacknowledged_most) return acknowledge();
   if (unacknowledged_bytes_ == 0) return;
@@ -276,6 +288,7 @@ void arrival::acknowledge() {
 
 void arrival::fill(std::string& to) {
   if (answer_) append_hello(to, *std::exchange(answer_, std::nullopt));
+  to += std::exchange(tells_, {});
   if (!std::exchange(acknowledges_, false)) return;
   const auto at = listener_.lock();
   if (at && unacknowledged_bytes_ > 0)

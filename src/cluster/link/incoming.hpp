@@ -97,6 +97,7 @@ class arrival final : public channel_user, public std::enable_shared_from_this<a
 
   void greet(const hello& by);
   void take(const data& what);
+  void tell(const numbered_text& asked);
 
   std::shared_ptr<node> node_;
   std::weak_ptr<listener> listener_;
@@ -109,6 +110,7 @@ class arrival final : public channel_user, public std::enable_shared_from_this<a
   bool acknowledges_ = false;
   std::size_t unacknowledged_bytes_ = 0;
   std::vector<std::uint64_t> pongs_;
+  std::string tells_;  // frames that have to be written
 };
 
 }  // namespace lockflight::cluster::link

@@ -55,6 +55,11 @@ class links::all {
     member(what.to).send(what);
   }
 
+  [[nodiscard]] bool ask(member_id whom, std::uint64_t number, const std::string& what) {
+    const auto at = members_.find(whom);
+    return at != members_.end() && at->second->ask(number, what);
+  }
+
   [[nodiscard]] std::vector<peer_status> status() const {
     std::vector<peer_status> of_all;
     for (const auto& [id, each] : members_) {
@@ -98,6 +103,9 @@ std::uint16_t links::port() const { return all_->listener().port(); }
 std::string links::address() const { return all_->listener().address(); }
 void links::set_peers(const std::vector<peer>& peers) { all_->set_peers(peers); }
 void links::send(const message& what) { all_->send(what); }
+bool links::ask(member_id whom, std::uint64_t number, const std::string& what) {
+  return all_->ask(whom, number, what);
+}
 std::vector<peer_status> links::status() const { return all_->status(); }
 void links::close() { all_->close(); }
 

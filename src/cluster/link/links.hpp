@@ -73,6 +73,10 @@ struct link_callbacks {
   std::function<void(message)> received;
   /// The member has answered this agent: messages get there, and answers back.
   std::function<void(member_id)> heard;
+  /// A member asks, by ask(). Returns what it is told, at most 512 KiB.
+  std::function<std::string(member_id, const std::string&)> asked;
+  /// What a member says to what was asked with that number.
+  std::function<void(member_id, std::uint64_t number, std::string)> told;
   /// What a person should know, about a member; 0 for a stranger. The same text about the same
   /// member comes at most once a minute.
   std::function<void(member_id, const std::string&)> trouble;
@@ -115,6 +119,10 @@ class links {
   void set_peers(const std::vector<peer>& peers);
   /// Calls no callback. Throws std::length_error if the message is longer than a frame (1 MiB).
   void send(const message& what);
+
+  /// Asks a peer. What it says comes by told(), or never, if the connection breaks. False if there
+  /// is none. This is no message: it is not in the order of what is sent.
+  [[nodiscard]] bool ask(member_id whom, std::uint64_t number, const std::string& what);
 
   /// The peers, by member id.
   [[nodiscard]] std::vector<peer_status> status() const;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cluster/link/channel.hpp"
+#include "cluster/link/frames.hpp"
 #include "cluster/link/links.hpp"
 
 namespace lockflight::cluster::link {
@@ -27,6 +28,13 @@ class node : public std::enable_shared_from_this<node> {
   }
   void heard(member_id from) {
     if (!is_closed_) callbacks_.heard(from);
+  }
+  /// What it is told. The text must fit into a frame.
+  [[nodiscard]] std::string asked(member_id by, const std::string& what) {
+    return is_closed_ || !callbacks_.asked ? "" : callbacks_.asked(by, what);
+  }
+  void told(member_id by, numbered_text what) {
+    if (!is_closed_ && callbacks_.told) callbacks_.told(by, what.number, std::move(what.text));
   }
   /// Calls back later, so that set_peers() and send() may find trouble. Not more often than once a
   /// minute with the same text.

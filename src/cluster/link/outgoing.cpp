@@ -77,6 +77,13 @@ void outgoing::send(const message& what) {
   }
 }
 
+bool outgoing::ask(std::uint64_t number, const std::string& what) {
+  if (state_ != state::open) return false;
+  append_text(asks_, frame_kind::asks, number, what);
+  channel_->wake();
+  return true;
+}
+
 void outgoing::begin_stream() {
   stream_ = node_->next_stream();
   queue_.clear();
@@ -114,6 +121,7 @@ void outgoing::drop_connection() {
   timer_.cancel();
   ++waits_;
   if (channel_) std::exchange(channel_, nullptr)->close();
+  asks_.clear();
 }
 
 void outgoing::dial() {
@@ -218,6 +226,7 @@ void outgoing::fill(std::string& to) {
     append_number(to, frame_kind::ping, ++pings_sent_);
     unanswered_.push_back({pings_sent_, steady::now()});
   }
+  to += std::exchange(asks_, {});
   while (written_ < queue_.size() && to.size() < channel::good_write) to += queue_[written_++];
 }
 
@@ -227,6 +236,10 @@ void outgoing::arrived(std::span<const std::uint8_t> payload) {
     return by ? greeted(*by) : lost("it sent what is no hello");
   }
   const frame_kind kind = kind_of(payload);
+  if (kind == frame_kind::tells) {
+    auto what = read_text(payload);
+    return what ? node_->told(peer_.id, std::move(*what)) : lost("it sent what makes no sense");
+  }
   const auto number = read_number(payload);
   const bool is_ack = kind == frame_kind::ack;
   if (!number || (!is_ack && kind != frame_kind::pong) ||

@@ -30,6 +30,8 @@ class outgoing final : public channel_user, public std::enable_shared_from_this<
   void set_peer(const peer& is);
   [[nodiscard]] bool is_peer() const { return !peer_.address.empty(); }
   void send(const message& what);
+  /// False if there is no connection.
+  [[nodiscard]] bool ask(std::uint64_t number, const std::string& what);
   /// The epoch of the newest message.
   [[nodiscard]] epoch_number newest() const { return newest_; }
   /// Nothing is sent any more.
@@ -87,6 +89,7 @@ class outgoing final : public channel_user, public std::enable_shared_from_this<
   epoch_number newest_ = 0;
   std::optional<epoch_number> overflowed_;  // the epoch that lost messages
 
+  std::string asks_;  // frames that have to be written
   bool says_hello_ = false;
   bool pings_ = false;
   std::uint64_t pings_sent_ = 0;

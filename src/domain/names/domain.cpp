@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "domain/cluster/elsewhere.hpp"
 #include "domain/cluster/words.hpp"
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
@@ -146,6 +147,18 @@ std::vector<domain_lock> domain::locks() const {
   std::sort(all.begin(), all.end(),
             [](const domain_lock& a, const domain_lock& b) { return a.name < b.name; });
   return all;
+}
+
+domain_elsewhere domain::elsewhere(std::string_view name) const {
+  domain_elsewhere found;
+  if (!file_->is_of_cluster()) return found;
+  constexpr auto at_most = std::chrono::milliseconds(2'000);
+  const auto lines =
+      detail::ask_agent(*file_, {std::string(detail::uses_question), std::string(name)}, at_most);
+  if (!lines) return found;
+  found.uses = detail::uses_from(*lines);
+  found.silent.assign(lines->back().begin() + 1, lines->back().end());
+  return found;
 }
 
 std::uint32_t domain::names() const {

@@ -1,0 +1,36 @@
+// What programs of this host ask its agent, by a socket beside the domain file: one line of text,
+// and lines back (domain/cluster/elsewhere.hpp).
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "domain/store/file.hpp"
+
+namespace lockflight::cluster {
+
+class questions {
+ public:
+  using reply = std::function<void(std::string lines)>;
+  /// Answers by calling the reply once, then or later.
+  using answer = std::function<void(const std::vector<std::string>& question, reply to)>;
+
+  /// Listens, with the mode and the group of the domain. Throws domain_error.
+  questions(asio::io_context& io, const detail::domain_file& file, answer by);
+
+ private:
+  class visit;
+
+  void accept();
+
+  asio::io_context& io_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  answer by_;
+  std::shared_ptr<int> visits_ = std::make_shared<int>(0);  // how many there are
+};
+
+}  // namespace lockflight::cluster

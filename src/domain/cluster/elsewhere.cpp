@@ -1,0 +1,182 @@
+#include "domain/cluster/elsewhere.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/descriptor.hpp"
+#include "base/number.hpp"
+
+namespace lockflight::detail {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::size_t longest_answer = std::size_t{16} << 20;
+
+std::string escaped(std::string_view text) {
+  std::string made;
+  for (const char c : text) {
+    if (c == '\t')
+      made += "\\t";
+    else if (c == '\n')
+      made += "\\n";
+    else if (c == '\\')
+      made += "\\\\";
+    else
+      made += c;
+  }
+  return made;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string made;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      made += text[i];
+      continue;
+    }
+    const char c = text[++i];
+    made += c == 't' ? '\t' : c == 'n' ? '\n' : c;
+  }
+  return made;
+}
+
+descriptor connect_to(const std::string& path) {
+  sockaddr_un to{};
+  if (path.size() >= sizeof to.sun_path) return {};
+  to.sun_family = AF_UNIX;
+  path.copy(to.sun_path, sizeof to.sun_path - 1);
+  descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (made && connect(made.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+    return {};
+  return made;
+}
+
+/// Waits until the socket can be read, or written. False if the time is over.
+bool await(int fd, short what, steady_clock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd on{fd, what, 0};
+    const int ready = poll(&on, 1, static_cast<int>(left.count()) + 1);
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+bool send_all(int fd, std::string_view text, steady_clock::time_point until) {
+  while (!text.empty()) {
+    const ssize_t done = send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+    if (done > 0) text.remove_prefix(static_cast<std::size_t>(done));
+    if (done < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (!text.empty() && !await(fd, POLLOUT, until)) return false;
+  }
+  return true;
+}
+
+/// What comes until the other end closes.
+std::optional<std::string> receive_all(int fd, steady_clock::time_point until) {
+  std::string text;
+  char bytes[4096];
+  for (;;) {
+    const ssize_t length = recv(fd, bytes, sizeof bytes, 0);
+    if (length == 0) return text;
+    if (length > 0) text.append(bytes, static_cast<std::size_t>(length));
+    if (text.size() > longest_answer) return std::nullopt;
+    if (length < 0 && errno != EAGAIN && errno != EINTR) return std::nullopt;
+    if (length < 0 && !await(fd, POLLIN, until)) return std::nullopt;
+  }
+}
+
+constexpr std::string_view word_of(domain_lock_use::how what) {
+  switch (what) {
+    case domain_lock_use::how::holds:
+      return "holds";
+    case domain_lock_use::how::shares:
+      return "shares";
+    default:
+      return "waits";
+  }
+}
+
+std::optional<domain_lock_use::how> how_from(std::string_view word) {
+  for (const auto each :
+       {domain_lock_use::how::waits, domain_lock_use::how::holds, domain_lock_use::how::shares})
+    if (word == word_of(each)) return each;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string question_path_of(const domain_file& file) { return file.place().path + ".ask"; }
+
+std::string line_of(const std::vector<std::string>& fields) {
+  std::string line;
+  for (const std::string& each : fields)
+    line += (&each == fields.data() ? "" : "\t") + escaped(each);
+  return line + "\n";
+}
+
+std::vector<std::vector<std::string>> fields_of(std::string_view lines) {
+  std::vector<std::vector<std::string>> all;
+  for (std::size_t end = 0; (end = lines.find('\n')) != std::string_view::npos;
+       lines.remove_prefix(end + 1)) {
+    std::vector<std::string> fields;
+    std::string_view line = lines.substr(0, end);
+    for (std::size_t tab = 0; (tab = line.find('\t')) != std::string_view::npos;
+         line.remove_prefix(tab + 1))
+      fields.push_back(unescaped(line.substr(0, tab)));
+    fields.push_back(unescaped(line));
+    all.push_back(std::move(fields));
+  }
+  return all;
+}
+
+std::optional<std::vector<std::vector<std::string>>> ask_agent(
+    const domain_file& file, const std::vector<std::string>& question, milliseconds at_most) {
+  const auto until = steady_clock::now() + at_most;
+  const descriptor to = connect_to(question_path_of(file));
+  if (!to || !send_all(to.get(), line_of(question), until)) return std::nullopt;
+  const auto text = receive_all(to.get(), until);
+  if (!text) return std::nullopt;
+  auto lines = fields_of(*text);
+  if (lines.empty() || lines.back().front() != end_of_answer) return std::nullopt;
+  return lines;
+}
+
+// ---- uses ----
+
+std::string lines_of(const std::vector<domain_use_elsewhere>& uses) {
+  std::string lines;
+  for (const domain_use_elsewhere& each : uses)
+    lines += line_of({std::string(uses_question), each.host, each.name,
+                      std::string(word_of(each.what)), std::to_string(each.pid),
+                      each.stopped ? "stopped"
+                      : each.dead  ? "dead"
+                                   : "",
+                      std::to_string(each.milliseconds), each.command});
+  return lines;
+}
+
+std::vector<domain_use_elsewhere> uses_from(const std::vector<std::vector<std::string>>& lines) {
+  constexpr std::size_t fields = 8;
+  std::vector<domain_use_elsewhere> all;
+  for (const auto& line : lines) {
+    if (line.size() != fields || line[0] != uses_question) continue;
+    const auto what = how_from(line[3]);
+    const auto pid = read_number<int>(line[4]);
+    const auto milliseconds = read_number<std::uint64_t>(line[6]);
+    if (!what || !pid || !milliseconds) continue;
+    all.push_back({line[1], line[2], *what, *pid, line[5] == "dead", line[5] == "stopped",
+                   *milliseconds, line[7]});
+  }
+  return all;
+}
+
+}  // namespace lockflight::detail

@@ -1,0 +1,45 @@
+// What the other hosts of a cluster do with the locks of a domain: the agent of this host asks the
+// others. It is for people who look at locks, so it may be a moment old.
+//
+// A client asks by a line of text to a socket beside the domain file, and gets lines back. Fields
+// are separated by tabs; tabs, new lines and backslashes in names are escaped.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/store/file.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::detail {
+
+/// Where the agent of a domain file takes questions.
+[[nodiscard]] std::string question_path_of(const domain_file& file);
+
+/// Sends the fields as one line and reads lines until the agent has said all. Nothing if the agent
+/// does not run, or does not answer in that time.
+[[nodiscard]] std::optional<std::vector<std::vector<std::string>>> ask_agent(
+    const domain_file& file, const std::vector<std::string>& question,
+    std::chrono::milliseconds at_most);
+
+/// A line with its end.
+[[nodiscard]] std::string line_of(const std::vector<std::string>& fields);
+/// Of whole lines.
+[[nodiscard]] std::vector<std::vector<std::string>> fields_of(std::string_view lines);
+
+// ---- uses of locks as lines ----
+
+[[nodiscard]] std::string lines_of(const std::vector<domain_use_elsewhere>& uses);
+/// Lines that are something else are left out: the other host may have a later version.
+[[nodiscard]] std::vector<domain_use_elsewhere> uses_from(
+    const std::vector<std::vector<std::string>>& lines);
+
+/// The question for these lines. An empty name means all locks that are in use.
+inline constexpr std::string_view uses_question = "uses";
+/// The first field of the last line, which names the hosts that did not answer.
+inline constexpr std::string_view end_of_answer = "end";
+
+}  // namespace lockflight::detail
