@@ -15,6 +15,7 @@
 #   lib/lockflight/MPI/liblockflight-mpi.so             the drop-in for MPI_Win_lock
 #   lib/lockflight/abi/liblockflight-mpi-abi.so         the same for the standard's binary interface
 #   bin/lockflight, bin/lockflight-lab                  the programs
+#   bin/lockflight-agent, lib/systemd/system/lockflight-agent.service  the agent of a cluster's host
 #   bin/lockflight.MPI, bin/lockflight.FABRIC           lockflight with the lab of a network
 #   libexec/lockflight/lockflight-lab.MPI, …-lab.FABRIC  these labs
 
@@ -185,6 +186,13 @@ if(TARGET lockflight_program)
   foreach(fabric IN LISTS lockflight_components)
     lockflight_install_with(${fabric})
   endforeach()
+  if(TARGET lockflight_agent_program)
+    install(TARGETS lockflight_agent_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    configure_file("${PROJECT_SOURCE_DIR}/src/agent/lockflight-agent.service.in"
+      "${PROJECT_BINARY_DIR}/lockflight-agent.service" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/lockflight-agent.service"
+      DESTINATION lib/systemd/system)
+  endif()
   # A build may generate these; one that does not installs none.
   foreach(program IN ITEMS lockflight lockflight-lab)
     string(REPLACE "-" "_" function "_${program}")

@@ -56,6 +56,7 @@ void agent_process::handle(Event event) {
       log_.warn("another", "this host was taken off the members, and comes back as another one",
                 {{"incarnation", words_.incarnation()}});
     if (core_->epoch() == before || core_->epoch() == 0) return;
+    asio::post(io_, [this] { write_status_now(); });
     if (before == 0) notify_service_manager("READY=1\nSTATUS=member of the cluster");
     log_.info(
         "epoch", fmt::format("moves from epoch {} to {}", before, core_->epoch()),

@@ -95,6 +95,7 @@ class agent_process {
 
   // ---- what it says (process_status.cpp) ----
   void show_status();
+  void write_status_now();
   [[nodiscard]] agent_status status_now();
 
   const agent_options options_;

@@ -21,8 +21,8 @@ void write_metrics(const agent_status& what, const std::string& path) {
 
 }  // namespace
 
-void agent_process::show_status() {
-  constexpr auto period = std::chrono::seconds(1);
+void agent_process::write_status_now() {
+  if (failure_) return;
   try {
     const agent_status now = status_now();
     write_status(now, status_path_of(file_->place().path));
@@ -31,6 +31,11 @@ void agent_process::show_status() {
   } catch (const std::exception& e) {
     end_with(e.what());
   }
+}
+
+void agent_process::show_status() {
+  constexpr auto period = std::chrono::seconds(1);
+  write_status_now();
   status_timer_.expires_after(period);
   status_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) show_status();

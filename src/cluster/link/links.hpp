@@ -73,13 +73,13 @@ struct link_callbacks {
   std::function<void(message)> received;
   /// The member has answered this agent: messages get there, and answers back.
   std::function<void(member_id)> heard;
-  /// A member asks, by ask(). Returns what it is told, at most 512 KiB.
-  std::function<std::string(member_id, const std::string&)> asked;
-  /// What a member says to what was asked with that number.
-  std::function<void(member_id, std::uint64_t number, std::string)> told;
   /// What a person should know, about a member; 0 for a stranger. The same text about the same
   /// member comes at most once a minute.
   std::function<void(member_id, const std::string&)> trouble;
+  /// A member asks, by ask(). Returns what it is told, at most 512 KiB.
+  std::function<std::string(member_id, const std::string&)> asked = nullptr;
+  /// What a member says to what was asked with that number.
+  std::function<void(member_id, std::uint64_t number, std::string)> told = nullptr;
 };
 
 struct peer {
