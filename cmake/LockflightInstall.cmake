@@ -188,7 +188,7 @@ if(TARGET lockflight_program)
   endforeach()
   if(TARGET lockflight_agent_program)
     install(TARGETS lockflight_agent_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-    configure_file("${PROJECT_SOURCE_DIR}/src/agent/lockflight-agent.service.in"
+    configure_file("${PROJECT_SOURCE_DIR}/src/agent/program/lockflight-agent.service.in"
       "${PROJECT_BINARY_DIR}/lockflight-agent.service" @ONLY)
     install(FILES "${PROJECT_BINARY_DIR}/lockflight-agent.service"
       DESTINATION lib/systemd/system)

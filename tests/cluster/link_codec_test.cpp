@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/link/codec.hpp"
-#include "cluster/link/frames.hpp"
+#include "agent/link/codec.hpp"
+#include "agent/link/frames.hpp"
 
 namespace lockflight::cluster {
 namespace {

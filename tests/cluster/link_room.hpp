@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/link/links.hpp"
+#include "agent/link/links.hpp"
 #include "link_proxy.hpp"
 
 namespace lockflight::cluster::testing_links {

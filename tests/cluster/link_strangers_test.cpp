@@ -7,8 +7,8 @@
 #include <random>
 #include <span>
 
-#include "cluster/link/channel.hpp"
-#include "cluster/link/frames.hpp"
+#include "agent/link/channel.hpp"
+#include "agent/link/frames.hpp"
 #include "link_room.hpp"
 
 namespace lockflight::cluster::testing_links {

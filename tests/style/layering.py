@@ -39,16 +39,14 @@ MAY_INCLUDE = {
 MAY_INCLUDE_OF_SOURCES = {
     "cli": ("tool", "catalogue", "base"),
     "tool": ("catalogue", "base"),
-    "cluster": ("base", "domain", "catalogue", "fabric"),
-    # The state machines, and what runs them in virtual time, touch no memory that is shared.
-    "cluster/core": ("cluster", "base"),
-    "cluster/sim": ("cluster", "base"),
+    "cluster": ("base",),
 }
 
 # Rooms of a folder of src/: each may include those before it only.
 ROOMS_IN_ORDER = {
     "check": ("engine", "search", "program"),
-    "cluster": ("core", "sim", "etcd", "link", "host", "agent"),
+    "cluster": ("core", "sim"),
+    "agent": ("etcd", "link", "host", "process", "program"),
     "bench": ("port", "workload", "shm", "sim", "entry", "plan", "fit", "launched", "mpi", "wired", "oshmem", "json"),
 }
 

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "cluster/core/agent.hpp"
-#include "cluster/etcd/etcd_server.hpp"
-#include "cluster/etcd/store.hpp"
+#include "agent/etcd/etcd_server.hpp"
+#include "agent/etcd/store.hpp"
 #include "cluster/sim/memory.hpp"
 
 namespace lockflight::cluster {

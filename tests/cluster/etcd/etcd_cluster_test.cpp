@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/etcd/client.hpp"
-#include "cluster/etcd/etcd_server.hpp"
-#include "cluster/etcd/store.hpp"
+#include "agent/etcd/client.hpp"
+#include "agent/etcd/etcd_server.hpp"
+#include "agent/etcd/store.hpp"
 
 namespace lockflight::cluster {
 namespace {

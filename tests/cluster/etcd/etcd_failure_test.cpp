@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/etcd/client.hpp"
-#include "cluster/etcd/etcd_server.hpp"
-#include "cluster/etcd/fake_server.hpp"
-#include "cluster/etcd/store.hpp"
+#include "agent/etcd/client.hpp"
+#include "agent/etcd/etcd_server.hpp"
+#include "agent/etcd/fake_server.hpp"
+#include "agent/etcd/store.hpp"
 
 namespace lockflight::cluster {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "cluster/etcd/client.hpp"
-#include "cluster/etcd/etcd_server.hpp"
+#include "agent/etcd/client.hpp"
+#include "agent/etcd/etcd_server.hpp"
 #include "cluster/sim/etcd.hpp"
 #include "cluster/sim/random.hpp"
 

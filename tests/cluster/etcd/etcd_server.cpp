@@ -1,4 +1,4 @@
-#include "cluster/etcd/etcd_server.hpp"
+#include "agent/etcd/etcd_server.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/whole_file.hpp"
-#include "cluster/etcd/base64.hpp"
+#include "agent/etcd/base64.hpp"
 
 namespace lockflight::cluster::test {
 namespace {

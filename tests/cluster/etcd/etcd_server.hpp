@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/etcd/client.hpp"
+#include "agent/etcd/client.hpp"
 
 /// That a text has a part.
 #define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)

@@ -1,5 +1,5 @@
 // The store of an agent, with a real etcd.
-#include "cluster/etcd/store.hpp"
+#include "agent/etcd/store.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/etcd/etcd_server.hpp"
+#include "agent/etcd/etcd_server.hpp"
 
 namespace lockflight::cluster {
 namespace {

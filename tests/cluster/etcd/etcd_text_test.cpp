@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
-#include "cluster/etcd/base64.hpp"
-#include "cluster/etcd/etcd_server.hpp"
-#include "cluster/etcd/text.hpp"
+#include "agent/etcd/base64.hpp"
+#include "agent/etcd/etcd_server.hpp"
+#include "agent/etcd/text.hpp"
 #include "cluster/sim/random.hpp"
 
 namespace lockflight::cluster {

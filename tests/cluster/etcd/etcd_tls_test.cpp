@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "cluster/etcd/client.hpp"
-#include "cluster/etcd/etcd_server.hpp"
+#include "agent/etcd/client.hpp"
+#include "agent/etcd/etcd_server.hpp"
 
 namespace lockflight::cluster {
 namespace {

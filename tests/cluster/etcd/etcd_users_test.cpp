@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "cluster/etcd/base64.hpp"
-#include "cluster/etcd/client.hpp"
-#include "cluster/etcd/etcd_server.hpp"
-#include "cluster/etcd/store.hpp"
+#include "agent/etcd/base64.hpp"
+#include "agent/etcd/client.hpp"
+#include "agent/etcd/etcd_server.hpp"
+#include "agent/etcd/store.hpp"
 
 namespace lockflight::cluster {
 namespace {

@@ -1,0 +1,202 @@
+#include "agent/etcd/client.hpp"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/number.hpp"
+#include "agent/etcd/base64.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* range_path = "/v3/kv/range";
+constexpr const char* txn_path = "/v3/kv/txn";
+
+// ---- requests ----
+
+json range_of(const domain_keys& names) {
+  return {{"key", to_base64(names.prefix())}, {"range_end", to_base64(names.end())}};
+}
+
+json comparison_of(const std::string& key, revision changed) {
+  return {{"key", to_base64(key)},
+          {"target", "MOD"},
+          {"result", "EQUAL"},
+          {"mod_revision", std::to_string(changed)}};
+}
+
+json put_of(const std::string& key, const std::string& text) {
+  return {{"request_put", {{"key", to_base64(key)}, {"value", to_base64(text)}}}};
+}
+
+/// All comparisons hold for an empty list of them.
+json txn_of(const transaction& what, const domain_keys& names, member_id self,
+            const member_place& place) {
+  json compare = json::array();
+  for (const comparison& each : what.when)
+    compare.push_back(comparison_of(names.text_of(each.of), each.changed));
+  json success = json::array();
+  for (const put& each : what.puts) {
+    const bool is_own = each.at == key{key_kind::member, self};
+    success.push_back(
+        put_of(names.text_of(each.at), text_of(each.what, is_own ? &place : nullptr)));
+  }
+  for (const key& each : what.erased)
+    success.push_back({{"request_delete_range", {{"key", to_base64(names.text_of(each))}}}});
+  const json reads{{"request_range", range_of(names)}};
+  success.push_back(reads);  // it sees what the operations before it have done
+  return {{"compare", compare}, {"success", success}, {"failure", json::array({reads})}};
+}
+
+// ---- replies ----
+
+/// etcd has answered something that this file does not know. It may have done what it was asked
+/// for.
+etcd_error no_reply_of_etcd(const std::string& what) {
+  return {fate::unknown, "etcd's reply has " + what};
+}
+
+const json& part_of(const json& of, const char* name) {
+  static const json none = json::object();
+  const auto found = of.find(name);
+  if (found == of.end()) return none;  // the gateway leaves out what is empty, zero or false
+  if (!found->is_object() && !found->is_array())
+    throw no_reply_of_etcd(std::string("no object in \"") + name + "\"");
+  return *found;
+}
+
+template <class Number>
+Number number_in(const json& of, const char* name) {
+  const auto found = of.find(name);
+  if (found == of.end()) return 0;
+  if (found->is_number_integer()) return found->get<Number>();
+  const auto read = found->is_string() ? read_number<Number>(found->get_ref<const std::string&>())
+                                       : std::optional<Number>();
+  if (!read) throw no_reply_of_etcd(std::string("no number in \"") + name + "\"");
+  return *read;
+}
+
+std::string bytes_in(const json& of, const char* name) {
+  const auto found = of.find(name);
+  if (found == of.end()) return "";
+  auto bytes = found->is_string() ? from_base64(found->get_ref<const std::string&>())
+                                  : std::optional<std::string>();
+  if (!bytes) throw no_reply_of_etcd(std::string("no base64 in \"") + name + "\"");
+  return std::move(*bytes);
+}
+
+etcd_entry entry_in(const json& of) {
+  if (!of.is_object()) throw no_reply_of_etcd("no object in \"kvs\"");
+  return {bytes_in(of, "key"), bytes_in(of, "value"), number_in<revision>(of, "create_revision"),
+          number_in<revision>(of, "mod_revision")};
+}
+
+bool has_succeeded(const json& reply) {
+  const auto found = reply.find("succeeded");
+  return found != reply.end() && found->is_boolean() && found->get<bool>();
+}
+
+/// The range that a transaction has read last.
+const json& range_in(const json& reply) {
+  const json& responses = part_of(reply, "responses");
+  if (!responses.is_array() || responses.empty() || !responses.back().contains("response_range"))
+    throw no_reply_of_etcd("no range in \"responses\"");
+  return part_of(responses.back(), "response_range");
+}
+
+domain_secret made_secret() {
+  domain_secret secret{};
+  const ssize_t got = getrandom(secret.data(), secret.size(), 0);
+  if (got != static_cast<ssize_t>(secret.size()))
+    throw std::system_error(errno, std::generic_category(), "reading random bytes");
+  return secret;
+}
+
+}  // namespace
+
+etcd_client::etcd_client(const etcd_options& options, const std::string& domain)
+    : gateway_(options), names_(domain) {}
+
+std::shared_ptr<const etcd_view> etcd_client::view_in(const json& header, const json& range) const {
+  auto view = std::make_shared<etcd_view>();
+  view->keys.at = number_in<revision>(header, "revision");
+  view->cluster = number_in<std::uint64_t>(header, "cluster_id");
+  view->term = number_in<std::uint64_t>(header, "raft_term");
+  for (const json& each : part_of(range, "kvs")) add(entry_in(each), names_, *view);
+  if (view->keys.at == 0) throw no_reply_of_etcd("no revision");
+  return view;
+}
+
+etcd_answer etcd_client::carry_out(const transaction& what, member_id self,
+                                   const member_place& place) {
+  const bool only_reads = what.puts.empty() && what.erased.empty();
+  const json reply = gateway_.post(txn_path, txn_of(what, names_, self, place),
+                                   only_reads ? sending::repeatable : sending::once);
+  etcd_answer got;
+  got.view = view_in(part_of(reply, "header"), range_in(reply));
+  got.what = {has_succeeded(reply), std::shared_ptr<const snapshot>(got.view, &got.view->keys)};
+  return got;
+}
+
+std::shared_ptr<const etcd_view> etcd_client::read_view() {
+  const json reply = gateway_.post(range_path, range_of(names_), sending::repeatable);
+  return view_in(part_of(reply, "header"), reply);
+}
+
+etcd_status etcd_client::ping() {
+  const json reply = gateway_.post("/v3/maintenance/status", json::object(), sending::repeatable);
+  const auto version = reply.find("version");
+  return {gateway_.endpoint(),
+          version != reply.end() && version->is_string() ? version->get<std::string>() : "",
+          number_in<std::uint64_t>(part_of(reply, "header"), "cluster_id"),
+          number_in<std::uint64_t>(reply, "leader")};
+}
+
+std::optional<etcd_entry> etcd_client::entry(const std::string& key) {
+  const json reply = gateway_.post(range_path, {{"key", to_base64(key)}}, sending::repeatable);
+  const json& found = part_of(reply, "kvs");
+  if (found.empty()) return std::nullopt;
+  return entry_in(found.front());
+}
+
+json etcd_client::put_request_if(const std::string& key, revision changed, const std::string& text,
+                                 sending how) {
+  return gateway_.post(txn_path,
+                       {{"compare", json::array({comparison_of(key, changed)})},
+                        {"success", json::array({put_of(key, text)})}},
+                       how);
+}
+
+domain_secret etcd_client::secret() {
+  const std::string key = names_.secret();
+  std::optional<etcd_entry> found = entry(key);
+  if (!found) {
+    // Sent twice it does no harm, and whether it was carried out does not matter: what counts is
+    // what stands there afterwards, which may be another agent's.
+    (void)put_request_if(key, 0, text_of(made_secret()), sending::repeatable);
+    found = entry(key);
+  }
+  if (!found) throw etcd_error(fate::unknown, "etcd has lost the key " + shortened(key, 160));
+  return read_secret(key, found->value);
+}
+
+std::optional<etcd_note> etcd_client::get(const std::string& note) {
+  std::optional<etcd_entry> found = entry(names_.note(note));
+  if (!found) return std::nullopt;
+  return etcd_note{std::move(found->value), found->changed};
+}
+
+std::optional<revision> etcd_client::put_if(const std::string& note, revision changed,
+                                            const std::string& text) {
+  const json reply = put_request_if(names_.note(note), changed, text, sending::once);
+  if (!has_succeeded(reply)) return std::nullopt;
+  return number_in<revision>(part_of(reply, "header"), "revision");
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,75 @@
+// The keys of one domain in etcd, by requests that block.
+//
+// Every function throws etcd_error when etcd does not do what it is asked for, and bad_entry when
+// what is there is not of the format (text.hpp). Only transactions and notes are never sent twice:
+// the caller decides what follows when nobody knows whether they were carried out.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "cluster/core/effects.hpp"
+#include "agent/etcd/gateway.hpp"
+#include "agent/etcd/text.hpp"
+
+namespace lockflight::cluster {
+
+/// The answer to a transaction, and all that was read with it. `what.seen` is part of `view`.
+struct etcd_answer {
+  answer what;
+  std::shared_ptr<const etcd_view> view;
+};
+
+/// What an endpoint says of itself.
+struct etcd_status {
+  std::string endpoint;
+  std::string version;
+  std::uint64_t cluster = 0;
+  std::uint64_t leader = 0;  ///< the member of etcd; 0 if there is none
+};
+
+struct etcd_note {
+  std::string text;
+  revision changed = 0;
+};
+
+/// For one thread at a time, except stop().
+class etcd_client {
+ public:
+  /// Throws std::invalid_argument.
+  etcd_client(const etcd_options& options, const std::string& domain);
+
+  /// One HTTP request. `place` becomes part of the value of the member `self`.
+  [[nodiscard]] etcd_answer carry_out(const transaction& what, member_id self,
+                                      const member_place& place);
+  [[nodiscard]] std::shared_ptr<const etcd_view> read_view();
+  /// The domain's pre-shared key. The first one who asks makes it.
+  [[nodiscard]] domain_secret secret();
+  /// The first endpoint that answers.
+  [[nodiscard]] etcd_status ping();
+  /// Whether etcd wants users to authenticate. Without, everyone who reaches it is a member.
+  [[nodiscard]] bool has_authentication() { return gateway_.has_authentication(); }
+
+  [[nodiscard]] std::optional<etcd_note> get(const std::string& note);
+  /// Writes the note if it was changed last in that revision; 0: if there is none. Returns the
+  /// revision in which it was written, or none if the note was another.
+  [[nodiscard]] std::optional<revision> put_if(const std::string& note, revision changed,
+                                               const std::string& text);
+
+  /// From any thread: each function throws from then on.
+  void stop() { gateway_.stop(); }
+
+ private:
+  [[nodiscard]] std::optional<etcd_entry> entry(const std::string& key);
+  [[nodiscard]] nlohmann::json put_request_if(const std::string& key, revision changed,
+                                              const std::string& text, sending how);
+  [[nodiscard]] std::shared_ptr<const etcd_view> view_in(const nlohmann::json& header,
+                                                         const nlohmann::json& range) const;
+
+  etcd_gateway gateway_;
+  domain_keys names_;
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,214 @@
+#include "agent/etcd/gateway.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "agent/etcd/text.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr const char* authenticate_path = "/v3/auth/authenticate";
+
+std::string checked_endpoint(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  const std::size_t host = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
+  if (host == 0 || host >= url.size() || url.find_first_of("/@?# \t\r\n", host) != url.npos)
+    throw std::invalid_argument("etcd's endpoint " + shortened(url) +
+                                ": expected http://HOST:PORT or https://HOST:PORT");
+  return url;
+}
+
+etcd_options checked(etcd_options options) {
+  if (options.endpoints.empty())
+    throw std::invalid_argument("etcd has no endpoint; expected http://HOST:PORT or https://...");
+  for (std::string& each : options.endpoints) each = checked_endpoint(std::move(each));
+  try {
+    (void)json::array({options.user, options.password}).dump();
+  } catch (const json::exception&) {
+    throw std::invalid_argument("etcd's user or password is not UTF-8");
+  }
+  return options;
+}
+
+/// What etcd says in a reply that is no success.
+std::string message_in(const std::string& body) {
+  const json reply = json::parse(body, nullptr, false);
+  for (const char* const name : {"message", "error"})
+    if (reply.is_object() && reply.contains(name) && reply[name].is_string())
+      return reply[name].get<std::string>();
+  return body.empty() ? "no reason given" : shortened(body, 120);
+}
+
+/// An etcd_error of one endpoint, and what it means for the request.
+struct failed_exchange {
+  fate request;
+  std::string text;
+  bool is_final = false;  // another endpoint would say the same
+};
+
+bool is_about_token(const std::string& text) {
+  return text.find("invalid auth token") != text.npos ||
+         text.find("revision of auth store is old") != text.npos;
+}
+
+/// What a reply says that is no success.
+failed_exchange failure_of(const http_reply& reply) {
+  if (!reply.error.empty()) return {reply.was_sent ? fate::unknown : fate::unreached, reply.error};
+  const std::string message = message_in(reply.body);
+  // 408 is what etcd's gateway makes of a request that was cancelled inside etcd.
+  const bool has_begun = reply.status >= 500 || reply.status == 408;
+  if (message.find("etcdserver: no leader") != message.npos) return {fate::unreached, message};
+  if (has_begun) return {fate::unknown, fmt::format("{} ({})", message, reply.status)};
+  if (reply.status == 404 || reply.status == 405)
+    return {fate::unreached,
+            fmt::format("{} ({}); expected etcd 3.4 or later", message, reply.status)};
+  if (message.find("user name is empty") != message.npos)
+    return {fate::refused, "etcd wants a user and a password (" + message + ")", true};
+  return {fate::refused, fmt::format("{} ({})", message, reply.status), true};
+}
+
+}  // namespace
+
+/// A request, wherever it goes.
+struct etcd_gateway::attempt {
+  const std::string& path;
+  std::string body;
+  sending how = sending::repeatable;
+  std::function<void(std::string_view)> on_part = nullptr;
+  milliseconds stream_limit{0};
+  bool has_token = true;
+};
+
+/// Until when an endpoint may take a connection, and may take to reply.
+struct etcd_gateway::limits {
+  clock::time_point connected;
+  clock::time_point replied;
+};
+
+etcd_gateway::etcd_gateway(const etcd_options& options)
+    : options_(checked(options)), client_(options.tls) {}
+
+json etcd_gateway::post(const std::string& path, const json& request, sending how) {
+  return at_each_endpoint({path, request.dump(), how});
+}
+
+void etcd_gateway::stream(const std::string& path, const json& request,
+                          const std::function<void(std::string_view part)>& on_part,
+                          milliseconds limit) {
+  (void)at_each_endpoint({path, request.dump(), sending::repeatable, on_part, limit});
+}
+
+bool etcd_gateway::has_authentication() {
+  try {
+    (void)at_each_endpoint({authenticate_path, R"({"name":"","password":""})", sending::repeatable,
+                            nullptr, milliseconds(0), false});
+  } catch (const etcd_error& e) {
+    const std::string_view text = e.what();
+    if (text.find("authentication is not enabled") != text.npos) return false;
+    // It has looked for the user, or missed the name of one.
+    if (text.find("authentication failed") != text.npos) return true;
+    if (text.find("user name is empty") != text.npos) return true;
+    throw;
+  }
+  return true;
+}
+
+json etcd_gateway::at_each_endpoint(const attempt& what) {
+  const std::size_t many = options_.endpoints.size();
+  const clock::time_point until = clock::now() + options_.limit;
+  std::string all;
+  fate request = fate::unreached;
+  for (std::size_t tried = 0; tried < many; ++tried) {
+    const auto left = until - clock::now();
+    if (left <= left.zero()) break;
+    // An endpoint that says nothing leaves half of the time for the others. They are no use for a
+    // request that is sent once and has been sent.
+    const clock::time_point half = tried + 1 == many ? until : until - left / 2;
+    try {
+      return at_endpoint(what, {half, what.how == sending::once ? until : half});
+    } catch (const failed_exchange& failed) {
+      all += fmt::format("{}{}{}: {}", all.empty() ? "" : "; ", endpoint(), what.path, failed.text);
+      if (failed.is_final) throw etcd_error(failed.request, all);
+      current_ = (current_ + 1) % many;
+      if (failed.request == fate::unknown) request = fate::unknown;
+      if (request == fate::unknown && what.how == sending::once) break;
+      if (client_.is_stopped()) break;
+    }
+  }
+  throw etcd_error(request, all.empty() ? "no time left for a request to etcd" : all);
+}
+
+/// A token that is refused is renewed once: a request with it was not carried out.
+json etcd_gateway::at_endpoint(const attempt& what, const limits& until) {
+  const bool wants_token = what.has_token && !options_.user.empty();
+  const bool had_token = !token_.empty();
+  if (wants_token && !had_token && !is_open_) authenticate({until.connected, until.connected});
+  try {
+    return exchange(what, until);
+  } catch (const failed_exchange& failed) {
+    // Authentication may have been switched on since etcd said that it knows no users.
+    const bool is_switched_on =
+        is_open_ && failed.text.find("user name is empty") != std::string::npos;
+    if (!wants_token || !(is_about_token(failed.text) || is_switched_on)) throw;
+    token_.clear();
+    is_open_ = false;
+  }
+  authenticate({until.connected, until.connected});
+  return exchange(what, until);
+}
+
+void etcd_gateway::authenticate(const limits& until) {
+  const std::string path = authenticate_path;
+  const json credentials{{"name", options_.user}, {"password", options_.password}};
+  try {
+    const json reply = exchange(
+        {path, credentials.dump(), sending::repeatable, nullptr, milliseconds(0), false}, until);
+    token_ = reply.value("token", "");
+    // It becomes part of a header.
+    const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
+    if (token_.empty() || !std::all_of(token_.begin(), token_.end(), is_printable))
+      throw failed_exchange{fate::unreached, "etcd gave no token"};
+  } catch (failed_exchange& failed) {
+    if (failed.text.find("authentication is not enabled") != std::string::npos) {
+      is_open_ = true;
+      return;
+    }
+    // Nothing is known to have happened to the request that this is for: it has not been sent.
+    if (failed.request == fate::unknown) failed.request = fate::unreached;
+    failed.text =
+        fmt::format("the user {} cannot authenticate: {}", shortened(options_.user), failed.text);
+    throw;
+  }
+}
+
+json etcd_gateway::exchange(const attempt& what, const limits& until) {
+  const auto from_now = [now = clock::now()](clock::time_point at) {
+    return std::max(std::chrono::ceil<milliseconds>(at - now), milliseconds(1));
+  };
+  http_request request{endpoint() + what.path,
+                       what.body,
+                       {},
+                       from_now(until.connected),
+                       from_now(until.replied),
+                       what.on_part,
+                       what.stream_limit};
+  // An etcd without a leader says so, instead of waiting for one.
+  request.headers.push_back("Grpc-Metadata-hasleader: true");
+  if (what.has_token && !token_.empty()) request.headers.push_back("Authorization: " + token_);
+  const http_reply reply = client_.post(request);
+  if (!reply.error.empty() || reply.status != 200) throw failure_of(reply);
+  if (what.on_part) return {};
+  json parsed = json::parse(reply.body, nullptr, false);
+  if (!parsed.is_object())
+    throw failed_exchange{fate::unknown, "the reply is no JSON object: " + shortened(reply.body)};
+  return parsed;
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,94 @@
+// etcd's HTTP gateway: JSON requests to one of several endpoints, with a user's token if need be.
+//
+// A request ends in a reply, or in an etcd_error that says whether etcd may have carried it out.
+//
+// Only etcd's users are known to its gateway. With `--client-cert-auth` etcd asks for a
+// certificate, but takes no user's name from it. As the gateway is a client of its own etcd, etcd's
+// certificate must then be good for a client, too (extendedKeyUsage serverAuth and clientAuth).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/etcd/transfer.hpp"
+
+namespace lockflight::cluster {
+
+/// What became of a request without a good reply.
+enum class fate : std::uint8_t {
+  refused,    ///< etcd has read it and said no
+  unreached,  ///< no etcd has got it
+  unknown,    ///< it may have been carried out, or may be yet
+};
+
+/// The message has the URL of each endpoint that was tried, and what went wrong there.
+class etcd_error : public std::runtime_error {
+ public:
+  etcd_error(fate of, const std::string& text) : std::runtime_error(text), fate_(of) {}
+  [[nodiscard]] fate request() const { return fate_; }
+
+ private:
+  fate fate_;
+};
+
+struct etcd_options {
+  /// http://HOST:PORT or https://HOST:PORT
+  std::vector<std::string> endpoints;
+  std::string user;  ///< empty: none
+  std::string password;
+  tls_files tls;
+  /// For a request at all endpoints together.
+  std::chrono::milliseconds limit{1'500};
+};
+
+/// Whether a request may be sent again when it may have been carried out.
+enum class sending : std::uint8_t { once, repeatable };
+
+/// For one thread at a time, except stop().
+class etcd_gateway {
+ public:
+  /// Throws std::invalid_argument for endpoints that are none.
+  explicit etcd_gateway(const etcd_options& options);
+
+  /// POSTs to the endpoint that answered last, or to the next ones. Throws etcd_error.
+  [[nodiscard]] nlohmann::json post(const std::string& path, const nlohmann::json& request,
+                                    sending how);
+  /// The same, for a reply that goes on until the limit; the function is called with each part of
+  /// it. Returns at the end of the reply. Throws etcd_error if none began, or if it broke off.
+  void stream(const std::string& path, const nlohmann::json& request,
+              const std::function<void(std::string_view part)>& on_part,
+              std::chrono::milliseconds limit);
+  /// Whether etcd wants users to authenticate. Throws etcd_error if it does not say.
+  [[nodiscard]] bool has_authentication();
+  /// The next request authenticates again.
+  void forget_token() { token_.clear(); }
+  /// The endpoint that the next request goes to first.
+  [[nodiscard]] const std::string& endpoint() const { return options_.endpoints[current_]; }
+
+  /// From any thread: the request in progress, and each later one, throws.
+  void stop() { client_.stop(); }
+  [[nodiscard]] bool is_stopped() const { return client_.is_stopped(); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct attempt;
+  struct limits;
+
+  [[nodiscard]] nlohmann::json at_each_endpoint(const attempt& what);
+  [[nodiscard]] nlohmann::json at_endpoint(const attempt& what, const limits& until);
+  [[nodiscard]] nlohmann::json exchange(const attempt& what, const limits& until);
+  void authenticate(const limits& until);
+
+  etcd_options options_;
+  http_client client_;
+  std::size_t current_ = 0;
+  std::string token_;
+  bool is_open_ = false;  // etcd has said that it knows no users
+};
+
+}  // namespace lockflight::cluster

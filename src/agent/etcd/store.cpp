@@ -1,0 +1,81 @@
+#include "agent/etcd/store.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "base/signals_held.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+etcd_store_options checked(const etcd_store_options& options) {
+  check_place(options.place);
+  if (options.self == 0) throw std::invalid_argument("a member's number is not 0");
+  return options;
+}
+
+}  // namespace
+
+etcd_store::etcd_store(const etcd_store_options& options, etcd_events events)
+    : options_(checked(options)),
+      events_(std::move(events)),
+      client_(options.etcd, options.domain),
+      blocking_client_(options.etcd, options.domain),
+      watch_(options.etcd, domain_keys(options.domain), events_.hint) {
+  const signals_held of_the_thread;  // it begins with this thread's mask
+  thread_ = std::thread([this] { run(); });
+}
+
+etcd_store::~etcd_store() {
+  {
+    const std::lock_guard guard(mutex_);
+    is_over_ = true;
+  }
+  has_work_.notify_all();
+  client_.stop();
+  blocking_client_.stop();
+  thread_.join();
+}
+
+void etcd_store::submit(submitted what) {
+  {
+    const std::lock_guard guard(mutex_);
+    waiting_.push_back(std::move(what));
+    if (waiting_.size() > most_waiting) waiting_.pop_front();
+  }
+  has_work_.notify_one();
+}
+
+void etcd_store::run() {
+  std::unique_lock guard(mutex_);
+  while (true) {
+    has_work_.wait(guard, [&] { return is_over_ || !waiting_.empty(); });
+    if (is_over_) return;
+    const submitted next = std::move(waiting_.front());
+    waiting_.pop_front();
+    guard.unlock();
+    carry_out(next);
+    guard.lock();
+  }
+}
+
+void etcd_store::carry_out(const submitted& what) {
+  etcd_answer got;
+  try {
+    got = client_.carry_out(what.what, options_.self, options_.place);
+  } catch (const std::exception& e) {
+    return has_failed(e.what());
+  }
+  if (std::exchange(is_in_trouble_, false)) events_.recovered();
+  events_.answered(what.number, got.what, got.view);
+}
+
+void etcd_store::has_failed(const std::string& why) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (is_over_) return;  // the store itself has ended the request
+  }
+  if (!std::exchange(is_in_trouble_, true)) events_.trouble(why);
+}
+
+}  // namespace lockflight::cluster

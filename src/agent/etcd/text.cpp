@@ -1,0 +1,135 @@
+#include "agent/etcd/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/etcd/values.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '-' || c == '_';
+}
+
+constexpr std::string_view kind_texts[] = {"epoch", "member/", "beat/", "evicted/"};
+
+}  // namespace
+
+std::string shortened(std::string_view bytes, std::size_t most) {
+  std::string text = "\"";
+  for (const char c : bytes.substr(0, most)) {
+    if (c == '"' || c == '\\')
+      text += {'\\', c};
+    else if (c >= 0x20 && c < 0x7f)
+      text += c;
+    else
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return text + (bytes.size() > most ? "\"..." : "\"");
+}
+
+void check_place(const member_place& place) {
+  const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
+  const auto is_text = [&](std::string_view text) {
+    return !text.empty() && text.size() <= 255 &&
+           std::all_of(text.begin(), text.end(), is_printable);
+  };
+  const std::string_view address = place.address;
+  const std::size_t colon = address.rfind(':');
+  const std::string_view port =
+      colon == std::string_view::npos ? std::string_view{} : address.substr(colon + 1);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool is_port = !port.empty() && port.size() <= 5 && port[0] != '0' &&
+                       std::all_of(port.begin(), port.end(), is_digit) &&
+                       std::stoi(std::string(port)) <= 65535;
+  if (!is_text(address) || !is_port || colon == 0)
+    throw std::invalid_argument("\"address\": " + shortened(address) +
+                                "; expected HOST:PORT, the port from 1 to 65535");
+  if (!is_text(place.host))
+    throw std::invalid_argument("\"host\": " + shortened(place.host) +
+                                "; expected 1 to 255 printable characters of ASCII, no spaces");
+}
+
+// ---- keys ----
+
+std::string text_of(member_id id) { return fmt::format("{:016x}", id); }
+
+domain_keys::domain_keys(const std::string& domain) : prefix_("lockflight/" + domain + "/") {
+  if (domain.empty() || domain.size() > 64 ||
+      !std::all_of(domain.begin(), domain.end(), is_name_character))
+    throw std::invalid_argument("the domain " + shortened(domain) +
+                                ": expected 1 to 64 letters, digits, '.', '-' or '_'");
+}
+
+std::string domain_keys::end() const {
+  std::string after = prefix_;
+  ++after.back();  // '0' after '/'
+  return after;
+}
+
+std::string domain_keys::text_of(const key& which) const {
+  std::string text = prefix_;
+  text += kind_texts[static_cast<std::size_t>(which.kind)];
+  if (which.kind != key_kind::epoch) text += cluster::text_of(which.id);
+  return text;
+}
+
+std::string domain_keys::note(const std::string& name) const {
+  if (name.empty() || name.size() > 255)
+    throw std::invalid_argument("the note " + shortened(name) + ": expected 1 to 255 bytes");
+  return prefix_ + "note/" + name;
+}
+
+// ---- all of a domain ----
+
+namespace {
+
+/// The key, if it is one of the core's. `rest` is it without the prefix.
+std::optional<key> read_key(std::string_view rest) {
+  if (rest == kind_texts[0]) return key{key_kind::epoch, 0};
+  for (const key_kind kind : {key_kind::member, key_kind::beat, key_kind::evicted}) {
+    const std::string_view head = kind_texts[static_cast<std::size_t>(kind)];
+    if (!rest.starts_with(head)) continue;
+    const std::optional<member_id> id = read_member_id(rest.substr(head.size()));
+    if (!id) throw unlike{fmt::format("{} and 16 hexadecimal digits, not all of them 0", head)};
+    return key{kind, *id};
+  }
+  return std::nullopt;
+}
+
+void add_value(const key& at, const etcd_entry& entry, etcd_view& to) {
+  const json_object from = json_object::whole(entry.value);
+  if (at.kind == key_kind::epoch) {
+    to.keys.epoch = {read_epoch(from), entry.created, entry.changed};
+    return;
+  }
+  seat& of = to.keys.seats[at.id];
+  if (at.kind == key_kind::beat) {
+    of.beat = {read_beat(from), entry.created, entry.changed};
+  } else if (at.kind == key_kind::evicted) {
+    of.evicted = true;
+  } else {
+    of.member = {read_member(from), entry.created, entry.changed};
+    const std::optional<member_place> place = read_place(from);
+    if (!place) return;
+    to.addresses[at.id] = place->address;
+    to.hosts[at.id] = place->host;
+  }
+}
+
+}  // namespace
+
+void add(const etcd_entry& entry, const domain_keys& names, etcd_view& to) {
+  try {
+    if (!entry.key.starts_with(names.prefix())) throw unlike{names.prefix() + "..."};
+    const auto at = read_key(std::string_view(entry.key).substr(names.prefix().size()));
+    if (at) add_value(*at, entry, to);
+  } catch (const unlike& not_this) {
+    throw not_of_format(entry.key, entry.value, not_this);
+  }
+}
+
+}  // namespace lockflight::cluster

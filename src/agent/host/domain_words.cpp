@@ -1,0 +1,97 @@
+#include "agent/host/domain_words.hpp"
+
+#include <random>
+
+#include "domain/names/directory.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+member_id random_number() {
+  std::random_device from;
+  for (;;) {
+    const auto made = member_id{from()} << 32 | from();
+    if (made != 0) return made;
+  }
+}
+
+}  // namespace
+
+domain_words::domain_words(std::shared_ptr<detail::domain_file> file)
+    : file_(std::move(file)),
+      me_(detail::attach_thread(file_)),
+      records_(file_->place().path + ".records") {
+  if (header().member == 0) header().member = random_number();
+}
+
+void domain_words::wake_clients() {
+  for (std::uint32_t i = 0; i < detail::bells; ++i) file_->bell(i).ring();
+}
+
+// ---- the words of a name ----
+
+const domain_words::place* domain_words::find(const std::string& name) const {
+  const auto known = places_.find(name);
+  if (known != places_.end()) {
+    if (known->second.serial_now->load() == known->second.serial) return &known->second;
+    places_.erase(known);
+  }
+  const auto found = detail::find_lock(*file_, name);
+  if (!found) return nullptr;
+  const place where{found->line, found->serial, &detail::serial_of(*file_, *found)};
+  return &(places_[name] = where);
+}
+
+const domain_words::place& domain_words::make(const std::string& name) {
+  if (const place* const there = find(name)) return *there;
+  const detail::domain_kind& kind = detail::kind_named(default_kind);
+  try {
+    static_cast<void>(detail::look_up(*me_, name, kind, kind.canonical({}), {}));
+  } catch (const domain_error& e) {
+    if (e.why != domain_error::reason::disagrees) throw;  // a client has made it meanwhile
+  }
+  return *find(name);
+}
+
+ownership domain_words::ownership_of(const std::string& name) const {
+  const place* const where = find(name);
+  return where == nullptr ? ownership{} : words_at(*where).get_ownership();
+}
+
+bool domain_words::swap_ownership(const std::string& name, ownership before, ownership after) {
+  if (find(name) == nullptr && after == ownership{}) return before == after;
+  const place& where = make(name);
+  if (!words_at(where).swap_ownership(before, after)) return false;
+  if (before != after)
+    file_->bell_of_line(where.line + detail::words_in_file::ownership_at / rma::line_words).ring();
+  return true;
+}
+
+state domain_words::state_of(const std::string& name) const {
+  const place* const where = find(name);
+  return where == nullptr ? state{} : words_at(*where).get_state();
+}
+
+bool domain_words::swap_state(const std::string& name, state before, state after) {
+  if (find(name) == nullptr && after == state{}) return before == after;
+  return words_at(make(name)).swap_state(before, after);
+}
+
+std::size_t domain_words::names_owned() const {
+  std::size_t count = 0;
+  for (const auto& [name, line] : detail::lines_of_locks(*file_)) {
+    const ownership word = detail::words_in_file(*file_, line).get_ownership();
+    if (word.owned != mode::none && word.incarnation == incarnation()) ++count;
+  }
+  return count;
+}
+
+std::vector<std::string> domain_words::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, line] : detail::lines_of_locks(*file_))
+    if (!detail::words_in_file(*file_, line).are_unused()) all.push_back(name);
+  return all;
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,79 @@
+// The words of a host in its domain file, as the agent's state machines see them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/core/words.hpp"
+#include "agent/host/records.hpp"
+#include "domain/cluster/words.hpp"
+#include "domain/names/attachment.hpp"
+
+namespace lockflight::cluster {
+
+class domain_words final : public host_words {
+ public:
+  /// For one thread, which uses a slot of the domain. Throws domain_error, std::runtime_error.
+  explicit domain_words(std::shared_ptr<detail::domain_file> file);
+
+  /// The host's number among all, made at random with the file.
+  [[nodiscard]] member_id self() const { return header().member; }
+  /// The number of the agent that started last.
+  [[nodiscard]] agent_number last_agent() const { return header().agents; }
+  /// How many names this host owns. Goes through all.
+  [[nodiscard]] std::size_t names_owned() const;
+  /// Whether a client could not ring since this was asked last.
+  [[nodiscard]] bool take_missed_rings() { return header().missed_rings.exchange(0) != 0; }
+  /// Clients that wait look at the deadline again.
+  void wake_clients();
+
+  [[nodiscard]] incarnation_number incarnation() const override { return header().incarnation; }
+  void set_incarnation(incarnation_number now) override { header().incarnation = now; }
+  [[nodiscard]] instant deadline() const override { return header().deadline; }
+  void set_deadline(instant at) override { header().deadline = at; }
+  [[nodiscard]] revision registered() const override { return header().registered; }
+  void set_registered(revision at) override { header().registered = at; }
+  [[nodiscard]] agent_number next_agent() override { return ++header().agents; }
+
+  [[nodiscard]] ownership ownership_of(const std::string& name) const override;
+  bool swap_ownership(const std::string& name, ownership before, ownership after) override;
+  [[nodiscard]] state state_of(const std::string& name) const override;
+  bool swap_state(const std::string& name, state before, state after) override;
+  [[nodiscard]] std::vector<std::string> names() const override;
+
+  [[nodiscard]] std::optional<record> record_of(const std::string& name) const override {
+    return records_.find(name);
+  }
+  void store_record(const std::string& name, const record& what) override {
+    records_.store(name, what);
+  }
+  void erase_record(const std::string& name) override { records_.erase(name); }
+  [[nodiscard]] std::vector<std::string> recorded_names() const override {
+    return records_.names();
+  }
+
+ private:
+  struct place {
+    std::uint32_t line = 0;
+    std::uint64_t serial = 0;
+    const std::atomic<rma::word>* serial_now = nullptr;
+  };
+
+  [[nodiscard]] detail::cluster_header& header() const { return file_->cluster(); }
+  /// Null if the domain has no lock of that name: then its words are as if they were empty.
+  [[nodiscard]] const place* find(const std::string& name) const;
+  /// The same; the lock is made if there is none, as a client that asks for nothing else makes it.
+  [[nodiscard]] const place& make(const std::string& name);
+  [[nodiscard]] detail::words_in_file words_at(const place& where) const {
+    return {*file_, where.line};
+  }
+
+  std::shared_ptr<detail::domain_file> file_;
+  std::shared_ptr<detail::attachment> me_;
+  records records_;
+  mutable std::unordered_map<std::string, place> places_;  // those that were found before
+};
+
+}  // namespace lockflight::cluster

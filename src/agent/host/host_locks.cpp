@@ -1,0 +1,155 @@
+#include "agent/host/host_locks.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "domain/names/attachment.hpp"
+#include "domain/names/directory.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::cluster {
+
+/// A thread that has one lock at a time.
+class host_locks::worker {
+ public:
+  worker(std::shared_ptr<detail::domain_file> file,
+         const std::function<void(const std::string&)>& taken)
+      : file_(std::move(file)), taken_(taken), thread_([this] { run(); }) {}
+  ~worker() {
+    {
+      const std::lock_guard hold(mutex_);
+      ends_ = true;
+      if (me_) me_->port().ask_now();
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  void take(const std::string& name) {
+    const std::lock_guard hold(mutex_);
+    name_ = name;
+    ++wanted_;
+    changed_.notify_all();
+  }
+  void release() {
+    const std::lock_guard hold(mutex_);
+    released_ = wanted_;
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    std::unique_lock hold(mutex_);
+    for (;;) {
+      changed_.wait(hold, [&] { return taken_count_ != wanted_ || ends_; });
+      if (ends_) return;
+      const std::string name = name_;
+      taken_count_ = wanted_;
+      hold.unlock();
+      take_and_hold(name);
+      hold.lock();
+    }
+  }
+
+  // Returns when the lock has been released again.
+  void take_and_hold(const std::string& name) {
+    try {
+      const auto lock = acquire(name);
+      if (!is_ending()) {
+        taken_(name);
+        await_release();
+      }
+      if (lock) lock->unlock();
+    } catch (const domain_error&) {
+      // The domain is damaged or removed; the agent's own thread finds that out, too.
+    }
+  }
+
+  std::unique_ptr<detail::any_robust> acquire(const std::string& name) {
+    const std::function<bool()> is_over = [this] { return is_ending(); };
+    {
+      auto attached = detail::attach_thread(file_, {UINT64_MAX, &is_over});
+      const std::lock_guard hold(mutex_);
+      me_ = std::move(attached);
+    }
+    // A name without a lock has nobody inside: the agent alone forgets names.
+    const auto found = detail::find_lock(*file_, name);
+    if (!found) return nullptr;
+    auto lock = detail::lock_at(*me_, *found);
+    me_->port().set_interrupt(&is_over);
+    const bool has = lock->lock();
+    me_->port().set_interrupt(nullptr);
+    return has ? std::move(lock) : nullptr;
+  }
+
+  bool is_ending() {
+    const std::lock_guard hold(mutex_);
+    return ends_;
+  }
+  void await_release() {
+    std::unique_lock hold(mutex_);
+    changed_.wait(hold, [&] { return released_ >= taken_count_ || ends_; });
+  }
+
+  std::shared_ptr<detail::domain_file> file_;
+  const std::function<void(const std::string&)>& taken_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string name_;
+  // How many locks were wanted, taken, or about to be, and released.
+  std::uint64_t wanted_ = 0, taken_count_ = 0, released_ = 0;
+  bool ends_ = false;
+  std::shared_ptr<detail::attachment> me_;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+host_locks::host_locks(std::shared_ptr<detail::domain_file> file,
+                       std::function<void(const std::string& name)> taken)
+    : file_(std::move(file)), taken_(std::move(taken)) {}
+host_locks::~host_locks() = default;
+
+bool host_locks::take_now(const std::string& name) {
+  if (!me_) me_ = detail::attach_thread(file_, {.until_ns = 0});
+  if (!me_ || held_.contains(name)) return false;
+  const auto found = detail::find_lock(*file_, name);
+  if (!found) return held_.emplace(name, nullptr), true;
+  if (!found->kind->can.tries) return false;
+  auto lock = detail::lock_at(*me_, *found);
+  if (!lock->try_lock()) return false;
+  held_.emplace(name, std::move(lock));
+  return true;
+}
+
+bool host_locks::take(const std::string& name) {
+  if (take_now(name)) return true;
+  std::unique_ptr<worker>& its = busy_[name];
+  if (its) return false;  // it is waited for already
+  if (idle_.empty()) {
+    its = std::make_unique<worker>(file_, taken_);
+  } else {
+    its = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  its->take(name);
+  return false;
+}
+
+void host_locks::release(const std::string& name) {
+  if (const auto mine = held_.find(name); mine != held_.end()) {
+    if (mine->second) mine->second->unlock();
+    held_.erase(mine);
+    return;
+  }
+  const auto its = busy_.find(name);
+  if (its == busy_.end()) return;
+  its->second->release();
+  // Threads and their slots are kept for the next ones, but not all that a burst has made.
+  constexpr std::size_t most_idle = 16;
+  if (idle_.size() < most_idle) idle_.push_back(std::move(its->second));
+  busy_.erase(its);
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,200 @@
+#include "agent/process/process.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+
+#include "agent/process/service_manager.hpp"
+
+namespace lockflight::cluster {
+
+using detail::boot_time;
+using std::chrono::microseconds;
+
+agent_process::~agent_process() {
+  // First what has threads that post to the others.
+  store_.reset();
+  locks_.reset();
+}
+
+void agent_process::run() {
+  await_signals();
+  handle([](agent& a, instant now, effects& out) { a.start(now, out); });
+  start_links();
+  start_bell();
+  start_questions();
+  show_status();
+  log_.info("started", "the agent runs",
+            {{"member", text_of(words_.self())},
+             {"listens", links_->address()},
+             {"advertises", place_.address},
+             {"ttl_s", static_cast<double>(times_.ttl) / 1e6},
+             {"file", file_->place().path}});
+  io_.run();
+  if (failure_) throw agent_error(*failure_);
+  log_.info("ended", "the agent has ended");
+}
+
+// ---- the state machine ----
+
+/// One event, and what follows from it. If the domain file or etcd's keys cannot be used any more,
+/// the agent ends: nothing that follows from the event may leave.
+template <class Event>
+void agent_process::handle(Event event) {
+  if (failure_) return;
+  try {
+    effects out;
+    const epoch_number before = core_->epoch();
+    const incarnation_number was = words_.incarnation();
+    event(*core_, boot_time(), out);
+    carry_out(out);
+    if (words_.incarnation() != was && !out.has_left)
+      log_.warn("another", "this host was taken off the members, and comes back as another one",
+                {{"incarnation", words_.incarnation()}});
+    if (core_->epoch() == before || core_->epoch() == 0) return;
+    asio::post(io_, [this] { write_status_now(); });
+    if (before == 0) notify_service_manager("READY=1\nSTATUS=member of the cluster");
+    log_.info(
+        "epoch", fmt::format("moves from epoch {} to {}", before, core_->epoch()),
+        {{"members", view_ && view_->keys.epoch ? view_->keys.epoch->what.members.size() : 0}});
+  } catch (const std::exception& e) {
+    end_with(e.what());
+  }
+}
+
+void agent_process::carry_out(const effects& out) {
+  for (const message& each : out.messages) {
+    ++counts_.messages_sent;
+    links_->send(each);
+  }
+  for (const submitted& each : out.transactions) {
+    ++counts_.transactions;
+    store_->submit(each);
+  }
+  for (const std::string& name : out.host_locks_released) locks_->release(name);
+  for (const std::string& name : out.host_locks_wanted) {
+    ++counts_.revocations;
+    if (locks_->take(name)) asio::post(io_, [this, name] { lock_taken(name); });
+  }
+  if (out.wakes_clients) words_.wake_clients();
+  if (out.stops) end_with("another agent of this host has taken its place");
+  if (out.has_left) {
+    log_.info("left", "this host has given back all names, and is no member any more");
+    return end();
+  }
+  set_timer();
+}
+
+void agent_process::lock_taken(const std::string& name) {
+  handle([&](agent& a, instant now, effects& out) { a.host_lock_taken(now, name, out); });
+}
+
+void agent_process::set_timer() {
+  const instant at = core_->wake_at();
+  if (at == std::numeric_limits<instant>::max()) return;
+  // The timer's clock stands still while the machine sleeps, so it is not set far ahead.
+  const instant wait = std::clamp<instant>(at - boot_time(), 0, times_.patience());
+  timer_.expires_after(microseconds(wait));
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (error) return;
+    if (core_->wake_at() > boot_time()) return set_timer();
+    handle([](agent& a, instant now, effects& out) { a.timer(now, out); });
+  });
+}
+
+void agent_process::answered(std::uint64_t number, const answer& what,
+                             const std::shared_ptr<const etcd_view>& view) {
+  if (failure_) return;
+  try {
+    check_identity(*view);
+  } catch (const std::exception& e) {
+    return end_with(e.what());
+  }
+  if (!view_ || view->keys.at >= view_->keys.at) {
+    view_ = view;
+    // Before what follows from the answer is sent: what is queued for an agent that has ended must
+    // not reach the next one.
+    std::vector<peer> peers;
+    for (const auto& [id, seat] : view->keys.seats) {
+      const auto address = view->addresses.find(id);
+      if (id == words_.self() || !seat.member || address == view->addresses.end()) continue;
+      peers.push_back({id, seat.member->what.agent, address->second});
+    }
+    links_->set_peers(peers);
+  }
+  handle([&](agent& a, instant now, effects& out) { a.answered(now, number, what, out); });
+}
+
+// ---- clients ----
+
+void agent_process::await_rings() {
+  bell_.async_wait(asio::posix::stream_descriptor::wait_read,
+                   [this](const asio::error_code& error) {
+                     if (error) return;
+                     read_rings();
+                     await_rings();
+                   });
+}
+
+void agent_process::read_rings() {
+  const auto ring = [this](const std::string& name) {
+    ++counts_.rings;
+    handle([&](agent& a, instant now, effects& out) { a.rung(now, name, out); });
+  };
+  std::array<char, 256> bytes{};
+  // A bounded number at a time, so that clients do not keep the agent from its links.
+  constexpr int at_once = 256;
+  for (int i = 0; i < at_once; ++i) {
+    const ssize_t length =
+        recv(bell_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_TRUNC);
+    if (length < 0) break;
+    // Whoever may use the domain may send anything.
+    const std::string name(bytes.data(), std::min(static_cast<std::size_t>(length), bytes.size()));
+    if (is_lock_name(name)) ring(name);
+  }
+  if (words_.take_missed_rings())
+    for (const std::string& name : words_.names()) ring(name);
+}
+
+// ---- the end ----
+
+void agent_process::await_signals() {
+  signals_.async_wait([this](const asio::error_code& error, int) {
+    if (error) return;
+    if (retires_) return end();  // it was told so twice
+    retire();
+    await_signals();
+  });
+}
+
+/// Others need not wait then until this host is taken off. A client that stays inside keeps its
+/// name until the time to live is over, and so does an agent that etcd does not answer: the agent
+/// ends all the same.
+void agent_process::retire() {
+  retires_ = true;
+  notify_service_manager("STOPPING=1");
+  log_.info("retires", "this host leaves the cluster, and gives back its names");
+  retires_until_.expires_after(microseconds(times_.ttl));
+  retires_until_.async_wait([this](const asio::error_code& error) {
+    if (error) return;
+    log_.warn("kept",
+              "a name is in use on this host, or etcd does not answer: the others go on when "
+              "the time to live is over");
+    end();
+  });
+  handle([](agent& a, instant now, effects& out) { a.retire(now, out); });
+}
+
+void agent_process::end_with(const std::string& why) {
+  if (failure_) return;
+  failure_ = why;
+  end();
+}
+
+void agent_process::end() { io_.stop(); }
+
+}  // namespace lockflight::cluster

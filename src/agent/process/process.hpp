@@ -1,0 +1,141 @@
+// The agent of one host in one cluster's domain: the state machine of core/ with a network, a
+// clock, etcd and the domain file around it.
+//
+// One thread runs the state machine and the links. etcd's client and the locks of this host have
+// threads of their own, which only pass on what happened.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "agent/process/journal.hpp"
+#include "agent/process/questions.hpp"
+#include "agent/process/status.hpp"
+#include "agent/process/store_identity.hpp"
+#include "cluster/core/agent.hpp"
+#include "agent/etcd/store.hpp"
+#include "agent/host/domain_words.hpp"
+#include "agent/host/host_locks.hpp"
+#include "agent/link/links.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::cluster {
+
+struct agent_options {
+  std::string domain;
+  etcd_options etcd;
+  std::string listen = "0.0.0.0:7411";  ///< HOST:PORT
+  std::string advertise;                ///< how others reach it; empty: this host's name
+  std::string host;                     ///< what it is called in messages; empty: its name
+  std::chrono::milliseconds ttl{0};     ///< 0: what the cluster has, or 10 s
+  domain_options file;                  ///< slots, names, mode and group of the domain file
+  std::string state_folder;             ///< where it keeps what must survive the machine's end
+  std::string metrics_file;             ///< empty: none
+};
+
+constexpr std::chrono::milliseconds least_ttl{1'000}, usual_ttl{10'000}, most_ttl{300'000};
+
+/// Thrown if the agent cannot begin, or cannot go on, for a reason outside it.
+struct agent_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class agent_process {
+ public:
+  /// Finds out whether the agent may start. Throws agent_error, domain_error, etcd_error,
+  /// bad_entry, std::invalid_argument or std::runtime_error.
+  agent_process(const agent_options& options, const journal& log);
+  agent_process(const agent_process&) = delete;
+  agent_process& operator=(const agent_process&) = delete;
+  ~agent_process();
+
+  /// Until SIGTERM or SIGINT, or an error, which it throws as agent_error.
+  void run();
+
+ private:
+  // ---- start (process_start.cpp) ----
+  void start_store();
+  void agree_on_ttl();
+  void start_links();
+  void start_bell();
+  void check_identity(const etcd_view& view);
+
+  // ---- events (process.cpp) ----
+  template <class Event>
+  void handle(Event event);
+  void carry_out(const effects& out);
+  void lock_taken(const std::string& name);
+  void answered(std::uint64_t number, const answer& what,
+                const std::shared_ptr<const etcd_view>& view);
+  void set_timer();
+  void await_rings();
+  void read_rings();
+  void await_signals();
+  void retire();
+  void end_with(const std::string& why);
+  void end();
+
+  // ---- what it is asked (process_questions.cpp) ----
+  void start_questions();
+  void answer_question(const std::vector<std::string>& question, questions::reply to);
+  [[nodiscard]] std::string asked(const std::string& line);
+  void told(member_id by, std::uint64_t number, const std::string& lines);
+  void finish_gathering(std::uint64_t number);
+  [[nodiscard]] std::string host_of(member_id id) const;
+
+  // ---- what it says (process_status.cpp) ----
+  void show_status();
+  void write_status_now();
+  [[nodiscard]] agent_status status_now();
+
+  const agent_options options_;
+  const journal& log_;
+  asio::io_context io_;
+  store_identity_file identity_file_;
+  std::optional<store_identity> identity_;  // as it was seen last
+  bool was_checked_ = false;                // since this agent started
+  std::shared_ptr<detail::domain_file> file_;
+  domain_words words_;
+  timing times_;
+  member_place place_;
+  std::optional<agent> core_;
+  std::shared_ptr<const etcd_view> view_;
+  std::string etcd_trouble_;
+  agent_status counts_;  // its counters, and how many names there are
+  std::uint64_t counted_at_ = ~std::uint64_t{0};
+  /// Answers of other agents to one question.
+  struct gathering {
+    questions::reply to;
+    std::set<member_id> awaited;
+    std::vector<std::string> silent;  // hosts
+    std::string lines;
+    std::optional<asio::steady_timer> timer;
+  };
+  std::map<std::uint64_t, gathering> gatherings_;  // by the number of the question
+  std::uint64_t questions_asked_ = 0;
+  std::optional<std::string> failure_;
+  bool retires_ = false;
+
+  // Their callbacks use what stands before them.
+  asio::steady_timer timer_{io_};
+  asio::steady_timer status_timer_{io_};
+  asio::steady_timer retires_until_{io_};
+  asio::signal_set signals_{io_};
+  asio::posix::stream_descriptor bell_{io_};
+  std::optional<questions> questions_;
+  std::optional<links> links_;
+  std::optional<host_locks> locks_;
+  std::optional<etcd_store> store_;
+};
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,85 @@
+// What an agent tells programs of its host, and other agents.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/process/process.hpp"
+#include "agent/host/uses.hpp"
+#include "domain/cluster/elsewhere.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+constexpr auto peers_answer_within = std::chrono::milliseconds(1'000);
+constexpr std::size_t uses_most = 2'000;      // of a host, in an answer
+constexpr std::size_t told_most = 512 << 10;  // bytes, as links have it
+
+}  // namespace
+
+void agent_process::start_questions() {
+  questions_.emplace(io_, *file_,
+                     [this](const std::vector<std::string>& question, questions::reply to) {
+                       answer_question(question, std::move(to));
+                     });
+}
+
+void agent_process::answer_question(const std::vector<std::string>& question, questions::reply to) {
+  const bool is_about_uses = question.size() == 2 && question[0] == detail::uses_question;
+  if (!is_about_uses) return to(detail::line_of({"unknown"}));
+  const std::uint64_t number = ++questions_asked_;
+  gathering& here = gatherings_[number];
+  here.to = std::move(to);
+  for (const peer_status& each : links_->status())
+    if (links_->ask(each.who.id, number, detail::line_of(question)))
+      here.awaited.insert(each.who.id);
+    else
+      here.silent.push_back(host_of(each.who.id));
+  here.timer.emplace(io_, peers_answer_within);
+  here.timer->async_wait([this, number](const asio::error_code& error) {
+    if (!error) finish_gathering(number);
+  });
+  if (here.awaited.empty()) finish_gathering(number);
+}
+
+/// By another agent.
+std::string agent_process::asked(const std::string& line) {
+  const auto questions = detail::fields_of(line);
+  if (questions.empty() || questions[0].size() != 2 || questions[0][0] != detail::uses_question)
+    return detail::line_of({"unknown"});
+  try {
+    std::string lines =
+        detail::lines_of(uses_here(domain::attach(file_->name(), file_->place().mode), place_.host,
+                                   questions[0][1], uses_most));
+    if (lines.size() > told_most) lines.resize(lines.rfind('\n', told_most) + 1);
+    return lines;
+  } catch (const domain_error& e) {
+    log_.warn("uses", e.what());
+    return "";
+  }
+}
+
+void agent_process::told(member_id by, std::uint64_t number, const std::string& lines) {
+  const auto at = gatherings_.find(number);
+  if (at == gatherings_.end() || at->second.awaited.erase(by) == 0) return;
+  at->second.lines += lines;
+  if (at->second.awaited.empty()) finish_gathering(number);
+}
+
+void agent_process::finish_gathering(std::uint64_t number) {
+  const auto at = gatherings_.find(number);
+  if (at == gatherings_.end()) return;
+  gathering done = std::move(at->second);
+  gatherings_.erase(at);
+  std::vector<std::string> last{std::string(detail::end_of_answer)};
+  last.insert(last.end(), done.silent.begin(), done.silent.end());
+  for (const member_id each : done.awaited) last.push_back(host_of(each));
+  done.to(done.lines + detail::line_of(last));
+}
+
+std::string agent_process::host_of(member_id id) const {
+  if (view_)
+    if (const auto found = view_->hosts.find(id); found != view_->hosts.end()) return found->second;
+  return text_of(id);
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,174 @@
+// What an agent does before it begins.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "agent/process/process.hpp"
+#include "domain/cluster/agent_bell.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* ttl_note = "ttl";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::shared_ptr<detail::domain_file> open_file(const agent_options& options) {
+  const std::string name = std::string(detail::cluster_prefix) + options.domain;
+  auto file = detail::domain_file::open_as_agent(name, options.file);
+  if (file->lock_as_agent()) return file;
+  throw agent_error(
+      fmt::format("domain {}: another agent runs on this host ({})", name, file->place().path));
+}
+
+double seconds(milliseconds of) { return static_cast<double>(of.count()) / 1'000; }
+
+}  // namespace
+
+agent_process::agent_process(const agent_options& options, const journal& log)
+    : options_(options),
+      log_(log),
+      identity_file_(options.state_folder, options.domain),
+      identity_(identity_file_.read()),
+      file_(open_file(options)),
+      words_(file_) {
+  signals_.add(SIGTERM);
+  signals_.add(SIGINT);
+  start_store();
+  agree_on_ttl();
+  core_.emplace(words_.self(), times_, words_);
+  locks_.emplace(file_, [this](const std::string& name) {
+    asio::post(io_, [this, name] { lock_taken(name); });
+  });
+}
+
+void agent_process::start_store() {
+  place_.host = options_.host.empty() ? host_name() : options_.host;
+  const std::string port = options_.listen.substr(options_.listen.rfind(':') + 1);
+  place_.address = options_.advertise.empty() ? place_.host + ":" + port : options_.advertise;
+  etcd_events events;
+  events.answered = [this](std::uint64_t number, const answer& what,
+                           const std::shared_ptr<const etcd_view>& view) {
+    asio::post(io_, [this, number, what, view] { answered(number, what, view); });
+  };
+  events.hint = [this] {
+    asio::post(io_,
+               [this] { handle([](agent& a, instant now, effects& out) { a.hint(now, out); }); });
+  };
+  events.trouble = [this](const std::string& what) {
+    asio::post(io_, [this, what] {
+      etcd_trouble_ = what;
+      log_.warn("etcd", what);
+    });
+  };
+  events.recovered = [this] {
+    asio::post(io_, [this] {
+      etcd_trouble_.clear();
+      log_.info("etcd", "etcd answers again");
+    });
+  };
+  store_.emplace(etcd_store_options{options_.etcd, options_.domain, words_.self(), place_},
+                 std::move(events));
+  const etcd_status etcd = store_->ping();
+  if (!store_->has_authentication())
+    log_.warn("open_etcd",
+              "etcd asks for no user and password: whoever reaches it can take any lock",
+              {{"endpoint", etcd.endpoint}});
+  check_identity(*store_->read_view());
+}
+
+/// All agents of a domain have the same TTL: a member is taken off after that of the others. The
+/// first agent decides.
+void agent_process::agree_on_ttl() {
+  const milliseconds given = options_.ttl;
+  milliseconds agreed = given.count() != 0 ? given : usual_ttl;
+  if (!store_->put_if(ttl_note, 0, std::to_string(agreed.count()))) {
+    const auto note = store_->get(ttl_note);
+    const std::string text = note ? note->text : "";
+    std::int64_t read = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+    agreed = milliseconds(read);
+    if (error != std::errc() || end != text.data() + text.size() || agreed < least_ttl ||
+        agreed > most_ttl)
+      throw agent_error(fmt::format(
+          "etcd: the note '{}' of domain {} is {} (accepted: {} to {}, in "
+          "milliseconds)",
+          ttl_note, options_.domain, shortened(text), least_ttl.count(), most_ttl.count()));
+    if (given.count() != 0 && agreed != given)
+      throw agent_error(
+          fmt::format("--ttl '{}' (accepted: {}, as the domain's other agents have, "
+                      "or no --ttl)",
+                      seconds(given), seconds(agreed)));
+  }
+  times_.ttl = std::chrono::microseconds(agreed).count();
+  times_.margin = times_.ttl / 10;
+  times_.stagger = times_.ttl / 100;
+}
+
+void agent_process::start_links() {
+  link_settings made;
+  made.self = words_.self();
+  made.agent = words_.last_agent();
+  made.domain = options_.domain;
+  made.address = options_.listen;
+  made.key = store_->secret();
+  made.options.keep_alive = milliseconds(times_.ttl / 8 / 1'000);
+  link_callbacks calls;
+  calls.received = [this](const message& what) {
+    ++counts_.messages_received;
+    handle([&](agent& a, instant now, effects& out) { a.receive(now, what, out); });
+  };
+  calls.heard = [this](member_id from) {
+    handle([&](agent& a, instant now, effects& out) { a.heard(now, from, out); });
+  };
+  calls.asked = [this](member_id, const std::string& what) { return asked(what); };
+  calls.told = [this](member_id by, std::uint64_t number, const std::string& what) {
+    told(by, number, what);
+  };
+  calls.trouble = [this](member_id about, const std::string& what) {
+    log_.warn("link", what, {{"member", text_of(about)}});
+  };
+  links_.emplace(io_, std::move(made), std::move(calls));
+}
+
+void agent_process::start_bell() {
+  bell_.assign(detail::make_bell(*file_).release());
+  await_rings();
+}
+
+/// An etcd that was restored from a copy, or set up anew, does not know which members trust their
+/// deadlines.
+void agent_process::check_identity(const etcd_view& view) {
+  store_identity now{view.cluster, view.keys.at,
+                     view.keys.epoch ? view.keys.epoch->what.number : 0};
+  if (identity_) {
+    // Later answers may overtake each other.
+    store_identity then = *identity_;
+    if (was_checked_) then.at = 0;
+    if (const auto why = then.refuses(now))
+      throw agent_error(
+          fmt::format("etcd: {}. It was restored or set up anew: when the agents of all hosts have "
+                      "ended for longer than the time to live, remove {} on each",
+                      *why, identity_file_.path()));
+    now.at = std::max(now.at, identity_->at);
+  }
+  const bool is_news = !was_checked_ || now.epoch != identity_->epoch;
+  was_checked_ = true;
+  identity_ = now;
+  if (is_news && !identity_file_.write(now))
+    throw agent_error(
+        fmt::format("{}: cannot be written: {}", identity_file_.path(), std::strerror(errno)));
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,92 @@
+// What an agent says of itself each second.
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "agent/process/process.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+void write_metrics(const agent_status& what, const std::string& path) {
+  const std::string made = path + "~";
+  {
+    std::ofstream out(made, std::ios::trunc);
+    out << metrics_text_of(what);
+    if (!out) return;
+  }
+  static_cast<void>(std::rename(made.c_str(), path.c_str()));
+}
+
+}  // namespace
+
+void agent_process::write_status_now() {
+  if (failure_) return;
+  try {
+    const agent_status now = status_now();
+    write_status(now, status_path_of(file_->place().path));
+    if (!options_.metrics_file.empty()) write_metrics(now, options_.metrics_file);
+    if (!file_->is_current()) end_with(file_->place().path + ": has been removed");
+  } catch (const std::exception& e) {
+    end_with(e.what());
+  }
+}
+
+void agent_process::show_status() {
+  constexpr auto period = std::chrono::seconds(1);
+  write_status_now();
+  status_timer_.expires_after(period);
+  status_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) show_status();
+  });
+}
+
+agent_status agent_process::status_now() {
+  // The names are gone through only if something has happened to them.
+  const std::uint64_t happened =
+      counts_.messages_sent + counts_.messages_received + counts_.revocations + counts_.rings;
+  if (happened != counted_at_) {
+    counted_at_ = happened;
+    counts_.owned = words_.names_owned();
+    counts_.at_home = words_.recorded_names().size();
+  }
+  agent_status now = counts_;
+  now.domain = options_.domain;
+  now.pid = getpid();
+  now.written_us = detail::boot_time();
+  now.epoch = core_->epoch();
+  now.incarnation = words_.incarnation();
+  now.agent = words_.last_agent();
+  now.deadline_us = words_.deadline();
+  now.ttl_us = times_.ttl;
+  now.names = file_->header().count.load();
+  now.etcd_trouble = etcd_trouble_;
+  if (!view_) return now;
+  now.is_settled = view_->keys.epoch && view_->keys.epoch->what.settled;
+  std::map<member_id, peer_status> peers;
+  for (const peer_status& each : links_->status()) peers.emplace(each.who.id, each);
+  for (const auto& [id, seat] : view_->keys.seats) {
+    if (!seat.member) continue;
+    member_status each;
+    each.id = id;
+    each.host = host_of(id);
+    if (const auto at = view_->addresses.find(id); at != view_->addresses.end())
+      each.address = at->second;
+    each.is_self = id == words_.self();
+    each.is_member = view_->keys.epoch && view_->keys.epoch->what.find(id) != nullptr;
+    if (const auto at = peers.find(id); at != peers.end()) {
+      each.is_connected = at->second.is_connected;
+      each.queued = at->second.queued;
+      if (at->second.round_trip)
+        each.round_trip_us = static_cast<double>(at->second.round_trip->count()) / 1e3;
+    }
+    if (seat.beat)
+      for (const member_id missed : seat.beat->what.missing)
+        each.cannot_hear.push_back(host_of(missed));
+    now.members.push_back(std::move(each));
+  }
+  return now;
+}
+
+}  // namespace lockflight::cluster

@@ -1,0 +1,160 @@
+#include "agent/process/status.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace lockflight::cluster {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json json_of(const member_status& each) {
+  json made{{"id", fmt::format("{:016x}", each.id)},
+            {"host", each.host},
+            {"address", each.address},
+            {"self", each.is_self},
+            {"member", each.is_member},
+            {"connected", each.is_connected},
+            {"queued", each.queued},
+            {"cannot_hear", each.cannot_hear}};
+  if (each.round_trip_us) made["round_trip_us"] = *each.round_trip_us;
+  return made;
+}
+
+json json_of(const agent_status& what) {
+  json members = json::array();
+  for (const member_status& each : what.members) members.push_back(json_of(each));
+  return {{"domain", what.domain},
+          {"pid", what.pid},
+          {"written_us", what.written_us},
+          {"epoch", what.epoch},
+          {"settled", what.is_settled},
+          {"incarnation", what.incarnation},
+          {"agent", what.agent},
+          {"deadline_us", what.deadline_us},
+          {"ttl_us", what.ttl_us},
+          {"names", what.names},
+          {"owned", what.owned},
+          {"at_home", what.at_home},
+          {"etcd_trouble", what.etcd_trouble},
+          {"messages_sent", what.messages_sent},
+          {"messages_received", what.messages_received},
+          {"transactions", what.transactions},
+          {"revocations", what.revocations},
+          {"rings", what.rings},
+          {"members", std::move(members)}};
+}
+
+member_status member_from(const json& from) {
+  member_status each;
+  each.id = std::stoull(from.at("id").get<std::string>(), nullptr, 16);
+  from.at("host").get_to(each.host);
+  from.at("address").get_to(each.address);
+  from.at("self").get_to(each.is_self);
+  from.at("member").get_to(each.is_member);
+  from.at("connected").get_to(each.is_connected);
+  from.at("queued").get_to(each.queued);
+  from.at("cannot_hear").get_to(each.cannot_hear);
+  if (from.contains("round_trip_us")) each.round_trip_us = from.at("round_trip_us").get<double>();
+  return each;
+}
+
+agent_status status_from(const json& from) {
+  agent_status what;
+  from.at("domain").get_to(what.domain);
+  from.at("pid").get_to(what.pid);
+  from.at("written_us").get_to(what.written_us);
+  from.at("epoch").get_to(what.epoch);
+  from.at("settled").get_to(what.is_settled);
+  from.at("incarnation").get_to(what.incarnation);
+  from.at("agent").get_to(what.agent);
+  from.at("deadline_us").get_to(what.deadline_us);
+  from.at("ttl_us").get_to(what.ttl_us);
+  from.at("names").get_to(what.names);
+  from.at("owned").get_to(what.owned);
+  from.at("at_home").get_to(what.at_home);
+  from.at("etcd_trouble").get_to(what.etcd_trouble);
+  from.at("messages_sent").get_to(what.messages_sent);
+  from.at("messages_received").get_to(what.messages_received);
+  from.at("transactions").get_to(what.transactions);
+  from.at("revocations").get_to(what.revocations);
+  from.at("rings").get_to(what.rings);
+  for (const json& each : from.at("members")) what.members.push_back(member_from(each));
+  return what;
+}
+
+}  // namespace
+
+std::string status_path_of(const std::string& domain_file) { return domain_file + ".status"; }
+
+std::string json_text_of(const agent_status& what) { return json_of(what).dump(2) + "\n"; }
+
+// A reader sees the whole of one or of the other. The file is in memory.
+void write_status(const agent_status& what, const std::string& path) {
+  const std::string made = path + "~";
+  {
+    std::ofstream out(made, std::ios::trunc);
+    out << json_text_of(what);
+    if (!out) return;  // what was there says how old it is
+  }
+  static_cast<void>(std::rename(made.c_str(), path.c_str()));
+}
+
+agent_status read_status(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(path + ": there is none");
+  try {
+    return status_from(json::parse(in));
+  } catch (const std::exception&) {
+    throw std::runtime_error(path + ": is not what an agent writes");
+  }
+}
+
+std::string metrics_text_of(const agent_status& what) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view type, std::string_view help,
+                       auto value) {
+    text += fmt::format("# HELP lockflight_agent_{0} {1}\n# TYPE lockflight_agent_{0} {2}\n", name,
+                        help, type);
+    text += fmt::format("lockflight_agent_{}{{domain=\"{}\"}} {}\n", name, what.domain, value);
+  };
+  std::size_t connected = 0;
+  std::size_t members = 0;
+  for (const member_status& each : what.members) {
+    members += each.is_member ? 1 : 0;
+    connected += each.is_member && (each.is_self || each.is_connected) ? 1 : 0;
+  }
+  const double left =
+      what.deadline_us == 0 ? 0 : static_cast<double>(what.deadline_us - what.written_us) / 1e6;
+  add("valid_seconds", "gauge", "How long this host is certainly a member from now on.",
+      std::max(left, 0.0));
+  add("epoch", "gauge", "The epoch that this host is in; 0: none.", what.epoch);
+  add("members", "gauge", "Members of the epoch.", members);
+  add("members_connected", "gauge", "Members that this host reaches, itself included.", connected);
+  add("etcd_up", "gauge", "Whether etcd answered the last time.",
+      what.etcd_trouble.empty() ? 1 : 0);
+  add("names", "gauge", "Names that have a lock on this host.", what.names);
+  add("owned", "gauge", "Names that this host owns.", what.owned);
+  add("at_home", "gauge", "Names that this host keeps the record of.", what.at_home);
+  add("messages_sent_total", "counter", "Messages to other agents.", what.messages_sent);
+  add("messages_received_total", "counter", "Messages from other agents.", what.messages_received);
+  add("transactions_total", "counter", "Requests to etcd.", what.transactions);
+  add("revocations_total", "counter", "Names that other hosts asked for.", what.revocations);
+  add("rings_total", "counter", "Times that a client of this host asked for a name.", what.rings);
+  text +=
+      "# HELP lockflight_agent_round_trip_seconds Median of the last pings of a member.\n"
+      "# TYPE lockflight_agent_round_trip_seconds gauge\n";
+  for (const member_status& each : what.members)
+    if (each.round_trip_us)
+      text += fmt::format(
+          "lockflight_agent_round_trip_seconds{{domain=\"{}\",member=\"{:016x}\"}} "
+          "{}\n",
+          what.domain, each.id, *each.round_trip_us / 1e6);
+  return text;
+}
+
+}  // namespace lockflight::cluster

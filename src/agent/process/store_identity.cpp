@@ -1,0 +1,61 @@
+#include "agent/process/store_identity.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/descriptor.hpp"
+
+namespace lockflight::cluster {
+
+std::optional<std::string> store_identity::refuses(const store_identity& now) const {
+  if (now.cluster != cluster)
+    return fmt::format("it is cluster {:x}, and this host was a member in cluster {:x}",
+                       now.cluster, cluster);
+  if (now.at < at) return fmt::format("its revision is {}, and was {} before", now.at, at);
+  if (now.epoch < epoch) return fmt::format("its epoch is {}, and was {} before", now.epoch, epoch);
+  return std::nullopt;
+}
+
+store_identity_file::store_identity_file(const std::string& folder, const std::string& domain)
+    : path_(folder + "/" + domain + ".json") {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw std::runtime_error(folder + ": cannot be made: " + error.message());
+}
+
+std::optional<store_identity> store_identity_file::read() const {
+  std::ifstream in(path_);
+  if (!in) return std::nullopt;
+  try {
+    const auto text = nlohmann::json::parse(in);
+    return store_identity{text.at("cluster").get<std::uint64_t>(),
+                          text.at("revision").get<revision>(),
+                          text.at("epoch").get<epoch_number>()};
+  } catch (const nlohmann::json::exception& e) {
+    throw std::runtime_error(
+        fmt::format("{}: does not say which etcd this host was a member in (accepted: what the "
+                    "agent has written there, or no file)",
+                    path_));
+  }
+}
+
+bool store_identity_file::write(const store_identity& what) const {
+  const std::string made = path_ + "~";
+  const std::string text =
+      nlohmann::ordered_json{
+          {"cluster", what.cluster}, {"revision", what.at}, {"epoch", what.epoch}}
+          .dump() +
+      "\n";
+  const descriptor to(::open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  return to && ::write(to.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+         fsync(to.get()) == 0 && std::rename(made.c_str(), path_.c_str()) == 0;
+}
+
+}  // namespace lockflight::cluster

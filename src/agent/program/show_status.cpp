@@ -1,0 +1,90 @@
+#include "agent/program/show_status.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/process/status.hpp"
+#include "domain/cluster/words.hpp"
+#include "tool/table.hpp"
+
+namespace lockflight::agents {
+namespace {
+
+using cluster::agent_status;
+using cluster::member_status;
+using tool::style;
+
+std::string seconds(std::int64_t us) {
+  return fmt::format("{:.1f} s", static_cast<double>(us) / 1e6);
+}
+
+void print_members(const agent_status& what, tool::console& out) {
+  tool::table shown({{.title = "member", .numeric = false},
+                     {.title = "address", .numeric = false},
+                     {.title = "in the epoch", .numeric = false},
+                     {.title = "connected", .numeric = false},
+                     {.title = "round trip"},
+                     {.title = "queued"},
+                     {.title = "cannot hear", .numeric = false}});
+  for (const member_status& each : what.members) {
+    std::string missed;
+    for (const std::string& host : each.cannot_hear) missed += (missed.empty() ? "" : ", ") + host;
+    const bool reaches = each.is_self || each.is_connected;
+    shown.add_row({{each.host + (each.is_self ? " (this host)" : "")},
+                   {each.address},
+                   {each.is_member ? "yes" : "no", each.is_member ? style::plain : style::bad},
+                   {each.is_self ? ""
+                    : reaches    ? "yes"
+                                 : "no",
+                    reaches ? style::plain : style::bad},
+                   {each.round_trip_us ? fmt::format("{:.0f} us", *each.round_trip_us) : ""},
+                   {each.is_self ? "" : std::to_string(each.queued)},
+                   {missed, style::bad}});
+  }
+  shown.print(out);
+}
+
+}  // namespace
+
+int show_status(const std::string& domain, bool as_json, tool::console& out) {
+  const std::string name = std::string(detail::cluster_prefix) + domain;
+  const auto file = detail::domain_file::open(name, nullptr, 0);
+  const bool runs = file->has_agent();
+  const cluster::instant now = detail::boot_time();
+  const cluster::instant left = file->cluster().deadline - now;
+  const bool is_member = runs && left > 0;
+  agent_status what;
+  try {
+    what = cluster::read_status(cluster::status_path_of(file->place().path));
+  } catch (const std::runtime_error&) {
+    if (runs) throw;
+  }
+  if (as_json) {
+    out.print(cluster::json_text_of(what));
+    return is_member ? 0 : 1;
+  }
+  if (!runs) {
+    out.line(out.paint(style::bad, fmt::format("the agent of {} does not run on this host", name)));
+  } else if (left > 0) {
+    out.line(out.paint(style::good, fmt::format("a member of {}, certainly for {} more (time to "
+                                                "live: {})",
+                                                name, seconds(left), seconds(what.ttl_us))));
+  } else {
+    out.line(out.paint(style::bad, fmt::format("not a member of {} now", name)));
+  }
+  if (!what.etcd_trouble.empty()) out.line(out.paint(style::bad, what.etcd_trouble));
+  // What the agent wrote before it was stopped, or ended.
+  constexpr cluster::instant old = 3'000'000;
+  if (now - what.written_us > old)
+    out.line(out.paint(style::bad, fmt::format("the agent was heard last {} ago",
+                                               seconds(now - what.written_us))));
+  out.line(fmt::format("epoch {}{}, incarnation {} of this host, agent {} (process {})", what.epoch,
+                       what.is_settled ? "" : " (not settled)", what.incarnation, what.agent,
+                       what.pid));
+  out.line(fmt::format("{} names here, {} owned; this host is the home of {}", what.names,
+                       what.owned, what.at_home));
+  out.line();
+  print_members(what, out);
+  return is_member ? 0 : 1;
+}
+
+}  // namespace lockflight::agents
