@@ -13,7 +13,7 @@
 #include <string>
 
 #include "cluster/core/agent.hpp"
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 #include "agent/etcd/store.hpp"
 #include "cluster/sim/memory.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent/etcd/client.hpp"
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 #include "agent/etcd/store.hpp"
 
 namespace lockflight::cluster {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "agent/etcd/client.hpp"
-#include "agent/etcd/etcd_server.hpp"
-#include "agent/etcd/fake_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
+#include "cluster/etcd/fake_server.hpp"
 #include "agent/etcd/store.hpp"
 
 namespace lockflight::cluster {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "agent/etcd/client.hpp"
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 #include "cluster/sim/etcd.hpp"
 #include "cluster/sim/random.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

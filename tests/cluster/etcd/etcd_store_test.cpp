@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 
 namespace lockflight::cluster {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agent/etcd/base64.hpp"
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 #include "agent/etcd/text.hpp"
 #include "cluster/sim/random.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agent/etcd/client.hpp"
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 
 namespace lockflight::cluster {
 namespace {

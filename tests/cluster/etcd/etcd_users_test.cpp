@@ -7,7 +7,7 @@
 
 #include "agent/etcd/base64.hpp"
 #include "agent/etcd/client.hpp"
-#include "agent/etcd/etcd_server.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 #include "agent/etcd/store.hpp"
 
 namespace lockflight::cluster {

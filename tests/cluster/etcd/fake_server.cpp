@@ -1,4 +1,4 @@
-#include "agent/etcd/fake_server.hpp"
+#include "cluster/etcd/fake_server.hpp"
 
 #include <arpa/inet.h>
 #include <poll.h>
