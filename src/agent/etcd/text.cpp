@@ -78,8 +78,8 @@ std::string domain_keys::text_of(const key& which) const {
 }
 
 std::string domain_keys::note(const std::string& name) const {
-  if (name.empty() || name.size() > 255)
-    throw std::invalid_argument("the note " + shortened(name) + ": expected 1 to 255 bytes");
+  if (name.empty() || name.size() > 300)
+    throw std::invalid_argument("the note " + shortened(name) + ": expected 1 to 300 bytes");
   return prefix_ + "note/" + name;
 }
 

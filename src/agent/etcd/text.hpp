@@ -61,7 +61,7 @@ class domain_keys {
   [[nodiscard]] std::string end() const;
   [[nodiscard]] std::string text_of(const key& which) const;
   [[nodiscard]] std::string secret() const { return prefix_ + "secret"; }
-  /// Throws std::invalid_argument for a name that is empty or has more than 255 bytes.
+  /// Throws std::invalid_argument for a name that is empty or has more than 300 bytes.
   [[nodiscard]] std::string note(const std::string& name) const;
 
  private:

@@ -17,6 +17,7 @@ using std::chrono::microseconds;
 
 agent_process::~agent_process() {
   // First what has threads that post to the others.
+  notes_.join();
   store_.reset();
   locks_.reset();
 }

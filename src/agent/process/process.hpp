@@ -10,6 +10,7 @@
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -88,6 +89,7 @@ class agent_process {
   // ---- what it is asked (process_questions.cpp) ----
   void start_questions();
   void answer_question(const std::vector<std::string>& question, questions::reply to);
+  void answer_about_work(const std::vector<std::string>& question, questions::reply to);
   [[nodiscard]] std::string asked(const std::string& line);
   void told(member_id by, std::uint64_t number, const std::string& lines);
   void finish_gathering(std::uint64_t number);
@@ -136,6 +138,7 @@ class agent_process {
   std::optional<links> links_;
   std::optional<host_locks> locks_;
   std::optional<etcd_store> store_;
+  asio::thread_pool notes_{1};  // it uses the store
 };
 
 }  // namespace lockflight::cluster

@@ -24,6 +24,8 @@ void agent_process::start_questions() {
 }
 
 void agent_process::answer_question(const std::vector<std::string>& question, questions::reply to) {
+  const bool is_about_work = question.size() >= 2 && question[0] == detail::done_question;
+  if (is_about_work) return answer_about_work(question, std::move(to));
   const bool is_about_uses = question.size() == 2 && question[0] == detail::uses_question;
   if (!is_about_uses) return to(detail::line_of({"unknown"}));
   const std::uint64_t number = ++questions_asked_;
@@ -39,6 +41,31 @@ void agent_process::answer_question(const std::vector<std::string>& question, qu
     if (!error) finish_gathering(number);
   });
   if (here.awaited.empty()) finish_gathering(number);
+}
+
+/// That the work of a name is done is noted in etcd, so that it survives all hosts. The requests
+/// block, so another thread makes them.
+void agent_process::answer_about_work(const std::vector<std::string>& question,
+                                      questions::reply to) {
+  asio::post(notes_, [this, question, to = std::move(to)] {
+    std::string number = "0";
+    std::string why;
+    try {
+      const std::string note = "done/" + question[1];
+      const auto there = store_->get(note);
+      if (there) number = there->text;
+      if (question.size() > 2) {
+        number = question[2];
+        if (!store_->put_if(note, there ? there->changed : 0, number))
+          why = "somebody else has written the note";
+      }
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+    asio::post(io_, [number, why, to] {
+      to(detail::line_of({std::string(detail::end_of_answer), number, why}));
+    });
+  });
 }
 
 /// By another agent.

@@ -37,6 +37,10 @@ namespace lockflight::detail {
 [[nodiscard]] std::vector<domain_use_elsewhere> uses_from(
     const std::vector<std::vector<std::string>>& lines);
 
+/// Until when the work of a name is done (named_lock::done_until): asks, with the name, or says it,
+/// with the name and the seconds. The answer's last line has the number, or why there is none.
+inline constexpr std::string_view done_question = "done";
+
 /// The question for these lines. An empty name means all locks that are in use.
 inline constexpr std::string_view uses_question = "uses";
 /// The first field of the last line, which names the hosts that did not answer.
