@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/number.hpp"
 #include "agent/etcd/base64.hpp"
+#include "base/number.hpp"
 
 namespace lockflight::cluster {
 namespace {

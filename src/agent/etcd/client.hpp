@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "cluster/core/effects.hpp"
 #include "agent/etcd/gateway.hpp"
 #include "agent/etcd/text.hpp"
+#include "cluster/core/effects.hpp"
 
 namespace lockflight::cluster {
 

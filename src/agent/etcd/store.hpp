@@ -16,9 +16,9 @@
 #include <string>
 #include <thread>
 
-#include "cluster/core/effects.hpp"
 #include "agent/etcd/client.hpp"
 #include "agent/etcd/watch.hpp"
+#include "cluster/core/effects.hpp"
 
 namespace lockflight::cluster {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/signals_held.hpp"
 #include "agent/etcd/base64.hpp"
+#include "base/signals_held.hpp"
 
 namespace lockflight::cluster {
 namespace {

@@ -1,5 +1,7 @@
 #include "agent/host/domain_words.hpp"
 
+#include <fmt/format.h>
+
 #include <random>
 
 #include "domain/names/directory.hpp"
@@ -16,14 +18,21 @@ member_id random_number() {
   }
 }
 
+/// In a folder that only the agent's user can write to, also if the domain is a group's. The name
+/// has the number of the domain file: another file's records mean nothing to it.
+std::string records_path_of(detail::domain_file& file) {
+  if (file.cluster().member == 0) file.cluster().member = random_number();
+  const detail::domain_place place = detail::private_place(file.name());
+  detail::make_folder(place);
+  return fmt::format("{}.{:016x}.records", place.path, file.cluster().member.load());
+}
+
 }  // namespace
 
 domain_words::domain_words(std::shared_ptr<detail::domain_file> file)
     : file_(std::move(file)),
       me_(detail::attach_thread(file_)),
-      records_(file_->place().path + ".records") {
-  if (header().member == 0) header().member = random_number();
-}
+      records_(records_path_of(*file_)) {}
 
 void domain_words::wake_clients() {
   for (std::uint32_t i = 0; i < detail::bells; ++i) file_->bell(i).ring();

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cluster/core/words.hpp"
 #include "agent/host/records.hpp"
+#include "cluster/core/words.hpp"
 #include "domain/cluster/words.hpp"
 #include "domain/names/attachment.hpp"
 

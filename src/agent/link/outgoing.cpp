@@ -4,8 +4,8 @@
 #include <asio/ip/address.hpp>
 #include <utility>
 
-#include "base/median.hpp"
 #include "agent/link/address.hpp"
+#include "base/median.hpp"
 
 namespace lockflight::cluster::link {
 namespace {

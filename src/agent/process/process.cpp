@@ -28,7 +28,7 @@ void agent_process::run() {
   start_links();
   start_bell();
   start_questions();
-  show_status();
+  look_after_files();
   log_.info("started", "the agent runs",
             {{"member", text_of(words_.self())},
              {"listens", links_->address()},
@@ -57,7 +57,6 @@ void agent_process::handle(Event event) {
       log_.warn("another", "this host was taken off the members, and comes back as another one",
                 {{"incarnation", words_.incarnation()}});
     if (core_->epoch() == before || core_->epoch() == 0) return;
-    asio::post(io_, [this] { write_status_now(); });
     if (before == 0) notify_service_manager("READY=1\nSTATUS=member of the cluster");
     log_.info(
         "epoch", fmt::format("moves from epoch {} to {}", before, core_->epoch()),

@@ -19,15 +19,15 @@
 #include <stdexcept>
 #include <string>
 
+#include "agent/etcd/store.hpp"
+#include "agent/host/domain_words.hpp"
+#include "agent/host/host_locks.hpp"
+#include "agent/link/links.hpp"
 #include "agent/process/journal.hpp"
 #include "agent/process/questions.hpp"
 #include "agent/process/status.hpp"
 #include "agent/process/store_identity.hpp"
 #include "cluster/core/agent.hpp"
-#include "agent/etcd/store.hpp"
-#include "agent/host/domain_words.hpp"
-#include "agent/host/host_locks.hpp"
-#include "agent/link/links.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cluster {
@@ -96,8 +96,8 @@ class agent_process {
   [[nodiscard]] std::string host_of(member_id id) const;
 
   // ---- what it says (process_status.cpp) ----
-  void show_status();
-  void write_status_now();
+  /// Each second.
+  void look_after_files();
   [[nodiscard]] agent_status status_now();
 
   const agent_options options_;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "agent/process/process.hpp"
 #include "agent/host/uses.hpp"
+#include "agent/process/process.hpp"
 #include "domain/cluster/elsewhere.hpp"
 
 namespace lockflight::cluster {
@@ -24,6 +24,9 @@ void agent_process::start_questions() {
 }
 
 void agent_process::answer_question(const std::vector<std::string>& question, questions::reply to) {
+  if (question[0] == detail::status_question)
+    return to(detail::line_of({question[0], json_text_of(status_now())}) +
+              detail::line_of({std::string(detail::end_of_answer)}));
   const bool is_about_work = question.size() >= 2 && question[0] == detail::done_question;
   if (is_about_work) return answer_about_work(question, std::move(to));
   const bool is_about_uses = question.size() == 2 && question[0] == detail::uses_question;

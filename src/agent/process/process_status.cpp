@@ -1,4 +1,4 @@
-// What an agent says of itself each second.
+// What an agent says of itself.
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,24 +21,13 @@ void write_metrics(const agent_status& what, const std::string& path) {
 
 }  // namespace
 
-void agent_process::write_status_now() {
-  if (failure_) return;
-  try {
-    const agent_status now = status_now();
-    write_status(now, status_path_of(file_->place().path));
-    if (!options_.metrics_file.empty()) write_metrics(now, options_.metrics_file);
-    if (!file_->is_current()) end_with(file_->place().path + ": has been removed");
-  } catch (const std::exception& e) {
-    end_with(e.what());
-  }
-}
-
-void agent_process::show_status() {
+void agent_process::look_after_files() {
   constexpr auto period = std::chrono::seconds(1);
-  write_status_now();
+  if (!options_.metrics_file.empty()) write_metrics(status_now(), options_.metrics_file);
+  if (!file_->is_current()) return end_with(file_->place().path + ": has been removed");
   status_timer_.expires_after(period);
   status_timer_.async_wait([this](const asio::error_code& error) {
-    if (!error) show_status();
+    if (!error) look_after_files();
   });
 }
 

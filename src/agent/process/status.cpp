@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <fstream>
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 namespace lockflight::cluster {
 namespace {
@@ -89,28 +87,13 @@ agent_status status_from(const json& from) {
 
 }  // namespace
 
-std::string status_path_of(const std::string& domain_file) { return domain_file + ".status"; }
-
 std::string json_text_of(const agent_status& what) { return json_of(what).dump(2) + "\n"; }
 
-// A reader sees the whole of one or of the other. The file is in memory.
-void write_status(const agent_status& what, const std::string& path) {
-  const std::string made = path + "~";
-  {
-    std::ofstream out(made, std::ios::trunc);
-    out << json_text_of(what);
-    if (!out) return;  // what was there says how old it is
-  }
-  static_cast<void>(std::rename(made.c_str(), path.c_str()));
-}
-
-agent_status read_status(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error(path + ": there is none");
+std::optional<agent_status> status_from_json(const std::string& text) {
   try {
-    return status_from(json::parse(in));
+    return status_from(json::parse(text));
   } catch (const std::exception&) {
-    throw std::runtime_error(path + ": is not what an agent writes");
+    return std::nullopt;
   }
 }
 

@@ -1,5 +1,4 @@
-// What an agent says about itself: in a file beside the domain file, which it writes anew each
-// second, and in the form that Prometheus reads.
+// What an agent says about itself: to whom asks on its host, and in the form that Prometheus reads.
 #pragma once
 
 #include <chrono>
@@ -45,13 +44,9 @@ struct agent_status {
   std::uint64_t transactions = 0, revocations = 0, rings = 0;
 };
 
-/// Where the agent of that domain file writes it.
-[[nodiscard]] std::string status_path_of(const std::string& domain_file);
-void write_status(const agent_status& what, const std::string& path);
-/// Throws std::runtime_error if there is none, or if it is not one.
-[[nodiscard]] agent_status read_status(const std::string& path);
-
 [[nodiscard]] std::string json_text_of(const agent_status& what);
+/// Nothing if the text is none: the agent may have another version.
+[[nodiscard]] std::optional<agent_status> status_from_json(const std::string& text);
 /// The text format of Prometheus, for the collector of its node exporter that reads files.
 [[nodiscard]] std::string metrics_text_of(const agent_status& what);
 

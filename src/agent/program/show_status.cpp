@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/process/status.hpp"
+#include "domain/cluster/elsewhere.hpp"
 #include "domain/cluster/words.hpp"
 #include "tool/table.hpp"
 
@@ -12,6 +13,8 @@ namespace {
 using cluster::agent_status;
 using cluster::member_status;
 using tool::style;
+
+constexpr auto answers_within = std::chrono::milliseconds(2'000);
 
 std::string seconds(std::int64_t us) {
   return fmt::format("{:.1f} s", static_cast<double>(us) / 1e6);
@@ -52,12 +55,12 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
   const cluster::instant now = detail::boot_time();
   const cluster::instant left = file->cluster().deadline - now;
   const bool is_member = runs && left > 0;
-  agent_status what;
-  try {
-    what = cluster::read_status(cluster::status_path_of(file->place().path));
-  } catch (const std::runtime_error&) {
-    if (runs) throw;
-  }
+  const auto answer =
+      detail::ask_agent(*file, {std::string(detail::status_question)}, answers_within);
+  const bool has_answered = answer && answer->front().size() == 2;
+  const agent_status what =
+      (has_answered ? cluster::status_from_json(answer->front()[1]) : std::nullopt)
+          .value_or(agent_status{});
   if (as_json) {
     out.print(cluster::json_text_of(what));
     return is_member ? 0 : 1;
@@ -65,18 +68,16 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
   if (!runs) {
     out.line(out.paint(style::bad, fmt::format("the agent of {} does not run on this host", name)));
   } else if (left > 0) {
-    out.line(out.paint(style::good, fmt::format("a member of {}, certainly for {} more (time to "
-                                                "live: {})",
-                                                name, seconds(left), seconds(what.ttl_us))));
+    out.line(out.paint(style::good,
+                       fmt::format("a member of {}, certainly for {} more", name, seconds(left))));
   } else {
     out.line(out.paint(style::bad, fmt::format("not a member of {} now", name)));
   }
   if (!what.etcd_trouble.empty()) out.line(out.paint(style::bad, what.etcd_trouble));
-  // What the agent wrote before it was stopped, or ended.
-  constexpr cluster::instant old = 3'000'000;
-  if (now - what.written_us > old)
-    out.line(out.paint(style::bad, fmt::format("the agent was heard last {} ago",
-                                               seconds(now - what.written_us))));
+  if (!has_answered) {
+    if (runs) out.line(out.paint(style::bad, "the agent does not answer"));
+    return is_member ? 0 : 1;
+  }
   out.line(fmt::format("epoch {}{}, incarnation {} of this host, agent {} (process {})", what.epoch,
                        what.is_settled ? "" : " (not settled)", what.incarnation, what.agent,
                        what.pid));

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,6 +46,16 @@ std::string unescaped(std::string_view text) {
     made += c == 't' ? '\t' : c == 'n' ? '\n' : c;
   }
   return made;
+}
+
+/// Whether root or the owner of the domain file listens: in a folder that all can write to,
+/// somebody else could have put the socket there.
+bool is_trusted(int fd, const domain_file& file) {
+  ucred by{};
+  socklen_t size = sizeof by;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &by, &size) != 0) return false;
+  struct stat s {};
+  return by.uid == 0 || (lstat(file.place().path.c_str(), &s) == 0 && s.st_uid == by.uid);
 }
 
 descriptor connect_to(const std::string& path) {
@@ -142,7 +153,8 @@ std::optional<std::vector<std::vector<std::string>>> ask_agent(
     const domain_file& file, const std::vector<std::string>& question, milliseconds at_most) {
   const auto until = steady_clock::now() + at_most;
   const descriptor to = connect_to(question_path_of(file));
-  if (!to || !send_all(to.get(), line_of(question), until)) return std::nullopt;
+  if (!to || !is_trusted(to.get(), file) || !send_all(to.get(), line_of(question), until))
+    return std::nullopt;
   const auto text = receive_all(to.get(), until);
   if (!text) return std::nullopt;
   auto lines = fields_of(*text);

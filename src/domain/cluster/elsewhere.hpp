@@ -41,6 +41,9 @@ namespace lockflight::detail {
 /// with the name and the seconds. The answer's last line has the number, or why there is none.
 inline constexpr std::string_view done_question = "done";
 
+/// What the agent knows, as JSON in the second field of the first line.
+inline constexpr std::string_view status_question = "status";
+
 /// The question for these lines. An empty name means all locks that are in use.
 inline constexpr std::string_view uses_question = "uses";
 /// The first field of the last line, which names the hosts that did not answer.

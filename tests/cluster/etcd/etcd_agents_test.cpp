@@ -12,9 +12,9 @@
 #include <mutex>
 #include <string>
 
+#include "agent/etcd/store.hpp"
 #include "cluster/core/agent.hpp"
 #include "cluster/etcd/etcd_server.hpp"
-#include "agent/etcd/store.hpp"
 #include "cluster/sim/memory.hpp"
 
 namespace lockflight::cluster {

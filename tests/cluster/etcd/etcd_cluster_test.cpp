@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "agent/etcd/client.hpp"
-#include "cluster/etcd/etcd_server.hpp"
 #include "agent/etcd/store.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 
 namespace lockflight::cluster {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "agent/etcd/client.hpp"
+#include "agent/etcd/store.hpp"
 #include "cluster/etcd/etcd_server.hpp"
 #include "cluster/etcd/fake_server.hpp"
-#include "agent/etcd/store.hpp"
 
 namespace lockflight::cluster {
 namespace {

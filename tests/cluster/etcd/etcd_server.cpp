@@ -14,9 +14,9 @@
 #include <system_error>
 #include <thread>
 
+#include "agent/etcd/base64.hpp"
 #include "base/descriptor.hpp"
 #include "base/whole_file.hpp"
-#include "agent/etcd/base64.hpp"
 
 namespace lockflight::cluster::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "agent/etcd/base64.hpp"
-#include "cluster/etcd/etcd_server.hpp"
 #include "agent/etcd/text.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 #include "cluster/sim/random.hpp"
 
 namespace lockflight::cluster {

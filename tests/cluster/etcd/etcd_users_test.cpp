@@ -7,8 +7,8 @@
 
 #include "agent/etcd/base64.hpp"
 #include "agent/etcd/client.hpp"
-#include "cluster/etcd/etcd_server.hpp"
 #include "agent/etcd/store.hpp"
+#include "cluster/etcd/etcd_server.hpp"
 
 namespace lockflight::cluster {
 namespace {
