@@ -102,6 +102,19 @@ const domain_options& domain::options() const { return file_->options(); }
 const std::string& domain::path() const { return file_->place().path; }
 bool domain::still_valid() const { return file_->is_current(); }
 
+bool domain::is_of_cluster() const { return file_->is_of_cluster(); }
+std::chrono::nanoseconds domain::time_to_live() const {
+  if (!is_of_cluster()) return std::chrono::nanoseconds(0);
+  return std::chrono::microseconds(file_->cluster().time_to_live.load());
+}
+std::chrono::nanoseconds domain::cut_off_for() const {
+  if (!is_of_cluster()) return std::chrono::nanoseconds(0);
+  const cluster::instant deadline = file_->cluster().deadline;
+  if (deadline == 0) return std::chrono::nanoseconds::max();  // it is not a member yet, or again
+  const cluster::instant ago = detail::boot_time() - deadline;
+  return std::chrono::microseconds(std::max<cluster::instant>(ago, 0));
+}
+
 std::vector<domain_slot> domain::participants() const {
   file_->check();
   detail::examine_all(*file_);
