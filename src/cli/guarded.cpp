@@ -1,11 +1,16 @@
 #include "cli/guarded.hpp"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
+#include "cli/deadline_watch.hpp"
 #include "cli/run_signals.hpp"
+#include "tool/printable.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -36,8 +41,6 @@ bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_
   return shared ? lock.try_lock_shared_within(*within_ns) : lock.try_lock_within(*within_ns);
 }
 
-void release(named_lock& lock, bool shared) { shared ? lock.unlock_shared() : lock.unlock(); }
-
 domain domain_of(const guarded_command& what) {
   try {
     return domain::open(what.domain, {.mode = what.mode, .group = what.group});
@@ -60,18 +63,46 @@ void tell_command(const named_lock& lock, bool shared) {
     unsetenv("LOCKFLIGHT_OWNER_DIED");
 }
 
+void say(const std::string& line) {
+  std::fprintf(stderr, "lockflight run: %s\n", tool::printable(line).c_str());
+}
+
 /// How a wait ended.
-enum class outcome { has_lock, conflict, interrupted };
+enum class outcome { has_lock, conflict, interrupted, done };
 
 bool is_interrupted() { return run_signals::noted() != 0; }
 bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
 
+class guarded_run {
+ public:
+  explicit guarded_run(const guarded_command& what) : what_(what) {}
+  [[nodiscard]] int run();
+
+ private:
+  [[nodiscard]] outcome wait();
+  [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
+  [[nodiscard]] bool is_done();
+  void say_why_it_does_not_run(outcome how) const;
+  [[nodiscard]] ending attend_command(deadline_watch* watch);
+  [[nodiscard]] std::unique_ptr<deadline_watch> watch_deadline();
+  [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
+  [[nodiscard]] int leave(int code);
+
+  const guarded_command& what_;
+  run_signals signals_;
+  std::optional<domain> in_;
+  std::optional<named_lock> lock_;
+  std::unique_ptr<slot_note> note_;  // with --once-per
+  wall_seconds slot_end_ = 0;        // of the slot that was asked about last
+};
+
+// ---- until it has the lock ----
+
 /// Asks for the lock once. Nothing if it is to be asked for again: a Ctrl-Z has come, or the domain
 /// has been removed.
-std::optional<outcome> ask_once(std::optional<named_lock>& lock, const guarded_command& what,
-                                const time_left& left) {
+std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
-    const bool has = acquire(*lock, what.shared, left.ns());
+    const bool has = acquire(*lock_, what_.shared, left.ns());
     return is_to_end() ? outcome::interrupted : has ? outcome::has_lock : outcome::conflict;
   } catch (const domain_error& e) {
     using enum domain_error::reason;
@@ -82,29 +113,119 @@ std::optional<outcome> ask_once(std::optional<named_lock>& lock, const guarded_c
 
 /// Waits for the lock, out of the queue while it is stopped by Ctrl-Z. Signals are noted at the
 /// end.
-outcome wait_for(std::optional<named_lock>& lock, const guarded_command& what,
-                 run_signals& signals) {
-  const time_left left(what.within_ns);
+outcome guarded_run::wait() {
+  const time_left left(what_.within_ns);
   while (true) {
-    lock.emplace(domain_of(what), what.name);
-    lock->interrupt_with(is_interrupted);
-    signals.note();
-    if (const auto how = ask_once(lock, what, left)) return *how;
-    lock.reset();
-    signals.let_end();
+    in_ = domain_of(what_);
+    lock_.emplace(*in_, what_.name);
+    if (what_.slot_length) note_ = slot_note_of(*lock_);
+    // A run that comes while the work of its slot is being done does not wait for its end.
+    if (is_done()) return outcome::done;
+    lock_->interrupt_with(is_interrupted);
+    signals_.note();
+    if (const auto how = ask_once(left))
+      return *how == outcome::has_lock && is_done() ? outcome::done : *how;
+    lock_.reset();
+    signals_.let_end();
     if (is_to_end()) return outcome::interrupted;
-    if (run_signals::noted() == SIGTSTP) signals.stop_here(true);
+    if (run_signals::noted() == SIGTSTP) signals_.stop_here(true);
   }
+}
+
+/// With --once-per: whether the work of the present slot is done, or of a later one, since clocks
+/// may go back.
+bool guarded_run::is_done() {
+  if (!note_) return false;
+  slot_end_ = end_of_present_slot(*what_.slot_length);
+  return note_->done_until() >= slot_end_;
+}
+
+void guarded_run::say_why_it_does_not_run(outcome how) const {
+  const std::string name = "lock '" + what_.name + "'";
+  if (how == outcome::done) {
+    const wall_seconds until = note_->done_until();
+    say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
+        (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
+  }
+  if (how != outcome::conflict || in_->cut_off_for().count() == 0) return;
+  const auto since = std::chrono::duration_cast<std::chrono::seconds>(in_->cut_off_for());
+  say(name + ": this host is not a member of domain " + in_->name() +
+      (in_->cut_off_for() == std::chrono::nanoseconds::max()
+           ? ""
+           : ", since " + std::to_string(since.count()) + " s") +
+      "; 'lockflight agent status' says why");
+}
+
+// ---- from then on ----
+
+std::unique_ptr<deadline_watch> guarded_run::watch_deadline() {
+  if (!in_->is_of_cluster()) return nullptr;
+  auto grace = what_.grace;
+  // The deadline moves on each third of the time to live, and is less than that time ahead. A
+  // longer grace would end commands on hosts that renew in time.
+  if (const auto time_to_live = in_->time_to_live(); time_to_live.count() != 0)
+    grace = std::min(grace, time_to_live / 3);
+  return std::make_unique<deadline_watch>([this] { return lock_->valid_for(); }, grace);
+}
+
+ending guarded_run::attend_command(deadline_watch* watch) {
+  tell_command(*lock_, what_.shared);
+  const wall_seconds before = note_ ? note_->done_until() : 0;
+  if (note_) note_->set_done_until(slot_end_);
+  if (what_.leads) say("leads '" + what_.name + "' with token " + std::to_string(lock_->token()));
+  const ending its = run_attended(
+      what_.words.data(), signals_, [this] { lock_->extend_to_this_process(); },
+      [this](pid_t child) {
+        try {
+          lock_->extend_to(child);
+        } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
+        }
+      },
+      watch);
+  if (note_ && !its.ran) note_->set_done_until(before);
+  return its;
+}
+
+int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
+  const bool has_acted = watch != nullptr && watch->has_acted();
+  const bool is_lost = watch != nullptr && lock_->is_lost();
+  const bool is_well = its.ran && its.code == 0 && !is_lost;
+  if (is_well && !what_.shared && lock_->owner_died()) lock_->mark_consistent();
+  if (!its.ran || (!has_acted && !is_lost)) {
+    const int code = leave(its.code);
+    return its.signal_number == 0 ? code : end_by(its.signal_number);
+  }
+  say("lock '" + what_.name + "' of domain " + in_->name() +
+      (is_well ? " was about to be lost" : " is lost") +
+      ", because this host could not renew its membership" +
+      (has_acted ? "; COMMAND was ended" : "; COMMAND has ended too late"));
+  if (is_well) return leave(lost_lock);
+  // A handle that holds when it ends leaves what a dead holder leaves, so that the next holder, on
+  // whichever host, learns of it.
+  lock_.reset();
+  signals_.let_end();
+  return lost_lock;
 }
 
 /// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
 /// meanwhile.
-int leave(std::optional<named_lock>& lock, const guarded_command& what, run_signals& signals,
-          int code) {
-  if (lock && lock->is_held()) release(*lock, what.shared);
-  lock.reset();
-  signals.let_end();
+int guarded_run::leave(int code) {
+  if (lock_ && lock_->is_held()) what_.shared ? lock_->unlock_shared() : lock_->unlock();
+  lock_.reset();
+  signals_.let_end();
   return is_to_end() ? end_by(run_signals::noted()) : code;
+}
+
+int guarded_run::run() {
+  const outcome how = wait();
+  if (how == outcome::has_lock) signals_.block();
+  if (how != outcome::has_lock || is_to_end()) {
+    say_why_it_does_not_run(how);
+    return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
+  }
+  const auto watch = watch_deadline();
+  const ending its = attend_command(watch.get());
+  return conclude(its, watch.get());
 }
 
 }  // namespace
@@ -115,24 +236,6 @@ domain_error which_of_them(const domain_error& e) {
           text.substr(0, text.find(" (accepted: ")) + " (accepted: --mode 0600 or --mode 0660)"};
 }
 
-int run_guarded(const guarded_command& what) {
-  run_signals signals;
-  std::optional<named_lock> lock;
-  const bool has = wait_for(lock, what, signals) == outcome::has_lock;
-  if (has) signals.block();
-  if (!has || is_to_end()) return leave(lock, what, signals, what.conflict_exit_code);
-  tell_command(*lock, what.shared);
-  const ending its = run_attended(
-      what.words.data(), signals, [&] { lock->extend_to_this_process(); },
-      [&](pid_t child) {
-        try {
-          lock->extend_to(child);
-        } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
-        }
-      });
-  if (its.ran && its.code == 0 && !what.shared && lock->owner_died()) lock->mark_consistent();
-  const int code = leave(lock, what, signals, its.code);
-  return its.signal_number == 0 ? code : end_by(its.signal_number);
-}
+int run_guarded(const guarded_command& what) { return guarded_run(what).run(); }
 
 }  // namespace lockflight::cli
