@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <string>
 
@@ -81,11 +82,13 @@ class guarded_run {
  private:
   [[nodiscard]] outcome wait();
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
+  [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
   void say_why_it_does_not_run(outcome how) const;
   [[nodiscard]] ending attend_command(deadline_watch* watch);
-  [[nodiscard]] std::unique_ptr<deadline_watch> watch_deadline();
+  [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
+  void release() { what_.shared ? lock_->unlock_shared() : lock_->unlock(); }
   [[nodiscard]] int leave(int code);
 
   const guarded_command& what_;
@@ -103,12 +106,28 @@ class guarded_run {
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
     const bool has = acquire(*lock_, what_.shared, left.ns());
-    return is_to_end() ? outcome::interrupted : has ? outcome::has_lock : outcome::conflict;
+    if (is_to_end()) return outcome::interrupted;
+    if (!has) return outcome::conflict;
+    if (stays_valid(left)) return outcome::has_lock;
+    release();
+    if (left.ns() == 0) return outcome::conflict;
   } catch (const domain_error& e) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
   }
   return is_to_end() ? std::optional(outcome::interrupted) : std::nullopt;
+}
+
+/// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
+/// the deadline is near. False if the lock is lost, or the wait is over.
+bool guarded_run::stays_valid(const time_left& left) const {
+  constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
+  if (!in_->is_of_cluster()) return true;
+  while (lock_->valid_for() <= grace()) {
+    if (lock_->is_lost() || is_interrupted() || left.ns() == 0) return false;
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
+  return true;
 }
 
 /// Waits for the lock, out of the queue while it is stopped by Ctrl-Z. Signals are noted at the
@@ -147,25 +166,27 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
         (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
   }
-  if (how != outcome::conflict || in_->cut_off_for().count() == 0) return;
-  const auto since = std::chrono::duration_cast<std::chrono::seconds>(in_->cut_off_for());
-  say(name + ": this host is not a member of domain " + in_->name() +
-      (in_->cut_off_for() == std::chrono::nanoseconds::max()
-           ? ""
-           : ", since " + std::to_string(since.count()) + " s") +
-      "; 'lockflight agent status' says why");
+  if (how != outcome::conflict || !in_->is_of_cluster()) return;
+  const auto cut_off = in_->cut_off_for();
+  const std::string since =
+      cut_off == std::chrono::nanoseconds::max()
+          ? ""
+          : " since " + std::to_string(cut_off / std::chrono::seconds(1)) + " s";
+  const std::string no_agent = in_->has_agent() ? "" : ", and its agent does not run";
+  if (cut_off.count() != 0)
+    say(name + ": this host is no member of domain " + in_->name() + since + no_agent +
+        " ('lockflight agent status' says more)");
+  else if (!no_agent.empty())
+    say(name + ": the agent of domain " + in_->name() + " does not run on this host");
 }
 
 // ---- from then on ----
 
-std::unique_ptr<deadline_watch> guarded_run::watch_deadline() {
-  if (!in_->is_of_cluster()) return nullptr;
-  auto grace = what_.grace;
-  // The deadline moves on each third of the time to live, and is less than that time ahead. A
-  // longer grace would end commands on hosts that renew in time.
-  if (const auto time_to_live = in_->time_to_live(); time_to_live.count() != 0)
-    grace = std::min(grace, time_to_live / 3);
-  return std::make_unique<deadline_watch>([this] { return lock_->valid_for(); }, grace);
+/// The deadline moves on each third of the time to live, and is less than that time ahead. A longer
+/// grace would end commands on hosts that renew in time.
+std::chrono::nanoseconds guarded_run::grace() const {
+  const auto time_to_live = in_->time_to_live();
+  return time_to_live.count() == 0 ? what_.grace : std::min(what_.grace, time_to_live / 3);
 }
 
 ending guarded_run::attend_command(deadline_watch* watch) {
@@ -210,7 +231,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
 /// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
 /// meanwhile.
 int guarded_run::leave(int code) {
-  if (lock_ && lock_->is_held()) what_.shared ? lock_->unlock_shared() : lock_->unlock();
+  if (lock_ && lock_->is_held()) release();
   lock_.reset();
   signals_.let_end();
   return is_to_end() ? end_by(run_signals::noted()) : code;
@@ -223,9 +244,11 @@ int guarded_run::run() {
     say_why_it_does_not_run(how);
     return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
   }
-  const auto watch = watch_deadline();
-  const ending its = attend_command(watch.get());
-  return conclude(its, watch.get());
+  std::optional<deadline_watch> watch;
+  if (in_->is_of_cluster()) watch.emplace([this] { return lock_->valid_for(); }, grace());
+  deadline_watch* const watches = watch ? &*watch : nullptr;
+  const ending its = attend_command(watches);
+  return conclude(its, watches);
 }
 
 }  // namespace

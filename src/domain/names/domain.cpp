@@ -114,6 +114,7 @@ std::chrono::nanoseconds domain::cut_off_for() const {
   const cluster::instant ago = detail::boot_time() - deadline;
   return std::chrono::microseconds(std::max<cluster::instant>(ago, 0));
 }
+bool domain::has_agent() const { return is_of_cluster() && file_->has_agent(); }
 
 std::vector<domain_slot> domain::participants() const {
   file_->check();
