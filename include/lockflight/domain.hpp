@@ -179,8 +179,8 @@ class domain {
   /// succeeds. 0 if it is one, and in the domain of one machine. The longest duration if nobody
   /// knows since when. Reads a clock.
   [[nodiscard]] std::chrono::nanoseconds cut_off_for() const;
-  /// Whether the host's agent of a cluster's domain runs. It is not said of one that is stopped that
-  /// it does not. False in the domain of one machine. A system call.
+  /// Whether the host's agent of a cluster's domain runs. It is not said of one that is stopped
+  /// that it does not. False in the domain of one machine. A system call.
   [[nodiscard]] bool has_agent() const;
   /// The threads that have slots now, and the locks that are in use now. The calls stop no other
   /// thread and take no slot.
