@@ -110,9 +110,8 @@ command run_command() {
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
            "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
            "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
-           "holder finds LOCKFLIGHT_OWNER_DIED=1 unless COMMAND has ended with 0 in time. What "
-           "COMMAND has started itself is not ended: a shell script should begin its last command "
-           "with 'exec'.",
+           "holder finds LOCKFLIGHT_OWNER_DIED=1. What COMMAND has started itself is not ended: a "
+           "shell script should begin its last command with 'exec'.",
            "With --leader the run is a candidate for NAME. It waits as long as it takes; when it "
            "leads it says so on standard error, and runs COMMAND, which leads until it ends. If "
            "the lock is lost meanwhile, the run exits with 76, and a service manager starts it "

@@ -38,6 +38,12 @@ def wait_until(holds, seconds=10):
     return True
 
 
+def state_of(pid):
+    """Its letter in /proc, such as T for stopped."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
 class Cluster:
     """An etcd, and an agent for each of two hosts."""
 
@@ -94,11 +100,11 @@ class Cluster:
                               env=self.environment(host), capture_output=True, timeout=10)
         return done.returncode == 0 and b"host0" in done.stdout and b"host1" in done.stdout
 
-    def run(self, host, *options, name, command):
+    def run(self, host, *options, name, command, **more):
         return subprocess.Popen(
             [PROGRAM, "run", "--domain", "etcd:test", *options, name, "--", *command],
             env=self.environment(host), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
+            stderr=subprocess.PIPE, text=True, **more)
 
     def end(self):
         for process in reversed(self.processes):
@@ -119,6 +125,7 @@ class Deadline(unittest.TestCase):
 
     stubborn  on host 0; its command does not end at SIGTERM
     well      on host 0; its command ends with 0 at SIGTERM
+    suspended on host 0; it was stopped, with its command, as by Ctrl-Z
     waiter    on host 1; it waits for the lock of the stubborn one, and its command fails
     kept      on host 1; its command takes longer than all that"""
 
@@ -134,15 +141,21 @@ class Deadline(unittest.TestCase):
             "sh", "-c", f"{STAMP} trap 'stamp TERM' TERM; {FOR_EVER}"])
         cls.well = cls.start(0, "--grace", "0.8", name="well", command=[
             "sh", "-c", f"{STAMP} trap 'stamp TERM; exit 0' TERM; {FOR_EVER}"])
-        for each in (cls.stubborn, cls.well):
+        # In a group of its own, whose parent could continue it: else it would not stop.
+        cls.suspended = cls.start(0, name="suspended", preexec_fn=os.setpgrp, command=[
+            "sh", "-c", f"{STAMP} stamp began; exec sleep 60"])
+        for each in (cls.stubborn, cls.well, cls.suspended):
             each.stdout.readline()
+        cls.suspended.send_signal(signal.SIGTSTP)
         cls.waiter = cls.start(1, name="jobs", command=[
             "sh", "-c", f'{STAMP} stamp got; echo "died$LOCKFLIGHT_OWNER_DIED 0"; exit 3'])
         time.sleep(TTL / 2)  # the membership is renewed meanwhile
         cls.was_renewed = cls.stubborn.poll() is None and cls.well.poll() is None
+        cls.was_suspended = state_of(cls.suspended.pid) == "T"
         cls.stopped = time.clock_gettime(time.CLOCK_BOOTTIME)
         cls.cluster.agents[0].send_signal(signal.SIGSTOP)
         cls.stubborn_said = cls.said_by(cls.stubborn)
+        cls.suspended_said = cls.said_by(cls.suspended)
         cls.ended = time.clock_gettime(time.CLOCK_BOOTTIME)
         cls.well_said = cls.said_by(cls.well)
         cls.waiter_said = cls.said_by(cls.waiter)
@@ -180,7 +193,7 @@ class Deadline(unittest.TestCase):
         again = self.start(1, name="jobs", command=["sh", "-c", "echo died$LOCKFLIGHT_OWNER_DIED 0"])
         self.assertIn("died1", self.said_by(again)[0])
 
-    def test_a_command_that_ends_with_0_in_time_has_put_things_right(self):
+    def test_a_command_that_ends_with_0_at_SIGTERM(self):
         moments, err = self.well_said
         self.assertEqual(self.well.returncode, 76, err)
         self.assertRegex(err, r"lock 'well' of domain etcd:test was about to be lost, because .*; "
@@ -194,6 +207,21 @@ class Deadline(unittest.TestCase):
             self.assertEqual(late.returncode, code)
             self.assertRegex(err, r"lock 'jobs': this host is no member of domain etcd:test "
                                   r"since \d+ s .*\n$")
+
+        # Without an agent, a domain is not even opened.
+        self.cluster.agents[0].kill()
+        self.cluster.agents[0].wait()
+        late = self.start(0, name="jobs", command=["true"])
+        _, err = self.said_by(late)
+        self.assertEqual((late.returncode, err.count("\n")), (2, 1), err)
+        self.assertIn("its agent does not run on this host", err)
+        self.assertIn("lockflight agent --domain test --etcd URL starts it", err)
+
+    def test_a_stopped_run_is_continued_and_ends_its_command(self):
+        self.assertTrue(self.was_suspended)
+        _, err = self.suspended_said
+        self.assertEqual(self.suspended.returncode, 76, err)
+        self.assertRegex(err, r"lock 'suspended' of domain etcd:test is lost, .*; COMMAND was ended")
 
     def test_on_another_host_nothing_is_lost(self):
         _, err = self.said_by(self.kept)
