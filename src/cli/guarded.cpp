@@ -219,7 +219,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   say("lock '" + what_.name + "' of domain " + in_->name() +
       (is_well ? " was about to be lost" : " is lost") +
       ", because this host could not renew its membership" +
-      (has_acted ? "; COMMAND was ended" : "; COMMAND has ended too late"));
+      (has_acted ? "; COMMAND was ended" : "; COMMAND may have ended too late"));
   if (is_well) return leave(lost_lock);
   // A handle that holds when it ends leaves what a dead holder leaves, so that the next holder, on
   // whichever host, learns of it.

@@ -121,13 +121,21 @@ FOR_EVER = "stamp began; while :; do stamp alive; sleep 0.01; done"
 
 
 class Deadline(unittest.TestCase):
-    """The agent of host 0 is stopped once, for all tests, while each of these runs:
+    """The agent of host 0 is stopped twice. It goes on in time after the first stop, when the
+    commands of two runs on host 0 have ended at SIGTERM:
+
+    plain     its command dies of it
+    well      its command ends with 0
+
+    After the second stop it does not, while these run:
 
     stubborn  on host 0; its command does not end at SIGTERM
-    well      on host 0; its command ends with 0 at SIGTERM
     suspended on host 0; it was stopped, with its command, as by Ctrl-Z
     waiter    on host 1; it waits for the lock of the stubborn one, and its command fails
-    kept      on host 1; its command takes longer than all that"""
+
+    And from the beginning:
+
+    kept      on host 1; its command takes longer than the time to live"""
 
     @classmethod
     def setUpClass(cls):
@@ -135,29 +143,43 @@ class Deadline(unittest.TestCase):
         cls.cluster.processes = []
         cls.addClassCleanup(cls.cluster.end)
         cls.cluster.__init__()
+        cls.kept = cls.start(1, name="kept", command=["sh", "-c", f"sleep {2 * TTL}; exit 5"])
+        cls.stop_in_time()
+        cls.stop_for_long()
 
-        cls.kept = cls.start(1, name="kept", command=["sh", "-c", f"sleep {2.5 * TTL}; exit 5"])
-        cls.stubborn = cls.start(0, "--leader", name="jobs", command=[
-            "sh", "-c", f"{STAMP} trap 'stamp TERM' TERM; {FOR_EVER}"])
+    @classmethod
+    def stop_in_time(cls):
+        cls.plain = cls.start(0, name="plain", command=["sh", "-c", "echo began; exec sleep 60"])
         cls.well = cls.start(0, "--grace", "0.8", name="well", command=[
             "sh", "-c", f"{STAMP} trap 'stamp TERM; exit 0' TERM; {FOR_EVER}"])
+        for each in (cls.plain, cls.well):
+            each.stdout.readline()
+        cls.cluster.agents[0].send_signal(signal.SIGSTOP)
+        cls.plain_said = cls.plain.communicate(timeout=20)
+        cls.well_said = cls.said_by(cls.well)
+        cls.cluster.agents[0].send_signal(signal.SIGCONT)
+        show = ["sh", "-c", "echo died$LOCKFLIGHT_OWNER_DIED 0"]
+        after = {name: cls.start(0, name=name, command=show) for name in ("plain", "well")}
+        cls.told_after = {name: list(cls.said_by(each)[0]) for name, each in after.items()}
+
+    @classmethod
+    def stop_for_long(cls):
+        cls.stubborn = cls.start(0, "--leader", name="jobs", command=[
+            "sh", "-c", f"{STAMP} trap 'stamp TERM' TERM; {FOR_EVER}"])
         # In a group of its own, whose parent could continue it: else it would not stop.
         cls.suspended = cls.start(0, name="suspended", preexec_fn=os.setpgrp, command=[
-            "sh", "-c", f"{STAMP} stamp began; exec sleep 60"])
-        for each in (cls.stubborn, cls.well, cls.suspended):
+            "sh", "-c", "echo began; exec sleep 60"])
+        for each in (cls.stubborn, cls.suspended):
             each.stdout.readline()
         cls.suspended.send_signal(signal.SIGTSTP)
+        cls.was_suspended = wait_until(lambda: state_of(cls.suspended.pid) == "T")
         cls.waiter = cls.start(1, name="jobs", command=[
             "sh", "-c", f'{STAMP} stamp got; echo "died$LOCKFLIGHT_OWNER_DIED 0"; exit 3'])
-        time.sleep(TTL / 2)  # the membership is renewed meanwhile
-        cls.was_renewed = cls.stubborn.poll() is None and cls.well.poll() is None
-        cls.was_suspended = state_of(cls.suspended.pid) == "T"
         cls.stopped = time.clock_gettime(time.CLOCK_BOOTTIME)
         cls.cluster.agents[0].send_signal(signal.SIGSTOP)
         cls.stubborn_said = cls.said_by(cls.stubborn)
-        cls.suspended_said = cls.said_by(cls.suspended)
+        cls.suspended_said = cls.suspended.communicate(timeout=20)
         cls.ended = time.clock_gettime(time.CLOCK_BOOTTIME)
-        cls.well_said = cls.said_by(cls.well)
         cls.waiter_said = cls.said_by(cls.waiter)
 
     @classmethod
@@ -174,7 +196,6 @@ class Deadline(unittest.TestCase):
         return {word: float(at) for word, at in (line.split() for line in out.splitlines())}, err
 
     def test_a_command_ends_before_the_deadline(self):
-        self.assertTrue(self.was_renewed)
         moments, err = self.stubborn_said
         self.assertEqual(self.stubborn.returncode, 76, err)
         self.assertRegex(err, r"leads 'jobs' with token \d+\nlockflight run: lock 'jobs' of domain "
@@ -193,12 +214,20 @@ class Deadline(unittest.TestCase):
         again = self.start(1, name="jobs", command=["sh", "-c", "echo died$LOCKFLIGHT_OWNER_DIED 0"])
         self.assertIn("died1", self.said_by(again)[0])
 
-    def test_a_command_that_ends_with_0_at_SIGTERM(self):
+    def test_a_command_that_dies_of_SIGTERM_counts_as_a_death(self):
+        """The host was a member all the time, so nobody else has noted a death."""
+        self.assertEqual(self.plain.returncode, 76)
+        self.assertRegex(self.plain_said[1], r"lock 'plain' of domain etcd:test is lost, because "
+                                             r".*; COMMAND was ended\n$")
+        self.assertEqual(self.told_after["plain"], ["died1"])
+
+    def test_a_command_that_ends_with_0_at_SIGTERM_does_not(self):
         moments, err = self.well_said
         self.assertEqual(self.well.returncode, 76, err)
         self.assertRegex(err, r"lock 'well' of domain etcd:test was about to be lost, because .*; "
                               r"COMMAND was ended\n$")
         self.assertIn("TERM", moments)
+        self.assertEqual(self.told_after["well"], ["died"])
 
     def test_nobody_on_the_host_gets_a_lock_and_it_is_said_why(self):
         for options, code in [(["--timeout", "0.5"], 1), (["--nonblock", "-E", "9"], 9)]:

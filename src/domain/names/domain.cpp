@@ -104,13 +104,15 @@ bool domain::still_valid() const { return file_->is_current(); }
 
 bool domain::is_of_cluster() const { return file_->is_of_cluster(); }
 std::chrono::nanoseconds domain::time_to_live() const {
+  constexpr std::int64_t most = 3'600'000'000;  // the word may have been written over
   if (!is_of_cluster()) return std::chrono::nanoseconds(0);
-  return std::chrono::microseconds(file_->cluster().time_to_live.load());
+  return std::chrono::microseconds(
+      std::clamp<std::int64_t>(file_->cluster().time_to_live, 0, most));
 }
 std::chrono::nanoseconds domain::cut_off_for() const {
   if (!is_of_cluster()) return std::chrono::nanoseconds(0);
   const cluster::instant deadline = file_->cluster().deadline;
-  if (deadline == 0) return std::chrono::nanoseconds::max();  // it is not a member yet, or again
+  if (deadline <= 0) return std::chrono::nanoseconds::max();  // it is not a member yet, or again
   const cluster::instant ago = detail::boot_time() - deadline;
   return std::chrono::microseconds(std::max<cluster::instant>(ago, 0));
 }
