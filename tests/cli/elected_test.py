@@ -37,6 +37,16 @@ class OncePer(NamedTest):
         self.assertEqual(sorted(outputs), [b""] * 11 + [b"ran\n"])
         self.assertEqual({run.returncode for run in runs}, {0})
 
+    def test_one_of_many_that_waited(self):
+        holder, _ = self.hold()
+        runs = [self.start("run", "--domain", DOMAIN, *LONG, "jobs", "--", "echo", "ran")
+                for _ in range(4)]
+        self.wait_for_waiters(4)
+        self.end(holder)
+        self.assertEqual(sorted(run.communicate(timeout=30)[0] for run in runs),
+                         [b""] * 3 + [b"ran\n"])
+        self.assertEqual({run.returncode for run in runs}, {0})
+
     def test_a_run_does_not_wait_for_the_one_that_does_the_work(self):
         self.hold(options=LONG)
         self.assert_done()
