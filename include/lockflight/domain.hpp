@@ -187,6 +187,18 @@ class domain {
   /// this process cannot follow the path any more, because it has dropped its rights or has another
   /// root, that the file exists is enough. A few system calls.
   [[nodiscard]] bool still_valid() const;
+  /// Whether its locks exclude the hosts of a cluster: its name begins with "etcd:".
+  [[nodiscard]] bool is_of_cluster() const;
+  /// How long after it was last heard of a host of the cluster still counts as a member; 0 in the
+  /// domain of one machine.
+  [[nodiscard]] std::chrono::nanoseconds time_to_live() const;
+  /// For how long this host has not been a member of the cluster; meanwhile no acquire on it
+  /// succeeds. 0 if it is one, and in the domain of one machine. The longest duration if nobody
+  /// knows since when. Reads a clock.
+  [[nodiscard]] std::chrono::nanoseconds cut_off_for() const;
+  /// Whether the host's agent of a cluster's domain runs. It is not said of one that is stopped
+  /// that it does not. False in the domain of one machine. A system call.
+  [[nodiscard]] bool has_agent() const;
   /// The threads that have slots now, and the locks that are in use now. The calls stop no other
   /// thread and take no slot.
   [[nodiscard]] std::vector<domain_slot> participants() const;
@@ -252,11 +264,24 @@ class named_lock {
   /// How long this holder is certainly alone from now on, if its host does not hear from the
   /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
   /// machine there is no limit, and the result is the longest duration. Reads a clock.
+  ///
+  /// The library has no threads, so there is no function that it would call when the time is over:
+  /// a holder asks before each step that must not be done twice. Unless the host has lost the
+  /// cluster the time grows again, every third of domain::time_to_live().
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
   /// For a holder: whether it may not be alone any more, because its host was cut off from the
   /// cluster for longer than the time to live. It should stop what it does under the lock, and
   /// release it.
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
+  /// The moment until which the work that this name stands for counts as done, as an exclusive
+  /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept
+  /// when the lock is released and when a holder dies, and it is forgotten with the name. A name is
+  /// not dropped for want of room before that moment. Any handle may ask; one that does not hold
+  /// reads what may change at once. Both calls throw domain_error (invalid) in the domain of a
+  /// cluster.
+  [[nodiscard]] std::uint64_t done_until() const;
+  /// For an exclusive holder.
+  void set_done_until(std::uint64_t seconds_since_1970);
   /// Sets a function by which the program can end a wait. While this handle waits, the function is
   /// called on the waiting thread after each signal, and at least once a second. If it returns
   /// true, the acquire gives up and throws domain_error (interrupted). If it throws, the exception

@@ -58,7 +58,8 @@ enum lockflight_code {
   LOCKFLIGHT_INTERNAL = 11,    /* an error in the library that has no other code */
   LOCKFLIGHT_OWNER_DIED = 12,  /* an acquire of a named lock has succeeded, and a holder has died */
   LOCKFLIGHT_REMOVED = 13,     /* the domain of a named lock has been removed */
-  LOCKFLIGHT_INTERRUPTED = 14  /* an acquire was ended by lockflight_named_interrupt_with */
+  LOCKFLIGHT_INTERRUPTED = 14, /* an acquire was ended by lockflight_named_interrupt_with */
+  LOCKFLIGHT_LOST = 15         /* the host of a holder was cut off from its cluster for too long */
 };
 
 /* Returns the meaning of a code in a few words. The result is never NULL, also for unknown codes,
@@ -358,9 +359,13 @@ struct lockflight_named_options {
 /* Creates the domain, or opens it if it exists. A name has 1 to 64 characters of a-z, A-Z, 0-9,
  * '.', '_', '-', and does not begin with '.'.
  *
+ * A name that begins with "etcd:" is the domain of a cluster: its locks exclude all hosts whose
+ * agents are in it. The agent of this host makes it (lockflight agent).
+ *
  * LOCKFLIGHT_INVALID. LOCKFLIGHT_WRONG_KIND: the domain exists with another mode or group, or both
- * the user and a group have a domain of that name and `mode` is 0. LOCKFLIGHT_UNAVAILABLE: the
- * system refuses, or the file is damaged or of another version. */
+ * the user and a group have a domain of that name and `mode` is 0. LOCKFLIGHT_UNKNOWN: no agent of
+ * that cluster's domain runs on this host. LOCKFLIGHT_UNAVAILABLE: the system refuses, or the file
+ * is damaged or of another version. */
 int lockflight_domain_open(const char* name, const struct lockflight_domain_options* options,
                            lockflight_domain** domain);
 
@@ -425,6 +430,16 @@ int lockflight_named_mark_consistent(lockflight_named* lock);
  * LOCKFLIGHT_REMOVED if its domain has been removed, so that the lock does not exclude them.
  * LOCKFLIGHT_NOT_HELD. Costs a few system calls. */
 int lockflight_named_still_valid(const lockflight_named* lock);
+
+/* For how many nanoseconds from now on this holder is certainly alone, if its host does not hear
+ * from its cluster again. 0: it is lost, or the handle does not hold. UINT64_MAX: the domain is one
+ * machine's, and there is no limit. Reads a clock. The library has no threads, so it calls no
+ * function when the time is over: a holder asks before each step that must not be done twice. */
+int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanoseconds);
+/* For a holder: returns LOCKFLIGHT_LOST if it may not be alone any more, because its host was cut
+ * off from the cluster, and otherwise LOCKFLIGHT_OK. A holder that has lost the lock stops what it
+ * does under it, and releases it. LOCKFLIGHT_NOT_HELD. */
+int lockflight_named_is_lost(const lockflight_named* lock);
 
 /* Sets a function by which the program can end a wait. While this handle waits,
  * is_interrupted(argument) is called on the waiting thread after each signal, and at least once a

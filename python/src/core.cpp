@@ -39,7 +39,15 @@ NB_MODULE(_core, m) {
       .def("mark_consistent", [](const lock_object& self) { my_handle(self.of).mark_consistent(); })
       .def("locked", &lock_object::locked)
       .def("still_valid", &lock_object::still_valid)
+      .def(
+          "valid_for", &lock_object::valid_for,
+          "For how many seconds this holder is certainly alone, if its host does not hear from the "
+          "cluster again.\n\n0.0 if it is lost, or this thread does not hold; math.inf in the "
+          "domain of one machine. While the\nhost is a member, the time grows again and again.")
       .def_prop_ro("held", &lock_object::held)
+      .def_prop_ro("lost", &lock_object::lost,
+                   "Whether this thread holds the lock and may not be alone any more, because its "
+                   "host was cut off\nfrom the cluster. It should stop what it does, and release.")
       .def_prop_ro("owner_died", &lock_object::owner_died)
       .def_prop_ro("token", &lock_object::token);
 }

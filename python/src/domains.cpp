@@ -8,6 +8,7 @@
 
 #include "errors.hpp"
 #include "lockflight/domain.hpp"
+#include "seconds.hpp"
 #include "waiting.hpp"
 
 namespace nb = nanobind;
@@ -97,6 +98,8 @@ void add_domains(nb::module_& to) {
       .def_prop_ro("group", [](const domain& self) { return self.options().group; })
       .def_prop_ro("path", &domain::path)
       .def("still_valid", &domain::still_valid)
+      .def("cut_off_for", [](const domain& self) { return seconds_of(self.cut_off_for()); })
+      .def("has_agent", &domain::has_agent)
       .def("participants", &participants_of)
       .def("locks", &locks_of)
       .def("count", &domain::names)

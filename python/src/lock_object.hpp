@@ -9,6 +9,7 @@
 
 #include "errors.hpp"
 #include "handles.hpp"
+#include "seconds.hpp"
 #include "waiting.hpp"
 
 namespace lockflight::python {
@@ -140,6 +141,15 @@ struct lock_object {
   [[nodiscard]] bool still_valid() const {
     const named_lock* const mine = known_handle(of);
     return mine != nullptr && mine->is_held() ? mine->still_valid() : of->in.still_valid();
+  }
+  /// 0 if this thread does not hold the lock.
+  [[nodiscard]] double valid_for() const {
+    const named_lock* const mine = known_handle(of);
+    return mine != nullptr ? seconds_of(mine->valid_for()) : 0;
+  }
+  [[nodiscard]] bool lost() const {
+    const named_lock* const mine = known_handle(of);
+    return mine != nullptr && mine->is_lost();
   }
   [[nodiscard]] bool locked() const {
     if (held()) return true;

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import math
 import os
 import threading
 import time
@@ -90,6 +91,8 @@ def test_a_wait_lets_other_tasks_run(domain):
         async with mutex:
             assert await mutex.token_async() > 0
             assert not await mutex.owner_died_async()
+            assert await mutex.valid_for_async() == math.inf
+            assert not await mutex.lost_async()
 
     async def both():
         mutex.acquire()  # in the thread of the loop

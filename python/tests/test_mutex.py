@@ -1,6 +1,7 @@
 """Mutex and SharedMutex in one process: what they do, and what they refuse."""
 
 import grp
+import math
 import os
 import pickle
 import threading
@@ -188,6 +189,28 @@ def test_other_arguments_that_are_refused(domain):
         lockflight.Domain(domain, mode=0o660, group="no such group")
     with pytest.raises(TypeError, match="slots 1.5"):
         lockflight.Domain(domain, slots=1.5)
+
+
+def test_on_one_machine_no_lock_is_lost(domain):
+    mutex = Mutex("a", domain=domain)
+    assert (mutex.valid_for(), mutex.lost) == (0.0, False), "it is not held"
+    with mutex:
+        assert (mutex.valid_for(), mutex.lost) == (math.inf, False)
+        assert in_thread(lambda: (mutex.valid_for(), mutex.lost)) == (0.0, False)
+    assert (mutex.valid_for(), mutex.lost) == (0.0, False)
+    assert mutex.domain.cut_off_for() == 0.0 and not mutex.domain.has_agent()
+
+
+def test_the_domain_of_a_cluster_needs_its_agent():
+    for make in (lambda: Mutex("a", domain="etcd:no-agent"),
+                 lambda: lockflight.Domain("etcd:no-agent"),
+                 lambda: lockflight.Domain.attach("etcd:no-agent")):
+        with pytest.raises(DomainError, match="lockflight agent --domain no-agent") as error:
+            make()
+        assert error.value.reason == "missing"
+    for bad in ("etcd:", "etcd:.a", "etcd:a:b", "zk:a", "etcd:" + 65 * "a"):
+        with pytest.raises(ValueError, match="'etcd:' before them"):
+            Mutex("a", domain=bad)
 
 
 def test_all_who_use_a_name_agree_on_its_kind(domain):

@@ -1,6 +1,8 @@
 // The functions of lockflight.h for domains and named locks.
 #include "lockflight/domain.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -236,6 +238,28 @@ int lockflight_named_still_valid(const lockflight_named* lock) {
       throw capi::refusal(
           LOCKFLIGHT_REMOVED,
           "lock '" + it.name() + "', whose domain has been removed: it excludes nobody now");
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_valid_for(const lockflight_named* lock, uint64_t* nanoseconds) {
+  return capi::guarded_domain([&] {
+    uint64_t& out = capi::need(nanoseconds, "nanoseconds", "where to put them");
+    const std::chrono::nanoseconds left = capi::live(lock).valid_for();
+    out =
+        left == std::chrono::nanoseconds::max() ? UINT64_MAX : static_cast<uint64_t>(left.count());
+    return LOCKFLIGHT_OK;
+  });
+}
+
+int lockflight_named_is_lost(const lockflight_named* lock) {
+  return capi::guarded_domain([&] {
+    const auto& it = capi::live(lock);
+    capi::require_holding(it, "is_lost");
+    if (it.is_lost())
+      throw capi::refusal(
+          LOCKFLIGHT_LOST,
+          "lock '" + it.name() + "', whose host was cut off from its cluster: others may hold it");
     return LOCKFLIGHT_OK;
   });
 }

@@ -54,6 +54,8 @@ const char* lockflight_error_text(int code) {
       return "the domain has been removed";
     case LOCKFLIGHT_INTERRUPTED:
       return "the acquire was interrupted";
+    case LOCKFLIGHT_LOST:
+      return "the host was cut off from its cluster, and the lock is lost";
     default:
       return "not a code of lockflight";
   }

@@ -117,12 +117,14 @@ bool starts_in_another_namespace() {
 
 class attendant {
  public:
-  attendant(pid_t child, run_signals& signals) : child_(child), signals_(signals) {}
+  attendant(pid_t child, run_signals& signals, deadline_watch* watch)
+      : child_(child), signals_(signals), watch_(watch) {}
 
   /// Passes signals on until the command has ended. Returns its wait status.
   int attend() {
     while (true) {
       if (const auto status = ended()) return *status;
+      if (watch_ != nullptr) watch_->act_on(child_);
       siginfo_t signal{};
       const int number = sigwaitinfo(&signals_.blocked(), &signal);
       if (number > 0) heed(number, signal);
@@ -176,11 +178,16 @@ class attendant {
     if (sigismember(&pending, SIGCONT) == 1) return;  // it is continued already
     if (!is_to_stop_ && sigismember(&pending, SIGTSTP) != 1 && !is_in_foreground()) return;
     is_to_stop_ = false;
-    signals_.stop_here();  // the SIGCONT that ends this is passed on
+    // The SIGCONT that ends this is passed on.
+    if (watch_ == nullptr)
+      signals_.stop_here();
+    else
+      watch_->stop_until_due([this] { signals_.stop_here(); });
   }
 
   pid_t child_;
   run_signals& signals_;
+  deadline_watch* watch_;
   sigset_t came_ = [] {
     sigset_t none;
     sigemptyset(&none);
@@ -218,7 +225,7 @@ ending ending_of(int status, const attendant& by) {
 }  // namespace
 
 ending run_attended(char* const* words, run_signals& signals, const std::function<void()>& in_child,
-                    const std::function<void(pid_t child)>& in_parent) {
+                    const std::function<void(pid_t child)>& in_parent, deadline_watch* watch) {
   volatile int failed = 0;
   const death_pipe parents;
   // vfork copies no page table; posix_spawn cannot ask for PR_SET_PDEATHSIG.
@@ -230,14 +237,15 @@ ending run_attended(char* const* words, run_signals& signals, const std::functio
   }
   in_parent(child);
   const auto killed_before = killed_for_memory();
-  attendant by(child, signals);
+  attendant by(child, signals, watch);
   const int status = by.attend();
   if (failed != 0) {
     std::fprintf(stderr, "lockflight run: COMMAND '%s' cannot be run: %s\n",
                  tool::printable(words[0]).c_str(), std::strerror(failed));
     return {.code = failed == ENOENT ? not_found : not_executable};
   }
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+  const bool is_ours = watch != nullptr && watch->has_acted();
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !is_ours)
     say_that_it_was_killed(words[0], killed_before);
   return ending_of(status, by);
 }

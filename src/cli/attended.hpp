@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "cli/deadline_watch.hpp"
 #include "cli/run_signals.hpp"
 
 namespace lockflight::cli {
@@ -17,10 +18,12 @@ struct ending {
 };
 
 /// Runs the command `words`, which a null pointer ends. Signals are blocked. `in_child` is called
-/// between vfork and exec, and `in_parent` when that is over. What goes wrong is said on standard
-/// error. Throws std::system_error if nobody can know when the command has ended.
+/// between vfork and exec, and `in_parent` when that is over. `watch` ends the command at a
+/// deadline; null: there is none. What goes wrong is said on standard error. Throws
+/// std::system_error if nobody can know when the command has ended.
 [[nodiscard]] ending run_attended(char* const* words, run_signals& signals,
                                   const std::function<void()>& in_child,
-                                  const std::function<void(pid_t child)>& in_parent);
+                                  const std::function<void(pid_t child)>& in_parent,
+                                  deadline_watch* watch);
 
 }  // namespace lockflight::cli

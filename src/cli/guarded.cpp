@@ -1,11 +1,17 @@
 #include "cli/guarded.hpp"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <memory>
 #include <string>
 
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
+#include "cli/deadline_watch.hpp"
 #include "cli/run_signals.hpp"
+#include "tool/printable.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -36,8 +42,6 @@ bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_
   return shared ? lock.try_lock_shared_within(*within_ns) : lock.try_lock_within(*within_ns);
 }
 
-void release(named_lock& lock, bool shared) { shared ? lock.unlock_shared() : lock.unlock(); }
-
 domain domain_of(const guarded_command& what) {
   try {
     return domain::open(what.domain, {.mode = what.mode, .group = what.group});
@@ -60,19 +64,53 @@ void tell_command(const named_lock& lock, bool shared) {
     unsetenv("LOCKFLIGHT_OWNER_DIED");
 }
 
+void say(const std::string& line) {
+  std::fprintf(stderr, "lockflight run: %s\n", tool::printable(line).c_str());
+}
+
 /// How a wait ended.
-enum class outcome { has_lock, conflict, interrupted };
+enum class outcome { has_lock, conflict, interrupted, done };
 
 bool is_interrupted() { return run_signals::noted() != 0; }
 bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
 
+class guarded_run {
+ public:
+  explicit guarded_run(const guarded_command& what) : what_(what) {}
+  [[nodiscard]] int run();
+
+ private:
+  [[nodiscard]] outcome wait();
+  [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
+  [[nodiscard]] bool stays_valid(const time_left& left) const;
+  [[nodiscard]] bool is_done();
+  void say_why_it_does_not_run(outcome how) const;
+  [[nodiscard]] ending attend_command(deadline_watch* watch);
+  [[nodiscard]] std::chrono::nanoseconds grace() const;
+  [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
+  void release() { what_.shared ? lock_->unlock_shared() : lock_->unlock(); }
+  [[nodiscard]] int leave(int code);
+
+  const guarded_command& what_;
+  run_signals signals_;
+  std::optional<domain> in_;
+  std::optional<named_lock> lock_;
+  std::unique_ptr<slot_note> note_;  // with --once-per
+  wall_seconds slot_end_ = 0;        // of the slot that was asked about last
+};
+
+// ---- until it has the lock ----
+
 /// Asks for the lock once. Nothing if it is to be asked for again: a Ctrl-Z has come, or the domain
 /// has been removed.
-std::optional<outcome> ask_once(std::optional<named_lock>& lock, const guarded_command& what,
-                                const time_left& left) {
+std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
-    const bool has = acquire(*lock, what.shared, left.ns());
-    return is_to_end() ? outcome::interrupted : has ? outcome::has_lock : outcome::conflict;
+    const bool has = acquire(*lock_, what_.shared, left.ns());
+    if (is_to_end()) return outcome::interrupted;
+    if (!has) return outcome::conflict;
+    if (stays_valid(left)) return outcome::has_lock;
+    release();
+    if (left.ns() == 0) return outcome::conflict;
   } catch (const domain_error& e) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
@@ -80,31 +118,137 @@ std::optional<outcome> ask_once(std::optional<named_lock>& lock, const guarded_c
   return is_to_end() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
+/// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
+/// the deadline is near. False if the lock is lost, or the wait is over.
+bool guarded_run::stays_valid(const time_left& left) const {
+  constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
+  if (!in_->is_of_cluster()) return true;
+  while (lock_->valid_for() <= grace()) {
+    if (lock_->is_lost() || is_interrupted() || left.ns() == 0) return false;
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
+  return true;
+}
+
 /// Waits for the lock, out of the queue while it is stopped by Ctrl-Z. Signals are noted at the
 /// end.
-outcome wait_for(std::optional<named_lock>& lock, const guarded_command& what,
-                 run_signals& signals) {
-  const time_left left(what.within_ns);
+outcome guarded_run::wait() {
+  const time_left left(what_.within_ns);
   while (true) {
-    lock.emplace(domain_of(what), what.name);
-    lock->interrupt_with(is_interrupted);
-    signals.note();
-    if (const auto how = ask_once(lock, what, left)) return *how;
-    lock.reset();
-    signals.let_end();
+    in_ = domain_of(what_);
+    lock_.emplace(*in_, what_.name);
+    if (what_.slot_length) note_ = slot_note_of(*lock_);
+    // A run that comes while the work of its slot is being done does not wait for its end.
+    if (is_done()) return outcome::done;
+    lock_->interrupt_with(is_interrupted);
+    signals_.note();
+    if (const auto how = ask_once(left))
+      return *how == outcome::has_lock && is_done() ? outcome::done : *how;
+    lock_.reset();
+    signals_.let_end();
     if (is_to_end()) return outcome::interrupted;
-    if (run_signals::noted() == SIGTSTP) signals.stop_here(true);
+    if (run_signals::noted() == SIGTSTP) signals_.stop_here(true);
   }
+}
+
+/// With --once-per: whether the work of the present slot is done, or of a later one, since clocks
+/// may go back.
+bool guarded_run::is_done() {
+  if (!note_) return false;
+  slot_end_ = end_of_present_slot(*what_.slot_length);
+  return note_->done_until() >= slot_end_;
+}
+
+void guarded_run::say_why_it_does_not_run(outcome how) const {
+  const std::string name = "lock '" + what_.name + "'";
+  if (how == outcome::done) {
+    const wall_seconds until = note_->done_until();
+    say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
+        (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
+  }
+  if (how != outcome::conflict || !in_->is_of_cluster()) return;
+  const auto cut_off = in_->cut_off_for();
+  const std::string since =
+      cut_off == std::chrono::nanoseconds::max()
+          ? ""
+          : " since " + std::to_string(cut_off / std::chrono::seconds(1)) + " s";
+  const std::string no_agent = in_->has_agent() ? "" : ", and its agent does not run";
+  if (cut_off.count() != 0)
+    say(name + ": this host is no member of domain " + in_->name() + since + no_agent +
+        " ('lockflight agent status' says more)");
+  else if (!no_agent.empty())
+    say(name + ": the agent of domain " + in_->name() + " does not run on this host");
+}
+
+// ---- from then on ----
+
+/// The deadline moves on each third of the time to live, and is less than that time ahead. A longer
+/// grace would end commands on hosts that renew in time.
+std::chrono::nanoseconds guarded_run::grace() const {
+  const auto time_to_live = in_->time_to_live();
+  return time_to_live.count() == 0 ? what_.grace : std::min(what_.grace, time_to_live / 3);
+}
+
+ending guarded_run::attend_command(deadline_watch* watch) {
+  tell_command(*lock_, what_.shared);
+  const wall_seconds before = note_ ? note_->done_until() : 0;
+  if (note_) note_->set_done_until(slot_end_);
+  if (what_.leads) say("leads '" + what_.name + "' with token " + std::to_string(lock_->token()));
+  const ending its = run_attended(
+      what_.words.data(), signals_, [this] { lock_->extend_to_this_process(); },
+      [this](pid_t child) {
+        try {
+          lock_->extend_to(child);
+        } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
+        }
+      },
+      watch);
+  if (note_ && !its.ran) note_->set_done_until(before);
+  return its;
+}
+
+int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
+  const bool has_acted = watch != nullptr && watch->has_acted();
+  const bool is_lost = watch != nullptr && lock_->is_lost();
+  const bool is_well = its.ran && its.code == 0 && !is_lost;
+  if (is_well && !what_.shared && lock_->owner_died()) lock_->mark_consistent();
+  if (!its.ran || (!has_acted && !is_lost)) {
+    const int code = leave(its.code);
+    return its.signal_number == 0 ? code : end_by(its.signal_number);
+  }
+  say("lock '" + what_.name + "' of domain " + in_->name() +
+      (is_well ? " was about to be lost" : " is lost") +
+      ", because this host could not renew its membership" +
+      (has_acted ? "; COMMAND was ended" : "; COMMAND may have ended too late"));
+  if (is_well) return leave(lost_lock);
+  // A handle that holds when it ends leaves what a dead holder leaves, so that the next holder, on
+  // whichever host, learns of it.
+  lock_.reset();
+  signals_.let_end();
+  return lost_lock;
 }
 
 /// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
 /// meanwhile.
-int leave(std::optional<named_lock>& lock, const guarded_command& what, run_signals& signals,
-          int code) {
-  if (lock && lock->is_held()) release(*lock, what.shared);
-  lock.reset();
-  signals.let_end();
+int guarded_run::leave(int code) {
+  if (lock_ && lock_->is_held()) release();
+  lock_.reset();
+  signals_.let_end();
   return is_to_end() ? end_by(run_signals::noted()) : code;
+}
+
+int guarded_run::run() {
+  const outcome how = wait();
+  if (how == outcome::has_lock) signals_.block();
+  if (how != outcome::has_lock || is_to_end()) {
+    say_why_it_does_not_run(how);
+    return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
+  }
+  std::optional<deadline_watch> watch;
+  if (in_->is_of_cluster()) watch.emplace([this] { return lock_->valid_for(); }, grace());
+  deadline_watch* const watches = watch ? &*watch : nullptr;
+  const ending its = attend_command(watches);
+  return conclude(its, watches);
 }
 
 }  // namespace
@@ -115,24 +259,6 @@ domain_error which_of_them(const domain_error& e) {
           text.substr(0, text.find(" (accepted: ")) + " (accepted: --mode 0600 or --mode 0660)"};
 }
 
-int run_guarded(const guarded_command& what) {
-  run_signals signals;
-  std::optional<named_lock> lock;
-  const bool has = wait_for(lock, what, signals) == outcome::has_lock;
-  if (has) signals.block();
-  if (!has || is_to_end()) return leave(lock, what, signals, what.conflict_exit_code);
-  tell_command(*lock, what.shared);
-  const ending its = run_attended(
-      what.words.data(), signals, [&] { lock->extend_to_this_process(); },
-      [&](pid_t child) {
-        try {
-          lock->extend_to(child);
-        } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
-        }
-      });
-  if (its.ran && its.code == 0 && !what.shared && lock->owner_died()) lock->mark_consistent();
-  const int code = leave(lock, what, signals, its.code);
-  return its.signal_number == 0 ? code : end_by(its.signal_number);
-}
+int run_guarded(const guarded_command& what) { return guarded_run(what).run(); }
 
 }  // namespace lockflight::cli

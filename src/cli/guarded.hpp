@@ -1,14 +1,18 @@
 // Runs a command while a named lock is held: what `lockflight run` does once its line is read.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/slot_note.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
+
+constexpr std::chrono::seconds usual_grace{2};
 
 struct guarded_command {
   std::string name;
@@ -16,11 +20,16 @@ struct guarded_command {
   unsigned mode = 0;  ///< of the domain; 0: whichever it has
   std::string group;  ///< with mode 0660; empty: that of the process
   bool shared = false;
-  std::optional<std::uint64_t> within_ns;  ///< none: as long as it takes; 0: do not wait
-  int conflict_exit_code = 1;
+  std::optional<std::uint64_t> within_ns;        ///< none: as long as it takes; 0: do not wait
+  std::optional<int> conflict_exit_code;         ///< none: 1, or 0 if the slot is done
+  std::chrono::nanoseconds grace = usual_grace;  ///< in a cluster: between SIGTERM and the deadline
+  std::optional<wall_seconds> slot_length;       ///< the command runs once in each slot of time
+  bool leads = false;                            ///< to be said when the lock is held
   std::vector<char*> words;  ///< the command and its arguments; a null pointer ends them
 };
 
+/// The lock was lost while the command ran. EX_PROTOCOL of sysexits.h, which no shell gives.
+constexpr int lost_lock = 76;
 constexpr int not_executable = 126;
 constexpr int not_found = 127;
 /// A week is 604,800; nobody waits for longer than this.

@@ -13,6 +13,7 @@ namespace lockflight::cli {
 namespace {
 
 constexpr std::uint64_t largest_code = 255;
+constexpr double longest_grace_s = 1e6;
 
 bool is_a_group(const std::string& text) {
   return read_number<gid_t>(text) || getgrnam(text.c_str()) != nullptr;
@@ -27,6 +28,16 @@ std::string group_of(const arguments& given, unsigned mode) {
   return *text;
 }
 
+/// What several options ask of the wait for the lock that do not go together.
+void check_together(const arguments& given, const char* option,
+                    std::initializer_list<const char*> others) {
+  if (!given.has(option)) return;
+  for (const char* const other : others)
+    if (given.has(other))
+      throw refuse(option, given.one(option).value_or(""),
+                   std::string("not together with ") + other);
+}
+
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.name = given.one("NAME").value_or("");
@@ -35,6 +46,17 @@ guarded_command guarded_from(const arguments& given) {
   what.mode = mode_of(given);
   what.group = group_of(given, what.mode);
   what.shared = given.has("--shared");
+  what.leads = given.has("--leader");
+  check_together(given, "--leader",
+                 {"--shared", "--timeout", "--nonblock", "--once-per", "--conflict-exit-code"});
+  check_together(given, "--once-per", {"--shared"});
+  if (const auto text = given.one("--once-per")) {
+    what.slot_length = slot_length("--once-per", *text);
+    check_that_slots_are_noted(what.domain);
+  }
+  if (const auto text = given.one("--grace"))
+    what.grace = std::chrono::nanoseconds(
+        static_cast<std::int64_t>(real_number("--grace", *text, 0, longest_grace_s) * 1e9));
   if (const auto text = given.one("--timeout")) {
     if (given.has("--nonblock"))
       throw refuse("--timeout", *text, "--timeout or --nonblock, not both");
@@ -84,7 +106,21 @@ command run_command() {
            "so "
            "that a store can refuse an older holder; it is not set if the lock is shared. "
            "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock alone "
-           "has ended with 0: then what the lock guards counts as repaired."},
+           "has ended with 0: then what the lock guards counts as repaired.",
+           "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
+           "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
+           "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
+           "holder finds LOCKFLIGHT_OWNER_DIED=1. What COMMAND has started itself is not ended: a "
+           "shell script should begin its last command with 'exec'.",
+           "With --leader the run is a candidate for NAME. It waits as long as it takes; when it "
+           "leads it says so on standard error, and runs COMMAND, which leads until it ends. If "
+           "the lock is lost meanwhile, the run exits with 76, and a service manager starts it "
+           "again as a candidate.",
+           "With --once-per 1h, COMMAND runs at most once in each hour of the clock, whoever tries "
+           "it: slots begin at full hours or days of UTC. The slot is noted before COMMAND starts, "
+           "so that it counts as done also if COMMAND fails or is killed, and if the clock goes "
+           "back. All that use NAME give the same slot. A restart of the machine and 'lockflight "
+           "domain forget' forget the note."},
       .options =
           {{.name = "NAME", .what = "the lock: 1 to 255 bytes without a new line"},
            {.name = "COMMAND",
@@ -95,6 +131,15 @@ command run_command() {
             .value = "S",
             .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},
            {.name = "--nonblock", .what = "do not wait if the lock is not free"},
+           {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
+           {.name = "--once-per",
+            .value = "SLOT",
+            .what = "run COMMAND at most once in each slot of time, such as 90s, 30m, 1h or 1d"},
+           {.name = "--grace",
+            .value = "S",
+            .what =
+                "in a cluster: between SIGTERM and the loss of the lock, S seconds, but at most "
+                "a third of the time to live (default: 2; 0: only SIGKILL)"},
            domain_option(),
            mode,
            {.name = "--group",
@@ -104,24 +149,33 @@ command run_command() {
            {.name = "--conflict-exit-code",
             .shorthand = "-E",
             .value = "CODE",
-            .what =
-                "the exit code if the run does not get the lock in time, 0 to 255 (default: 1)"}},
-      .examples = {{"lockflight run backup -- rsync -a /srv /mnt/backup",
-                    "run one backup at a time"},
-                   {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",
-                    "do not run it if another one runs; the exit code is 75 then"},
-                   {"lockflight run --shared --timeout 10 index -- ./search words",
-                    "run searches side by side, while nobody rebuilds the index"},
-                   {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
-                    "use a lock of all users of the group staff"}},
+            .what = "the exit code if the run does not get the lock in time, 0 to 255 (default: "
+                    "1), and "
+                    "with --once-per if COMMAND has run in this slot (default: 0)"}},
+      .examples =
+          {{"lockflight run backup -- rsync -a /srv /mnt/backup", "run one backup at a time"},
+           {"lockflight run --nonblock -E 75 nightly -- ./nightly.sh",
+            "do not run it if another one runs; the exit code is 75 then"},
+           {"lockflight run --shared --timeout 10 index -- ./search words",
+            "run searches side by side, while nobody rebuilds the index"},
+           {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
+            "use a lock of all users of the group staff"},
+           {"lockflight run --once-per 1d report -- ./report.sh",
+            "run the report once a day, however often this is tried"},
+           {"lockflight run --domain etcd:jobs --leader scheduler -- ./scheduler",
+            "run the scheduler on one host of a cluster, and on another one if that fails"}},
       .exit_codes = {{0,
                       "and any other code: that of COMMAND; 128 + n if signal n ended it, unless "
-                      "the run ends by it as well"},
+                      "the run ends by it as well; with --once-per 0 also if COMMAND has run in "
+                      "this slot"},
                      {1, "the run did not get the lock in time; -E sets another code"},
                      {2, "bad usage; one line on standard error says what is accepted"},
                      {3,
                       "the environment failed: memory or a process was refused, or the domain is "
                       "damaged"},
+                     {lost_lock,
+                      "the lock was lost while COMMAND ran, and COMMAND was ended, in a cluster's "
+                      "domain"},
                      {not_executable, "COMMAND cannot be run"},
                      {not_found, "COMMAND is not found"}},
       .run = run_run,

@@ -20,7 +20,7 @@ module lockflight
     lockflight_wrong_kind = 4, lockflight_not_held = 5, lockflight_held = 6, &
     lockflight_full = 7, lockflight_rank_failed = 8, lockflight_aborted = 9, &
     lockflight_unavailable = 10, lockflight_internal = 11, lockflight_owner_died = 12, &
-    lockflight_removed = 13, lockflight_interrupted = 14
+    lockflight_removed = 13, lockflight_interrupted = 14, lockflight_lost = 15
 
   public :: lockflight_error_text, lockflight_last_error, lockflight_version
 

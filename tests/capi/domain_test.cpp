@@ -146,6 +146,27 @@ TEST_F(CapiDomain, AHolderLearnsThatTheDomainWasRemoved) {
   fine(lockflight_domain_close(anew), "close");
 }
 
+TEST_F(CapiDomain, AHolderOnOneMachineIsNeverLost) {
+  lockflight_named* const a = lock("a");
+  std::uint64_t left = 1;
+  refused(lockflight_named_is_lost(a), LOCKFLIGHT_NOT_HELD, "is_lost of lock 'a'");
+  fine(lockflight_named_valid_for(a, &left), "valid_for");
+  EXPECT_EQ(left, 0U);
+  fine(lockflight_named_lock(a), "lock");
+  fine(lockflight_named_is_lost(a), "is_lost");
+  fine(lockflight_named_valid_for(a, &left), "valid_for");
+  EXPECT_EQ(left, UINT64_MAX);
+  refused(lockflight_named_valid_for(a, nullptr), LOCKFLIGHT_INVALID, "nanoseconds NULL");
+  fine(lockflight_named_unlock(a), "unlock");
+  fine(lockflight_named_destroy(a), "destroy");
+}
+
+TEST_F(CapiDomain, AClustersDomainNeedsItsAgent) {
+  lockflight_domain* none = nullptr;
+  refused(lockflight_domain_open("etcd:of-no-agent", nullptr, &none), LOCKFLIGHT_UNKNOWN,
+          "lockflight agent --domain of-no-agent");
+}
+
 /// A thread that holds a lock while the test does something else.
 class holder {
  public:
@@ -299,6 +320,9 @@ TEST_F(CapiDomain, RefusesNull) {
   refused(lockflight_named_token(nullptr, &token), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_owner_died(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_still_valid(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  refused(lockflight_named_is_lost(nullptr), LOCKFLIGHT_INVALID, "lock NULL");
+  uint64_t left = 0;
+  refused(lockflight_named_valid_for(nullptr, &left), LOCKFLIGHT_INVALID, "lock NULL");
   refused(lockflight_named_interrupt_with(nullptr, nullptr, nullptr), LOCKFLIGHT_INVALID,
           "lock NULL");
   refused(lockflight_named_create(nullptr, "a", nullptr, &none), LOCKFLIGHT_INVALID, "domain NULL");

@@ -12,11 +12,11 @@ namespace {
 
 TEST(CapiCodes, EachHasATextOfItsOwn) {
   std::set<std::string> texts;
-  for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_INTERRUPTED; ++code)
+  for (int code = LOCKFLIGHT_OK; code <= LOCKFLIGHT_LOST; ++code)
     texts.insert(lockflight_error_text(code));
-  EXPECT_EQ(texts.size(), std::size_t{LOCKFLIGHT_INTERRUPTED} + 1);
+  EXPECT_EQ(texts.size(), std::size_t{LOCKFLIGHT_LOST} + 1);
   EXPECT_STREQ(lockflight_error_text(-1), "not a code of lockflight");
-  EXPECT_STREQ(lockflight_error_text(LOCKFLIGHT_INTERRUPTED + 1), "not a code of lockflight");
+  EXPECT_STREQ(lockflight_error_text(LOCKFLIGHT_LOST + 1), "not a code of lockflight");
 }
 
 TEST(CapiCodes, TheLastErrorIsTheThreadsOwn) {

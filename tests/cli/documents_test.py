@@ -30,7 +30,7 @@ OPTIONS = {
     "report": ["-o", "--output", "FILE.json"],
     "doctor": ["--fabric", "--json", "--machine-out", "--program"],
     "run": ["NAME", "COMMAND", "--shared", "--timeout", "--nonblock", "--domain", "--mode",
-            "--group", "-E", "--conflict-exit-code"],
+            "--group", "-E", "--conflict-exit-code", "--leader", "--once-per", "--grace"],
     "who": ["NAME", "--domain", "--mode", "--json"],
     "top": ["DOMAIN", "--mode", "--once", "--seconds", "--json"],
     "agent": ["ACTION", "--etcd", "--domain", "--listen", "--advertise", "--host", "--ttl", "--user",

@@ -90,12 +90,16 @@ def _text(name: str, value: Any, accepted: str) -> str:
     return value
 
 
-_DOMAIN_NAME = "1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', not beginning with '.'"
+_DOMAIN_NAME = (
+    "1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', not beginning with '.'; with 'etcd:' "
+    "before them, the domain of a cluster"
+)
+_DOMAIN_PATTERN = r"(etcd:)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
 _LOCK_NAME = "1 to 255 bytes of UTF-8, none of them NUL or newline"
 
 
 def _checked_domain(name: Any) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", _text("domain", name, _DOMAIN_NAME)):
+    if not re.fullmatch(_DOMAIN_PATTERN, _text("domain", name, _DOMAIN_NAME)):
         raise ValueError(f"domain {name!r} (accepted: {_DOMAIN_NAME})")
     return str(name)
 
@@ -140,6 +144,9 @@ class Domain:
     is 0o600 for a domain of the user's own, and 0o660 for one that a group shares: `group`, by name
     or number, or else the process's. With mode 0 it is the domain of that name that there is, and a
     new one is the user's own. ValueError if it exists with another mode or group.
+
+    "etcd:NAME" is the domain of a cluster, whose locks exclude all hosts that are in it. The agent
+    of this host makes its file; without one, DomainError with the reason "missing".
     """
 
     def __init__(
@@ -224,6 +231,16 @@ class Domain:
     def still_valid(self) -> bool:
         """False once the domain has been removed, so that others do not find it any more."""
         return self._core.still_valid()
+
+    def cut_off_for(self) -> float:
+        """In the domain of a cluster: for how many seconds this host has not been a member, so that
+        no acquire on it succeeds; 0.0 if it is one, and math.inf if nobody knows since when. 0.0 in
+        the domain of one machine. An acquire with a timeout that returns False may ask it why."""
+        return self._core.cut_off_for()
+
+    def has_agent(self) -> bool:
+        """Whether the agent of this host runs, in the domain of a cluster."""
+        return self._core.has_agent()
 
     def participants(self) -> "List[Participant]":
         """The threads that have slots now."""
@@ -365,6 +382,14 @@ class Mutex(_core.Lock):
     calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold the
     lock. Not recursive: an acquire by the holder raises DomainError, also with another object of
     that name.
+
+    In the domain of a cluster a holder is alone until a deadline, which its host's agent moves on
+    as long as it reaches the cluster: valid_for() says how far ahead it is, and `lost` whether it
+    is past. Nothing is called when it comes, since the library has no threads of its own: ask
+    before each step that must not be done twice. A task of asyncio can wait for it:
+
+        while (left := await lock.valid_for_async()) > 2:
+            await asyncio.sleep(min(left - 2, 1))
     """
 
     def __init__(
@@ -425,6 +450,14 @@ class Mutex(_core.Lock):
     async def still_valid_async(self) -> bool:
         """still_valid for a task that holds the lock."""
         return bool(await self._for_task(self.still_valid))
+
+    async def valid_for_async(self) -> float:
+        """valid_for for a task that holds the lock."""
+        return float(await self._for_task(self.valid_for))
+
+    async def lost_async(self) -> bool:
+        """lost for a task that holds the lock."""
+        return bool(await self._for_task(lambda: self.lost))
 
     async def _for_task(self, call: Any) -> Any:
         return await self._tasks.worker(self).call(call)

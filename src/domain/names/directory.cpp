@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ctime>
 
 #include "domain/cluster/words.hpp"
 #include "fabric/shm/pause.hpp"
@@ -29,6 +30,8 @@ constexpr std::uint32_t tokens_before_word = serial_word + 3;
 constexpr std::uint32_t token_word = block.token().index;
 constexpr std::uint32_t maker_word = block.beside_b().index;  // its process
 constexpr std::uint32_t maker_command_word = maker_word + 1;  // two words
+constexpr std::uint32_t done_until_word = maker_word + 5;     // after those of words_in_file
+static_assert(done_until_word == words_in_file::state_at + 1 && done_until_word < 2 * line_words);
 
 constexpr std::size_t longest_name = 255;
 constexpr std::uint32_t least_lines = 3;  // of a block: a robust lock's two, and one of its name
@@ -333,6 +336,7 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
   put(file, line, maker_command_word, command[0]);
   put(file, line, maker_command_word + 1, command[1]);
   put(file, line, died_word, 0);
+  put(file, line, done_until_word, 0);
   words_in_file(file, line).clear();
   // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
   // to write one.
@@ -370,6 +374,13 @@ bool take_out(const domain_file& file, std::string_view name, const found_lock& 
   return true;
 }
 
+/// Whether the name's work counts as done at present, by the wall clock, which its users go by.
+bool is_done_now(const domain_file& file, std::uint32_t line) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return read(file, line, done_until_word) > static_cast<word>(now.tv_sec);
+}
+
 /// Frees the blocks of some names that nobody uses, the oldest first: only of kinds that have an
 /// attempt, since the others can be waited for alone. Whether there were any.
 bool make_room(attachment& by, const time_limit& how_long) {
@@ -387,7 +398,7 @@ bool make_room(attachment& by, const time_limit& how_long) {
   auto all = all_locks(file);
   std::erase_if(all, [&](const auto& one) {
     return std::binary_search(in_use.begin(), in_use.end(), one.second.line) ||
-           !one.second.kind->can.tries;
+           !one.second.kind->can.tries || is_done_now(file, one.second.line);
   });
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; });
@@ -492,7 +503,7 @@ found_lock look_up(attachment& by, std::string_view name, const domain_kind& kin
   }
 }
 
-const char* forget(attachment& by, std::string_view name, const found_lock& what, bool damaged_too,
+const char* forget(attachment& by, std::string_view name, const found_lock& what, bool on_request,
                    const time_limit& how_long) {
   // The agent writes to the words of names that nobody on this host uses.
   if (by.file().is_of_cluster() && !by.file().is_agent())
@@ -506,8 +517,10 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   if (!has) return "somebody holds or awaits it";
   const char* why_not = nullptr;
   try {
-    if (lock->owner_died() && !damaged_too) {
+    if (lock->owner_died() && !on_request) {
       why_not = "a holder died in it";
+    } else if (is_done_now(by.file(), what.line) && !on_request) {
+      why_not = "its work counts as done, and would be done again";
     } else if (by.file().is_of_cluster() && !words_in_file(by.file(), what.line).are_unused()) {
       why_not = "this host owns it among the hosts of the cluster";
     } else {
@@ -520,6 +533,13 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   }
   lock->unlock();
   return why_not;
+}
+
+std::uint64_t done_until(const domain_file& file, const found_lock& what) {
+  return read(file, what.line, done_until_word);
+}
+void set_done_until(const domain_file& file, const found_lock& what, std::uint64_t seconds) {
+  put(file, what.line, done_until_word, seconds);
 }
 
 void end_all(const domain_file& file) {

@@ -45,11 +45,16 @@ struct directory_is_busy {};
 /// domain_error (disagrees, full, damaged, system), directory_is_busy.
 [[nodiscard]] found_lock look_up(attachment& by, std::string_view name, const domain_kind& kind,
                                  const std::string& canonical, const time_limit& how_long);
-/// Forgets the name and frees the block, if nobody holds or awaits the lock and, unless
-/// `damaged_too` is set, nobody died in it. Null if that was done, else why not. Throws
-/// directory_is_busy.
+/// Forgets the name and frees the block, if nobody holds or awaits the lock. Unless `on_request` is
+/// set, a name stays in which somebody died, or whose work counts as done now (done_until). Null if
+/// that was done, else why not. Throws directory_is_busy.
 [[nodiscard]] const char* forget(attachment& by, std::string_view name, const found_lock& what,
-                                 bool damaged_too, const time_limit& how_long);
+                                 bool on_request, const time_limit& how_long);
+
+/// The moment until which the name's work counts as done (named_lock::done_until). Written by an
+/// exclusive holder.
+[[nodiscard]] std::uint64_t done_until(const domain_file& file, const found_lock& what);
+void set_done_until(const domain_file& file, const found_lock& what, std::uint64_t seconds);
 
 /// Nobody acquires these locks any more: handles look for the domain that has the name now.
 void end_all(const domain_file& file);

@@ -103,6 +103,22 @@ const domain_options& domain::options() const { return file_->options(); }
 const std::string& domain::path() const { return file_->place().path; }
 bool domain::still_valid() const { return file_->is_current(); }
 
+bool domain::is_of_cluster() const { return file_->is_of_cluster(); }
+std::chrono::nanoseconds domain::time_to_live() const {
+  constexpr std::int64_t most = 3'600'000'000;  // the word may have been written over
+  if (!is_of_cluster()) return std::chrono::nanoseconds(0);
+  return std::chrono::microseconds(
+      std::clamp<std::int64_t>(file_->cluster().time_to_live, 0, most));
+}
+std::chrono::nanoseconds domain::cut_off_for() const {
+  if (!is_of_cluster()) return std::chrono::nanoseconds(0);
+  const cluster::instant deadline = file_->cluster().deadline;
+  if (deadline <= 0) return std::chrono::nanoseconds::max();  // it is not a member yet, or again
+  const cluster::instant ago = detail::boot_time() - deadline;
+  return std::chrono::microseconds(std::max<cluster::instant>(ago, 0));
+}
+bool domain::has_agent() const { return is_of_cluster() && file_->has_agent(); }
+
 std::vector<domain_slot> domain::participants() const {
   file_->check();
   detail::examine_all(*file_);

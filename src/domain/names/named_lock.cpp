@@ -100,6 +100,20 @@ class named_lock_impl {
     if (held_ == mode::none) return 0;
     return across_ ? across_->valid_for() : forever;
   }
+  [[nodiscard]] std::uint64_t done_until() const {
+    refuse_notes_of_clusters();
+    if (held_ != mode::none) return detail::done_until(*file_, found_);
+    // Without a slot, and without waiting.
+    const auto found = find_lock(*file_, name_);
+    if (!found) return 0;
+    const std::uint64_t until = detail::done_until(*file_, *found);
+    // If the name was forgotten meanwhile, the word may be another name's.
+    return serial_of(*file_, *found).load(std::memory_order_acquire) == found->serial ? until : 0;
+  }
+  void set_done_until(std::uint64_t seconds) {
+    refuse_notes_of_clusters();
+    detail::set_done_until(*file_, found_, seconds);
+  }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool still_valid() const { return file_->is_current(); }
   void interrupt_with(std::function<bool()> what) { interrupt_ = std::move(what); }
@@ -332,6 +346,13 @@ class named_lock_impl {
     });
   }
 
+  // In a cluster the moment has to outlive the hosts, so it does not belong into the file of one.
+  void refuse_notes_of_clusters() const {
+    if (!file_->is_of_cluster()) return;
+    throw domain_error(domain_error::reason::invalid,
+                       "lock " + shown(name_) + ": until when its work is done (accepted: the " +
+                           "domain of one machine; " + file_->name() + " is a cluster's)");
+  }
   [[noreturn]] void wrong_thread() const {
     throw domain_error(
         domain_error::reason::wrong_thread,
@@ -423,6 +444,11 @@ void named_lock::mark_consistent() {
 std::chrono::nanoseconds named_lock::valid_for() const {
   constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(impl_->valid_for(), most)));
+}
+std::uint64_t named_lock::done_until() const { return impl_->done_until(); }
+void named_lock::set_done_until(std::uint64_t seconds_since_1970) {
+  impl_->need_exclusive();
+  impl_->set_done_until(seconds_since_1970);
 }
 bool named_lock::is_held() const { return impl_->held() != mode::none; }
 const std::string& named_lock::name() const { return impl_->name(); }

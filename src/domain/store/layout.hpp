@@ -145,6 +145,8 @@ struct cluster_header {
   std::atomic<std::int64_t> registered;
   /// A client could not ring: the agent has to look at all names.
   std::atomic<std::uint32_t> missed_rings;
+  /// The domain's time to live in microseconds, for clients that choose how early they act.
+  std::atomic<std::int64_t> time_to_live;
   // Each acquire reads these two.
   alignas(64) std::atomic<std::int64_t> deadline;  ///< microseconds of CLOCK_BOOTTIME
   std::atomic<std::uint32_t> incarnation;

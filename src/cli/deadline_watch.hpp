@@ -1,0 +1,53 @@
+// Ends the command of `lockflight run` before its host may no longer count as a member of the
+// cluster: SIGTERM some time before the deadline, and SIGKILL at the deadline. While the agent
+// renews the membership, the deadline moves on, and nothing happens.
+//
+// Progress: the watch belongs to the run, so it does nothing while somebody has stopped the run by
+// SIGSTOP. A Ctrl-Z stops the run, too, but a process that is not stopped wakes it in time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <ctime>
+#include <functional>
+
+namespace lockflight::cli {
+
+class deadline_watch {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+
+  /// `valid_for` says how far ahead the deadline is. The SIGTERM comes `grace` before it; with a
+  /// grace of less than `kill_lead` there is none. Throws std::system_error if there is no timer.
+  deadline_watch(std::function<nanoseconds()> valid_for, nanoseconds grace);
+  ~deadline_watch();
+  deadline_watch(const deadline_watch&) = delete;
+  deadline_watch& operator=(const deadline_watch&) = delete;
+
+  /// Sends the command, which has not been waited for, what is due now. A SIGCHLD, which has to be
+  /// blocked, says when this is to be called again.
+  void act_on(pid_t command);
+  /// Whether a signal was sent.
+  [[nodiscard]] bool has_acted() const { return has_acted_; }
+
+  /// Stops the calling process by calling `stop`, and has it continued `grace` before the deadline
+  /// at the latest.
+  void stop_until_due(const std::function<void()>& stop) const;
+
+ private:
+  [[nodiscard]] bool is_due() const { return valid_for_() <= grace_; }
+  void set_timer(nanoseconds from_now);
+  [[noreturn]] void wake_when_due(pid_t run) const;
+
+  /// So that the command has ended when the deadline comes.
+  static constexpr nanoseconds kill_lead = std::chrono::milliseconds(50);
+
+  std::function<nanoseconds()> valid_for_;
+  nanoseconds grace_;
+  timer_t timer_{};
+  bool is_told_ = false;  // by SIGTERM, about this deadline
+  bool has_acted_ = false;
+};
+
+}  // namespace lockflight::cli
