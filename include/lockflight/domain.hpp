@@ -277,8 +277,8 @@ class named_lock {
   /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept
   /// when the lock is released and when a holder dies, and it is forgotten with the name. A name is
   /// not dropped for want of room before that moment. Any handle may ask; one that does not hold
-  /// reads what may change at once. Both calls throw domain_error (invalid) in the domain of a
-  /// cluster.
+  /// reads what may change at once. In a cluster's domain the note is kept in etcd: both calls ask
+  /// the agent of this host, and throw domain_error (system) if it does not answer.
   [[nodiscard]] std::uint64_t done_until() const;
   /// For an exclusive holder.
   void set_done_until(std::uint64_t seconds_since_1970);

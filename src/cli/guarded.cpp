@@ -95,8 +95,7 @@ class guarded_run {
   run_signals signals_;
   std::optional<domain> in_;
   std::optional<named_lock> lock_;
-  std::unique_ptr<slot_note> note_;  // with --once-per
-  wall_seconds slot_end_ = 0;        // of the slot that was asked about last
+  wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
 };
 
 // ---- until it has the lock ----
@@ -137,7 +136,6 @@ outcome guarded_run::wait() {
   while (true) {
     in_ = domain_of(what_);
     lock_.emplace(*in_, what_.name);
-    if (what_.slot_length) note_ = slot_note_of(*lock_);
     // A run that comes while the work of its slot is being done does not wait for its end.
     if (is_done()) return outcome::done;
     lock_->interrupt_with(is_interrupted);
@@ -154,15 +152,15 @@ outcome guarded_run::wait() {
 /// With --once-per: whether the work of the present slot is done, or of a later one, since clocks
 /// may go back.
 bool guarded_run::is_done() {
-  if (!note_) return false;
+  if (!what_.slot_length) return false;
   slot_end_ = end_of_present_slot(*what_.slot_length);
-  return note_->done_until() >= slot_end_;
+  return lock_->done_until() >= slot_end_;
 }
 
 void guarded_run::say_why_it_does_not_run(outcome how) const {
   const std::string name = "lock '" + what_.name + "'";
   if (how == outcome::done) {
-    const wall_seconds until = note_->done_until();
+    const wall_seconds until = lock_->done_until();
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
         (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
   }
@@ -191,8 +189,8 @@ std::chrono::nanoseconds guarded_run::grace() const {
 
 ending guarded_run::attend_command(deadline_watch* watch) {
   tell_command(*lock_, what_.shared);
-  const wall_seconds before = note_ ? note_->done_until() : 0;
-  if (note_) note_->set_done_until(slot_end_);
+  const wall_seconds before = what_.slot_length ? lock_->done_until() : 0;
+  if (what_.slot_length) lock_->set_done_until(slot_end_);
   if (what_.leads) say("leads '" + what_.name + "' with token " + std::to_string(lock_->token()));
   const ending its = run_attended(
       what_.words.data(), signals_, [this] { lock_->extend_to_this_process(); },
@@ -203,7 +201,7 @@ ending guarded_run::attend_command(deadline_watch* watch) {
         }
       },
       watch);
-  if (note_ && !its.ran) note_->set_done_until(before);
+  if (what_.slot_length && !its.ran) lock_->set_done_until(before);
   return its;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/slot_note.hpp"
+#include "cli/slots.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {

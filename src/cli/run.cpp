@@ -50,10 +50,8 @@ guarded_command guarded_from(const arguments& given) {
   check_together(given, "--leader",
                  {"--shared", "--timeout", "--nonblock", "--once-per", "--conflict-exit-code"});
   check_together(given, "--once-per", {"--shared"});
-  if (const auto text = given.one("--once-per")) {
+  if (const auto text = given.one("--once-per"))
     what.slot_length = slot_length("--once-per", *text);
-    check_that_slots_are_noted(what.domain);
-  }
   if (const auto text = given.one("--grace"))
     what.grace = std::chrono::nanoseconds(
         static_cast<std::int64_t>(real_number("--grace", *text, 0, longest_grace_s) * 1e9));

@@ -148,12 +148,6 @@ class Refused(NamedTest):
             self.assert_refused(["--grace", bad], "--grace", f"'{bad}'", "0 to")
         self.assertEqual(self.run_in("true", options=["--grace", "0.5"]), (0, "", ""))
 
-    def test_no_slots_in_a_cluster_yet(self):
-        code, out, err = self.run_program("run", "--domain", "etcd:jobs", "--once-per", "1h", "a",
-                                          "--", "true")
-        self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
-        self.assertIn("--once-per is not there for clusters yet", err)
-
     def test_a_clusters_domain_without_an_agent(self):
         code, out, err = self.run_program("run", "--domain", "etcd:no-agent", "a", "--", "true")
         self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)

@@ -21,7 +21,12 @@ member_id random_number() {
 /// In a folder that only the agent's user can write to, also if the domain is a group's. The name
 /// has the number of the domain file: another file's records mean nothing to it.
 std::string records_path_of(detail::domain_file& file) {
-  if (file.cluster().member == 0) file.cluster().member = random_number();
+  // What agents of an earlier domain file of that name have left goes with the first agent of this
+  // one.
+  if (file.cluster().member == 0) {
+    detail::unlink_files_beside(file.place());
+    file.cluster().member = random_number();
+  }
   const detail::domain_place place = detail::private_place(file.name());
   detail::make_folder(place);
   return fmt::format("{}.{:016x}.records", place.path, file.cluster().member.load());

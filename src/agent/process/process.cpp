@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,8 @@
 #include <limits>
 
 #include "agent/process/service_manager.hpp"
+#include "domain/cluster/agent_bell.hpp"
+#include "domain/cluster/elsewhere.hpp"
 
 namespace lockflight::cluster {
 
@@ -20,6 +23,9 @@ agent_process::~agent_process() {
   notes_.join();
   store_.reset();
   locks_.reset();
+  // Nobody listens any more. The next agent makes them anew.
+  unlink(detail::bell_path_of(*file_).c_str());
+  unlink(detail::question_path_of(*file_).c_str());
 }
 
 void agent_process::run() {

@@ -5,12 +5,30 @@
 
 #include "agent/host/uses.hpp"
 #include "agent/process/process.hpp"
+#include "base/number.hpp"
 #include "domain/cluster/elsewhere.hpp"
 
 namespace lockflight::cluster {
 namespace {
 
 constexpr auto peers_answer_within = std::chrono::milliseconds(1'000);
+/// Until when the work of a name is done, and the token of the holder that noted it.
+struct work_note {
+  std::uint64_t until = 0;
+  std::uint64_t token = 0;
+};
+
+std::string text_of(const work_note& what) { return fmt::format("{} {}", what.until, what.token); }
+
+work_note note_from(const std::string& text) {
+  const std::size_t blank = std::min(text.find(' '), text.size());
+  const auto until = read_number<std::uint64_t>(text.substr(0, blank));
+  const auto token = read_number<std::uint64_t>(text.substr(std::min(blank + 1, text.size())));
+  if (!until || !token)
+    throw bad_entry("etcd: a note about work is " + shortened(text) + "; expected two numbers");
+  return {*until, *token};
+}
+
 constexpr std::size_t uses_most = 2'000;      // of a host, in an answer
 constexpr std::size_t told_most = 512 << 10;  // bytes, as links have it
 
@@ -51,22 +69,26 @@ void agent_process::answer_question(const std::vector<std::string>& question, qu
 void agent_process::answer_about_work(const std::vector<std::string>& question,
                                       questions::reply to) {
   asio::post(notes_, [this, question, to = std::move(to)] {
-    std::string number = "0";
+    std::string until = "0";
     std::string why;
     try {
       const std::string note = "done/" + question[1];
       const auto there = store_->get(note);
-      if (there) number = there->text;
-      if (question.size() > 2) {
-        number = question[2];
-        if (!store_->put_if(note, there ? there->changed : 0, number))
-          why = "somebody else has written the note";
+      const auto noted = note_from(there ? there->text : "0 0");
+      until = std::to_string(noted.until);
+      constexpr std::size_t of_writer = 4;
+      if (question.size() == of_writer) {
+        const auto wanted = note_from(question[2] + " " + question[3]);
+        if (wanted.token < noted.token)
+          why = "a later holder has noted it";
+        else if (!store_->put_if(note, there ? there->changed : 0, text_of(wanted)))
+          why = "another holder notes it at this moment";
       }
     } catch (const std::exception& e) {
       why = e.what();
     }
-    asio::post(io_, [number, why, to] {
-      to(detail::line_of({std::string(detail::end_of_answer), number, why}));
+    asio::post(io_, [until, why, to] {
+      to(detail::line_of({std::string(detail::end_of_answer), until, why}));
     });
   });
 }

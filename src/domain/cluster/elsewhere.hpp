@@ -37,8 +37,9 @@ namespace lockflight::detail {
 [[nodiscard]] std::vector<domain_use_elsewhere> uses_from(
     const std::vector<std::vector<std::string>>& lines);
 
-/// Until when the work of a name is done (named_lock::done_until): asks, with the name, or says it,
-/// with the name and the seconds. The answer's last line has the number, or why there is none.
+/// Until when the work of a name is done (named_lock::done_until): asks, with the name, or notes
+/// it, with the name, the seconds and the holder's token. The answer's last line has the seconds,
+/// and why there are none.
 inline constexpr std::string_view done_question = "done";
 
 /// What the agent knows, as JSON in the second field of the first line.

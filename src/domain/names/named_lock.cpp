@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/number.hpp"
 #include "domain/cluster/across_hosts.hpp"
+#include "domain/cluster/elsewhere.hpp"
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
@@ -101,7 +103,7 @@ class named_lock_impl {
     return across_ ? across_->valid_for() : forever;
   }
   [[nodiscard]] std::uint64_t done_until() const {
-    refuse_notes_of_clusters();
+    if (file_->is_of_cluster()) return done_as_agent_says({name_});
     if (held_ != mode::none) return detail::done_until(*file_, found_);
     // Without a slot, and without waiting.
     const auto found = find_lock(*file_, name_);
@@ -111,8 +113,10 @@ class named_lock_impl {
     return serial_of(*file_, *found).load(std::memory_order_acquire) == found->serial ? until : 0;
   }
   void set_done_until(std::uint64_t seconds) {
-    refuse_notes_of_clusters();
-    detail::set_done_until(*file_, found_, seconds);
+    if (!file_->is_of_cluster()) return detail::set_done_until(*file_, found_, seconds);
+    // With the token, so that a holder that was lost does not write over what a later one has.
+    static_cast<void>(
+        done_as_agent_says({name_, std::to_string(seconds), std::to_string(token())}));
   }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool still_valid() const { return file_->is_current(); }
@@ -347,11 +351,19 @@ class named_lock_impl {
   }
 
   // In a cluster the moment has to outlive the hosts, so it does not belong into the file of one.
-  void refuse_notes_of_clusters() const {
-    if (!file_->is_of_cluster()) return;
-    throw domain_error(domain_error::reason::invalid,
-                       "lock " + shown(name_) + ": until when its work is done (accepted: the " +
-                           "domain of one machine; " + file_->name() + " is a cluster's)");
+  // The note of a cluster has to survive all hosts, so the agent keeps it in etcd.
+  [[nodiscard]] std::uint64_t done_as_agent_says(std::vector<std::string> question) const {
+    question.insert(question.begin(), std::string(done_question));
+    constexpr auto at_most = std::chrono::milliseconds(5'000);
+    const auto lines = ask_agent(*file_, question, at_most);
+    constexpr std::size_t fields = 3;
+    const bool has_answered = lines && lines->back().size() == fields;
+    const std::string why = has_answered ? lines->back()[2] : "the agent does not answer";
+    const auto seconds = has_answered ? read_number<std::uint64_t>(lines->back()[1]) : std::nullopt;
+    if (why.empty() && seconds) return *seconds;
+    throw domain_error(domain_error::reason::system,
+                       "lock " + shown(name_) + ": until when its work is done: " +
+                           (why.empty() ? "the note in etcd is none" : why));
   }
   [[noreturn]] void wrong_thread() const {
     throw domain_error(

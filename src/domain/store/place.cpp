@@ -211,6 +211,18 @@ descriptor open_place(const domain_place& at) {
   return fd;
 }
 
+void unlink_files_beside(const domain_place& at) {
+  // An agent's own files are in its user's folder, also if the domain is a group's.
+  for (const std::string& path : {at.path, private_place(at.name).path}) {
+    const std::size_t slash = path.rfind('/');
+    const std::string begins = path.substr(slash + 1) + ".";
+    for_each_file(path.substr(0, slash), [&](std::string_view file) {
+      if (file.starts_with(begins))
+        ::unlink((path.substr(0, slash + 1) + std::string(file)).c_str());
+    });
+  }
+}
+
 removal_right::removal_right(const domain_place& at) : at_(at) {
   constexpr int tries = 1000;
   constexpr std::uint64_t between_ns = 1'000'000;
@@ -234,6 +246,8 @@ removal_right::removal_right(const domain_place& at) : at_(at) {
 
 bool removal_right::unlink() {
   if (!is_at_path()) return false;
+  // What an agent has left beside it. A living one keeps the domain from being removed.
+  if (is_cluster_name(at_.name)) unlink_files_beside(at_);
   if (::unlink(at_.path.c_str()) == 0) return true;
   if (errno == ENOENT) return false;
   throw domain_error(domain_error::reason::system,

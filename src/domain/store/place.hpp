@@ -47,6 +47,9 @@ void check_domain_name(std::string_view name);
 /// for a file that is not ours to trust: it names the file, its owner and the way out.
 [[nodiscard]] descriptor open_place(const domain_place& at);
 
+/// Removes the sockets and records of agents of a cluster's domain.
+void unlink_files_beside(const domain_place& at);
+
 /// The right to take away the path of a domain's file. One open file has it at a time, and the
 /// kernel takes it from a process that ends. So while we have it, no other remover takes the path
 /// away, and nobody else can make a domain there: the file that we looked at is the one that we

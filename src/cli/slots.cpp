@@ -1,4 +1,4 @@
-#include "cli/slot_note.hpp"
+#include "cli/slots.hpp"
 
 #include <array>
 #include <ctime>
@@ -13,17 +13,6 @@ namespace {
 
 constexpr wall_seconds day = 86'400;
 constexpr wall_seconds longest = 3'660 * day;
-
-/// The word beside the lock, in the file of a domain of one machine.
-class note_in_domain final : public slot_note {
- public:
-  explicit note_in_domain(named_lock& lock) : lock_(lock) {}
-  [[nodiscard]] wall_seconds done_until() const override { return lock_.done_until(); }
-  void set_done_until(wall_seconds at) override { lock_.set_done_until(at); }
-
- private:
-  named_lock& lock_;
-};
 
 std::optional<wall_seconds> unit_of(char suffix) {
   switch (suffix) {
@@ -49,16 +38,6 @@ std::optional<wall_seconds> length_from(std::string_view text) {
 }
 
 }  // namespace
-
-void check_that_slots_are_noted(const std::string& domain) {
-  if (!domain.starts_with("etcd:")) return;
-  throw tool::refuse("--domain", domain,
-                     "the domain of one machine; --once-per is not there for clusters yet");
-}
-
-std::unique_ptr<slot_note> slot_note_of(named_lock& lock) {
-  return std::make_unique<note_in_domain>(lock);
-}
 
 wall_seconds slot_length(const std::string& argument, const std::string& text) {
   if (const auto length = length_from(text)) return *length;
