@@ -6,6 +6,7 @@
 // certificate, and lets in all that its authority has signed, but takes no user's name from one.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -64,6 +65,10 @@ class etcd_gateway {
               std::chrono::milliseconds limit);
   /// Whether etcd wants users to authenticate. Throws etcd_error if it does not say.
   [[nodiscard]] bool has_authentication();
+  /// For each later request, at all endpoints together, if that is less than the options' limit.
+  void limit_to(std::chrono::milliseconds limit) {
+    options_.limit = std::min(options_.limit, limit);
+  }
   /// The next request authenticates again.
   void forget_token() { token_.clear(); }
   /// The endpoint that the next request goes to first.

@@ -1,5 +1,6 @@
 """The cluster as a whole."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -7,7 +8,7 @@ import signal
 import tempfile
 
 from .etcd import Etcd
-from .host import Host
+from .host import DOMAIN, Host
 from .links import CUT, OPEN, SWALLOWS, Link, Network
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -35,20 +36,26 @@ class Cluster:
     def __exit__(self, *_):
         self.close()
 
-    def start(self):
+    def start(self, hosts=None):
         self.etcd.start()
         self.etcd.await_leader()
-        for host in self.hosts:
+        hosts = hosts or self.hosts
+        for host in hosts:
             host.start_agent()
-        self.await_members(self.hosts)
+        self.await_members(hosts)
+
+    def epoch(self):
+        """As it stands in etcd; None if there is none yet."""
+        found = self.etcd.entry(f"lockflight/{DOMAIN}/epoch")
+        return found and json.loads(found[0])
 
     def await_members(self, hosts, seconds=20):
-        """Until they, and nobody else, are the members of one epoch, and all agents know it."""
+        """Until they, and nobody else, are the members of the epoch, and all have begun in it."""
         def agree():
-            seen = {host.epoch_seen() for host in hosts}
-            alive = all(host.status() and host.status()["deadline_us"] > 0 for host in hosts)
-            return alive and len(seen) == 1 and seen.pop()[1] == len(hosts)
-        hosts[0].wait_until(agree, seconds, f"with {len(hosts)} members")
+            epoch = self.epoch()
+            return (epoch and epoch["settled"] and len(epoch["members"]) == len(hosts) and
+                    all(host.knows(epoch["number"]) for host in hosts))
+        hosts[0].wait_until(agree, seconds, f"in an epoch of {len(hosts)}")
 
     @property
     def links(self):
@@ -68,11 +75,11 @@ class Cluster:
             if member.process:
                 member.process.kill()
         for process in self.others:
-            try:
+            if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.communicate()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
         self.network.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

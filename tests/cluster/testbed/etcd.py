@@ -52,6 +52,12 @@ class Etcd:
                  "--log-level", "error"],
                 self.folder / f"{each.name}.log")
 
+    def start_again(self):
+        """What has ended."""
+        for each in self.members:
+            if each.process.exit_code() is not None:
+                self.start(each)
+
     def await_leader(self, seconds=20):
         end = time.monotonic() + seconds
         while self.leader() is None:
@@ -72,12 +78,13 @@ class Etcd:
 
     def ask(self, path, body):
         """From the first that answers."""
+        errors = []
         for each in self.members:
             try:
                 return each.post(path, body)
             except OSError as e:
-                error = e
-        raise error
+                errors.append(f"{each.name}: {e}")
+        raise OSError("; ".join(errors))
 
     def put(self, key, text):
         self.ask("/v3/kv/put", {"key": base64_of(key), "value": base64_of(text)})

@@ -240,7 +240,11 @@ class Crew:
             times[-1] = times[-1][0], time.monotonic_ns()
 
     def supervise(self):
-        """As a service manager does: agents that ended by themselves are started again."""
+        """As a service manager does: what has ended by itself is started again."""
+        for member in self.cluster.etcd.members:
+            if member.process and member.process.exit_code() is not None:
+                self.failed.append(f"etcd {member.name} ended by itself")
+                self.cluster.etcd.start(member)
         for host in self.cluster.hosts:
             if host.agent and (code := host.agent.exit_code()) is not None:
                 self.exits.append((host.name, code, host.said()[-1:]))

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 
 from .links import Door, Link, sender_of
@@ -13,6 +14,7 @@ DOMAIN = "jobs"
 PROGRAM = BUILD / "lockflight"
 AGENT = BUILD / "lockflight-agent"
 CLIENT = BUILD / "tests" / "cluster" / "cluster_client"
+HOLDER = BUILD / "tests" / "cluster" / "cluster_holder"
 
 
 class Host:
@@ -80,12 +82,10 @@ class Host:
         found = [path for path in self.folder.rglob(f"*{end}")]
         return found[0] if found else self.folder / "none"
 
-    def epoch_seen(self):
-        """(epoch, how many members it has), as the agent said last."""
+    def knows(self, epoch):
+        """Whether its agent said last that this is the epoch, and that it is a member."""
         said = self.status()
-        if said is None:
-            return 0, 0
-        return said["epoch"], sum(each["member"] for each in said["members"])
+        return said and said["epoch"] == epoch and said["deadline_us"] > 0
 
     def said(self):
         """The lines of its agents' journal."""
@@ -110,18 +110,24 @@ class Host:
         self.clients.append(process)
         return process
 
-    def run(self, name, *command, options=(), start=False):
-        """lockflight run on this host: (exit code, output), or with `start` the process."""
+    def popen(self, command):
         process = subprocess.Popen(
-            [PROGRAM, "run", "--domain", f"etcd:{DOMAIN}", *options, name, "--", *command],
-            env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-            preexec_fn=before_exec)
+            [str(each) for each in command], env={**os.environ, **self.environment},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True, preexec_fn=before_exec)
         self.cluster.others.append(process)
-        if start:
-            return process
+        return process
+
+    def run(self, name, *command, options=()):
+        """lockflight run on this host: (exit code, output)."""
+        process = self.popen(
+            [PROGRAM, "run", "--domain", f"etcd:{DOMAIN}", *options, name, "--", *command])
         out, _ = process.communicate(timeout=30)
         return process.returncode, out
+
+    def hold(self, name, *how):
+        """A process that has the lock until release(), or is about to have it (holder.cpp)."""
+        return Holder(self, self.popen([HOLDER, f"etcd:{DOMAIN}", name, *how]))
 
     # ---- as a machine ----
 
@@ -144,3 +150,38 @@ class Host:
             if time.monotonic() > end:
                 raise AssertionError(f"{self.name}: not {what} after {seconds} s: {self.status()}")
             time.sleep(0.02)
+
+
+class Holder:
+    def __init__(self, host, process):
+        self.host = host
+        self.process = process
+        self.lines = []  # (when, what it said)
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.append((time.monotonic(), line.strip()))
+
+    def said(self, word):
+        """When it said so, and the line; None if it has not."""
+        return next(((at, line) for at, line in self.lines if line.startswith(word)), None)
+
+    def await_said(self, word, seconds=5):
+        self.host.wait_until(lambda: self.said(word), seconds, f"said {word}: {self.lines}")
+        return self.said(word)
+
+    def await_held(self, seconds=5):
+        """(when, token, whether a holder has died)"""
+        at, line = self.await_said("held", seconds)
+        _, token, died = line.split()
+        return at, int(token), died == "1"
+
+    def release(self):
+        self.process.stdin.close()
+        self.await_said("released")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()

@@ -53,7 +53,8 @@ class Pipe:
         self.ends = {}
         self.waiting = {"near": [], "far": []}
         self.is_over = False
-        link.pipes.add(self)
+        for of in link, link.network:
+            of.pipes.add(self)
 
     async def connect(self):
         try:
@@ -78,11 +79,15 @@ class Pipe:
                 self.ends[other].write(b"".join(self.waiting[at]))
                 self.waiting[at].clear()
 
+    def end(self):
+        self.is_over = True
+        for of in self.link, self.link.network:
+            of.pipes.discard(self)
+
     def break_off(self):
         if self.is_over:
             return
-        self.is_over = True
-        self.link.pipes.discard(self)
+        self.end()
         for transport in self.ends.values():
             reset = struct.pack("ii", 1, 0)
             transport.get_extra_info("socket").setsockopt(
@@ -110,8 +115,7 @@ class End(asyncio.Protocol):
             self.pipe.flush()
             for other in self.pipe.ends.values():
                 other.close()
-            self.pipe.is_over = True
-            self.pipe.link.pipes.discard(self.pipe)
+            self.pipe.end()
         else:
             self.pipe.break_off()
 
@@ -132,7 +136,7 @@ class Arrival(asyncio.Protocol):
         self.end = End(pipe, "near")
         transport.set_protocol(self.end)
         self.end.connection_made(transport)
-        link.network.loop.create_task(pipe.connect())
+        link.network.begin(pipe.connect())
 
 
 class Door:
@@ -144,6 +148,7 @@ class Door:
         self.server = network.wait(network.loop.create_server(
             lambda: Arrival(self), "127.0.0.1", 0))
         self.port = self.server.sockets[0].getsockname()[1]
+        network.doors.append(self)
 
 
 class Network:
@@ -151,6 +156,7 @@ class Network:
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
+        self.doors, self.pipes, self.tasks = [], set(), set()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
 
@@ -162,7 +168,22 @@ class Network:
     def wait(self, what):
         return asyncio.run_coroutine_threadsafe(what, self.loop).result()
 
+    def begin(self, what):
+        """Runs beside the rest. (The loop alone would not keep a task.)"""
+        task = self.loop.create_task(what)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _close(self):
+        for door in self.doors:
+            door.server.close()
+        for pipe in list(self.pipes):
+            pipe.break_off()
+        await asyncio.gather(*self.tasks)
+        await asyncio.sleep(0)
+
     def close(self):
+        self.wait(self._close())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.loop.close()
@@ -177,9 +198,8 @@ def sender_of(port, to, pids):
     for pid in pids:
         try:
             folder = f"/proc/{pid}/fd"
-            for each in os.scandir(folder):
-                if os.readlink(each.path) in inodes:
-                    return pid
+            if any(os.readlink(f"{folder}/{each}") in inodes for each in os.listdir(folder)):
+                return pid
         except OSError:
             continue  # it has ended, or has just closed the file
     return None
