@@ -31,7 +31,8 @@ class Round:
         self.seed = seed
         self.random = random.Random(seed)
         self.cluster = Cluster(options.hosts, options.etcds, options.ttl)
-        self.crew = Crew(self.cluster, self.random, options.clients)
+        self.crew = Crew(self.cluster, self.random, options.clients, options.names)
+        self.longest_wait_allowed = int(options.longest_wait * history.SECOND)
         self.faults = Faults(self.cluster, self.random, self.crew)
         self.kinds = collections.Counter()
         self.log = []      # (when, what)
@@ -124,7 +125,8 @@ class Round:
         stopped = {label: [(since, until or ends) for since, until in times]
                    for label, times in self.crew.stopped.items()}
         self.around = checker.Surroundings(
-            ends=ends, removals=self.removals(), calm=self.calm, stopped=stopped)
+            ends=ends, removals=self.removals(), calm=self.calm, stopped=stopped,
+            longest_wait=self.longest_wait_allowed)
         self.found += checker.check(self.operations, self.around)
         self.found += self.crew.failed
         self.found += [f"the agent of {host} ended by itself with {code}: {said}"
@@ -162,6 +164,9 @@ def options_from(arguments):
     parser.add_argument("--hosts", type=int, default=3)
     parser.add_argument("--etcds", type=int, choices=[1, 3], default=None)
     parser.add_argument("--ttl", type=float, default=2)
+    parser.add_argument("--names", type=int, default=4)
+    parser.add_argument("--longest-wait", type=float, default=5,
+                        help="seconds after which an acquire in calm times counts as stuck")
     parser.add_argument("--clients", type=int, default=1, help="processes on each host")
     parser.add_argument("--round", type=float, default=LONGEST_ROUND, help="seconds of a cluster")
     return parser.parse_args(arguments)

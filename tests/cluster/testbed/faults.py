@@ -202,10 +202,11 @@ class Faults:
 class Crew:
     """Keeps agents and clients on the hosts, and notes when each was stopped and killed."""
 
-    def __init__(self, cluster, random, clients=1):
+    def __init__(self, cluster, random, clients, names):
         self.cluster = cluster
         self.random = random
-        self.many = clients  # on each host
+        self.clients = clients  # on each host
+        self.names = names
         self.killed = {}     # label: when
         self.stopped = {}    # label: [(since, until)]
         self.exits = []      # of agents, by themselves: (host, code, what they said)
@@ -216,8 +217,8 @@ class Crew:
             host.start_agent()
 
     def fill(self, host):
-        while len(host.clients) < self.many:
-            host.start_client(self.random.randrange(1 << 20))
+        while len(host.clients) < self.clients:
+            host.start_client(self.random.randrange(1 << 20), names=self.names)
 
     def kill(self, host, client):
         self.go_on_in_history(client)

@@ -99,7 +99,7 @@ class Host:
 
     # ---- clients ----
 
-    def start_client(self, seed, threads=4, names=4):
+    def start_client(self, seed, names, threads=4):
         self.started += 1
         label = f"{self.name}.{self.started}"
         process = Process(
