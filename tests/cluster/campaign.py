@@ -32,7 +32,7 @@ class Round:
         self.random = random.Random(seed)
         self.cluster = Cluster(options.hosts, options.etcds, options.ttl)
         self.crew = Crew(self.cluster, self.random, options.clients, options.names)
-        self.longest_wait_allowed = int(options.longest_wait * history.SECOND)
+        self.longest_wait = options.longest_wait  # that is allowed
         self.faults = Faults(self.cluster, self.random, self.crew)
         self.kinds = collections.Counter()
         self.log = []      # (when, what)
@@ -76,13 +76,22 @@ class Round:
         self.note("calm")
         since = time.monotonic_ns()
         self.wait(3 * self.cluster.ttl)
+        all_are_back = time.monotonic_ns()
+        why_not = self.missing_members()
+        self.wait(self.longest_wait + 0.5)
+        if self.cluster.network.has_stalled(since):
+            self.note("the testbed itself did not get on")
+            return
+        self.calm.append((all_are_back, time.monotonic_ns()))
+        if why_not:
+            self.found.append(f"no epoch of all hosts after 3 TTL of calm: {why_not}")
+
+    def missing_members(self):
         try:
-            self.cluster.await_members(self.cluster.hosts, 5)
+            self.cluster.await_members(self.cluster.hosts, self.longest_wait)
         except AssertionError as e:
-            self.found.append(f"no epoch of all hosts in calm times: {e}")
-        self.wait(2)
-        # What is not cut any more for 3 TTL.
-        self.calm.append((since + 3 * self.cluster.ttl * history.SECOND, time.monotonic_ns()))
+            return str(e)
+        return None
 
     def end(self, ending):
         _, name, what_ends = ending
@@ -126,7 +135,7 @@ class Round:
                    for label, times in self.crew.stopped.items()}
         self.around = checker.Surroundings(
             ends=ends, removals=self.removals(), calm=self.calm, stopped=stopped,
-            longest_wait=self.longest_wait_allowed)
+            longest_wait=int(self.longest_wait * history.SECOND))
         self.found += checker.check(self.operations, self.around)
         self.found += self.crew.failed
         self.found += [f"the agent of {host} ended by itself with {code}: {said}"
@@ -138,7 +147,7 @@ class Round:
         return sum(each.acquired is not None for each in self.operations)
 
     @property
-    def longest_wait(self):
+    def waited(self):
         return max((waited for _, waited in checker.waits(self.operations, self.around)),
                    default=0) / history.SECOND
 
@@ -165,7 +174,7 @@ def options_from(arguments):
     parser.add_argument("--etcds", type=int, choices=[1, 3], default=None)
     parser.add_argument("--ttl", type=float, default=2)
     parser.add_argument("--names", type=int, default=4)
-    parser.add_argument("--longest-wait", type=float, default=5,
+    parser.add_argument("--longest-wait", type=float, default=2,
                         help="seconds after which an acquire in calm times counts as stuck")
     parser.add_argument("--clients", type=int, default=1, help="processes on each host")
     parser.add_argument("--round", type=float, default=LONGEST_ROUND, help="seconds of a cluster")
@@ -184,13 +193,13 @@ def main(arguments):
         with one.cluster:
             one.run(min(left, options.round))
             acquires += one.acquires
-            longest = max(longest, one.longest_wait)
+            longest = max(longest, one.waited)
             kinds += one.kinds
             exits += len(one.crew.exits)
             print(f"seed {seed}, etcd of {options.etcds}: {one.acquires} acquires, "
                   f"{one.kinds.total()} faults, {len(one.around.removals)} hosts taken off, "
                   f"{len(one.crew.exits)} agents started again, "
-                  f"longest wait in calm times {one.longest_wait:.2f} s", flush=True)
+                  f"longest wait in {len(one.calm)} calm times {one.waited:.2f} s", flush=True)
             for what in sorted({str(said[0].get("text") if said else "") + f" ({code})"
                                 for _, code, said in one.crew.exits}):
                 print(f"  an agent ended: {what}")

@@ -115,7 +115,7 @@ class user {
     for (;;) {
       ++number_;
       use(below(static_cast<int>(locks_.size())));
-      std::this_thread::sleep_for(microseconds(below(40'000)));
+      std::this_thread::sleep_for(microseconds(below(80'000)));
     }
   }
 

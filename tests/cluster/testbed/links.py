@@ -3,11 +3,13 @@ each direction in which connections are made is a link of its own."""
 
 import asyncio
 import os
-import struct
 import socket
+import struct
 import threading
+import time
 
 OPEN, CUT, SWALLOWS = "open", "cut", "swallows"
+PULSE, STALL = 0.02, 0.15  # seconds
 
 
 class Link:
@@ -157,8 +159,23 @@ class Network:
     def __init__(self):
         self.loop = asyncio.new_event_loop()
         self.doors, self.pipes, self.tasks = [], set(), set()
+        self.is_closing = False
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
+        self.stalls = []  # (since, until) in which this thread did not run, as time.monotonic_ns()
+        self.call(self.begin, self._watch())
+
+    async def _watch(self):
+        """A testbed that gets no processor is a fault of its own."""
+        while not self.is_closing:
+            before = time.monotonic_ns()
+            await asyncio.sleep(PULSE)
+            now = time.monotonic_ns()
+            if now - before > 1e9 * (PULSE + STALL):
+                self.stalls.append((before, now))
+
+    def has_stalled(self, since):
+        return any(until > since for _, until in self.stalls)
 
     def call(self, function, *arguments):
         async def run():
@@ -175,6 +192,7 @@ class Network:
         task.add_done_callback(self.tasks.discard)
 
     async def _close(self):
+        self.is_closing = True
         for door in self.doors:
             door.server.close()
         for pipe in list(self.pipes):
@@ -191,10 +209,10 @@ class Network:
 
 def sender_of(port, to, pids):
     """Which of the processes has the connection from `port` to `to`, both on this machine."""
-    wanted = f"0100007F:{port:04X}", f"0100007F:{to:04X}"
+    wanted = f"0100007F:{port:04X} 0100007F:{to:04X}"
     with open("/proc/net/tcp", encoding="ascii") as table:
-        lines = [line.split() for line in table]
-    inodes = [f"socket:[{line[9]}]" for line in lines if (line[1], line[2]) == wanted]
+        lines = [line.split() for line in table if wanted in line]
+    inodes = [f"socket:[{line[9]}]" for line in lines]
     for pid in pids:
         try:
             folder = f"/proc/{pid}/fd"
