@@ -30,6 +30,7 @@ class AgentsTest(unittest.TestCase):
         *self.hosts, self.spare = self.cluster.hosts
         self.one, self.two, self.three = self.hosts
         self.cluster.await_members(self.hosts)
+        self.began = time.monotonic_ns()
         self.name = self.id().rsplit(".", maxsplit=1)[-1]
         # Of a name that is new, nobody knows whether a host that is gone has had it.
         if not isinstance(self, Refusals):
@@ -41,6 +42,11 @@ class AgentsTest(unittest.TestCase):
         for host in self.hosts:
             if host.agent is None:
                 host.start_agent()
+
+    def assert_in_time(self, seconds):
+        """That others have gone on without a host, unless the machine was too busy."""
+        if not self.cluster.network.has_stalled(self.began):
+            self.assertLess(seconds, TAKEN_OFF)
 
     def hold(self, host, *how):
         holder = host.hold(self.name, *how)
@@ -94,7 +100,7 @@ class Locks(AgentsTest):
         for host in [self.one, self.two]:
             self.hold(host, "shared")[0].release()
         writers = [host.hold(self.name) for host in [self.one, self.two]]
-        self.one.wait_until(lambda: any(each.said("held") for each in writers), 5, "upgraded")
+        self.one.wait_until(lambda: any(each.said("held") for each in writers), 20, "upgraded")
         first, second = sorted(writers, key=lambda each: each.said("held") is None)
         first.release()
         second.await_held()
@@ -107,7 +113,7 @@ class Failures(AgentsTest):
         end = time.monotonic() + 1.2 * TTL
         self.one.agent.kill()
         self.one.start_agent()
-        self.one.wait_until(lambda: self.one.status()["agent"] > before["agent"], 5, "started")
+        self.one.wait_until(lambda: self.one.status()["agent"] > before["agent"], 20, "started")
         time.sleep(max(0, end - time.monotonic()))
         self.assertEqual(self.one.status()["incarnation"], before["incarnation"])
         self.assertIsNone(holder.said("lost"))
@@ -122,12 +128,12 @@ class Failures(AgentsTest):
         start = time.monotonic()
         self.one.agent.stop()
         at, _, died = other.await_held()
-        self.assertLess(at - start, TAKEN_OFF)
+        self.assert_in_time(at - start)
         self.assertTrue(died)
         self.assertLess(holder.await_said("lost")[0], at)
         self.one.agent.go_on()
         self.cluster.await_members(self.hosts)
-        self.one.wait_until(lambda: self.one.status()["incarnation"] > before, 5, "another one")
+        self.one.wait_until(lambda: self.one.status()["incarnation"] > before, 20, "another one")
         again = self.one.hold(self.name)
         other.release()
         holder.release()  # excludes nobody any more
@@ -140,7 +146,7 @@ class Failures(AgentsTest):
         self.three.die()
         start = time.monotonic()
         holder, at, _, died = self.hold(self.one)
-        self.assertLess(at - start, TAKEN_OFF)
+        self.assert_in_time(at - start)
         self.assertTrue(died)
         self.three.start_agent()
         self.cluster.await_members(self.hosts)

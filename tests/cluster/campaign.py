@@ -40,6 +40,7 @@ class Round:
         self.ongoing = []  # (until, name, what ends it)
         self.found = []    # violations
         self.operations = []
+        self.around = None  # what the testbed knows, once it is over
 
     def note(self, what):
         self.log.append((time.monotonic_ns(), what))
@@ -135,6 +136,7 @@ class Round:
                    for label, times in self.crew.stopped.items()}
         self.around = checker.Surroundings(
             ends=ends, removals=self.removals(), calm=self.calm, stopped=stopped,
+            stalls=self.cluster.network.stalls,
             longest_wait=int(self.longest_wait * history.SECOND))
         self.found += checker.check(self.operations, self.around)
         self.found += self.crew.failed

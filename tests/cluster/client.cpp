@@ -1,10 +1,10 @@
-// A client of a cluster's domain for the campaign: some threads that lock names, use registers under
-// the locks, and write down what happened, one line of JSON for each event.
+// A client of a cluster's domain for the campaign: some threads that lock names, use registers
+// under the locks, and write down what happened, one line of JSON for each event.
 //
 //   cluster_client HISTORY REGISTERS DOMAIN SEED THREADS NAMES
 //
-// REGISTERS is a file outside all hosts. Each name has two registers: a plain one, which nothing but
-// its lock guards, and a fenced one, which refuses a smaller token than it has seen.
+// REGISTERS is a file outside all hosts. Each name has two registers: a plain one, which nothing
+// but its lock guards, and a fenced one, which refuses a smaller token than it has seen.
 //
 // Events of an operation (thread, number), with `t` of CLOCK_MONOTONIC in nanoseconds:
 //   invoke    name, mode, limit_ms (-1: none)
@@ -243,8 +243,7 @@ int main(int argc, char** argv) {
   const lockflight::domain domain = open_domain(argv[3]);
   std::vector<std::thread> running;
   for (int i = 0; i < threads; ++i)
-    running.emplace_back([&, i] {
-      user(domain, log, all, names, i, seed * 64 + static_cast<unsigned>(i)).run();
-    });
+    running.emplace_back(
+        [&, i] { user(domain, log, all, names, i, seed * 64 + static_cast<unsigned>(i)).run(); });
   for (std::thread& each : running) each.join();
 }

@@ -14,11 +14,12 @@ SLACK = SECOND
 @dataclasses.dataclass
 class Surroundings:
     """What the testbed knows beside the history."""
-    ends: int                                    # when the history was cut off
-    removals: set = dataclasses.field(default_factory=set)   # epochs that some host is no more in
-    calm: list = dataclasses.field(default_factory=list)     # (begin, end) without any fault
+    ends: int  # when the history was cut off
+    removals: set = dataclasses.field(default_factory=set)  # epochs that lack a host of the last
+    calm: list = dataclasses.field(default_factory=list)  # (begin, end) without any fault
     stopped: dict = dataclasses.field(default_factory=dict)  # client: [(begin, end)]
-    longest_wait: int = 5 * SECOND               # the bound of an acquire in calm times
+    stalls: list = dataclasses.field(default_factory=list)  # (begin, end): the testbed did not run
+    longest_wait: int = 5 * SECOND  # the bound of an acquire in calm times
 
 
 def check(operations, around):
@@ -179,7 +180,7 @@ def limits(operations, around):
         if each.limit is None or each.error:
             continue
         end = each.acquired or each.gave_up or min(each.killed, around.ends)
-        stopped = overlap(each.invoked, end, around.stopped.get(each.client, []))
+        stopped = overlap(each.invoked, end, around.stopped.get(each.client, []) + around.stalls)
         late = end - each.invoked - max(each.limit, SECOND // 5) - stopped
         if late > SLACK:
             found.append(f"{late / SECOND:.1f} s later than its limit: {each}")

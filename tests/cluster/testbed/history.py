@@ -8,7 +8,7 @@ FOREVER = 1 << 62
 COUNTER_BITS = 42
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Operation:
     """An acquire, and the section after it. None: it did not come to that."""
     client: str

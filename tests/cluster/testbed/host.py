@@ -168,11 +168,11 @@ class Holder:
         """When it said so, and the line; None if it has not."""
         return next(((at, line) for at, line in self.lines if line.startswith(word)), None)
 
-    def await_said(self, word, seconds=5):
+    def await_said(self, word, seconds=20):
         self.host.wait_until(lambda: self.said(word), seconds, f"said {word}: {self.lines}")
         return self.said(word)
 
-    def await_held(self, seconds=5):
+    def await_held(self, seconds=20):
         """(when, token, whether a holder has died)"""
         at, line = self.await_said("held", seconds)
         _, token, died = line.split()
