@@ -11,13 +11,21 @@ from .etcd import Etcd
 from .host import DOMAIN, Host
 from .links import CUT, OPEN, SWALLOWS, Link, Network
 
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def make_folder():
+    """In memory. Those of testbeds that were killed are removed."""
+    for left in pathlib.Path(MEMORY).glob("lfc-*-*"):
+        if not os.path.exists(f"/proc/{left.name.split('-')[1]}"):
+            shutil.rmtree(left, ignore_errors=True)
+    return pathlib.Path(tempfile.mkdtemp(prefix=f"lfc-{os.getpid()}-", dir=MEMORY))
 
 
 class Cluster:
     def __init__(self, hosts=3, etcds=1, ttl=2):
         self.ttl = ttl
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="lfc-", dir=MEMORY))
+        self.folder = make_folder()
         self.histories = self.folder / "histories"
         self.histories.mkdir()
         self.registers = self.folder / "registers"
