@@ -5,6 +5,7 @@
 // the caller decides what follows when nobody knows whether they were carried out.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -58,6 +59,8 @@ class etcd_client {
   [[nodiscard]] std::optional<revision> put_if(const std::string& note, revision changed,
                                                const std::string& text);
 
+  /// See etcd_gateway.
+  void limit_to(std::chrono::milliseconds limit) { gateway_.limit_to(limit); }
   /// From any thread: each function throws from then on.
   void stop() { gateway_.stop(); }
 

@@ -7,6 +7,7 @@
 // certificate must then be good for a client, too (extendedKeyUsage serverAuth and clientAuth).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -65,6 +66,10 @@ class etcd_gateway {
               std::chrono::milliseconds limit);
   /// Whether etcd wants users to authenticate. Throws etcd_error if it does not say.
   [[nodiscard]] bool has_authentication();
+  /// For each later request, at all endpoints together, if that is less than the options' limit.
+  void limit_to(std::chrono::milliseconds limit) {
+    options_.limit = std::min(options_.limit, limit);
+  }
   /// The next request authenticates again.
   void forget_token() { token_.clear(); }
   /// The endpoint that the next request goes to first.

@@ -6,6 +6,7 @@
 // state machine gives up waiting, reads all keys, and decides anew.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -54,6 +55,11 @@ class etcd_store {
   /// From any thread, also from a call of the events. If too many wait, the oldest are dropped: the
   /// state machine has given up on them.
   void submit(submitted what);
+
+  /// How long a transaction waits for a reply. Before the first one is submitted. The state machine
+  /// does not wait longer than its patience, and what is submitted next would wait behind an
+  /// endpoint that says nothing.
+  void limit_to(std::chrono::milliseconds patience) { client_.limit_to(patience); }
 
   // ---- requests that block, from any thread ----
   // They are etcd_client's, and throw what it throws.

@@ -20,7 +20,7 @@ void journal::write(const char* level, std::string_view event, const std::string
               {"domain", domain_},
               {"event", event},
               {"text", text}};
-  line.update(more);
+  if (!more.empty()) line.update(more);
   const std::string bytes =
       line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   static_cast<void>(!::write(STDERR_FILENO, bytes.data(), bytes.size()));

@@ -59,7 +59,7 @@ void agent_process::handle(Event event) {
     const incarnation_number was = words_.incarnation();
     event(*core_, boot_time(), out);
     carry_out(out);
-    if (words_.incarnation() != was && !out.has_left)
+    if (words_.incarnation() != was && was != 0 && !out.has_left)
       log_.warn("another", "this host was taken off the members, and comes back as another one",
                 {{"incarnation", words_.incarnation()}});
     if (core_->epoch() == before || core_->epoch() == 0) return;

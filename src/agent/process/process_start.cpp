@@ -115,6 +115,7 @@ void agent_process::agree_on_ttl() {
   times_.margin = times_.ttl / 10;
   times_.stagger = times_.ttl / 100;
   file_->cluster().time_to_live = times_.ttl;
+  store_->limit_to(milliseconds(times_.patience() / 1'000));
 }
 
 void agent_process::start_links() {

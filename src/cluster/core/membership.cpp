@@ -36,6 +36,7 @@ instant membership::wake_at() const {
   at = own_ ? own_->sent + times_.patience() : next_renewal_;
   if (change_) at = std::min(at, change_->sent + times_.patience());
   if (change_due_ && !change_) at = std::min(at, *change_due_);
+  if (stale_at_) at = std::min(at, *stale_at_);
   return at;
 }
 
@@ -367,8 +368,16 @@ instant membership::own_delay() const {
 }
 
 void membership::consider_change(instant now, effects& out) {
+  stale_at_.reset();
   if (change_) return;
-  const bool may = phase_ == phase::registered && latest_->find(self_) != nullptr;
+  for (const auto& [id, beat] : beats_) {
+    const instant at = beat.since + times_.ttl;
+    if (at > now) stale_at_ = std::min(at, stale_at_.value_or(at));
+  }
+  // (!) During an outage of etcd all beats seem to stand still. A change that was sent then could
+  // be carried out before any renewal, and would take off everybody.
+  const bool has_read = last_read_ && now - *last_read_ <= times_.period() + times_.patience();
+  const bool may = has_read && phase_ == phase::registered && latest_->find(self_) != nullptr;
   std::optional<transaction> wanted;
   if (may) wanted = next_epoch(now);
   if (may && !wanted) wanted = settlement();

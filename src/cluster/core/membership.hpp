@@ -118,6 +118,7 @@ class membership {
   instant next_renewal_ = 0;
   instant next_application_ = 0;
   std::optional<instant> change_due_;
+  std::optional<instant> stale_at_;    // when the next beat has stood still for too long
   std::optional<watched> complained_;  // since when, with that epoch
   std::shared_ptr<const snapshot> latest_;
   std::optional<instant> last_read_;

@@ -1,0 +1,48 @@
+// Holds a name of a cluster's domain until its input ends: cluster_holder DOMAIN NAME [shared]
+//
+// It prints "held TOKEN DIED", then "lost" if it is not certainly alone any more, and "released".
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "lockflight/domain.hpp"
+
+namespace {
+
+void say(const std::string& line) {
+  std::puts(line.c_str());
+  std::fflush(stdout);
+}
+
+/// Whether the input has ended after so many milliseconds.
+bool ends_within(int ms) {
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  return poll(&input, 1, ms) > 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const bool shares = argc > 3;
+  lockflight::named_lock lock(lockflight::domain::open(argv[1]), argv[2]);
+  if (shares)
+    lock.lock_shared();
+  else
+    lock.lock();
+  say(fmt::format("held {} {}", shares ? 0 : lock.token(), lock.owner_died() ? 1 : 0));
+  if (lock.owner_died() && !shares) lock.mark_consistent();
+  bool was_lost = false;
+  while (!ends_within(10)) {
+    if (lock.is_lost() && !was_lost) say("lost");
+    was_lost = was_lost || lock.is_lost();
+  }
+  if (shares)
+    lock.unlock_shared();
+  else
+    lock.unlock();
+  say("released");
+}
