@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -29,6 +30,7 @@ class Host:
         self.agent = None
         self.clients = []
         self.started = 0  # clients
+        self._said = None  # its agent, last
         self.door = Door(cluster.network, self.port, self._link_from)
         self.to_hosts = {}  # by the name of the other host
         self.to_etcd = [Link(cluster.network, name, m.name) for m in cluster.etcd.members]
@@ -72,11 +74,18 @@ class Host:
         return done.returncode, done.stdout + done.stderr
 
     def status(self):
-        """What `lockflight agent status --json` reads; None if there is nothing yet."""
+        """What `lockflight agent status --json` shows, or showed last; None if there was nothing yet."""
         try:
-            return json.loads(self._file(".status").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as to:
+                to.settimeout(1)
+                to.connect(str(self._file(".ask")))
+                to.sendall(b"status\n")
+                said = b"".join(iter(lambda: to.recv(65536), b"")).decode()
+            text = said.split("\n")[0].split("\t")[1]
+            self._said = json.loads(text.replace("\\n", "\n").replace("\\\\", "\\"))
+        except (OSError, ValueError, IndexError):
+            pass
+        return self._said
 
     def _file(self, end):
         found = [path for path in self.folder.rglob(f"*{end}")]
