@@ -142,8 +142,10 @@ std::string pids(const std::vector<lock_user>& users) {
   std::vector<std::string> all;
   for (const lock_user& user : users) {
     const auto state = state_word(user.dead, user.stopped);
-    all.push_back(state.empty() ? std::to_string(user.pid)
-                                : fmt::format("{} ({})", user.pid, state));
+    std::string one = user.host.empty() ? std::to_string(user.pid)
+                                        : fmt::format("{}:{}", printable(user.host), user.pid);
+    if (!state.empty()) one += fmt::format(" ({})", state);
+    all.push_back(std::move(one));
   }
   return joined(all, " ");
 }
