@@ -55,6 +55,10 @@ class links::all {
     member(what.to).send(what);
   }
 
+  void flush(member_id to) {
+    if (const auto at = members_.find(to); at != members_.end()) at->second->flush();
+  }
+
   [[nodiscard]] std::vector<peer_status> status() const {
     std::vector<peer_status> of_all;
     for (const auto& [id, each] : members_) {
@@ -98,6 +102,7 @@ std::uint16_t links::port() const { return all_->listener().port(); }
 std::string links::address() const { return all_->listener().address(); }
 void links::set_peers(const std::vector<peer>& peers) { all_->set_peers(peers); }
 void links::send(const message& what) { all_->send(what); }
+void links::flush(member_id to) { all_->flush(to); }
 std::vector<peer_status> links::status() const { return all_->status(); }
 void links::close() { all_->close(); }
 

@@ -115,6 +115,8 @@ class links {
   void set_peers(const std::vector<peer>& peers);
   /// Calls no callback. Throws std::length_error if the message is longer than a frame (1 MiB).
   void send(const message& what);
+  /// What was sent to that member leaves now, not when the caller's turn is over.
+  void flush(member_id to);
 
   /// The peers, by member id.
   [[nodiscard]] std::vector<peer_status> status() const;
