@@ -175,7 +175,7 @@ class named_lock_impl {
       // What was forgotten meanwhile has no words any more.
       entered = !is_current() || across_->enter(as == mode::shared ? cluster::mode::shared
                                                                    : cluster::mode::exclusive,
-                                                port, until);
+                                                port, until, lock_->held_since_ns);
     } catch (...) {
       release_lock(as);
       throw;
