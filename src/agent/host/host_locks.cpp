@@ -1,7 +1,9 @@
 #include "agent/host/host_locks.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "domain/names/attachment.hpp"
@@ -9,6 +11,24 @@
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cluster {
+namespace {
+
+/// The lock, for a handle that waits for other hosts: they have waited for as long as a message
+/// takes, and the holders of this host let it go first after that long again, not after as long as
+/// they let each other wait.
+detail::found_lock with_less_patience(detail::found_lock of) {
+  constexpr std::string_view patience = "patience=";
+  constexpr std::string_view less_ns = "100000";
+  const std::size_t at = of.parameters.find(patience);
+  if (at == std::string::npos) return of;
+  const std::size_t begin = at + patience.size();
+  const std::size_t length = std::min(of.parameters.find(',', begin), of.parameters.size()) - begin;
+  // Shorter numbers are less already, and 0 is none.
+  if (length > less_ns.size()) of.parameters.replace(begin, length, less_ns);
+  return of;
+}
+
+}  // namespace
 
 /// A thread that has one lock at a time.
 class host_locks::worker {
@@ -78,7 +98,7 @@ class host_locks::worker {
     // A name without a lock has nobody inside: the agent alone forgets names.
     const auto found = detail::find_lock(*file_, name);
     if (!found) return nullptr;
-    auto lock = detail::lock_at(*me_, *found);
+    auto lock = detail::lock_at(*me_, with_less_patience(*found));
     me_->port().set_interrupt(&is_over);
     const bool has = lock->lock();
     me_->port().set_interrupt(nullptr);

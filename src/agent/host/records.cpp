@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
@@ -23,14 +24,19 @@ using nlohmann::json;
 /// An array: the name, and unless there is no record, epoch, token, whether a holder died, and the
 /// exclusive owner. A name is any bytes, so it is written as numbers.
 std::string line_of(const std::string& name, const record* what) {
-  json line{json(std::vector<std::uint8_t>(name.begin(), name.end()))};
+  // By hand, since a line is written whenever a name changes its owner.
+  std::string line = "[[";
+  const auto to = std::back_inserter(line);
+  for (std::size_t i = 0; i < name.size(); ++i)
+    fmt::format_to(to, "{}{}", i == 0 ? "" : ",", static_cast<unsigned char>(name[i]));
+  line += ']';
   if (what != nullptr) {
-    line.insert(line.end(),
-                {what->epoch, what->last.epoch, what->last.counter, what->died ? 1 : 0});
+    fmt::format_to(to, ",{},{},{},{}", what->epoch, what->last.epoch, what->last.counter,
+                   what->died ? 1 : 0);
     if (what->exclusive)
-      line.insert(line.end(), {json(what->exclusive->id), json(what->exclusive->incarnation)});
+      fmt::format_to(to, ",{},{}", what->exclusive->id, what->exclusive->incarnation);
   }
-  return line.dump() + "\n";
+  return line += "]\n";
 }
 
 struct entry {

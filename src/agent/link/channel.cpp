@@ -130,7 +130,17 @@ void channel::wake() {
   if (user_ == nullptr || !is_open_ || is_writing_) return;
   // The write begins when the caller's turn is over: the rest of what it sends goes along.
   is_writing_ = true;
-  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->write(); });
+  is_about_to_write_ = true;
+  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->begin_write(); });
+}
+
+void channel::wake_now() {
+  wake();
+  begin_write();
+}
+
+void channel::begin_write() {
+  if (std::exchange(is_about_to_write_, false)) write();
 }
 
 void channel::write() {

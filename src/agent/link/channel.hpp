@@ -65,6 +65,8 @@ class channel : public std::enable_shared_from_this<channel> {
   /// The user has something to write: fill() is called soon, or when the last write has ended.
   /// What is to be written by then goes out together.
   void wake();
+  /// The same, now, unless a write goes on.
+  void wake_now();
   /// Longer frames are let in: the other side has said hello.
   void trust();
   /// Closes the channel when all is written that fill() has appended.
@@ -78,6 +80,7 @@ class channel : public std::enable_shared_from_this<channel> {
   void read();
   void take_frames();
   void make_room();
+  void begin_write();
   void write();
   void written();
   void fail(handshake_fault fault, std::string text);
@@ -90,6 +93,7 @@ class channel : public std::enable_shared_from_this<channel> {
   steady::time_point last_arrival_ = steady::now();
   bool is_open_ = false;
   bool is_writing_ = false;  // or about to
+  bool is_about_to_write_ = false;
   bool closes_ = false;
   std::size_t longest_;
   std::uint64_t writes_ = 0;

@@ -60,6 +60,10 @@ class links::all {
     return at != members_.end() && at->second->ask(number, what);
   }
 
+  void flush(member_id to) {
+    if (const auto at = members_.find(to); at != members_.end()) at->second->flush();
+  }
+
   [[nodiscard]] std::vector<peer_status> status() const {
     std::vector<peer_status> of_all;
     for (const auto& [id, each] : members_) {
@@ -103,6 +107,7 @@ std::uint16_t links::port() const { return all_->listener().port(); }
 std::string links::address() const { return all_->listener().address(); }
 void links::set_peers(const std::vector<peer>& peers) { all_->set_peers(peers); }
 void links::send(const message& what) { all_->send(what); }
+void links::flush(member_id to) { all_->flush(to); }
 bool links::ask(member_id whom, std::uint64_t number, const std::string& what) {
   return all_->ask(whom, number, what);
 }

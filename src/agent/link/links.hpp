@@ -119,6 +119,8 @@ class links {
   void set_peers(const std::vector<peer>& peers);
   /// Calls no callback. Throws std::length_error if the message is longer than a frame (1 MiB).
   void send(const message& what);
+  /// What was sent to that member leaves now, not when the caller's turn is over.
+  void flush(member_id to);
 
   /// Asks a peer. What it says comes by told(), or never, if the connection breaks. False if there
   /// is none. This is no message: it is not in the order of what is sent.

@@ -36,6 +36,10 @@ class outgoing final : public channel_user, public std::enable_shared_from_this<
   [[nodiscard]] epoch_number newest() const { return newest_; }
   /// Nothing is sent any more.
   void close();
+  /// What is queued goes out now, if the connection can take it.
+  void flush() {
+    if (state_ == state::open) channel_->wake_now();
+  }
   [[nodiscard]] peer_status status() const;
 
  private:

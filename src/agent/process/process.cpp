@@ -77,14 +77,18 @@ void agent_process::carry_out(const effects& out) {
     ++counts_.messages_sent;
     links_->send(each);
   }
+  // Somebody waits for all but `taken`, which goes out when these are on their way.
+  for (const message& each : out.messages)
+    if (!std::holds_alternative<taken>(each.what)) links_->flush(each.to);
   for (const submitted& each : out.transactions) {
     ++counts_.transactions;
     store_->submit(each);
   }
   for (const std::string& name : out.host_locks_released) locks_->release(name);
+  std::vector<std::string> taken_now;
   for (const std::string& name : out.host_locks_wanted) {
     ++counts_.revocations;
-    if (locks_->take(name)) asio::post(io_, [this, name] { lock_taken(name); });
+    if (locks_->take(name)) taken_now.push_back(name);
   }
   if (out.wakes_clients) words_.wake_clients();
   if (out.stops) end_with("another agent of this host has taken its place");
@@ -93,6 +97,7 @@ void agent_process::carry_out(const effects& out) {
     return end();
   }
   set_timer();
+  for (const std::string& name : taken_now) lock_taken(name);
 }
 
 void agent_process::lock_taken(const std::string& name) {
@@ -101,12 +106,14 @@ void agent_process::lock_taken(const std::string& name) {
 
 void agent_process::set_timer() {
   const instant at = core_->wake_at();
-  if (at == std::numeric_limits<instant>::max()) return;
+  if (at == std::numeric_limits<instant>::max() || at == timer_at_) return;
+  timer_at_ = at;
   // The timer's clock stands still while the machine sleeps, so it is not set far ahead.
   const instant wait = std::clamp<instant>(at - boot_time(), 0, times_.patience());
   timer_.expires_after(microseconds(wait));
   timer_.async_wait([this](const asio::error_code& error) {
     if (error) return;
+    timer_at_.reset();
     if (core_->wake_at() > boot_time()) return set_timer();
     handle([](agent& a, instant now, effects& out) { a.timer(now, out); });
   });

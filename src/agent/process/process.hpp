@@ -130,6 +130,7 @@ class agent_process {
 
   // Their callbacks use what stands before them.
   asio::steady_timer timer_{io_};
+  std::optional<instant> timer_at_;  // what it was set for
   asio::steady_timer status_timer_{io_};
   asio::steady_timer retires_until_{io_};
   asio::signal_set signals_{io_};

@@ -36,8 +36,7 @@ instant membership::wake_at() const {
   at = own_ ? own_->sent + times_.patience() : next_renewal_;
   if (change_) at = std::min(at, change_->sent + times_.patience());
   if (change_due_ && !change_) at = std::min(at, *change_due_);
-  if (stale_at_) at = std::min(at, *stale_at_);
-  return at;
+  return std::min(at, next_stale_);
 }
 
 void membership::timer(instant now, effects& out) {
@@ -46,6 +45,7 @@ void membership::timer(instant now, effects& out) {
   if (now - last_timer_ > 2 * times_.period())
     for (auto& [id, at] : heard_) at = now;
   last_timer_ = now;
+  if (now >= next_stale_) find_next_stale(now);
   // Whether a transaction without an answer was carried out is not guessed: the next answer shows
   // all keys.
   if (own_ && now >= own_->sent + times_.patience()) {
@@ -99,8 +99,17 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
     watched& beat = beats_[id];
     if (beat.changed != seat.beat->changed) beat = {seat.beat->changed, now};
   }
+  find_next_stale(now);
   last_read_ = now;
   latest_ = std::move(seen);
+}
+
+/// When a beat has stood still for the TTL its member is taken off, not at the next renewal after.
+void membership::find_next_stale(instant now) {
+  next_stale_ = std::numeric_limits<instant>::max();
+  for (const auto& [id, beat] : beats_)
+    if (const instant at = beat.since + times_.ttl; id != self_ && at > now)
+      next_stale_ = std::min(next_stale_, at);
 }
 
 // ---- the own keys ----
@@ -368,12 +377,7 @@ instant membership::own_delay() const {
 }
 
 void membership::consider_change(instant now, effects& out) {
-  stale_at_.reset();
   if (change_) return;
-  for (const auto& [id, beat] : beats_) {
-    const instant at = beat.since + times_.ttl;
-    if (at > now) stale_at_ = std::min(at, stale_at_.value_or(at));
-  }
   // (!) During an outage of etcd all beats seem to stand still. A change that was sent then could
   // be carried out before any renewal, and would take off everybody.
   const bool has_read = last_read_ && now - *last_read_ <= times_.period() + times_.patience();

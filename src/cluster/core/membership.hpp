@@ -11,6 +11,7 @@
 // - expelled once: a host that finds its key gone never uses its incarnation again.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -85,6 +86,7 @@ class membership {
   [[nodiscard]] bool is_the_one_registered(const seat* mine) const;
   void confirmed(const pending& asked, const snapshot& seen, effects& out);
   void observe(instant now, std::shared_ptr<const snapshot> seen);
+  void find_next_stale(instant now);
   [[nodiscard]] bool is_mine(const stored<member_value>& key) const;
   [[nodiscard]] bool is_stale(instant now, member_id id) const;
   [[nodiscard]] bool has_key(member_id id) const;
@@ -118,7 +120,6 @@ class membership {
   instant next_renewal_ = 0;
   instant next_application_ = 0;
   std::optional<instant> change_due_;
-  std::optional<instant> stale_at_;    // when the next beat has stood still for too long
   std::optional<watched> complained_;  // since when, with that epoch
   std::shared_ptr<const snapshot> latest_;
   std::optional<instant> last_read_;
@@ -126,6 +127,7 @@ class membership {
   std::map<member_id, instant> heard_;
   instant moved_at_ = 0;
   instant last_timer_ = 0;
+  instant next_stale_ = std::numeric_limits<instant>::max();  ///< when a beat is, next
   epoch_number epoch_ = 0;
   epoch_number begun_ = 0;
 };

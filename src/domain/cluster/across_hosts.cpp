@@ -11,13 +11,17 @@ namespace {
 /// How long an attempt waits for other hosts: they may have the name without using it, and give it
 /// up when they are asked.
 constexpr std::uint64_t attempts_wait_ns = 200'000'000;
+/// By how much the coarse clock may be late, in microseconds: some of its ticks, since a processor
+/// that ticks for all may be held up. The clock of deadlines is read if less than that is left.
+constexpr cluster::instant coarse_clock_is_late = 100'000;
 
 }  // namespace
 
-bool across_hosts::enter(cluster::mode wanted, domain_port& port, rma::deadline until) {
+bool across_hosts::enter(cluster::mode wanted, domain_port& port, rma::deadline until,
+                         std::uint64_t coarse_ns) {
   acquire_.emplace(wanted, words_);
   try {
-    if (go_on(port, until)) {
+    if (go_on(port, until, coarse_ns)) {
       if (wanted == cluster::mode::exclusive) token_ = number_of(acquire_->fence());
       return true;
     }
@@ -29,11 +33,19 @@ bool across_hosts::enter(cluster::mode wanted, domain_port& port, rma::deadline 
   return false;
 }
 
-bool across_hosts::go_on(domain_port& port, rma::deadline until) {
+cluster::instant across_hosts::boot_time_at(std::uint64_t coarse_ns) {
+  if (coarse_ns == read_in_tick_ && words_.deadline() - read_ > coarse_clock_is_late) return read_;
+  read_in_tick_ = coarse_ns;
+  return read_ = boot_time();
+}
+
+bool across_hosts::go_on(domain_port& port, rma::deadline until, std::uint64_t coarse_ns) {
   // What the words were before the last step that read them. Whatever changes later is noticed.
   std::optional<words_seen> before;
   for (;;) {
-    switch (acquire_->step(acquire_->reads_clock() ? boot_time() : 0)) {
+    cluster::instant now = 0;
+    if (acquire_->reads_clock()) now = before ? boot_time() : boot_time_at(coarse_ns);
+    switch (acquire_->step(now)) {
       case acquire::next::step:
         continue;
       case acquire::next::holds:

@@ -2,8 +2,13 @@
 // (design, section 12): it waits until its host owns the name, and a holder can ask how long it is
 // certainly alone.
 //
-// Cost: where the host owns the name, two compare-and-swaps on a line that the holder has anyway,
-// and a clock read; no message. Else the waiter rings the host's agent, and sleeps.
+// Cost: where the host owns the name, two compare-and-swaps on a line that the holder has anyway; no
+// message. Else the waiter rings the host's agent, and sleeps.
+//
+// The clock of deadlines takes half as long to read as a free lock to acquire, so it is read once
+// in each tick of the coarse clock, which an acquire of the host's lock reads anyway. The coarse
+// clock stands still while the machine sleeps; but it advances as that begins, so that its value is
+// another one after it.
 #pragma once
 
 #include <optional>
@@ -24,7 +29,9 @@ class across_hosts {
   /// Called with the host's lock in that mode. False if that was not possible by `until`, or if the
   /// wait was interrupted: the caller releases the host's lock then. An attempt, whose time is over
   /// at once, still gives other hosts some time to answer.
-  [[nodiscard]] bool enter(cluster::mode wanted, domain_port& port, rma::deadline until);
+  /// `coarse_ns` is what CLOCK_MONOTONIC_COARSE said since the caller began.
+  [[nodiscard]] bool enter(cluster::mode wanted, domain_port& port, rma::deadline until,
+                           std::uint64_t coarse_ns);
   /// Before the caller that entered releases the host's lock.
   void leave() { acquire_->leave(); }
 
@@ -40,7 +47,9 @@ class across_hosts {
   using acquire = cluster::acquire<words_in_file>;
 
   /// Whether it holds now.
-  [[nodiscard]] bool go_on(domain_port& port, rma::deadline until);
+  [[nodiscard]] bool go_on(domain_port& port, rma::deadline until, std::uint64_t coarse_ns);
+  /// The time, or an earlier one of the same tick if the deadline is not near.
+  [[nodiscard]] cluster::instant boot_time_at(std::uint64_t coarse_ns);
   void give_up(domain_port& port);
   /// What an acquire decides by.
   struct words_seen {
@@ -62,6 +71,9 @@ class across_hosts {
   words_in_file words_;
   std::optional<acquire> acquire_;
   std::uint64_t token_ = 0;
+  // When the clock was read last.
+  cluster::instant read_ = 0;
+  std::uint64_t read_in_tick_ = 0;
 };
 
 }  // namespace lockflight::detail

@@ -183,14 +183,17 @@ class named_lock_impl {
   template <class Take>
   [[gnu::noinline]] bool take_across(mode as, std::uint64_t nanoseconds, Take take) {
     domain_port& port = me_->port();
-    const rma::deadline until = nanoseconds == 0 ? rma::deadline{0} : port.deadline_in(nanoseconds);
+    // Without a limit, and for an attempt, the clock is not read.
+    const bool is_limited = nanoseconds != 0 && nanoseconds != forever;
+    const rma::deadline until =
+        is_limited ? port.deadline_in(nanoseconds) : rma::deadline{nanoseconds};
     if (!take(*lock_, nanoseconds)) return false;
     bool entered = false;
     try {
       // What was forgotten meanwhile has no words any more.
       entered = !is_current() || across_->enter(as == mode::shared ? cluster::mode::shared
                                                                    : cluster::mode::exclusive,
-                                                port, until);
+                                                port, until, lock_->held_since_ns);
     } catch (...) {
       release_lock(as);
       throw;
