@@ -1,14 +1,15 @@
-// What clients of a cluster's domain measure, for bench/perf_cluster: each host has processes of this
-// program. The same can be done with the usual lock on a Redis server.
+// What clients of a cluster's domain measure, for bench/perf_cluster: each host has processes of
+// this program. The same can be done with the usual lock on a Redis server.
 //
 // usage: cluster_names pairs LOCKS MODE SECONDS      pairs of lock and unlock of one free name
 //        cluster_names compete LOCKS SECONDS         one name that others want, too
 //        cluster_names names LOCKS HOST PERCENT SECONDS
-//                                                    10,000 names of 3 hosts; PERCENT of the acquires
-//                                                    are of names of HOST (0 to 2)
+//                                                    10,000 names of 3 hosts; PERCENT of the
+//                                                    acquires are of names of HOST (0 to 2)
 //        cluster_names longest LOCKS NAME SECONDS    the longest acquire of a name
-//        cluster_names serve LOCKS                   does what its standard input says, line by line
-//        cluster_names ping SECONDS                  one byte over TCP and back, between two processes
+//        cluster_names serve LOCKS                   does what its standard input says, line by
+//        line cluster_names ping SECONDS                  one byte over TCP and back, between two
+//        processes
 //
 // LOCKS is a domain, such as etcd:jobs, or redis:PORT. MODE is exclusive or shared. Prints JSON.
 // `compete`, `names` and `longest` print a line when they are ready, and wait for one.

@@ -85,7 +85,6 @@ class Locks(AgentsTest):
             each.release()
         writer.await_held()
 
-    @unittest.expectedFailure  # the agent waits for the reader, as for a writer
     def test_hosts_share_what_one_has_alone(self):
         self.hold(self.one, "shared")  # and this host owns the name exclusively
         self.two.hold(self.name, "shared").await_held(1)

@@ -48,9 +48,10 @@ class host_locks::worker {
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
 
-  void take(const std::string& name) {
+  void take(const std::string& name, mode as) {
     const std::lock_guard hold(mutex_);
     name_ = name;
+    as_ = as;
     ++wanted_;
     changed_.notify_all();
   }
@@ -67,28 +68,29 @@ class host_locks::worker {
       changed_.wait(hold, [&] { return taken_count_ != wanted_ || ends_; });
       if (ends_) return;
       const std::string name = name_;
+      const mode as = as_;
       taken_count_ = wanted_;
       hold.unlock();
-      take_and_hold(name);
+      take_and_hold(name, as);
       hold.lock();
     }
   }
 
   // Returns when the lock has been released again.
-  void take_and_hold(const std::string& name) {
+  void take_and_hold(const std::string& name, mode as) {
     try {
-      const auto lock = acquire(name);
+      const held_lock has = acquire(name, as);
       if (!is_ending()) {
         taken_(name);
         await_release();
       }
-      if (lock) lock->unlock();
+      has.release();
     } catch (const domain_error&) {
       // The domain is damaged or removed; the agent's own thread finds that out, too.
     }
   }
 
-  std::unique_ptr<detail::any_robust> acquire(const std::string& name) {
+  held_lock acquire(const std::string& name, mode as) {
     const std::function<bool()> is_over = [this] { return is_ending(); };
     {
       auto attached = detail::attach_thread(file_, {UINT64_MAX, &is_over});
@@ -97,12 +99,14 @@ class host_locks::worker {
     }
     // A name without a lock has nobody inside: the agent alone forgets names.
     const auto found = detail::find_lock(*file_, name);
-    if (!found) return nullptr;
+    if (!found) return {};
     auto lock = detail::lock_at(*me_, with_less_patience(*found));
+    const bool shared = as == mode::shared && found->kind->can.shares;
     me_->port().set_interrupt(&is_over);
-    const bool has = lock->lock();
+    const bool has = shared ? lock->lock_shared() : lock->lock();
     me_->port().set_interrupt(nullptr);
-    return has ? std::move(lock) : nullptr;
+    if (!has) return {};
+    return {std::move(lock), shared};
   }
 
   bool is_ending() {
@@ -119,6 +123,7 @@ class host_locks::worker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string name_;
+  mode as_ = mode::exclusive;
   // How many locks were wanted, taken, or about to be, and released.
   std::uint64_t wanted_ = 0, taken_count_ = 0, released_ = 0;
   bool ends_ = false;
@@ -131,20 +136,21 @@ host_locks::host_locks(std::shared_ptr<detail::domain_file> file,
     : file_(std::move(file)), taken_(std::move(taken)) {}
 host_locks::~host_locks() = default;
 
-bool host_locks::take_now(const std::string& name) {
+bool host_locks::take_now(const std::string& name, mode as) {
   if (!me_) me_ = detail::attach_thread(file_, {.until_ns = 0});
   if (!me_ || held_.contains(name)) return false;
   const auto found = detail::find_lock(*file_, name);
-  if (!found) return held_.emplace(name, nullptr), true;
-  if (!found->kind->can.tries) return false;
+  if (!found) return held_.emplace(name, held_lock{}), true;
+  const bool shared = as == mode::shared && found->kind->can.shares;
+  if (shared ? !found->kind->can.tries_shared : !found->kind->can.tries) return false;
   auto lock = detail::lock_at(*me_, *found);
-  if (!lock->try_lock()) return false;
-  held_.emplace(name, std::move(lock));
+  if (shared ? !lock->try_lock_shared() : !lock->try_lock()) return false;
+  held_.emplace(name, held_lock{std::move(lock), shared});
   return true;
 }
 
-bool host_locks::take(const std::string& name) {
-  if (take_now(name)) return true;
+bool host_locks::take(const std::string& name, mode as) {
+  if (take_now(name, as)) return true;
   std::unique_ptr<worker>& its = busy_[name];
   if (its) return false;  // it is waited for already
   if (idle_.empty()) {
@@ -153,13 +159,13 @@ bool host_locks::take(const std::string& name) {
     its = std::move(idle_.back());
     idle_.pop_back();
   }
-  its->take(name);
+  its->take(name, as);
   return false;
 }
 
 void host_locks::release(const std::string& name) {
   if (const auto mine = held_.find(name); mine != held_.end()) {
-    if (mine->second) mine->second->unlock();
+    mine->second.release();
     held_.erase(mine);
     return;
   }

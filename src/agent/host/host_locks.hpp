@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/core/terms.hpp"
 #include "domain/names/attachment.hpp"
 
 namespace lockflight::cluster {
@@ -24,20 +25,29 @@ class host_locks {
   host_locks(const host_locks&) = delete;
   host_locks& operator=(const host_locks&) = delete;
 
-  /// Whether this host's lock of that name is held now. Else `taken` follows once, when it is.
-  [[nodiscard]] bool take(const std::string& name);
+  /// Whether this host's lock of that name is held now, shared or exclusively. Else `taken` follows
+  /// once, when it is. A kind of lock that cannot be shared is held exclusively.
+  [[nodiscard]] bool take(const std::string& name, mode as);
   /// What take() or `taken` said is held.
   void release(const std::string& name);
 
  private:
   class worker;
 
-  [[nodiscard]] bool take_now(const std::string& name);
+  /// A handle of a lock that is held.
+  struct held_lock {
+    std::unique_ptr<detail::any_robust> lock;  // null: the domain has none of that name
+    bool shared = false;
+    void release() const {
+      if (lock) shared ? lock->unlock_shared() : lock->unlock();
+    }
+  };
+
+  [[nodiscard]] bool take_now(const std::string& name, mode as);
 
   std::shared_ptr<detail::domain_file> file_;
   std::shared_ptr<detail::attachment> me_;  // of the thread that calls
-  std::map<std::string, std::unique_ptr<detail::any_robust>>
-      held_;  // by that thread; null: no lock
+  std::map<std::string, held_lock> held_;   // by that thread
   std::function<void(const std::string& name)> taken_;
   std::map<std::string, std::unique_ptr<worker>> busy_;  // by the name of the lock
   std::vector<std::unique_ptr<worker>> idle_;

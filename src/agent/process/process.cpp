@@ -86,9 +86,9 @@ void agent_process::carry_out(const effects& out) {
   }
   for (const std::string& name : out.host_locks_released) locks_->release(name);
   std::vector<std::string> taken_now;
-  for (const std::string& name : out.host_locks_wanted) {
+  for (const wanted_host_lock& each : out.host_locks_wanted) {
     ++counts_.revocations;
-    if (locks_->take(name)) taken_now.push_back(name);
+    if (locks_->take(each.name, each.as)) taken_now.push_back(each.name);
   }
   if (out.wakes_clients) words_.wake_clients();
   if (out.stops) end_with("another agent of this host has taken its place");

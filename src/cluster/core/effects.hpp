@@ -18,13 +18,18 @@ struct submitted {
   transaction what;
 };
 
+struct wanted_host_lock {
+  std::string name;
+  mode as = mode::exclusive;
+};
+
 struct effects {
   std::vector<message> messages;
   std::vector<submitted> transactions;
-  /// Names whose host lock a thread of the agent is to acquire. The event host_lock_taken()
-  /// follows.
-  std::vector<std::string> host_locks_wanted;
+  /// First these are released, and then those are taken: a thread of the agent is to acquire the
+  /// host lock of the name in that mode. The event host_lock_taken() follows.
   std::vector<std::string> host_locks_released;
+  std::vector<wanted_host_lock> host_locks_wanted;
   /// Clients that wait for the deadline have to look again.
   bool wakes_clients = false;
   /// Another agent runs on this host: this one has to end.

@@ -1,5 +1,7 @@
 #include "cluster/core/owner.hpp"
 
+#include <utility>
+
 namespace lockflight::cluster {
 namespace {
 
@@ -42,9 +44,20 @@ void owner::revoked(member_id home, mode wanted, host_words& words, effects& ask
   if (owned == mode::none || (owned == mode::shared && wanted == mode::shared)) return;
   if (wanted > revoking_) revoking_ = wanted;
   pass_over_head(home, words, out);
-  if (revoking_ == mode::none || takes_lock_) return;
-  takes_lock_ = true;
-  asks.host_locks_wanted.push_back(name_);
+  if (revoking_ != mode::none) take_lock(asks, words);
+}
+
+/// An owner that keeps `shared` needs the host lock shared alone: no exclusive holder is inside
+/// then, and readers of this host may stay, however long they do.
+mode owner::lock_for_revocation(const host_words& words) const {
+  const mode owned = owned_by(words.ownership_of(name_), words);
+  return owned == mode::exclusive && revoking_ == mode::shared ? mode::shared : mode::exclusive;
+}
+
+void owner::take_lock(effects& asks, const host_words& words) {
+  if (takes_lock_ != mode::none) return;
+  takes_lock_ = lock_for_revocation(words);
+  asks.host_locks_wanted.push_back({name_, takes_lock_});
 }
 
 void owner::pass_over_head(member_id home, host_words& words, outbox& out) {
@@ -58,8 +71,13 @@ void owner::pass_over_head(member_id home, host_words& words, outbox& out) {
 
 void owner::host_lock_taken(std::optional<member_id> home, host_words& words, effects& asks,
                             outbox& out) {
-  takes_lock_ = false;
+  const mode has = std::exchange(takes_lock_, mode::none);
   while (home && revoking_ != mode::none) {
+    // Another host has asked for more meanwhile.
+    if (lock_for_revocation(words) > has) {
+      take_lock(asks, words);
+      break;
+    }
     const ownership word = words.ownership_of(name_);
     const mode owned = owned_by(word, words);
     const bool keeps = owned == mode::exclusive && revoking_ == mode::shared;

@@ -38,6 +38,8 @@ class owner {
                                                      const host_words& words);
 
  private:
+  [[nodiscard]] mode lock_for_revocation(const host_words& words) const;
+  void take_lock(effects& asks, const host_words& words);
   bool give(member_id home, ownership before, mode kept, host_words& words, outbox& out);
   void pass_over_head(member_id home, host_words& words, outbox& out);
 
@@ -45,7 +47,7 @@ class owner {
   bool asks_ = true;
   mode asked_ = mode::none;
   mode revoking_ = mode::none;
-  bool takes_lock_ = false;  // a thread waits for the host lock
+  mode takes_lock_ = mode::none;  // a thread waits for the host lock in that mode
   bool awaits_taken_ = false;
 };
 

@@ -85,9 +85,9 @@ void world::carry_out(host& h, effects& out) {
   for (const message& each : out.messages) send(h, each);
   for (const submitted& each : out.transactions) submit(h, each);
   for (const std::string& name : out.host_locks_released) release_lock(h, name, host_lock::agent);
-  for (const std::string& name : out.host_locks_wanted) {
-    h.locks[name].enqueue(host_lock::agent, mode::exclusive);
-    admit(h, name);
+  for (const wanted_host_lock& each : out.host_locks_wanted) {
+    h.locks[each.name].enqueue(host_lock::agent, each.as);
+    admit(h, each.name);
   }
   if (out.wakes_clients) wake_all(h);
   if (out.has_left) {
