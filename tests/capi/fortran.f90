@@ -316,10 +316,10 @@ program fortran
   call lockflight_run(stop_here, lockflight_config(ranks=2), stat)
   call refused(stat, lockflight_rank_failed, "rank 1 (pid ")
 
-  do code = lockflight_ok, lockflight_interrupted
+  do code = lockflight_ok, lockflight_lost
     call require(lockflight_error_text(code) /= lockflight_error_text(-1), "a code without a text")
   end do
-  call require(lockflight_error_text(lockflight_interrupted + 1) == lockflight_error_text(-1), &
+  call require(lockflight_error_text(lockflight_lost + 1) == lockflight_error_text(-1), &
                "a code that Fortran does not know")
   call require(verify(lockflight_version(), "0123456789.") == 0 .and. &
                count(transfer(lockflight_version(), [character :: "."]) == ".") == 2, &
