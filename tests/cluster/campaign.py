@@ -33,6 +33,7 @@ class Round:
         self.cluster = Cluster(options.hosts, options.etcds, options.ttl)
         self.crew = Crew(self.cluster, self.random, options.clients, options.names)
         self.longest_wait = options.longest_wait  # that is allowed
+        self.judges_times = not options.untimed
         self.faults = Faults(self.cluster, self.random, self.crew)
         self.kinds = collections.Counter()
         self.log = []      # (when, what)
@@ -84,7 +85,7 @@ class Round:
             self.note("the testbed itself did not get on")
             return
         self.calm.append((all_are_back, time.monotonic_ns()))
-        if why_not:
+        if why_not and self.judges_times:
             self.found.append(f"no epoch of all hosts after 3 TTL of calm: {why_not}")
 
     def missing_members(self):
@@ -137,7 +138,8 @@ class Round:
         self.around = checker.Surroundings(
             ends=ends, removals=self.removals(), calm=self.calm, stopped=stopped,
             stalls=self.cluster.network.stalls,
-            longest_wait=int(self.longest_wait * history.SECOND))
+            longest_wait=int(self.longest_wait * history.SECOND),
+            judges_times=self.judges_times)
         self.found += checker.check(self.operations, self.around)
         self.found += self.crew.failed
         self.found += [f"the agent of {host} ended by itself with {code}: {said}"
@@ -178,6 +180,8 @@ def options_from(arguments):
     parser.add_argument("--names", type=int, default=4)
     parser.add_argument("--longest-wait", type=float, default=2,
                         help="seconds after which an acquire in calm times counts as stuck")
+    parser.add_argument("--untimed", action="store_true",
+                        help="check what holds however busy the machine is, and no times")
     parser.add_argument("--clients", type=int, default=1, help="processes on each host")
     parser.add_argument("--round", type=float, default=LONGEST_ROUND, help="seconds of a cluster")
     return parser.parse_args(arguments)

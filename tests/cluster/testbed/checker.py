@@ -20,6 +20,7 @@ class Surroundings:
     stopped: dict = dataclasses.field(default_factory=dict)  # client: [(begin, end)]
     stalls: list = dataclasses.field(default_factory=list)  # (begin, end): the testbed did not run
     longest_wait: int = 5 * SECOND  # the bound of an acquire in calm times
+    judges_times: bool = True  # a machine that does other things as well keeps no bounds
 
 
 def check(operations, around):
@@ -36,6 +37,8 @@ def check(operations, around):
         found += fenced_register(writers)
         found += plain_register(writers)
         found += deaths(of_name, writers, around)
+    if not around.judges_times:
+        return found
     found += limits(operations, around)
     found += [f"no progress: {each} waited {waited / SECOND:.1f} s in calm times"
               for each, waited in waits(operations, around) if waited > around.longest_wait]
