@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 
-from measuring import PROGRAM, Failed, NotMeasured
+from measuring import PROGRAM, Failed, NotMeasured, text_of
 
 CLIENT = str(pathlib.Path(PROGRAM).parent / "bench" / "cluster_names")
 DOMAIN = "perf"
@@ -182,6 +182,7 @@ class Bed:
         need(("etcd", "etcd-server"), ("etcdctl", "etcd-client"))
         self.ttl = ttl
         self.hosts = []
+        self.hosts_made = 0
         self.started = []
         self.memory = self.disk = None
         self.etcd = None
@@ -192,8 +193,8 @@ class Bed:
             self.memory = pathlib.Path(tempfile.mkdtemp(prefix="lockflight-perf-", dir="/dev/shm"))
             self.disk = pathlib.Path(folder_on_disk())
             self.start_etcd()
-            for number in range(3):
-                self.add_host(number).start()
+            for _ in range(3):
+                self.add_host().start()
             self.await_members(3)
         except BaseException:
             self.__exit__()
@@ -222,6 +223,9 @@ class Bed:
                            f"http://127.0.0.1:{peers}", "--initial-advertise-peer-urls",
                            f"http://127.0.0.1:{peers}", "--initial-cluster",
                            f"default=http://127.0.0.1:{peers}"], self.etcd_port, "etcd")
+        # It listens before it has a leader, and before the first write is on the disk.
+        text_of(["etcdctl", "--endpoints", self.etcd, "--dial-timeout", "20s", "--command-timeout",
+                 "20s", "put", "lockflight-perf", "begins"])
 
     def redis(self):
         """What a client calls the Redis server, which is started when it is needed."""
@@ -232,10 +236,11 @@ class Bed:
                                "--save", "", "--appendonly", "no", "--dir", str(self.disk)],
                               port, "redis-server")
             self.redis_port = port
-        return f"redis:{self.redis_port}"
+        return f"redis:{self.redis_port}:{self.memory / 'redis-count'}"
 
-    def add_host(self, number):
-        self.hosts.append(Host(self, number))
+    def add_host(self):
+        self.hosts.append(Host(self, self.hosts_made))
+        self.hosts_made += 1
         return self.hosts[-1]
 
     def await_members(self, count, seconds=30):

@@ -1,25 +1,29 @@
-// What clients of a cluster's domain measure, for bench/perf_cluster: each host has processes of this
-// program. The same can be done with the usual lock on a Redis server.
+// What clients of a cluster's domain measure, for bench/perf_cluster: each host has processes of
+// this program. The same can be done with the usual lock on a Redis server.
 //
-// usage: cluster_names pairs LOCKS MODE SECONDS      pairs of lock and unlock of one free name
-//        cluster_names compete LOCKS SECONDS         one name that others want, too
+// usage: cluster_names pairs LOCKS MODE SECONDS    pairs of lock and unlock of one free name
+//        cluster_names compete LOCKS SECONDS       one name that others want, too
 //        cluster_names names LOCKS HOST PERCENT SECONDS
-//                                                    10,000 names of 3 hosts; PERCENT of the acquires
-//                                                    are of names of HOST (0 to 2)
-//        cluster_names longest LOCKS NAME SECONDS    the longest acquire of a name
-//        cluster_names serve LOCKS                   does what its standard input says, line by line
-//        cluster_names ping SECONDS                  one byte over TCP and back, between two processes
+//                                                  10,000 names of 3 hosts; PERCENT of the
+//                                                  acquires are of names of HOST (0 to 2)
+//        cluster_names longest LOCKS NAME SECONDS  the longest acquire of a name
+//        cluster_names serve LOCKS                 does what the lines of its input say
+//        cluster_names ping SECONDS                one byte over TCP, between two processes
 //
-// LOCKS is a domain, such as etcd:jobs, or redis:PORT. MODE is exclusive or shared. Prints JSON.
-// `compete`, `names` and `longest` print a line when they are ready, and wait for one.
+// LOCKS is a domain, such as etcd:jobs, or redis:PORT:FILE. Redis gives no tokens, so its clients
+// count their acquires in FILE, which they have in memory. MODE is exclusive or shared. Prints
+// JSON. `compete`, `names` and `longest` print a line when they are ready, and wait for one.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -74,10 +78,8 @@ class name_of_locks {
   virtual ~name_of_locks() = default;
   virtual void lock() = 0;
   virtual void unlock() = 0;
-  /// For a holder: grows from one acquire of the name to the next, whoever holds.
-  [[nodiscard]] virtual std::uint64_t order() const = 0;
-  /// Whether it grows by one each time.
-  [[nodiscard]] virtual bool counts() const = 0;
+  /// For a holder: grows by one from one acquire of the name to the next, whoever holds.
+  [[nodiscard]] virtual std::uint64_t order() = 0;
 };
 
 class name_of_domain final : public name_of_locks {
@@ -85,8 +87,7 @@ class name_of_domain final : public name_of_locks {
   name_of_domain(const domain& in, const std::string& name) : lock_(in, name) {}
   void lock() override { lock_.lock(); }
   void unlock() override { lock_.unlock(); }
-  [[nodiscard]] std::uint64_t order() const override { return lock_.token(); }
-  [[nodiscard]] bool counts() const override { return true; }
+  [[nodiscard]] std::uint64_t order() override { return lock_.token(); }
 
  private:
   named_shared_mutex lock_;
@@ -95,7 +96,8 @@ class name_of_domain final : public name_of_locks {
 /// A connection of one client.
 class redis {
  public:
-  explicit redis(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  redis(int port, const char* file)
+      : count_(counter_in(file)), socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(port));
@@ -114,6 +116,7 @@ class redis {
   redis(const redis&) = delete;
   redis& operator=(const redis&) = delete;
 
+  [[nodiscard]] std::uint64_t count() { return count_->fetch_add(1); }
   bool take(const std::string& key, const std::string& value) {
     return ask({"SET", key, value, "NX", "PX", "30000"}) == "+OK";
   }
@@ -146,6 +149,18 @@ class redis {
     return first;
   }
 
+  static std::atomic<std::uint64_t>* counter_in(const char* path) {
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    constexpr std::size_t size = sizeof(std::atomic<std::uint64_t>);
+    void* const at = file < 0 || ftruncate(file, size) != 0
+                         ? MAP_FAILED
+                         : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (at == MAP_FAILED) throw std::runtime_error("cannot count in a file");
+    close(file);
+    return static_cast<std::atomic<std::uint64_t>*>(at);
+  }
+
+  std::atomic<std::uint64_t>* count_;
   int socket_;
   std::string script_;
   std::string there_;
@@ -158,17 +173,14 @@ class name_of_redis final : public name_of_locks {
   void lock() override {
     constexpr useconds_t pause_us = 1'000;
     while (!redis_.take(name_, value_)) usleep(pause_us);
-    taken_at_ = now_ns();
   }
   void unlock() override { redis_.release(name_, value_); }
-  [[nodiscard]] std::uint64_t order() const override { return taken_at_; }
-  [[nodiscard]] bool counts() const override { return false; }
+  [[nodiscard]] std::uint64_t order() override { return redis_.count(); }
 
  private:
   redis& redis_;
   std::string name_;
   std::string value_;
-  std::uint64_t taken_at_ = 0;
 };
 
 /// A domain, or a connection to a Redis server.
@@ -176,8 +188,9 @@ class locks {
  public:
   explicit locks(const std::string& what) {
     constexpr std::string_view prefix = "redis:";
-    if (what.starts_with(prefix))
-      redis_ = std::make_unique<redis>(std::atoi(what.c_str() + prefix.size()));
+    const std::size_t file = what.rfind(':') + 1;
+    if (what.starts_with(prefix) && file > prefix.size())
+      redis_ = std::make_unique<redis>(std::atoi(what.c_str() + prefix.size()), &what[file]);
     else
       domain_ = std::make_unique<domain>(domain::open(what));
   }
@@ -240,7 +253,7 @@ void compete(const std::string& in, double seconds) {
     const std::uint64_t mine = name->order();
     name->unlock();
     if (now >= end) break;
-    if (!name->counts() || mine != last + 1) order.push_back(mine);
+    if (mine != last + 1) order.push_back(mine);
     last = mine;
     ++acquires[(now - begun) / second_ns];
   }

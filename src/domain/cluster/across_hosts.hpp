@@ -2,8 +2,8 @@
 // (design, section 12): it waits until its host owns the name, and a holder can ask how long it is
 // certainly alone.
 //
-// Cost: where the host owns the name, two compare-and-swaps on a line that the holder has anyway; no
-// message. Else the waiter rings the host's agent, and sleeps.
+// Cost: where the host owns the name, two compare-and-swaps on a line that the holder has anyway;
+// no message. Else the waiter rings the host's agent, and sleeps.
 //
 // The clock of deadlines takes half as long to read as a free lock to acquire, so it is read once
 // in each tick of the coarse clock, which an acquire of the host's lock reads anyway. The coarse
