@@ -34,7 +34,7 @@ constexpr std::uint8_t orphaned = 2;     // somebody died while it changed the d
 constexpr std::uint8_t checked = 4;      // the header's checksum is made right again
 constexpr std::uint8_t in_use = 8;       // edits are made while the file is used
 
-constexpr domain_options small{.slots = 3, .names = 8};
+const domain_options small{.slots = 3, .names = 8};
 
 struct known_lock {
   const char* name;
@@ -138,7 +138,7 @@ const std::vector<std::pair<std::size_t, std::size_t>>& parts() {
         {detail::bells_at, detail::head_bytes},
         {detail::room_at, detail::room_at + lines_in_use * line},
         {detail::room_at, detail::room_at + lines_in_use * line}};
-    for (std::size_t i = 0; i <= small.slots; ++i) {
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(small.slots); ++i) {
       const std::size_t slot = detail::slots_at + i * detail::slot_bytes;
       found->emplace_back(slot, slot + detail::own_words * sizeof(rma::word));
       found->emplace_back(slot + detail::own_words * sizeof(rma::word),
