@@ -213,8 +213,9 @@ void two_messages_each(Acquire acquire, Try attempt, Release release) {
   on_every_rank(topology::balanced({2, 1}), [=](counted_participant& me) {
     rma::barrier both(me);
     placed<Lock> l(me);
-    both.arrive_and_wait();
+    // Before rank 1 begins: rank 0 serves as long as it waits here, too.
     me.port().reset_counts();
+    both.arrive_and_wait();
     if (me.rank() == 1) {
       const operation_counts one{.messages = 1};
       costs(me, "acquire", one, [&] { acquire(l.lock); });
