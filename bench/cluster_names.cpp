@@ -78,7 +78,7 @@ class name_of_locks {
   virtual ~name_of_locks() = default;
   virtual void lock() = 0;
   virtual void unlock() = 0;
-  /// For a holder: grows by one from one acquire of the name to the next, whoever holds.
+  /// For a holder: grows by one from one acquire of the name to the next, on all hosts.
   [[nodiscard]] virtual std::uint64_t order() = 0;
 };
 
@@ -106,7 +106,8 @@ class redis {
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
       throw std::runtime_error("no Redis server answers");
-    // As its documentation and its clients have it: who has lost the lock releases nothing.
+    // As its documentation and its clients have it: a client that has lost the lock releases
+    // nothing.
     ask({"SCRIPT", "LOAD",
          "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else "
          "return 0 end"});

@@ -29,7 +29,7 @@
  *   ATTEMPTS_COUNT=0  an attempt that fails frees the word for all, and the head that it has
  *                     overtaken does not learn it
  *   READS_TAIL=0      an attempt at home takes the word without a read of the tail
- *   READS_AGAIN=0     a holder passes the top inside its node, whoever is left there
+ *   READS_AGAIN=0     a holder passes the top inside its node, also if no rank waits there
  *   TAKES_WHAT_IS_LEFT=0  the last waiter that gives up leaves a word that was passed to it
  *   COMPARES=0        a node passes the turn by a put, though the successor may have given up
  *   KEEPS_PLACE=0     a node that has given up enters again, though its entry is in the queue
@@ -152,7 +152,7 @@ bool is_left = false; /* whether the last holder left a value */
 /* A holder that leaves a queue reads whether somebody is behind that has not given up. That has no
  * end if each time somebody gives up, or comes back, between two of its reads. */
 #if TIMED && defined(OBSERVE)
-byte leaving = 0; /* the sum of 2^p of those who are at it */
+byte leaving = 0; /* the sum of 2^p of the ranks that do so */
 #define LEAVES leaving = leaving | (1 << me)
 #define HAS_LEFT leaving = leaving & ~(1 << me)
 #else

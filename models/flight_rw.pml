@@ -166,7 +166,7 @@ byte value = 0;
 #define ARE_IDLE 1
 
 #if FIFO
-chan flight = [P] of { pid }; /* its holder and those who wait */
+chan flight = [P] of { pid }; /* its holder and its waiters */
 #define SOMEBODY_WAITS (len(flight) > 1)
 #define FLIGHT_WAIT flight ! _pid
 #define FLIGHT_COMES flight ? [eval(_pid)]

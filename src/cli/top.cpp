@@ -1,4 +1,4 @@
-// lockflight top: who holds and who waits in a domain, again and again.
+// lockflight top: the holders and the waiters of a domain, again and again.
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>

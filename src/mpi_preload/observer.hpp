@@ -1,5 +1,5 @@
-// Who waits in a window, for whom and how long: for LOCKFLIGHT_MPI_STATS, and for the lines about
-// waits that last.
+// Which rank waits in a window, for which rank and how long: for LOCKFLIGHT_MPI_STATS, and for the
+// lines about waits that last.
 #pragma once
 
 #include <mpi.h>

@@ -57,7 +57,7 @@ class scheme {
 /// "T_R=100 T_L2=8", for messages; empty: all have their defaults.
 [[nodiscard]] std::string said_of_parameters(const scheme_name& name);
 
-/// What a window beside its locks has in each rank's segment: who holds, and who held last.
+/// What a window beside its locks has in each rank's segment: its holders, and the last one.
 constexpr std::uint32_t words_of_observers = 2 * rma::line_words;
 
 /// What a window's locks take on this machine.

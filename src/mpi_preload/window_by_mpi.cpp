@@ -34,8 +34,8 @@ bool window::comes_again_for(int target) {
   return !has_queue && times_in_a_row_ > often && held_.size() >= crowd;
 }
 
-// Exclusion does not rest on the queue: who is at its head still takes MPI's lock, as do those that
-// never queue.
+// Exclusion does not rest on the queue: the rank at its head still takes MPI's lock, as do ranks
+// that never queue.
 answer window::lock_by_mpi(int type, int target, int assertion) {
   epoch& here = held_[static_cast<std::size_t>(target)];
   const bool exclusive = type == MPI_LOCK_EXCLUSIVE;

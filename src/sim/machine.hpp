@@ -47,7 +47,7 @@ struct network_profile {
   arbitration arbiter = arbitration::arrival;
 };
 
-/// Who does posted operations on cells of the own node.
+/// What does posted operations on cells of the own node.
 enum class own_node : std::uint8_t {
   card,   ///< the network interface: loopback
   cells,  ///< the processor those on cpu and plain cells, the interface those on nic cells

@@ -10,7 +10,7 @@
 namespace lockflight::sim {
 namespace {
 
-/// How far back those who poll are served one by one when somebody else comes.
+/// How far back polls are served one by one when another operation comes.
 constexpr time_ps remembered = 20'000'000;
 
 }  // namespace

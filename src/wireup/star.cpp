@@ -127,7 +127,7 @@ void star::check() {
   if (poll(waits.data(), waits.size(), 0) <= 0) return;
   for (std::size_t i = 0; i < waits.size(); ++i) {
     const peer& p = peers_[i];
-    // The kernel says it once, to who asks first.
+    // The kernel says it once, to the first call that asks.
     if ((waits[i].revents & POLLERR) != 0)
       if (const int why = error_of(p.line); why != 0) lost(p, why);
     if (has_fault(p.line)) {

@@ -417,7 +417,7 @@ TEST(Simulated, ConnectionsOfATableAreInUseFromTheStart) {
   EXPECT_GT(mean(16), 0.8 * mean(4000));
 }
 
-// A spinlock is released by one put, whoever waits; acquires take more operations.
+// A spinlock is released by one put, also if ranks wait; acquires take more operations.
 TEST(Simulated, TheMostOperationsOfARelease) {
   const auto most = [](int ranks) {
     request r = simulated({"spin"}, "contention");

@@ -42,7 +42,8 @@ TEST(window, a_mutex_on_the_target) {
   expect_ok(lock, asked(1, 2, 1, "3x1"));
 }
 
-// As shipped: whoever has waited at the head of the queue for long gives way, at any moment here.
+// As shipped: a waiter that has been at the head of the queue for long gives way, at any moment
+// here.
 TEST(window, a_head_of_the_queue_that_gives_way) {
   const subject lock = make_subject<lock::patient_window<port>>();
   expect_ok(lock, asked(1, 1, 1, "2"));

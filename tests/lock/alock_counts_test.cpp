@@ -131,7 +131,7 @@ TEST(alock_counts, remote_head_against_a_local_holder) {
   });
 }
 
-/// Rank 0 holds the lock, rank 1 waits behind it, rank 2 heads the other cohort: who is next?
+/// Rank 0 holds the lock, rank 1 waits behind it, rank 2 heads the other cohort: which is next?
 void check_next(const lock::alock_parameters& set, rma::rank_t expected) {
   on_every_rank(two_nodes, [&](counted_participant& me) {
     rma::barrier all(me);

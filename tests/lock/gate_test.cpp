@@ -9,8 +9,8 @@ namespace {
 using lock::gate;
 using state = gate::state;
 
-// Writers do not wait for those who have parked behind a gate that is not in use, so it lets nobody
-// in, whatever epoch it has.
+// Writers do not wait for readers that have parked behind a gate that is not in use, so it lets no
+// reader in, whatever epoch it has.
 TEST(gate, lets_in_at_odd_distances_where_writers_wait) {
   for (const state s :
        {state::open, state::closed, state::idle, state::opening, state::unlisted, state::claimed}) {

@@ -1,5 +1,5 @@
-// Where the kernel, or whoever confines the program, refuses membarrier: at the start ranks do
-// without it; later the run fails with a reason, since others rely on it by then.
+// Where the kernel, or a filter that confines the program, refuses membarrier: at the start ranks
+// do without it; later the run fails with a reason, since others rely on it by then.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>

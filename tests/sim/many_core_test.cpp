@@ -230,7 +230,7 @@ TEST(many_core, the_cores_of_a_tile_share_a_port) {
 // to them; so does the other core of its tile, and no other core.
 double a_write_beside_askers(int n, rma::rank_t writer) {
   auto profile = with_ports();
-  profile.memory.read = 1'000'000'000;  // whoever has the register has it for a millisecond
+  profile.memory.read = 1'000'000'000;  // a holder of the register has it for a millisecond
   constexpr int writes = 100;
   double took = 0;
   port_list parts;

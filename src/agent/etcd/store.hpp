@@ -79,7 +79,7 @@ class etcd_store {
  private:
   static constexpr std::size_t most_waiting = 8;
 
-  /// The client of those who block, for one of them at a time.
+  /// The client for requests that block. One thread uses it at a time.
   struct borrowed {
     std::unique_lock<std::mutex> guard;
     etcd_client& client;

@@ -90,7 +90,7 @@ void etcd_watch::run() {
       gateway_.stream(
           "/v3/watch", request, [this](std::string_view part) { read(part); }, longest_watch);
     } catch (const etcd_error&) {
-      // Whoever needs etcd learns of its troubles by other requests than this one.
+      // The transactions meet the same trouble, and report it.
     }
     // etcd ends a watch with a bad token by a line of a good reply.
     if (is_refused_) gateway_.forget_token();

@@ -1,4 +1,4 @@
-// What this host does with the locks of its domain, for those who ask from other hosts.
+// What this host does with the locks of its domain, for agents of other hosts that ask.
 #pragma once
 
 #include <string>

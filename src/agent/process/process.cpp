@@ -165,7 +165,7 @@ void agent_process::read_rings() {
     const ssize_t length =
         recv(bell_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (length < 0) break;
-    // Whoever may use the domain may send anything.
+    // Every user of the domain may send anything.
     const std::string name(bytes.data(), std::min(static_cast<std::size_t>(length), bytes.size()));
     if (is_lock_name(name)) ring(name);
   }

@@ -1,5 +1,5 @@
-// The check program for a lock made to outlive its holders: the rounds of lock_program. Whoever
-// lives when all have left must get the lock.
+// The check program for a lock made to outlive its holders: the rounds of lock_program. A
+// participant that lives when all have left must get the lock.
 #pragma once
 
 #include <algorithm>

@@ -81,7 +81,7 @@ void agent::give_all_back(instant now, effects& out) {
 
 /// The member leaves when it was no home in an epoch that is settled: its records have reached the
 /// homes then. What it owned it has given back. The last member takes what it knows with it; if
-/// that is a death, or a doubt about one, it does not leave in order, and whoever comes is told.
+/// that is a death, or a doubt about one, it does not leave in order, and the next holder is told.
 void agent::leave_if_nothing_is_kept(instant now, effects& out) {
   if (!gives_back_ || !kept_.empty()) return;
   const bool is_home = std::any_of(homes_now_.begin(), homes_now_.end(),

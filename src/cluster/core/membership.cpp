@@ -287,8 +287,8 @@ void membership::take_keys_away(instant now, effects& out) {
                  {{key_kind::epoch}, latest_->epoch->changed}};
   leaves.erased = {{key_kind::member, self_}, {key_kind::beat, self_}, {key_kind::evicted, self_}};
   if (leaves_last_) {
-    // Nobody is left who would make the next epoch. Whoever comes then finds that nothing is in
-    // doubt.
+    // No member is left that would make the next epoch. A host that joins later finds that nothing
+    // is in doubt.
     leaves.puts.push_back(
         {{key_kind::epoch}, epoch_value{latest_->epoch->what.number + 1, {}, {}, true}});
   }

@@ -51,7 +51,7 @@ class host_words {
 
   // ---- the words of a name ----
   [[nodiscard]] virtual ownership ownership_of(const std::string& name) const = 0;
-  /// Compares and swaps. Wakes those who wait for a change.
+  /// Compares and swaps. Wakes the clients that wait for a change.
   virtual bool swap_ownership(const std::string& name, ownership before, ownership after) = 0;
   [[nodiscard]] virtual state state_of(const std::string& name) const = 0;
   virtual bool swap_state(const std::string& name, state before, state after) = 0;

@@ -35,7 +35,7 @@ class answer_taker {
   ~answer_taker() = default;
 };
 
-/// Who does a link's operations; `automatic`: what suits the provider.
+/// What does a link's operations; `automatic`: what suits the provider.
 enum class operations_by : std::uint8_t { provider, messages, automatic };
 
 /// As LOCKFLIGHT_LIBFABRIC_OPERATIONS says. Throws std::invalid_argument.

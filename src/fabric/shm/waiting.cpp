@@ -88,7 +88,7 @@ void port::waiter::step() {
   sched_yield();
 }
 
-// Ranks whose stores are fenced one by one need no other's help, whoever runs. The others have left
+// Ranks whose stores are fenced one by one need no other's help. The others have left
 // their fences to us: without the barrier no lock is safe any more.
 void port::fence_node() {
   fence();

@@ -4,8 +4,8 @@
 
 namespace lockflight::shm::detail {
 
-/// Enters this process into those that membarrier reaches. False where the kernel, or whoever
-/// confines this process, refuses it.
+/// Enters this process into those that membarrier reaches. False where the kernel refuses it, or a
+/// filter that confines this process does.
 [[nodiscard]] bool register_membarrier();
 /// Every processor that runs such a process comes to a full barrier before this returns. False if
 /// it is refused; errno says why.

@@ -142,7 +142,7 @@ class Arrival(asyncio.Protocol):
 
 
 class Door:
-    """A port that leads to another one, by the link of whoever comes."""
+    """A port that leads to another one, by the link of the process that connects."""
 
     def __init__(self, network, target_port, link_for):
         self.target_port = target_port

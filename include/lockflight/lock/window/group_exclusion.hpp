@@ -17,9 +17,9 @@
 // Patience: a program may let a participant that is in wait for another one that wants to enter the
 // same group, and MPI's own locks let that one in. Behind the head, which waits for the first one
 // to leave, it would wait for ever. So a head that has waited for `patience` goes to the end of the
-// queue, and whoever is next enters if it can; a head that is alone gives way to those that come at
-// that moment. A participant is thus bypassed by the other group without a bound in number, but
-// only by those that come or have waited while it gives way, once in each `patience`. One whose
+// queue, and the next waiter enters if it can; a head that is alone gives way to participants that
+// come at that moment. A participant is thus bypassed by the other group without a bound in number,
+// but only by those that come or have waited while it gives way, once in each `patience`. One whose
 // rivals leave sooner than that enters the first time that it is the head.
 //
 // Cost in network operations:
@@ -80,7 +80,7 @@ class group_exclusion {
       // Flag first: the next head has one of its own.
       add_now(0 - somebody_waits);
       queue_.unlock();
-      port_.pause(0);  // whoever is next may need our processor
+      port_.pause(0);  // the next waiter may need our processor
       queue_.lock();
       add_now(somebody_waits);
     }
