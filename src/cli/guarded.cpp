@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
 #include "cli/deadline_watch.hpp"
+#include "cli/named.hpp"
 #include "cli/run_signals.hpp"
 #include "tool/printable.hpp"
 
@@ -85,6 +86,7 @@ class guarded_run {
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
   void say_why_it_does_not_run(outcome how) const;
+  void say_who_holds() const;
   [[nodiscard]] ending attend_command(deadline_watch* watch);
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
@@ -176,6 +178,20 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
         " ('lockflight agent status' says more)");
   else if (!no_agent.empty())
     say(name + ": the agent of domain " + in_->name() + " does not run on this host");
+  else
+    say_who_holds();
+}
+
+/// The holder may be on another host, where nobody looks for it.
+void guarded_run::say_who_holds() const {
+  for (const lock_state& state : states_of(*in_)) {
+    if (state.lock.name != what_.name || state.holders.empty()) continue;
+    const lock_user& holder = state.holders.front();
+    const int pid = holder.guarded_pid != 0 ? holder.guarded_pid : holder.pid;
+    const std::string host = holder.host.empty() ? "" : " on " + printable(holder.host);
+    say("lock '" + what_.name + "': " + printable(holder.command) + host + " (pid " +
+        std::to_string(pid) + ") has held it for " + duration(holder.seconds));
+  }
 }
 
 // ---- from then on ----

@@ -89,6 +89,13 @@ class Locks(AgentsTest):
         self.hold(self.one, "shared")  # and this host owns the name exclusively
         self.two.hold(self.name, "shared").await_held(1)
 
+    def test_a_run_that_does_not_wait_says_who_holds(self):
+        self.hold(self.one)
+        code, said = self.two.run(self.name, "true", options=["--nonblock"])
+        self.assertEqual(code, 1)
+        self.assertRegex(said, rf"lock '{self.name}': cluster_holder on {self.one.name} "
+                               r"\(pid \d+\) has held it for \d")
+
     def test_a_client_dies(self):
         holder, *_ = self.hold(self.one)
         holder.kill()

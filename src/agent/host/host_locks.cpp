@@ -1,9 +1,7 @@
 #include "agent/host/host_locks.hpp"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <string_view>
 #include <thread>
 
 #include "domain/names/attachment.hpp"
@@ -11,25 +9,6 @@
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cluster {
-namespace {
-
-/// The lock, for a handle that waits for other hosts: they have waited for as long as a message
-/// takes, and the holders of this host let it go first after that long again, not after as long as
-/// they let each other wait.
-detail::found_lock with_less_patience(detail::found_lock of) {
-  constexpr std::string_view patience = "patience=";
-  constexpr std::string_view less_ns = "100000";
-  const std::size_t at = of.parameters.find(patience);
-  if (at == std::string::npos) return of;
-  const std::size_t begin = at + patience.size();
-  const std::size_t length = std::min(of.parameters.find(',', begin), of.parameters.size()) - begin;
-  // Shorter numbers are less already, and 0 is none.
-  if (length > less_ns.size()) of.parameters.replace(begin, length, less_ns);
-  return of;
-}
-
-}  // namespace
-
 /// A thread that has one lock at a time.
 class host_locks::worker {
  public:
@@ -100,7 +79,7 @@ class host_locks::worker {
     // A name without a lock has nobody inside: the agent alone forgets names.
     const auto found = detail::find_lock(*file_, name);
     if (!found) return {};
-    auto lock = detail::lock_at(*me_, with_less_patience(*found));
+    auto lock = detail::lock_at(*me_, *found);
     const bool shared = as == mode::shared && found->kind->can.shares;
     me_->port().set_interrupt(&is_over);
     const bool has = shared ? lock->lock_shared() : lock->lock();

@@ -18,7 +18,7 @@ struct work_note {
   std::uint64_t token = 0;
 };
 
-std::string text_of(const work_note& what) { return fmt::format("{} {}", what.until, what.token); }
+std::string line_of(const work_note& what) { return fmt::format("{} {}", what.until, what.token); }
 
 work_note note_from(const std::string& text) {
   const std::size_t blank = std::min(text.find(' '), text.size());
@@ -81,7 +81,7 @@ void agent_process::answer_about_work(const std::vector<std::string>& question,
         const auto wanted = note_from(question[2] + " " + question[3]);
         if (wanted.token < noted.token)
           why = "a later holder has noted it";
-        else if (!store_->put_if(note, there ? there->changed : 0, text_of(wanted)))
+        else if (!store_->put_if(note, there ? there->changed : 0, line_of(wanted)))
           why = "another holder notes it at this moment";
       }
     } catch (const std::exception& e) {

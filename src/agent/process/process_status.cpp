@@ -1,29 +1,17 @@
 // What an agent says of itself.
 #include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
-
 #include "agent/process/process.hpp"
+#include "base/replaced_file.hpp"
 
 namespace lockflight::cluster {
-namespace {
-
-void write_metrics(const agent_status& what, const std::string& path) {
-  const std::string made = path + "~";
-  {
-    std::ofstream out(made, std::ios::trunc);
-    out << metrics_text_of(what);
-    if (!out) return;
-  }
-  static_cast<void>(std::rename(made.c_str(), path.c_str()));
-}
-
-}  // namespace
 
 void agent_process::look_after_files() {
   constexpr auto period = std::chrono::seconds(1);
-  if (!options_.metrics_file.empty()) write_metrics(status_now(), options_.metrics_file);
+  // A collector sees by its time that the file is old, if it cannot be written.
+  constexpr mode_t for_all = 0644;
+  if (!options_.metrics_file.empty())
+    static_cast<void>(replace_file(options_.metrics_file, metrics_text_of(status_now()), for_all));
   if (!file_->is_current()) return end_with(file_->place().path + ": has been removed");
   status_timer_.expires_after(period);
   status_timer_.async_wait([this](const asio::error_code& error) {

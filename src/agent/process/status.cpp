@@ -5,20 +5,18 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "agent/etcd/text.hpp"
+
 namespace lockflight::cluster {
 namespace {
 
 using json = nlohmann::ordered_json;
 
 json json_of(const member_status& each) {
-  json made{{"id", fmt::format("{:016x}", each.id)},
-            {"host", each.host},
-            {"address", each.address},
-            {"self", each.is_self},
-            {"member", each.is_member},
-            {"connected", each.is_connected},
-            {"queued", each.queued},
-            {"cannot_hear", each.cannot_hear}};
+  json made{{"id", text_of(each.id)},   {"host", each.host},
+            {"address", each.address},  {"self", each.is_self},
+            {"member", each.is_member}, {"connected", each.is_connected},
+            {"queued", each.queued},    {"cannot_hear", each.cannot_hear}};
   if (each.round_trip_us) made["round_trip_us"] = *each.round_trip_us;
   return made;
 }
@@ -134,9 +132,9 @@ std::string metrics_text_of(const agent_status& what) {
   for (const member_status& each : what.members)
     if (each.round_trip_us)
       text += fmt::format(
-          "lockflight_agent_round_trip_seconds{{domain=\"{}\",member=\"{:016x}\"}} "
+          "lockflight_agent_round_trip_seconds{{domain=\"{}\",member=\"{}\"}} "
           "{}\n",
-          what.domain, each.id, *each.round_trip_us / 1e6);
+          what.domain, text_of(each.id), *each.round_trip_us / 1e6);
   return text;
 }
 

@@ -1,16 +1,13 @@
 #include "agent/process/store_identity.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "base/descriptor.hpp"
+#include "base/replaced_file.hpp"
 
 namespace lockflight::cluster {
 
@@ -47,15 +44,12 @@ std::optional<store_identity> store_identity_file::read() const {
 }
 
 bool store_identity_file::write(const store_identity& what) const {
-  const std::string made = path_ + "~";
   const std::string text =
       nlohmann::ordered_json{
           {"cluster", what.cluster}, {"revision", what.at}, {"epoch", what.epoch}}
           .dump() +
       "\n";
-  const descriptor to(::open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  return to && ::write(to.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-         fsync(to.get()) == 0 && std::rename(made.c_str(), path_.c_str()) == 0;
+  return replace_file(path_, text, 0600, durability::disk);
 }
 
 }  // namespace lockflight::cluster

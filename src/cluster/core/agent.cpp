@@ -177,10 +177,12 @@ void agent::forget_records() {
 
 void agent::receive(instant now, const message& what, effects& out) {
   // (!) An older epoch's message is dropped. A later one's waits until this agent has read that
-  // epoch: the sender will not send it again.
+  // epoch: the sender will not send it again. It says that there is one, whether a watch does or
+  // not.
   if (what.epoch < epoch_.number) return;
   if (what.epoch > epoch_.number) {
     of_later_.push_back(what);
+    membership_.hint(now, out);
     return;
   }
   handle(now, what, out);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fnv.hpp"
 #include "cluster/core/terms.hpp"
 
 namespace lockflight::cluster {
@@ -17,12 +18,6 @@ namespace lockflight::cluster {
   x ^= x >> 27;
   x *= 0x94d049bb133111ebu;
   return x ^ (x >> 31);
-}
-
-[[nodiscard]] constexpr std::uint64_t hash_of(std::string_view name) {  // FNV-1a
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
 }
 
 /// The members that can be homes: those that stay. If none does, the first one is to leave last.
@@ -36,7 +31,7 @@ namespace lockflight::cluster {
 
 /// There must be one.
 [[nodiscard]] inline identity home_of(std::string_view name, const std::vector<identity>& homes) {
-  const std::uint64_t named = hash_of(name);
+  const std::uint64_t named = fnv1a(name);
   const identity* best = nullptr;
   std::uint64_t most = 0;
   for (const identity& each : homes) {

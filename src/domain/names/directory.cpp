@@ -7,6 +7,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/fnv.hpp"
 #include "domain/cluster/words.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/lock/robust/generation.hpp"
@@ -37,8 +38,7 @@ constexpr std::size_t longest_name = 255;
 constexpr std::uint32_t least_lines = 3;  // of a block: a robust lock's two, and one of its name
 
 std::uint32_t hash_of(std::string_view name) {
-  std::uint64_t sum = 0xcbf29ce484222325ULL;
-  for (const char c : name) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  const std::uint64_t sum = fnv1a(name);
   return static_cast<std::uint32_t>(sum ^ sum >> 32);
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fnv.hpp"
 #include "domain/store/byte_lock.hpp"
 #include "domain/store/fork.hpp"
 #include "domain/store/text.hpp"
@@ -29,13 +30,9 @@ constexpr std::uint32_t abi = sizeof(domain_slot_page) << 16 | sizeof(domain_hea
 
 std::string why(int error) { return std::generic_category().message(error); }
 
-/// FNV-1a of what never changes.
+/// Of what never changes.
 std::uint64_t check_of(const domain_header& h) {
-  std::uint64_t sum = 0xcbf29ce484222325ULL;
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(&h);
-  for (std::size_t i = 0; i < offsetof(domain_header, check); ++i)
-    sum = (sum ^ bytes[i]) * 0x100000001b3ULL;
-  return sum;
+  return fnv1a({reinterpret_cast<const char*>(&h), offsetof(domain_header, check)});
 }
 
 /// Tokens of a domain that is made later are greater: a thousand fit into a microsecond, and nobody

@@ -95,7 +95,9 @@ lines inner_part(const lines& text, const std::set<std::string>& copied,
 void add(const mutant& of, const std::string& folder, std::set<std::string>& includes,
          std::ostream& body) {
   std::set<std::string> copied;
-  for (const change& each : of.changes) copied.insert(each.file.substr(0, each.file.find('.')));
+  // membership_changes.cpp is a part of the membership.
+  for (const change& each : of.changes)
+    copied.insert(each.file.substr(0, each.file.find_first_of("._")));
   const bool is_of_client = copied.contains("acquire");
   const bool is_of_agent = copied.size() > (is_of_client ? 1u : 0u);
   if (is_of_agent) copied.insert("agent");
@@ -103,11 +105,11 @@ void add(const mutant& of, const std::string& folder, std::set<std::string>& inc
   // What is not copied is the core's own.
   if (!is_of_agent) body << "using cluster::agent;\n";
   if (!is_of_client) body << "using cluster::acquire;\n";
-  for (const char* const end : {".hpp", ".cpp"}) {
+  for (const char* const end : {".hpp", ".cpp", "_changes.cpp"}) {
     for (const std::string& part : parts) {
       if (!copied.contains(part)) continue;
       const std::string path = folder + "/" + part + end;
-      if (!std::filesystem::exists(path)) continue;  // the acquire is a header alone
+      if (!std::filesystem::exists(path)) continue;  // most parts have not all of these
       lines text = read_lines(path);
       for (const change& each : of.changes)
         if (each.file == part + end) make(of, each, text);

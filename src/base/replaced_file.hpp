@@ -1,0 +1,40 @@
+// A small file that is written anew as a whole: a reader sees what was there before or what is
+// there now.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "base/descriptor.hpp"
+
+namespace lockflight {
+
+/// Whether the content must survive a loss of power.
+enum class durability : std::uint8_t { none, disk };
+
+/// Written beside the file first, under its name and a ~. False if that is not possible; errno says
+/// why, and what was there stays.
+[[nodiscard]] inline bool replace_file(const std::string& path, std::string_view content,
+                                       mode_t mode, durability lasts = durability::none) {
+  const std::string made = path + "~";
+  // What an earlier writer that was killed has left, or somebody else has put there.
+  if (unlink(made.c_str()) != 0 && errno != ENOENT) return false;
+  const descriptor to(
+      open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!to) return false;
+  while (!content.empty()) {
+    const ssize_t done = write(to.get(), content.data(), content.size());
+    if (done < 0 && errno != EINTR) return false;
+    if (done > 0) content.remove_prefix(static_cast<std::size_t>(done));
+  }
+  if (lasts == durability::disk && fsync(to.get()) != 0) return false;
+  return std::rename(made.c_str(), path.c_str()) == 0;
+}
+
+}  // namespace lockflight

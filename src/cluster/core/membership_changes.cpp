@@ -1,0 +1,216 @@
+// What a member proposes: the next epoch, that an epoch is settled, and an eviction.
+#include <algorithm>
+#include <iterator>
+
+#include "cluster/core/membership.hpp"
+#include "cluster/core/rendezvous.hpp"
+
+namespace lockflight::cluster {
+
+instant membership::own_delay() const {
+  const auto at = latest_->seats.find(self_);
+  return times_.stagger * std::distance(latest_->seats.begin(), at);
+}
+
+void membership::consider_change(instant now, effects& out) {
+  if (change_) return;
+  // (!) During an outage of etcd all beats seem to stand still. A change that was sent then could
+  // be carried out before any renewal, and would take off everybody.
+  const bool has_read = last_read_ && now - *last_read_ <= times_.period() + times_.patience();
+  const bool may = has_read && phase_ == phase::registered && latest_->find(self_) != nullptr;
+  std::optional<transaction> wanted;
+  if (may) wanted = next_epoch(now);
+  if (may && !wanted) wanted = settlement();
+  if (may && !wanted) wanted = eviction(now);
+  if (!wanted) {
+    change_due_.reset();
+    return;
+  }
+  if (!change_due_) change_due_ = now + own_delay();
+  if (now >= *change_due_) submit(now, *wanted, false, change_, out);
+}
+
+struct membership::proposal {
+  transaction what;
+  std::vector<member> members;
+};
+
+/// The next members are the present ones, less those whose keys the transaction deletes, plus keys
+/// that came.
+membership::proposal membership::successor(instant now) const {
+  // etcd carries out 128 operations in a transaction, unless it is told otherwise. The rest comes
+  // with the next epoch.
+  constexpr int changes_most = 40;
+  int changes = 0;
+  proposal next;
+  std::vector<key> forgotten;
+  const epoch_value none;
+  const epoch_value& present = latest_->epoch ? latest_->epoch->what : none;
+  for (const auto& [id, seat] : latest_->seats) {
+    const key of_member{key_kind::member, id};
+    const key of_beat{key_kind::beat, id};
+    if (!seat.member && seat.beat) {
+      // It has gone without joining.
+      if (is_stale(now, id) && forgotten.empty()) forgotten.push_back(of_beat);
+      continue;
+    }
+    if (changes < changes_most && is_stale(now, id)) {
+      ++changes;
+      // (!) The beat must still have the revision that was read a TTL ago, on the clock of this
+      // host. Else the member has renewed in the meantime.
+      next.what.when.push_back({of_beat, seat.beat->changed});
+      next.what.erased.insert(next.what.erased.end(),
+                              {of_member, of_beat, {key_kind::evicted, id}});
+      continue;
+    }
+    if (!seat.member) continue;
+    const member_value& what = seat.member->what;
+    const member as_written{{id, what.incarnation}, what.agent, what.retires};
+    const member* const before = present.find(id);
+    // (!) A key that came must still be there: a list that was read before proves nothing.
+    // Nor does it prove that one is there that may have left meanwhile, and would be a home.
+    if (before == nullptr || *before != as_written || what.retires) {
+      if (changes == changes_most) {
+        if (before != nullptr) next.members.push_back(*before);
+        continue;
+      }
+      ++changes;
+      next.what.when.push_back({of_member, seat.member->changed});
+    }
+    next.members.push_back(as_written);
+  }
+  // These alone are no reason for another epoch.
+  if (!next.what.erased.empty())
+    next.what.erased.insert(next.what.erased.end(), forgotten.begin(), forgotten.end());
+  return next;
+}
+
+std::optional<transaction> membership::next_epoch(instant now) const {
+  proposal next = successor(now);
+  const bool is_first = !latest_->epoch;
+  if (!is_first && next.members == latest_->epoch->what.members && next.what.erased.empty())
+    return std::nullopt;
+  epoch_value to;
+  to.members = std::move(next.members);
+  if (is_first) {
+    to.number = 1;
+  } else {
+    const epoch_value& from = latest_->epoch->what;
+    to.number = from.number + 1;
+    to.past = from.past;
+    // After the last member has left as it should, nobody knew anything that counts.
+    if (!from.members.empty())
+      to.past.push_back({from.number, possible_homes(from.members), false, {}});
+  }
+  next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
+  next.what.puts.push_back({{key_kind::epoch}, std::move(to)});
+  return std::move(next.what);
+}
+
+/// When all members have begun, the past may be forgotten, but for what is in doubt: names whose
+/// home was gone and that nobody has used since have no record that says so.
+std::optional<transaction> membership::settlement() const {
+  if (!latest_->epoch || latest_->epoch->what.settled) return std::nullopt;
+  epoch_value to = latest_->epoch->what;
+  for (const member& each : to.members) {
+    const seat* const theirs = latest_->find(each.who.id);
+    if (theirs == nullptr || !theirs->beat || theirs->beat->what.begun != to.number)
+      return std::nullopt;
+  }
+  to.settled = true;
+  for (past_epoch& past : to.past) {
+    if (past.passed_on) continue;
+    past.passed_on = true;
+    for (const identity& then : past.members)
+      if (!to.has(then)) past.gone.push_back(then);
+  }
+  // An entry in which nobody is gone is forgotten.
+  std::erase_if(to.past,
+                [](const past_epoch& past) { return past.gone.empty() && !past.members.empty(); });
+  // Many entries are merged into one, under which all names are in doubt.
+  constexpr std::size_t most_entries = 64;
+  if (to.past.size() > most_entries) {
+    const auto half = to.past.begin() + most_entries / 2;
+    const past_epoch merged{std::prev(half)->number, {}, true, {}};
+    to.past.erase(to.past.begin(), half);
+    to.past.insert(to.past.begin(), merged);
+  }
+  transaction settles;
+  settles.when = {{{key_kind::epoch}, latest_->epoch->changed}};
+  settles.puts = {{{key_kind::epoch}, std::move(to)}};
+  return settles;
+}
+
+/// The complaints in the beats, by each member and about it.
+std::map<member_id, int> membership::complaints(instant now) const {
+  const auto counts = [&](member_id id) {
+    const auto beat = beats_.find(id);
+    // A member that does not renew either runs out by itself.
+    return latest_->epoch->what.find(id) != nullptr && has_key(id) && beat != beats_.end() &&
+           now - beat->second.since <= 2 * times_.period() && !latest_->find(id)->evicted;
+  };
+  std::map<member_id, int> many;
+  for (const auto& [by, seat] : latest_->seats) {
+    if (!seat.beat || !counts(by)) continue;
+    for (const member_id about : seat.beat->what.missing) {
+      if (!counts(about)) continue;
+      ++many[by];
+      ++many[about];
+    }
+  }
+  // If two members miss each other, those that wait to join know which of them can be heard. And a
+  // member is in the way if more of them miss it than members hear it.
+  std::map<member_id, int> by_others;
+  for (const auto& [by, seat] : latest_->seats) {
+    if (seat.member || !seat.beat || is_stale(now, by)) continue;
+    for (const member_id about : seat.beat->what.missing)
+      if (counts(about)) ++by_others[about];
+  }
+  for (const auto& [about, votes] : by_others)
+    if (many.contains(about) || votes > members_that_hear(about)) many[about] += votes;
+  return many;
+}
+
+/// Itself included.
+int membership::members_that_hear(member_id id) const {
+  int count = 0;
+  for (const auto& [by, seat] : latest_->seats) {
+    if (!seat.member || !seat.beat) continue;
+    const auto& missing = seat.beat->what.missing;
+    if (std::find(missing.begin(), missing.end(), id) == missing.end()) ++count;
+  }
+  return count;
+}
+
+/// (!) A host with etcd but without some peer would stop all others. The member with most
+/// complaints, by it and about it, is evicted: its renewals compare that it is not.
+std::optional<transaction> membership::eviction(instant now) {
+  const auto all = latest_->epoch ? complaints(now) : std::map<member_id, int>();
+  // The first complaint says little. When two periods are over, each member has said whom it
+  // misses. It is the same after each change of the epoch, an eviction among them.
+  if (all.empty()) complained_.reset();
+  if (all.empty()) return std::nullopt;
+  if (!complained_ || complained_->changed != latest_->epoch->changed)
+    complained_ = {latest_->epoch->changed, now};
+  if (now - complained_->since < 2 * times_.period()) return std::nullopt;
+  member_id victim = 0;
+  std::pair<int, revision> most;
+  for (const auto& [id, many] : all) {
+    const seat* const theirs = latest_->find(id);
+    if (!theirs->member) continue;
+    const std::pair<int, revision> weight{many, theirs->member->created};  // of equals the younger
+    if (weight <= most) continue;
+    victim = id;
+    most = weight;
+  }
+  if (victim == 0) return std::nullopt;
+  transaction evicts;
+  // The epoch is written as it is, so that of two evictions at a time one fails.
+  evicts.when = {{{key_kind::epoch}, latest_->epoch->changed},
+                 {{key_kind::member, victim}, latest_->find(victim)->member->changed}};
+  evicts.puts = {{{key_kind::evicted, victim}, evicted_value{}},
+                 {{key_kind::epoch}, latest_->epoch->what}};
+  return evicts;
+}
+
+}  // namespace lockflight::cluster
