@@ -45,6 +45,10 @@ command agent_command() {
             .value = "S",
             .what = "a host that is cut off is taken off after so long, 1 to 300 seconds (default: "
                     "10, or what the domain has)"},
+           {.name = "--keep",
+            .value = "S",
+            .what = "a name that no process of this host has used for so long is given back to "
+                    "the cluster, and forgotten when no host has it; 0: never (default: 600)"},
            {.name = "--user", .value = "NAME", .what = "the user of etcd"},
            {.name = "--password-file",
             .value = "FILE",

@@ -101,6 +101,32 @@ class Locks(AgentsTest):
         holder.kill()
         self.assertTrue(self.hold(self.two)[3])
 
+    def test_names_that_nobody_uses_are_forgotten(self):
+        names = [f"{self.name}-{i}" for i in range(12)]
+        tokens = []
+
+        def use(host):
+            holder, _, token, died = self.hold(host)
+            self.assertFalse(died)
+            holder.release()
+            tokens.append(token)
+
+        def known():
+            return sum(host.status()["names"] + host.status()["at_home"] for host in self.hosts)
+
+        for self.name in names:
+            use(self.one)
+        self.one.wait_until(lambda: known() >= 2 * len(names), 5, "aware of the names")
+        for host in self.hosts:
+            host.agent.kill()
+            host.start_agent(keep=1)
+        # Some names of other tests stay, as a holder died in them.
+        self.one.wait_until(lambda: known() < len(names), 20, "without the names")
+        del tokens[:-1]
+        for host in [self.two, self.one]:
+            use(host)
+        self.assertEqual(tokens, sorted(set(tokens)))
+
     def test_two_hosts_upgrade(self):
         for host in [self.one, self.two]:
             self.hold(host, "shared")[0].release()

@@ -30,7 +30,9 @@ class Round:
     def __init__(self, seed, options):
         self.seed = seed
         self.random = random.Random(seed)
-        self.cluster = Cluster(options.hosts, options.etcds, options.ttl)
+        # In half of the clusters names are given back as soon as they are not used for a moment.
+        keep = self.random.choice([0.05, 600])
+        self.cluster = Cluster(options.hosts, options.etcds, options.ttl, keep)
         self.crew = Crew(self.cluster, self.random, options.clients, options.names)
         self.longest_wait = options.longest_wait  # that is allowed
         self.judges_times = not options.untimed

@@ -29,6 +29,8 @@ bool same(const claim& a, const claim& b) {
 }
 bool same(const passed_record& a, const passed_record& b) { return a.what == b.what; }
 bool same(const claims_done&, const claims_done&) { return true; }
+bool same(const forget&, const forget&) { return true; }
+bool same(const forgotten&, const forgotten&) { return true; }
 
 bool same(const message& a, const message& b) {
   if (a.from != b.from || a.to != b.to || a.epoch != b.epoch || a.name != b.name ||
@@ -58,6 +60,8 @@ std::vector<message> samples() {
   add(passed_record{{7, {6, 5}, true, identity{greatest, UINT32_MAX}}});
   add(passed_record{{7, some_token, false, std::nullopt}});
   add(claims_done{});
+  add(forget{});
+  add(forgotten{});
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "domain/names/directory.hpp"
+#include "fabric/shm/pause.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cluster {
@@ -90,6 +91,35 @@ state domain_words::state_of(const std::string& name) const {
 bool domain_words::swap_state(const std::string& name, state before, state after) {
   if (find(name) == nullptr && after == state{}) return before == after;
   return words_at(make(name)).swap_state(before, after);
+}
+
+void domain_words::if_unused(const std::string& name, const std::function<void()>& what) {
+  const auto found = detail::find_lock(*file_, name);
+  if (!found || !found->kind->can.tries) return;
+  const auto lock = detail::lock_at(*me_, *found);
+  if (!lock->try_lock()) return;
+  what();
+  lock->unlock();
+}
+
+bool domain_words::forget_unused() {
+  constexpr int at_once = 1'000;
+  int forgotten = 0;
+  for (const auto& [name, line] : detail::lines_of_locks(*file_)) {
+    if (!detail::words_in_file(*file_, line).are_unused()) continue;
+    const auto found = detail::find_lock(*file_, name);
+    if (!found || !found->kind->can.tries) continue;  // its lock would be waited for
+    const detail::time_limit at_most{shm::detail::ns_from_now(10'000'000)};
+    // A client that makes a name meanwhile comes first.
+    try {
+      if (detail::forget(*me_, name, *found, false, at_most) == nullptr) ++forgotten;
+    } catch (const detail::directory_is_busy&) {
+      return false;
+    }
+    places_.erase(name);
+    if (forgotten == at_once) return false;
+  }
+  return true;
 }
 
 std::size_t domain_words::names_owned() const {

@@ -24,6 +24,7 @@ class domain_words final : public host_words {
   [[nodiscard]] agent_number last_agent() const { return header().agents; }
   /// How many names this host owns. Goes through all.
   [[nodiscard]] std::size_t names_owned() const;
+  [[nodiscard]] std::size_t names_at_home() const { return records_.count(); }
   /// Whether a client could not ring since this was asked last.
   [[nodiscard]] bool take_missed_rings() { return header().missed_rings.exchange(0) != 0; }
   /// Clients that wait look at the deadline again.
@@ -42,6 +43,8 @@ class domain_words final : public host_words {
   [[nodiscard]] state state_of(const std::string& name) const override;
   bool swap_state(const std::string& name, state before, state after) override;
   [[nodiscard]] std::vector<std::string> names() const override;
+  void if_unused(const std::string& name, const std::function<void()>& what) override;
+  bool forget_unused() override;
 
   [[nodiscard]] std::optional<record> record_of(const std::string& name) const override {
     return records_.find(name);

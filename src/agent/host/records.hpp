@@ -24,6 +24,7 @@ class records {
 
   [[nodiscard]] std::optional<record> find(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::size_t count() const { return all_.size(); }
   /// Written when this returns. Throws std::runtime_error, and then the agent must end: what
   /// follows from the record must not leave.
   void store(const std::string& name, const record& what);

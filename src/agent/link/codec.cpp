@@ -44,6 +44,8 @@ struct body_writer {
     put_all(to, what.what.last, what.what.died, what.what.exclusive);
   }
   void operator()(const claims_done&) const {}
+  void operator()(const forget&) const {}
+  void operator()(const forgotten&) const {}
 };
 
 // ---- from bytes ----
@@ -154,6 +156,8 @@ void read(item_reader& from, passed_record& to) {
   get_all(from, to.what.epoch, to.what.last, to.what.died, to.what.exclusive);
 }
 void read(item_reader&, claims_done&) {}
+void read(item_reader&, forget&) {}
+void read(item_reader&, forgotten&) {}
 
 constexpr std::size_t kinds = std::variant_size_v<body>;
 

@@ -54,7 +54,7 @@ struct link_options {
   /// Bytes that may be queued for one member.
   std::size_t queued_most = std::size_t{64} << 20;
   /// For tests. Agents of different versions refuse each other.
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
 };
 
 struct link_settings {

@@ -26,8 +26,8 @@ agent_status agent_process::status_now() {
   if (happened != counted_at_) {
     counted_at_ = happened;
     counts_.owned = words_.names_owned();
-    counts_.at_home = words_.recorded_names().size();
   }
+  counts_.at_home = words_.names_at_home();
   agent_status now = counts_;
   now.domain = options_.domain;
   now.pid = getpid();

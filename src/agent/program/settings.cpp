@@ -33,9 +33,9 @@ constexpr const char* usual_file = "/etc/lockflight/agent.toml";
 /// The options that a file may have.
 const std::vector<std::string>& file_options() {
   static const std::vector<std::string> known{
-      "--etcd",  "--domain",        "--listen", "--advertise", "--host",   "--ttl",
-      "--user",  "--password-file", "--ca",     "--cert",      "--key",    "--mode",
-      "--group", "--slots",         "--names",  "--state",     "--metrics"};
+      "--etcd", "--domain", "--listen",        "--advertise", "--host",  "--ttl",
+      "--keep", "--user",   "--password-file", "--ca",        "--cert",  "--key",
+      "--mode", "--group",  "--slots",         "--names",     "--state", "--metrics"};
   return known;
 }
 
@@ -225,6 +225,12 @@ cluster::agent_options settings_from(const arguments& given) {
                           static_cast<double>(cluster::least_ttl.count()) / ms,
                           static_cast<double>(cluster::most_ttl.count()) / ms) *
         ms));
+  }
+  if (const setting* const keep = from.find("--keep")) {
+    constexpr double most_seconds = 1e9;
+    constexpr double ms = 1'000;
+    made.keep = std::chrono::milliseconds(
+        static_cast<std::int64_t>(tool::real_number(keep->from, keep->text, 0, most_seconds) * ms));
   }
   made.file = file_from(from);
   made.state_folder = state_folder_from(from);

@@ -1,6 +1,7 @@
 #include "cluster/core/agent.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "cluster/core/rendezvous.hpp"
@@ -19,6 +20,14 @@ void agent::answered(instant now, std::uint64_t number, const answer& what, effe
 void agent::timer(instant now, effects& out) {
   membership_.timer(now, out);
   follow_membership(now, out);
+  look_for_unused_names(now, out);
+}
+
+instant agent::wake_at() const {
+  const instant at = membership_.wake_at();
+  // After the end there is nothing to be woken for.
+  if (retires_ || at == std::numeric_limits<instant>::max()) return at;
+  return std::min(at, unused_.next_look());
 }
 
 void agent::hint(instant now, effects& out) { membership_.hint(now, out); }
@@ -209,7 +218,8 @@ void agent::handle(instant now, const message& what, effects& out) {
     begin_if_all_are_done(now, out);
   } else if (std::holds_alternative<grant>(what.what) ||
              std::holds_alternative<revoke>(what.what) ||
-             std::holds_alternative<taken>(what.what)) {
+             std::holds_alternative<taken>(what.what) ||
+             std::holds_alternative<forget>(what.what)) {
     handle_as_owner(what, out);
   } else {
     handle_as_home(what, out);
@@ -218,6 +228,11 @@ void agent::handle(instant now, const message& what, effects& out) {
 
 void agent::handle_as_home(const message& what, effects& out) {
   outbox to = outbox_of(out);
+  if (std::holds_alternative<forgotten>(what.what)) {
+    const auto known = homes_.find(what.name);
+    if (known != homes_.end()) known->second.forgotten_by(what.from);
+    return;
+  }
   home& here = home_here(what.name, out);
   if (const auto* asked = std::get_if<request>(&what.what))
     here.requested(what.from, asked->wanted, epoch_, words_, to);
@@ -241,6 +256,8 @@ void agent::handle_as_owner(const message& what, effects& out) {
     }
   } else if (const auto* wanted = std::get_if<revoke>(&what.what)) {
     mine.revoked(what.from, wanted->wanted, words_, out, to);
+  } else if (std::holds_alternative<forget>(what.what)) {
+    mine.forget(what.from, words_, to);
   } else {
     mine.taken_by_home(words_);
     if (!owner::claim_of(what.name, words_)) kept_.erase(what.name);
@@ -258,7 +275,7 @@ owner& agent::owner_of(const std::string& name) {
 }
 
 home& agent::home_here(const std::string& name, effects& out) {
-  const auto [at, is_new] = homes_.try_emplace(name, name);
+  const auto [at, is_new] = homes_.try_emplace(name, name, forgotten_);
   // A name that nobody has claimed and that no former home knows.
   if (is_new && begun_) {
     outbox to = outbox_of(out);

@@ -15,19 +15,20 @@
 #include "cluster/core/home.hpp"
 #include "cluster/core/membership.hpp"
 #include "cluster/core/owner.hpp"
+#include "cluster/core/unused_names.hpp"
 
 namespace lockflight::cluster {
 
 class agent final : public agent_events {
  public:
   agent(member_id self, const timing& times, host_words& words)
-      : self_(self), words_(words), membership_(self, times, words) {}
+      : self_(self), words_(words), membership_(self, times, words), unused_(times) {}
 
   void start(instant now, effects& out) override;
   void receive(instant now, const message& what, effects& out) override;
   void answered(instant now, std::uint64_t number, const answer& what, effects& out) override;
   void timer(instant now, effects& out) override;
-  [[nodiscard]] instant wake_at() const override { return membership_.wake_at(); }
+  [[nodiscard]] instant wake_at() const override;
   void hint(instant now, effects& out) override;
   void heard(instant now, member_id from, effects& out) override;
   void rung(instant now, const std::string& name, effects& out) override;
@@ -48,6 +49,11 @@ class agent final : public agent_events {
   // ---- the end ----
   void give_all_back(instant now, effects& out);
   void leave_if_nothing_is_kept(instant now, effects& out);
+
+  // ---- names that nobody uses (agent_unused.cpp) ----
+  void look_for_unused_names(instant now, effects& out);
+  void give_back_unused_names(instant now, effects& out);
+  void forget_names_as_home(instant now, effects& out);
 
   // ---- messages ----
   void handle(instant now, const message& what, effects& out);
@@ -73,6 +79,10 @@ class agent final : public agent_events {
   std::set<std::string> kept_;    // of that: what its home has not taken yet
   std::set<member_id> done_;      // those that have sent claims_done in this epoch
   std::deque<message> of_later_;  // messages of epochs that this agent has not read
+  unused_names unused_;
+  token forgotten_;             // the greatest one of the names that this home has forgotten
+  std::string looked_until_;    // the last of the homes that were looked at in this pass
+  bool forgets_words_ = false;  // the rest of the pass
 };
 
 }  // namespace lockflight::cluster

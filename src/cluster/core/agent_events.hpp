@@ -16,6 +16,10 @@ struct timing {
   instant margin = 1'000'000;
   /// How far members stand apart that would propose the same change.
   instant stagger = 100'000;
+  /// A name that no client of the host has used for that long is given back; 0: never.
+  instant keep = 0;
+  /// Between two looks at some of the names, to find those.
+  instant look = 1'000'000;
 
   [[nodiscard]] instant period() const { return ttl / 3; }
   /// After which an answer is not waited for any more.

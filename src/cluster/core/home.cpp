@@ -11,6 +11,7 @@ namespace lockflight::cluster {
 void home::collect(member_id from, const claim& what) {
   if (what.owned == mode::exclusive) exclusive_ = from;
   if (what.owned == mode::shared) shared_.insert(from);
+  if (what.owned == mode::none) may_remember_.insert(from);
   // The greatest token counts. Claims with the same token come from hosts that share the name, or
   // from one that gave it back and one that got it then; a death counts if one of them knows it.
   if (what.last > last_) {
@@ -54,7 +55,8 @@ void home::begin(const epoch_value& now, host_words& words, outbox& out) {
   }
   if (doubt) died_ = true;
   // (!) The counter was lost with its owner, and begins again under this epoch.
-  if (doubt || last_ == token{}) last_ = {now.number, 0};
+  // (!) A name that was forgotten in this epoch had a token of it.
+  if (doubt || last_ == token{}) last_ = std::max(token{now.number, 0}, forgotten_);
   begun_ = true;
   store(now, words);
   serve(now, words, out);
@@ -85,6 +87,7 @@ void home::given_back(member_id from, const give_back& what, const epoch_value& 
   if (what.kept == mode::none) {
     revoked_for_shared_.erase(from);
     revoked_for_exclusive_.erase(from);
+    may_remember_.insert(from);
     out.send(from, name_, taken{});
   }
   serve(now, words, out);
@@ -94,6 +97,19 @@ void home::store(const epoch_value& now, host_words& words) const {
   record what{now.number, last_, died_, std::nullopt};
   if (exclusive_) what.exclusive = now.find(*exclusive_)->who;
   words.store_record(name_, what);
+}
+
+// ---- the end ----
+
+/// (!) Not in an epoch that is not settled, nor if the name's former home is gone: the record says
+/// then that nobody died, and without it nobody knows.
+bool home::is_over(const epoch_value& now, outbox& out) const {
+  const bool is_idle = begun_ && !exclusive_ && shared_.empty() && queue_.empty() && !died_;
+  if (!is_idle || !now.settled || lost_its_home(now, 0)) return false;
+  // (!) A host that has not got the `taken` yet would claim in the next epoch what it gave back in
+  // this one.
+  for (const member_id each : may_remember_) out.send(each, name_, forget{});
+  return may_remember_.empty();
 }
 
 // ---- the queue ----

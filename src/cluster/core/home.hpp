@@ -21,7 +21,10 @@ namespace lockflight::cluster {
 
 class home {
  public:
-  explicit home(std::string name) : name_(std::move(name)) {}
+  /// `forgotten` is the greatest token of all names that this member has forgotten in the epoch:
+  /// the name may be one of them.
+  explicit home(std::string name, token forgotten = {})
+      : name_(std::move(name)), forgotten_(forgotten) {}
 
   // ---- before it begins ----
   void collect(member_id from, const claim& what);
@@ -33,6 +36,13 @@ class home {
                  outbox& out);
   void given_back(member_id from, const give_back& what, const epoch_value& now, host_words& words,
                   outbox& out);
+
+  // ---- the end ----
+  /// Whether the name means nothing any more: no host owns it or wants it, no holder died in it,
+  /// and no host remembers what it gave back. The hosts that may remember are asked.
+  [[nodiscard]] bool is_over(const epoch_value& now, outbox& out) const;
+  void forgotten_by(member_id who) { may_remember_.erase(who); }
+  [[nodiscard]] token last() const { return last_; }
 
  private:
   struct waiting {
@@ -56,6 +66,8 @@ class home {
   std::deque<waiting> queue_;
   std::optional<member_id> exclusive_;
   std::set<member_id> shared_;
+  std::set<member_id> may_remember_;  // the hosts that have given it back
+  token forgotten_;
   token last_;
   bool died_ = false;
   std::optional<record> passed_;  // the record of the greatest epoch

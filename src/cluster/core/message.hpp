@@ -43,6 +43,10 @@ struct give_back {
 };
 /// From the home: it has the give_back.
 struct taken {};
+/// From the home: it is about to forget the name, and so is the receiver, which owns nothing of it.
+struct forget {};
+/// To the home, as the answer: nothing of the name is left here.
+struct forgotten {};
 /// To the new home of a name: what the sender owns, or owned last.
 struct claim {
   mode owned = mode::none;
@@ -56,8 +60,8 @@ struct passed_record {
 /// To all members: the sender has sent all its claims and records of this epoch.
 struct claims_done {};
 
-using body =
-    std::variant<request, grant, revoke, give_back, taken, claim, passed_record, claims_done>;
+using body = std::variant<request, grant, revoke, give_back, taken, claim, passed_record,
+                          claims_done, forget, forgotten>;
 
 struct message {
   member_id from = 0;

@@ -113,6 +113,24 @@ void owner::taken_by_home(host_words& words) {
   (void)words.swap_state(name_, words.state_of(name_), {});
 }
 
+// ---- names that nobody uses ----
+
+void owner::give_back_unused(member_id home, host_words& words, outbox& out) {
+  const ownership word = words.ownership_of(name_);
+  // (!) If the home has been asked for more, its grant may be under way, and a give_back would
+  // cross it.
+  if (!is_quiet() || word.wanted != mode::none || owned_by(word, words) == mode::none) return;
+  give(home, word, mode::none, words, out);
+}
+
+void owner::forget(member_id home, host_words& words, outbox& out) {
+  if (owned_by(words.ownership_of(name_), words) != mode::none) return;
+  awaits_taken_ = false;
+  const state left = words.state_of(name_);
+  if (left != state{}) (void)words.swap_state(name_, left, {});
+  out.send(home, name_, forgotten{});
+}
+
 // ---- epochs ----
 
 void owner::epoch_ended() {

@@ -28,6 +28,14 @@ class owner {
   void host_lock_taken(std::optional<member_id> home, host_words& words, effects& asks,
                        outbox& out);
   void taken_by_home(host_words& words);
+  /// The host lock is free, and no client has used the name for a while.
+  void give_back_unused(member_id home, host_words& words, outbox& out);
+  /// The home is about to forget the name. Nothing of it is left here then, unless it is wanted.
+  void forget(member_id home, host_words& words, outbox& out);
+  /// Nothing is under way.
+  [[nodiscard]] bool is_quiet() const {
+    return asked_ == mode::none && revoking_ == mode::none && takes_lock_ == mode::none;
+  }
   /// What is not finished in one epoch is dropped.
   void epoch_ended();
   /// From now on clients wait, as the host leaves.

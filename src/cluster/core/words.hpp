@@ -4,6 +4,7 @@
 // Each call is one atomic access. The words outlive the agent and all clients.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,12 @@ class host_words {
   virtual bool swap_state(const std::string& name, state before, state after) = 0;
   /// All names that have words.
   [[nodiscard]] virtual std::vector<std::string> names() const = 0;
+  /// Calls it with the host lock of the name, taken exclusively, if no client has that lock or
+  /// waits for it. Else does nothing.
+  virtual void if_unused(const std::string& name, const std::function<void()>& what) = 0;
+  /// Takes the words away from names that this host has nothing to do with any more. That may take
+  /// several calls. Returns whether it was done.
+  virtual bool forget_unused() = 0;
 
   // ---- the records of names whose home this host is or was ----
   [[nodiscard]] virtual std::optional<record> record_of(const std::string& name) const = 0;

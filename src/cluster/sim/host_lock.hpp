@@ -19,6 +19,7 @@ class host_lock {
   /// Those who have the lock now and had to wait.
   [[nodiscard]] std::vector<user> admit();
   void enqueue(user who, mode wanted) { queue_.push_back({who, wanted}); }
+  [[nodiscard]] bool is_free() const { return holders_.empty() && queue_.empty(); }
   /// Leaves the lock or its queue. Called for the dead as well.
   void leave(user who);
 

@@ -56,6 +56,21 @@ std::vector<std::string> memory::names() const {
   return all;
 }
 
+/// The lock need not be taken, since nobody else runs meanwhile.
+void memory::if_unused(const std::string& name, const std::function<void()>& what) {
+  if (is_lock_free(name)) what();
+}
+
+bool memory::forget_unused() {
+  count_write();
+  std::erase_if(words_, [&](const auto& each) {
+    const auto& [name, left] = each;
+    return left.owned.owned == mode::none && left.owned.wanted == mode::none &&
+           left.is == state{} && is_lock_free(name);
+  });
+  return true;
+}
+
 std::optional<record> memory::record_of(const std::string& name) const {
   const auto found = records_.find(name);
   return found == records_.end() ? std::nullopt : std::optional(found->second);

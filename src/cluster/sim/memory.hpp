@@ -22,6 +22,10 @@ class memory final : public host_words {
   std::function<void()> on_header;
   /// Called after a record has been stored.
   std::function<void(const std::string& name, const record& what)> on_record;
+  /// Whether no client has the host lock of the name or waits for it.
+  std::function<bool(const std::string& name)> is_lock_free = [](const std::string&) {
+    return true;
+  };
   /// 0: no crash; else the agent dies before the write that counts this to 0.
   int crash_in = 0;
   bool is_agent_running = false;
@@ -39,6 +43,8 @@ class memory final : public host_words {
   [[nodiscard]] state state_of(const std::string& name) const override;
   bool swap_state(const std::string& name, state before, state after) override;
   [[nodiscard]] std::vector<std::string> names() const override;
+  void if_unused(const std::string& name, const std::function<void()>& what) override;
+  bool forget_unused() override;
 
   [[nodiscard]] std::optional<record> record_of(const std::string& name) const override;
   void store_record(const std::string& name, const record& what) override;

@@ -59,6 +59,8 @@ plan make_plan(std::uint64_t seed) {
   const auto quiet = random.between(1, 2) * made.times.ttl;
   made.faults_end = quiet + random.between(2, 12) * made.times.ttl;
   made.ends = made.faults_end + 10 * made.times.ttl;
+  // In some clusters names are given back that are not used for a while.
+  if (random.one_in(2)) made.times.keep = random.between(made.times.ttl / 20, made.times.ttl * 2);
   // Faults come in bursts: each is likely to follow the one before soon.
   const auto many = random.between(1, 8);
   true_time at = quiet;

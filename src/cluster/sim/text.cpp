@@ -26,6 +26,8 @@ struct described {
     return fmt::format("give_back, keeps {} {} died {}", word_for(m.kept), text_of(m.last), m.died);
   }
   std::string operator()(const taken&) const { return "taken"; }
+  std::string operator()(const forget&) const { return "forget"; }
+  std::string operator()(const forgotten&) const { return "forgotten"; }
   std::string operator()(const claim& m) const {
     return fmt::format("claim {} {} died {}", word_for(m.owned), text_of(m.last), m.died);
   }

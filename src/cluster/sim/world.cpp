@@ -74,6 +74,7 @@ void world::start_host(host& h) {
   say("host {} starts as member {:x}", h.number, h.id);
   h.words = std::make_unique<memory>();
   h.words->on_change = [this, &h](const std::string& name) { wake(h, name); };
+  h.words->is_lock_free = [&h](const std::string& name) { return h.locks[name].is_free(); };
   h.words->on_header = [this] { observer_.check_all(now_); };
   h.words->on_record = [this](const std::string& name, const record& what) {
     // A home that has not read of it yet may grant to a host that is gone already.

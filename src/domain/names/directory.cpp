@@ -517,7 +517,8 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   if (!has) return "somebody holds or awaits it";
   const char* why_not = nullptr;
   try {
-    if (lock->owner_died() && !on_request) {
+    // In a cluster the name's own words say whether a holder died.
+    if (lock->owner_died() && !on_request && !by.file().is_of_cluster()) {
       why_not = "a holder died in it";
     } else if (is_done_now(by.file(), what.line) && !on_request) {
       why_not = "its work counts as done, and would be done again";

@@ -95,7 +95,7 @@ lines inner_part(const lines& text, const std::set<std::string>& copied,
 void add(const mutant& of, const std::string& folder, std::set<std::string>& includes,
          std::ostream& body) {
   std::set<std::string> copied;
-  // membership_changes.cpp is a part of the membership.
+  // A part may have a second source: membership_changes.cpp belongs to the membership.
   for (const change& each : of.changes)
     copied.insert(each.file.substr(0, each.file.find_first_of("._")));
   const bool is_of_client = copied.contains("acquire");
@@ -105,7 +105,7 @@ void add(const mutant& of, const std::string& folder, std::set<std::string>& inc
   // What is not copied is the core's own.
   if (!is_of_agent) body << "using cluster::agent;\n";
   if (!is_of_client) body << "using cluster::acquire;\n";
-  for (const char* const end : {".hpp", ".cpp", "_changes.cpp"}) {
+  for (const char* const end : {".hpp", ".cpp", "_changes.cpp", "_unused.cpp"}) {
     for (const std::string& part : parts) {
       if (!copied.contains(part)) continue;
       const std::string path = folder + "/" + part + end;

@@ -23,8 +23,9 @@ def make_folder():
 
 
 class Cluster:
-    def __init__(self, hosts=3, etcds=1, ttl=2):
+    def __init__(self, hosts=3, etcds=1, ttl=2, keep=600):
         self.ttl = ttl
+        self.keep = keep
         self.folder = make_folder()
         self.histories = self.folder / "histories"
         self.histories.mkdir()

@@ -58,12 +58,12 @@ class Host:
             "--etcd": ",".join(f"http://127.0.0.1:{door.port}" for door in self.etcd_doors),
             "--domain": DOMAIN, "--host": self.name, "--state": self.state,
             "--listen": f"127.0.0.1:{self.port}", "--advertise": f"127.0.0.1:{self.door.port}",
-            "--ttl": self.cluster.ttl}
+            "--ttl": self.cluster.ttl, "--keep": self.cluster.keep}
         options.update({f"--{key}": value for key, value in changed.items()})
         return [AGENT, "agent", *(text for pair in options.items() for text in pair)]
 
-    def start_agent(self):
-        self.agent = Process(self.agent_command(), self.log, self.environment)
+    def start_agent(self, **changed):
+        self.agent = Process(self.agent_command(**changed), self.log, self.environment)
 
     def refused_agent(self, **changed):
         """What an agent says that is not to start, and how it exits."""
