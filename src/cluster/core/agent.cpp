@@ -155,6 +155,11 @@ void agent::send_records(outbox& out) {
   // have given the name back, and only the record has the token then.
   for (const std::string& name : words_.recorded_names()) {
     record known = *words_.record_of(name);
+    // (!) An agent that died before it forgot it: the name may have been used and forgotten since.
+    if (known.epoch < epoch_.records_since()) {
+      words_.erase_record(name);
+      continue;
+    }
     // (!) The owner counts as a member in that incarnation only: the host may have come back.
     if (known.exclusive && !epoch_.has(*known.exclusive)) {
       // An orphan. Only its owner knew the counter and whether somebody was inside.

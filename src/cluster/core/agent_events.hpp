@@ -24,6 +24,8 @@ struct timing {
   [[nodiscard]] instant period() const { return ttl / 3; }
   /// After which an answer is not waited for any more.
   [[nodiscard]] instant patience() const { return ttl / 6; }
+  /// An agent that etcd answers reads at least so often.
+  [[nodiscard]] instant reads_within() const { return period() + patience(); }
 };
 
 class agent_events {

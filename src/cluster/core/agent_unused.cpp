@@ -8,8 +8,8 @@
 namespace lockflight::cluster {
 
 void agent::look_for_unused_names(instant now, effects& out) {
-  // (!) Before the epoch is settled some home has not begun, and would not answer `taken`.
   if (now < unused_.next_look() || retires_) return;
+  // While the members change there is more urgent work.
   if (!epoch_.settled) return unused_.looked(now, false);
   if (!forgets_words_) {
     give_back_unused_names(now, out);

@@ -88,9 +88,9 @@ void membership::answered(instant now, std::uint64_t number, const answer& what,
 
 void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   if (latest_ && seen->at < latest_->at) return;  // another answer was quicker
-  // An agent that could not read for longer than a period or two counts from now on, so an outage
-  // of etcd expels nobody.
-  const bool was_blind = last_read_ && now - *last_read_ > 2 * times_.period();
+  // (!) An agent that could not read for longer than a period counts from now on, so an outage of
+  // etcd expels nobody.
+  const bool was_blind = last_read_ && now - *last_read_ > times_.reads_within();
   if (was_blind) beats_.clear();
   for (const auto& [id, seat] : seen->seats) {
     if (!seat.beat) continue;

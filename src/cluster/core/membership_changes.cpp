@@ -16,7 +16,7 @@ void membership::consider_change(instant now, effects& out) {
   if (change_) return;
   // (!) During an outage of etcd all beats seem to stand still. A change that was sent then could
   // be carried out before any renewal, and would take off everybody.
-  const bool has_read = last_read_ && now - *last_read_ <= times_.period() + times_.patience();
+  const bool has_read = last_read_ && now - *last_read_ <= times_.reads_within();
   const bool may = has_read && phase_ == phase::registered && latest_->find(self_) != nullptr;
   std::optional<transaction> wanted;
   if (may) wanted = next_epoch(now);

@@ -70,6 +70,13 @@ struct epoch_value {
                                  [&](const member& m) { return m.who.id == id; });
     return at == members.end() ? nullptr : &*at;
   }
+  /// The last epoch that was settled when this one was made: the records of earlier ones have
+  /// reached its homes.
+  [[nodiscard]] epoch_number records_since() const {
+    for (const past_epoch& each : past)
+      if (!each.passed_on) return each.number;
+    return number;
+  }
   [[nodiscard]] bool has(const identity& who) const {
     const member* const found = find(who.id);
     return found != nullptr && found->who == who;

@@ -76,6 +76,10 @@ plan make_plan(std::uint64_t seed) {
     made.faults.push_back(each);
     at += random.one_in(2) ? random.between(0, 2'000'000) : draw_length(random, made.times);
   }
+  // In some histories nothing happens to hosts, so that nobody may be taken off the members.
+  if (random.one_in(8))
+    for (fault& each : made.faults)
+      each.kind = random.one_in(4) ? fault_kind::slow_network : fault_kind::no_leader;
   made.stays_cut = random.one_in(8);
   if (made.stays_cut) {
     constexpr std::array<fault_kind, 3> kinds{fault_kind::link_cut, fault_kind::both_cut,
@@ -87,6 +91,19 @@ plan make_plan(std::uint64_t seed) {
     made.faults.push_back(lasting);
   }
   return made;
+}
+
+bool is_of_hosts(fault_kind kind) {
+  switch (kind) {
+    case fault_kind::no_leader:
+    case fault_kind::no_hints:
+    case fault_kind::slow_network:
+    case fault_kind::client_dies:
+    case fault_kind::client_stops:
+      return false;
+    default:
+      return true;
+  }
 }
 
 std::string text_of(const fault& what) {

@@ -58,6 +58,9 @@ struct plan {
   std::vector<fault> faults;
 };
 
+/// Whether hosts or links fail, and not etcd, the network as a whole or clients alone.
+[[nodiscard]] bool is_of_hosts(fault_kind kind);
+
 [[nodiscard]] plan make_plan(std::uint64_t seed);
 [[nodiscard]] std::string text_of(const fault& what);
 

@@ -161,6 +161,7 @@ void world::epoch_written(const epoch_value& before, const epoch_value& after) {
     if (!past.members.empty()) formers.push_back(past.members);
   for (const member& each : before.members) {
     if (after.has(each.who) || left_.contains(each.who)) continue;
+    check_reason_to_take_off(each.who);
     for (const std::string& name : names_) {
       const bool was_home = std::any_of(
           formers.begin(), formers.end(),
@@ -179,10 +180,18 @@ void world::epoch_written(const epoch_value& before, const epoch_value& after) {
   }
 }
 
+/// An outage of etcd expels nobody, and neither do slow messages.
+void world::check_reason_to_take_off(const identity& who) const {
+  if (all_were_well_)
+    throw violation("expelled",
+                    fmt::format("member {:x} is taken off, and all hosts were well", who.id));
+}
+
 // ---- faults ----
 
 void world::apply(const fault& what, int by) {
   faults_now_ += by;
+  if (is_of_hosts(what.kind)) all_were_well_ = false;
   host& h = *hosts_[static_cast<std::size_t>(what.host)];
   switch (what.kind) {
     case fault_kind::host_dies:

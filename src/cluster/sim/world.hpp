@@ -103,6 +103,7 @@ class world {
   [[nodiscard]] bool is_calm() const;
   void check_progress() const;
   void epoch_written(const epoch_value& before, const epoch_value& after);
+  void check_reason_to_take_off(const identity& who) const;
 
   // ---- faults ----
   void apply(const fault& what, int by);
@@ -162,6 +163,7 @@ class world {
   int numbers_of_clients_ = 0;
   int generations_ = 0;
   int faults_now_ = 0;
+  bool all_were_well_ = true;  // no host and no link has failed until now
   int no_leader_ = 0;
   int no_hints_ = 0;
   int slow_ = 0;
