@@ -26,6 +26,7 @@ struct exchange {
   http_reply& reply;
   CURL* easy;
   std::size_t sent = 0;
+  bool was_to_be_sent_again = false;
   bool has_begun = false;  // the stream
 };
 
@@ -38,9 +39,12 @@ std::size_t give_body(char* to, std::size_t size, std::size_t many, void* data) 
   return part;
 }
 
-/// libcurl rewinds the body in order to send it again.
+/// libcurl rewinds the body in order to send it again, as a connection that it has used before was
+/// closed. Nobody knows whether etcd has carried out what was sent.
 int refuse_rewind(void* data, curl_off_t, int) {
-  return static_cast<exchange*>(data)->sent == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+  exchange& of = *static_cast<exchange*>(data);
+  of.was_to_be_sent_again = of.sent != 0;
+  return of.was_to_be_sent_again ? CURL_SEEKFUNC_FAIL : CURL_SEEKFUNC_OK;
 }
 
 std::size_t take_reply(char* from, std::size_t size, std::size_t many, void* data) {
@@ -211,6 +215,7 @@ http_reply http_client::post(const http_request& what) {
   curl_->set_up(files_, of, headers.get());
   curl_multi_add_handle(curl_->multi, curl_->easy);
   reply.error = curl_->perform(of, is_stopped_);
+  if (of.was_to_be_sent_again) reply.error = "the connection was closed before an answer came";
   long status = 0;
   curl_easy_getinfo(curl_->easy, CURLINFO_RESPONSE_CODE, &status);
   reply.status = static_cast<int>(status);

@@ -2,15 +2,15 @@
 //
 // The rules, for each name:
 // - mutual exclusion: of two holders that are valid at one moment, both are shared. A holder is
-// valid
-//   if its own check says so, by the clock of its host.
+//   valid if its own check says so, by the clock of its host.
 // - token: the token of a valid exclusive entry is greater than those of all entries before. An
 //   entry that is not valid has a smaller one than a valid holder.
-// - died: while an exclusive section is open that its holder, valid at the time, did not leave,
-// each
+// - died: while an exclusive section is open that its holder, valid at the time, did not leave, each
 //   valid holder is told. An exclusive holder that leaves completes it.
 // - false alarm: a holder is told only if that is so, or if a host was taken off the members that
 //   owned the name exclusively or was its home.
+//
+// Two more are judged by the world: expelled, and progress.
 #pragma once
 
 #include <map>

@@ -266,9 +266,8 @@ class named_lock_impl {
     token_before_ = token();
     forget_lock();
     use(nullptr);
-    const domain_options as = file_->options();
     const std::string path = file_->place().path;
-    auto there = domain_file::open(file_->name(), &as, as.mode);
+    auto there = open_file_of_our_name();
     // This process is another user's by now, or has another root: it is not the same domain.
     if (there->place().path != path) file_->throw_removed();
     file_ = std::move(there);
@@ -287,6 +286,17 @@ class named_lock_impl {
       if (!how_long.sleep(ms)) return false;
     }
     return true;
+  }
+
+  [[nodiscard]] std::shared_ptr<domain_file> open_file_of_our_name() const {
+    const domain_options as = file_->options();
+    try {
+      return domain_file::open(file_->name(), &as, as.mode);
+    } catch (const domain_error& e) {
+      // A cluster's domain is made by its agent, and none runs any more.
+      if (e.why != domain_error::reason::missing) throw;
+      file_->throw_removed();
+    }
   }
 
   // For a holder, once a second: else it would hold what excludes nobody.

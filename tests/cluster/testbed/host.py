@@ -129,8 +129,11 @@ class Host:
 
     def run(self, name, *command, options=()):
         """lockflight run on this host: (exit code, output)."""
-        process = self.popen(
-            [PROGRAM, "run", "--domain", f"etcd:{DOMAIN}", *options, name, "--", *command])
+        return self.lockflight("run", "--domain", f"etcd:{DOMAIN}", *options, name, "--", *command)
+
+    def lockflight(self, *words):
+        """lockflight on this host: (exit code, output)."""
+        process = self.popen([PROGRAM, *words])
         out, _ = process.communicate(timeout=30)
         return process.returncode, out
 
