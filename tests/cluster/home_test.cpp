@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/core/rendezvous.hpp"
 #include "cluster/sim/memory.hpp"
 
 namespace lockflight::cluster {
@@ -30,7 +31,7 @@ class Home : public testing::Test {
     return of_kind;
   }
 
-  void begin() { tested.begin(now, words, out); }
+  void begin() { tested.begin(now, b, words, out); }  // b is its witness
   void ask(member_id who, mode wanted) { tested.requested(who, wanted, now, words, out); }
   void give(member_id who, give_back what) { tested.given_back(who, what, now, words, out); }
 
@@ -102,6 +103,69 @@ TEST_F(Home, IsInNoDoubtWhenSomebodyOwnsTheName) {
   tested.collect(b, claim{mode::shared, {3, 2}, false});
   begin();
   EXPECT_FALSE(words.record_of("x")->died);
+}
+
+TEST_F(Home, IsInNoDoubtIfItsFormerHomeAloneIsGone) {
+  now.past = {{4, {{a, 1}, {9, 1}}, false, {}}};
+  begin();
+  EXPECT_FALSE(words.record_of("x")->died);
+}
+
+TEST_F(Home, IsInDoubtIfItsFormerHomeAndAnotherMemberAreGone) {
+  now.past = {{4, {{a, 1}, {9, 1}, {10, 1}}, false, {}}};
+  ASSERT_NE(home_of("x", now.past[0].members).id, a);
+  begin();
+  EXPECT_TRUE(words.record_of("x")->died);
+}
+
+TEST_F(Home, IsInDoubtIfAWitnessHasItsMark) {
+  tested.collect(record{3, {3, 4}, false, std::nullopt});
+  tested.collect(passed_mark{4});
+  begin();
+  EXPECT_TRUE(words.record_of("x")->died);
+}
+
+TEST_F(Home, IsInNoDoubtWithARecordThatIsLaterThanTheMark) {
+  tested.collect(record{4, {3, 4}, false, std::nullopt});
+  tested.collect(passed_mark{3});
+  begin();
+  EXPECT_FALSE(words.record_of("x")->died);
+}
+
+TEST_F(Home, OwnsANameItselfWhenItsWitnessKnows) {
+  begin();
+  ask(a, mode::exclusive);
+  EXPECT_EQ(words.record_of("x")->exclusive, std::nullopt);
+  const auto marks = take<mark>();
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(marks[0].first, b);
+  tested.marked(now, words, out);
+  EXPECT_EQ(take<grant>().size(), 1u);
+}
+
+TEST_F(Home, TakesADeathWhenItsWitnessKnows) {
+  begin();
+  ask(c, mode::exclusive);
+  sent.clear();
+  give(c, {mode::none, {5, 3}, true});
+  EXPECT_EQ(sent.size(), 1u);  // the mark
+  tested.marked(now, words, out);
+  const auto confirmed = take<taken>();
+  ASSERT_EQ(confirmed.size(), 1u);
+  EXPECT_EQ(confirmed[0].first, c);
+}
+
+TEST_F(Home, IsOverWhenTheHostsHaveForgottenTheName) {
+  now.settled = true;
+  begin();
+  ask(c, mode::exclusive);
+  EXPECT_FALSE(tested.is_over(now, out));
+  give(c, {mode::none, {5, 3}, false});
+  sent.clear();
+  EXPECT_FALSE(tested.is_over(now, out));
+  EXPECT_EQ(take<forget>().size(), 1u);
+  tested.forgotten_by(c);
+  EXPECT_TRUE(tested.is_over(now, out));
 }
 
 TEST_F(Home, StaysInDoubtAfterTheEpochIsSettled) {

@@ -31,6 +31,9 @@ bool same(const passed_record& a, const passed_record& b) { return a.what == b.w
 bool same(const claims_done&, const claims_done&) { return true; }
 bool same(const forget&, const forget&) { return true; }
 bool same(const forgotten&, const forgotten&) { return true; }
+bool same(const mark& a, const mark& b) { return a.is_set == b.is_set; }
+bool same(const marked&, const marked&) { return true; }
+bool same(const passed_mark& a, const passed_mark& b) { return a.epoch == b.epoch; }
 
 bool same(const message& a, const message& b) {
   if (a.from != b.from || a.to != b.to || a.epoch != b.epoch || a.name != b.name ||
@@ -62,6 +65,10 @@ std::vector<message> samples() {
   add(claims_done{});
   add(forget{});
   add(forgotten{});
+  add(mark{true});
+  add(mark{false});
+  add(marked{});
+  add(passed_mark{UINT32_MAX});
   return all;
 }
 

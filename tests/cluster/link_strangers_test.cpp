@@ -111,13 +111,13 @@ TEST_F(LinkStrangers, AnotherDomainGetsNothing) {
 
 TEST_F(LinkStrangers, AnotherVersionIsNamed) {
   const auto a = start(1);
-  options.version = 2;
+  options.version = 3;
   const auto b = start(2);
   a->own->set_peers({b->as_peer()});
   a->send(2, 1, "x");
   ASSERT_TRUE(reach([&] {
-    return a->troubles_with(2, "speaks version 2 of the protocol, this agent speaks 1") == 1 &&
-           b->troubles_with(1, "speaks version 1 of the protocol, this agent speaks 2") == 1;
+    return a->troubles_with(2, "speaks version 3 of the protocol, this agent speaks 2") == 1 &&
+           b->troubles_with(1, "speaks version 2 of the protocol, this agent speaks 3") == 1;
   }));
   EXPECT_TRUE(a->heard.empty() && b->received.empty());
 }

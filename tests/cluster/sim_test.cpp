@@ -38,7 +38,7 @@ TEST(ClusterSimulation, ADeathIsKnownToAHundredHostsInTwoSeconds) {
   asked.names = 1;
   asked.clients = 1;
   asked.times.margin = asked.times.ttl / 25;
-  asked.faults_end = 30'000'000;
+  asked.faults_end = 0;  // no section is long
   asked.ends = 45'000'000;
   asked.stays_cut = true;  // one host is no member at the end
   asked.faults.push_back({.kind = fault_kind::host_dies,

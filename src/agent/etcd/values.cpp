@@ -115,7 +115,8 @@ json json_of(const past_epoch& past) {
   return {{"number", past.number},
           {"passed_on", past.passed_on},
           {"members", json_list(past.members, of_identity)},
-          {"gone", json_list(past.gone, of_identity)}};
+          {"gone", json_list(past.gone, of_identity)},
+          {"has_leavers", past.has_leavers}};
 }
 
 json json_of(const epoch_value& epoch) {
@@ -157,7 +158,8 @@ void check_order(const char* name, const std::vector<Each>& all) {
 past_epoch read_past(const json& part) {
   const json_object from = json_object::part(part);
   past_epoch past{from.number<epoch_number>("number"), from.list("members", read_identity),
-                  from.truth("passed_on"), from.list("gone", read_identity)};
+                  from.truth("passed_on"), from.list("gone", read_identity),
+                  from.truth("has_leavers")};
   check_order("members", past.members);
   check_order("gone", past.gone);
   return past;

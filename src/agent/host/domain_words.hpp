@@ -57,6 +57,17 @@ class domain_words final : public host_words {
     return records_.names();
   }
 
+  [[nodiscard]] std::optional<home_mark> mark_of(const std::string& name) const override {
+    return records_.find_mark(name);
+  }
+  void store_mark(const std::string& name, const home_mark& what) override {
+    records_.store_mark(name, what);
+  }
+  void erase_mark(const std::string& name) override { records_.erase_mark(name); }
+  [[nodiscard]] std::vector<std::string> marked_names() const override {
+    return records_.marked_names();
+  }
+
  private:
   struct place {
     std::uint32_t line = 0;

@@ -1,19 +1,20 @@
-// The records of the names whose home a host is or was (design, section 12, "The home"), in a file
-// beside the domain file. The agent alone reads and writes it. It outlives the agent, and not the
-// machine: both files are in memory.
+// The records of the names whose home a host is or was (design, section 12, "The home"), and the
+// marks of those whose home's witness it is or was, in a file beside the domain file. The agent
+// alone reads and writes it. It outlives the agent, and not the machine: both files are in memory.
 //
-// The file is a log: each line is the newest record of a name, or says that there is none. A line
-// that an agent did not finish before it ended says nothing; nothing that follows from it has left
-// the host.
+// The file is a log: each line is the newest record or mark of a name, or says that there is none.
+// A line that an agent did not finish before it ended says nothing; nothing that follows from it
+// has left the host.
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/descriptor.hpp"
-#include "cluster/core/message.hpp"
+#include "cluster/core/words.hpp"
 
 namespace lockflight::cluster {
 
@@ -30,8 +31,15 @@ class records {
   void store(const std::string& name, const record& what);
   void erase(const std::string& name);
 
+  [[nodiscard]] std::optional<home_mark> find_mark(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> marked_names() const;
+  /// As store().
+  void store_mark(const std::string& name, const home_mark& what);
+  void erase_mark(const std::string& name);
+
  private:
   void read();
+  void take(const nlohmann::json& line);
   void append(const std::string& line);
   void shorten_if_long();
 
@@ -39,6 +47,7 @@ class records {
   descriptor file_;
   std::size_t lines_ = 0;
   std::map<std::string, record> all_;
+  std::map<std::string, home_mark> marks_;
 };
 
 }  // namespace lockflight::cluster

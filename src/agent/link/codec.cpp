@@ -46,6 +46,9 @@ struct body_writer {
   void operator()(const claims_done&) const {}
   void operator()(const forget&) const {}
   void operator()(const forgotten&) const {}
+  void operator()(const mark& what) const { put(to, what.is_set); }
+  void operator()(const marked&) const {}
+  void operator()(const passed_mark& what) const { to.push_back(what.epoch); }
 };
 
 // ---- from bytes ----
@@ -158,6 +161,9 @@ void read(item_reader& from, passed_record& to) {
 void read(item_reader&, claims_done&) {}
 void read(item_reader&, forget&) {}
 void read(item_reader&, forgotten&) {}
+void read(item_reader& from, mark& to) { from.get(to.is_set); }
+void read(item_reader&, marked&) {}
+void read(item_reader& from, passed_mark& to) { from.get(to.epoch); }
 
 constexpr std::size_t kinds = std::variant_size_v<body>;
 

@@ -110,6 +110,7 @@ void agent::start_again() {
   of_later_.clear();
   for (auto& [name, each] : owners_) each.epoch_ended();
   for (const std::string& name : words_.recorded_names()) words_.erase_record(name);
+  for (const std::string& name : words_.marked_names()) words_.erase_mark(name);
   for (const std::string& name : words_.names()) {
     state left = words_.state_of(name);
     while (!words_.swap_state(name, left, {})) left = words_.state_of(name);
@@ -126,6 +127,7 @@ void agent::move(instant now, const epoch_value& to, effects& out) {
   membership_.has_moved(now, to);
   homes_.clear();
   begun_ = false;
+  unwitnessed_.clear();
   gives_back_ = false;
   kept_.clear();
   done_.clear();
@@ -133,6 +135,7 @@ void agent::move(instant now, const epoch_value& to, effects& out) {
   outbox all = outbox_of(out);
   send_claims(all);
   send_records(all);
+  send_marks(all);
   for (const member& each : epoch_.members) all.send(each.who.id, "", claims_done{});
   for (const std::string& name : words_.names())
     owner_of(name).consider(home_for(name), words_, all);
@@ -170,14 +173,33 @@ void agent::send_records(outbox& out) {
   }
 }
 
+/// A mark counts if its home is lost. Else the home itself knows.
+void agent::send_marks(outbox& out) {
+  for (const std::string& name : words_.marked_names()) {
+    const home_mark known = *words_.mark_of(name);
+    if (known.epoch < epoch_.records_since())
+      words_.erase_mark(name);
+    else if (!epoch_.has(known.home))
+      out.send(home_for(name), name, passed_mark{known.epoch});
+  }
+}
+
 /// (!) The home begins when all members have sent their claims, not at the first: another member
 /// may own the name.
 void agent::begin_if_all_are_done(instant now, effects& out) {
   if (begun_ || done_.size() != epoch_.members.size()) return;
   begun_ = true;
   outbox to = outbox_of(out);
-  for (auto& [name, each] : homes_) each.begin(epoch_, words_, to);
-  membership_.has_begun(now, epoch_.number, out);
+  for (auto& [name, each] : homes_) {
+    each.begin(epoch_, witness_of(name, homes_now_), words_, to);
+    if (each.awaits_witness()) unwitnessed_.insert(name);
+  }
+  tell_when_homes_have_begun(now, out);
+}
+
+/// (!) When all have, records and marks of earlier epochs are forgotten.
+void agent::tell_when_homes_have_begun(instant now, effects& out) {
+  if (unwitnessed_.empty()) membership_.has_begun(now, epoch_.number, out);
 }
 
 /// (!) A former home keeps its records until a later epoch is settled: the new home may die before
@@ -185,6 +207,8 @@ void agent::begin_if_all_are_done(instant now, effects& out) {
 void agent::forget_records() {
   for (const std::string& name : words_.recorded_names())
     if (words_.record_of(name)->epoch < epoch_.number) words_.erase_record(name);
+  for (const std::string& name : words_.marked_names())
+    if (words_.mark_of(name)->epoch < epoch_.number) words_.erase_mark(name);
 }
 
 // ---- messages ----
@@ -226,16 +250,25 @@ void agent::handle(instant now, const message& what, effects& out) {
              std::holds_alternative<taken>(what.what) ||
              std::holds_alternative<forget>(what.what)) {
     handle_as_owner(what, out);
+  } else if (std::holds_alternative<mark>(what.what)) {
+    handle_as_witness(what, out);
   } else {
     handle_as_home(what, out);
+    if (std::holds_alternative<marked>(what.what) && unwitnessed_.erase(what.name) != 0)
+      tell_when_homes_have_begun(now, out);
   }
 }
 
 void agent::handle_as_home(const message& what, effects& out) {
   outbox to = outbox_of(out);
-  if (std::holds_alternative<forgotten>(what.what)) {
+  if (std::holds_alternative<forgotten>(what.what) || std::holds_alternative<marked>(what.what)) {
+    // The home may have forgotten the name meanwhile.
     const auto known = homes_.find(what.name);
-    if (known != homes_.end()) known->second.forgotten_by(what.from);
+    if (known == homes_.end()) return;
+    if (std::holds_alternative<marked>(what.what))
+      known->second.marked(epoch_, words_, to);
+    else
+      known->second.forgotten_by(what.from);
     return;
   }
   home& here = home_here(what.name, out);
@@ -247,6 +280,17 @@ void agent::handle_as_home(const message& what, effects& out) {
     here.collect(what.from, *claimed);
   else if (const auto* passed = std::get_if<passed_record>(&what.what))
     here.collect(passed->what);
+  else if (const auto* lost = std::get_if<passed_mark>(&what.what))
+    here.collect(*lost);
+}
+
+void agent::handle_as_witness(const message& what, effects& out) {
+  if (!std::get<mark>(what.what).is_set) return words_.erase_mark(what.name);
+  // (!) The mark stands in the domain file before the answer leaves: this agent may die, and then
+  // the home.
+  words_.store_mark(what.name, {epoch_.number, epoch_.find(what.from)->who});
+  outbox to = outbox_of(out);
+  to.send(what.from, what.name, marked{});
 }
 
 void agent::handle_as_owner(const message& what, effects& out) {
@@ -284,7 +328,7 @@ home& agent::home_here(const std::string& name, effects& out) {
   // A name that nobody has claimed and that no former home knows.
   if (is_new && begun_) {
     outbox to = outbox_of(out);
-    at->second.begin(epoch_, words_, to);
+    at->second.begin(epoch_, witness_of(name, homes_now_), words_, to);
   }
   return at->second;
 }

@@ -43,7 +43,9 @@ class agent final : public agent_events {
   void move(instant now, const epoch_value& to, effects& out);
   void send_claims(outbox& out);
   void send_records(outbox& out);
+  void send_marks(outbox& out);
   void begin_if_all_are_done(instant now, effects& out);
+  void tell_when_homes_have_begun(instant now, effects& out);
   void forget_records();
 
   // ---- the end ----
@@ -59,6 +61,7 @@ class agent final : public agent_events {
   void handle(instant now, const message& what, effects& out);
   void handle_as_home(const message& what, effects& out);
   void handle_as_owner(const message& what, effects& out);
+  void handle_as_witness(const message& what, effects& out);
   void finish(instant now, effects& out);
 
   [[nodiscard]] member_id home_for(const std::string& name) const;
@@ -74,6 +77,7 @@ class agent final : public agent_events {
   std::map<std::string, owner> owners_;
   std::map<std::string, home> homes_;
   bool begun_ = false;
+  std::set<std::string> unwitnessed_;  // of the homes, when they began
   bool retires_ = false;
   bool gives_back_ = false;       // in this epoch, as it retires
   std::set<std::string> kept_;    // of that: what its home has not taken yet

@@ -44,6 +44,7 @@ void agent::forget_names_as_home(instant now, effects& out) {
     }
     // An agent that restarts forgets this token. But then there is another epoch, whose tokens are
     // greater.
+    at->second.end(to);
     forgotten_ = std::max(forgotten_, at->second.last());
     words_.erase_record(at->first);
     at = homes_.erase(at);

@@ -1,6 +1,7 @@
 #include "cluster/core/home.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "cluster/core/rendezvous.hpp"
 
@@ -32,20 +33,26 @@ bool home::lost_its_home(const epoch_value& now, epoch_number since) const {
     if (past.number <= since) return false;
     // An entry whose members are not named stands for several: any home may be gone.
     if (past.members.empty()) return true;
+    past_epoch seen = past;
+    if (!past.passed_on) seen.gone = now.missing_of(past);
     const identity then = home_of(name_, past.members);
-    if (!past.passed_on) return !now.has(then);
-    return std::find(past.gone.begin(), past.gone.end(), then) != past.gone.end();
+    return seen.leaves_doubt() &&
+           std::find(seen.gone.begin(), seen.gone.end(), then) != seen.gone.end();
   });
 }
 
 bool home::is_in_doubt(const epoch_value& now) const {
   if (exclusive_ || !shared_.empty()) return false;  // the living owner knows
-  // (!) A former home that is gone may have granted the name to a host that is gone as well. A
-  // record of a later epoch was made when this doubt was known.
-  return lost_its_home(now, passed_ ? passed_->epoch : 0);
+  // (!) A former home that is gone may have granted the name to a host that is gone as well, or to
+  // its own host, which its witness knows. A record of a later epoch was made when this doubt was
+  // known.
+  const epoch_number since = passed_ ? passed_->epoch : 0;
+  return mark_passed_ > since || lost_its_home(now, since);
 }
 
-void home::begin(const epoch_value& now, host_words& words, outbox& out) {
+void home::begin(const epoch_value& now, std::optional<member_id> witness, host_words& words,
+                 outbox& out) {
+  witness_ = witness;
   const bool doubt = is_in_doubt(now);
   // (!) With equal tokens the claim counts: a holder may have died, or put things right, since the
   // record was made.
@@ -59,6 +66,8 @@ void home::begin(const epoch_value& now, host_words& words, outbox& out) {
   if (doubt || last_ == token{}) last_ = std::max(token{now.number, 0}, forgotten_);
   begun_ = true;
   store(now, words);
+  // (!) The witness of the former home forgets its mark when this epoch is settled.
+  if (died_ || exclusive_ == out.self()) (void)is_witnessed(out);
   serve(now, words, out);
 }
 
@@ -87,9 +96,32 @@ void home::given_back(member_id from, const give_back& what, const epoch_value& 
   if (what.kept == mode::none) {
     revoked_for_shared_.erase(from);
     revoked_for_exclusive_.erase(from);
-    may_remember_.insert(from);
-    out.send(from, name_, taken{});
+    // (!) With `taken` the giver forgets the death, and this home alone knows of it.
+    if (died_ && !is_witnessed(out))
+      unconfirmed_.push_back(from);
+    else
+      confirm(from, out);
   }
+  serve(now, words, out);
+}
+
+void home::confirm(member_id giver, outbox& out) {
+  may_remember_.insert(giver);
+  out.send(giver, name_, taken{});
+}
+
+// ---- the witness ----
+
+bool home::is_witnessed(outbox& out) {
+  if (!witness_ || mark_ == mark_state::set) return true;
+  if (mark_ == mark_state::none) out.send(*witness_, name_, mark{true});
+  mark_ = mark_state::asked;
+  return false;
+}
+
+void home::marked(const epoch_value& now, host_words& words, outbox& out) {
+  mark_ = mark_state::set;
+  for (const member_id giver : std::exchange(unconfirmed_, {})) confirm(giver, out);
   serve(now, words, out);
 }
 
@@ -104,12 +136,20 @@ void home::store(const epoch_value& now, host_words& words) const {
 /// (!) Not in an epoch that is not settled, nor if the name's former home is gone: the record says
 /// then that nobody died, and without it nobody knows.
 bool home::is_over(const epoch_value& now, outbox& out) const {
-  const bool is_idle = begun_ && !exclusive_ && shared_.empty() && queue_.empty() && !died_;
+  // Nobody is in the queue then: a request is granted at once, unless an owner is in its way or the
+  // witness has not answered.
+  const bool is_idle = begun_ && !exclusive_ && shared_.empty() && !died_;
+  // (!) An answer that is under way would be taken for that to a later mark.
+  if (awaits_witness()) return false;
   if (!is_idle || !now.settled || lost_its_home(now, 0)) return false;
   // (!) A host that has not got the `taken` yet would claim in the next epoch what it gave back in
   // this one.
   for (const member_id each : may_remember_) out.send(each, name_, forget{});
   return may_remember_.empty();
+}
+
+void home::end(outbox& out) const {
+  if (mark_ != mark_state::none) out.send(*witness_, name_, mark{false});
 }
 
 // ---- the queue ----
@@ -134,8 +174,12 @@ void home::serve(const epoch_value& now, host_words& words, outbox& out) {
       queue_.pop_front();
       continue;
     }
+    // (!) If this host is lost, nobody else knows that it owned the name.
+    const bool may_grant =
+        head.wanted != mode::exclusive || head.from != out.self() || is_witnessed(out);
     const std::vector<member_id> owners = in_the_way(head);
     if (!owners.empty()) return revoke_for(head.wanted, owners, out);
+    if (!may_grant) return;
     grant_head(now, words, out);
   }
 }

@@ -3,9 +3,15 @@
 // The home collects claims and records until all members have sent theirs. Then it begins: it knows
 // who owns the name, and grants the requests in its queue.
 //
+// If the home is lost, its record is as well. Then the owner of the name says what it owns. A home
+// that is about to own a name itself, or that is alone to know of a death, first tells a *witness*,
+// another member. So if one host is lost, nothing is in doubt.
+//
 // Invariants, once it has begun:
 // - exclusive: if a host owns the name exclusively, no other host owns it.
 // - recorded: a grant, a revocation and a `taken` leave when the record is in the domain file.
+// - witnessed: the home's own host owns the name exclusively, or the home sends `taken` for a
+//   give_back that tells of a death, only when the witness has the mark.
 #pragma once
 
 #include <deque>
@@ -29,18 +35,25 @@ class home {
   // ---- before it begins ----
   void collect(member_id from, const claim& what);
   void collect(const record& what);
-  void begin(const epoch_value& now, host_words& words, outbox& out);
+  void collect(const passed_mark& what) { mark_passed_ = std::max(mark_passed_, what.epoch); }
+  void begin(const epoch_value& now, std::optional<member_id> witness, host_words& words,
+             outbox& out);
 
   // ---- at any time ----
   void requested(member_id from, mode wanted, const epoch_value& now, host_words& words,
                  outbox& out);
   void given_back(member_id from, const give_back& what, const epoch_value& now, host_words& words,
                   outbox& out);
+  /// The witness has the mark.
+  void marked(const epoch_value& now, host_words& words, outbox& out);
+  [[nodiscard]] bool awaits_witness() const { return mark_ == mark_state::asked; }
 
   // ---- the end ----
   /// Whether the name means nothing any more: no host owns it or wants it, no holder died in it,
   /// and no host remembers what it gave back. The hosts that may remember are asked.
   [[nodiscard]] bool is_over(const epoch_value& now, outbox& out) const;
+  /// Before it is forgotten.
+  void end(outbox& out) const;
   void forgotten_by(member_id who) { may_remember_.erase(who); }
   [[nodiscard]] token last() const { return last_; }
 
@@ -55,6 +68,9 @@ class home {
   [[nodiscard]] bool has_enough(const waiting& head) const;
   [[nodiscard]] std::vector<member_id> in_the_way(const waiting& head) const;
   void grant_head(const epoch_value& now, host_words& words, outbox& out);
+  /// Whether the witness has the mark, or there is no witness. Else it is asked to set it.
+  [[nodiscard]] bool is_witnessed(outbox& out);
+  void confirm(member_id giver, outbox& out);
   void revoke_for(mode wanted, const std::vector<member_id>& owners, outbox& out);
   void store(const epoch_value& now, host_words& words) const;
   [[nodiscard]] bool is_in_doubt(const epoch_value& now) const;
@@ -71,6 +87,11 @@ class home {
   token last_;
   bool died_ = false;
   std::optional<record> passed_;  // the record of the greatest epoch
+  epoch_number mark_passed_ = 0;  // the greatest one
+  enum class mark_state : std::uint8_t { none, asked, set };
+  std::optional<member_id> witness_;
+  mark_state mark_ = mark_state::none;
+  std::vector<member_id> unconfirmed_;  // they have given back, and told of a death
   // The owners that were sent a revoke(shared), and those that were sent a revoke(exclusive).
   std::set<member_id> revoked_for_shared_;
   std::set<member_id> revoked_for_exclusive_;

@@ -95,7 +95,9 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   for (const auto& [id, seat] : seen->seats) {
     if (!seat.beat) continue;
     watched& beat = beats_[id];
-    if (beat.changed != seat.beat->changed) beat = {seat.beat->changed, now};
+    if (beat.changed == seat.beat->changed) continue;
+    const bool is_steady = beat.changed != 0 && now - beat.since <= times_.reads_within();
+    beat = {seat.beat->changed, now, is_steady ? beat.steady_since : now};
   }
   find_next_stale(now);
   last_read_ = now;

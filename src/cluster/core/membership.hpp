@@ -69,6 +69,7 @@ class membership {
   struct watched {
     revision changed = 0;
     instant since = 0;
+    instant steady_since = 0;  ///< since when it has changed in each period
   };
   struct proposal;
 

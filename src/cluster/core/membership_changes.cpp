@@ -6,6 +6,15 @@
 #include "cluster/core/rendezvous.hpp"
 
 namespace lockflight::cluster {
+namespace {
+
+past_epoch past_of(const epoch_value& epoch) {
+  past_epoch past{epoch.number, possible_homes(epoch.members), false, {}};
+  past.has_leavers = past.members.size() != epoch.members.size();
+  return past;
+}
+
+}  // namespace
 
 instant membership::own_delay() const {
   const auto at = latest_->seats.find(self_);
@@ -99,8 +108,7 @@ std::optional<transaction> membership::next_epoch(instant now) const {
     to.number = from.number + 1;
     to.past = from.past;
     // After the last member has left as it should, nobody knew anything that counts.
-    if (!from.members.empty())
-      to.past.push_back({from.number, possible_homes(from.members), false, {}});
+    if (!from.members.empty()) to.past.push_back(past_of(from));
   }
   next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
   next.what.puts.push_back({{key_kind::epoch}, std::move(to)});
@@ -121,12 +129,12 @@ std::optional<transaction> membership::settlement() const {
   for (past_epoch& past : to.past) {
     if (past.passed_on) continue;
     past.passed_on = true;
-    for (const identity& then : past.members)
-      if (!to.has(then)) past.gone.push_back(then);
+    past.gone = to.missing_of(past);
   }
-  // An entry in which nobody is gone is forgotten.
-  std::erase_if(to.past,
-                [](const past_epoch& past) { return past.gone.empty() && !past.members.empty(); });
+  // An entry that leaves nothing in doubt is forgotten.
+  std::erase_if(to.past, [](const past_epoch& past) {
+    return !past.leaves_doubt() && !past.members.empty();
+  });
   // Many entries are merged into one, under which all names are in doubt.
   constexpr std::size_t most_entries = 64;
   if (to.past.size() > most_entries) {
@@ -145,9 +153,11 @@ std::optional<transaction> membership::settlement() const {
 std::map<member_id, int> membership::complaints(instant now) const {
   const auto counts = [&](member_id id) {
     const auto beat = beats_.find(id);
-    // A member that does not renew either runs out by itself.
+    // A member that does not renew either runs out by itself. (!) Of one that was stopped the
+    // others have not said yet that they hear it again.
     return latest_->epoch->what.find(id) != nullptr && has_key(id) && beat != beats_.end() &&
-           now - beat->second.since <= 2 * times_.period() && !latest_->find(id)->evicted;
+           now - beat->second.since <= 2 * times_.period() &&
+           now - beat->second.steady_since >= 2 * times_.period() && !latest_->find(id)->evicted;
   };
   std::map<member_id, int> many;
   for (const auto& [by, seat] : latest_->seats) {
@@ -191,7 +201,7 @@ std::optional<transaction> membership::eviction(instant now) {
   if (all.empty()) complained_.reset();
   if (all.empty()) return std::nullopt;
   if (!complained_ || complained_->changed != latest_->epoch->changed)
-    complained_ = {latest_->epoch->changed, now};
+    complained_ = {latest_->epoch->changed, now, now};
   if (now - complained_->since < 2 * times_.period()) return std::nullopt;
   member_id victim = 0;
   std::pair<int, revision> most;

@@ -43,6 +43,17 @@ struct give_back {
 };
 /// From the home: it has the give_back.
 struct taken {};
+/// From the home to its witness: a holder may die in the name, or has died, and no other member
+/// would know if this home were lost. Or no more.
+struct mark {
+  bool is_set = false;
+};
+/// To the home, as the answer to a mark that is set.
+struct marked {};
+/// To the new home of a name, from the witness of a former home that is lost.
+struct passed_mark {
+  epoch_number epoch = 0;  ///< in which it was set
+};
 /// From the home: it is about to forget the name, and so is the receiver, which owns nothing of it.
 struct forget {};
 /// To the home, as the answer: nothing of the name is left here.
@@ -61,7 +72,7 @@ struct passed_record {
 struct claims_done {};
 
 using body = std::variant<request, grant, revoke, give_back, taken, claim, passed_record,
-                          claims_done, forget, forgotten>;
+                          claims_done, forget, forgotten, mark, marked, passed_mark>;
 
 struct message {
   member_id from = 0;

@@ -14,6 +14,7 @@ class outbox {
   outbox(member_id self, epoch_number epoch, std::vector<message>& to)
       : self_(self), epoch_(epoch), to_(to) {}
 
+  [[nodiscard]] member_id self() const { return self_; }
   void send(member_id to, const std::string& name, body what) {
     to_.push_back({self_, to, epoch_, name, std::move(what)});
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,18 +30,34 @@ namespace lockflight::cluster {
   return found;
 }
 
-/// There must be one.
-[[nodiscard]] inline identity home_of(std::string_view name, const std::vector<identity>& homes) {
+/// The first one of another id than `but_for`, or null.
+[[nodiscard]] inline const identity* first_for(std::string_view name,
+                                               const std::vector<identity>& homes,
+                                               member_id but_for) {
   const std::uint64_t named = fnv1a(name);
   const identity* best = nullptr;
   std::uint64_t most = 0;
   for (const identity& each : homes) {
+    if (each.id == but_for) continue;
     const std::uint64_t weight = scattered(named ^ scattered(each.id));
     if (best != nullptr && weight <= most) continue;
     best = &each;
     most = weight;
   }
-  return *best;
+  return best;
+}
+
+/// There must be one.
+[[nodiscard]] inline identity home_of(std::string_view name, const std::vector<identity>& homes) {
+  return *first_for(name, homes, 0);  // no member has the id 0
+}
+
+/// The witness of the home (home.hpp): the member that comes after it. There is none if the home is
+/// alone.
+[[nodiscard]] inline std::optional<member_id> witness_of(std::string_view name,
+                                                         const std::vector<identity>& homes) {
+  const identity* const found = first_for(name, homes, home_of(name, homes).id);
+  return found == nullptr ? std::nullopt : std::optional(found->id);
 }
 
 }  // namespace lockflight::cluster

@@ -54,7 +54,15 @@ struct past_epoch {
   /// one, but for those of the homes in `gone`.
   bool passed_on = false;
   std::vector<identity> gone;
+  /// There were members that were about to leave as well, and could not be homes.
+  bool has_leavers = false;
   bool operator==(const past_epoch&) const = default;
+
+  /// Whether names whose home is among the `gone` may have been left half done without any living
+  /// member knowing: their owner, or the witness of a home that owned them itself, may be gone too.
+  [[nodiscard]] bool leaves_doubt() const {
+    return !gone.empty() && (gone.size() > 1 || members.size() == 1 || has_leavers);
+  }
 };
 
 /// What etcd says of the present epoch.
@@ -76,6 +84,13 @@ struct epoch_value {
     for (const past_epoch& each : past)
       if (!each.passed_on) return each.number;
     return number;
+  }
+  /// Those of the members of an earlier epoch that are no more.
+  [[nodiscard]] std::vector<identity> missing_of(const past_epoch& then) const {
+    std::vector<identity> missing;
+    for (const identity& each : then.members)
+      if (!has(each)) missing.push_back(each);
+    return missing;
   }
   [[nodiscard]] bool has(const identity& who) const {
     const member* const found = find(who.id);

@@ -31,6 +31,13 @@ struct state {
   bool operator==(const state&) const = default;
 };
 
+/// What a witness remembers for the home of a name.
+struct home_mark {
+  epoch_number epoch = 0;
+  identity home;
+  bool operator==(const home_mark&) const = default;
+};
+
 class host_words {
  public:
   host_words() = default;
@@ -70,6 +77,12 @@ class host_words {
   virtual void store_record(const std::string& name, const record& what) = 0;
   virtual void erase_record(const std::string& name) = 0;
   [[nodiscard]] virtual std::vector<std::string> recorded_names() const = 0;
+
+  // ---- the marks of names whose home's witness this host is or was ----
+  [[nodiscard]] virtual std::optional<home_mark> mark_of(const std::string& name) const = 0;
+  virtual void store_mark(const std::string& name, const home_mark& what) = 0;
+  virtual void erase_mark(const std::string& name) = 0;
+  [[nodiscard]] virtual std::vector<std::string> marked_names() const = 0;
 };
 
 }  // namespace lockflight::cluster

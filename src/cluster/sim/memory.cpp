@@ -93,4 +93,25 @@ std::vector<std::string> memory::recorded_names() const {
   return all;
 }
 
+std::optional<home_mark> memory::mark_of(const std::string& name) const {
+  const auto found = marks_.find(name);
+  return found == marks_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void memory::store_mark(const std::string& name, const home_mark& what) {
+  count_write();
+  marks_[name] = what;
+}
+
+void memory::erase_mark(const std::string& name) {
+  count_write();
+  marks_.erase(name);
+}
+
+std::vector<std::string> memory::marked_names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, each] : marks_) all.push_back(name);
+  return all;
+}
+
 }  // namespace lockflight::cluster::sim

@@ -27,6 +27,11 @@ struct described {
   }
   std::string operator()(const taken&) const { return "taken"; }
   std::string operator()(const forget&) const { return "forget"; }
+  std::string operator()(const mark& m) const { return m.is_set ? "mark" : "mark no more"; }
+  std::string operator()(const marked&) const { return "marked"; }
+  std::string operator()(const passed_mark& m) const {
+    return fmt::format("mark of epoch {}", m.epoch);
+  }
   std::string operator()(const forgotten&) const { return "forgotten"; }
   std::string operator()(const claim& m) const {
     return fmt::format("claim {} {} died {}", word_for(m.owned), text_of(m.last), m.died);

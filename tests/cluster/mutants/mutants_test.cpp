@@ -1,6 +1,8 @@
 // Each broken copy of the core is found by the simulation.
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "cluster/mutants/core_mutant.hpp"
 #include "cluster/sim/campaign.hpp"
 
@@ -15,6 +17,7 @@ void expect_found(const std::vector<core_mutant>& all) {
     asked.most_seeds = most_seeds;
     asked.shortens = false;
     const sim::progress made = sim::run(asked, each.core);
+    std::cout << each.name << ": " << made.seeds << " histories\n" << std::flush;
     EXPECT_TRUE(made.found) << each.name << ": " << each.why << ", not found in " << made.seeds
                             << " histories";
   }
