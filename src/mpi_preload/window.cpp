@@ -29,7 +29,7 @@ std::uint32_t window::words(const scheme_name& scheme, const window_group& group
   return (sum + rma::line_words - 1) / rma::line_words * rma::line_words;
 }
 
-window::window(MPI_Win of, const window_grant& grant, const observer::wanted& what)
+window::window(MPI_Win of, const window_grant& grant, const observation& what)
     : win_(of),
       grant_(grant),
       scheme_(grant.scheme.scheme()),

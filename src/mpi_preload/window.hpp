@@ -47,7 +47,7 @@ class window {
   [[nodiscard]] static std::uint32_t words(const scheme_name& scheme, const window_group& group);
 
   /// In a place of as many words. All ranks of the group make the same (C20).
-  window(MPI_Win of, const window_grant& grant, const observer::wanted& what);
+  window(MPI_Win of, const window_grant& grant, const observation& what);
   /// After it, the window is only destroyed. The grant is to be given back when all ranks have
   /// come.
   [[nodiscard]] window_grant end();

@@ -62,10 +62,13 @@ struct said_of_group {
 /// The row of the group that a window of these ranks joins; null if there is none. With the table's
 /// guard held.
 [[nodiscard]] table::row* row_of(table& groups, MPI_Comm whole) {
+  MPI_Group ranks = MPI_GROUP_NULL;
+  PMPI_Comm_group(whole, &ranks);
   const auto at = std::find_if(groups.rows.begin(), groups.rows.end(), [&](const auto& one) {
     const table::row& row = one.second;
-    return !row.may_end && !row.closed && row.group != nullptr && row.group->is_of(whole);
+    return !row.may_end && !row.closed && row.group != nullptr && row.group->is_of(ranks);
   });
+  PMPI_Group_free(&ranks);
   return at != groups.rows.end() ? &at->second : nullptr;
 }
 
@@ -101,7 +104,8 @@ struct said_of_group {
 }
 
 /// A new group of the name that the first rank has chosen, with a row. Collective.
-[[nodiscard]] std::shared_ptr<window_group> made_group(const said_of_group& says, MPI_Comm whole) {
+[[nodiscard]] std::shared_ptr<window_group> made_group(const said_of_group& says, MPI_Comm whole,
+                                                       const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
   table& groups = known();
   // Its row first: what fails on one rank alone may not fail once all have met.
@@ -113,8 +117,8 @@ struct said_of_group {
     std::shared_ptr<window_group> made;
     if (says.is_on_host != 0) {
       const int cores = cores_of(all, why);
-      const std::string fault =
-          fault_in([&] { made = std::make_shared<group_on_host>(says.called, whole, cores); });
+      const std::string fault = fault_in(
+          [&] { made = std::make_shared<group_on_host>(says.called, whole, cores, common); });
       agree(all, fault);
     } else {
       agree(all, why);
@@ -158,13 +162,14 @@ void drop_ended(table& groups) {
 }
 
 /// The group of a window, made if there is none. Collective.
-[[nodiscard]] std::shared_ptr<window_group> group_of(MPI_Comm whole, bool on_one_host) {
+[[nodiscard]] std::shared_ptr<window_group> group_of(MPI_Comm whole,
+                                                     const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
   said_of_group says;
-  if (all.rank() == 0) says = find_or_name(whole, on_one_host);
+  if (all.rank() == 0) says = find_or_name(whole, common.on_one_host);
   static_assert(sizeof says == 4 * sizeof(std::uint64_t), "four numbers");
   mpi::detail::broadcast(all, &says, 4, MPI_UINT64_T);
-  if (says.is_there == 0) return made_group(says, whole);
+  if (says.is_there == 0) return made_group(says, whole, common);
   return joined(says.called, /*is_counted=*/all.rank() == 0);
 }
 
@@ -218,6 +223,13 @@ void forget_join(const window_grant& was, bool for_ever) {
 
 }  // namespace
 
+std::shared_ptr<window_group> group_that_meets(MPI_Comm whole) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  const table::row* const row = row_of(groups, whole);
+  return row != nullptr && row->group->meets_in_memory() ? row->group : nullptr;
+}
+
 window_offer offer_for(MPI_Comm whole, MPI_Info info) {
   std::shared_ptr<window_group> group;
   {
@@ -246,15 +258,16 @@ window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info) {
   const bool is_first = communicator::borrowed(whole).rank() == 0;
   window_grant made{
       .group = joined(offer.called, is_first), .at = offer.at, .scheme = offer.scheme};
-  // For its warnings, as in `decide`: the first rank's settings count.
-  if (!is_first)
+  // For its warnings, as in `decide`: the first rank's settings count. Those of the environment
+  // were read for the first window of the group.
+  if (!is_first && info != MPI_INFO_NULL)
     static_cast<void>(fault_in([&] { static_cast<void>(wanted_scheme(info, *made.group)); }));
   return made;
 }
 
-window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host) {
+window_grant join(MPI_Comm whole, MPI_Info info, const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
-  window_grant made{.group = group_of(whole, on_one_host), .at = {}, .scheme = {}};
+  window_grant made{.group = group_of(whole, common), .at = {}, .scheme = {}};
   try {
     // Each rank reads its own settings, for the warnings; those of the first one count, since
     // parameters may say where a lock's words lie.
@@ -270,7 +283,9 @@ window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host) {
   } catch (const cannot_share&) {
     host_cannot.store(true, std::memory_order_relaxed);
     forget_join(made, /*for_ever=*/true);
-    return join(whole, info, /*on_one_host=*/false);
+    common_settings elsewhere = common;
+    elsewhere.on_one_host = false;
+    return join(whole, info, elsewhere);
   } catch (...) {
     forget_join(made, /*for_ever=*/false);
     throw;

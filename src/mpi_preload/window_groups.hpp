@@ -28,6 +28,9 @@ struct window_offer {
 // It is sent as such numbers.
 static_assert(sizeof(window_offer) % sizeof(std::uint64_t) == 0);
 
+/// The group of `whole`, if its ranks meet in memory; else null.
+[[nodiscard]] std::shared_ptr<window_group> group_that_meets(MPI_Comm whole);
+
 /// On the first rank of `whole`. None if there is no such group on this host, if it has no room, or
 /// if anything fails.
 [[nodiscard]] window_offer offer_for(MPI_Comm whole, MPI_Info info);
@@ -37,10 +40,9 @@ void withdraw(const window_offer& offer);
 [[nodiscard]] window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info);
 
 /// A place for one window more, all zero, in the group of `whole`, which is made if there is none.
-/// All ranks must have met before one uses it. `on_one_host`: all ranks say so, and have no wish
-/// for another topology. Collective over `whole`. Throws mpi::unavailable or std::exception, on all
-/// ranks alike.
-[[nodiscard]] window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host);
+/// All ranks must have met before one uses it. Collective over `whole`. Throws mpi::unavailable or
+/// std::exception, on all ranks alike.
+[[nodiscard]] window_grant join(MPI_Comm whole, MPI_Info info, const common_settings& common);
 
 /// The window at this place has ended on all ranks. Collective over the group, unless it is on one
 /// host. A group without windows is stored for the next one, unless there are many.

@@ -16,6 +16,7 @@
 #include "mpi_preload/group_on_host.hpp"
 #include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/settings.hpp"
+#include "mpi_preload/threads.hpp"
 #include "mpi_preload/window_groups.hpp"
 
 namespace lockflight::mpi_preload {
@@ -46,31 +47,51 @@ class work {
   bool before_;
 };
 
-/// What the ranks of a window have in common, found in one collective call.
+/// What the ranks of a window know of each other before they make its locks.
 struct common_ground {
   bool off = false;  // all of them
-  bool on_one_host = false;
-  observer::wanted wanted;
-  window_offer offer;  ///< the first rank's
+  common_settings settings;
+  window_offer offer;                   ///< the first rank's
+  std::shared_ptr<window_group> meets;  ///< the group, if it meets in memory; else null
+  std::string why_not;  ///< what is amiss on this rank, which the others do not know
 };
 
-/// Makes room in the list too, so that adding the window cannot fail on one rank alone. Throws on
-/// all ranks alike. Collective.
-[[nodiscard]] common_ground ground_of(const communicator& group, MPI_Win win, MPI_Info info) {
-  const settings& mine = environment();
+/// Makes room in the list too, so that adding the window cannot fail on one rank alone.
+void make_room(MPI_Win win) {
+  list& those = all();
+  const std::unique_lock change(those.guard);
+  those.windows.try_emplace(win);
+}
+
+/// Found in one collective call. Throws on all ranks alike.
+[[nodiscard]] common_ground found_by_mpi(const communicator& group, MPI_Win win, MPI_Info info) {
+  // What fails on one rank alone may not fail before all have met: the first reading of the
+  // settings takes memory.
+  static const settings unread;
+  const settings* read = &unread;
+  std::string why = fault_in([&] { read = &environment(); });
+  const settings& mine = *read;
   std::uint64_t host = 0;
-  std::string why = mine.off ? "LOCKFLIGHT_MPI_OFF is set" : "";
+  if (mine.off) why = "LOCKFLIGHT_MPI_OFF is set";
   if (why.empty())
     why = fault_in([&] {
-      list& those = all();
-      const std::unique_lock change(those.guard);
-      those.windows.try_emplace(win);
+      make_room(win);
       host = number_of_this_host();
     });
   const auto flag = [](bool is) { return std::uint64_t{is ? 1u : 0u}; };
   // The bits that are set on all ranks: of a flag, whether all have it. All are on one host if the
   // bits that its number has everywhere and those that it lacks everywhere are all bits.
-  enum { off, no_statistics, no_hangs, no_nodes, of_host, not_of_host, no_fault, count };
+  enum {
+    off,
+    no_statistics,
+    no_hangs,
+    no_nodes,
+    one_thread,
+    of_host,
+    not_of_host,
+    no_fault,
+    count
+  };
   using offer_sent = std::array<std::uint64_t, sizeof(window_offer) / sizeof(std::uint64_t)>;
   struct {
     std::array<std::uint64_t, count> flags;
@@ -80,6 +101,7 @@ struct common_ground {
                   flag(!mine.statistics),
                   flag(mine.hang_seconds <= 0),
                   flag(!mine.has_nodes),
+                  flag(!many_threads()),
                   host,
                   ~host,
                   flag(why.empty())};
@@ -97,11 +119,34 @@ struct common_ground {
   const bool is_faulty = all[no_fault] == 0;
   if (is_first && offered.is_one != 0 && (all[off] != 0 || is_faulty)) withdraw(offered);
   if (all[off] == 0 && is_faulty) mpi::detail::agree(group, why);
-  return {
-      .off = all[off] != 0,
-      .on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0} && all[no_nodes] != 0,
-      .wanted = {.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0},
-      .offer = std::bit_cast<window_offer>(common.offer)};
+  return {.off = all[off] != 0,
+          .settings = {.on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0} &&
+                                      all[no_nodes] != 0,
+                       .one_thread = all[one_thread] != 0,
+                       .wanted = {.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0}},
+          .offer = std::bit_cast<window_offer>(common.offer),
+          .meets = nullptr,
+          .why_not = ""};
+}
+
+/// Found through the memory of their group: the offer is new, and the rest is as it was for the
+/// first window of the group. Nothing if the first rank has dropped the group. Throws nothing.
+/// Collective.
+[[nodiscard]] std::optional<common_ground> found_in_memory(std::shared_ptr<window_group> known,
+                                                           MPI_Comm whole, MPI_Win win,
+                                                           MPI_Info info) {
+  common_ground found{
+      .settings = known->settings_in_common(), .offer = {}, .meets = known, .why_not = ""};
+  found.why_not = fault_in([&] { make_room(win); });
+  if (known->is_first_rank()) found.offer = offer_for(whole, info);
+  if (!known->broadcast(found.offer)) return std::nullopt;
+  return found;
+}
+
+/// Whether there is a fault on some rank: then all throw. Collective.
+void agree(const common_ground& ground, const communicator& group, const std::string& why) {
+  if (ground.meets != nullptr && ground.meets->holds_on_all(why.empty())) return;
+  mpi::detail::agree(group, why);
 }
 
 /// Fails on all ranks alike. Collective.
@@ -109,15 +154,17 @@ struct common_ground {
                                            const common_ground& ground) {
   const bool is_offered = ground.offer.is_one != 0;
   window_grant grant = is_offered ? accept(ground.offer, group.get(), info)
-                                  : join(group.get(), info, ground.on_one_host);
+                                  : join(group.get(), info, ground.settings);
   std::unique_ptr<window> one;
-  const std::string why = fault_in([&] {
-    if (is_offered) grant.group->prepare(grant.at, {}, group.get());
-    one = std::make_unique<window>(win, grant, ground.wanted);
-  });
+  std::string why = ground.why_not;
+  if (why.empty())
+    why = fault_in([&] {
+      if (is_offered) grant.group->prepare(grant.at, {}, group.get());
+      one = std::make_unique<window>(win, grant, ground.settings.wanted);
+    });
   try {
     // From here on all ranks' words are zero.
-    mpi::detail::agree(group, why);
+    agree(ground, group, why);
   } catch (...) {
     one.reset();
     leave(std::move(grant));
@@ -178,16 +225,20 @@ window* look_for(MPI_Win win) {
 }  // namespace detail
 
 void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
-  if (at_work || !is_of_this_launch(whole)) return;
+  if (at_work) return;
   const work ours;
+  const std::shared_ptr<window_group> known = group_that_meets(whole);
+  if (known == nullptr && !is_of_this_launch(whole)) return;
   // Those of MPI's own limits are for the drop-in.
   const communicator_returning_errors meanwhile(whole);
   const communicator group = communicator::borrowed(whole);
   list& those = all();
   try {
-    const common_ground ground = ground_of(group, win, info);
-    if (ground.off) return;
-    auto one = made(win, group, info, ground);
+    std::optional<common_ground> ground;
+    if (known != nullptr) ground = found_in_memory(known, whole, win, info);
+    if (!ground) ground = found_by_mpi(group, win, info);
+    if (ground->off) return;
+    auto one = made(win, group, info, *ground);
     const std::unique_lock change(those.guard);
     those.windows.at(win) = std::move(one);
     detail::changes.fetch_add(1, std::memory_order_release);
