@@ -92,9 +92,10 @@ constexpr std::uint32_t word_of_broadcast = word_of_meeting + words_of_meeting;
 constexpr auto own_words = static_cast<std::uint32_t>(round_up(
     word_of_broadcast + host_segment::words_of_broadcast(sizeof(window_offer)), rma::line_words));
 
-}  // namespace
-
-namespace {
+// Relaxed: the first rank only says that it will not come to this group again.
+[[nodiscard]] bool says_it_ends(const host_segment& first) {
+  return first.word(0, word_of_end).load(std::memory_order_relaxed) != 0;
+}
 
 [[nodiscard]] std::uint64_t find_number_of_this_host() {
   utsname names{};
@@ -216,9 +217,16 @@ bool group_on_host::meets_in_memory() const {
   return common_.one_thread && find(0) != nullptr && !is_at_its_end();
 }
 
+// The bits that the number has on all ranks, and those that it lacks on all, are all bits if it is
+// the same everywhere.
+bool group_on_host::all_have(std::uint64_t number) {
+  std::array<std::uint64_t, 2> bits{number, ~number};
+  return find(0)->combine(word_of_meeting, bits.data(), 2, MPI_UINT64_T, MPI_BAND, says_it_ends) &&
+         bits[0] != 0 && (bits[0] | bits[1]) == ~std::uint64_t{0};
+}
+
 bool group_on_host::broadcast(window_offer& offer) {
-  return find(0)->broadcast(word_of_broadcast, &offer, sizeof offer,
-                            [this] { return is_at_its_end(); });
+  return find(0)->broadcast(word_of_broadcast, &offer, sizeof offer, says_it_ends);
 }
 
 bool group_on_host::holds_on_all(bool holds) {
@@ -241,7 +249,7 @@ void group_on_host::announce_end() {
 
 bool group_on_host::is_at_its_end() const {
   const host_segment* const in = find(0);
-  return in != nullptr && in->word(0, word_of_end).load(std::memory_order_relaxed) != 0;
+  return in != nullptr && says_it_ends(*in);
 }
 
 }  // namespace lockflight::mpi_preload

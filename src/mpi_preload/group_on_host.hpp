@@ -28,6 +28,7 @@ class group_on_host final : public window_group {
   /// Throws cannot_share.
   void prepare(const window_place& at, const segment_source& from, MPI_Comm whole) override;
   [[nodiscard]] bool meets_in_memory() const override;
+  [[nodiscard]] bool all_have(std::uint64_t number) override;
   [[nodiscard]] bool broadcast(window_offer& offer) override;
   [[nodiscard]] bool holds_on_all(bool holds) override;
   [[nodiscard]] common_settings settings_in_common() const override { return common_; }

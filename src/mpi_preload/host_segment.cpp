@@ -57,11 +57,22 @@ void host_segment::wait_until(Holds holds) {
   for (shm::detail::steps_of_wait wait; !holds(); wait.next()) between_hosts_.progress();
 }
 
+// Acquire, with rank 0's release: what it wrote before comes with it.
+bool host_segment::wait_for_first_rank(std::uint32_t at, rma::word turn,
+                                       bool (*gives_up)(const host_segment&)) {
+  bool is_there = false;
+  wait_until([&] {
+    is_there = word(0, at).load(std::memory_order_acquire) >= turn;
+    return is_there || (gives_up != nullptr && gives_up(*this));
+  });
+  return is_there;
+}
+
 // Each rank writes its values beside its own cells, says so, and reads those of all others when
 // they are there. Two places take turns: a rank that has read all may write its next values while
 // others still read these, and its next ones after that only once all have read these.
-void host_segment::combine(std::uint32_t at, void* values, int count, MPI_Datatype type,
-                           MPI_Op op) {
+bool host_segment::combine(std::uint32_t at, void* values, int count, MPI_Datatype type, MPI_Op op,
+                           bool (*gives_up)(const host_segment&)) {
   int size = 0;
   PMPI_Type_size(type, &size);
   const std::size_t bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
@@ -77,6 +88,7 @@ void host_segment::combine(std::uint32_t at, void* values, int count, MPI_Dataty
   // rank has written before it came.
   word(rank_, at).store(turn, std::memory_order_release);
 
+  if (!wait_for_first_rank(at, turn, gives_up)) return false;
   line sum{};
   for (rma::rank_t r = 0; static_cast<std::size_t>(r) < base_.size(); ++r) {
     wait_until([&] { return word(r, at).load(std::memory_order_acquire) >= turn; });
@@ -89,12 +101,13 @@ void host_segment::combine(std::uint32_t at, void* values, int count, MPI_Dataty
       PMPI_Reduce_local(theirs.data(), sum.data(), count, type, op);
   }
   std::memcpy(values, sum.data(), bytes);
+  return true;
 }
 
 // Each rank's first word says how many broadcasts it has sent or read. Rank 0 writes its next
 // values only once all ranks have read the last ones.
 bool host_segment::broadcast(std::uint32_t at, void* values, std::size_t bytes,
-                             const std::function<bool()>& gives_up) {
+                             bool (*gives_up)(const host_segment&)) {
   rma::ensure(bytes % sizeof(rma::word) == 0, "whole words are broadcast");
   const rma::word turn = word(rank_, at).load(std::memory_order_relaxed) + 1;
   const std::uint32_t first = at + rma::line_words;
@@ -114,13 +127,7 @@ bool host_segment::broadcast(std::uint32_t at, void* values, std::size_t bytes,
     for_each_word(
         [](auto there, rma::word& value) { there.store(value, std::memory_order_relaxed); });
   } else {
-    bool is_there = false;
-    wait_until([&] {
-      // Acquire, with rank 0's release below: the values come with it.
-      is_there = word(0, at).load(std::memory_order_acquire) >= turn;
-      return is_there || gives_up();
-    });
-    if (!is_there) return false;
+    if (!wait_for_first_rank(at, turn, gives_up)) return false;
     for_each_word(
         [](auto there, rma::word& value) { value = there.load(std::memory_order_relaxed); });
   }

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,8 +41,10 @@ class host_segment {
 
   /// Combines `count` values of every rank in place, on every rank, by the words_of_meeting that
   /// begin at `at`, and at zero. No rank returns before all have come. Operations must commute, and
-  /// the values take a cache line at most.
-  void combine(std::uint32_t at, void* values, int count, MPI_Datatype type, MPI_Op op);
+  /// the values take a cache line at most. A rank other than 0 returns false, with the values as
+  /// they were, if it `gives_up` before rank 0 has come.
+  bool combine(std::uint32_t at, void* values, int count, MPI_Datatype type, MPI_Op op,
+               bool (*gives_up)(const host_segment&) = nullptr);
 
   /// How many words of each rank's cells a broadcast of so many bytes takes.
   [[nodiscard]] static constexpr std::uint32_t words_of_broadcast(std::size_t bytes) {
@@ -53,11 +54,13 @@ class host_segment {
   /// number of whole words each time. A rank other than 0 returns false, with nothing copied, if it
   /// `gives_up` before rank 0 has come.
   [[nodiscard]] bool broadcast(std::uint32_t at, void* values, std::size_t bytes,
-                               const std::function<bool()>& gives_up);
+                               bool (*gives_up)(const host_segment&));
 
  private:
   template <class Holds>
   void wait_until(Holds holds);
+  [[nodiscard]] bool wait_for_first_rank(std::uint32_t at, rma::word turn,
+                                         bool (*gives_up)(const host_segment&));
 
   std::byte* at_;
   std::size_t bytes_;

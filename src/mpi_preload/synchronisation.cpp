@@ -83,7 +83,7 @@ LOCKFLIGHT_INTERPOSE(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win*
 LOCKFLIGHT_INTERPOSE(Win_free, (MPI_Win * win), (win)) {
   auto was = preload::forget(*win);
   const int freed = pmpi().Win_free(win);
-  if (was) preload::is_freed(*std::move(was));
+  if (was != nullptr) preload::is_freed(std::move(was));
   return freed;
 }
 

@@ -47,6 +47,7 @@ bool window_group::is_of(MPI_Group ranks) const {
   return how == MPI_IDENT;
 }
 
+bool window_group::all_have(std::uint64_t /*number*/) { throw no_meetings(); }
 bool window_group::broadcast(window_offer& /*offer*/) { throw no_meetings(); }
 bool window_group::holds_on_all(bool /*holds*/) { throw no_meetings(); }
 

@@ -104,11 +104,14 @@ class window_group {
   /// The first rank may give the place to another window.
   void give_back(const window_place& at);
 
-  /// Whether its ranks agree about a window through the memory of the group, by the two calls that
+  /// Whether its ranks agree about a window through the memory of the group, by the calls that
   /// follow, in place of MPI's collective calls. All ranks find the same, unless the first one has
   /// dropped the group meanwhile. Then they come in the same order on all ranks, since each has one
   /// thread that makes windows.
   [[nodiscard]] virtual bool meets_in_memory() const { return false; }
+  /// Whether all ranks give the same number, which is not 0. False, too, if the first rank has
+  /// dropped the group. Collective.
+  [[nodiscard]] virtual bool all_have(std::uint64_t number);
   /// The first rank's offer to all ranks. False if it has dropped the group. Collective.
   [[nodiscard]] virtual bool broadcast(window_offer& offer);
   /// Whether it holds on all ranks. Each sees what the others wrote before. Collective.

@@ -26,6 +26,7 @@ using mpi::detail::agree;
 using mpi::detail::communicator;
 
 constexpr std::uint64_t most_idle = 8;
+constexpr std::size_t most_spares = 4;
 
 /// The groups of this process. Those that have no windows are there too.
 struct table {
@@ -34,6 +35,9 @@ struct table {
     std::uint64_t windows = 0;
     bool may_end = false;  // at the first rank: its last window has ended
     bool closed = false;   // no window joins it: its ranks could not share memory once more
+    // The newest comes last. No vector: adding one must not fail on one rank alone.
+    std::array<std::unique_ptr<window>, most_spares> spares{};
+    std::size_t spare_count = 0;
   };
   std::mutex guard;
   std::map<window_group::name, row> rows;
@@ -201,6 +205,13 @@ struct said_of_window {
   return says;
 }
 
+/// A window less in a group that does not end together.
+void count_one_less(table& groups, table::row& row) {
+  if (--row.windows == 0 && row.group->is_first_rank() && groups.idle() > most_idle)
+    row.group->announce_end();
+  drop_ended(groups);
+}
+
 /// Undoes a join that has failed on all ranks. `for_ever`: the group gets no window any more.
 void forget_join(const window_grant& was, bool for_ever) {
   was.group->give_back(was.at);
@@ -228,6 +239,15 @@ std::shared_ptr<window_group> group_that_meets(MPI_Comm whole) {
   const std::lock_guard alone(groups.guard);
   const table::row* const row = row_of(groups, whole);
   return row != nullptr && row->group->meets_in_memory() ? row->group : nullptr;
+}
+
+std::unique_ptr<window> take_spare(const window_group& of) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  table::row& row = groups.rows.at(of.called());
+  if (row.spare_count == 0) return nullptr;
+  ++row.windows;
+  return std::move(row.spares[--row.spare_count]);
 }
 
 window_offer offer_for(MPI_Comm whole, MPI_Info info) {
@@ -299,10 +319,7 @@ void leave(window_grant was) {
   if (!group->ends_together()) {
     group->give_back(was.at);
     const std::lock_guard alone(groups.guard);
-    table::row& of = groups.rows.at(group->called());
-    if (--of.windows == 0 && group->is_first_rank() && groups.idle() > most_idle)
-      group->announce_end();
-    return drop_ended(groups);
+    return count_one_less(groups, groups.rows.at(group->called()));
   }
   // Whether the group has no window left, as the first rank sees it, and how many groups are idle
   // on some rank: all decide alike.
@@ -328,6 +345,21 @@ void leave(window_grant was) {
   found->second.may_end = false;
   if (seen[1] <= most_idle) return;
   groups.rows.erase(found);  // `group` is the last but one owner, and its end is collective
+}
+
+void leave(std::unique_ptr<window> was) {
+  if (was->can_be_used_again()) {
+    table& groups = known();
+    const std::lock_guard alone(groups.guard);
+    table::row& row = groups.rows.at(was->grant().group->called());
+    if (row.spare_count < most_spares) {
+      row.spares[row.spare_count++] = std::move(was);
+      return count_one_less(groups, row);
+    }
+  }
+  window_grant grant = was->grant();
+  was.reset();
+  leave(std::move(grant));
 }
 
 // In the order of their names, so that two ranks that share several end them in the same order.

@@ -143,6 +143,46 @@ void make_room(MPI_Win win) {
   return found;
 }
 
+/// By what the ranks of a group know the locks of a window: not 0.
+[[nodiscard]] std::uint64_t number_of(const window& one) {
+  const window_place& at = one.grant().at;
+  return (std::uint64_t{static_cast<std::uint32_t>(at.segment)} << 48) +
+         (std::uint64_t{at.first} << 16) + static_cast<std::uint64_t>(at.tag);
+}
+
+/// Whether the first rank wants just these locks for a window with this info.
+[[nodiscard]] bool are_wanted(const window& spare, MPI_Info info) {
+  if (info == MPI_INFO_NULL && spare.is_usual()) return true;
+  return wanted_scheme(info, *spare.grant().group) == spare.scheme();
+}
+
+/// The locks of a window that these ranks have freed, for this one. Nothing has to be made nor to
+/// become zero for it: all locks are free, and go on from where they are. Null if they are not
+/// wanted, or if some rank lacks them. Throws nothing. Collective.
+[[nodiscard]] std::unique_ptr<window> used_again(window_group& known, MPI_Win win, MPI_Info info) {
+  std::unique_ptr<window> spare = take_spare(known);
+  bool can = spare != nullptr;
+  if (can) {
+    const std::string why_not = fault_in([&] {
+      make_room(win);
+      // The other ranks read their settings for the warnings.
+      const bool wanted = are_wanted(*spare, info);
+      if (known.is_first_rank()) can = wanted;
+    });
+    can = can && why_not.empty();
+  }
+  if (known.all_have(can ? number_of(*spare) : 0)) {
+    spare->use_again(win);
+    return spare;
+  }
+  if (spare != nullptr) {
+    window_grant was = spare->grant();
+    spare.reset();
+    leave(std::move(was));
+  }
+  return nullptr;
+}
+
 /// Whether there is a fault on some rank: then all throw. Collective.
 void agree(const common_ground& ground, const communicator& group, const std::string& why) {
   if (ground.meets != nullptr && ground.meets->holds_on_all(why.empty())) return;
@@ -160,7 +200,8 @@ void agree(const common_ground& ground, const communicator& group, const std::st
   if (why.empty())
     why = fault_in([&] {
       if (is_offered) grant.group->prepare(grant.at, {}, group.get());
-      one = std::make_unique<window>(win, grant, ground.settings.wanted);
+      one = std::make_unique<window>(win, grant, ground.settings.wanted,
+                                     /*is_usual=*/info == MPI_INFO_NULL);
     });
   try {
     // From here on all ranks' words are zero.
@@ -234,11 +275,15 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   const communicator group = communicator::borrowed(whole);
   list& those = all();
   try {
-    std::optional<common_ground> ground;
-    if (known != nullptr) ground = found_in_memory(known, whole, win, info);
-    if (!ground) ground = found_by_mpi(group, win, info);
-    if (ground->off) return;
-    auto one = made(win, group, info, *ground);
+    std::unique_ptr<window> one;
+    if (known != nullptr) one = used_again(*known, win, info);
+    if (one == nullptr) {
+      std::optional<common_ground> ground;
+      if (known != nullptr) ground = found_in_memory(known, whole, win, info);
+      if (!ground) ground = found_by_mpi(group, win, info);
+      if (ground->off) return;
+      one = made(win, group, info, *ground);
+    }
     const std::unique_lock change(those.guard);
     those.windows.at(win) = std::move(one);
     detail::changes.fetch_add(1, std::memory_order_release);
@@ -249,23 +294,24 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   }
 }
 
-std::optional<window_grant> forget(MPI_Win win) {
+std::unique_ptr<window> forget(MPI_Win win) {
   std::unique_ptr<window> gone;
   {
     list& those = all();
     const std::unique_lock change(those.guard);
     const auto at = those.windows.find(win);
-    if (at == those.windows.end()) return std::nullopt;
+    if (at == those.windows.end()) return nullptr;
     gone = std::move(at->second);
     those.windows.erase(at);
     detail::changes.fetch_add(1, std::memory_order_release);
   }
   const work ours;
   keep_for_the_end(gone->summary());
-  return gone->end();
+  gone->end();
+  return gone;
 }
 
-void is_freed(window_grant was) {
+void is_freed(std::unique_ptr<window> was) {
   const work ours;
   leave(std::move(was));
 }

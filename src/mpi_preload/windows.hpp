@@ -5,7 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "mpi_preload/window.hpp"
 
@@ -49,10 +49,10 @@ struct found {
 /// here is not taken for the program's own calls.
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 
-/// Before MPI frees it: its locks end. Collective. What is to be given back once MPI has freed it,
-/// which it does on no rank before all have come.
-[[nodiscard]] std::optional<window_grant> forget(MPI_Win win);
-void is_freed(window_grant was);
+/// Before MPI frees it: its locks end. Collective. Null if it is MPI's; else what is to be passed
+/// to is_freed once MPI has freed it, which it does on no rank before all have come.
+[[nodiscard]] std::unique_ptr<window> forget(MPI_Win win);
+void is_freed(std::unique_ptr<window> was);
 
 /// Before MPI_Finalize: the windows that were not freed. Not collective.
 void forget_all();
