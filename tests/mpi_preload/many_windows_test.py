@@ -44,6 +44,12 @@ class ManyWindows(unittest.TestCase):
     def test_one_after_the_other_on_several_nodes(self):
         self.holds(2, "again", "1000" if LONG else "200", **BETWEEN_NODES)
 
+    def test_with_different_locks(self):
+        self.assertNotIn("lockflight:", self.holds(2, "locks", "300"))
+
+    def test_with_different_locks_on_several_nodes(self):
+        self.holds(2, "locks", "60", **BETWEEN_NODES)
+
     def test_groups_that_come_and_go(self):
         self.holds(2, "groups", "300")
         if LONG:
