@@ -125,8 +125,7 @@ struct said_of_group {
           [&] { made = std::make_shared<group_on_host>(says.called, whole, cores, common); });
       agree(all, fault);
     } else {
-      agree(all, why);
-      made = std::make_shared<group_by_mpi>(says.called, whole);
+      made = group_by_mpi::made(says.called, whole, why);
     }
     const std::lock_guard alone(groups.guard);
     groups.rows.at(says.called).group = made;
