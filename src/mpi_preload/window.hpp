@@ -100,6 +100,9 @@ class window {
   template <class Call>
   answer change_epoch(bool to_open, Call call);
   // Where the locks are MPI's own (window_by_mpi.cpp).
+  /// A call of MPI's that may wait for a lock.
+  template <class Call>
+  answer waiting_in_mpi(Call call);
   answer lock_by_mpi(int type, int target, int assertion);
   answer unlock_by_mpi(int target);
   answer lock_all_by_mpi(int assertion);

@@ -2,20 +2,29 @@
 #include <stdexcept>
 
 #include "mpi_preload/pmpi.hpp"
+#include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/window.hpp"
 
 namespace lockflight::mpi_preload {
-namespace {
 
-/// A call of MPI's that may wait for a lock: the other threads may hold what it waits for.
+// The other threads may hold what the call waits for.
+//
+// MPICH 4.3 and 5 call the program's own handler and then return MPI_SUCCESS, so that a lock which
+// was refused would seem held. Their errors are therefore returned here, and raised by our caller.
+// With several threads the handler stays as it is: another thread's call may have an error too,
+// and the wait for a lock may be long.
 template <class Call>
-[[nodiscard]] answer waiting_in_mpi(Call call) {
+answer window::waiting_in_mpi(Call call) {
   const outside meanwhile;
+#if !defined(OPEN_MPI)
+  if (!many_threads()) {
+    const window_returning_errors not_told(win_);
+    return {.code = call()};
+  }
+#endif
   return answer::of_mpi(call());
 }
-
-}  // namespace
 
 // A queue pays where the same process comes again at once, against others that do so too. Locks
 // spread over targets meet few others, and would pay its round trip for nothing; one other rank
@@ -47,16 +56,18 @@ answer window::lock_by_mpi(int type, int target, int assertion) {
   here = queues ? epoch::queued : exclusive ? epoch::exclusive : epoch::shared;
   ++targets_held_;
   answer locked;
+  bool has_queued = false;
   try {
     observer_.acquire(exclusive ? lock_kind::exclusive : lock_kind::shared, target, [&] {
       if (queues) locks_->lock(target);
+      has_queued = queues;
       locked = waiting_in_mpi([&] { return pmpi().Win_lock(type, target, checked, win_); });
     });
   } catch (const std::length_error&) {
     locked = {.code = MPI_ERR_NO_MEM};
   }
   if (locked.code == MPI_SUCCESS) return locked;
-  if (queues && locked.told) locks_->unlock(target);
+  if (has_queued) locks_->unlock(target);
   here = epoch::none;
   --targets_held_;
   return locked;
