@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/never_destroyed.hpp"
@@ -132,15 +133,17 @@ found_hosts find_hosts(MPI_Comm whole, readiness mine) {
   std::optional<host_facts> are;
   bool is_known = false;
   // What takes memory comes before the ranks meet: it may fail on one of them alone.
+  std::string bad_setting;
   if (mine.why_not.empty())
     mine.why_not = fault_in([&] {
       fabric::detail::wanted_nodes cut("LOCKFLIGHT_MPI_NODES");
       nodes_each = cut.each;
-      mine.why_not = cut.why_not;
+      bad_setting = cut.why_not;
       are = facts_known_of(group.get(), ranks);
       is_known = are.has_value();
       if (!is_known) are.emplace(ranks);
     });
+  if (mine.why_not.empty()) mine.why_not = std::move(bad_setting);
   enum { no_fault, has_numbers, knows, count };
   const auto flag = [](bool is) { return std::uint64_t{is ? 1u : 0u}; };
   std::array<std::uint64_t, count> of_all{flag(mine.why_not.empty()), flag(mine.has_numbers),

@@ -130,19 +130,19 @@ LOCKFLIGHT_INTERPOSE(Win_unlock_all, (MPI_Win win), (win)) {
 
 // ---- active targets ----
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_fence(assertion, win) : ready;
 }
 
 LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_start, (MPI_Group group, int assertion, MPI_Win win),
-                                 (group, assertion, win)) {
+                                 (group, assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_start(group, assertion, win) : ready;
 }
 
 LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_post, (MPI_Group group, int assertion, MPI_Win win),
-                                 (group, assertion, win)) {
+                                 (group, assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_post(group, assertion, win) : ready;
 }

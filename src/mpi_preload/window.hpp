@@ -77,6 +77,19 @@ class window {
            static_cast<std::size_t>(target) < held_.size() &&
            held_[static_cast<std::size_t>(target)] == epoch::none;
   }
+  /// Whether this process has locked the target, or all: then an operation on it, which is about
+  /// to begin, is recorded. For programs of which one thread at a time calls MPI.
+  [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {
+    // What completes the operation, unlock_all or unlock, reads only the one record.
+    if (all_ != epoch::none) {
+      begun_anywhere_.store(true, std::memory_order_relaxed);
+      return true;
+    }
+    const auto t = static_cast<std::size_t>(target);
+    if (t >= held_.size() || held_[t] == epoch::none) return false;
+    begun_[t].store(true, std::memory_order_relaxed);
+    return true;
+  }
   /// An operation on this target's memory has begun; from any thread. Where the program's threads
   /// do not call MPI at the same time, that it is about to begin. One that MPI refuses costs a
   /// flush.

@@ -252,7 +252,15 @@ void say(const communicator& group, const std::exception& why) {
 namespace detail {
 
 constinit std::atomic<std::uint64_t> changes{1};
+constinit found_alone last_alone{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local found last{};
+
+/// What was found before is looked for again.
+void list_has_changed() {
+  changes.fetch_add(1, std::memory_order_release);
+  // With many threads it is null at all times, and so nobody writes it.
+  if (last_alone.is != nullptr) last_alone.is = nullptr;
+}
 
 window* look_for(MPI_Win win) {
   const std::uint64_t now = changes.load(std::memory_order_acquire);
@@ -260,6 +268,7 @@ window* look_for(MPI_Win win) {
   const std::shared_lock look(those.guard);
   const auto at = those.windows.find(win);
   last = {win, at == those.windows.end() ? nullptr : at->second.get(), now};
+  if (!many_threads_or_unknown() && !has_tool_behind()) last_alone = {win, last.is, &pmpi()};
   return last.is;
 }
 
@@ -286,7 +295,7 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
     }
     const std::unique_lock change(those.guard);
     those.windows.at(win) = std::move(one);
-    detail::changes.fetch_add(1, std::memory_order_release);
+    detail::list_has_changed();
   } catch (const std::exception& why) {
     const std::unique_lock change(those.guard);
     those.windows.erase(win);
@@ -303,7 +312,7 @@ std::unique_ptr<window> forget(MPI_Win win) {
     if (at == those.windows.end()) return nullptr;
     gone = std::move(at->second);
     those.windows.erase(at);
-    detail::changes.fetch_add(1, std::memory_order_release);
+    detail::list_has_changed();
   }
   const work ours;
   keep_for_the_end(gone->summary());
@@ -326,7 +335,7 @@ void forget_all() {
       if (window* const left = one.second.release())
         static_cast<void>(left->make_way_for_active_target());
     those.windows.clear();
-    detail::changes.fetch_add(1, std::memory_order_release);
+    detail::list_has_changed();
   }
   const work ours;
   end_idle_groups();

@@ -11,6 +11,9 @@
 //   memory    each allocation once that comes after MPI's part, until none is left that could fail:
 //             of the first window of the group, of one whose group is there, and of one that gets
 //             the locks of a window that was freed
+//   calls     nothing fails. Rank 0 says on standard error how many collective calls of MPI the
+//             drop-in makes for the first window, for a second one while that is open, and for a
+//             third one when both were freed
 //
 // The calls come here first, as they would come to any profiling tool. What fails has taken part in
 // the call before, since MPI itself would hang otherwise; so there is a window in truth, which this
@@ -42,6 +45,7 @@ constinit int to_fail = 0;         // the number of the allocation, from 1
 constinit int allocations = 0;     // since MPI's part was over
 constinit bool is_counting = false;
 constinit int segments_opened = 0;
+constinit int collective_calls = 0;  // the drop-in's for the last window
 
 MPI_Win in_truth = MPI_WIN_NULL;  // what a call made that has failed on some rank
 
@@ -83,6 +87,7 @@ bool makes_a_window(bool stays_open) {
   MPI_Win win = MPI_WIN_NULL;
   is_made = true;
   allocations = 0;
+  collective_calls = 0;
   MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
   is_made = is_counting = false;
 
@@ -121,6 +126,17 @@ void frees_open_windows() {
   while (open_windows > 0) MPI_Win_free(&still_open[--open_windows]);
 }
 
+void says_collective_calls() {
+  makes_a_window(/*stays_open=*/true);
+  const int first = collective_calls;
+  makes_a_window(/*stays_open=*/true);
+  const int second = collective_calls;
+  frees_open_windows();
+  makes_a_window(/*stays_open=*/false);
+  if (rank == 0)
+    std::fprintf(stderr, "collective calls: %d, %d, %d\n", first, second, collective_calls);
+}
+
 /// Windows that stay open while the group's memory grows by a segment that cannot be shared. All of
 /// them are locked, and those that are made after they were freed.
 void opens_many() {
@@ -150,6 +166,18 @@ void opens_many() {
 }  // namespace
 
 // ---- what fails ----
+
+extern "C" int MPI_Iallreduce(const void* mine, void* sum, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm all, MPI_Request* request) {
+  if (is_made) ++collective_calls;
+  return PMPI_Iallreduce(mine, sum, count, type, op, all, request);
+}
+
+extern "C" int MPI_Ibcast(void* values, int count, MPI_Datatype type, int from, MPI_Comm all,
+                          MPI_Request* request) {
+  if (is_made) ++collective_calls;
+  return PMPI_Ibcast(values, count, type, from, all, request);
+}
 
 // The first call of the drop-in's when MPI's part is done.
 extern "C" int PMPI_Comm_group(MPI_Comm of, MPI_Group* group) {
@@ -208,6 +236,7 @@ int main(int argc, char** argv) {
   if (std::strcmp(fails_by, "later") == 0) what = fault::later;
   if (std::strcmp(fails_by, "offer") == 0) what = fault::offer;
   if (what == fault::later) opens_many();
+  if (std::strcmp(fails_by, "calls") == 0) says_collective_calls();
   if (std::strcmp(fails_by, "memory") == 0) what = fault::memory;
 
   int theirs = 0;

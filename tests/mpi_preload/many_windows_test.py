@@ -55,6 +55,10 @@ class ManyWindows(unittest.TestCase):
         if LONG:
             self.holds(3, "groups", "100")
 
+    # The hosts of a group are known from those of the first one.
+    def test_groups_that_come_and_go_on_several_nodes(self):
+        self.assertNotIn("lockflight:", self.holds(2, "groups", "30", **BETWEEN_NODES))
+
     @unittest.skipUnless(IS_MPICH, "Open MPI has more communicators than a program makes")
     def test_on_one_host_no_communicators_are_needed(self):
         self.assertNotIn("lockflight:", self.holds(2, "limit", "1"))
