@@ -89,9 +89,12 @@ LOCKFLIGHT_INTERPOSE(Win_free, (MPI_Win * win), (win)) {
 
 LOCKFLIGHT_INTERPOSE(Win_get_info, (MPI_Win win, MPI_Info* info), (win, info)) {
   const int made = pmpi().Win_get_info(win, info);
-  preload::window* const ours = made == MPI_SUCCESS ? preload::find(win) : nullptr;
-  if (ours == nullptr) return made;
-  const preload::scheme_name& locks = ours->scheme();
+  if (made != MPI_SUCCESS) return made;
+  preload::window* const ours = preload::find(win);
+  if (ours == nullptr && !preload::is_left_to_mpi(win)) return made;
+  const preload::scheme_name locks =
+      ours != nullptr ? ours->scheme()
+                      : preload::scheme_name{preload::default_queue, preload::way_of_mpi};
   PMPI_Info_set(*info, "lockflight_lock", locks.lock.c_str());
   PMPI_Info_set(*info, "lockflight_lock_all", locks.lock_all.c_str());
   return PMPI_Info_set(*info, "passive_sync_mode", preload::sync_mode_of(locks.lock));

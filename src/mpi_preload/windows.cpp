@@ -26,7 +26,8 @@ using mpi::detail::communicator;
 
 struct list {
   std::shared_mutex guard;
-  std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;  // null: being made
+  // Null of one that is being made, and of one that is left to MPI.
+  std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;
 };
 list& all() {
   // A program that ends without MPI_Finalize still has windows.
@@ -49,7 +50,8 @@ class work {
 
 /// What the ranks of a window know of each other before they make its locks.
 struct common_ground {
-  bool off = false;  // all of them
+  bool off = false;          // all of them
+  bool left_to_mpi = false;  // there is nothing to do for this window
   common_settings settings;
   window_offer offer;                   ///< the first rank's
   std::shared_ptr<window_group> meets;  ///< the group, if it meets in memory; else null
@@ -72,11 +74,13 @@ void make_room(MPI_Win win) {
   std::string why = fault_in([&] { read = &environment(); });
   const settings& mine = *read;
   std::uint64_t host = 0;
+  bool wants_mpi = false;
   if (mine.off) why = "LOCKFLIGHT_MPI_OFF is set";
   if (why.empty())
     why = fault_in([&] {
       make_room(win);
       host = number_of_this_host();
+      wants_mpi = wants_mpi_alone_over_hosts(info);
     });
   const auto flag = [](bool is) { return std::uint64_t{is ? 1u : 0u}; };
   // The bits that are set on all ranks: of a flag, whether all have it. All are on one host if the
@@ -89,6 +93,7 @@ void make_room(MPI_Win win) {
     one_thread,
     of_host,
     not_of_host,
+    first_wants_mpi,
     no_fault,
     count
   };
@@ -97,6 +102,7 @@ void make_room(MPI_Win win) {
     std::array<std::uint64_t, count> flags;
     offer_sent offer;
   } common{};
+  const bool is_first = group.rank() == 0;
   common.flags = {flag(mine.off),
                   flag(!mine.statistics),
                   flag(mine.hang_seconds <= 0),
@@ -104,10 +110,10 @@ void make_room(MPI_Win win) {
                   flag(!many_threads()),
                   host,
                   ~host,
+                  flag(!is_first || wants_mpi),
                   flag(why.empty())};
   // The first rank's bits alone decide about these: the others have them all.
   common.offer.fill(~std::uint64_t{0});
-  const bool is_first = group.rank() == 0;
   window_offer offered;
   if (is_first) {
     if (why.empty()) offered = offer_for(group.get(), info);
@@ -119,14 +125,17 @@ void make_room(MPI_Win win) {
   const bool is_faulty = all[no_fault] == 0;
   if (is_first && offered.is_one != 0 && (all[off] != 0 || is_faulty)) withdraw(offered);
   if (all[off] == 0 && is_faulty) mpi::detail::agree(group, why);
-  return {.off = all[off] != 0,
-          .settings = {.on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0} &&
-                                      all[no_nodes] != 0,
-                       .one_thread = all[one_thread] != 0,
-                       .wanted = {.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0}},
-          .offer = std::bit_cast<window_offer>(common.offer),
-          .meets = nullptr,
-          .why_not = ""};
+  const bool on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0};
+  const observation wanted{.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0};
+  return {
+      .off = all[off] != 0,
+      .left_to_mpi = !on_one_host && all[first_wants_mpi] != 0 && !wanted.counts && !wanted.hangs,
+      .settings = {.on_one_host = on_one_host && all[no_nodes] != 0,
+                   .one_thread = all[one_thread] != 0,
+                   .wanted = wanted},
+      .offer = std::bit_cast<window_offer>(common.offer),
+      .meets = nullptr,
+      .why_not = ""};
 }
 
 /// Found through the memory of their group: the offer is new, and the rest is as it was for the
@@ -290,7 +299,7 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
       std::optional<common_ground> ground;
       if (known != nullptr) ground = found_in_memory(known, whole, win, info);
       if (!ground) ground = found_by_mpi(group, win, info);
-      if (ground->off) return;
+      if (ground->off || ground->left_to_mpi) return;
       one = made(win, group, info, *ground);
     }
     const std::unique_lock change(those.guard);
@@ -303,6 +312,13 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   }
 }
 
+bool is_left_to_mpi(MPI_Win win) {
+  list& those = all();
+  const std::shared_lock look(those.guard);
+  const auto at = those.windows.find(win);
+  return at != those.windows.end() && at->second == nullptr;
+}
+
 std::unique_ptr<window> forget(MPI_Win win) {
   std::unique_ptr<window> gone;
   {
@@ -312,6 +328,7 @@ std::unique_ptr<window> forget(MPI_Win win) {
     if (at == those.windows.end()) return nullptr;
     gone = std::move(at->second);
     those.windows.erase(at);
+    if (gone == nullptr) return nullptr;
     detail::list_has_changed();
   }
   const work ours;

@@ -65,6 +65,10 @@ extern constinit found_alone last_alone;
 /// here is not taken for the program's own calls.
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 
+/// Whether it was found that the MPI's locks serve this window best, and that nothing is to be done
+/// before them.
+[[nodiscard]] bool is_left_to_mpi(MPI_Win win);
+
 /// Before MPI frees it: its locks end. Collective. Null if it is MPI's; else what is to be passed
 /// to is_freed once MPI has freed it, which it does on no rank before all have come.
 [[nodiscard]] std::unique_ptr<window> forget(MPI_Win win);
