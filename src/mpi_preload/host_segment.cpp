@@ -27,7 +27,11 @@ std::size_t host_segment::bytes_of_piece(std::uint32_t words) {
 host_segment::host_segment(void* at, std::size_t bytes, rma::rank_t rank,
                            const rma::topology& machine, const mpi::wait_policy& waiting,
                            fabric::network& between_hosts)
-    : at_(static_cast<std::byte*>(at)), bytes_(bytes), rank_(rank), between_hosts_(between_hosts) {
+    : at_(static_cast<std::byte*>(at)),
+      bytes_(bytes),
+      rank_(rank),
+      crowded_(waiting.spins == 0),
+      between_hosts_(between_hosts) {
   const auto ranks = static_cast<std::size_t>(machine.ranks());
   for (std::size_t r = 0; r < ranks; ++r) base_.push_back(at_ + r * (bytes / ranks) + sizeof(bell));
   mine_ = base_[static_cast<std::size_t>(rank)];
@@ -54,7 +58,7 @@ void host_segment::clear(std::uint32_t first, std::uint32_t count) {
 // The awaited rank may need this one for a call of MPI that it has made before.
 template <class Holds>
 void host_segment::wait_until(Holds holds) {
-  for (shm::detail::steps_of_wait wait; !holds(); wait.next()) between_hosts_.progress();
+  for (shm::detail::steps_of_wait wait(crowded_); !holds(); wait.next()) between_hosts_.progress();
 }
 
 // Acquire, with rank 0's release: what it wrote before comes with it.

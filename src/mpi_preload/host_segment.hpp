@@ -65,6 +65,7 @@ class host_segment {
   std::byte* at_;
   std::size_t bytes_;
   rma::rank_t rank_;
+  bool crowded_;  // there are more ranks than cores
   fabric::network& between_hosts_;
   std::vector<std::byte*> base_;
   std::byte* mine_ = nullptr;
