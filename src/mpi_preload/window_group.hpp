@@ -2,9 +2,9 @@
 // on it. A program may have thousands of windows; each takes a part of its group's memory.
 //
 // Where all processes are on one host the memory is their own (group_on_host.hpp): no object of
-// MPI's is made, so a window costs a few small collective calls, MPI's limits are not touched, and
-// nothing of the drop-in is left for MPI_Finalize. Elsewhere it is the fabric's, which is made of
-// communicators and windows (group_by_mpi.hpp).
+// MPI's is made, so the first window costs a few small collective calls and later ones mostly none,
+// MPI's limits are not touched, and nothing of the drop-in is left for MPI_Finalize. Elsewhere it
+// is the fabric's, which is made of communicators and windows (group_by_mpi.hpp).
 #pragma once
 
 #include <mpi.h>
