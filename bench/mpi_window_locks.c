@@ -9,6 +9,8 @@
  *   readers         all locks of rank 0 are shared
  *   lock_all        MPI_Win_lock_all, MPI_Win_unlock_all
  *   spread          as exclusive-data, each rank on all targets in turn
+ *   windows         a window is made, each rank does exclusive-data there four times, and the
+ *                   window is freed; the number counts each window once for each rank
  *
  * Prints that number and the rate of the slowest rank, and fails if an addition was lost.
  */
@@ -75,6 +77,29 @@ static void lock_all(void) {
   MPI_Win_unlock_all(win);
 }
 
+static void make_window(void) {
+  MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
+                   &win);
+  counter[0] = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static uint64_t additions_found = 0;
+
+static void free_window(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+  additions_found += counter[0];
+  MPI_Win_unlock(rank, win);
+  MPI_Win_free(&win);
+}
+
+static void windows(void) {
+  for (int i = 0; i < 4; ++i) add_at(0);
+  free_window();
+  make_window();
+}
+
 static const struct {
   const char* name;
   void (*once)(void);
@@ -82,8 +107,15 @@ static const struct {
     {"exclusive", exclusive}, {"exclusive-data", exclusive_data},
     {"shared", shared},       {"shared-data", shared_data},
     {"readers", readers},     {"lock_all", lock_all},
-    {"spread", spread},
+    {"spread", spread},       {"windows", windows},
 };
+
+/* What is collective all ranks do equally often. */
+static int is_over(int is_collective, double begun, double seconds) {
+  int over = MPI_Wtime() - begun >= seconds;
+  if (is_collective) MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return over;
+}
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -102,34 +134,28 @@ int main(int argc, char** argv) {
   }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &counter,
-                   &win);
-  counter[0] = 0;
+  make_window();
   MPI_Win_fence(0, win);
   uint64_t times = 0;
   const double begun = MPI_Wtime();
-  for (; MPI_Wtime() - begun < seconds; ++times) once();
+  for (; !is_over(once == windows, begun, seconds); ++times) once();
   const double took = MPI_Wtime() - begun;
-  MPI_Barrier(MPI_COMM_WORLD);
+  free_window();
 
   double rate = (double)times / took;
   double least = rate;
   MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &additions, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
-  uint64_t found = counter[0];
-  MPI_Win_unlock(rank, win);
-  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  const int lost = found != additions;
+  MPI_Allreduce(MPI_IN_PLACE, &additions_found, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  const int lost = additions_found != additions;
   if (rank == 0) {
     printf("%.1f %.1f\n", rate, least);
     if (lost)
       fprintf(stderr, "mpi_window_locks: %llu additions, the counters say %llu\n",
-              (unsigned long long)additions, (unsigned long long)found);
+              (unsigned long long)additions, (unsigned long long)additions_found);
     fflush(stdout);
   }
-  MPI_Win_free(&win);
   MPI_Finalize();
   return lost ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <string>
 
 namespace lockflight {
@@ -12,7 +13,12 @@ template <class F>
   try {
     f();
   } catch (const std::exception& e) {
-    return e.what();
+    try {
+      return e.what();
+    } catch (const std::bad_alloc&) {
+      // Short enough for a string that takes no memory: the caller's other ranks wait to be told.
+      return "no memory";
+    }
   }
   return "";
 }

@@ -25,31 +25,18 @@ int noted(int target, MPI_Win win, Call call) {
   return begun;
 }
 
-/// Records an operation before it begins, where that is all there is to do: the window is the one
-/// that this thread used last, the operation is allowed, and no other thread calls MPI meanwhile.
-/// The calls behind us, or null where there is more to do.
-///
-/// It calls nothing, and MPI's call is the last thing that its caller does. So the arguments stay
-/// where they are; under Open MPI a small get takes as long as moving them.
-[[nodiscard, gnu::always_inline]] inline const preload::calls_behind* noted_at_once(int target,
-                                                                                    MPI_Win win) {
-  preload::window* const ours = preload::found_last(win);
-  if (ours == nullptr || ours->refuses(target) || preload::many_threads_or_unknown())
-    return nullptr;
-  ours->note_operation(target);
-  return preload::known_behind();
-}
-
 }  // namespace
 
-#define LOCKFLIGHT_NOTED(call, parameters, arguments)                                        \
-  [[gnu::noinline]] static int noted_##call parameters {                                     \
-    return noted(target, win, [&] { return pmpi().call arguments; });                        \
-  }                                                                                          \
-  LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments) {                            \
-    if (const auto* const behind = noted_at_once(target, win); behind != nullptr) [[likely]] \
-      return behind->own.call arguments;                                                     \
-    return noted_##call arguments;                                                           \
+// Where one thread at a time calls MPI, an operation is recorded before it begins. That calls
+// nothing, and MPI's call is the last thing that its caller does. So the arguments stay where they
+// are; under Open MPI a small get takes as long as moving them.
+#define LOCKFLIGHT_NOTED(call, parameters, arguments)                                           \
+  LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments,                                 \
+                                   if (preload::window* const ours = preload::found_alone(win); \
+                                       ours != nullptr && ours->note_in_epoch(target))          \
+                                       [[likely]] return preload::mpi_of_found_alone()          \
+                                           .call arguments;) {                                  \
+    return noted(target, win, [&] { return pmpi().call arguments; });                           \
   }
 
 // Most exist with counts of two types (MPI 4).
@@ -109,12 +96,16 @@ LOCKFLIGHT_NOTED(Compare_and_swap,
                   int target, MPI_Aint at, MPI_Win win),
                  (from, expected, before, type, target, at, win))
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush, (int target, MPI_Win win), (target, win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush, (int target, MPI_Win win), (target, win),
+                                 if (preload::window* const ours = preload::found_alone(win);
+                                     ours != nullptr) [[likely]] return ours->flush(target)) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? ours->flush(target) : pmpi().Win_flush(target, win);
 }
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_all, (MPI_Win win), (win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_flush_all, (MPI_Win win), (win),
+                                 if (preload::window* const ours = preload::found_alone(win);
+                                     ours != nullptr) [[likely]] return ours->flush_all()) {
   preload::window* const ours = preload::find(win);
   return ours != nullptr ? ours->flush_all() : pmpi().Win_flush_all(win);
 }

@@ -2,6 +2,9 @@
 
 #include <sched.h>
 
+#include <array>
+#include <utility>
+
 #include "mpi_preload/by_messages.hpp"
 #include "mpi_preload/returning_errors.hpp"
 
@@ -24,36 +27,38 @@ using mpi::detail::communicator;
           .in_parts = true};
 }
 
-/// Whether so many communicators of these ranks can be made. Collective, if the ranks are several.
+constexpr std::size_t many_communicators = 64;
+
+/// Whether so many communicators of these ranks can be made, at most many_communicators. Takes no
+/// memory of ours, which may be lacking on one rank alone. Collective, if the ranks are several.
 [[nodiscard]] bool can_make_communicators(MPI_Comm of, std::size_t wanted) {
-  std::vector<MPI_Comm> made;
+  std::array<MPI_Comm, many_communicators> made;
+  std::size_t count = 0;
   MPI_Group ranks = MPI_GROUP_NULL;
   PMPI_Comm_group(of, &ranks);
   int code = MPI_SUCCESS;
-  while (code == MPI_SUCCESS && made.size() < wanted) {
-    made.push_back(MPI_COMM_NULL);
-    code = PMPI_Comm_create(of, ranks, &made.back());
+  while (code == MPI_SUCCESS && count < wanted) {
+    code = PMPI_Comm_create(of, ranks, &made[count]);
+    if (code == MPI_SUCCESS) ++count;
   }
-  if (code != MPI_SUCCESS) made.pop_back();
-  for (MPI_Comm& one : made) PMPI_Comm_free(&one);
+  while (count > 0) PMPI_Comm_free(&made[--count]);
   PMPI_Group_free(&ranks);
   return code == MPI_SUCCESS;
 }
 
-/// The same of this process alone. Its errors are not the program's.
-[[nodiscard]] bool has_numbers_for_communicators(std::size_t wanted) {
+/// The same of many, of this process alone. Its errors are not the program's.
+[[nodiscard]] bool has_many_numbers_for_communicators() {
   const communicator_returning_errors meanwhile(MPI_COMM_SELF);
-  return can_make_communicators(MPI_COMM_SELF, wanted);
+  return can_make_communicators(MPI_COMM_SELF, many_communicators);
 }
 
 /// Finds out first whether there are so many communicators left, by calls that fail on all ranks
 /// alike: MPICH ends the process when it has none for a window. A communicator takes a number that
 /// is free on all its ranks, and the lowest ones are taken first. So where each rank has many free
 /// ones, which a rank finds out alone, all have some in common; else they try.
-void require_communicators(MPI_Comm whole, std::size_t wanted) {
-  constexpr std::size_t many = 64;
+void require_communicators(MPI_Comm whole, std::size_t wanted, bool have_many_on_all) {
+  if (have_many_on_all) return;
   const communicator all = communicator::borrowed(whole);
-  if (mpi::detail::holds_on_all(all, has_numbers_for_communicators(many))) return;
   const bool can = can_make_communicators(whole, wanted);
   agree<limit_reached>(all, can ? "" : "MPI has no communicators left for others");
 }
@@ -62,27 +67,21 @@ void require_communicators(MPI_Comm whole, std::size_t wanted) {
 constexpr std::size_t for_a_group = 12;
 constexpr std::size_t for_a_segment = 4;
 
-/// The communicator, once it is known that MPI has enough of them.
-[[nodiscard]] MPI_Comm with_room(MPI_Comm whole) {
-  require_communicators(whole, for_a_group);
-  return whole;
-}
-
-/// Whether some of the ranks cannot share memory, wherever the fabric's nodes begin. Collective.
-[[nodiscard]] bool on_several_hosts(MPI_Comm whole) {
-  const communicator all = communicator::borrowed(whole);
-  return !mpi::detail::holds_on_all(all, communicator::of_machine(whole).size() == all.size());
-}
-
 }  // namespace
 
-group_by_mpi::group_by_mpi(const name& called, MPI_Comm whole)
-    : window_group(called, with_room(whole), mpi::shares_cores(mpi::detail::number_of(whole)),
-                   on_several_hosts(whole), usual_words) {
-  // Room first: what fails on one rank alone may not fail once all have met.
-  agree(communicator::borrowed(whole), fault_in([&] { segments_.resize(1); }));
-  segments_[0] = std::make_unique<mpi::membership>(config_for(
-      whole, mpi::nodes_of(mpi::detail::number_of(whole)), usual_words, several_hosts()));
+group_by_mpi::group_by_mpi(const name& called, MPI_Comm whole, hosts_of_ranks hosts)
+    : window_group(called, whole, hosts.shares_cores, hosts.several_hosts, usual_words),
+      segments_(1) {
+  segments_[0] = std::make_unique<mpi::membership>(
+      config_for(whole, std::move(hosts.machine), usual_words, several_hosts()));
+}
+
+std::shared_ptr<group_by_mpi> group_by_mpi::made(const name& called, MPI_Comm whole,
+                                                 std::string why_not) {
+  found_hosts found = find_hosts(
+      whole, {.why_not = std::move(why_not), .has_numbers = has_many_numbers_for_communicators()});
+  require_communicators(whole, for_a_group, found.have_numbers);
+  return std::make_shared<group_by_mpi>(called, whole, std::move(found.hosts));
 }
 
 std::size_t group_by_mpi::segments() const {
@@ -121,7 +120,12 @@ void group_by_mpi::add_segment(const window_place& at, std::string why_not) {
 
 void group_by_mpi::prepare(const window_place& at, const segment_source& /*from*/, MPI_Comm whole) {
   if (at.segment_words != 0)
-    add_segment(at, fault_in([&] { require_communicators(whole, for_a_segment); }));
+    add_segment(at, fault_in([&] {
+                  require_communicators(
+                      whole, for_a_segment,
+                      mpi::detail::holds_on_all(communicator::borrowed(whole),
+                                                has_many_numbers_for_communicators()));
+                }));
   // Another thread may be about to make it, for another window.
   while (segments() <= static_cast<std::size_t>(at.segment)) sched_yield();
   segment(at.segment).clear(at.first, at.words);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fabric/mpi/calls.hpp"
+#include "mpi_preload/hosts_of_ranks.hpp"
 #include "mpi_preload/window_group.hpp"
 
 namespace lockflight::mpi_preload {
@@ -13,8 +15,10 @@ namespace lockflight::mpi_preload {
 class group_by_mpi final : public window_group {
  public:
   /// Collective over `whole`, as is its end. Throws limit_reached, mpi::unavailable or
-  /// std::exception, on all ranks alike.
-  group_by_mpi(const name& called, MPI_Comm whole);
+  /// std::exception, on all ranks alike. `why_not` is a fault of this rank alone, if there is one.
+  [[nodiscard]] static std::shared_ptr<group_by_mpi> made(const name& called, MPI_Comm whole,
+                                                          std::string why_not);
+  group_by_mpi(const name& called, MPI_Comm whole, hosts_of_ranks hosts);
 
   [[nodiscard]] const rma::topology& machine() const override { return segment(0).machine(); }
   [[nodiscard]] mpi::port& port_of(const window_place& at) override {

@@ -7,10 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -19,20 +17,13 @@
 
 #include "base/round_up.hpp"
 #include "fabric/mpi/calls.hpp"
-#include "lockflight/rma/assert.hpp"
+#include "mpi_preload/window_groups.hpp"
 
 namespace lockflight::mpi_preload {
 namespace {
 
-using bell = shm::detail::bell;
 using mpi::detail::agree;
 using mpi::detail::communicator;
-
-constexpr std::size_t page = 4096;
-
-[[nodiscard]] std::string refused(const char* call) {
-  return std::string(call) + ": " + std::strerror(errno);
-}
 
 /// Between ranks of one host nothing goes through a network. What is left is progress for the
 /// program's own calls of MPI.
@@ -93,13 +84,18 @@ class progress_alone final : public fabric::network {
   return policy;
 }
 
-// In the first words of the first segment, which no window gets: whether the first rank has dropped
-// the group.
+// The first words of a segment, which no window gets. In the first segment they say whether the
+// first rank has dropped the group, and the ranks meet there.
 constexpr std::uint32_t word_of_end = 0;
+constexpr std::uint32_t word_of_meeting = rma::line_words;
+constexpr std::uint32_t word_of_broadcast = word_of_meeting + words_of_meeting;
+constexpr auto own_words = static_cast<std::uint32_t>(round_up(
+    word_of_broadcast + host_segment::words_of_broadcast(sizeof(window_offer)), rma::line_words));
 
-}  // namespace
-
-namespace {
+// Relaxed: the first rank only says that it will not come to this group again.
+[[nodiscard]] bool says_it_ends(const host_segment& first) {
+  return first.word(0, word_of_end).load(std::memory_order_relaxed) != 0;
+}
 
 [[nodiscard]] std::uint64_t find_number_of_this_host() {
   utsname names{};
@@ -120,67 +116,19 @@ std::uint64_t number_of_this_host() {
   return number;
 }
 
-/// Each rank's cells, with a bell in front of them, and this rank's port on them.
-class group_on_host::segment {
- public:
-  segment(void* at, std::size_t bytes, const group_on_host& of)
-      : at_(static_cast<std::byte*>(at)), bytes_(bytes) {
-    const auto ranks = static_cast<std::size_t>(of.machine_.ranks());
-    for (std::size_t r = 0; r < ranks; ++r)
-      base_.push_back(at_ + r * (bytes / ranks) + sizeof(bell));
-    mine_ = base_[static_cast<std::size_t>(of.rank_)];
-    port_ = std::make_unique<mpi::port>(of.rank_, of.machine_, base_,
-                                        fabric::cpu_use{.only = true, .nic_cells = true},
-                                        of.waiting_, *of.link_, /*serves=*/true);
-  }
-  ~segment() { munmap(at_, bytes_); }
-  segment(const segment&) = delete;
-  segment& operator=(const segment&) = delete;
-
-  [[nodiscard]] mpi::port& port() { return *port_; }
-  [[nodiscard]] std::atomic_ref<rma::word> word(rma::rank_t of, std::uint32_t index) const {
-    return std::atomic_ref(
-        *(reinterpret_cast<rma::word*>(base_[static_cast<std::size_t>(of)]) + index));
-  }
-
-  /// Zeroes words of this rank's cells. Those beyond all that were ever used are zero.
-  void clear(std::uint32_t first, std::uint32_t count) {
-    const std::uint32_t end = first + count;
-    std::uint32_t from = zero_from_.load(std::memory_order_relaxed);
-    const std::uint32_t used = std::clamp(from, first, end);
-    std::memset(mine_ + std::size_t{first} * sizeof(rma::word), 0,
-                std::size_t{used - first} * sizeof(rma::word));
-    // Other threads of this process clear other words meanwhile.
-    while (from < end && !zero_from_.compare_exchange_weak(from, end, std::memory_order_relaxed)) {
-    }
-    // A rank that learns from us that the zeroes are there finds them.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
-
-  [[nodiscard]] static std::size_t bytes_of_piece(std::uint32_t words) {
-    return round_up(sizeof(bell) + std::size_t{words} * sizeof(rma::word), page);
-  }
-
- private:
-  std::byte* at_;
-  std::size_t bytes_;
-  std::vector<std::byte*> base_;
-  std::byte* mine_ = nullptr;
-  std::atomic<std::uint32_t> zero_from_{0};
-  std::unique_ptr<mpi::port> port_;
-};
-
-group_on_host::group_on_host(const name& called, MPI_Comm whole, int cores)
+group_on_host::group_on_host(const name& called, MPI_Comm whole, int cores,
+                             const common_settings& common)
     : window_group(called, whole, ranks_of(whole) > cores, /*several_hosts=*/false,
-                   /*first_words=*/0),
+                   /*first_words=*/0, own_words),
       machine_(rma::topology::flat(ranks_of(whole))),
       rank_(rank_in(whole)),
+      common_(common),
       waiting_(policy_for(machine_.ranks(), cores)),
       link_(std::make_unique<progress_alone>()) {}
 
 group_on_host::~group_on_host() = default;
 
-group_on_host::segment* group_on_host::find(std::int32_t number) const {
+host_segment* group_on_host::find(std::int32_t number) const {
   const std::lock_guard alone(guard_);
   return segments_[static_cast<std::size_t>(number)].is.get();
 }
@@ -190,7 +138,7 @@ mpi::port& group_on_host::port_of(const window_place& at) { return find(at.segme
 segment_source group_on_host::offer(const window_place& at) {
   descriptor made(memfd_create("lockflight", MFD_CLOEXEC));
   const std::size_t bytes =
-      segment::bytes_of_piece(at.segment_words) * static_cast<std::size_t>(machine_.ranks());
+      host_segment::bytes_of_piece(at.segment_words) * static_cast<std::size_t>(machine_.ranks());
   if (!made || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0)
     throw std::system_error(errno, std::generic_category(), "memfd_create, ftruncate");
   const segment_source from{.process = getpid(), .descriptor = made.get()};
@@ -198,19 +146,19 @@ segment_source group_on_host::offer(const window_place& at) {
   return from;
 }
 
-std::unique_ptr<group_on_host::segment> group_on_host::attached(const window_place& at,
-                                                                const segment_source& from) {
+std::unique_ptr<host_segment> group_on_host::attached(const window_place& at,
+                                                      const segment_source& from) {
   const std::string path =
       "/proc/" + std::to_string(from.process) + "/fd/" + std::to_string(from.descriptor);
   const descriptor opened(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!opened) throw cannot_share(refused("open of the first rank's memory"));
+  if (!opened) throw cannot_share();
   const std::size_t bytes =
-      segment::bytes_of_piece(at.segment_words) * static_cast<std::size_t>(machine_.ranks());
+      host_segment::bytes_of_piece(at.segment_words) * static_cast<std::size_t>(machine_.ranks());
   void* const mapped =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, opened.get(), 0);
-  if (mapped == MAP_FAILED) throw cannot_share(refused("mmap of the first rank's memory"));
+  if (mapped == MAP_FAILED) throw cannot_share();
   try {
-    return std::make_unique<segment>(mapped, bytes, *this);
+    return std::make_unique<host_segment>(mapped, bytes, rank_, machine_, waiting_, *link_);
   } catch (...) {
     munmap(mapped, bytes);
     throw;
@@ -221,24 +169,25 @@ void group_on_host::add_segment(const window_place& at, const segment_source& fr
                                 MPI_Comm whole) {
   const auto number = static_cast<std::size_t>(at.segment);
   const communicator all = communicator::borrowed(whole);
-  std::unique_ptr<segment> made;
-  std::string cannot;  // share memory
-  std::string why;     // something else
-  try {
-    made = attached(at, from);
-  } catch (const cannot_share& e) {
-    cannot = e.what();
-  } catch (const std::exception& e) {
-    why = e.what();
-  }
-  const auto settle = [&](std::unique_ptr<segment> is) {
+  std::unique_ptr<host_segment> made;
+  bool can_share = true;
+  const std::string why = fault_in([&] {
+    try {
+      made = attached(at, from);
+    } catch (const cannot_share&) {
+      can_share = false;
+    }
+  });
+  const auto settle = [&](std::unique_ptr<host_segment> is) {
     const std::lock_guard alone(guard_);
     segments_[number].failed = is == nullptr;
     segments_[number].is = std::move(is);
     segments_[number].offered = descriptor();  // all have opened it, or nobody will
   };
   try {
-    agree<cannot_share>(all, cannot);
+    // An exception that takes no memory: with another one in its place this rank would go on in
+    // another way than the others.
+    if (!mpi::detail::holds_on_all(all, can_share)) throw cannot_share();
     agree(all, why);
   } catch (...) {
     forget_segment(number);
@@ -251,7 +200,7 @@ void group_on_host::add_segment(const window_place& at, const segment_source& fr
 void group_on_host::prepare(const window_place& at, const segment_source& from, MPI_Comm whole) {
   if (at.segment_words != 0) add_segment(at, from, whole);
   // Another thread may be about to make it, for another window.
-  segment* in = find(at.segment);
+  host_segment* in = find(at.segment);
   for (; in == nullptr; in = find(at.segment)) {
     if (has_failed(at.segment)) throw limit_reached("the memory for its locks could not be made");
     sched_yield();
@@ -264,53 +213,43 @@ bool group_on_host::has_failed(std::int32_t number) const {
   return segments_[static_cast<std::size_t>(number)].failed;
 }
 
-// Each rank writes its values beside its own cells, says so, and reads those of all others when
-// they are there. Two places take turns: a rank that has read all may write its next values while
-// others still read these, and its next ones after that only once all have read these.
+bool group_on_host::meets_in_memory() const {
+  return common_.one_thread && find(0) != nullptr && !is_at_its_end();
+}
+
+// The bits that the number has on all ranks, and those that it lacks on all, are all bits if it is
+// the same everywhere.
+bool group_on_host::all_have(std::uint64_t number) {
+  std::array<std::uint64_t, 2> bits{number, ~number};
+  return find(0)->combine(word_of_meeting, bits.data(), 2, MPI_UINT64_T, MPI_BAND, says_it_ends) &&
+         bits[0] != 0 && (bits[0] | bits[1]) == ~std::uint64_t{0};
+}
+
+bool group_on_host::broadcast(window_offer& offer) {
+  return find(0)->broadcast(word_of_broadcast, &offer, sizeof offer, says_it_ends);
+}
+
+bool group_on_host::holds_on_all(bool holds) {
+  std::uint64_t all_hold = holds ? 1 : 0;
+  find(0)->combine(word_of_meeting, &all_hold, 1, MPI_UINT64_T, MPI_MIN);
+  return all_hold != 0;
+}
+
 void group_on_host::combine(const window_place& at, void* values, int count, MPI_Datatype type,
                             MPI_Op op) {
-  int size = 0;
-  PMPI_Type_size(type, &size);
-  const std::size_t bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
-  using line = std::array<rma::word, rma::line_words>;
-  rma::ensure(bytes <= sizeof(line), "values that are combined are few");
-  segment& in = *find(at.segment);
-  const std::uint32_t turn_at = at.first + at.words - words_of_meeting;
-  const rma::word turn = in.word(rank_, turn_at).load(std::memory_order_relaxed) + 1;
-  const std::uint32_t place =
-      turn_at + rma::line_words * (1 + static_cast<std::uint32_t>(turn % 2));
-  line mine{};
-  std::memcpy(mine.data(), values, bytes);
-  for (std::uint32_t i = 0; i < mine.size(); ++i)
-    in.word(rank_, place + i).store(mine[i], std::memory_order_relaxed);
-  // Release, with the acquire of those that await it: they read these values.
-  in.word(rank_, turn_at).store(turn, std::memory_order_release);
-
-  line sum{};
-  for (rma::rank_t r = 0; r < machine_.ranks(); ++r) {
-    for (shm::detail::steps_of_wait wait;
-         in.word(r, turn_at).load(std::memory_order_acquire) < turn; wait.next())
-      link_->progress();  // it may need us for a call of MPI before this one
-    line theirs{};
-    for (std::uint32_t i = 0; i < theirs.size(); ++i)
-      theirs[i] = in.word(r, place + i).load(std::memory_order_relaxed);
-    if (r == 0)
-      sum = theirs;
-    else
-      PMPI_Reduce_local(theirs.data(), sum.data(), count, type, op);
-  }
-  std::memcpy(values, sum.data(), bytes);
+  find(at.segment)->combine(at.first + at.words - words_of_meeting, values, count, type, op);
 }
 
 bool group_on_host::has_segment(const window_place& at) { return find(at.segment) != nullptr; }
 
 void group_on_host::announce_end() {
-  if (segment* const in = find(0)) in->word(0, word_of_end).store(1, std::memory_order_relaxed);
+  if (host_segment* const in = find(0))
+    in->word(0, word_of_end).store(1, std::memory_order_relaxed);
 }
 
 bool group_on_host::is_at_its_end() const {
-  const segment* const in = find(0);
-  return in != nullptr && in->word(0, word_of_end).load(std::memory_order_relaxed) != 0;
+  const host_segment* const in = find(0);
+  return in != nullptr && says_it_ends(*in);
 }
 
 }  // namespace lockflight::mpi_preload

@@ -23,7 +23,10 @@
 // The same for a call that is only MPI's own until a window is locked. A program that never locks
 // pays the few instructions of the outer function. What follows is in functions of their own with
 // the same arguments, so those before have no registers to save or move.
-#define LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments)                       \
+//
+// `quickly` is a statement that returns where the call is for a window that was found alone
+// (windows.hpp) and there is next to nothing to do; else it does nothing.
+#define LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(call, parameters, arguments, quickly)              \
   static int once_locked_##call parameters;                                                 \
   [[gnu::noinline]] static int behind_##call parameters {                                   \
     const auto& behind = lockflight::mpi_preload::behind();                                 \
@@ -31,10 +34,12 @@
     return once_locked_##call arguments;                                                    \
   }                                                                                         \
   [[gnu::noinline]] static int past_tools_##call parameters {                               \
-    const auto* const behind = lockflight::mpi_preload::known_behind();                     \
-    if (behind != nullptr && behind->next.call == behind->own.call) [[likely]]              \
-      return once_locked_##call arguments;                                                  \
+    quickly;                                                                                \
     return behind_##call arguments;                                                         \
+  }                                                                                         \
+  [[gnu::noinline]] static int quick_##call parameters {                                    \
+    quickly;                                                                                \
+    return once_locked_##call arguments;                                                    \
   }                                                                                         \
   __attribute__((visibility("default"))) int MPI_##call parameters {                        \
     if (const auto* const mpi = lockflight::mpi_preload::before_any_lock(); mpi != nullptr) \
@@ -46,6 +51,6 @@
     if (const auto* const mpi = lockflight::mpi_preload::before_any_lock(); mpi != nullptr) \
         [[likely]]                                                                          \
       return mpi->own.call arguments;                                                       \
-    return once_locked_##call arguments;                                                    \
+    return quick_##call arguments;                                                          \
   }                                                                                         \
   [[gnu::noinline]] int once_locked_##call parameters

@@ -21,7 +21,7 @@ namespace {
 }  // namespace
 
 observer::observer(MPI_Win of, rma::participant<mpi::port>& me, const scheme_name& scheme,
-                   const wanted& what)
+                   const observation& what)
     : win_(of),
       me_(me),
       scheme_(scheme),

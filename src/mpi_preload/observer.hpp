@@ -15,15 +15,9 @@ namespace lockflight::mpi_preload {
 
 class observer {
  public:
-  /// What some rank of the group wants to know: then all take part.
-  struct wanted {
-    bool counts = false;
-    bool hangs = false;
-  };
-
   /// Takes words of `me`, as words_of_observers says.
   observer(MPI_Win of, rma::participant<mpi::port>& me, const scheme_name& scheme,
-           const wanted& what);
+           const observation& what);
   observer(const observer&) = delete;
   observer& operator=(const observer&) = delete;
 

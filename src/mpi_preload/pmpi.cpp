@@ -39,6 +39,7 @@ void look_up_large(Function& call, const char* name) {
 }
 
 constinit calls_behind all_calls{};
+constinit bool has_tool = false;
 
 // What comes next behind us is a tool's, unless it lies in the MPI's library. Which library that is
 // a call says that tools do not replace; a tool may replace PMPI_X as well.
@@ -52,6 +53,7 @@ void look_up_next(Function& next, Function own, const char* name) {
       its == start_of_library(dlsym(RTLD_NEXT, "MPI_Get_version")))
     return;
   next = reinterpret_cast<Function>(found);
+  has_tool = true;
 }
 
 bool look_up_all() {
@@ -86,5 +88,7 @@ constinit std::atomic<const calls_behind*> straight{nullptr};
 }
 
 }  // namespace detail
+
+bool has_tool_behind() { return has_tool; }
 
 }  // namespace lockflight::mpi_preload

@@ -31,6 +31,8 @@ struct scheme_name {
   std::string lock_all;  ///< how locking all and exclusive locks exclude each other
   /// Of the lock on each target; parameters not named have their defaults.
   lock::parameter_values parameters = {};
+
+  friend bool operator==(const scheme_name&, const scheme_name&) = default;
 };
 
 /// This process's locks on one window. Not thread-safe.

@@ -108,9 +108,9 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
 /// the next rank in its queue may not be running there, and a wait for it costs more than letting
 /// in a rank that runs. So 4,000 arrivals may overtake it in place of 64, but only until it has
 /// waited at the head of the queue for 0.3 ms.
-[[nodiscard]] lock::parameter_values parameters_of_default(const window_group& ranks) {
+[[nodiscard]] lock::parameter_values parameters_of_default(bool shares_cores) {
   lock::parameter_values set = environment().tuned.values_of(default_lock);
-  if (ranks.shares_cores()) {
+  if (shares_cores) {
     set.try_emplace("barge", 4'000);
     set.try_emplace("patience", 300'000);
   }
@@ -132,7 +132,9 @@ const settings& environment() {
   return read;
 }
 
-scheme_name wanted_scheme(MPI_Info info, const window_group& ranks) {
+namespace {
+
+[[nodiscard]] scheme_name wanted_of(MPI_Info info, bool several_hosts, bool shares_cores) {
   // Each is read, also one that another has precedence over: a misspelt value is warned of either
   // way.
   const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
@@ -142,13 +144,24 @@ scheme_name wanted_scheme(MPI_Info info, const window_group& ranks) {
       known_lock_all(value_in(info, "lockflight_lock_all"), "info key lockflight_lock_all");
   const auto usual_all = known_lock_all(environment().lock_all, "LOCKFLIGHT_MPI_LOCK_ALL");
   std::string lock = named.value_or(mode.value_or(usual.value_or(by_default)));
-  const bool is_far = ranks.several_hosts() && lock == by_default;
+  const bool is_far = several_hosts && lock == by_default;
   const std::string way = all.value_or(usual_all.value_or(is_far ? way_of_mpi : default_lock_all));
   if (lock == by_default) {
-    if (way != way_of_mpi) return {default_lock, way, parameters_of_default(ranks)};
+    if (way != way_of_mpi) return {default_lock, way, parameters_of_default(shares_cores)};
     lock = default_queue;
   }
   return {lock, way, environment().tuned.values_of(lock)};
+}
+
+}  // namespace
+
+scheme_name wanted_scheme(MPI_Info info, const window_group& ranks) {
+  return wanted_of(info, ranks.several_hosts(), ranks.shares_cores());
+}
+
+bool wants_mpi_alone_over_hosts(MPI_Info info) {
+  return !queues_before_mpi &&
+         wanted_of(info, /*several_hosts=*/true, /*shares_cores=*/false).lock_all == way_of_mpi;
 }
 
 scheme_message::scheme_message(const scheme_name& of) : fields_{} {

@@ -35,6 +35,18 @@ struct settings {
 /// source is used. All ranks of the window use what its first rank wants.
 [[nodiscard]] scheme_name wanted_scheme(MPI_Info info, const window_group& ranks);
 
+/// Whether a rank that locks one target again and again queues before the MPI's own lock. Open
+/// MPI's targets have a queue of their own.
+#if defined(OPEN_MPI)
+constexpr bool queues_before_mpi = false;
+#else
+constexpr bool queues_before_mpi = true;
+#endif
+
+/// Whether this rank wants a window on several hosts to have the MPI's locks and nothing before
+/// them. Warns as wanted_scheme does.
+[[nodiscard]] bool wants_mpi_alone_over_hosts(MPI_Info info);
+
 /// A scheme as ranks send it: bytes, without allocations, which might fail on one rank alone.
 class scheme_message {
  public:

@@ -83,15 +83,18 @@ LOCKFLIGHT_INTERPOSE(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win*
 LOCKFLIGHT_INTERPOSE(Win_free, (MPI_Win * win), (win)) {
   auto was = preload::forget(*win);
   const int freed = pmpi().Win_free(win);
-  if (was) preload::is_freed(*std::move(was));
+  if (was != nullptr) preload::is_freed(std::move(was));
   return freed;
 }
 
 LOCKFLIGHT_INTERPOSE(Win_get_info, (MPI_Win win, MPI_Info* info), (win, info)) {
   const int made = pmpi().Win_get_info(win, info);
-  preload::window* const ours = made == MPI_SUCCESS ? preload::find(win) : nullptr;
-  if (ours == nullptr) return made;
-  const preload::scheme_name& locks = ours->scheme();
+  if (made != MPI_SUCCESS) return made;
+  preload::window* const ours = preload::find(win);
+  if (ours == nullptr && !preload::is_left_to_mpi(win)) return made;
+  const preload::scheme_name locks =
+      ours != nullptr ? ours->scheme()
+                      : preload::scheme_name{preload::default_queue, preload::way_of_mpi};
   PMPI_Info_set(*info, "lockflight_lock", locks.lock.c_str());
   PMPI_Info_set(*info, "lockflight_lock_all", locks.lock_all.c_str());
   return PMPI_Info_set(*info, "passive_sync_mode", preload::sync_mode_of(locks.lock));
@@ -130,19 +133,19 @@ LOCKFLIGHT_INTERPOSE(Win_unlock_all, (MPI_Win win), (win)) {
 
 // ---- active targets ----
 
-LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win)) {
+LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_fence, (int assertion, MPI_Win win), (assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_fence(assertion, win) : ready;
 }
 
 LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_start, (MPI_Group group, int assertion, MPI_Win win),
-                                 (group, assertion, win)) {
+                                 (group, assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_start(group, assertion, win) : ready;
 }
 
 LOCKFLIGHT_INTERPOSE_ONCE_LOCKED(Win_post, (MPI_Group group, int assertion, MPI_Win win),
-                                 (group, assertion, win)) {
+                                 (group, assertion, win), ) {
   const int ready = made_way(win);
   return ready == MPI_SUCCESS ? pmpi().Win_post(group, assertion, win) : ready;
 }

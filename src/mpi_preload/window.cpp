@@ -29,7 +29,7 @@ std::uint32_t window::words(const scheme_name& scheme, const window_group& group
   return (sum + rma::line_words - 1) / rma::line_words * rma::line_words;
 }
 
-window::window(MPI_Win of, const window_grant& grant, const observer::wanted& what)
+window::window(MPI_Win of, const window_grant& grant, const observation& what, bool is_usual)
     : win_(of),
       grant_(grant),
       scheme_(grant.scheme.scheme()),
@@ -38,6 +38,7 @@ window::window(MPI_Win of, const window_grant& grant, const observer::wanted& wh
       locks_(make_scheme(scheme_, me_)),
       held_(static_cast<std::size_t>(me_.machine().ranks())),
       begun_(held_.size()),
+      is_usual_(is_usual),
       by_mpi_(scheme_.lock_all == way_of_mpi),
       observer_(of, me_, scheme_, what) {
   // Of the port, which other windows use too.
@@ -45,11 +46,18 @@ window::window(MPI_Win of, const window_grant& grant, const observer::wanted& wh
   if (many_threads() || observer_.observes()) me_.port().while_waiting(hook);
 }
 
-window_grant window::end() {
+void window::end() {
   static_cast<void>(make_way_for_active_target());
-  locks_.reset();
+  can_be_used_again_ = grant_.group->meets_in_memory() && !observer_.observes() && !open_ &&
+                       targets_held_ == 0 && all_ == epoch::none;
+  if (!can_be_used_again_) locks_.reset();
   me_.port().flush();
-  return std::move(grant_);
+}
+
+void window::use_again(MPI_Win by) {
+  win_ = by;
+  last_target_ = -1;
+  times_in_a_row_ = 0;
 }
 
 void window::while_waiting() {

@@ -47,10 +47,16 @@ class window {
   [[nodiscard]] static std::uint32_t words(const scheme_name& scheme, const window_group& group);
 
   /// In a place of as many words. All ranks of the group make the same (C20).
-  window(MPI_Win of, const window_grant& grant, const observer::wanted& what);
-  /// After it, the window is only destroyed. The grant is to be given back when all ranks have
-  /// come.
-  [[nodiscard]] window_grant end();
+  /// `is_usual`: its info chooses none of its locks, on this rank.
+  window(MPI_Win of, const window_grant& grant, const observation& what, bool is_usual);
+  /// The window is about to end: after it, it is only destroyed, or used again.
+  void end();
+  /// Whether its locks, as they are now, can be those of another window of the same ranks: all are
+  /// free, and nothing was counted. After end().
+  [[nodiscard]] bool can_be_used_again() const { return can_be_used_again_; }
+  [[nodiscard]] bool is_usual() const { return is_usual_; }
+  /// From here on these are the locks of this window.
+  void use_again(MPI_Win by);
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
@@ -71,6 +77,19 @@ class window {
            static_cast<std::size_t>(target) < held_.size() &&
            held_[static_cast<std::size_t>(target)] == epoch::none;
   }
+  /// Whether this process has locked the target, or all: then an operation on it, which is about
+  /// to begin, is recorded. For programs of which one thread at a time calls MPI.
+  [[nodiscard, gnu::always_inline]] bool note_in_epoch(int target) {
+    // What completes the operation, unlock_all or unlock, reads only the one record.
+    if (all_ != epoch::none) {
+      begun_anywhere_.store(true, std::memory_order_relaxed);
+      return true;
+    }
+    const auto t = static_cast<std::size_t>(target);
+    if (t >= held_.size() || held_[t] == epoch::none) return false;
+    begun_[t].store(true, std::memory_order_relaxed);
+    return true;
+  }
   /// An operation on this target's memory has begun; from any thread. Where the program's threads
   /// do not call MPI at the same time, that it is about to begin. One that MPI refuses costs a
   /// flush.
@@ -82,6 +101,8 @@ class window {
   }
 
   [[nodiscard]] const scheme_name& scheme() const { return scheme_; }
+  /// The place is to be given back when all ranks have come to the end.
+  [[nodiscard]] const window_grant& grant() const { return grant_; }
   /// What was counted, of all ranks, if one of them wants it; the text is rank 0's. Collective.
   [[nodiscard]] std::string summary() const;
 
@@ -92,6 +113,9 @@ class window {
   template <class Call>
   answer change_epoch(bool to_open, Call call);
   // Where the locks are MPI's own (window_by_mpi.cpp).
+  /// A call of MPI's that may wait for a lock.
+  template <class Call>
+  answer waiting_in_mpi(Call call);
   answer lock_by_mpi(int type, int target, int assertion);
   answer unlock_by_mpi(int target);
   answer lock_all_by_mpi(int assertion);
@@ -116,6 +140,8 @@ class window {
   zeroed_array<std::atomic<bool>> begun_;  // on each target: operations that no flush has completed
   std::atomic<bool> begun_anywhere_{false};
 
+  bool is_usual_;
+  bool can_be_used_again_ = false;
   bool by_mpi_;           // the way is way_of_mpi
   int last_target_ = -1;  // of the last exclusive lock, and how often in a row
   int times_in_a_row_ = 0;

@@ -2,36 +2,40 @@
 #include <stdexcept>
 
 #include "mpi_preload/pmpi.hpp"
+#include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/threads.hpp"
 #include "mpi_preload/window.hpp"
 
 namespace lockflight::mpi_preload {
-namespace {
 
-/// A call of MPI's that may wait for a lock: the other threads may hold what it waits for.
+// The other threads may hold what the call waits for.
+//
+// MPICH 4.3 and 5 call the program's own handler and then return MPI_SUCCESS, so that a lock which
+// was refused would seem held. Their errors are therefore returned here, and raised by our caller.
+// With several threads the handler stays as it is: another thread's call may have an error too,
+// and the wait for a lock may be long.
 template <class Call>
-[[nodiscard]] answer waiting_in_mpi(Call call) {
+answer window::waiting_in_mpi(Call call) {
   const outside meanwhile;
+#if !defined(OPEN_MPI)
+  if (!many_threads()) {
+    const window_returning_errors not_told(win_);
+    return {.code = call()};
+  }
+#endif
   return answer::of_mpi(call());
 }
 
-}  // namespace
-
 // A queue pays where the same process comes again at once, against others that do so too. Locks
 // spread over targets meet few others, and would pay its round trip for nothing; one other rank
-// alone makes no crowd. Open MPI's targets keep a queue themselves.
+// alone makes no crowd.
 bool window::comes_again_for(int target) {
-#if defined(OPEN_MPI)
-  constexpr bool has_queue = true;
-#else
-  constexpr bool has_queue = false;
-#endif
   constexpr int often = 3;
   constexpr std::size_t crowd = 3;
   if (target != last_target_) times_in_a_row_ = 0;
   last_target_ = target;
   if (times_in_a_row_ <= often) ++times_in_a_row_;
-  return !has_queue && times_in_a_row_ > often && held_.size() >= crowd;
+  return queues_before_mpi && times_in_a_row_ > often && held_.size() >= crowd;
 }
 
 // Exclusion does not rest on the queue: the rank at its head still takes MPI's lock, as do ranks
@@ -47,16 +51,18 @@ answer window::lock_by_mpi(int type, int target, int assertion) {
   here = queues ? epoch::queued : exclusive ? epoch::exclusive : epoch::shared;
   ++targets_held_;
   answer locked;
+  bool has_queued = false;
   try {
     observer_.acquire(exclusive ? lock_kind::exclusive : lock_kind::shared, target, [&] {
       if (queues) locks_->lock(target);
+      has_queued = queues;
       locked = waiting_in_mpi([&] { return pmpi().Win_lock(type, target, checked, win_); });
     });
   } catch (const std::length_error&) {
     locked = {.code = MPI_ERR_NO_MEM};
   }
   if (locked.code == MPI_SUCCESS) return locked;
-  if (queues && locked.told) locks_->unlock(target);
+  if (has_queued) locks_->unlock(target);
   here = epoch::none;
   --targets_held_;
   return locked;

@@ -1,6 +1,7 @@
 #include "mpi_preload/window_group.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace lockflight::mpi_preload {
@@ -12,16 +13,23 @@ constexpr std::uint32_t most_words = 1u << 24;
 constexpr std::int32_t first_tag = 16;
 constexpr std::int32_t most_windows = 32'000;
 
+[[nodiscard]] std::logic_error no_meetings() {
+  return std::logic_error("a group that does not meet in memory");
+}
+
 }  // namespace
 
 window_group::window_group(const name& called, MPI_Comm whole, bool shares_cores,
-                           bool several_hosts, std::uint32_t first_words)
-    : called_(called), shares_cores_(shares_cores), several_hosts_(several_hosts) {
+                           bool several_hosts, std::uint32_t first_words, std::uint32_t own_words)
+    : called_(called),
+      shares_cores_(shares_cores),
+      several_hosts_(several_hosts),
+      first_of_windows_(std::max(own_words, rma::line_words)) {
   int rank = 0;
   PMPI_Comm_rank(whole, &rank);
   is_first_ = rank == 0;
   if (first_words > 0) {
-    words_.emplace_back(word_ranges(rma::line_words, first_words));
+    words_.emplace_back(word_ranges(first_of_windows_, first_words));
     words_in_all_ = first_words;
   }
   PMPI_Comm_group(whole, &ranks_);
@@ -33,14 +41,15 @@ window_group::~window_group() {
   if (is_over == 0) PMPI_Group_free(&ranks_);
 }
 
-bool window_group::is_of(MPI_Comm whole) const {
-  MPI_Group theirs = MPI_GROUP_NULL;
+bool window_group::is_of(MPI_Group ranks) const {
   int how = MPI_UNEQUAL;
-  PMPI_Comm_group(whole, &theirs);
-  PMPI_Group_compare(theirs, ranks_, &how);
-  PMPI_Group_free(&theirs);
+  PMPI_Group_compare(ranks, ranks_, &how);
   return how == MPI_IDENT;
 }
+
+bool window_group::all_have(std::uint64_t /*number*/) { throw no_meetings(); }
+bool window_group::broadcast(window_offer& /*offer*/) { throw no_meetings(); }
+bool window_group::holds_on_all(bool /*holds*/) { throw no_meetings(); }
 
 bool window_group::has_tag() const { return !free_tags_.empty() || next_tag_ != most_windows; }
 
@@ -81,9 +90,9 @@ reservation window_group::reserve(std::uint32_t words) {
   if (at.segment < 0) {
     if (words_.size() == most_segments) return {};
     at.segment_words =
-        std::max({words + rma::line_words, usual_words, std::min(words_in_all_, most_words)});
+        std::max({words + first_of_windows_, usual_words, std::min(words_in_all_, most_words)});
     at.segment = static_cast<std::int32_t>(words_.size());
-    word_ranges all_of_it(rma::line_words, at.segment_words);
+    word_ranges all_of_it(first_of_windows_, at.segment_words);
     at.first = all_of_it.take(words).value();
     words_.emplace_back(std::move(all_of_it));
     try {

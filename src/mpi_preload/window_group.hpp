@@ -2,9 +2,9 @@
 // on it. A program may have thousands of windows; each takes a part of its group's memory.
 //
 // Where all processes are on one host the memory is their own (group_on_host.hpp): no object of
-// MPI's is made, so a window costs a few small collective calls, MPI's limits are not touched, and
-// nothing of the drop-in is left for MPI_Finalize. Elsewhere it is the fabric's, which is made of
-// communicators and windows (group_by_mpi.hpp).
+// MPI's is made, so the first window costs a few small collective calls and later ones mostly none,
+// MPI's limits are not touched, and nothing of the drop-in is left for MPI_Finalize. Elsewhere it
+// is the fabric's, which is made of communicators and windows (group_by_mpi.hpp).
 #pragma once
 
 #include <mpi.h>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "lockflight/fabric/mpi.hpp"
+#include "mpi_preload/host_segment.hpp"
 #include "mpi_preload/words.hpp"
 
 namespace lockflight::mpi_preload {
@@ -48,8 +49,21 @@ struct reservation {
   segment_source from{};  ///< of the place's segment, if that is a new one
 };
 
-/// At the end of each window's words: with these its ranks combine values through memory.
-constexpr std::uint32_t words_of_meeting = 3 * rma::line_words;
+/// What some rank wants to know of the locks of its windows: then all take part.
+struct observation {
+  bool counts = false;
+  bool hangs = false;
+};
+
+/// What the ranks of a group have in common by their hosts and settings. None of it changes while
+/// they run.
+struct common_settings {
+  bool on_one_host = false;  ///< and no rank asks for another topology
+  bool one_thread = false;   ///< no rank calls MPI by several threads at the same time
+  observation wanted;
+};
+
+struct window_offer;
 
 /// The same ranks in the same order, whatever the communicator.
 ///
@@ -69,7 +83,7 @@ class window_group {
   /// Whether a machine has more of the ranks than cores.
   [[nodiscard]] bool shares_cores() const { return shares_cores_; }
   [[nodiscard]] bool several_hosts() const { return several_hosts_; }
-  [[nodiscard]] bool is_of(MPI_Comm whole) const;
+  [[nodiscard]] bool is_of(MPI_Group ranks) const;
   [[nodiscard]] bool is_first_rank() const { return is_first_; }
 
   [[nodiscard]] virtual const rma::topology& machine() const = 0;
@@ -90,6 +104,21 @@ class window_group {
   /// The first rank may give the place to another window.
   void give_back(const window_place& at);
 
+  /// Whether its ranks agree about a window through the memory of the group, by the calls that
+  /// follow, in place of MPI's collective calls. All ranks find the same, unless the first one has
+  /// dropped the group meanwhile. Then they come in the same order on all ranks, since each has one
+  /// thread that makes windows.
+  [[nodiscard]] virtual bool meets_in_memory() const { return false; }
+  /// Whether all ranks give the same number, which is not 0. False, too, if the first rank has
+  /// dropped the group. Collective.
+  [[nodiscard]] virtual bool all_have(std::uint64_t number);
+  /// The first rank's offer to all ranks. False if it has dropped the group. Collective.
+  [[nodiscard]] virtual bool broadcast(window_offer& offer);
+  /// Whether it holds on all ranks. Each sees what the others wrote before. Collective.
+  [[nodiscard]] virtual bool holds_on_all(bool holds);
+  /// What its ranks have in common. Of a group that meets in memory.
+  [[nodiscard]] virtual common_settings settings_in_common() const { return {}; }
+
   /// Combines `count` values of every rank in place, on every rank. No rank returns before all have
   /// come. Operations must commute.
   virtual void combine(const window_place& at, void* values, int count, MPI_Datatype type,
@@ -106,9 +135,10 @@ class window_group {
   /// A segment is as large as all before it together, so there are few.
   static constexpr std::size_t most_segments = 64;
 
-  /// `first_words` are those of the segment that the group begins with; 0: it has none yet.
+  /// `first_words` are those of the segment that the group begins with; 0: it has none yet. The
+  /// first `own_words` of a segment are for no window, nor is its first cache line.
   window_group(const name& called, MPI_Comm whole, bool shares_cores, bool several_hosts,
-               std::uint32_t first_words);
+               std::uint32_t first_words, std::uint32_t own_words = 0);
 
   /// On the first rank, with `guard_` held: makes what the others need for a new segment.
   [[nodiscard]] virtual segment_source offer(const window_place& at) = 0;
@@ -126,6 +156,7 @@ class window_group {
   bool is_first_;
   bool shares_cores_;
   bool several_hosts_;
+  std::uint32_t first_of_windows_;  // in each segment
 
   // With `guard_` held, on the first rank.
   [[nodiscard]] bool has_tag() const;

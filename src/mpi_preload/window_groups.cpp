@@ -26,6 +26,7 @@ using mpi::detail::agree;
 using mpi::detail::communicator;
 
 constexpr std::uint64_t most_idle = 8;
+constexpr std::size_t most_spares = 4;
 
 /// The groups of this process. Those that have no windows are there too.
 struct table {
@@ -34,6 +35,9 @@ struct table {
     std::uint64_t windows = 0;
     bool may_end = false;  // at the first rank: its last window has ended
     bool closed = false;   // no window joins it: its ranks could not share memory once more
+    // The newest comes last. No vector: adding one must not fail on one rank alone.
+    std::array<std::unique_ptr<window>, most_spares> spares{};
+    std::size_t spare_count = 0;
   };
   std::mutex guard;
   std::map<window_group::name, row> rows;
@@ -62,10 +66,13 @@ struct said_of_group {
 /// The row of the group that a window of these ranks joins; null if there is none. With the table's
 /// guard held.
 [[nodiscard]] table::row* row_of(table& groups, MPI_Comm whole) {
+  MPI_Group ranks = MPI_GROUP_NULL;
+  PMPI_Comm_group(whole, &ranks);
   const auto at = std::find_if(groups.rows.begin(), groups.rows.end(), [&](const auto& one) {
     const table::row& row = one.second;
-    return !row.may_end && !row.closed && row.group != nullptr && row.group->is_of(whole);
+    return !row.may_end && !row.closed && row.group != nullptr && row.group->is_of(ranks);
   });
+  PMPI_Group_free(&ranks);
   return at != groups.rows.end() ? &at->second : nullptr;
 }
 
@@ -101,7 +108,8 @@ struct said_of_group {
 }
 
 /// A new group of the name that the first rank has chosen, with a row. Collective.
-[[nodiscard]] std::shared_ptr<window_group> made_group(const said_of_group& says, MPI_Comm whole) {
+[[nodiscard]] std::shared_ptr<window_group> made_group(const said_of_group& says, MPI_Comm whole,
+                                                       const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
   table& groups = known();
   // Its row first: what fails on one rank alone may not fail once all have met.
@@ -113,12 +121,11 @@ struct said_of_group {
     std::shared_ptr<window_group> made;
     if (says.is_on_host != 0) {
       const int cores = cores_of(all, why);
-      const std::string fault =
-          fault_in([&] { made = std::make_shared<group_on_host>(says.called, whole, cores); });
+      const std::string fault = fault_in(
+          [&] { made = std::make_shared<group_on_host>(says.called, whole, cores, common); });
       agree(all, fault);
     } else {
-      agree(all, why);
-      made = std::make_shared<group_by_mpi>(says.called, whole);
+      made = group_by_mpi::made(says.called, whole, why);
     }
     const std::lock_guard alone(groups.guard);
     groups.rows.at(says.called).group = made;
@@ -158,13 +165,14 @@ void drop_ended(table& groups) {
 }
 
 /// The group of a window, made if there is none. Collective.
-[[nodiscard]] std::shared_ptr<window_group> group_of(MPI_Comm whole, bool on_one_host) {
+[[nodiscard]] std::shared_ptr<window_group> group_of(MPI_Comm whole,
+                                                     const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
   said_of_group says;
-  if (all.rank() == 0) says = find_or_name(whole, on_one_host);
+  if (all.rank() == 0) says = find_or_name(whole, common.on_one_host);
   static_assert(sizeof says == 4 * sizeof(std::uint64_t), "four numbers");
   mpi::detail::broadcast(all, &says, 4, MPI_UINT64_T);
-  if (says.is_there == 0) return made_group(says, whole);
+  if (says.is_there == 0) return made_group(says, whole, common);
   return joined(says.called, /*is_counted=*/all.rank() == 0);
 }
 
@@ -196,6 +204,13 @@ struct said_of_window {
   return says;
 }
 
+/// A window less in a group that does not end together.
+void count_one_less(table& groups, table::row& row) {
+  if (--row.windows == 0 && row.group->is_first_rank() && groups.idle() > most_idle)
+    row.group->announce_end();
+  drop_ended(groups);
+}
+
 /// Undoes a join that has failed on all ranks. `for_ever`: the group gets no window any more.
 void forget_join(const window_grant& was, bool for_ever) {
   was.group->give_back(was.at);
@@ -217,6 +232,22 @@ void forget_join(const window_grant& was, bool for_ever) {
 }
 
 }  // namespace
+
+std::shared_ptr<window_group> group_that_meets(MPI_Comm whole) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  const table::row* const row = row_of(groups, whole);
+  return row != nullptr && row->group->meets_in_memory() ? row->group : nullptr;
+}
+
+std::unique_ptr<window> take_spare(const window_group& of) {
+  table& groups = known();
+  const std::lock_guard alone(groups.guard);
+  table::row& row = groups.rows.at(of.called());
+  if (row.spare_count == 0) return nullptr;
+  ++row.windows;
+  return std::move(row.spares[--row.spare_count]);
+}
 
 window_offer offer_for(MPI_Comm whole, MPI_Info info) {
   std::shared_ptr<window_group> group;
@@ -246,15 +277,16 @@ window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info) {
   const bool is_first = communicator::borrowed(whole).rank() == 0;
   window_grant made{
       .group = joined(offer.called, is_first), .at = offer.at, .scheme = offer.scheme};
-  // For its warnings, as in `decide`: the first rank's settings count.
-  if (!is_first)
+  // For its warnings, as in `decide`: the first rank's settings count. Those of the environment
+  // were read for the first window of the group.
+  if (!is_first && info != MPI_INFO_NULL)
     static_cast<void>(fault_in([&] { static_cast<void>(wanted_scheme(info, *made.group)); }));
   return made;
 }
 
-window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host) {
+window_grant join(MPI_Comm whole, MPI_Info info, const common_settings& common) {
   const communicator all = communicator::borrowed(whole);
-  window_grant made{.group = group_of(whole, on_one_host), .at = {}, .scheme = {}};
+  window_grant made{.group = group_of(whole, common), .at = {}, .scheme = {}};
   try {
     // Each rank reads its own settings, for the warnings; those of the first one count, since
     // parameters may say where a lock's words lie.
@@ -270,7 +302,9 @@ window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host) {
   } catch (const cannot_share&) {
     host_cannot.store(true, std::memory_order_relaxed);
     forget_join(made, /*for_ever=*/true);
-    return join(whole, info, /*on_one_host=*/false);
+    common_settings elsewhere = common;
+    elsewhere.on_one_host = false;
+    return join(whole, info, elsewhere);
   } catch (...) {
     forget_join(made, /*for_ever=*/false);
     throw;
@@ -284,10 +318,7 @@ void leave(window_grant was) {
   if (!group->ends_together()) {
     group->give_back(was.at);
     const std::lock_guard alone(groups.guard);
-    table::row& of = groups.rows.at(group->called());
-    if (--of.windows == 0 && group->is_first_rank() && groups.idle() > most_idle)
-      group->announce_end();
-    return drop_ended(groups);
+    return count_one_less(groups, groups.rows.at(group->called()));
   }
   // Whether the group has no window left, as the first rank sees it, and how many groups are idle
   // on some rank: all decide alike.
@@ -313,6 +344,21 @@ void leave(window_grant was) {
   found->second.may_end = false;
   if (seen[1] <= most_idle) return;
   groups.rows.erase(found);  // `group` is the last but one owner, and its end is collective
+}
+
+void leave(std::unique_ptr<window> was) {
+  if (was->can_be_used_again()) {
+    table& groups = known();
+    const std::lock_guard alone(groups.guard);
+    table::row& row = groups.rows.at(was->grant().group->called());
+    if (row.spare_count < most_spares) {
+      row.spares[row.spare_count++] = std::move(was);
+      return count_one_less(groups, row);
+    }
+  }
+  window_grant grant = was->grant();
+  was.reset();
+  leave(std::move(grant));
 }
 
 // In the order of their names, so that two ranks that share several end them in the same order.

@@ -10,6 +10,8 @@
 
 namespace lockflight::mpi_preload {
 
+class window;
+
 /// What a window's locks are, and where: the same on all ranks.
 struct window_grant {
   std::shared_ptr<window_group> group;
@@ -28,6 +30,14 @@ struct window_offer {
 // It is sent as such numbers.
 static_assert(sizeof(window_offer) % sizeof(std::uint64_t) == 0);
 
+/// The group of `whole`, if its ranks meet in memory; else null.
+[[nodiscard]] std::shared_ptr<window_group> group_that_meets(MPI_Comm whole);
+
+/// The locks of a window of this group that has ended, for the next window of the group. All ranks
+/// find those of the same window, unless one of them has freed that with a lock held. The window is
+/// counted again, until it is over. Null if there are none. The group meets in memory.
+[[nodiscard]] std::unique_ptr<window> take_spare(const window_group& of);
+
 /// On the first rank of `whole`. None if there is no such group on this host, if it has no room, or
 /// if anything fails.
 [[nodiscard]] window_offer offer_for(MPI_Comm whole, MPI_Info info);
@@ -37,14 +47,15 @@ void withdraw(const window_offer& offer);
 [[nodiscard]] window_grant accept(const window_offer& offer, MPI_Comm whole, MPI_Info info);
 
 /// A place for one window more, all zero, in the group of `whole`, which is made if there is none.
-/// All ranks must have met before one uses it. `on_one_host`: all ranks say so, and have no wish
-/// for another topology. Collective over `whole`. Throws mpi::unavailable or std::exception, on all
-/// ranks alike.
-[[nodiscard]] window_grant join(MPI_Comm whole, MPI_Info info, bool on_one_host);
+/// All ranks must have met before one uses it. Collective over `whole`. Throws mpi::unavailable or
+/// std::exception, on all ranks alike.
+[[nodiscard]] window_grant join(MPI_Comm whole, MPI_Info info, const common_settings& common);
 
 /// The window at this place has ended on all ranks. Collective over the group, unless it is on one
 /// host. A group without windows is stored for the next one, unless there are many.
 void leave(window_grant was);
+/// The same of a window's locks, which are stored as a spare if they can be used again.
+void leave(std::unique_ptr<window> was);
 
 /// Ends the groups without windows. Collective over all processes of groups that end together.
 void end_idle_groups();

@@ -16,6 +16,7 @@
 #include "mpi_preload/group_on_host.hpp"
 #include "mpi_preload/returning_errors.hpp"
 #include "mpi_preload/settings.hpp"
+#include "mpi_preload/threads.hpp"
 #include "mpi_preload/window_groups.hpp"
 
 namespace lockflight::mpi_preload {
@@ -25,7 +26,8 @@ using mpi::detail::communicator;
 
 struct list {
   std::shared_mutex guard;
-  std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;  // null: being made
+  // Null of one that is being made, and of one that is left to MPI.
+  std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;
 };
 list& all() {
   // A program that ends without MPI_Finalize still has windows.
@@ -46,46 +48,72 @@ class work {
   bool before_;
 };
 
-/// What the ranks of a window have in common, found in one collective call.
+/// What the ranks of a window know of each other before they make its locks.
 struct common_ground {
-  bool off = false;  // all of them
-  bool on_one_host = false;
-  observer::wanted wanted;
-  window_offer offer;  ///< the first rank's
+  bool off = false;          // all of them
+  bool left_to_mpi = false;  // there is nothing to do for this window
+  common_settings settings;
+  window_offer offer;                   ///< the first rank's
+  std::shared_ptr<window_group> meets;  ///< the group, if it meets in memory; else null
+  std::string why_not;  ///< what is amiss on this rank, which the others do not know
 };
 
-/// Makes room in the list too, so that adding the window cannot fail on one rank alone. Throws on
-/// all ranks alike. Collective.
-[[nodiscard]] common_ground ground_of(const communicator& group, MPI_Win win, MPI_Info info) {
-  const settings& mine = environment();
+/// Makes room in the list too, so that adding the window cannot fail on one rank alone.
+void make_room(MPI_Win win) {
+  list& those = all();
+  const std::unique_lock change(those.guard);
+  those.windows.try_emplace(win);
+}
+
+/// Found in one collective call. Throws on all ranks alike.
+[[nodiscard]] common_ground found_by_mpi(const communicator& group, MPI_Win win, MPI_Info info) {
+  // What fails on one rank alone may not fail before all have met: the first reading of the
+  // settings takes memory.
+  static const settings unread;
+  const settings* read = &unread;
+  std::string why = fault_in([&] { read = &environment(); });
+  const settings& mine = *read;
   std::uint64_t host = 0;
-  std::string why = mine.off ? "LOCKFLIGHT_MPI_OFF is set" : "";
+  bool wants_mpi = false;
+  if (mine.off) why = "LOCKFLIGHT_MPI_OFF is set";
   if (why.empty())
     why = fault_in([&] {
-      list& those = all();
-      const std::unique_lock change(those.guard);
-      those.windows.try_emplace(win);
+      make_room(win);
       host = number_of_this_host();
+      wants_mpi = wants_mpi_alone_over_hosts(info);
     });
   const auto flag = [](bool is) { return std::uint64_t{is ? 1u : 0u}; };
   // The bits that are set on all ranks: of a flag, whether all have it. All are on one host if the
   // bits that its number has everywhere and those that it lacks everywhere are all bits.
-  enum { off, no_statistics, no_hangs, no_nodes, of_host, not_of_host, no_fault, count };
+  enum {
+    off,
+    no_statistics,
+    no_hangs,
+    no_nodes,
+    one_thread,
+    of_host,
+    not_of_host,
+    first_wants_mpi,
+    no_fault,
+    count
+  };
   using offer_sent = std::array<std::uint64_t, sizeof(window_offer) / sizeof(std::uint64_t)>;
   struct {
     std::array<std::uint64_t, count> flags;
     offer_sent offer;
   } common{};
+  const bool is_first = group.rank() == 0;
   common.flags = {flag(mine.off),
                   flag(!mine.statistics),
                   flag(mine.hang_seconds <= 0),
                   flag(!mine.has_nodes),
+                  flag(!many_threads()),
                   host,
                   ~host,
+                  flag(!is_first || wants_mpi),
                   flag(why.empty())};
   // The first rank's bits alone decide about these: the others have them all.
   common.offer.fill(~std::uint64_t{0});
-  const bool is_first = group.rank() == 0;
   window_offer offered;
   if (is_first) {
     if (why.empty()) offered = offer_for(group.get(), info);
@@ -97,11 +125,77 @@ struct common_ground {
   const bool is_faulty = all[no_fault] == 0;
   if (is_first && offered.is_one != 0 && (all[off] != 0 || is_faulty)) withdraw(offered);
   if (all[off] == 0 && is_faulty) mpi::detail::agree(group, why);
+  const bool on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0};
+  const observation wanted{.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0};
   return {
       .off = all[off] != 0,
-      .on_one_host = (all[of_host] | all[not_of_host]) == ~std::uint64_t{0} && all[no_nodes] != 0,
-      .wanted = {.counts = all[no_statistics] == 0, .hangs = all[no_hangs] == 0},
-      .offer = std::bit_cast<window_offer>(common.offer)};
+      .left_to_mpi = !on_one_host && all[first_wants_mpi] != 0 && !wanted.counts && !wanted.hangs,
+      .settings = {.on_one_host = on_one_host && all[no_nodes] != 0,
+                   .one_thread = all[one_thread] != 0,
+                   .wanted = wanted},
+      .offer = std::bit_cast<window_offer>(common.offer),
+      .meets = nullptr,
+      .why_not = ""};
+}
+
+/// Found through the memory of their group: the offer is new, and the rest is as it was for the
+/// first window of the group. Nothing if the first rank has dropped the group. Throws nothing.
+/// Collective.
+[[nodiscard]] std::optional<common_ground> found_in_memory(std::shared_ptr<window_group> known,
+                                                           MPI_Comm whole, MPI_Win win,
+                                                           MPI_Info info) {
+  common_ground found{
+      .settings = known->settings_in_common(), .offer = {}, .meets = known, .why_not = ""};
+  found.why_not = fault_in([&] { make_room(win); });
+  if (known->is_first_rank()) found.offer = offer_for(whole, info);
+  if (!known->broadcast(found.offer)) return std::nullopt;
+  return found;
+}
+
+/// By what the ranks of a group know the locks of a window: not 0.
+[[nodiscard]] std::uint64_t number_of(const window& one) {
+  const window_place& at = one.grant().at;
+  return (std::uint64_t{static_cast<std::uint32_t>(at.segment)} << 48) +
+         (std::uint64_t{at.first} << 16) + static_cast<std::uint64_t>(at.tag);
+}
+
+/// Whether the first rank wants just these locks for a window with this info.
+[[nodiscard]] bool are_wanted(const window& spare, MPI_Info info) {
+  if (info == MPI_INFO_NULL && spare.is_usual()) return true;
+  return wanted_scheme(info, *spare.grant().group) == spare.scheme();
+}
+
+/// The locks of a window that these ranks have freed, for this one. Nothing has to be made nor to
+/// become zero for it: all locks are free, and go on from where they are. Null if they are not
+/// wanted, or if some rank lacks them. Throws nothing. Collective.
+[[nodiscard]] std::unique_ptr<window> used_again(window_group& known, MPI_Win win, MPI_Info info) {
+  std::unique_ptr<window> spare = take_spare(known);
+  bool can = spare != nullptr;
+  if (can) {
+    const std::string why_not = fault_in([&] {
+      make_room(win);
+      // The other ranks read their settings for the warnings.
+      const bool wanted = are_wanted(*spare, info);
+      if (known.is_first_rank()) can = wanted;
+    });
+    can = can && why_not.empty();
+  }
+  if (known.all_have(can ? number_of(*spare) : 0)) {
+    spare->use_again(win);
+    return spare;
+  }
+  if (spare != nullptr) {
+    window_grant was = spare->grant();
+    spare.reset();
+    leave(std::move(was));
+  }
+  return nullptr;
+}
+
+/// Whether there is a fault on some rank: then all throw. Collective.
+void agree(const common_ground& ground, const communicator& group, const std::string& why) {
+  if (ground.meets != nullptr && ground.meets->holds_on_all(why.empty())) return;
+  mpi::detail::agree(group, why);
 }
 
 /// Fails on all ranks alike. Collective.
@@ -109,15 +203,18 @@ struct common_ground {
                                            const common_ground& ground) {
   const bool is_offered = ground.offer.is_one != 0;
   window_grant grant = is_offered ? accept(ground.offer, group.get(), info)
-                                  : join(group.get(), info, ground.on_one_host);
+                                  : join(group.get(), info, ground.settings);
   std::unique_ptr<window> one;
-  const std::string why = fault_in([&] {
-    if (is_offered) grant.group->prepare(grant.at, {}, group.get());
-    one = std::make_unique<window>(win, grant, ground.wanted);
-  });
+  std::string why = ground.why_not;
+  if (why.empty())
+    why = fault_in([&] {
+      if (is_offered) grant.group->prepare(grant.at, {}, group.get());
+      one = std::make_unique<window>(win, grant, ground.settings.wanted,
+                                     /*is_usual=*/info == MPI_INFO_NULL);
+    });
   try {
     // From here on all ranks' words are zero.
-    mpi::detail::agree(group, why);
+    agree(ground, group, why);
   } catch (...) {
     one.reset();
     leave(std::move(grant));
@@ -164,7 +261,15 @@ void say(const communicator& group, const std::exception& why) {
 namespace detail {
 
 constinit std::atomic<std::uint64_t> changes{1};
+constinit found_alone last_alone{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local found last{};
+
+/// What was found before is looked for again.
+void list_has_changed() {
+  changes.fetch_add(1, std::memory_order_release);
+  // With many threads it is null at all times, and so nobody writes it.
+  if (last_alone.is != nullptr) last_alone.is = nullptr;
+}
 
 window* look_for(MPI_Win win) {
   const std::uint64_t now = changes.load(std::memory_order_acquire);
@@ -172,25 +277,34 @@ window* look_for(MPI_Win win) {
   const std::shared_lock look(those.guard);
   const auto at = those.windows.find(win);
   last = {win, at == those.windows.end() ? nullptr : at->second.get(), now};
+  if (!many_threads_or_unknown() && !has_tool_behind()) last_alone = {win, last.is, &pmpi()};
   return last.is;
 }
 
 }  // namespace detail
 
 void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
-  if (at_work || !is_of_this_launch(whole)) return;
+  if (at_work) return;
   const work ours;
+  const std::shared_ptr<window_group> known = group_that_meets(whole);
+  if (known == nullptr && !is_of_this_launch(whole)) return;
   // Those of MPI's own limits are for the drop-in.
   const communicator_returning_errors meanwhile(whole);
   const communicator group = communicator::borrowed(whole);
   list& those = all();
   try {
-    const common_ground ground = ground_of(group, win, info);
-    if (ground.off) return;
-    auto one = made(win, group, info, ground);
+    std::unique_ptr<window> one;
+    if (known != nullptr) one = used_again(*known, win, info);
+    if (one == nullptr) {
+      std::optional<common_ground> ground;
+      if (known != nullptr) ground = found_in_memory(known, whole, win, info);
+      if (!ground) ground = found_by_mpi(group, win, info);
+      if (ground->off || ground->left_to_mpi) return;
+      one = made(win, group, info, *ground);
+    }
     const std::unique_lock change(those.guard);
     those.windows.at(win) = std::move(one);
-    detail::changes.fetch_add(1, std::memory_order_release);
+    detail::list_has_changed();
   } catch (const std::exception& why) {
     const std::unique_lock change(those.guard);
     those.windows.erase(win);
@@ -198,23 +312,32 @@ void adopt(MPI_Win win, MPI_Comm whole, MPI_Info info) {
   }
 }
 
-std::optional<window_grant> forget(MPI_Win win) {
+bool is_left_to_mpi(MPI_Win win) {
+  list& those = all();
+  const std::shared_lock look(those.guard);
+  const auto at = those.windows.find(win);
+  return at != those.windows.end() && at->second == nullptr;
+}
+
+std::unique_ptr<window> forget(MPI_Win win) {
   std::unique_ptr<window> gone;
   {
     list& those = all();
     const std::unique_lock change(those.guard);
     const auto at = those.windows.find(win);
-    if (at == those.windows.end()) return std::nullopt;
+    if (at == those.windows.end()) return nullptr;
     gone = std::move(at->second);
     those.windows.erase(at);
-    detail::changes.fetch_add(1, std::memory_order_release);
+    if (gone == nullptr) return nullptr;
+    detail::list_has_changed();
   }
   const work ours;
   keep_for_the_end(gone->summary());
-  return gone->end();
+  gone->end();
+  return gone;
 }
 
-void is_freed(window_grant was) {
+void is_freed(std::unique_ptr<window> was) {
   const work ours;
   leave(std::move(was));
 }
@@ -229,7 +352,7 @@ void forget_all() {
       if (window* const left = one.second.release())
         static_cast<void>(left->make_way_for_active_target());
     those.windows.clear();
-    detail::changes.fetch_add(1, std::memory_order_release);
+    detail::list_has_changed();
   }
   const work ours;
   end_idle_groups();

@@ -5,8 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
+#include <memory>
 
+#include "mpi_preload/pmpi.hpp"
 #include "mpi_preload/window.hpp"
 
 namespace lockflight::mpi_preload {
@@ -25,6 +26,15 @@ struct found {
 
 [[nodiscard]] window* look_for(MPI_Win win);
 
+/// The same where one thread at a time calls MPI and no tool is loaded behind us. Then all that a
+/// call has to find out is whether it is for this window. Null again with each change.
+struct found_alone {
+  MPI_Win win;
+  window* is;
+  const mpi_calls* mpi;
+};
+extern constinit found_alone last_alone;
+
 /// Whether this thread's last result is of this window, and no window was made or freed since.
 [[nodiscard]] inline bool is_last(MPI_Win win) {
   return last.as_of == changes.load(std::memory_order_acquire) && last.win == win;
@@ -32,14 +42,20 @@ struct found {
 
 }  // namespace detail
 
-/// This thread's last result, if it is of this window; else null.
-[[nodiscard]] inline window* found_last(MPI_Win win) {
-  return detail::is_last(win) ? detail::last.is : nullptr;
+/// This process's last result, if it is of this window and there is nothing else to find out; else
+/// null.
+[[nodiscard, gnu::always_inline]] inline window* found_alone(MPI_Win win) {
+  return win == detail::last_alone.win ? detail::last_alone.is : nullptr;
+}
+/// The MPI's own calls. Where found_alone() is not null.
+[[nodiscard, gnu::always_inline]] inline const mpi_calls& mpi_of_found_alone() {
+  return *detail::last_alone.mpi;
 }
 
 /// Null for a window that MPI synchronises: it was made while the drop-in was off, or by the
 /// fabric. Every put comes through here: each thread remembers its last result.
 [[nodiscard]] inline window* find(MPI_Win win) {
+  if (window* const alone = found_alone(win); alone != nullptr) return alone;
   return detail::is_last(win) ? detail::last.is : detail::look_for(win);
 }
 
@@ -49,10 +65,14 @@ struct found {
 /// here is not taken for the program's own calls.
 void adopt(MPI_Win win, MPI_Comm group, MPI_Info info);
 
-/// Before MPI frees it: its locks end. Collective. What is to be given back once MPI has freed it,
-/// which it does on no rank before all have come.
-[[nodiscard]] std::optional<window_grant> forget(MPI_Win win);
-void is_freed(window_grant was);
+/// Whether it was found that the MPI's locks serve this window best, and that nothing is to be done
+/// before them.
+[[nodiscard]] bool is_left_to_mpi(MPI_Win win);
+
+/// Before MPI frees it: its locks end. Collective. Null if it is MPI's; else what is to be passed
+/// to is_freed once MPI has freed it, which it does on no rank before all have come.
+[[nodiscard]] std::unique_ptr<window> forget(MPI_Win win);
+void is_freed(std::unique_ptr<window> was);
 
 /// Before MPI_Finalize: the windows that were not freed. Not collective.
 void forget_all();

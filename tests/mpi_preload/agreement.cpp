@@ -7,14 +7,20 @@
 //   share     on one host, a rank cannot open the first rank's memory
 //   later     the same of the second segment, when many windows are open that lie in the first
 //   offer     the first rank has no descriptor for the first window's memory; the second one is
-//   fine memory    each allocation once that comes after MPI's part, until none is left that could
-//   fail
+//             fine
+//   memory    each allocation once that comes after MPI's part, until none is left that could fail:
+//             of the first window of the group, of one whose group is there, and of one that gets
+//             the locks of a window that was freed
+//   calls     nothing fails. Rank 0 says on standard error how many collective calls of MPI the
+//             drop-in makes for the first window, for a second one while that is open, and for a
+//             third one when both were freed
 //
 // The calls come here first, as they would come to any profiling tool. What fails has taken part in
 // the call before, since MPI itself would hang otherwise; so there is a window in truth, which this
 // program frees when all is over, as MPI_Finalize wants it.
 //
 // Rank 0 says how many windows keep MPI's locks and how many have others.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <sys/syscall.h>
@@ -39,6 +45,7 @@ constinit int to_fail = 0;         // the number of the allocation, from 1
 constinit int allocations = 0;     // since MPI's part was over
 constinit bool is_counting = false;
 constinit int segments_opened = 0;
+constinit int collective_calls = 0;  // the drop-in's for the last window
 
 MPI_Win in_truth = MPI_WIN_NULL;  // what a call made that has failed on some rank
 
@@ -69,12 +76,18 @@ bool serves(MPI_Win win) {
   return found != 0;
 }
 
+/// Windows that stay open.
+constexpr int most_open = 100;
+MPI_Win still_open[most_open];
+int open_windows = 0;
+
 /// Makes a window and uses it; whether the drop-in has it, which all ranks see alike.
-bool makes_a_window() {
+bool makes_a_window(bool stays_open) {
   std::uint64_t* base = nullptr;
   MPI_Win win = MPI_WIN_NULL;
   is_made = true;
   allocations = 0;
+  collective_calls = 0;
   MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
   is_made = is_counting = false;
 
@@ -102,8 +115,26 @@ bool makes_a_window() {
   if (rank == 0)
     require(*base == static_cast<std::uint64_t>(rounds * ranks), "increments are lost");
   MPI_Win_unlock(rank, win);
-  MPI_Win_free(&win);
+  if (stays_open)
+    still_open[open_windows++] = win;
+  else
+    MPI_Win_free(&win);
   return mine != 0;
+}
+
+void frees_open_windows() {
+  while (open_windows > 0) MPI_Win_free(&still_open[--open_windows]);
+}
+
+void says_collective_calls() {
+  makes_a_window(/*stays_open=*/true);
+  const int first = collective_calls;
+  makes_a_window(/*stays_open=*/true);
+  const int second = collective_calls;
+  frees_open_windows();
+  makes_a_window(/*stays_open=*/false);
+  if (rank == 0)
+    std::fprintf(stderr, "collective calls: %d, %d, %d\n", first, second, collective_calls);
 }
 
 /// Windows that stay open while the group's memory grows by a segment that cannot be shared. All of
@@ -138,9 +169,22 @@ void opens_many() {
 
 extern "C" int MPI_Iallreduce(const void* mine, void* sum, int count, MPI_Datatype type, MPI_Op op,
                               MPI_Comm all, MPI_Request* request) {
-  // The first call of the drop-in's when MPI's part is done.
-  if (fails(fault::memory)) is_counting = true;
+  if (is_made) ++collective_calls;
   return PMPI_Iallreduce(mine, sum, count, type, op, all, request);
+}
+
+extern "C" int MPI_Ibcast(void* values, int count, MPI_Datatype type, int from, MPI_Comm all,
+                          MPI_Request* request) {
+  if (is_made) ++collective_calls;
+  return PMPI_Ibcast(values, count, type, from, all, request);
+}
+
+// The first call of the drop-in's when MPI's part is done.
+extern "C" int PMPI_Comm_group(MPI_Comm of, MPI_Group* group) {
+  using function = int (*)(MPI_Comm, MPI_Group*);
+  static const auto mpis = reinterpret_cast<function>(dlsym(RTLD_NEXT, "PMPI_Comm_group"));
+  if (fails(fault::memory)) is_counting = true;
+  return mpis(of, group);
 }
 
 extern "C" int open(const char* path, int how, ...) {
@@ -192,19 +236,24 @@ int main(int argc, char** argv) {
   if (std::strcmp(fails_by, "later") == 0) what = fault::later;
   if (std::strcmp(fails_by, "offer") == 0) what = fault::offer;
   if (what == fault::later) opens_many();
+  if (std::strcmp(fails_by, "calls") == 0) says_collective_calls();
   if (std::strcmp(fails_by, "memory") == 0) what = fault::memory;
 
   int theirs = 0;
   int ours = 0;
-  constexpr int most_windows = 100;
-  for (int i = 0; i < most_windows; ++i) {
-    to_fail = i + 1;
-    ++(makes_a_window() ? ours : theirs);
-    int is_last = what == fault::offer    ? i
-                  : what == fault::memory ? (allocations < to_fail ? 1 : 0)
-                                          : 1;
-    MPI_Bcast(&is_last, 1, MPI_INT, 1, MPI_COMM_WORLD);
-    if (is_last != 0) break;
+  const int rounds = what == fault::memory ? 3 : 1;
+  for (int round = 0; round < rounds; ++round) {
+    const bool stay_open = round == 1;
+    for (int i = 0; i < most_open; ++i) {
+      to_fail = i + 1;
+      ++(makes_a_window(stay_open) ? ours : theirs);
+      int is_last = what == fault::offer    ? i
+                    : what == fault::memory ? (allocations < to_fail ? 1 : 0)
+                                            : 1;
+      MPI_Bcast(&is_last, 1, MPI_INT, 1, MPI_COMM_WORLD);
+      if (is_last != 0) break;
+    }
+    frees_open_windows();
   }
   if (rank == 0) std::printf("%d keep MPI's locks, %d have others\n", theirs, ours);
   if (in_truth != MPI_WIN_NULL) MPI_Win_free(&in_truth);

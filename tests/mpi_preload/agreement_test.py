@@ -44,6 +44,11 @@ class Agreement(unittest.TestCase):
     def test_none_fails(self):
         self.assertEqual(self.launch("nothing"), (0, 1, ""))
 
+    # The ranks agree about later windows through their memory.
+    def test_how_many_collective_calls_a_window_takes(self):
+        theirs, ours, said = self.launch("calls")
+        self.assertEqual((theirs, ours, said), (0, 1, "collective calls: 8, 0, 0\n"))
+
     # Then the fabric's memory, which is MPI's, is good enough.
     def test_a_rank_that_cannot_open_the_first_ones_memory(self):
         self.assertEqual(self.launch("share"), (0, 1, ""))

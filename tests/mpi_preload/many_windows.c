@@ -6,6 +6,9 @@
  *        many_windows limit SERVED  MPI has few communicators left when a window is made; SERVED is
  *                                   whether the drop-in has it all the same
  *        many_windows groups COUNT  so many groups of processes have a window, one after the other
+ *        many_windows locks COUNT   so many are made with locks of different names, some of them
+ *                                   open at the same time; each has the lock that its first rank
+ *                                   names, and no state of an earlier window's lock
  */
 #include <dirent.h>
 #include <mpi.h>
@@ -33,13 +36,15 @@ static int is_served(MPI_Win win) {
   return found;
 }
 
-static MPI_Win made(MPI_Comm all, uint64_t** base) {
+static MPI_Win made_with(MPI_Info info, MPI_Comm all, uint64_t** base) {
   MPI_Win win;
-  MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, all, base, &win);
+  MPI_Win_allocate(sizeof(uint64_t), sizeof(uint64_t), info, all, base, &win);
   **base = 0;
   MPI_Barrier(all);
   return win;
 }
+
+static MPI_Win made(MPI_Comm all, uint64_t** base) { return made_with(MPI_INFO_NULL, all, base); }
 
 /* Each rank of the window adds one at its first rank. */
 static void add(MPI_Win win) {
@@ -185,6 +190,54 @@ static void many_groups(int count) {
   }
 }
 
+static void require_lock(MPI_Win win, const char* name) {
+  MPI_Info info;
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  MPI_Win_get_info(win, &info);
+  MPI_Info_get(info, "lockflight_lock", MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_free(&info);
+  require(strcmp(value, name) == 0, "a window has another lock than its first rank wants");
+}
+
+/* Now and then two windows that are open swap places, so that the first made is not the first
+ * freed. */
+static void different_locks(int count) {
+  enum { open = 6, often = 7 };
+  static const char* const names[] = {"flight-rw", "d-mcs", "flight-rw", "spin", "rma-rw"};
+  enum { kinds = sizeof names / sizeof names[0] };
+  uint64_t* base;
+  MPI_Win win[open];
+  for (int i = 0; i < count; ++i) {
+    MPI_Win* const here = &win[i % open];
+    if (i >= open) {
+      if (i % often == 0) {
+        const MPI_Win other = win[(i + 2) % open];
+        win[(i + 2) % open] = *here;
+        *here = other;
+      }
+      add(*here);
+      require_sum(*here, MPI_COMM_WORLD, 2 * (uint64_t)ranks);
+      MPI_Win_free(here);
+    }
+    /* For some windows the other ranks name another lock, which does not count. */
+    const int kind = (i / 3) % kinds;
+    const int named = rank > 0 && i % 4 == 1 ? (kind + 1) % kinds : kind;
+    MPI_Info info = MPI_INFO_NULL;
+    if (named > 0) {
+      MPI_Info_create(&info);
+      MPI_Info_set(info, "lockflight_lock", names[named]);
+    }
+    *here = made_with(info, MPI_COMM_WORLD, &base);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+    require_lock(*here, names[kind]);
+    add(*here);
+    require_sum(*here, MPI_COMM_WORLD, (uint64_t)ranks);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  for (int i = 0; i < open && i < count; ++i) MPI_Win_free(&win[i]);
+}
+
 int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &level);
@@ -197,9 +250,10 @@ int main(int argc, char** argv) {
   if (strcmp(what, "again") == 0) again_and_again(count);
   if (strcmp(what, "limit") == 0) few_communicators_left(count);
   if (strcmp(what, "groups") == 0) many_groups(count);
+  if (strcmp(what, "locks") == 0) different_locks(count);
   require(strcmp(what, "open") == 0 || strcmp(what, "again") == 0 || strcmp(what, "limit") == 0 ||
-              strcmp(what, "groups") == 0,
-          "what? (accepted: open, again, limit, groups)");
+              strcmp(what, "groups") == 0 || strcmp(what, "locks") == 0,
+          "what? (accepted: open, again, limit, groups, locks)");
   if (rank == 0) fprintf(stderr, "%s %d: %.1f s\n", what, count, MPI_Wtime() - begun);
   MPI_Finalize();
   if (rank == 0) printf("all holds\n");

@@ -44,10 +44,20 @@ class ManyWindows(unittest.TestCase):
     def test_one_after_the_other_on_several_nodes(self):
         self.holds(2, "again", "1000" if LONG else "200", **BETWEEN_NODES)
 
+    def test_with_different_locks(self):
+        self.assertNotIn("lockflight:", self.holds(2, "locks", "300"))
+
+    def test_with_different_locks_on_several_nodes(self):
+        self.holds(2, "locks", "60", **BETWEEN_NODES)
+
     def test_groups_that_come_and_go(self):
         self.holds(2, "groups", "300")
         if LONG:
             self.holds(3, "groups", "100")
+
+    # The hosts of a group are known from those of the first one.
+    def test_groups_that_come_and_go_on_several_nodes(self):
+        self.assertNotIn("lockflight:", self.holds(2, "groups", "30", **BETWEEN_NODES))
 
     @unittest.skipUnless(IS_MPICH, "Open MPI has more communicators than a program makes")
     def test_on_one_host_no_communicators_are_needed(self):

@@ -71,6 +71,10 @@ class Errors(Program):
     def test_a_global_lock(self):
         self.holds(2, LD_PRELOAD=DROP_IN, **GLOBAL)
 
+    # MPICH 4.3 and 5 say MPI_SUCCESS of a lock that they refuse.
+    def test_the_locks_of_mpi(self):
+        self.holds(2, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK_ALL="mpi")
+
     def test_two_nodes(self):
         self.holds(3, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="d-mcs", **BETWEEN_NODES)
 

@@ -162,10 +162,6 @@ class membership {
 /// is finalised, std::invalid_argument on MPI_COMM_NULL or, on all ranks, if k is no number.
 [[nodiscard]] rma::topology nodes_of(int communicator);
 
-/// Whether a machine has more ranks of the communicator, as MPI_Comm_c2f gives it, than cores that
-/// they may use. Collective. Throws as nodes_of does.
-[[nodiscard]] bool shares_cores(int communicator);
-
 /// The first rank's text, on every rank of a communicator as MPI_Comm_c2f gives it. Collective.
 /// Throws as nodes_of does.
 [[nodiscard]] std::string first_rank_says(std::string mine, int communicator);

@@ -74,10 +74,18 @@ void give_way();
 /// takes longer than a yield, and then give_way().
 class steps_of_wait {
  public:
+  /// `crowded`: there are more ranks than cores, so that what is awaited hardly comes before a
+  /// yield.
+  explicit steps_of_wait(bool crowded = false) : made_(crowded ? reads_before_yield : 0) {}
   void next();
 
  private:
-  std::uint32_t made_ = 0;
+  // Some 20 us, if a read takes as long as MPI_Test. A yield on a machine that has other work may
+  // take a time slice of that.
+  static constexpr std::uint32_t reads_before_yield = 200;
+  static constexpr std::uint32_t reads_before_sleep = 300;
+
+  std::uint32_t made_;
 };
 
 /// sched_yield for as long as it pays. A waiting rank yields again at once; another program does

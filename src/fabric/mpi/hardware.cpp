@@ -3,7 +3,6 @@
 #include <string>
 
 #include "fabric/mpi/calls.hpp"
-#include "fabric/mpi/trial.hpp"
 #include "fabric/network/host_nodes.hpp"
 
 namespace lockflight::mpi {
@@ -65,14 +64,6 @@ void agree(const std::string& why, int communicator_handle) {
 rma::topology nodes_of(int communicator_handle) {
   const communicator whole = duplicate_of(communicator_handle);
   return nodes_among(whole, whole.size());
-}
-
-bool shares_cores(int communicator_handle) {
-  const communicator whole = duplicate_of(communicator_handle);
-  const communicator machine = communicator::of_machine(whole.get());
-  int sharing = machine.size() > detail::processors_of(machine) ? 1 : 0;
-  detail::combine(whole, &sharing, 1, MPI_INT, MPI_MAX);
-  return sharing != 0;
 }
 
 // ---- memory that the ranks of a machine share ----

@@ -29,7 +29,6 @@ struct membership::parts {
     const wait_policy policy = detail::policy_of(*asked, *at);
     std::string why;
     if (!asked->in_parts) why = fault_in([&] { cells().clear(); });
-    detail::meet(at->members);
     // One that cannot go on keeps its part of the venue until all know, since all end it together.
     if (why.empty())
       why = fault_in([&] {
@@ -38,6 +37,7 @@ struct membership::parts {
         access.emplace(at->members.rank(), asked->machine, cells().base(),
                        fabric::cpu_use{.only = at->only_cpu}, policy, *link, asked->serves);
       });
+    // From here on all cells are zero.
     detail::agree(at->members, why);
   }
 

@@ -53,14 +53,19 @@ window made_by_all(const communicator& all, const communicator& its, const char*
   const int code = make(&handle);
   window made;
   if (code == MPI_SUCCESS) made = window(handle);
-  if (!holds_on_all(its, code == MPI_SUCCESS)) made.leave();
   std::string why = fault_of(code, call);
   if (!why.empty() && is_open_mpi_4())
     why +=
         std::string("; Open MPI 4.1 may have chosen a component that makes none here (accepted ") +
         "over TCP and on one machine: OMPI_MCA_osc=" + osc_that_works +
         " in the environment of mpirun)";
-  agree(all, why);
+  try {
+    agree(all, why);
+  } catch (...) {
+    // Those whose own ranks all have it free it together.
+    if (!holds_on_all(its, code == MPI_SUCCESS)) made.leave();
+    throw;
+  }
   return made;
 }
 

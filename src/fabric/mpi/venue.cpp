@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <list>
+#include <numeric>
 #include <string>
 
 #include "fabric/mpi/trial.hpp"
@@ -23,6 +24,22 @@ void refuse_broken_component(const communicator& all) {
     throw unavailable(
         "Open MPI 4.1's component osc/rdma crashes on compare-and-swap where all ranks are on one "
         "machine (accepted: OMPI_MCA_osc=sm,pt2pt in the environment of mpirun)");
+}
+
+/// Whether it holds of all ranks of `those`, by their ranks in `whole`.
+template <class Holds>
+[[nodiscard]] bool all_of(const communicator& those, const communicator& whole, Holds holds) {
+  std::vector<int> ranks(static_cast<std::size_t>(those.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  MPI_Group from = MPI_GROUP_NULL;
+  MPI_Group to = MPI_GROUP_NULL;
+  MPI_Comm_group(those.get(), &from);
+  MPI_Comm_group(whole.get(), &to);
+  std::vector<int> there(ranks.size());
+  MPI_Group_translate_ranks(from, those.size(), ranks.data(), to, there.data());
+  MPI_Group_free(&from);
+  MPI_Group_free(&to);
+  return std::all_of(there.begin(), there.end(), holds);
 }
 
 /// Throws unless this MPI's read-modify-writes are atomic.
@@ -69,7 +86,10 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
     require_atomics(whole);
     help = help_while_computing(whole);
   }
-  members = communicator::split(whole.get(), whole.rank() < t.ranks() ? 0 : -1);
+  // Over hosts each communicator takes several round trips, in which MPICH never yields.
+  members = t.ranks() == whole.size()
+                ? communicator::borrowed(whole.get())
+                : communicator::split(whole.get(), whole.rank() < t.ranks() ? 0 : -1);
   // Ranks beyond the machine are told here whether the others can run.
   const auto refuse_unless = [this](bool holds, const char* why) {
     if (!holds_on_all(whole, holds)) throw std::invalid_argument(why);
@@ -78,7 +98,7 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
       "a node of the machine given spans several machines of this launch, whose memory cannot be "
       "shared (accepted: levels whose nodes keep to one)";
   if (!members) {
-    refuse_unless(true, spans);
+    if (!holds_on_all(whole, true)) refuse_unless(true, spans);
     return;
   }
   messages = communicator::duplicate(members.get());
@@ -88,9 +108,16 @@ venue::venue(communicator all, const config& what) : whole(std::move(all)) {
   const int mine = t.node_of(members.rank());
   const bool together = what.shared_nodes && holds_on_all(members, machine.size() == t.ranks());
   only_cpu = t.nodes() == 1 || together;
-  node = communicator::split(machine.get(), together ? 0 : mine);
   const auto expected = together ? t.ranks() : std::count(node_of.begin(), node_of.end(), mine);
-  refuse_unless(node.size() == expected, spans);
+  const auto is_of_node = [&](int rank) {
+    return together || node_of[static_cast<std::size_t>(rank)] == mine;
+  };
+  if (holds_on_all(whole, machine.size() == expected && all_of(machine, members, is_of_node))) {
+    node = communicator::borrowed(machine.get());
+  } else {
+    node = communicator::split(machine.get(), together ? 0 : mine);
+    refuse_unless(node.size() == expected, spans);
+  }
   cells.emplace(members, node, what.words_per_rank, only_cpu, what.in_parts);
 }
 

@@ -76,10 +76,6 @@ void give_way() {
 }
 
 void steps_of_wait::next() {
-  // Some 20 us, if a read takes as long as MPI_Test. A yield on a machine that has other work may
-  // take a time slice of that.
-  constexpr std::uint32_t reads_before_yield = 200;
-  constexpr std::uint32_t reads_before_sleep = 300;
   if (made_ >= reads_before_sleep) return give_way();
   ++made_ > reads_before_yield ? static_cast<void>(sched_yield()) : relax();
 }

@@ -1,0 +1,37 @@
+// Which ranks of a communicator are on which host, by the MPI. It is found out once for a set of
+// processes: over a network each call that asks for it takes as long as a few locks.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <string>
+
+#include "lockflight/rma/topology.hpp"
+
+namespace lockflight::mpi_preload {
+
+struct hosts_of_ranks {
+  /// By host, each host divided as LOCKFLIGHT_MPI_NODES says.
+  rma::topology machine;
+  /// Some of the ranks cannot share memory, wherever the machine's nodes begin.
+  bool several_hosts = false;
+  /// Some host has more of the ranks than cores.
+  bool shares_cores = false;
+};
+
+/// What a rank can say before: found out in the one collective call that is needed of processes
+/// whose hosts are known.
+struct readiness {
+  std::string why_not;       ///< a fault of this rank alone; empty if there is none
+  bool has_numbers = false;  ///< the MPI has numbers for communicators here
+};
+struct found_hosts {
+  hosts_of_ranks hosts;
+  bool have_numbers = false;  ///< all ranks have numbers for communicators
+};
+
+/// Collective. Throws mpi::unavailable on all ranks alike if one of them has a fault.
+[[nodiscard]] found_hosts find_hosts(MPI_Comm whole, readiness mine);
+
+}  // namespace lockflight::mpi_preload
