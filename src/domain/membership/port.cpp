@@ -187,7 +187,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     since_ = now_ns();
     check_at_ = since_ + rma::first_examination_ns;
     // Relaxed: for show alone.
-    ours_.waits_since.store(since_, std::memory_order_relaxed);
+    ours_.waits_since.store(shown_since_ != 0 ? shown_since_ : since_, std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
     say_that_we_wait();
   }

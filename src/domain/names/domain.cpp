@@ -8,6 +8,7 @@
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
+#include "domain/names/semaphore_kind.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
@@ -59,6 +60,49 @@ void show_among_hosts(const detail::domain_file& file, std::uint32_t line, domai
                         owned.owned != cluster::mode::none;
   if (suffices) return;
   for (domain_lock_use& each : one.uses) each.what = domain_lock_use::how::waits;
+}
+
+/// Of the locks that a semaphore consists of its users see one: those that use its queue wait, and
+/// those that hold a unit hold. A participant that is about to take a unit, or has just taken it,
+/// has the queue as well.
+void add_unit(int unit, const domain_lock& its, domain_lock& to) {
+  for (domain_lock_use use : its.uses) {
+    if (use.what == domain_lock_use::how::waits) continue;
+    std::erase_if(to.uses, [&](const domain_lock_use& each) {
+      return each.slot == use.slot && each.what == domain_lock_use::how::waits;
+    });
+    use.unit = unit;
+    to.uses.push_back(use);
+  }
+  to.token = std::max(to.token, its.token);
+  to.repairs += its.repairs;
+  to.owner_died = to.owner_died || its.owner_died;
+}
+
+/// The semaphores and locks of users, from all that the directory has, in order of their names.
+std::vector<domain_lock> as_users_see(std::vector<domain_lock> all) {
+  std::sort(all.begin(), all.end(),
+            [](const domain_lock& a, const domain_lock& b) { return a.name < b.name; });
+  std::vector<domain_lock> seen;
+  std::map<std::string, std::size_t, std::less<>> semaphores;
+  for (domain_lock& each : all) {
+    if (each.kind != detail::semaphore_kind().about.name) continue;
+    each.units = detail::units_of_semaphore(each.parameters);
+    each.token = 0;
+    each.owner_died = false;
+    for (domain_lock_use& use : each.uses) use.what = domain_lock_use::how::waits;
+  }
+  for (domain_lock& each : all) {
+    const auto name = detail::user_name_of(each.name);
+    const auto of = semaphores.find(name.name);
+    if (name.unit >= 0 && of != semaphores.end()) {
+      add_unit(name.unit, each, seen[of->second]);
+    } else if (name.unit < 0) {
+      if (each.units > 0) semaphores.emplace(each.name, seen.size());
+      seen.push_back(std::move(each));
+    }
+  }
+  return seen;
 }
 
 int slot_of_this_thread(const detail::domain_file& file) {
@@ -160,9 +204,7 @@ std::vector<domain_lock> domain::locks() const {
     if (file_->is_of_cluster()) show_among_hosts(*file_, found.line, one);
     all.push_back(std::move(one));
   }
-  std::sort(all.begin(), all.end(),
-            [](const domain_lock& a, const domain_lock& b) { return a.name < b.name; });
-  return all;
+  return as_users_see(std::move(all));
 }
 
 domain_elsewhere domain::elsewhere(std::string_view name) const {
