@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
 #include "cli/deadline_watch.hpp"
+#include "cli/holding.hpp"
 #include "cli/named.hpp"
 #include "cli/run_signals.hpp"
 #include "tool/printable.hpp"
@@ -34,15 +34,6 @@ class time_left {
   std::uint64_t began_ns_;
 };
 
-bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_ns) {
-  if (!within_ns) {
-    shared ? lock.lock_shared() : lock.lock();
-    return true;
-  }
-  if (*within_ns == 0) return shared ? lock.try_lock_shared() : lock.try_lock();
-  return shared ? lock.try_lock_shared_within(*within_ns) : lock.try_lock_within(*within_ns);
-}
-
 domain domain_of(const guarded_command& what) {
   try {
     return domain::open(what.domain, {.mode = what.mode, .group = what.group});
@@ -50,19 +41,6 @@ domain domain_of(const guarded_command& what) {
     if (e.why != domain_error::reason::disagrees || what.mode != 0) throw;
     throw which_of_them(e);
   }
-}
-
-/// What the command finds in its environment. A run inside of a run inherits nothing of the outer.
-void tell_command(const named_lock& lock, bool shared) {
-  setenv("LOCKFLIGHT_LOCK", lock.name().c_str(), 1);
-  if (shared)
-    unsetenv("LOCKFLIGHT_TOKEN");
-  else
-    setenv("LOCKFLIGHT_TOKEN", std::to_string(lock.token()).c_str(), 1);
-  if (lock.owner_died())
-    setenv("LOCKFLIGHT_OWNER_DIED", "1", 1);
-  else
-    unsetenv("LOCKFLIGHT_OWNER_DIED");
 }
 
 void say(const std::string& line) {
@@ -90,13 +68,12 @@ class guarded_run {
   [[nodiscard]] ending attend_command(deadline_watch* watch);
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
-  void release() { what_.shared ? lock_->unlock_shared() : lock_->unlock(); }
   [[nodiscard]] int leave(int code);
 
   const guarded_command& what_;
   run_signals signals_;
   std::optional<domain> in_;
-  std::optional<named_lock> lock_;
+  std::optional<holding> held_;
   wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
 };
 
@@ -106,11 +83,11 @@ class guarded_run {
 /// has been removed.
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
-    const bool has = acquire(*lock_, what_.shared, left.ns());
+    const bool has = held_->acquire(left.ns());
     if (is_to_end()) return outcome::interrupted;
     if (!has) return outcome::conflict;
     if (stays_valid(left)) return outcome::has_lock;
-    release();
+    held_->release();
     if (left.ns() == 0) return outcome::conflict;
   } catch (const domain_error& e) {
     using enum domain_error::reason;
@@ -124,8 +101,8 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
 bool guarded_run::stays_valid(const time_left& left) const {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (!in_->is_of_cluster()) return true;
-  while (lock_->valid_for() <= grace()) {
-    if (lock_->is_lost() || is_interrupted() || left.ns() == 0) return false;
+  while (held_->valid_for() <= grace()) {
+    if (held_->is_lost() || is_interrupted() || left.ns() == 0) return false;
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
   return true;
@@ -137,14 +114,14 @@ outcome guarded_run::wait() {
   const time_left left(what_.within_ns);
   while (true) {
     in_ = domain_of(what_);
-    lock_.emplace(*in_, what_.name);
+    held_.emplace(*in_, what_);
     // A run that comes while the work of its slot is being done does not wait for its end.
     if (is_done()) return outcome::done;
-    lock_->interrupt_with(is_interrupted);
+    held_->interrupt_with(is_interrupted);
     signals_.note();
     if (const auto how = ask_once(left))
       return *how == outcome::has_lock && is_done() ? outcome::done : *how;
-    lock_.reset();
+    held_.reset();
     signals_.let_end();
     if (is_to_end()) return outcome::interrupted;
     if (run_signals::noted() == SIGTSTP) signals_.stop_here(true);
@@ -156,13 +133,13 @@ outcome guarded_run::wait() {
 bool guarded_run::is_done() {
   if (!what_.slot_length) return false;
   slot_end_ = end_of_present_slot(*what_.slot_length);
-  return lock_->done_until() >= slot_end_;
+  return held_->lock().done_until() >= slot_end_;
 }
 
 void guarded_run::say_why_it_does_not_run(outcome how) const {
   const std::string name = "lock '" + what_.name + "'";
   if (how == outcome::done) {
-    const wall_seconds until = lock_->done_until();
+    const wall_seconds until = held_->lock().done_until();
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
         (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
   }
@@ -204,28 +181,29 @@ std::chrono::nanoseconds guarded_run::grace() const {
 }
 
 ending guarded_run::attend_command(deadline_watch* watch) {
-  tell_command(*lock_, what_.shared);
-  const wall_seconds before = what_.slot_length ? lock_->done_until() : 0;
-  if (what_.slot_length) lock_->set_done_until(slot_end_);
-  if (what_.leads) say("leads '" + what_.name + "' with token " + std::to_string(lock_->token()));
+  held_->tell_command();
+  const wall_seconds before = what_.slot_length ? held_->lock().done_until() : 0;
+  if (what_.slot_length) held_->lock().set_done_until(slot_end_);
+  if (what_.leads)
+    say("leads '" + what_.name + "' with token " + std::to_string(held_->lock().token()));
   const ending its = run_attended(
-      what_.words.data(), signals_, [this] { lock_->extend_to_this_process(); },
+      what_.words.data(), signals_, [this] { held_->extend_to_this_process(); },
       [this](pid_t child) {
         try {
-          lock_->extend_to(child);
+          held_->extend_to(child);
         } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
         }
       },
       watch);
-  if (what_.slot_length && !its.ran) lock_->set_done_until(before);
+  if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
   return its;
 }
 
 int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool has_acted = watch != nullptr && watch->has_acted();
-  const bool is_lost = watch != nullptr && lock_->is_lost();
+  const bool is_lost = watch != nullptr && held_->is_lost();
   const bool is_well = its.ran && its.code == 0 && !is_lost;
-  if (is_well && !what_.shared && lock_->owner_died()) lock_->mark_consistent();
+  if (is_well) held_->mark_consistent();
   if (!its.ran || (!has_acted && !is_lost)) {
     const int code = leave(its.code);
     return its.signal_number == 0 ? code : end_by(its.signal_number);
@@ -237,7 +215,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   if (is_well) return leave(lost_lock);
   // A handle that holds when it ends leaves what a dead holder leaves, so that the next holder, on
   // whichever host, learns of it.
-  lock_.reset();
+  held_.reset();
   signals_.let_end();
   return lost_lock;
 }
@@ -245,8 +223,8 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
 /// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
 /// meanwhile.
 int guarded_run::leave(int code) {
-  if (lock_ && lock_->is_held()) release();
-  lock_.reset();
+  if (held_ && held_->is_held()) held_->release();
+  held_.reset();
   signals_.let_end();
   return is_to_end() ? end_by(run_signals::noted()) : code;
 }
@@ -259,7 +237,7 @@ int guarded_run::run() {
     return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
   }
   std::optional<deadline_watch> watch;
-  if (in_->is_of_cluster()) watch.emplace([this] { return lock_->valid_for(); }, grace());
+  if (in_->is_of_cluster()) watch.emplace([this] { return held_->valid_for(); }, grace());
   deadline_watch* const watches = watch ? &*watch : nullptr;
   const ending its = attend_command(watches);
   return conclude(its, watches);

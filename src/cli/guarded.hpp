@@ -20,6 +20,7 @@ struct guarded_command {
   unsigned mode = 0;  ///< of the domain; 0: whichever it has
   std::string group;  ///< with mode 0660; empty: that of the process
   bool shared = false;
+  std::optional<int> units;                      ///< a semaphore of so many; none: a lock
   std::optional<std::uint64_t> within_ns;        ///< none: as long as it takes; 0: do not wait
   std::optional<int> conflict_exit_code;         ///< none: 1, or 0 if the slot is done
   std::chrono::nanoseconds grace = usual_grace;  ///< in a cluster: between SIGTERM and the deadline

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
+constexpr std::uint64_t most_units = 1024;
 
 bool is_a_group(const std::string& text) {
   return read_number<gid_t>(text) || getgrnam(text.c_str()) != nullptr;
@@ -47,6 +48,9 @@ guarded_command guarded_from(const arguments& given) {
   what.group = group_of(given, what.mode);
   what.shared = given.has("--shared");
   what.leads = given.has("--leader");
+  check_together(given, "--slots", {"--shared", "--leader", "--once-per"});
+  if (const auto text = given.one("--slots"))
+    what.units = static_cast<int>(whole_number("--slots", *text, 1, most_units));
   check_together(given, "--leader",
                  {"--shared", "--timeout", "--nonblock", "--once-per", "--conflict-exit-code"});
   check_together(given, "--once-per", {"--shared"});
@@ -99,12 +103,17 @@ command run_command() {
            "The lock is free when both have ended. If COMMAND is killed, the run frees the lock "
            "and "
            "says so in one line on standard error.",
-           "COMMAND finds three variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
+           "COMMAND finds these variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
            "LOCKFLIGHT_TOKEN is a number that is greater at each exclusive acquire of this name, "
            "so "
            "that a store can refuse an older holder; it is not set if the lock is shared. "
            "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock alone "
            "has ended with 0: then what the lock guards counts as repaired.",
+           "With --slots N, up to N runs of NAME go on at a time, and others wait in the order in "
+           "which they came. Each run has a unit of its own: LOCKFLIGHT_UNIT is its number, from 0 "
+           "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
+           "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
+           "'lockflight domain forget' forgets it, when nobody uses NAME.",
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
            "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
            "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
@@ -125,6 +134,10 @@ command run_command() {
             .what = "the command to run and its arguments, after --",
             .completes = option::offer::a_command},
            {.name = "--shared", .what = "share the lock with others that share it"},
+           {.name = "--slots",
+            .value = "N",
+            .what = "at most N runs of NAME at a time, each with a unit of its own, 0 to N - 1; "
+                    "1 to 1024"},
            {.name = "--timeout",
             .value = "S",
             .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},
@@ -156,6 +169,8 @@ command run_command() {
             "do not run it if another one runs; the exit code is 75 then"},
            {"lockflight run --shared --timeout 10 index -- ./search words",
             "run searches side by side, while nobody rebuilds the index"},
+           {"lockflight run --slots 2 gpu -- sh -c 'CUDA_VISIBLE_DEVICES=$LOCKFLIGHT_UNIT ./train'",
+            "run two at a time, each on a device of its own"},
            {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
             "use a lock of all users of the group staff"},
            {"lockflight run --once-per 1d report -- ./report.sh",

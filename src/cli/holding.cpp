@@ -1,0 +1,88 @@
+#include "cli/holding.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+namespace lockflight::cli {
+namespace {
+
+bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_ns) {
+  if (!within_ns) {
+    shared ? lock.lock_shared() : lock.lock();
+    return true;
+  }
+  if (*within_ns == 0) return shared ? lock.try_lock_shared() : lock.try_lock();
+  return shared ? lock.try_lock_shared_within(*within_ns) : lock.try_lock_within(*within_ns);
+}
+void release(named_lock& lock, bool shared) { shared ? lock.unlock_shared() : lock.unlock(); }
+
+bool acquire(named_semaphore& semaphore, bool /*shared*/, std::optional<std::uint64_t> within_ns) {
+  if (!within_ns) return semaphore.acquire(), true;
+  return semaphore.try_acquire_within(*within_ns);
+}
+void release(named_semaphore& semaphore, bool /*shared*/) { semaphore.release(); }
+
+std::string unit_of(const named_lock&) { return ""; }
+std::string unit_of(const named_semaphore& semaphore) { return std::to_string(semaphore.unit()); }
+
+/// An empty value: the variable is not there.
+void set_variable(const char* name, const std::string& value) {
+  if (value.empty())
+    unsetenv(name);
+  else
+    setenv(name, value.c_str(), 1);
+}
+
+}  // namespace
+
+holding::any holding::made(const domain& in, const guarded_command& what) {
+  if (what.units) return named_semaphore(in, what.name, *what.units);
+  return named_lock(in, what.name);
+}
+
+holding::holding(const domain& in, const guarded_command& what)
+    : is_shared_(what.shared), it_(made(in, what)) {}
+
+bool holding::acquire(std::optional<std::uint64_t> within_ns) {
+  return std::visit([&](auto& it) { return cli::acquire(it, is_shared_, within_ns); }, it_);
+}
+void holding::release() {
+  std::visit([&](auto& it) { cli::release(it, is_shared_); }, it_);
+}
+bool holding::is_held() const {
+  return std::visit([](const auto& it) { return it.is_held(); }, it_);
+}
+
+void holding::tell_command() const {
+  std::visit(
+      [&](const auto& it) {
+        set_variable("LOCKFLIGHT_LOCK", it.name());
+        set_variable("LOCKFLIGHT_UNIT", unit_of(it));
+        set_variable("LOCKFLIGHT_TOKEN", is_shared_ ? "" : std::to_string(it.token()));
+        set_variable("LOCKFLIGHT_OWNER_DIED", it.owner_died() ? "1" : "");
+      },
+      it_);
+}
+bool holding::owner_died() const {
+  return std::visit([](const auto& it) { return it.owner_died(); }, it_);
+}
+void holding::mark_consistent() {
+  if (is_shared_ || !owner_died()) return;
+  std::visit([](auto& it) { it.mark_consistent(); }, it_);
+}
+
+std::chrono::nanoseconds holding::valid_for() const {
+  return std::visit([](const auto& it) { return it.valid_for(); }, it_);
+}
+void holding::interrupt_with(bool (*is_interrupted)()) {
+  std::visit([&](auto& it) { it.interrupt_with(is_interrupted); }, it_);
+}
+void holding::extend_to_this_process() noexcept {
+  std::visit([](auto& it) { it.extend_to_this_process(); }, it_);
+}
+void holding::extend_to(int pid) {
+  std::visit([&](auto& it) { it.extend_to(pid); }, it_);
+}
+
+}  // namespace lockflight::cli
