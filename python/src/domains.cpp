@@ -69,9 +69,11 @@ nb::list locks_of(const domain& of) {
     for (const domain_lock_use& use : each.uses)
       uses.append(nb::make_tuple(use.slot, use.pid, use.dead, word_for(use.what),
                                  static_cast<double>(use.since_ns) * 1e-9, use.stopped,
-                                 use.guarded_pid));
+                                 use.guarded_pid,
+                                 use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit))));
     all.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()), each.kind,
-                              each.parameters, each.token, each.repairs, each.owner_died, uses));
+                              each.parameters, each.token, each.repairs, each.owner_died, uses,
+                              each.units));
   }
   return all;
 }

@@ -23,7 +23,7 @@ import weakref
 from . import _communicator, _core
 from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
-from ._tasks import holds_of
+from ._tasks import TaskHolds, holds_of
 
 __all__ = [
     "Communicator",
@@ -35,6 +35,7 @@ __all__ = [
     "Mutex",
     "OwnerDied",
     "Participant",
+    "Semaphore",
     "SharedMutex",
 ]
 __version__ = "0.1.0"
@@ -60,7 +61,8 @@ class Participant:
 @dataclass(frozen=True)
 class LockUse:
     """What a participant does with a lock: `what` is "waits", "holds" or "shares", `since` the time
-    of time.monotonic() when it began, or 0. The rest is as in Participant."""
+    of time.monotonic() when it began, or 0. The rest is as in Participant. The holder of a unit of
+    a semaphore has its number as `unit`."""
 
     slot: int
     pid: int
@@ -69,11 +71,13 @@ class LockUse:
     since: float
     stopped: bool = False
     guarded_pid: int = 0
+    unit: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class LockState:
-    """A lock of a domain, as it was when it was read."""
+    """A lock of a domain, as it was when it was read. `units` is N of a semaphore, and 0 of a
+    lock."""
 
     name: str
     kind: str
@@ -82,6 +86,7 @@ class LockState:
     repairs: int
     owner_died: bool
     uses: List[LockUse] = field(default_factory=list)
+    units: int = 0
 
 
 def _text(name: str, value: Any, accepted: str) -> str:
@@ -260,8 +265,11 @@ class Domain:
                 repairs,
                 owner_died,
                 [LockUse(*use) for use in uses],
+                units,
             )
-            for name, kind, parameters, token, repairs, owner_died, uses in self._core.locks()
+            for name, kind, parameters, token, repairs, owner_died, uses, units in (
+                self._core.locks()
+            )
         ]
 
     def show(self) -> str:
@@ -273,9 +281,11 @@ class Domain:
             )
         for lock in self.locks():
             died = ", a holder died" if lock.owner_died else ""
-            lines.append(f"  lock {lock.name!r} ({lock.kind}), token {lock.token}{died}")
+            kind = f"{lock.kind} of {lock.units}" if lock.units else lock.kind
+            lines.append(f"  lock {lock.name!r} ({kind}), token {lock.token}{died}")
             lines += [
-                f"    slot {u.slot}, process {_process(u)}: {u.what}{_state(u)}" for u in lock.uses
+                f"    slot {u.slot}, process {_process(u)}: {u.what}{_unit(u)}{_state(u)}"
+                for u in lock.uses
             ]
         return "\n".join(lines)
 
@@ -302,6 +312,10 @@ def _process(of: Union[Participant, LockUse]) -> str:
 
 def _state(of: Union[Participant, LockUse]) -> str:
     return ", dead" if of.dead else ", stopped" if of.stopped else ""
+
+
+def _unit(of: LockUse) -> str:
+    return "" if of.unit is None else f" unit {of.unit}"
 
 
 class DomainOver(Domain):
@@ -373,7 +387,72 @@ def _domain_of(given: Union[str, Domain]) -> Domain:
 # ---- locks ---------------------------------------------------------------------------------------
 
 
-class Mutex(_core.Lock):
+class _Named:
+    """What locks and semaphores have in common: names, and the calls of tasks that hold them."""
+
+    _recipe: "Tuple[Any, ...]"
+    _tasks: TaskHolds
+
+    @property
+    def name(self) -> str:
+        return str(self._recipe[0])
+
+    @property
+    def domain(self) -> Domain:
+        found: Domain = self._recipe[1]
+        return found
+
+    async def __aenter__(self) -> Any:
+        await self._tasks.acquire(self, False)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self._tasks.release(self, False)
+
+    async def owner_died_async(self) -> bool:
+        """owner_died for a task that holds the lock."""
+        return bool(await self._for_task("owner_died"))
+
+    async def mark_consistent_async(self) -> None:
+        """mark_consistent for a task that holds the lock."""
+        await self._for_task("mark_consistent")
+
+    async def token_async(self) -> int:
+        """token for a task that holds the lock."""
+        return int(await self._for_task("token"))
+
+    async def still_valid_async(self) -> bool:
+        """still_valid for a task that holds the lock."""
+        return bool(await self._for_task("still_valid"))
+
+    async def valid_for_async(self) -> float:
+        """valid_for for a task that holds the lock."""
+        return float(await self._for_task("valid_for"))
+
+    async def lost_async(self) -> bool:
+        """lost for a task that holds the lock."""
+        return bool(await self._for_task("lost"))
+
+    async def _for_task(self, what: str) -> Any:
+        def call() -> Any:
+            found = getattr(self, what)
+            return found() if callable(found) else found
+
+        return await self._tasks.worker(self).call(call)
+
+
+def _checked_on_owner_died(given: Any) -> str:
+    if given not in ("tell", "raise"):
+        raise ValueError(f"on_owner_died {given!r} (accepted: 'tell', 'raise')")
+    return str(given)
+
+
+class Mutex(_Named, _core.Lock):
     """A lock with one holder at a time, known to all processes by `domain` and `name`.
 
     `kind` and `parameters` choose among the locks that `lockflight locks` lists. All who use a name
@@ -401,66 +480,17 @@ class Mutex(_core.Lock):
         parameters: str = "",
         on_owner_died: str = "tell",
     ) -> None:
-        if on_owner_died not in ("tell", "raise"):
-            raise ValueError(f"on_owner_died {on_owner_died!r} (accepted: 'tell', 'raise')")
         self._recipe = (
             _checked_lock(name),
             _domain_of(domain),
             _text("kind", kind, "a lock that `lockflight locks` lists"),
             _text("parameters", parameters, "such as 'local_budget=16,barge=2'"),
-            on_owner_died,
+            _checked_on_owner_died(on_owner_died),
         )
         self._tasks = holds_of(self._recipe[1]._core.path, self._recipe[0])
         super().__init__(
             self._recipe[1]._core, self._recipe[0], kind, parameters, on_owner_died == "raise"
         )
-
-    @property
-    def name(self) -> str:
-        return self._recipe[0]
-
-    @property
-    def domain(self) -> Domain:
-        return self._recipe[1]
-
-    async def __aenter__(self) -> "Mutex":
-        await self._tasks.acquire(self, False)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        await self._tasks.release(self, False)
-
-    async def owner_died_async(self) -> bool:
-        """owner_died for a task that holds the lock."""
-        return bool(await self._for_task(lambda: self.owner_died))
-
-    async def mark_consistent_async(self) -> None:
-        """mark_consistent for a task that holds the lock."""
-        await self._for_task(self.mark_consistent)
-
-    async def token_async(self) -> int:
-        """token for a task that holds the lock."""
-        return int(await self._for_task(lambda: self.token))
-
-    async def still_valid_async(self) -> bool:
-        """still_valid for a task that holds the lock."""
-        return bool(await self._for_task(self.still_valid))
-
-    async def valid_for_async(self) -> float:
-        """valid_for for a task that holds the lock."""
-        return float(await self._for_task(self.valid_for))
-
-    async def lost_async(self) -> bool:
-        """lost for a task that holds the lock."""
-        return bool(await self._for_task(lambda: self.lost))
-
-    async def _for_task(self, call: Any) -> Any:
-        return await self._tasks.worker(self).call(call)
 
     def __repr__(self) -> str:
         return f"lockflight.{type(self).__name__}({self.name!r}, domain={self.domain.name!r})"
@@ -515,3 +545,65 @@ class SharedMutex(Mutex):
 
     def shared(self) -> _Shared:
         return _Shared(self)
+
+
+_UNITS = "1 to 1024"
+
+
+class Semaphore(_Named, _core.Units):
+    """At most `units` holders at a time, known to all processes by `domain` and `name`. Each holder
+    has a unit of its own, `unit`, from 0 to units - 1:
+
+        with lockflight.Semaphore("gpu", 3, domain="jobs") as gpu:
+            compute_on(gpu.unit)
+
+    Waiters get units in the order in which they came. If a holder dies, its unit becomes free, and
+    `owner_died` is true for the next holder of this unit, as with Mutex; `token` grows with each
+    holder of a unit. A thread holds one unit at most by the object, and so does a task of asyncio,
+    each of which takes a slot of the domain. All who use a name agree about `units`, else
+    ValueError, which names both; a Mutex of that name is refused in the same way. `lockflight run
+    --slots 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
+    units are those of all hosts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        units: int,
+        domain: Union[str, Domain] = "default",
+        *,
+        on_owner_died: str = "tell",
+    ) -> None:
+        if not 1 <= _whole("units", units, _UNITS) <= 1024:
+            raise ValueError(f"units {units!r} (accepted: {_UNITS})")
+        self._recipe = (
+            _checked_lock(name),
+            _domain_of(domain),
+            units,
+            _checked_on_owner_died(on_owner_died),
+        )
+        self._tasks = holds_of(self._recipe[1]._core.path, self._recipe[0])
+        super().__init__(
+            self._recipe[1]._core, self._recipe[0], units, self._recipe[3] == "raise"
+        )
+
+    @property
+    def units(self) -> int:
+        return int(self._recipe[2])
+
+    async def unit_async(self) -> int:
+        """unit for a task that holds one."""
+        return int(await self._for_task("unit"))
+
+    def __repr__(self) -> str:
+        return f"lockflight.Semaphore({self.name!r}, {self.units}, domain={self.domain.name!r})"
+
+    def __reduce__(self) -> "Tuple[Any, ...]":
+        name, domain, units, on_owner_died = self._recipe
+        return _remake_semaphore, (type(self), name, units, domain, on_owner_died)
+
+
+def _remake_semaphore(
+    cls: Type[Semaphore], name: str, units: int, domain: Domain, on_owner_died: str
+) -> Semaphore:
+    return cls(name, units, domain, on_owner_died=on_owner_died)
