@@ -308,6 +308,69 @@ class named_lock {
   std::unique_ptr<detail::named_lock_impl> impl_;
 };
 
+/// Several named locks of one domain, of the default kind, that are acquired together: all of them
+/// or none. The order in which the names are given does not matter, and threads that use
+/// overlapping sets of names do not deadlock: an acquire takes the locks in the order of the bytes
+/// of their names, and waits for each while it holds those before it. A thread that holds another
+/// lock meanwhile has to keep that order by itself.
+///
+///   lockflight::named_locks both(lockflight::domain::open("work"), {"index", "data"});
+///   std::scoped_lock hold(both);
+///
+/// std::scoped_lock over several named_mutex does not deadlock either. It waits for one lock and
+/// only tries the others, again and again, so a thread may be overtaken for as long as the locks
+/// are in use; here it waits in one queue after the other.
+///
+/// Cost: that of each lock.
+class named_locks : public timed_names<named_locks> {
+ public:
+  /// Throws domain_error (invalid) if there is no name, or if one is there twice, and as
+  /// named_lock.
+  named_locks(const domain& in, std::vector<std::string> names);
+  named_locks(named_locks&&) noexcept;
+  named_locks& operator=(named_locks&&) noexcept;
+  /// Locks that are still held are released as if their holder had died.
+  ~named_locks();
+
+  // As those of named_lock. The time limit is that of all locks together. If one of them throws,
+  // those that were acquired before are released, and the exception leaves the call.
+  void lock();
+  [[nodiscard]] bool try_lock();
+  [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds);
+  void unlock();
+  void lock_shared();
+  [[nodiscard]] bool try_lock_shared();
+  [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds);
+  void unlock_shared();
+  [[nodiscard]] bool is_held() const { return held_ == locks_.size(); }
+
+  /// In the order in which they are acquired, for what each of them says by itself.
+  [[nodiscard]] const std::vector<named_lock>& each() const { return locks_; }
+  /// For a function that ends a wait: the name of the lock that the acquire waits for.
+  [[nodiscard]] const std::string& awaited() const;
+
+  /// For a holder: whether a holder of any of them has died.
+  [[nodiscard]] bool owner_died() const;
+  /// Of all of them.
+  void mark_consistent();
+  [[nodiscard]] bool still_valid() const;
+  /// The shortest.
+  [[nodiscard]] std::chrono::nanoseconds valid_for() const;
+  [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
+  void interrupt_with(const std::function<bool()>& is_interrupted);
+  void ask_now();
+  void extend_to_this_process() noexcept;
+  void extend_to(int pid);
+
+ private:
+  template <class Take>
+  bool acquire(std::uint64_t nanoseconds, bool shared, Take take);
+  void release(bool shared);
+
+  std::vector<named_lock> locks_;  // in the order of their names
+  std::size_t held_ = 0;           // so many of them, the first ones
+};
+
 /// A semaphore of N units by name: at most N holders at a time, each of which has a unit of its
 /// own, 0 to N - 1. A handle belongs to the thread that first acquires with it, and holds one unit
 /// at most.

@@ -69,6 +69,8 @@ class guarded_run {
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
   [[nodiscard]] int leave(int code);
+  /// "lock 'a'", "locks 'a', 'b'".
+  [[nodiscard]] std::string locks_text() const;
 
   const guarded_command& what_;
   run_signals signals_;
@@ -76,6 +78,13 @@ class guarded_run {
   std::optional<holding> held_;
   wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
 };
+
+std::string guarded_run::locks_text() const {
+  std::string text = what_.names.size() > 1 ? "locks " : "lock ";
+  for (const std::string& each : what_.names)
+    text += (&each == &what_.names.front() ? "'" : ", '") + each + "'";
+  return text;
+}
 
 // ---- until it has the lock ----
 
@@ -137,7 +146,7 @@ bool guarded_run::is_done() {
 }
 
 void guarded_run::say_why_it_does_not_run(outcome how) const {
-  const std::string name = "lock '" + what_.name + "'";
+  const std::string name = locks_text();
   if (how == outcome::done) {
     const wall_seconds until = held_->lock().done_until();
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
@@ -162,11 +171,13 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
 /// The holder may be on another host, where nobody looks for it.
 void guarded_run::say_who_holds() const {
   for (const lock_state& state : states_of(*in_)) {
-    if (state.lock.name != what_.name || state.holders.empty()) continue;
+    if (std::ranges::find(what_.names, state.lock.name) == what_.names.end() ||
+        state.holders.empty())
+      continue;
     const lock_user& holder = state.holders.front();
     const int pid = holder.guarded_pid != 0 ? holder.guarded_pid : holder.pid;
     const std::string host = holder.host.empty() ? "" : " on " + printable(holder.host);
-    say("lock '" + what_.name + "': " + printable(holder.command) + host + " (pid " +
+    say("lock '" + state.lock.name + "': " + printable(holder.command) + host + " (pid " +
         std::to_string(pid) + ") has held it for " + duration(holder.seconds));
   }
 }
@@ -185,7 +196,7 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   const wall_seconds before = what_.slot_length ? held_->lock().done_until() : 0;
   if (what_.slot_length) held_->lock().set_done_until(slot_end_);
   if (what_.leads)
-    say("leads '" + what_.name + "' with token " + std::to_string(held_->lock().token()));
+    say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
   const ending its = run_attended(
       what_.words.data(), signals_, [this] { held_->extend_to_this_process(); },
       [this](pid_t child) {
@@ -208,8 +219,10 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
     const int code = leave(its.code);
     return its.signal_number == 0 ? code : end_by(its.signal_number);
   }
-  say("lock '" + what_.name + "' of domain " + in_->name() +
-      (is_well ? " was about to be lost" : " is lost") +
+  const bool are_several = what_.names.size() > 1;
+  say(locks_text() + " of domain " + in_->name() +
+      (is_well ? (are_several ? " were about to be lost" : " was about to be lost")
+               : (are_several ? " are lost" : " is lost")) +
       ", because this host could not renew its membership" +
       (has_acted ? "; COMMAND was ended" : "; COMMAND may have ended too late"));
   if (is_well) return leave(lost_lock);

@@ -15,7 +15,7 @@ namespace lockflight::cli {
 constexpr std::chrono::seconds usual_grace{2};
 
 struct guarded_command {
-  std::string name;
+  std::vector<std::string> names;  ///< one, or several locks that are taken together
   std::string domain = default_domain;
   unsigned mode = 0;  ///< of the domain; 0: whichever it has
   std::string group;  ///< with mode 0660; empty: that of the process

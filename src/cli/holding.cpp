@@ -7,7 +7,9 @@
 namespace lockflight::cli {
 namespace {
 
-bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_ns) {
+// A lock, or several.
+template <class Lock>
+bool acquire(Lock& lock, bool shared, std::optional<std::uint64_t> within_ns) {
   if (!within_ns) {
     shared ? lock.lock_shared() : lock.lock();
     return true;
@@ -15,7 +17,10 @@ bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_
   if (*within_ns == 0) return shared ? lock.try_lock_shared() : lock.try_lock();
   return shared ? lock.try_lock_shared_within(*within_ns) : lock.try_lock_within(*within_ns);
 }
-void release(named_lock& lock, bool shared) { shared ? lock.unlock_shared() : lock.unlock(); }
+template <class Lock>
+void release(Lock& lock, bool shared) {
+  shared ? lock.unlock_shared() : lock.unlock();
+}
 
 bool acquire(named_semaphore& semaphore, bool /*shared*/, std::optional<std::uint64_t> within_ns) {
   if (!within_ns) return semaphore.acquire(), true;
@@ -23,8 +28,28 @@ bool acquire(named_semaphore& semaphore, bool /*shared*/, std::optional<std::uin
 }
 void release(named_semaphore& semaphore, bool /*shared*/) { semaphore.release(); }
 
+std::string name_of(const named_lock& lock) { return lock.name(); }
+std::string token_of(const named_lock& lock) { return std::to_string(lock.token()); }
 std::string unit_of(const named_lock&) { return ""; }
+
+std::string name_of(const named_semaphore& semaphore) { return semaphore.name(); }
+std::string token_of(const named_semaphore& semaphore) { return std::to_string(semaphore.token()); }
 std::string unit_of(const named_semaphore& semaphore) { return std::to_string(semaphore.unit()); }
+
+// A line for each, since no name has a new line.
+template <class Of>
+std::string lines(const named_locks& locks, Of of) {
+  std::string all;
+  for (const named_lock& each : locks.each()) all += (all.empty() ? "" : "\n") + of(each);
+  return all;
+}
+std::string name_of(const named_locks& locks) {
+  return lines(locks, [](const named_lock& each) { return each.name(); });
+}
+std::string token_of(const named_locks& locks) {
+  return lines(locks, [](const named_lock& each) { return std::to_string(each.token()); });
+}
+std::string unit_of(const named_locks&) { return ""; }
 
 /// An empty value: the variable is not there.
 void set_variable(const char* name, const std::string& value) {
@@ -37,8 +62,9 @@ void set_variable(const char* name, const std::string& value) {
 }  // namespace
 
 holding::any holding::made(const domain& in, const guarded_command& what) {
-  if (what.units) return named_semaphore(in, what.name, *what.units);
-  return named_lock(in, what.name);
+  if (what.units) return named_semaphore(in, what.names.front(), *what.units);
+  if (what.names.size() > 1) return named_locks(in, what.names);
+  return named_lock(in, what.names.front());
 }
 
 holding::holding(const domain& in, const guarded_command& what)
@@ -57,9 +83,9 @@ bool holding::is_held() const {
 void holding::tell_command() const {
   std::visit(
       [&](const auto& it) {
-        set_variable("LOCKFLIGHT_LOCK", it.name());
+        set_variable("LOCKFLIGHT_LOCK", name_of(it));
         set_variable("LOCKFLIGHT_UNIT", unit_of(it));
-        set_variable("LOCKFLIGHT_TOKEN", is_shared_ ? "" : std::to_string(it.token()));
+        set_variable("LOCKFLIGHT_TOKEN", is_shared_ ? "" : token_of(it));
         set_variable("LOCKFLIGHT_OWNER_DIED", it.owner_died() ? "1" : "");
       },
       it_);

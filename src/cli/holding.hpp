@@ -1,5 +1,5 @@
-// What `lockflight run` takes before its command starts: a lock, alone or shared, or a unit of a
-// semaphore.
+// What `lockflight run` takes before its command starts: a lock, alone or shared, several locks, or
+// a unit of a semaphore.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class holding {
   void extend_to(int pid);
 
  private:
-  using any = std::variant<named_lock, named_semaphore>;
+  using any = std::variant<named_lock, named_locks, named_semaphore>;
   [[nodiscard]] static any made(const domain& in, const guarded_command& what);
 
   bool is_shared_;

@@ -1,6 +1,8 @@
 // lockflight run: a command under a named lock.
 #include <grp.h>
 
+#include <algorithm>
+
 #include "base/number.hpp"
 #include "cli/commands.hpp"
 #include "cli/guarded.hpp"
@@ -39,10 +41,22 @@ void check_together(const arguments& given, const char* option,
                    std::string("not together with ") + other);
 }
 
+std::vector<std::string> names_from(const arguments& given) {
+  std::vector<std::string> names = given.all("NAME");
+  if (names.empty()) names.emplace_back();
+  for (const std::string& each : names) check_lock_name("NAME", each);
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    throw refuse("NAME", *twice, "each name once");
+  for (const char* const option : {"--slots", "--leader", "--once-per"})
+    if (names.size() > 1 && given.has(option))
+      throw refuse(option, given.one(option).value_or(""), "only with one NAME");
+  return names;
+}
+
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
-  what.name = given.one("NAME").value_or("");
-  check_lock_name("NAME", what.name);
+  what.names = names_from(given);
   if (const auto domain = given.one("--domain")) what.domain = *domain;
   what.mode = mode_of(given);
   what.group = group_of(given, what.mode);
@@ -109,6 +123,10 @@ command run_command() {
            "that a store can refuse an older holder; it is not set if the lock is shared. "
            "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock alone "
            "has ended with 0: then what the lock guards counts as repaired.",
+           "With several NAMEs the run takes them all, in the order of their bytes, so that runs "
+           "with overlapping names do not wait for each other in a circle. --timeout is that of "
+           "all together; a run that does not get them all holds none. LOCKFLIGHT_LOCK and "
+           "LOCKFLIGHT_TOKEN then have a line for each name, in that order.",
            "With --slots N, up to N runs of NAME go on at a time, and others wait in the order in "
            "which they came. Each run has a unit of its own: LOCKFLIGHT_UNIT is its number, from 0 "
            "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
@@ -129,7 +147,9 @@ command run_command() {
            "back. All that use NAME give the same slot. A restart of the machine and 'lockflight "
            "domain forget' forget the note."},
       .options =
-          {{.name = "NAME", .what = "the lock: 1 to 255 bytes without a new line"},
+          {{.name = "NAME",
+            .what = "the lock: 1 to 255 bytes without a new line; several names are taken together",
+            .repeats = true},
            {.name = "COMMAND",
             .what = "the command to run and its arguments, after --",
             .completes = option::offer::a_command},
@@ -169,6 +189,8 @@ command run_command() {
             "do not run it if another one runs; the exit code is 75 then"},
            {"lockflight run --shared --timeout 10 index -- ./search words",
             "run searches side by side, while nobody rebuilds the index"},
+           {"lockflight run --timeout 60 index data -- ./rebuild",
+            "take both locks, whatever the order in which other runs name them"},
            {"lockflight run --slots 2 gpu -- sh -c 'CUDA_VISIBLE_DEVICES=$LOCKFLIGHT_UNIT ./train'",
             "run two at a time, each on a device of its own"},
            {"lockflight run --domain builds --mode 0660 --group staff cache -- make",

@@ -23,9 +23,11 @@ import weakref
 from . import _communicator, _core
 from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
+from ._several import AllOf, Member
 from ._tasks import TaskHolds, holds_of
 
 __all__ = [
+    "AllOf",
     "Communicator",
     "Domain",
     "DomainError",
@@ -37,6 +39,7 @@ __all__ = [
     "Participant",
     "Semaphore",
     "SharedMutex",
+    "all_of",
 ]
 __version__ = "0.1.0"
 
@@ -392,6 +395,8 @@ class _Named:
 
     _recipe: "Tuple[Any, ...]"
     _tasks: TaskHolds
+    acquire: Any
+    __exit__: Any
 
     @property
     def name(self) -> str:
@@ -401,6 +406,19 @@ class _Named:
     def domain(self) -> Domain:
         found: Domain = self._recipe[1]
         return found
+
+    # For all_of:
+
+    @property
+    def _key(self) -> "Tuple[str, str]":
+        return self.domain.path, self.name
+
+    def _take(self, timeout: float) -> bool:
+        return bool(self.acquire(timeout=timeout))
+
+    def _give(self) -> None:
+        # As at the end of a `with` block, which a fork may have left with nothing to release.
+        self.__exit__(None, None, None)
 
     async def __aenter__(self) -> Any:
         await self._tasks.acquire(self, False)
@@ -511,6 +529,20 @@ class _Shared:
     def __init__(self, lock: "SharedMutex") -> None:
         self._lock = lock
 
+    @property
+    def held(self) -> bool:
+        return self._lock.held
+
+    @property
+    def _key(self) -> "Tuple[str, str]":
+        return self._lock._key
+
+    def _take(self, timeout: float) -> bool:
+        return self._lock.acquire_shared(timeout=timeout)
+
+    def _give(self) -> None:
+        self._lock._exit_shared()
+
     def __enter__(self) -> "SharedMutex":
         self._lock.acquire_shared()
         return self._lock
@@ -607,3 +639,31 @@ def _remake_semaphore(
     cls: Type[Semaphore], name: str, units: int, domain: Domain, on_owner_died: str
 ) -> Semaphore:
     return cls(name, units, domain, on_owner_died=on_owner_died)
+
+
+def all_of(
+    *locks: Union[str, Mutex, Semaphore, _Shared], domain: Union[str, Domain] = "default"
+) -> AllOf:
+    """Several locks at once, for `with` and `async with`: all of them or none.
+
+        with lockflight.all_of("index", "data", domain="jobs"):
+            ...
+        with lockflight.all_of(index.shared(), data):
+            ...
+
+    A name is that of a Mutex of `domain`. The order does not matter: the locks are taken in the
+    order of their domains and names, so that overlapping sets do not deadlock. Raises ValueError if
+    a lock is there twice. `acquire(timeout=5)` of the result waits 5 seconds at most for all
+    together, and holds none of them if it returns False.
+    """
+    members: List[Member] = []
+    for each in locks:
+        if isinstance(each, str):
+            members.append(Mutex(each, domain))
+        elif isinstance(each, (Mutex, Semaphore, _Shared)):
+            members.append(each)
+        else:
+            raise TypeError(
+                f"all_of: {each!r} (accepted: names, Mutex, SharedMutex, its shared(), Semaphore)"
+            )
+    return AllOf(members)
