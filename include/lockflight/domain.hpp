@@ -130,9 +130,10 @@ struct domain_lock_use {
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
   std::uint64_t since_ns = 0;  ///< when it began, on CLOCK_MONOTONIC; 0: not known
 };
-/// A thread on another host of a cluster that holds a lock or waits for it.
+/// A thread that holds a lock or waits for it, on another host of a cluster or, from uses_of(), on
+/// this one.
 struct domain_use_elsewhere {
-  std::string host;
+  std::string host;  ///< empty: this host
   std::string name;  ///< of the lock
   domain_lock_use::how what = domain_lock_use::how::waits;
   int pid = 0;  ///< on that host; of the command that it runs, if there is one
@@ -211,6 +212,11 @@ class domain {
   /// The agent of this host asks the others, for a second at most; nothing if it does not run. In
   /// the domain of one machine nothing is elsewhere.
   [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
+  /// Who holds the lock or the units of the semaphore of that name, and then who waits, each the
+  /// longest first; in a cluster's domain on all hosts, as elsewhere() says. It is for a message
+  /// about a wait that takes long, or that was given up. Stops no other thread, takes no slot, and
+  /// may be called by a function of interrupt_with().
+  [[nodiscard]] std::vector<domain_use_elsewhere> uses_of(std::string_view name) const;
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
   /// Removes a lock and gives back its memory. Returns false if there is none. Throws domain_error

@@ -448,6 +448,21 @@ int lockflight_named_is_lost(const lockflight_named* lock);
 int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted)(void* argument),
                                     void* argument);
 
+/* A thread that holds a lock, on this host or, in a cluster's domain, on another one. */
+struct lockflight_holder {
+  int holders;          /* how many threads hold it in all; this is the one that has for longest */
+  int pid;              /* the process, or that of the command that it runs under the lock */
+  int unit;             /* of a semaphore; -1: of a lock */
+  uint64_t nanoseconds; /* it has held for about so long */
+  char command[64];     /* the name of the process */
+  char host[256];       /* of the cluster; "": this host */
+};
+
+/* For a caller that did not get the lock in time: who holds it. Any thread may call this.
+ * LOCKFLIGHT_UNKNOWN: nobody does, at this moment. Reads the memory of the domain, some
+ * microseconds; in a cluster's domain it asks the other hosts, two seconds at most. */
+int lockflight_named_holder(const lockflight_named* lock, struct lockflight_holder* holder);
+
 /* A handle of a semaphore of N units by name: at most N holders at a time, each with a unit of its
  * own, 0 to N - 1. It belongs to the thread that first uses it, and holds one unit at most. Waiters
  * get units in the order in which they came. */
@@ -478,6 +493,10 @@ int lockflight_semaphore_release(lockflight_semaphore* semaphore);
 
 /* The unit that this handle holds, 0 to N - 1. LOCKFLIGHT_NOT_HELD. */
 int lockflight_semaphore_unit(const lockflight_semaphore* semaphore, int* unit);
+
+/* As lockflight_named_holder, for the units. */
+int lockflight_semaphore_holder(const lockflight_semaphore* semaphore,
+                                struct lockflight_holder* holder);
 
 /* As the functions of the same names for locks, for the unit that this handle holds. */
 int lockflight_semaphore_token(const lockflight_semaphore* semaphore, uint64_t* token);

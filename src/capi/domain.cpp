@@ -1,6 +1,7 @@
 // The functions of lockflight.h for domains and named locks.
 #include "lockflight/domain.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -14,10 +15,12 @@ struct lockflight_domain {
 };
 
 struct lockflight_named {
+  lockflight::domain in;
   lockflight::named_lock it;
 };
 
 struct lockflight_semaphore {
+  lockflight::domain in;
   lockflight::named_semaphore it;
 };
 
@@ -110,6 +113,33 @@ int destroy(Handle* handle) {
                                          ", which this thread holds (accepted: one that it does "
                                          "not hold)");
     delete handle;
+    return LOCKFLIGHT_OK;
+  });
+}
+/// Of an array of the C interface, whose last byte stays 0.
+template <std::size_t Size>
+void copy(const std::string& from, char (&to)[Size]) {
+  from.copy(to, Size - 1);
+}
+template <class Handle>
+int holder(const Handle* handle, lockflight_holder* to) {
+  return guarded_domain([&] {
+    lockflight_holder& out = need(to, "holder", "where to put it");
+    const auto& it = live(handle);
+    const auto uses = handle->in.uses_of(it.name());
+    const auto holders = std::count_if(uses.begin(), uses.end(), [](const auto& each) {
+      return each.what != domain_lock_use::how::waits;
+    });
+    if (holders == 0)
+      throw refusal(LOCKFLIGHT_UNKNOWN, "holder of " + described(it) + ", which nobody holds");
+    const domain_use_elsewhere& first = uses.front();
+    out = {};
+    out.holders = static_cast<int>(holders);
+    out.pid = first.pid;
+    out.unit = first.unit;
+    out.nanoseconds = first.milliseconds * 1'000'000;
+    copy(first.command, out.command);
+    copy(first.host, out.host);
     return LOCKFLIGHT_OK;
   });
 }
@@ -258,7 +288,7 @@ int lockflight_named_create(lockflight_domain* domain, const char* name,
       if (options->kind != nullptr) what.kind = options->kind;
       if (options->parameters != nullptr) what.parameters = options->parameters;
     }
-    out = new lockflight_named{lockflight::named_lock(in.it, &first, what)};
+    out = new lockflight_named{in.it, lockflight::named_lock(in.it, &first, what)};
     return LOCKFLIGHT_OK;
   });
 }
@@ -304,6 +334,9 @@ int lockflight_named_unlock_shared(lockflight_named* lock) {
   });
 }
 
+int lockflight_named_holder(const lockflight_named* lock, lockflight_holder* holder) {
+  return capi::holder(lock, holder);
+}
 int lockflight_named_token(const lockflight_named* lock, uint64_t* token) {
   return capi::token(lock, token);
 }
@@ -327,7 +360,7 @@ int lockflight_semaphore_create(lockflight_domain* domain, const char* name, int
     auto& out = capi::need(semaphore, "semaphore", "where to put the handle");
     const auto& in = capi::need(domain, "domain", "one that lockflight_domain_open has opened");
     const char& first = capi::need(name, "name", "the semaphore's name");
-    out = new lockflight_semaphore{lockflight::named_semaphore(in.it, &first, units)};
+    out = new lockflight_semaphore{in.it, lockflight::named_semaphore(in.it, &first, units)};
     return LOCKFLIGHT_OK;
   });
 }
@@ -363,6 +396,9 @@ int lockflight_semaphore_unit(const lockflight_semaphore* semaphore, int* unit) 
   });
 }
 
+int lockflight_semaphore_holder(const lockflight_semaphore* semaphore, lockflight_holder* holder) {
+  return capi::holder(semaphore, holder);
+}
 int lockflight_semaphore_token(const lockflight_semaphore* semaphore, uint64_t* token) {
   return capi::token(semaphore, token);
 }

@@ -1,5 +1,7 @@
 #include "cli/guarded.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -10,7 +12,6 @@
 #include "cli/attended.hpp"
 #include "cli/deadline_watch.hpp"
 #include "cli/holding.hpp"
-#include "cli/named.hpp"
 #include "cli/run_signals.hpp"
 #include "tool/printable.hpp"
 
@@ -55,7 +56,7 @@ bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
 
 class guarded_run {
  public:
-  explicit guarded_run(const guarded_command& what) : what_(what) {}
+  explicit guarded_run(const guarded_command& what) : what_(what), message_(what.says) {}
   [[nodiscard]] int run();
 
  private:
@@ -76,6 +77,7 @@ class guarded_run {
   run_signals signals_;
   std::optional<domain> in_;
   std::optional<holding> held_;
+  wait_message message_;
   wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
 };
 
@@ -126,10 +128,15 @@ outcome guarded_run::wait() {
     held_.emplace(*in_, what_);
     // A run that comes while the work of its slot is being done does not wait for its end.
     if (is_done()) return outcome::done;
-    held_->interrupt_with(is_interrupted);
+    message_.begin();
+    held_->interrupt_with([this] {
+      message_.update(*in_, held_->awaited());
+      return is_interrupted();
+    });
     signals_.note();
-    if (const auto how = ask_once(left))
-      return *how == outcome::has_lock && is_done() ? outcome::done : *how;
+    const auto how = ask_once(left);
+    message_.clear();
+    if (how) return *how == outcome::has_lock && is_done() ? outcome::done : *how;
     held_.reset();
     signals_.let_end();
     if (is_to_end()) return outcome::interrupted;
@@ -152,7 +159,11 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
         (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
   }
-  if (how != outcome::conflict || !in_->is_of_cluster()) return;
+  if (how != outcome::conflict) return;
+  if (!in_->is_of_cluster()) {
+    if (what_.says_who_holds) say_who_holds();
+    return;
+  }
   const auto cut_off = in_->cut_off_for();
   const std::string since =
       cut_off == std::chrono::nanoseconds::max()
@@ -164,21 +175,17 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
         " ('lockflight agent status' says more)");
   else if (!no_agent.empty())
     say(name + ": the agent of domain " + in_->name() + " does not run on this host");
-  else
+  else if (!what_.is_silent)
     say_who_holds();
 }
 
-/// The holder may be on another host, where nobody looks for it.
+/// Of the first of the names that somebody holds. The holder may be on another host, where nobody
+/// looks for it.
 void guarded_run::say_who_holds() const {
-  for (const lock_state& state : states_of(*in_)) {
-    if (std::ranges::find(what_.names, state.lock.name) == what_.names.end() ||
-        state.holders.empty())
-      continue;
-    const lock_user& holder = state.holders.front();
-    const int pid = holder.guarded_pid != 0 ? holder.guarded_pid : holder.pid;
-    const std::string host = holder.host.empty() ? "" : " on " + printable(holder.host);
-    say("lock '" + state.lock.name + "': " + printable(holder.command) + host + " (pid " +
-        std::to_string(pid) + ") has held it for " + duration(holder.seconds));
+  for (const std::string& name : what_.names) {
+    const auto uses = in_->uses_of(name);
+    if (uses.empty() || uses.front().what == domain_lock_use::how::waits) continue;
+    return say("lock '" + name + "' was not free in time: " + holders_text(uses, getpid()));
   }
 }
 

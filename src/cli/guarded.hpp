@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/slots.hpp"
+#include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
@@ -26,6 +27,9 @@ struct guarded_command {
   std::chrono::nanoseconds grace = usual_grace;  ///< in a cluster: between SIGTERM and the deadline
   std::optional<wall_seconds> slot_length;       ///< the command runs once in each slot of time
   bool leads = false;                            ///< to be said when the lock is held
+  wait_message::kind says = wait_message::kind::none;  ///< while it waits
+  bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
+  bool is_silent = false;
   std::vector<char*> words;  ///< the command and its arguments; a null pointer ends them
 };
 

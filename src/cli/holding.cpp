@@ -101,7 +101,12 @@ void holding::mark_consistent() {
 std::chrono::nanoseconds holding::valid_for() const {
   return std::visit([](const auto& it) { return it.valid_for(); }, it_);
 }
-void holding::interrupt_with(bool (*is_interrupted)()) {
+const std::string& holding::awaited() const {
+  if (const auto* const several = std::get_if<named_locks>(&it_)) return several->awaited();
+  if (const auto* const semaphore = std::get_if<named_semaphore>(&it_)) return semaphore->name();
+  return lock().name();
+}
+void holding::interrupt_with(const std::function<bool()>& is_interrupted) {
   std::visit([&](auto& it) { it.interrupt_with(is_interrupted); }, it_);
 }
 void holding::extend_to_this_process() noexcept {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <variant>
 
 #include "cli/guarded.hpp"
@@ -35,7 +37,9 @@ class holding {
   // As those of named_lock.
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
-  void interrupt_with(bool (*is_interrupted)());
+  void interrupt_with(const std::function<bool()>& is_interrupted);
+  /// The name that an acquire waits for.
+  [[nodiscard]] const std::string& awaited() const;
   void extend_to_this_process() noexcept;
   void extend_to(int pid);
 

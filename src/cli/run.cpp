@@ -1,5 +1,6 @@
 // lockflight run: a command under a named lock.
 #include <grp.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -80,6 +81,13 @@ guarded_command guarded_from(const arguments& given) {
         static_cast<std::uint64_t>(real_number("--timeout", *text, 0, longest_wait_s) * 1e9);
   }
   if (given.has("--nonblock")) what.within_ns = 0;
+  check_together(given, "--no-wait-message", {"--verbose"});
+  what.is_silent = given.has("--no-wait-message");
+  if (!what.is_silent && isatty(STDERR_FILENO) != 0)
+    what.says = wait_message::kind::redrawn;
+  else if (given.has("--verbose"))
+    what.says = wait_message::kind::line;
+  what.says_who_holds = given.has("--verbose") || (given.has("--timeout") && !what.is_silent);
   if (const auto text = given.one("--conflict-exit-code"))
     what.conflict_exit_code =
         static_cast<int>(whole_number("--conflict-exit-code", *text, 0, largest_code));
@@ -107,6 +115,11 @@ command run_command() {
           {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. You need "
            "not "
            "start or make anything before: the first use of a domain or a lock makes it.",
+           "On a terminal, a run that has waited for a second says who holds the lock, for how "
+           "long, "
+           "and how many wait before it, in a line that it draws anew each second and takes away "
+           "at the end. A run that gives up after --timeout says on standard error who holds the "
+           "lock.",
            "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 end a run that waits. A run that "
            "has the lock passes them on to COMMAND. If SIGINT or SIGQUIT ends COMMAND, it ends the "
            "run as well, and so the loop of a shell. Ctrl-Z stops COMMAND and the run, which keeps "
@@ -162,6 +175,11 @@ command run_command() {
             .value = "S",
             .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},
            {.name = "--nonblock", .what = "do not wait if the lock is not free"},
+           {.name = "--verbose",
+            .what = "say after a second in one line what the run waits for, also without a "
+                    "terminal, and with --nonblock who holds it"},
+           {.name = "--no-wait-message",
+            .what = "say nothing while the run waits, and nothing of the holder after --timeout"},
            {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
            {.name = "--once-per",
             .value = "SLOT",

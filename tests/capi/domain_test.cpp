@@ -195,6 +195,33 @@ class holder {
   std::thread thread_;
 };
 
+TEST_F(CapiDomain, ATimeOutCanSayWhoHolds) {
+  lockflight_named* const a = lock("a");
+  lockflight_holder who{};
+  refused(lockflight_named_holder(a, &who), LOCKFLIGHT_UNKNOWN, "holder of lock 'a'");
+  {
+    const holder other(domain_);
+    EXPECT_EQ(lockflight_named_try_lock_for(a, 50'000'000), LOCKFLIGHT_BUSY);
+    fine(lockflight_named_holder(a, &who), "holder");
+    EXPECT_EQ(who.holders, 1);
+    EXPECT_EQ(who.pid, getpid());
+    EXPECT_EQ(who.unit, -1);
+    EXPECT_GE(who.nanoseconds, 30'000'000U);  // by a coarse clock
+    EXPECT_STREQ(who.command, "capi_tests");
+    EXPECT_STREQ(who.host, "");
+  }
+  refused(lockflight_named_holder(a, nullptr), LOCKFLIGHT_INVALID, "holder NULL");
+  refused(lockflight_named_holder(nullptr, &who), LOCKFLIGHT_INVALID, "lock NULL");
+  fine(lockflight_named_destroy(a), "destroy");
+  lockflight_semaphore* s = nullptr;
+  fine(lockflight_semaphore_create(domain_, "s", 2, &s), "create");
+  fine(lockflight_semaphore_acquire(s), "acquire");
+  fine(lockflight_semaphore_holder(s, &who), "holder");
+  EXPECT_EQ(who.unit, 0);
+  fine(lockflight_semaphore_release(s), "release");
+  fine(lockflight_semaphore_destroy(s), "destroy");
+}
+
 TEST_F(CapiDomain, AnInterruptedWaitGivesUp) {
   using clock = std::chrono::steady_clock;
   lockflight_named* const a = lock("a");

@@ -30,7 +30,9 @@ class Slots(NamedTest):
         runs = [self.unit(3) for _ in range(3)]
         self.assertEqual(sorted(self.told(run)[1] for run in runs), [0, 1, 2])
         self.assertEqual(self.attempt(3, "--nonblock"), (1, "", ""))
-        self.assertEqual(self.attempt(3, "--timeout", "0.1", "-E", "9"), (9, "", ""))
+        code, out, err = self.attempt(3, "--timeout", "0.1", "-E", "9")
+        self.assertEqual((code, out), (9, ""))
+        self.assertIn("held by sleep", err)
         waiter = self.unit(3)
         self.wait_for_waiters(1, "gpu")
         runs[1].terminate()

@@ -27,13 +27,18 @@ class Several(NamedTest):
         process.kill()
         code, out, _ = self.outcome("c", "d", command=["sh", "-c", "echo $LOCKFLIGHT_OWNER_DIED"])
         self.assertEqual((code, out), (0, "1\n"), "a holder of c died")
-        code, out, _ = self.outcome("c", "d", command=["sh", "-c", "echo ${LOCKFLIGHT_OWNER_DIED-0}"])
+        script = "echo ${LOCKFLIGHT_OWNER_DIED-0}"
+        code, out, _ = self.outcome("c", "d", command=["sh", "-c", script])
         self.assertEqual((code, out), (0, "0\n"))
 
     def test_all_or_none(self):
         self.hold(name="b")
-        for options, code in ((["--nonblock"], 1), (["--timeout", "0.2"], 1), (["--nonblock", "-E", "9"], 9)):
-            self.assertEqual(self.outcome("c", "a", "b", options=options), (code, "", ""))
+        for options, code in ((["--nonblock"], 1), (["--timeout", "0.2"], 1),
+                              (["--nonblock", "-E", "9"], 9)):
+            found, out, err = self.outcome("c", "a", "b", options=options)
+            self.assertEqual((found, out), (code, ""))
+            self.assertEqual("lock 'b' was not free in time: held by sleep" in err,
+                             "--timeout" in options, err)
             for name in "ac":
                 self.assertEqual(self.run_in("true", options=["--nonblock"], name=name)[0], 0)
 

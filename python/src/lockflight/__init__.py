@@ -15,6 +15,7 @@ and used after fork. Its holder is a thread: the thread that acquires releases. 
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, List, Optional, Tuple, Type, Union
@@ -25,6 +26,7 @@ from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
 from ._several import AllOf, Member
 from ._tasks import TaskHolds, holds_of
+from ._within import LockUser, NotAcquired, Within
 
 __all__ = [
     "AllOf",
@@ -34,7 +36,9 @@ __all__ = [
     "DomainOver",
     "LockState",
     "LockUse",
+    "LockUser",
     "Mutex",
+    "NotAcquired",
     "OwnerDied",
     "Participant",
     "Semaphore",
@@ -406,6 +410,34 @@ class _Named:
     def domain(self) -> Domain:
         found: Domain = self._recipe[1]
         return found
+
+    def within(self, seconds: float) -> Within:
+        """`with lock.within(5):` waits for at most 5 seconds and then raises NotAcquired, which is
+        a TimeoutError and says who holds the lock."""
+        return Within(self, seconds)
+
+    def users(self) -> "List[LockUser]":
+        """Who holds the lock and then who waits for it, each the longest first; in the domain of a
+        cluster on all hosts."""
+        now = time.monotonic()
+        return [
+            LockUser(pid, what, now - seconds, _shown(command), _shown(host), unit, dead, stopped)
+            for pid, what, seconds, command, host, unit, dead, stopped in (
+                self.domain._core.uses_of(self.name)
+            )
+        ]
+
+    def _not_acquired(self, seconds: float) -> NotAcquired:
+        holders = [each for each in self.users() if each.what != "waits"]
+        text = f"lock {self.name!r} was not free in {seconds:g} s"
+        if holders:
+            first, others = holders[0], len(holders) - 1
+            where = f" on {first.host}" if first.host else ""
+            text += f": held by {first.command}{where} (pid {first.pid})"
+            if others:
+                text += f" and {others} other{'s' if others > 1 else ''}"
+            text += f" for {time.monotonic() - first.since:.1f} s"
+        return NotAcquired(text, self.name, holders)
 
     # For all_of:
 

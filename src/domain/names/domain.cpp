@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/clock.hpp"
 #include "domain/cluster/elsewhere.hpp"
 #include "domain/cluster/words.hpp"
 #include "domain/membership/removal.hpp"
@@ -105,6 +106,28 @@ std::vector<domain_lock> as_users_see(std::vector<domain_lock> all) {
   return seen;
 }
 
+using named_locks_found = std::vector<std::pair<std::string, detail::found_lock>>;
+
+std::vector<domain_lock> shown(const detail::domain_file& file, const named_locks_found& named) {
+  const auto uses = all_uses(file);
+  std::vector<domain_lock> all;
+  for (const auto& [name, found] : named) {
+    const auto numbers = detail::numbers_of(file, found);
+    domain_lock one{.name = name,
+                    .kind = std::string(found.kind->about.name),
+                    .parameters = detail::without_defaults(*found.kind, found.parameters),
+                    .token = numbers.token,
+                    .repairs = numbers.repairs,
+                    .owner_died = numbers.owner_died,
+                    .uses = {}};
+    const auto [first, last] = uses.equal_range(found.line);
+    for (auto at = first; at != last; ++at) one.uses.push_back(at->second);
+    if (file.is_of_cluster()) show_among_hosts(file, found.line, one);
+    all.push_back(std::move(one));
+  }
+  return as_users_see(std::move(all));
+}
+
 int slot_of_this_thread(const detail::domain_file& file) {
   const auto ours = detail::attachment_of_thread(file);
   return ours ? ours->slot() : -1;
@@ -188,23 +211,47 @@ std::vector<domain_lock> domain::locks() const {
   file_->check();
   const auto named = detail::all_locks(*file_);
   detail::examine_all(*file_);
-  const auto uses = all_uses(*file_);
-  std::vector<domain_lock> all;
-  for (const auto& [name, found] : named) {
-    const auto numbers = detail::numbers_of(*file_, found);
-    domain_lock one{.name = name,
-                    .kind = std::string(found.kind->about.name),
-                    .parameters = detail::without_defaults(*found.kind, found.parameters),
-                    .token = numbers.token,
-                    .repairs = numbers.repairs,
-                    .owner_died = numbers.owner_died,
-                    .uses = {}};
-    const auto [first, last] = uses.equal_range(found.line);
-    for (auto at = first; at != last; ++at) one.uses.push_back(at->second);
-    if (file_->is_of_cluster()) show_among_hosts(*file_, found.line, one);
-    all.push_back(std::move(one));
+  return shown(*file_, named);
+}
+
+std::vector<domain_use_elsewhere> domain::uses_of(std::string_view name) const {
+  file_->check();
+  named_locks_found of_name;
+  if (const auto found = detail::find_lock(*file_, name)) {
+    of_name.emplace_back(name, *found);
+    const int units =
+        detail::is_semaphore(*found->kind) ? detail::units_of_semaphore(found->parameters) : 0;
+    for (int unit = 0; unit < units; ++unit)
+      if (const auto its = detail::find_lock(*file_, detail::name_of_unit(name, unit)))
+        of_name.emplace_back(detail::name_of_unit(name, unit), *its);
   }
-  return as_users_see(std::move(all));
+  detail::examine_all(*file_);
+  std::vector<domain_use_elsewhere> all;
+  const std::uint64_t now = now_ns();
+  for (const domain_lock& each : shown(*file_, of_name))
+    for (const domain_lock_use& use : each.uses) {
+      const bool waits = use.what == domain_lock_use::how::waits;
+      if (waits && use.dead) continue;  // nothing is left of it but a slot that a sweep frees
+      const std::uint64_t since = use.since_ns == 0 ? now : std::min(use.since_ns, now);
+      all.push_back({.host = "",
+                     .name = each.name,
+                     .what = use.what,
+                     .pid = use.guarded_pid != 0 ? use.guarded_pid : use.pid,
+                     .dead = use.dead,
+                     .stopped = use.stopped,
+                     .milliseconds = (now - since) / 1'000'000,
+                     .command = detail::command_of(file_->slot(use.slot)),
+                     .unit = use.unit});
+    }
+  for (domain_use_elsewhere& each : elsewhere(name).uses) all.push_back(std::move(each));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const domain_use_elsewhere& a, const domain_use_elsewhere& b) {
+                     const auto rank = [](const domain_use_elsewhere& of) {
+                       return std::pair(of.what == domain_lock_use::how::waits, ~of.milliseconds);
+                     };
+                     return rank(a) < rank(b);
+                   });
+  return all;
 }
 
 domain_elsewhere domain::elsewhere(std::string_view name) const {
