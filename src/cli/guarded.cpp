@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -66,7 +67,10 @@ class guarded_run {
   [[nodiscard]] bool is_done();
   void say_why_it_does_not_run(outcome how) const;
   void say_who_holds() const;
+  [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
+  [[nodiscard]] ending attend(char* const* words, deadline_watch* watch);
+  [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
   [[nodiscard]] int leave(int code);
@@ -78,6 +82,7 @@ class guarded_run {
   std::optional<domain> in_;
   std::optional<holding> held_;
   wait_message message_;
+  std::uint64_t held_since_ns_ = 0;
   wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
 };
 
@@ -198,14 +203,36 @@ std::chrono::nanoseconds guarded_run::grace() const {
   return time_to_live.count() == 0 ? what_.grace : std::min(what_.grace, time_to_live / 3);
 }
 
-ending guarded_run::attend_command(deadline_watch* watch) {
+/// With --on-owner-died: the exit code of the run if COMMAND does not run.
+std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
+  using enum guarded_command::after_death;
+  if (what_.on_owner_died == run || !held_->owner_died()) return std::nullopt;
+  if (what_.on_owner_died == fail) {
+    say(locks_text() + ": a holder died, so COMMAND is not run");
+    return leave(not_repaired);
+  }
+  std::string shell = "/bin/sh";
+  std::string option = "-c";
+  std::string line = what_.repair;
+  char* const words[] = {shell.data(), option.data(), line.data(), nullptr};
   held_->tell_command();
-  const wall_seconds before = what_.slot_length ? held_->lock().done_until() : 0;
-  if (what_.slot_length) held_->lock().set_done_until(slot_end_);
-  if (what_.leads)
-    say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
-  const ending its = run_attended(
-      what_.words.data(), signals_, [this] { held_->extend_to_this_process(); },
+  const ending its = attend(words, watch);
+  if (its.signal_number != 0) {
+    static_cast<void>(leave(its.code));
+    return end_by(its.signal_number);
+  }
+  if (!its.ran || its.code != 0 || (watch != nullptr && (watch->has_acted() || held_->is_lost()))) {
+    say(locks_text() + ": a holder died, and the repair has ended with " +
+        std::to_string(its.code) + ", so COMMAND is not run");
+    return leave(not_repaired);
+  }
+  held_->mark_consistent();
+  return std::nullopt;
+}
+
+ending guarded_run::attend(char* const* words, deadline_watch* watch) {
+  return run_attended(
+      words, signals_, [this] { held_->extend_to_this_process(); },
       [this](pid_t child) {
         try {
           held_->extend_to(child);
@@ -213,8 +240,33 @@ ending guarded_run::attend_command(deadline_watch* watch) {
         }
       },
       watch);
+}
+
+ending guarded_run::attend_command(deadline_watch* watch) {
+  held_->tell_command();
+  const wall_seconds before = what_.slot_length ? held_->lock().done_until() : 0;
+  if (what_.slot_length) held_->lock().set_done_until(slot_end_);
+  if (what_.leads)
+    say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
+  const ending its = attend(what_.words.data(), watch);
   if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
   return its;
+}
+
+/// With --at-least: holds until that time is over, or the lock is lost. Signals are blocked.
+/// Returns the one that ended this early, or 0.
+int guarded_run::hold_on() {
+  constexpr std::uint64_t second = 1'000'000'000;
+  const std::uint64_t until = held_since_ns_ + static_cast<std::uint64_t>(what_.at_least.count());
+  for (std::uint64_t now = now_ns(); now < until && !held_->is_lost(); now = now_ns()) {
+    const std::uint64_t left = std::min(until - now, second);  // is_lost() is asked once a second
+    const timespec at_most{.tv_sec = static_cast<time_t>(left / second),
+                           .tv_nsec = static_cast<long>(left % second)};
+    const int number = sigtimedwait(&signals_.blocked(), nullptr, &at_most);
+    if (number == SIGTSTP) signals_.stop_here();
+    if (std::ranges::find(ending_signals, number) != ending_signals.end()) return number;
+  }
+  return 0;
 }
 
 int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
@@ -223,8 +275,9 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool is_well = its.ran && its.code == 0 && !is_lost;
   if (is_well) held_->mark_consistent();
   if (!its.ran || (!has_acted && !is_lost)) {
+    const int ended_by = its.ran && its.signal_number == 0 ? hold_on() : its.signal_number;
     const int code = leave(its.code);
-    return its.signal_number == 0 ? code : end_by(its.signal_number);
+    return ended_by == 0 ? code : end_by(ended_by);
   }
   const bool are_several = what_.names.size() > 1;
   say(locks_text() + " of domain " + in_->name() +
@@ -259,6 +312,8 @@ int guarded_run::run() {
   std::optional<deadline_watch> watch;
   if (in_->is_of_cluster()) watch.emplace([this] { return held_->valid_for(); }, grace());
   deadline_watch* const watches = watch ? &*watch : nullptr;
+  held_since_ns_ = now_ns();
+  if (const auto code = repair_after_death(watches)) return *code;
   const ending its = attend_command(watches);
   return conclude(its, watches);
 }

@@ -30,11 +30,18 @@ struct guarded_command {
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;
+  std::chrono::nanoseconds at_least{0};  ///< the lock is held so long, also if COMMAND is quicker
+  /// What happens if a holder has died: COMMAND runs and is told, or does not run, or `repair` runs
+  /// before it in a shell.
+  enum class after_death : std::uint8_t { run, fail, repair } on_owner_died = after_death::run;
+  std::string repair;
   std::vector<char*> words;  ///< the command and its arguments; a null pointer ends them
 };
 
 /// The lock was lost while the command ran. EX_PROTOCOL of sysexits.h, which no shell gives.
 constexpr int lost_lock = 76;
+/// A holder had died, so COMMAND was not run. EX_DATAERR of sysexits.h.
+constexpr int not_repaired = 65;
 constexpr int not_executable = 126;
 constexpr int not_found = 127;
 /// A week is 604,800; nobody waits for longer than this.

@@ -55,6 +55,15 @@ std::vector<std::string> names_from(const arguments& given) {
   return names;
 }
 
+void read_on_owner_died(const std::string& text, guarded_command& what) {
+  using enum guarded_command::after_death;
+  if (text.empty()) throw refuse("--on-owner-died", text, "fail, run or a command for a shell");
+  what.on_owner_died = text == "run" ? run : text == "fail" ? fail : repair;
+  what.repair = text;
+  if (what.on_owner_died == repair && what.shared)
+    throw refuse("--on-owner-died", text, "fail or run with --shared, as the lock is not alone");
+}
+
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.names = names_from(given);
@@ -71,6 +80,9 @@ guarded_command guarded_from(const arguments& given) {
   check_together(given, "--once-per", {"--shared"});
   if (const auto text = given.one("--once-per"))
     what.slot_length = slot_length("--once-per", *text);
+  if (const auto text = given.one("--at-least"))
+    what.at_least = std::chrono::seconds(slot_length("--at-least", *text));
+  if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
   if (const auto text = given.one("--grace"))
     what.grace = std::chrono::nanoseconds(
         static_cast<std::int64_t>(real_number("--grace", *text, 0, longest_grace_s) * 1e9));
@@ -145,6 +157,12 @@ command run_command() {
            "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
            "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
            "'lockflight domain forget' forgets it, when nobody uses NAME.",
+           "With --on-owner-died CMD, a run that is told of a death first runs CMD in /bin/sh, "
+           "under "
+           "the lock and in the same environment. If CMD exits with 0, what the lock guards counts "
+           "as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run exits with "
+           "65. With 'fail' it exits with 65 at once. Later runs are told as well, until one has "
+           "repaired.",
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
            "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
            "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
@@ -184,6 +202,14 @@ command run_command() {
            {.name = "--once-per",
             .value = "SLOT",
             .what = "run COMMAND at most once in each slot of time, such as 90s, 30m, 1h or 1d"},
+           {.name = "--at-least",
+            .value = "TIME",
+            .what = "hold the lock so long from the moment it is there, also if COMMAND is "
+                    "quicker, such as 30s, 5m or 1h"},
+           {.name = "--on-owner-died",
+            .value = "WHAT",
+            .what = "if a holder died: run COMMAND, which is told (run, the default); exit with 65 "
+                    "(fail); or run WHAT in a shell first, which repairs what the lock guards"},
            {.name = "--grace",
             .value = "S",
             .what =
@@ -211,6 +237,10 @@ command run_command() {
             "take both locks, whatever the order in which other runs name them"},
            {"lockflight run --slots 2 gpu -- sh -c 'CUDA_VISIBLE_DEVICES=$LOCKFLIGHT_UNIT ./train'",
             "run two at a time, each on a device of its own"},
+           {"lockflight run --on-owner-died ./repair.sh index -- ./add-to-index",
+            "repair the index first, if a run was killed in the middle"},
+           {"lockflight run --at-least 30s restart -- systemctl restart web",
+            "restart at most twice a minute"},
            {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
             "use a lock of all users of the group staff"},
            {"lockflight run --once-per 1d report -- ./report.sh",
@@ -226,6 +256,8 @@ command run_command() {
                      {3,
                       "the environment failed: memory or a process was refused, or the domain is "
                       "damaged"},
+                     {not_repaired,
+                      "a holder died, and --on-owner-died is fail, or its command has failed"},
                      {lost_lock,
                       "the lock was lost while COMMAND ran, and COMMAND was ended, in a cluster's "
                       "domain"},
