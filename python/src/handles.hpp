@@ -106,5 +106,11 @@ template <class Handle>
 /// Whether this process was forked in the middle of a hold, which is the parent's. Said once.
 template <class Handle>
 [[nodiscard]] bool was_held_by_parent(const std::shared_ptr<const recipe>& of);
+/// The same, which can be said again.
+template <class Handle>
+[[nodiscard]] bool is_held_by_parent(const std::shared_ptr<const recipe>& of) {
+  const auto& held = my_table<Handle>().held_by_parent;
+  return std::any_of(held.begin(), held.end(), [&](const auto& each) { return each.lock() == of; });
+}
 
 }  // namespace lockflight::python

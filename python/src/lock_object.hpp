@@ -2,6 +2,8 @@
 // tell.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -121,8 +123,32 @@ struct held_object {
   template <class How>
   void release() const {
     Handle& mine = my_handle<Handle>(of);
-    const call_in_progress call(of->name);
-    How::release(mine);
+    try {
+      const call_in_progress call(of->name);
+      How::release(mine);
+    } catch (const domain_error& e) {
+      if (e.why == domain_error::reason::not_held) refuse_release_elsewhere();
+      throw;
+    }
+  }
+  /// Each thread has a handle of its own, so the library does not know that another one holds.
+  void refuse_release_elsewhere() const {
+    const auto refused = [this](const char* by) {
+      return domain_error(domain_error::reason::not_held,
+                          "release of lock '" + of->name + "', which " + by);
+    };
+    if (is_held_by_parent<Handle>(of))
+      throw refused(
+          "the parent of this process held when it forked (accepted: the parent releases it)");
+    const auto uses = [this] {
+      const others_run meanwhile;
+      return of->in.uses_of(of->name);
+    }();
+    for (const domain_use_elsewhere& use : uses)
+      if (use.host.empty() && use.pid == getpid() && use.what != domain_lock_use::how::waits)
+        throw refused(
+            "another thread of this process holds (accepted: the thread that acquired releases "
+            "it)");
   }
   /// At the end of a `with`, which a fork may have left with nothing to release.
   template <class How>

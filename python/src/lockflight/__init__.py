@@ -24,6 +24,7 @@ import weakref
 from . import _communicator, _core
 from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
+from ._decorator import Decorator
 from ._several import AllOf, Member
 from ._tasks import TaskHolds, holds_of
 from ._within import LockUser, NotAcquired, Within
@@ -394,7 +395,7 @@ def _domain_of(given: Union[str, Domain]) -> Domain:
 # ---- locks ---------------------------------------------------------------------------------------
 
 
-class _Named:
+class _Named(Decorator):
     """What locks and semaphores have in common: names, and the calls of tasks that hold them."""
 
     _recipe: "Tuple[Any, ...]"
@@ -510,7 +511,8 @@ class Mutex(_Named, _core.Lock):
     on_owner_died="tell" an acquire after a death succeeds, and `owner_died` is true until a holder
     calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold the
     lock. Not recursive: an acquire by the holder raises DomainError, also with another object of
-    that name.
+    that name. As a decorator, `@Mutex("report")`, it is held by each call of a function or a
+    coroutine function.
 
     In the domain of a cluster a holder is alone until a deadline, which its host's agent moves on
     as long as it reaches the cluster: valid_for() says how far ahead it is, and `lost` whether it
@@ -555,8 +557,8 @@ def _remake(
     return cls(name, domain, kind=kind, parameters=parameters, on_owner_died=on_owner_died)
 
 
-class _Shared:
-    """What SharedMutex.shared() returns: for `with` and `async with`."""
+class _Shared(Decorator):
+    """What SharedMutex.shared() returns: for `with`, `async with` and as a decorator."""
 
     def __init__(self, lock: "SharedMutex") -> None:
         self._lock = lock

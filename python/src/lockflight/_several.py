@@ -11,6 +11,8 @@ import time
 from types import TracebackType
 from typing import Any, List, Optional, Protocol, Tuple, Type
 
+from ._decorator import Decorator
+
 
 class Member(Protocol):
     """What can be one of several: a lock, a semaphore, or the shared side of a lock."""
@@ -30,9 +32,9 @@ class Member(Protocol):
     ) -> None: ...
 
 
-class AllOf:
-    """Locks that are acquired together: what `lockflight.all_of` returns, for `with` and `async
-    with`."""
+class AllOf(Decorator):
+    """Locks that are acquired together: what `lockflight.all_of` returns, for `with`, `async with`
+    and as a decorator."""
 
     def __init__(self, members: List[Member]) -> None:
         if not members:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, List, Optional, Type
 
+from ._decorator import Decorator
+
 
 @dataclass(frozen=True)
 class LockUser:
@@ -41,8 +43,8 @@ class NotAcquired(TimeoutError):
         return type(self), (str(self), self.name, self.holders)
 
 
-class Within:
-    """What `lock.within(seconds)` returns, for `with`."""
+class Within(Decorator):
+    """What `lock.within(seconds)` returns, for `with` and as a decorator of functions."""
 
     def __init__(self, lock: Any, seconds: float) -> None:
         self._lock, self._seconds = lock, seconds

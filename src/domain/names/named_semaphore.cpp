@@ -140,8 +140,7 @@ class named_semaphore_impl {
   [[nodiscard]] named_lock_impl& unit_lock(int unit) {
     auto& one = units_[static_cast<std::size_t>(unit)];
     if (!one)
-      one = std::make_unique<named_lock_impl>(file_, name_of_unit(name_, unit),
-                                              kind_named(default_kind), "");
+      one = std::make_unique<named_lock_impl>(file_, name_of_unit(name_, unit), unit_kind(), "");
     return *one;
   }
   [[nodiscard]] semaphore_words words() const {

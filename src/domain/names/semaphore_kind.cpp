@@ -9,7 +9,10 @@ namespace {
 constexpr std::string_view units_parameter = "units";
 constexpr char before_unit = '\n';
 
-const domain_kind& queue_kind() { return kind_named("flight"); }
+const domain_kind& queue_kind() {
+  static const domain_kind& kind = kind_named("flight");
+  return kind;
+}
 
 // No newcomer overtakes the head of the queue, which sleeps at once, since the holder of the queue
 // may wait for long.
@@ -52,6 +55,8 @@ const domain_kind& semaphore_kind() {
   static const auto* const made = new domain_kind(make_semaphore_kind());
   return *made;
 }
+
+const domain_kind& unit_kind() { return kind_named("flight"); }
 
 std::string parameters_of_semaphore(int units) {
   return std::string(units_parameter) + "=" + std::to_string(units);

@@ -19,6 +19,8 @@ constexpr std::size_t longest_unit_suffix = 5;
 /// Of the queue: `flight` in strict order of arrival, and a line of the semaphore's own words. It
 /// is not among domain_kinds(), since only a semaphore makes it.
 [[nodiscard]] const domain_kind& semaphore_kind();
+/// Of a unit, which nobody shares.
+[[nodiscard]] const domain_kind& unit_kind();
 [[nodiscard]] inline bool is_semaphore(const domain_kind& kind) {
   return &kind == &semaphore_kind();
 }
