@@ -364,9 +364,9 @@ named_semaphore_impl::outcome named_semaphore_impl::await_release(rma::word seen
       if (port.was_interrupted())
         throw domain_error(domain_error::reason::interrupted,
                            "semaphore " + shown(name_) + ": the acquire was interrupted");
+      if (port.is_over(until)) return outcome::late;
       if (now != seen || port.deaths() != line.deaths) return outcome::had;
       if (port.load(serial) != line.value) return outcome::again;
-      if (port.is_over(until)) return outcome::late;
       if (port.is_over(retry)) return outcome::had;
       examine_holders();
     }
