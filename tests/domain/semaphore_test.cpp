@@ -210,8 +210,10 @@ TEST_F(DomainSemaphore, S3AKilledHoldersUnitBecomesFreeAndItsNextHolderIsTold) {
   EXPECT_EQ(second.await_unit(), 1);
   auto waiter = holder(2);
   await_count(how::waits, 1);
+  const auto before = clock::now();
   second.kill();
   EXPECT_EQ(waiter.await_unit(), 1);
+  EXPECT_LT(clock::now() - before, 700ms) << "the head looks after the holders";
   EXPECT_TRUE(waiter.saw_a_death());
   first.end();
   named_semaphore other(in_, "s", 2);
@@ -308,7 +310,21 @@ TEST_F(DomainSemaphore, TimeLimitsAndAttemptsEnd) {
     EXPECT_GE(clock::now() - before, 100ms);
   }).join();
   EXPECT_LT(clock::now() - before, 2s);
+  auto head = holder(1);
+  await_count(how::waits, 1);
+  std::thread([&] {
+    named_semaphore s(in_, "s", 1);
+    auto quickest = clock::duration::max();
+    for (int i = 0; i < 5; ++i) {
+      const auto start = clock::now();
+      EXPECT_FALSE(s.try_acquire());
+      quickest = std::min<clock::duration>(quickest, clock::now() - start);
+    }
+    EXPECT_LT(quickest, 50ms) << "an attempt does not wait for a head that waits";
+  }).join();
   holds.release();
+  EXPECT_EQ(head.await_unit(), 0);
+  head.end();
   EXPECT_TRUE(holds.try_acquire());
 }
 
