@@ -11,9 +11,9 @@
 
 namespace lockflight::cli {
 
-/// Who has what a run waits for, and how many wait for it: "held by rsync (pid 4711) for 2 min 3 s,
-/// 3 before you", or "you are next". Without the last part if `self` is not among the waiters, as
-/// when it gave up.
+/// The holders of what a run waits for, and how many wait before it: "held by rsync (pid 4711) for
+/// 2 min 3 s, 3 before you", or "you are next". Without the last part if `self` is not among the
+/// waiters, as when it gave up.
 [[nodiscard]] std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self);
 
 class wait_message {
@@ -34,7 +34,7 @@ class wait_message {
   /// Called again and again by the thread that waits for that name. Says nothing in the first
   /// second, and asks other hosts for their uses no more than every five seconds.
   void update(const domain& in, const std::string& name);
-  /// Takes away a line that was drawn. Whoever writes to the terminal next calls this before.
+  /// Takes away a line that was drawn. Called before anything else is written to the terminal.
   void clear();
 
  private:

@@ -298,7 +298,7 @@ BAD = [
     (["run"], ["NAME", "''", "255 bytes"]),
     (["run", "a"], ["COMMAND", "''", "--"]),
     (["run", "a", "--"], ["COMMAND", "''", "--"]),
-    (["run", "a", "b", "--", "true"], ["'b'", "one NAME"]),
+    (["run", "a", "b", "a", "--", "true"], ["NAME", "'a'", "each name once"]),
     (["run", "", "--", "true"], ["NAME", "''", "255"]),
     (["run", "x" * 256, "--", "true"], ["NAME", "255"]),
     (["run", "a\nb", "--", "true"], ["NAME", "a\\nb", "new line"]),

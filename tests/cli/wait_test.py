@@ -108,32 +108,28 @@ class OnATerminal(NamedTest):
 
     def test_the_line_is_drawn_anew_and_taken_away(self):
         holder, command = self.hold()
-        pid, terminal = self.on_terminal("run", "--domain", DOMAIN, "jobs", "--", "echo", "runs")
+        run = ("run", "--domain", DOMAIN)
+        pid, terminal = self.on_terminal(*run, "jobs", "--", "echo", "runs")
+        self.wait_for_waiters(1)
+        silent_pid, silent = self.on_terminal(*run, "--no-wait-message", "jobs", "--", "echo", "runs")
+        self.wait_for_waiters(2)
+        third_pid, third = self.on_terminal(*run, "jobs", "--", "true")
         line = rb"\rwaiting for 'jobs', held by sleep \(pid %d\) for \d\.\d s, " \
                rb"you are next\x1b\[K" % command
         shown = self.read_until(terminal, line + rb".*" + line)
         self.assertRegex(shown, rb"^" + line + rb".*" + line)
-        holder.terminate()
-        shown = self.read_until(terminal, rb"runs\r\n")
-        self.assertRegex(shown, rb"\r\x1b\[Kruns\r\n$")
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
 
-    def test_nothing_if_it_is_not_wanted(self):
-        holder, _ = self.hold()
-        pid, terminal = self.on_terminal("run", "--domain", DOMAIN, "--no-wait-message", "jobs",
-                                         "--", "echo", "runs")
-        self.assertEqual(self.read_until(terminal, rb".", seconds=1.5), b"")
-        holder.terminate()
-        self.assertEqual(self.read_until(terminal, rb"runs\r\n"), b"runs\r\n")
-        os.waitpid(pid, 0)
+        # Ctrl-C takes it away as well.
+        self.read_until(third, rb"2 before you\x1b\[K")
+        os.write(third, b"\x03")
+        self.assertTrue(self.read_until(third, rb"\r\x1b\[K$").endswith(b"\r\x1b[K"))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(third_pid, 0)[1]), -signal.SIGINT)
 
-    def test_ctrl_c_takes_the_line_away(self):
-        self.hold()
-        pid, terminal = self.on_terminal("run", "--domain", DOMAIN, "jobs", "--", "true")
-        self.read_until(terminal, rb"you are next\x1b\[K")
-        os.write(terminal, b"\x03")
-        self.assertTrue(self.read_until(terminal, rb"\r\x1b\[K$").endswith(b"\r\x1b[K"))
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), -signal.SIGINT)
+        holder.terminate()
+        self.assertRegex(self.read_until(terminal, rb"runs\r\n"), rb"\r\x1b\[Kruns\r\n$")
+        self.assertEqual(self.read_until(silent, rb"runs\r\n"), b"runs\r\n")
+        for each in (pid, silent_pid):
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]), 0)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class unit_holder {
   }
   [[nodiscard]] bool has_unit() const { return state_.unit != 0; }
   [[nodiscard]] bool saw_a_death() const { return state_.owner_died; }
-  /// The how manieth it was that got a unit.
+  /// Its place in the order in which processes got units.
   [[nodiscard]] int place() const { return state_.place; }
   void release() { state_.is_to_release = true; }
   void kill() {
