@@ -122,6 +122,7 @@ struct domain_slot {
 };
 struct domain_lock_use {
   int slot = 0;
+  int unit = -1;  ///< of a semaphore, which it holds; -1: none
   int pid = 0;
   int guarded_pid = 0;
   bool dead = false;
@@ -129,9 +130,10 @@ struct domain_lock_use {
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
   std::uint64_t since_ns = 0;  ///< when it began, on CLOCK_MONOTONIC; 0: not known
 };
-/// A thread on another host of a cluster that holds a lock or waits for it.
+/// A thread that holds a lock or waits for it, on another host of a cluster or, from uses_of(), on
+/// this one.
 struct domain_use_elsewhere {
-  std::string host;
+  std::string host;  ///< empty: this host
   std::string name;  ///< of the lock
   domain_lock_use::how what = domain_lock_use::how::waits;
   int pid = 0;  ///< on that host; of the command that it runs, if there is one
@@ -139,6 +141,7 @@ struct domain_use_elsewhere {
   bool stopped = false;
   std::uint64_t milliseconds = 0;  ///< it has done so for about so long
   std::string command;
+  int unit = -1;  ///< as in domain_lock_use
 };
 /// What other hosts say of their uses of locks.
 struct domain_elsewhere {
@@ -148,17 +151,19 @@ struct domain_elsewhere {
 };
 struct domain_lock {
   std::string name;
-  std::string kind;
+  std::string kind;  ///< "semaphore" for a named_semaphore
   std::string parameters;
+  int units = 0;              ///< of a semaphore; 0: it is a lock
   std::uint64_t token = 0;    ///< the token of the last exclusive acquire; 0: there was none
   std::uint64_t repairs = 0;  ///< how often the lock was replaced after a death or a stop
-  bool owner_died = false;
+  bool owner_died = false;    ///< of a semaphore: in some unit
   std::vector<domain_lock_use> uses;
 };
 
 namespace detail {
 class domain_file;
 class named_lock_impl;
+class named_semaphore_impl;
 }  // namespace detail
 
 /// A domain that this process has opened. Copies refer to the same domain, and threads may use it
@@ -207,6 +212,11 @@ class domain {
   /// The agent of this host asks the others, for a second at most; nothing if it does not run. In
   /// the domain of one machine nothing is elsewhere.
   [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
+  /// Who holds the lock or the units of the semaphore of that name, and then who waits, each the
+  /// longest first; in a cluster's domain on all hosts, as elsewhere() says. It is for a message
+  /// about a wait that takes long, or that was given up. Stops no other thread, takes no slot, and
+  /// may be called by a function of interrupt_with().
+  [[nodiscard]] std::vector<domain_use_elsewhere> uses_of(std::string_view name) const;
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
   /// Removes a lock and gives back its memory. Returns false if there is none. Throws domain_error
@@ -219,6 +229,7 @@ class domain {
 
  private:
   friend class named_lock;
+  friend class named_semaphore;
   explicit domain(std::shared_ptr<detail::domain_file> file) : file_(std::move(file)) {}
   std::shared_ptr<detail::domain_file> file_;
 };
@@ -301,6 +312,144 @@ class named_lock {
 
  private:
   std::unique_ptr<detail::named_lock_impl> impl_;
+};
+
+/// Several named locks of one domain, of the default kind, that are acquired together: all of them
+/// or none. The order in which the names are given does not matter, and threads that use
+/// overlapping sets of names do not deadlock: an acquire takes the locks in the order of the bytes
+/// of their names, and waits for each while it holds those before it. A thread that holds another
+/// lock meanwhile has to keep that order by itself.
+///
+///   lockflight::named_locks both(lockflight::domain::open("work"), {"index", "data"});
+///   std::scoped_lock hold(both);
+///
+/// std::scoped_lock over several named_mutex does not deadlock either. It waits for one lock and
+/// only tries the others, again and again, so a thread may be overtaken for as long as the locks
+/// are in use; here it waits in one queue after the other.
+///
+/// Cost: that of each lock.
+class named_locks : public timed_names<named_locks> {
+ public:
+  /// Throws domain_error (invalid) if there is no name, or if one is there twice, and as
+  /// named_lock.
+  named_locks(const domain& in, std::vector<std::string> names);
+  named_locks(named_locks&&) noexcept;
+  named_locks& operator=(named_locks&&) noexcept;
+  /// Locks that are still held are released as if their holder had died.
+  ~named_locks();
+
+  // As those of named_lock. The time limit is that of all locks together. If one of them throws,
+  // those that were acquired before are released, and the exception leaves the call.
+  void lock();
+  [[nodiscard]] bool try_lock();
+  [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds);
+  void unlock();
+  void lock_shared();
+  [[nodiscard]] bool try_lock_shared();
+  [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds);
+  void unlock_shared();
+  [[nodiscard]] bool is_held() const { return held_ == locks_.size(); }
+
+  /// In the order in which they are acquired, for what each of them says by itself.
+  [[nodiscard]] const std::vector<named_lock>& each() const { return locks_; }
+  /// For a function that ends a wait: the name of the lock that the acquire waits for.
+  [[nodiscard]] const std::string& awaited() const;
+
+  /// For a holder: whether a holder of any of them has died.
+  [[nodiscard]] bool owner_died() const;
+  /// Of all of them.
+  void mark_consistent();
+  [[nodiscard]] bool still_valid() const;
+  /// The shortest.
+  [[nodiscard]] std::chrono::nanoseconds valid_for() const;
+  [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
+  void interrupt_with(const std::function<bool()>& is_interrupted);
+  void ask_now();
+  void extend_to_this_process() noexcept;
+  void extend_to(int pid);
+
+ private:
+  template <class Take>
+  bool acquire(std::uint64_t nanoseconds, bool shared, Take take);
+  void release(bool shared);
+
+  std::vector<named_lock> locks_;  // in the order of their names
+  std::size_t held_ = 0;           // so many of them, the first ones
+};
+
+/// A semaphore of N units by name: at most N holders at a time, each of which has a unit of its
+/// own, 0 to N - 1. A handle belongs to the thread that first acquires with it, and holds one unit
+/// at most.
+///
+///   lockflight::named_semaphore gpus(lockflight::domain::open("work"), "gpu", 3);
+///   gpus.acquire();
+///   compute_on(gpus.unit());
+///   gpus.release();
+///
+/// Robust as the locks are: if a holder ends or is killed, its unit becomes free, and the next
+/// holder of that unit learns of it (owner_died). The name is that of a lock, too: a lock and a
+/// semaphore of one name, or semaphores of different N, do not go together, and the constructor or
+/// the first acquire throws domain_error (disagrees), which says how the name was made.
+///
+/// Order: first come, first served. An attempt does not overtake those that wait. If the waiter
+/// that is next is stopped, others take free units past it, after a second at most; in a cluster's
+/// domain only those on its host do.
+///
+/// In a cluster's domain the N units are those of all hosts. The waiter that is next asks other
+/// hosts for their units by turns, so that it finds a free one within about a quarter of a second.
+/// An attempt waits for other hosts for 200 ms at most. The first acquire of a name on a host asks
+/// etcd whether all hosts agree about N.
+///
+/// Cost: of an acquire, that of two exclusive named locks and of the release of one, and an attempt
+/// on each unit before the one that is free; of a release, that of one and a read-modify-write. So
+/// one thread alone takes about four times as long as with a named_mutex. A waiter sleeps.
+class named_semaphore {
+ public:
+  /// `units` is N, 1 to 1024. Throws domain_error (invalid, disagrees, damaged).
+  named_semaphore(const domain& in, std::string_view name, int units);
+  named_semaphore(named_semaphore&&) noexcept;
+  named_semaphore& operator=(named_semaphore&&) noexcept;
+  /// A unit that is still held is released as if its holder had died.
+  ~named_semaphore();
+
+  /// Waits for a unit. Throws domain_error (held) if this handle holds one, or if this thread holds
+  /// all units by other handles, and as named_lock::lock() does.
+  void acquire();
+  [[nodiscard]] bool try_acquire();
+  [[nodiscard]] bool try_acquire_within(std::uint64_t nanoseconds);
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& patience) {
+    return try_acquire_within(nanoseconds_of(patience));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& then) {
+    return try_acquire_for(then - Clock::now());
+  }
+  /// Throws domain_error (not_held) if this handle holds no unit.
+  void release();
+
+  [[nodiscard]] int units() const;
+  /// The unit that this handle holds, or -1.
+  [[nodiscard]] int unit() const;
+  [[nodiscard]] bool is_held() const { return unit() >= 0; }
+  [[nodiscard]] const std::string& name() const;
+
+  // As those of named_lock, for the unit that this handle holds, or has held last.
+
+  /// Greater than that of any holder of this unit before.
+  [[nodiscard]] std::uint64_t token() const;
+  [[nodiscard]] bool owner_died() const;
+  void mark_consistent();
+  [[nodiscard]] bool still_valid() const;
+  [[nodiscard]] std::chrono::nanoseconds valid_for() const;
+  [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
+  void interrupt_with(std::function<bool()> is_interrupted);
+  void ask_now();
+  void extend_to_this_process() noexcept;
+  void extend_to(int pid);
+
+ private:
+  std::unique_ptr<detail::named_semaphore_impl> impl_;
 };
 
 /// Sets a function that this thread calls whenever a call of a named lock begins to wait for other

@@ -448,6 +448,66 @@ int lockflight_named_is_lost(const lockflight_named* lock);
 int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted)(void* argument),
                                     void* argument);
 
+/* A thread that holds a lock, on this host or, in a cluster's domain, on another one. */
+struct lockflight_holder {
+  int holders;          /* how many threads hold it in all; this is the one that has for longest */
+  int pid;              /* the process, or that of the command that it runs under the lock */
+  int unit;             /* of a semaphore; -1: of a lock */
+  uint64_t nanoseconds; /* it has held for about so long */
+  char command[64];     /* the name of the process */
+  char host[256];       /* of the cluster; "": this host */
+};
+
+/* For a caller that did not get the lock in time: who holds it. Any thread may call this.
+ * LOCKFLIGHT_UNKNOWN: nobody does, at this moment. Reads the memory of the domain, some
+ * microseconds; in a cluster's domain it asks the other hosts, two seconds at most. */
+int lockflight_named_holder(const lockflight_named* lock, struct lockflight_holder* holder);
+
+/* A handle of a semaphore of N units by name: at most N holders at a time, each with a unit of its
+ * own, 0 to N - 1. It belongs to the thread that first uses it, and holds one unit at most. Waiters
+ * get units in the order in which they came. */
+typedef struct lockflight_semaphore lockflight_semaphore;
+
+/* Makes a handle for one thread. The semaphore itself is made when it is first acquired. `units` is
+ * N, 1 to 1024. Names are those of locks: a lock and a semaphore of one name do not go together.
+ *
+ * LOCKFLIGHT_INVALID. LOCKFLIGHT_WRONG_KIND, also returned by the first acquire: the name is a
+ * lock's, or a semaphore's with another N; the message names both. LOCKFLIGHT_FULL. */
+int lockflight_semaphore_create(lockflight_domain* domain, const char* name, int units,
+                                lockflight_semaphore** semaphore);
+/* Ends the handle. LOCKFLIGHT_HELD: this thread holds a unit with it, and nothing is done. */
+int lockflight_semaphore_destroy(lockflight_semaphore* semaphore);
+
+/* Waits until this thread holds a unit.
+ *
+ * LOCKFLIGHT_OWNER_DIED: this thread holds a unit, and a thread that held this unit before has
+ * died. LOCKFLIGHT_HELD: this handle holds a unit already, or other handles of this thread hold all
+ * units. The other codes are those of lockflight_named_lock. */
+int lockflight_semaphore_acquire(lockflight_semaphore* semaphore);
+/* The same without waiting: LOCKFLIGHT_BUSY if no unit is free, or if others wait for one. */
+int lockflight_semaphore_try_acquire(lockflight_semaphore* semaphore);
+/* The same, but waits for at most the given nanoseconds and then returns LOCKFLIGHT_BUSY. */
+int lockflight_semaphore_try_acquire_for(lockflight_semaphore* semaphore, uint64_t nanoseconds);
+/* Gives the unit back. LOCKFLIGHT_NOT_HELD. */
+int lockflight_semaphore_release(lockflight_semaphore* semaphore);
+
+/* The unit that this handle holds, 0 to N - 1. LOCKFLIGHT_NOT_HELD. */
+int lockflight_semaphore_unit(const lockflight_semaphore* semaphore, int* unit);
+
+/* As lockflight_named_holder, for the units. */
+int lockflight_semaphore_holder(const lockflight_semaphore* semaphore,
+                                struct lockflight_holder* holder);
+
+/* As the functions of the same names for locks, for the unit that this handle holds. */
+int lockflight_semaphore_token(const lockflight_semaphore* semaphore, uint64_t* token);
+int lockflight_semaphore_owner_died(const lockflight_semaphore* semaphore);
+int lockflight_semaphore_mark_consistent(lockflight_semaphore* semaphore);
+int lockflight_semaphore_still_valid(const lockflight_semaphore* semaphore);
+int lockflight_semaphore_valid_for(const lockflight_semaphore* semaphore, uint64_t* nanoseconds);
+int lockflight_semaphore_is_lost(const lockflight_semaphore* semaphore);
+int lockflight_semaphore_interrupt_with(lockflight_semaphore* semaphore,
+                                        int (*is_interrupted)(void* argument), void* argument);
+
 #ifdef __cplusplus
 }
 #endif

@@ -69,10 +69,23 @@ nb::list locks_of(const domain& of) {
     for (const domain_lock_use& use : each.uses)
       uses.append(nb::make_tuple(use.slot, use.pid, use.dead, word_for(use.what),
                                  static_cast<double>(use.since_ns) * 1e-9, use.stopped,
-                                 use.guarded_pid));
+                                 use.guarded_pid,
+                                 use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit))));
     all.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()), each.kind,
-                              each.parameters, each.token, each.repairs, each.owner_died, uses));
+                              each.parameters, each.token, each.repairs, each.owner_died, uses,
+                              each.units));
   }
+  return all;
+}
+
+nb::list uses_of(const domain& of, const std::string& name) {
+  nb::list all;
+  for (const domain_use_elsewhere& use : without_interpreter([&] { return of.uses_of(name); }))
+    all.append(nb::make_tuple(
+        use.pid, word_for(use.what), static_cast<double>(use.milliseconds) * 1e-3,
+        nb::bytes(use.command.data(), use.command.size()),
+        nb::bytes(use.host.data(), use.host.size()),
+        use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit)), use.dead, use.stopped));
   return all;
 }
 
@@ -102,6 +115,7 @@ void add_domains(nb::module_& to) {
       .def("has_agent", &domain::has_agent)
       .def("participants", &participants_of)
       .def("locks", &locks_of)
+      .def("uses_of", &uses_of)
       .def("count", &domain::names)
       .def(
           "forget", [](domain& self, const std::string& name) { return self.remove_lock(name); },

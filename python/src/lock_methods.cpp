@@ -32,12 +32,12 @@ nanoseconds patience_of(bool blocking, nb::handle timeout) {
   return static_cast<nanoseconds>(std::ceil(seconds * 1e9));
 }
 
-/// Does `what` with the Lock. An exception of C++ becomes Python's.
-template <class What>
-PyObject* with_lock(PyObject* self, What what) {
+/// Does `what` with the Lock or the Units. An exception of C++ becomes Python's.
+template <class Object, class What>
+PyObject* with(PyObject* self, What what) {
   try {
-    if (!nb::inst_ready(self)) refuse(PyExc_TypeError, "Lock.__init__ has not been called");
-    return what(*nb::inst_ptr<lock_object>(self)).release().ptr();
+    if (!nb::inst_ready(self)) refuse(PyExc_TypeError, "its __init__ has not been called");
+    return what(*nb::inst_ptr<Object>(self)).release().ptr();
   } catch (nb::python_error& e) {
     e.restore();
   } catch (const domain_error& e) {
@@ -48,9 +48,9 @@ PyObject* with_lock(PyObject* self, What what) {
   return nullptr;
 }
 
-template <class How>
+template <class Object, class How>
 PyObject* call_acquire(PyObject* self, PyObject* args, PyObject* named) {
-  return with_lock(self, [&](const lock_object& lock) -> nb::object {
+  return with<Object>(self, [&](const Object& lock) -> nb::object {
     nanoseconds patience = for_ever;
     if (named != nullptr || PyTuple_GET_SIZE(args) != 0) {
       static const char* const names[] = {"blocking", "timeout", nullptr};
@@ -61,33 +61,37 @@ PyObject* call_acquire(PyObject* self, PyObject* args, PyObject* named) {
         throw nb::python_error();
       patience = patience_of(blocking != 0, timeout);
     }
-    return nb::bool_(lock.take<How>(patience));
+    return nb::bool_(lock.template take<How>(patience));
   });
 }
-template <class How>
+template <class Object, class How>
 PyObject* call_release(PyObject* self, PyObject*) {
-  return with_lock(self, [](const lock_object& lock) {
-    lock.release<How>();
+  return with<Object>(self, [](const Object& lock) {
+    lock.template release<How>();
     return nb::none();
   });
 }
-template <class How>
+template <class Object, class How>
 PyObject* call_leave(PyObject* self) {
-  return with_lock(self, [](const lock_object& lock) {
-    lock.leave<How>();
+  return with<Object>(self, [](const Object& lock) {
+    lock.template leave<How>();
     return nb::none();
   });
 }
+template <class Object, class How>
 PyObject* call_enter(PyObject* self, PyObject*) {
-  return with_lock(self, [self](const lock_object& lock) {
-    lock.take<exclusively>(for_ever);
+  return with<Object>(self, [self](const Object& lock) {
+    lock.template take<How>(for_ever);
     return nb::borrow(self);
   });
 }
+template <class Object, class How>
 PyObject* call_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
-  return call_leave<exclusively>(self);
+  return call_leave<Object, How>(self);
 }
-PyObject* call_exit_shared(PyObject* self, PyObject*) { return call_leave<with_others>(self); }
+PyObject* call_exit_shared(PyObject* self, PyObject*) {
+  return call_leave<lock_object, with_others>(self);
+}
 
 /// A table of CPython has functions of several types.
 template <class Function>
@@ -96,23 +100,35 @@ PyCFunction method(Function* function) {
 }
 
 PyMethodDef lock_methods[] = {
-    {"acquire", method(&call_acquire<exclusively>), METH_VARARGS | METH_KEYWORDS,
+    {"acquire", method(&call_acquire<lock_object, exclusively>), METH_VARARGS | METH_KEYWORDS,
      "acquire($self, /, blocking=True, timeout=-1)\n--\n\n"
      "Waits for the lock, at most `timeout` seconds unless that is -1. Whether it is held now."},
-    {"release", method(&call_release<exclusively>), METH_NOARGS,
+    {"release", method(&call_release<lock_object, exclusively>), METH_NOARGS,
      "release($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
-    {"acquire_shared", method(&call_acquire<with_others>), METH_VARARGS | METH_KEYWORDS,
+    {"acquire_shared", method(&call_acquire<lock_object, with_others>),
+     METH_VARARGS | METH_KEYWORDS,
      "acquire_shared($self, /, blocking=True, timeout=-1)\n--\n\nAs acquire, beside other "
      "readers."},
-    {"release_shared", method(&call_release<with_others>), METH_NOARGS,
+    {"release_shared", method(&call_release<lock_object, with_others>), METH_NOARGS,
      "release_shared($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
-    {"__enter__", method(&call_enter), METH_NOARGS, nullptr},
-    {"__exit__", method(&call_exit), METH_FASTCALL, nullptr},
+    {"__enter__", method(&call_enter<lock_object, exclusively>), METH_NOARGS, nullptr},
+    {"__exit__", method(&call_exit<lock_object, exclusively>), METH_FASTCALL, nullptr},
     {"_exit_shared", method(&call_exit_shared), METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMethodDef units_methods[] = {
+    {"acquire", method(&call_acquire<units_object, of_units>), METH_VARARGS | METH_KEYWORDS,
+     "acquire($self, /, blocking=True, timeout=-1)\n--\n\n"
+     "Waits for a unit, at most `timeout` seconds unless that is -1. Whether one is held now."},
+    {"release", method(&call_release<units_object, of_units>), METH_NOARGS,
+     "release($self, /)\n--\n\nBy the thread that acquired; else DomainError."},
+    {"__enter__", method(&call_enter<units_object, of_units>), METH_NOARGS, nullptr},
+    {"__exit__", method(&call_exit<units_object, of_units>), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 const PyType_Slot lock_slots[] = {{Py_tp_methods, lock_methods}, {0, nullptr}};
+const PyType_Slot units_slots[] = {{Py_tp_methods, units_methods}, {0, nullptr}};
 
 }  // namespace lockflight::python

@@ -1,5 +1,6 @@
-// The methods of a Lock that programs call all the time. They are functions of CPython, not of
-// nanobind, whose dispatch of a call with default arguments takes longer than the lock.
+// The methods of a Lock and of Units that programs call all the time. They are functions of
+// CPython, not of nanobind, whose dispatch of a call with default arguments takes longer than the
+// lock.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,5 +9,7 @@ namespace lockflight::python {
 
 /// acquire, release, both shared, and those of a `with` block.
 extern const PyType_Slot lock_slots[];
+/// The same of Units, which nobody shares.
+extern const PyType_Slot units_slots[];
 
 }  // namespace lockflight::python

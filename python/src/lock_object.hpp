@@ -1,5 +1,8 @@
-// The Lock that Python's classes are made of: its acquires and releases, and what it tells.
+// The Lock and the Units that Python's classes are made of: acquires and releases, and what they
+// tell.
 #pragma once
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -40,8 +43,19 @@ struct with_others {
   static void release(named_lock& of) { of.unlock_shared(); }
 };
 
-template <class How>
-bool acquire(entry& mine, nanoseconds patience, call_in_progress& call) {
+/// Of a semaphore.
+struct of_units {
+  static void check(const named_semaphore&) {}
+  static bool attempt(named_semaphore& of) { return of.try_acquire(); }
+  static bool within(named_semaphore& of, nanoseconds patience) {
+    return of.try_acquire_within(patience);
+  }
+  static void wait(named_semaphore& of) { of.acquire(); }
+  static void release(named_semaphore& of) { of.release(); }
+};
+
+template <class How, class Handle>
+bool acquire(entry<Handle>& mine, nanoseconds patience, call_in_progress& call) {
   if (!mine.used) [[unlikely]] {  // files may have to be opened and made
     call.give_up_interpreter();
     mine.used = true;
@@ -50,30 +64,27 @@ bool acquire(entry& mine, nanoseconds patience, call_in_progress& call) {
   return patience == 0 ? How::attempt(*mine.handle) : How::within(*mine.handle, patience);
 }
 
-struct lock_object {
+/// `Handle` is that of each thread: a named_lock or a named_semaphore.
+template <class Handle>
+struct held_object {
+  using handle = Handle;
   std::shared_ptr<const recipe> of;
 
-  lock_object(const domain& in, std::string name, std::string kind, std::string parameters,
-              bool raises)
-      : of(std::make_shared<const recipe>(
-            recipe{in,
-                   std::move(name),
-                   {.kind = std::move(kind), .parameters = std::move(parameters)},
-                   raises})) {
-    my_entry(of);  // what is wrong with the name or the kind is said now
+  explicit held_object(recipe made) : of(std::make_shared<const recipe>(std::move(made))) {
+    my_entry<Handle>(of);  // what is wrong with the name or the kind is said now
   }
-  lock_object(const lock_object&) = delete;
-  lock_object& operator=(const lock_object&) = delete;
-  ~lock_object() {
+  held_object(const held_object&) = delete;
+  held_object& operator=(const held_object&) = delete;
+  ~held_object() {
     if (present_call != nullptr) return;  // the thread's table drops the handle later
-    handle_table& mine = my_table();
+    handle_table<Handle>& mine = my_table<Handle>();
     if (mine.last == of.get()) mine.last = nullptr;
     mine.entries.erase(of.get());
   }
 
   template <class How>
   bool take(nanoseconds patience) const {
-    entry& mine = my_entry(of);
+    entry<Handle>& mine = my_entry<Handle>(of);
     How::check(*mine.handle);
     {
       call_in_progress call(of->name);
@@ -92,8 +103,8 @@ struct lock_object {
   template <class How>
   bool take_unless(cancellation& cancelled) const {
     struct meanwhile {
-      meanwhile(cancellation& c, named_lock& waits) : by(c) {
-        by.set_waiting(&waits);
+      meanwhile(cancellation& c, Handle& waits) : by(c) {
+        by.set_waiting([&waits] { waits.ask_now(); });
         ends_acquire = &by;
       }
       ~meanwhile() {
@@ -101,7 +112,7 @@ struct lock_object {
         by.set_waiting(nullptr);
       }
       cancellation& by;
-    } const ended(cancelled, my_handle(of));
+    } const ended(cancelled, my_handle<Handle>(of));
     try {
       return !cancelled.is_cancelled() && take<How>(for_ever);
     } catch (const domain_error& e) {
@@ -111,9 +122,33 @@ struct lock_object {
   }
   template <class How>
   void release() const {
-    named_lock& mine = my_handle(of);
-    const call_in_progress call(of->name);
-    How::release(mine);
+    Handle& mine = my_handle<Handle>(of);
+    try {
+      const call_in_progress call(of->name);
+      How::release(mine);
+    } catch (const domain_error& e) {
+      if (e.why == domain_error::reason::not_held) refuse_release_elsewhere();
+      throw;
+    }
+  }
+  /// Each thread has a handle of its own, so the library does not know that another one holds.
+  void refuse_release_elsewhere() const {
+    const auto refused = [this](const char* by) {
+      return domain_error(domain_error::reason::not_held,
+                          "release of lock '" + of->name + "', which " + by);
+    };
+    if (is_held_by_parent<Handle>(of))
+      throw refused(
+          "the parent of this process held when it forked (accepted: the parent releases it)");
+    const auto uses = [this] {
+      const others_run meanwhile;
+      return of->in.uses_of(of->name);
+    }();
+    for (const domain_use_elsewhere& use : uses)
+      if (use.host.empty() && use.pid == getpid() && use.what != domain_lock_use::how::waits)
+        throw refused(
+            "another thread of this process holds (accepted: the thread that acquired releases "
+            "it)");
   }
   /// At the end of a `with`, which a fork may have left with nothing to release.
   template <class How>
@@ -121,47 +156,52 @@ struct lock_object {
     try {
       release<How>();
     } catch (const domain_error& e) {
-      if (e.why != domain_error::reason::not_held || !was_held_by_parent(of)) throw;
+      if (e.why != domain_error::reason::not_held || !was_held_by_parent<Handle>(of)) throw;
     }
   }
 
   [[nodiscard]] bool held() const {
-    const named_lock* const mine = known_handle(of);
+    const Handle* const mine = known_handle<Handle>(of);
     return mine != nullptr && mine->is_held();
   }
   [[nodiscard]] bool owner_died() const {
-    const named_lock* const mine = known_handle(of);
+    const Handle* const mine = known_handle<Handle>(of);
     return mine != nullptr && mine->is_held() && mine->owner_died();
   }
   [[nodiscard]] std::uint64_t token() const {
-    const named_lock* const mine = known_handle(of);
+    const Handle* const mine = known_handle<Handle>(of);
     return mine != nullptr ? mine->token() : 0;
   }
   /// Of the domain that this thread's handle uses, else of the Lock's.
   [[nodiscard]] bool still_valid() const {
-    const named_lock* const mine = known_handle(of);
+    const Handle* const mine = known_handle<Handle>(of);
     return mine != nullptr && mine->is_held() ? mine->still_valid() : of->in.still_valid();
   }
   /// 0 if this thread does not hold the lock.
   [[nodiscard]] double valid_for() const {
-    const named_lock* const mine = known_handle(of);
+    const Handle* const mine = known_handle<Handle>(of);
     return mine != nullptr ? seconds_of(mine->valid_for()) : 0;
   }
   [[nodiscard]] bool lost() const {
-    const named_lock* const mine = known_handle(of);
+    const Handle* const mine = known_handle<Handle>(of);
     return mine != nullptr && mine->is_lost();
   }
+  /// Whether any thread holds the lock, or all units of the semaphore are held.
   [[nodiscard]] bool locked() const {
-    if (held()) return true;
+    if (of->units == 0 && held()) return true;
     const others_run meanwhile;
     for (const domain_lock& each : of->in.locks()) {
       if (each.name != of->name) continue;
-      return std::any_of(each.uses.begin(), each.uses.end(), [](const domain_lock_use& use) {
-        return !use.dead && use.what != domain_lock_use::how::waits;
-      });
+      const auto holders =
+          std::count_if(each.uses.begin(), each.uses.end(), [](const domain_lock_use& use) {
+            return !use.dead && use.what != domain_lock_use::how::waits;
+          });
+      return holders >= std::max(1, of->units);
     }
     return false;
   }
 };
+using lock_object = held_object<named_lock>;
+using units_object = held_object<named_semaphore>;
 
 }  // namespace lockflight::python

@@ -9,8 +9,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "lockflight/domain.hpp"
 
@@ -86,22 +88,22 @@ class cancellation {
   void cancel() {
     const std::lock_guard hold(mutex_);
     cancelled_ = true;
-    if (waits_ != nullptr) waits_->ask_now();
+    if (ask_now_) ask_now_();
   }
   [[nodiscard]] bool is_cancelled() const {
     // Relaxed: a waiter that reads it too early reads it again.
     return cancelled_.load(std::memory_order_relaxed);
   }
-  /// The handle of the acquire, while it is there.
-  void set_waiting(named_lock* waits) {
+  /// What makes the acquire ask whether it is cancelled, while it is there.
+  void set_waiting(std::function<void()> ask_now) {
     const std::lock_guard hold(mutex_);
-    waits_ = waits;
+    ask_now_ = std::move(ask_now);
   }
 
  private:
   std::mutex mutex_;
   std::atomic<bool> cancelled_{false};
-  named_lock* waits_ = nullptr;
+  std::function<void()> ask_now_;
 };
 
 /// What ends the acquire of this thread, or null.

@@ -144,6 +144,7 @@ std::string pids(const std::vector<lock_user>& users) {
     const auto state = state_word(user.dead, user.stopped);
     std::string one = user.host.empty() ? std::to_string(user.pid)
                                         : fmt::format("{}:{}", printable(user.host), user.pid);
+    if (user.unit >= 0) one = fmt::format("{} (unit {})", one, user.unit);
     if (!state.empty()) one += fmt::format(" ({})", state);
     all.push_back(std::move(one));
   }
@@ -160,7 +161,7 @@ void print_locks(console& out, const std::vector<lock_state>& states) {
                {.title = "", .numeric = false}});
   for (const lock_state& s : states)
     shown.add_row({{printable(s.lock.name)},
-                   {s.lock.kind},
+                   {kind_of(s.lock)},
                    {std::to_string(s.lock.token)},
                    {std::to_string(s.lock.repairs)},
                    {pids(s.holders)},

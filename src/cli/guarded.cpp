@@ -1,8 +1,10 @@
 #include "cli/guarded.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -10,7 +12,7 @@
 #include "base/clock.hpp"
 #include "cli/attended.hpp"
 #include "cli/deadline_watch.hpp"
-#include "cli/named.hpp"
+#include "cli/holding.hpp"
 #include "cli/run_signals.hpp"
 #include "tool/printable.hpp"
 
@@ -34,15 +36,6 @@ class time_left {
   std::uint64_t began_ns_;
 };
 
-bool acquire(named_lock& lock, bool shared, std::optional<std::uint64_t> within_ns) {
-  if (!within_ns) {
-    shared ? lock.lock_shared() : lock.lock();
-    return true;
-  }
-  if (*within_ns == 0) return shared ? lock.try_lock_shared() : lock.try_lock();
-  return shared ? lock.try_lock_shared_within(*within_ns) : lock.try_lock_within(*within_ns);
-}
-
 domain domain_of(const guarded_command& what) {
   try {
     return domain::open(what.domain, {.mode = what.mode, .group = what.group});
@@ -50,19 +43,6 @@ domain domain_of(const guarded_command& what) {
     if (e.why != domain_error::reason::disagrees || what.mode != 0) throw;
     throw which_of_them(e);
   }
-}
-
-/// What the command finds in its environment. A run inside of a run inherits nothing of the outer.
-void tell_command(const named_lock& lock, bool shared) {
-  setenv("LOCKFLIGHT_LOCK", lock.name().c_str(), 1);
-  if (shared)
-    unsetenv("LOCKFLIGHT_TOKEN");
-  else
-    setenv("LOCKFLIGHT_TOKEN", std::to_string(lock.token()).c_str(), 1);
-  if (lock.owner_died())
-    setenv("LOCKFLIGHT_OWNER_DIED", "1", 1);
-  else
-    unsetenv("LOCKFLIGHT_OWNER_DIED");
 }
 
 void say(const std::string& line) {
@@ -77,7 +57,7 @@ bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
 
 class guarded_run {
  public:
-  explicit guarded_run(const guarded_command& what) : what_(what) {}
+  explicit guarded_run(const guarded_command& what) : what_(what), message_(what.says) {}
   [[nodiscard]] int run();
 
  private:
@@ -87,18 +67,31 @@ class guarded_run {
   [[nodiscard]] bool is_done();
   void say_why_it_does_not_run(outcome how) const;
   void say_who_holds() const;
+  [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
+  [[nodiscard]] ending attend(char* const* words, deadline_watch* watch);
+  [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
-  void release() { what_.shared ? lock_->unlock_shared() : lock_->unlock(); }
   [[nodiscard]] int leave(int code);
+  /// "lock 'a'", "locks 'a', 'b'".
+  [[nodiscard]] std::string locks_text() const;
 
   const guarded_command& what_;
   run_signals signals_;
   std::optional<domain> in_;
-  std::optional<named_lock> lock_;
+  std::optional<holding> held_;
+  wait_message message_;
+  std::uint64_t held_since_ns_ = 0;
   wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
 };
+
+std::string guarded_run::locks_text() const {
+  std::string text = what_.names.size() > 1 ? "locks " : "lock ";
+  for (const std::string& each : what_.names)
+    text += (&each == &what_.names.front() ? "'" : ", '") + each + "'";
+  return text;
+}
 
 // ---- until it has the lock ----
 
@@ -106,11 +99,11 @@ class guarded_run {
 /// has been removed.
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
-    const bool has = acquire(*lock_, what_.shared, left.ns());
+    const bool has = held_->acquire(left.ns());
     if (is_to_end()) return outcome::interrupted;
     if (!has) return outcome::conflict;
     if (stays_valid(left)) return outcome::has_lock;
-    release();
+    held_->release();
     if (left.ns() == 0) return outcome::conflict;
   } catch (const domain_error& e) {
     using enum domain_error::reason;
@@ -124,8 +117,8 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
 bool guarded_run::stays_valid(const time_left& left) const {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (!in_->is_of_cluster()) return true;
-  while (lock_->valid_for() <= grace()) {
-    if (lock_->is_lost() || is_interrupted() || left.ns() == 0) return false;
+  while (held_->valid_for() <= grace()) {
+    if (held_->is_lost() || is_interrupted() || left.ns() == 0) return false;
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
   return true;
@@ -137,14 +130,19 @@ outcome guarded_run::wait() {
   const time_left left(what_.within_ns);
   while (true) {
     in_ = domain_of(what_);
-    lock_.emplace(*in_, what_.name);
+    held_.emplace(*in_, what_);
     // A run that comes while the work of its slot is being done does not wait for its end.
     if (is_done()) return outcome::done;
-    lock_->interrupt_with(is_interrupted);
+    message_.begin();
+    held_->interrupt_with([this] {
+      message_.update(*in_, held_->awaited());
+      return is_interrupted();
+    });
     signals_.note();
-    if (const auto how = ask_once(left))
-      return *how == outcome::has_lock && is_done() ? outcome::done : *how;
-    lock_.reset();
+    const auto how = ask_once(left);
+    message_.clear();
+    if (how) return *how == outcome::has_lock && is_done() ? outcome::done : *how;
+    held_.reset();
     signals_.let_end();
     if (is_to_end()) return outcome::interrupted;
     if (run_signals::noted() == SIGTSTP) signals_.stop_here(true);
@@ -156,17 +154,21 @@ outcome guarded_run::wait() {
 bool guarded_run::is_done() {
   if (!what_.slot_length) return false;
   slot_end_ = end_of_present_slot(*what_.slot_length);
-  return lock_->done_until() >= slot_end_;
+  return held_->lock().done_until() >= slot_end_;
 }
 
 void guarded_run::say_why_it_does_not_run(outcome how) const {
-  const std::string name = "lock '" + what_.name + "'";
+  const std::string name = locks_text();
   if (how == outcome::done) {
-    const wall_seconds until = lock_->done_until();
+    const wall_seconds until = held_->lock().done_until();
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
         (until > slot_end_ ? "; that is after the present slot of --once-per" : ""));
   }
-  if (how != outcome::conflict || !in_->is_of_cluster()) return;
+  if (how != outcome::conflict) return;
+  if (!in_->is_of_cluster()) {
+    if (what_.says_who_holds) say_who_holds();
+    return;
+  }
   const auto cut_off = in_->cut_off_for();
   const std::string since =
       cut_off == std::chrono::nanoseconds::max()
@@ -178,19 +180,17 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
         " ('lockflight agent status' says more)");
   else if (!no_agent.empty())
     say(name + ": the agent of domain " + in_->name() + " does not run on this host");
-  else
+  else if (!what_.is_silent)
     say_who_holds();
 }
 
-/// The holder may be on another host, where nobody looks for it.
+/// Of the first of the names that somebody holds. The holder may be on another host, where nobody
+/// looks for it.
 void guarded_run::say_who_holds() const {
-  for (const lock_state& state : states_of(*in_)) {
-    if (state.lock.name != what_.name || state.holders.empty()) continue;
-    const lock_user& holder = state.holders.front();
-    const int pid = holder.guarded_pid != 0 ? holder.guarded_pid : holder.pid;
-    const std::string host = holder.host.empty() ? "" : " on " + printable(holder.host);
-    say("lock '" + what_.name + "': " + printable(holder.command) + host + " (pid " +
-        std::to_string(pid) + ") has held it for " + duration(holder.seconds));
+  for (const std::string& name : what_.names) {
+    const auto uses = in_->uses_of(name);
+    if (uses.empty() || uses.front().what == domain_lock_use::how::waits) continue;
+    return say("lock '" + name + "' was not free in time: " + holders_text(uses, getpid()));
   }
 }
 
@@ -203,41 +203,92 @@ std::chrono::nanoseconds guarded_run::grace() const {
   return time_to_live.count() == 0 ? what_.grace : std::min(what_.grace, time_to_live / 3);
 }
 
-ending guarded_run::attend_command(deadline_watch* watch) {
-  tell_command(*lock_, what_.shared);
-  const wall_seconds before = what_.slot_length ? lock_->done_until() : 0;
-  if (what_.slot_length) lock_->set_done_until(slot_end_);
-  if (what_.leads) say("leads '" + what_.name + "' with token " + std::to_string(lock_->token()));
-  const ending its = run_attended(
-      what_.words.data(), signals_, [this] { lock_->extend_to_this_process(); },
+/// With --on-owner-died: the exit code of the run if COMMAND does not run.
+std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
+  using enum guarded_command::after_death;
+  if (what_.on_owner_died == run || !held_->owner_died()) return std::nullopt;
+  if (what_.on_owner_died == fail) {
+    say(locks_text() + ": a holder died, so COMMAND is not run");
+    return leave(not_repaired);
+  }
+  std::string shell = "/bin/sh";
+  std::string option = "-c";
+  std::string line = what_.repair;
+  char* const words[] = {shell.data(), option.data(), line.data(), nullptr};
+  held_->tell_command();
+  const ending its = attend(words, watch);
+  if (its.signal_number != 0) {
+    static_cast<void>(leave(its.code));
+    return end_by(its.signal_number);
+  }
+  if (!its.ran || its.code != 0 || (watch != nullptr && (watch->has_acted() || held_->is_lost()))) {
+    say(locks_text() + ": a holder died, and the repair has ended with " +
+        std::to_string(its.code) + ", so COMMAND is not run");
+    return leave(not_repaired);
+  }
+  held_->mark_consistent();
+  return std::nullopt;
+}
+
+ending guarded_run::attend(char* const* words, deadline_watch* watch) {
+  return run_attended(
+      words, signals_, [this] { held_->extend_to_this_process(); },
       [this](pid_t child) {
         try {
-          lock_->extend_to(child);
+          held_->extend_to(child);
         } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
         }
       },
       watch);
-  if (what_.slot_length && !its.ran) lock_->set_done_until(before);
+}
+
+ending guarded_run::attend_command(deadline_watch* watch) {
+  held_->tell_command();
+  const wall_seconds before = what_.slot_length ? held_->lock().done_until() : 0;
+  if (what_.slot_length) held_->lock().set_done_until(slot_end_);
+  if (what_.leads)
+    say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
+  const ending its = attend(what_.words.data(), watch);
+  if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
   return its;
+}
+
+/// With --at-least: holds until that time is over, or the lock is lost. Signals are blocked.
+/// Returns the one that ended this early, or 0.
+int guarded_run::hold_on() {
+  constexpr std::uint64_t second = 1'000'000'000;
+  const std::uint64_t until = held_since_ns_ + static_cast<std::uint64_t>(what_.at_least.count());
+  for (std::uint64_t now = now_ns(); now < until && !held_->is_lost(); now = now_ns()) {
+    const std::uint64_t left = std::min(until - now, second);  // is_lost() is asked once a second
+    const timespec at_most{.tv_sec = static_cast<time_t>(left / second),
+                           .tv_nsec = static_cast<long>(left % second)};
+    const int number = sigtimedwait(&signals_.blocked(), nullptr, &at_most);
+    if (number == SIGTSTP) signals_.stop_here();
+    if (std::ranges::find(ending_signals, number) != ending_signals.end()) return number;
+  }
+  return 0;
 }
 
 int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool has_acted = watch != nullptr && watch->has_acted();
-  const bool is_lost = watch != nullptr && lock_->is_lost();
+  const bool is_lost = watch != nullptr && held_->is_lost();
   const bool is_well = its.ran && its.code == 0 && !is_lost;
-  if (is_well && !what_.shared && lock_->owner_died()) lock_->mark_consistent();
+  if (is_well) held_->mark_consistent();
   if (!its.ran || (!has_acted && !is_lost)) {
+    const int ended_by = its.ran && its.signal_number == 0 ? hold_on() : its.signal_number;
     const int code = leave(its.code);
-    return its.signal_number == 0 ? code : end_by(its.signal_number);
+    return ended_by == 0 ? code : end_by(ended_by);
   }
-  say("lock '" + what_.name + "' of domain " + in_->name() +
-      (is_well ? " was about to be lost" : " is lost") +
+  const bool are_several = what_.names.size() > 1;
+  say(locks_text() + " of domain " + in_->name() +
+      (is_well ? (are_several ? " were about to be lost" : " was about to be lost")
+               : (are_several ? " are lost" : " is lost")) +
       ", because this host could not renew its membership" +
       (has_acted ? "; COMMAND was ended" : "; COMMAND may have ended too late"));
   if (is_well) return leave(lost_lock);
   // A handle that holds when it ends leaves what a dead holder leaves, so that the next holder, on
   // whichever host, learns of it.
-  lock_.reset();
+  held_.reset();
   signals_.let_end();
   return lost_lock;
 }
@@ -245,8 +296,8 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
 /// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
 /// meanwhile.
 int guarded_run::leave(int code) {
-  if (lock_ && lock_->is_held()) release();
-  lock_.reset();
+  if (held_ && held_->is_held()) held_->release();
+  held_.reset();
   signals_.let_end();
   return is_to_end() ? end_by(run_signals::noted()) : code;
 }
@@ -259,8 +310,10 @@ int guarded_run::run() {
     return leave(what_.conflict_exit_code.value_or(how == outcome::done ? 0 : 1));
   }
   std::optional<deadline_watch> watch;
-  if (in_->is_of_cluster()) watch.emplace([this] { return lock_->valid_for(); }, grace());
+  if (in_->is_of_cluster()) watch.emplace([this] { return held_->valid_for(); }, grace());
   deadline_watch* const watches = watch ? &*watch : nullptr;
+  held_since_ns_ = now_ns();
+  if (const auto code = repair_after_death(watches)) return *code;
   const ending its = attend_command(watches);
   return conclude(its, watches);
 }

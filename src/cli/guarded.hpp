@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/slots.hpp"
+#include "cli/wait_message.hpp"
 #include "lockflight/domain.hpp"
 
 namespace lockflight::cli {
@@ -15,21 +16,32 @@ namespace lockflight::cli {
 constexpr std::chrono::seconds usual_grace{2};
 
 struct guarded_command {
-  std::string name;
+  std::vector<std::string> names;  ///< one, or several locks that are taken together
   std::string domain = default_domain;
   unsigned mode = 0;  ///< of the domain; 0: whichever it has
   std::string group;  ///< with mode 0660; empty: that of the process
   bool shared = false;
+  std::optional<int> units;                      ///< a semaphore of so many; none: a lock
   std::optional<std::uint64_t> within_ns;        ///< none: as long as it takes; 0: do not wait
   std::optional<int> conflict_exit_code;         ///< none: 1, or 0 if the slot is done
   std::chrono::nanoseconds grace = usual_grace;  ///< in a cluster: between SIGTERM and the deadline
   std::optional<wall_seconds> slot_length;       ///< the command runs once in each slot of time
   bool leads = false;                            ///< to be said when the lock is held
+  wait_message::kind says = wait_message::kind::none;  ///< while it waits
+  bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
+  bool is_silent = false;
+  std::chrono::nanoseconds at_least{0};  ///< the lock is held so long, also if COMMAND is quicker
+  /// What happens if a holder has died: COMMAND runs and is told, or does not run, or `repair` runs
+  /// before it in a shell.
+  enum class after_death : std::uint8_t { run, fail, repair } on_owner_died = after_death::run;
+  std::string repair;
   std::vector<char*> words;  ///< the command and its arguments; a null pointer ends them
 };
 
 /// The lock was lost while the command ran. EX_PROTOCOL of sysexits.h, which no shell gives.
 constexpr int lost_lock = 76;
+/// A holder had died, so COMMAND was not run. EX_DATAERR of sysexits.h.
+constexpr int not_repaired = 65;
 constexpr int not_executable = 126;
 constexpr int not_found = 127;
 /// A week is 604,800; nobody waits for longer than this.

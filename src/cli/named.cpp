@@ -32,7 +32,8 @@ lock_state state_of(domain_lock lock, const std::map<int, std::string>& commands
                          .guarded_pid = use.guarded_pid,
                          .what = use.what,
                          .seconds = seconds_since(use.since_ns, now_ns),
-                         .command = command == commands.end() ? "" : command->second};
+                         .command = command == commands.end() ? "" : command->second,
+                         .unit = use.unit};
     const bool waits = use.what == domain_lock_use::how::waits;
     if (waits && use.dead) continue;  // nothing is left of it but a slot that a sweep frees
     (waits ? state.waiters : state.holders).push_back(user);
@@ -112,7 +113,8 @@ void add_elsewhere(const domain_elsewhere& there, std::vector<lock_state>& to) {
                          .what = use.what,
                          .seconds = static_cast<double>(use.milliseconds) / 1'000,
                          .command = use.command,
-                         .host = use.host};
+                         .host = use.host,
+                         .unit = use.unit};
     (use.what == domain_lock_use::how::waits ? at->waiters : at->holders).push_back(user);
   }
   for (lock_state& state : to)
@@ -140,6 +142,14 @@ std::vector<lock_state> states_of(const domain& in, std::vector<std::string>* si
 std::string word_of(domain_lock_use::how what) {
   using enum domain_lock_use::how;
   return what == holds ? "holds" : what == shares ? "shares" : "waits";
+}
+
+std::string word_of(const lock_user& user) {
+  return user.unit < 0 ? word_of(user.what) : fmt::format("holds unit {}", user.unit);
+}
+
+std::string kind_of(const domain_lock& lock) {
+  return lock.units == 0 ? lock.kind : fmt::format("{} of {}", lock.kind, lock.units);
 }
 
 std::string_view state_word(bool dead, bool stopped) {
@@ -170,6 +180,7 @@ nlohmann::ordered_json json_of(const lock_user& user) {
                               {"seconds", user.seconds},
                               {"guarded_pid", user.guarded_pid},
                               {"command", user.command}};
+  if (user.unit >= 0) made["unit"] = user.unit;
   if (!user.host.empty()) made["host"] = user.host;
   return made;
 }
@@ -179,14 +190,16 @@ nlohmann::ordered_json json_of(const lock_state& state) {
   nlohmann::ordered_json waiters = nlohmann::ordered_json::array();
   for (const lock_user& user : state.holders) holders.push_back(json_of(user));
   for (const lock_user& user : state.waiters) waiters.push_back(json_of(user));
-  return {{"name", state.lock.name},
-          {"kind", state.lock.kind},
-          {"parameters", state.lock.parameters},
-          {"token", state.lock.token},
-          {"repairs", state.lock.repairs},
-          {"owner_died", state.lock.owner_died},
-          {"holders", std::move(holders)},
-          {"waiters", std::move(waiters)}};
+  nlohmann::ordered_json made{{"name", state.lock.name},
+                              {"kind", state.lock.kind},
+                              {"parameters", state.lock.parameters},
+                              {"token", state.lock.token},
+                              {"repairs", state.lock.repairs},
+                              {"owner_died", state.lock.owner_died},
+                              {"holders", std::move(holders)},
+                              {"waiters", std::move(waiters)}};
+  if (state.lock.units > 0) made["units"] = state.lock.units;
+  return made;
 }
 
 std::string json_text(const nlohmann::ordered_json& document, int indent) {

@@ -39,6 +39,7 @@ struct lock_user {
   double seconds = 0;  ///< for so long
   std::string command;
   std::string host = "";  ///< another one of the cluster; empty: this one
+  int unit = -1;          ///< of a semaphore, which it holds; -1: none
 };
 
 struct lock_state {
@@ -59,6 +60,10 @@ struct lock_state {
 
 /// "holds", "shares", "waits".
 [[nodiscard]] std::string word_of(domain_lock_use::how what);
+/// The same of a user; the holder of a unit of a semaphore "holds unit 2".
+[[nodiscard]] std::string word_of(const lock_user& user);
+/// "flight-rw", "semaphore of 3".
+[[nodiscard]] std::string kind_of(const domain_lock& lock);
 /// "dead", "stopped" or nothing.
 [[nodiscard]] std::string_view state_word(bool dead, bool stopped);
 /// The process that runs, for a terminal: "rsync", or "rsync (4711)" if it is not the participant.

@@ -1,5 +1,8 @@
 // lockflight run: a command under a named lock.
 #include <grp.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "base/number.hpp"
 #include "cli/commands.hpp"
@@ -14,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
+constexpr std::uint64_t most_units = 1024;
 
 bool is_a_group(const std::string& text) {
   return read_number<gid_t>(text) || getgrnam(text.c_str()) != nullptr;
@@ -38,20 +42,47 @@ void check_together(const arguments& given, const char* option,
                    std::string("not together with ") + other);
 }
 
+std::vector<std::string> names_from(const arguments& given) {
+  std::vector<std::string> names = given.all("NAME");
+  if (names.empty()) names.emplace_back();
+  for (const std::string& each : names) check_lock_name("NAME", each);
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    throw refuse("NAME", *twice, "each name once");
+  for (const char* const option : {"--slots", "--leader", "--once-per"})
+    if (names.size() > 1 && given.has(option))
+      throw refuse(option, given.one(option).value_or(""), "only with one NAME");
+  return names;
+}
+
+void read_on_owner_died(const std::string& text, guarded_command& what) {
+  using enum guarded_command::after_death;
+  if (text.empty()) throw refuse("--on-owner-died", text, "fail, run or a command for a shell");
+  what.on_owner_died = text == "run" ? run : text == "fail" ? fail : repair;
+  what.repair = text;
+  if (what.on_owner_died == repair && what.shared)
+    throw refuse("--on-owner-died", text, "fail or run with --shared, as the lock is not alone");
+}
+
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
-  what.name = given.one("NAME").value_or("");
-  check_lock_name("NAME", what.name);
+  what.names = names_from(given);
   if (const auto domain = given.one("--domain")) what.domain = *domain;
   what.mode = mode_of(given);
   what.group = group_of(given, what.mode);
   what.shared = given.has("--shared");
   what.leads = given.has("--leader");
+  check_together(given, "--slots", {"--shared", "--leader", "--once-per"});
+  if (const auto text = given.one("--slots"))
+    what.units = static_cast<int>(whole_number("--slots", *text, 1, most_units));
   check_together(given, "--leader",
                  {"--shared", "--timeout", "--nonblock", "--once-per", "--conflict-exit-code"});
   check_together(given, "--once-per", {"--shared"});
   if (const auto text = given.one("--once-per"))
     what.slot_length = slot_length("--once-per", *text);
+  if (const auto text = given.one("--at-least"))
+    what.at_least = std::chrono::seconds(slot_length("--at-least", *text));
+  if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
   if (const auto text = given.one("--grace"))
     what.grace = std::chrono::nanoseconds(
         static_cast<std::int64_t>(real_number("--grace", *text, 0, longest_grace_s) * 1e9));
@@ -62,6 +93,13 @@ guarded_command guarded_from(const arguments& given) {
         static_cast<std::uint64_t>(real_number("--timeout", *text, 0, longest_wait_s) * 1e9);
   }
   if (given.has("--nonblock")) what.within_ns = 0;
+  check_together(given, "--no-wait-message", {"--verbose"});
+  what.is_silent = given.has("--no-wait-message");
+  if (!what.is_silent && isatty(STDERR_FILENO) != 0)
+    what.says = wait_message::kind::redrawn;
+  else if (given.has("--verbose"))
+    what.says = wait_message::kind::line;
+  what.says_who_holds = given.has("--verbose") || (given.has("--timeout") && !what.is_silent);
   if (const auto text = given.one("--conflict-exit-code"))
     what.conflict_exit_code =
         static_cast<int>(whole_number("--conflict-exit-code", *text, 0, largest_code));
@@ -89,6 +127,11 @@ command run_command() {
           {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. You need "
            "not "
            "start or make anything before: the first use of a domain or a lock makes it.",
+           "On a terminal, a run that has waited for a second says who holds the lock, for how "
+           "long, "
+           "and how many wait before it, in a line that it draws anew each second and takes away "
+           "at the end. A run that gives up after --timeout says on standard error who holds the "
+           "lock.",
            "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 end a run that waits. A run that "
            "has the lock passes them on to COMMAND. If SIGINT or SIGQUIT ends COMMAND, it ends the "
            "run as well, and so the loop of a shell. Ctrl-Z stops COMMAND and the run, which keeps "
@@ -99,12 +142,27 @@ command run_command() {
            "The lock is free when both have ended. If COMMAND is killed, the run frees the lock "
            "and "
            "says so in one line on standard error.",
-           "COMMAND finds three variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
+           "COMMAND finds these variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
            "LOCKFLIGHT_TOKEN is a number that is greater at each exclusive acquire of this name, "
            "so "
            "that a store can refuse an older holder; it is not set if the lock is shared. "
            "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock alone "
            "has ended with 0: then what the lock guards counts as repaired.",
+           "With several NAMEs the run takes them all, in the order of their bytes, so that runs "
+           "with overlapping names do not wait for each other in a circle. --timeout is that of "
+           "all together; a run that does not get them all holds none. LOCKFLIGHT_LOCK and "
+           "LOCKFLIGHT_TOKEN then have a line for each name, in that order.",
+           "With --slots N, up to N runs of NAME go on at a time, and others wait in the order in "
+           "which they came. Each run has a unit of its own: LOCKFLIGHT_UNIT is its number, from 0 "
+           "to N - 1, so that N commands can use N devices. LOCKFLIGHT_TOKEN and "
+           "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
+           "'lockflight domain forget' forgets it, when nobody uses NAME.",
+           "With --on-owner-died CMD, a run that is told of a death first runs CMD in /bin/sh, "
+           "under "
+           "the lock and in the same environment. If CMD exits with 0, what the lock guards counts "
+           "as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run exits with "
+           "65. With 'fail' it exits with 65 at once. Later runs are told as well, until one has "
+           "repaired.",
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
            "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
            "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
@@ -120,19 +178,38 @@ command run_command() {
            "back. All that use NAME give the same slot. A restart of the machine and 'lockflight "
            "domain forget' forget the note."},
       .options =
-          {{.name = "NAME", .what = "the lock: 1 to 255 bytes without a new line"},
+          {{.name = "NAME",
+            .what = "the lock: 1 to 255 bytes without a new line; several names are taken together",
+            .repeats = true},
            {.name = "COMMAND",
             .what = "the command to run and its arguments, after --",
             .completes = option::offer::a_command},
            {.name = "--shared", .what = "share the lock with others that share it"},
+           {.name = "--slots",
+            .value = "N",
+            .what = "at most N runs of NAME at a time, each with a unit of its own, 0 to N - 1; "
+                    "1 to 1024"},
            {.name = "--timeout",
             .value = "S",
             .what = "wait for at most S seconds, such as 0.5 (default: as long as it takes)"},
            {.name = "--nonblock", .what = "do not wait if the lock is not free"},
+           {.name = "--verbose",
+            .what = "say after a second in one line what the run waits for, also without a "
+                    "terminal, and with --nonblock who holds it"},
+           {.name = "--no-wait-message",
+            .what = "say nothing while the run waits, and nothing of the holder after --timeout"},
            {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
            {.name = "--once-per",
             .value = "SLOT",
             .what = "run COMMAND at most once in each slot of time, such as 90s, 30m, 1h or 1d"},
+           {.name = "--at-least",
+            .value = "TIME",
+            .what = "hold the lock so long from the moment it is there, also if COMMAND is "
+                    "quicker, such as 30s, 5m or 1h"},
+           {.name = "--on-owner-died",
+            .value = "WHAT",
+            .what = "if a holder died: run COMMAND, which is told (run, the default); exit with 65 "
+                    "(fail); or run WHAT in a shell first, which repairs what the lock guards"},
            {.name = "--grace",
             .value = "S",
             .what =
@@ -156,6 +233,14 @@ command run_command() {
             "do not run it if another one runs; the exit code is 75 then"},
            {"lockflight run --shared --timeout 10 index -- ./search words",
             "run searches side by side, while nobody rebuilds the index"},
+           {"lockflight run --timeout 60 index data -- ./rebuild",
+            "take both locks, whatever the order in which other runs name them"},
+           {"lockflight run --slots 2 gpu -- sh -c 'CUDA_VISIBLE_DEVICES=$LOCKFLIGHT_UNIT ./train'",
+            "run two at a time, each on a device of its own"},
+           {"lockflight run --on-owner-died ./repair.sh index -- ./add-to-index",
+            "repair the index first, if a run was killed in the middle"},
+           {"lockflight run --at-least 30s restart -- systemctl restart web",
+            "restart at most twice a minute"},
            {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
             "use a lock of all users of the group staff"},
            {"lockflight run --once-per 1d report -- ./report.sh",
@@ -171,6 +256,8 @@ command run_command() {
                      {3,
                       "the environment failed: memory or a process was refused, or the domain is "
                       "damaged"},
+                     {not_repaired,
+                      "a holder died, and --on-owner-died is fail, or its command has failed"},
                      {lost_lock,
                       "the lock was lost while COMMAND ran, and COMMAND was ended, in a cluster's "
                       "domain"},

@@ -141,6 +141,13 @@ std::string who_holds(const lock_state& state) {
   return text;
 }
 
+/// "backup", or of a semaphore "gpu (2 of 3)".
+std::string name_with_units(const lock_state& state) {
+  const std::string name = printable(state.lock.name);
+  if (state.lock.units == 0) return name;
+  return fmt::format("{} ({} of {})", name, state.holders.size(), state.lock.units);
+}
+
 bool is_bad(const lock_state& state) {
   return state.lock.owner_died ||
          (!state.holders.empty() && (state.holders.front().dead || state.holders.front().stopped));
@@ -156,7 +163,7 @@ void print_table(console& out, const reading& now, std::size_t most_rows) {
                {.title = "holder", .numeric = false, .importance = 3}});
   for (std::size_t i = 0; i < std::min(most_rows, now.in_use.size()); ++i) {
     const lock_state& s = now.in_use[i];
-    shown.add_row({{printable(s.lock.name)},
+    shown.add_row({{name_with_units(s)},
                    {std::to_string(s.waiters.size())},
                    {s.waiters.empty() ? "" : duration(s.longest_wait_s())},
                    {s.holders.empty() ? "" : duration(s.holders.front().seconds)},
@@ -178,7 +185,7 @@ void print_lines(console& out, const reading& now) {
     for (const auto* users : {&s.holders, &s.waiters})
       for (const lock_user& user : *users)
         out.line(fmt::format("{}: {} {}{} for {}, {}", printable(s.lock.name), user.pid,
-                             word_of(user.what), in_brackets(state_word(user.dead, user.stopped)),
+                             word_of(user), in_brackets(state_word(user.dead, user.stopped)),
                              duration(user.seconds), command_of(user)));
 }
 

@@ -23,7 +23,7 @@ void print_users(console& out, const lock_state& state, bool of_cluster) {
     for (const lock_user& user : *each)
       users.add_row({{of_cluster && user.host.empty() ? "(here)" : printable(user.host)},
                      {std::to_string(user.pid)},
-                     {word_of(user.what)},
+                     {word_of(user)},
                      {duration(user.seconds)},
                      {std::string(state_word(user.dead, user.stopped)), style::bad},
                      {user.guarded_pid == 0 ? "" : std::to_string(user.guarded_pid)},
@@ -47,6 +47,8 @@ int run_who(const arguments& given, console& out) {
     if (!silent.empty()) all["silent"] = silent;
     out.line(json_text(all, 2));
   } else if (state.in_use()) {
+    if (state.lock.units > 0)
+      out.line(fmt::format("{} of {} units are held", state.holders.size(), state.lock.units));
     print_users(out, state, where.starts_with("etcd:"));
     if (state.lock.owner_died) out.line("A holder died: what the lock guards may be half done.");
   } else {
@@ -77,7 +79,8 @@ command who_command() {
            "\"seconds\", \"guarded_pid\", \"command\"}. The guarded_pid is 0, or the process of a "
            "command that has to end as well before the holder counts as dead. A USER on another "
            "host has a \"host\", and its pid is that of its command; \"silent\" are the hosts that "
-           "do not answer."},
+           "do not answer. A semaphore, which 'lockflight run --slots N' makes, has \"units\", "
+           "which is N, and each of its holders a \"unit\"."},
       .options = {{.name = "NAME", .what = "the lock"},
                   domain_option(),
                   mode_option(),

@@ -42,7 +42,9 @@ std::string synopsis(const command& of) {
   std::string out = "lockflight " + of.name;
   for (const option& o : of.options)
     if (o.positional() && o.completes != option::offer::a_command)
-      out += o.optional ? fmt::format(" [{}]", o.name) : " " + o.name;
+      out += o.optional  ? fmt::format(" [{}]", o.name)
+             : o.repeats ? fmt::format(" {}...", o.name)
+                         : " " + o.name;
   for (const option& o : of.options)
     if (o.completes == option::offer::a_command)
       return out + fmt::format(" [OPTIONS] -- {} [ARG...]", o.name);

@@ -23,6 +23,7 @@ CLI::Option* declare(CLI::App& app, const option& o) {
   }
   CLI::Option* const made = app.add_option(names);
   made->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  if (o.positional() && o.repeats) made->expected(-1);  // one or more
   return made;
 }
 

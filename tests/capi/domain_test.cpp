@@ -195,6 +195,33 @@ class holder {
   std::thread thread_;
 };
 
+TEST_F(CapiDomain, ATimeOutCanSayWhoHolds) {
+  lockflight_named* const a = lock("a");
+  lockflight_holder who{};
+  refused(lockflight_named_holder(a, &who), LOCKFLIGHT_UNKNOWN, "holder of lock 'a'");
+  {
+    const holder other(domain_);
+    EXPECT_EQ(lockflight_named_try_lock_for(a, 50'000'000), LOCKFLIGHT_BUSY);
+    fine(lockflight_named_holder(a, &who), "holder");
+    EXPECT_EQ(who.holders, 1);
+    EXPECT_EQ(who.pid, getpid());
+    EXPECT_EQ(who.unit, -1);
+    EXPECT_GE(who.nanoseconds, 30'000'000U);  // by a coarse clock
+    EXPECT_STREQ(who.command, "capi_tests");
+    EXPECT_STREQ(who.host, "");
+  }
+  refused(lockflight_named_holder(a, nullptr), LOCKFLIGHT_INVALID, "holder NULL");
+  refused(lockflight_named_holder(nullptr, &who), LOCKFLIGHT_INVALID, "lock NULL");
+  fine(lockflight_named_destroy(a), "destroy");
+  lockflight_semaphore* s = nullptr;
+  fine(lockflight_semaphore_create(domain_, "s", 2, &s), "create");
+  fine(lockflight_semaphore_acquire(s), "acquire");
+  fine(lockflight_semaphore_holder(s, &who), "holder");
+  EXPECT_EQ(who.unit, 0);
+  fine(lockflight_semaphore_release(s), "release");
+  fine(lockflight_semaphore_destroy(s), "destroy");
+}
+
 TEST_F(CapiDomain, AnInterruptedWaitGivesUp) {
   using clock = std::chrono::steady_clock;
   lockflight_named* const a = lock("a");
@@ -263,6 +290,60 @@ TEST_F(CapiDomain, ADomainOfAnotherModeIsRefused) {
   refused(lockflight_domain_open(name_.c_str(), &nobodys, &other), LOCKFLIGHT_INVALID,
           "no such group");
   refused(lockflight_domain_open(name_.c_str(), &shared, &other), LOCKFLIGHT_WRONG_KIND, name_);
+}
+
+TEST_F(CapiDomain, ASemaphoreHasNHoldersWithAUnitEach) {
+  lockflight_semaphore* all[3]{};
+  for (auto& each : all) fine(lockflight_semaphore_create(domain_, "s", 2, &each), "create");
+  fine(lockflight_semaphore_acquire(all[0]), "acquire");
+  fine(lockflight_semaphore_try_acquire(all[1]), "try_acquire");
+  for (int i = 0; i < 2; ++i) {
+    int unit = -1;
+    fine(lockflight_semaphore_unit(all[i], &unit), "unit");
+    EXPECT_EQ(unit, i);
+  }
+  std::thread([&] {
+    EXPECT_EQ(lockflight_semaphore_try_acquire(all[2]), LOCKFLIGHT_BUSY);
+    EXPECT_EQ(lockflight_semaphore_try_acquire_for(all[2], 1'000'000), LOCKFLIGHT_BUSY);
+    fine(lockflight_semaphore_destroy(all[2]), "destroy");
+  }).join();
+  refused(lockflight_semaphore_acquire(all[0]), LOCKFLIGHT_HELD, "holds a unit already");
+  refused(lockflight_semaphore_destroy(all[0]), LOCKFLIGHT_HELD, "semaphore 's'");
+  refused(lockflight_semaphore_create(domain_, "s", 3, &all[2]), LOCKFLIGHT_WRONG_KIND,
+          "is a semaphore of 2 units");
+  refused(lockflight_semaphore_create(domain_, "t", 0, &all[2]), LOCKFLIGHT_INVALID,
+          "0 units (accepted: 1 to 1024)");
+  std::uint64_t number = 0;
+  fine(lockflight_semaphore_token(all[0], &number), "token");
+  EXPECT_GT(number, 0U);
+  fine(lockflight_semaphore_valid_for(all[0], &number), "valid_for");
+  EXPECT_EQ(number, UINT64_MAX);
+  fine(lockflight_semaphore_is_lost(all[0]), "is_lost");
+  fine(lockflight_semaphore_still_valid(all[0]), "still_valid");
+  fine(lockflight_semaphore_owner_died(all[0]), "owner_died");
+  fine(lockflight_semaphore_interrupt_with(all[0], nullptr, nullptr), "interrupt_with");
+  for (int i = 0; i < 2; ++i) fine(lockflight_semaphore_release(all[i]), "release");
+  int unit = 0;
+  refused(lockflight_semaphore_release(all[0]), LOCKFLIGHT_NOT_HELD, "'s'");
+  refused(lockflight_semaphore_unit(all[0], &unit), LOCKFLIGHT_NOT_HELD, "unit of semaphore 's'");
+  refused(lockflight_semaphore_owner_died(all[0]), LOCKFLIGHT_NOT_HELD, "semaphore 's'");
+  refused(lockflight_semaphore_acquire(nullptr), LOCKFLIGHT_INVALID, "semaphore NULL");
+  for (int i = 0; i < 2; ++i) fine(lockflight_semaphore_destroy(all[i]), "destroy");
+}
+
+TEST_F(CapiDomain, ADeadHoldersUnitIsTold) {
+  std::thread([&] {
+    lockflight_semaphore* s = nullptr;
+    fine(lockflight_semaphore_create(domain_, "s", 1, &s), "create");
+    fine(lockflight_semaphore_acquire(s), "acquire");
+  }).join();  // the thread ends while it holds
+  lockflight_semaphore* s = nullptr;
+  fine(lockflight_semaphore_create(domain_, "s", 1, &s), "create");
+  refused(lockflight_semaphore_acquire(s), LOCKFLIGHT_OWNER_DIED, "semaphore 's' is held");
+  fine(lockflight_semaphore_mark_consistent(s), "mark_consistent");
+  fine(lockflight_semaphore_owner_died(s), "owner_died");
+  fine(lockflight_semaphore_release(s), "release");
+  fine(lockflight_semaphore_destroy(s), "destroy");
 }
 
 TEST_F(CapiDomain, RefusesMisuse) {

@@ -266,7 +266,7 @@ class Modes(NamedTest):
             self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force", *mode)
         self.assertEqual(self.run_in("true", options=both[1]), (0, "", ""))
         folder = os.environ.get("LOCKFLIGHT_DOMAINS", "/dev/shm")
-        path = f"{folder}/lockflight-g{os.getegid()}-{DOMAIN}.lf2"
+        path = f"{folder}/lockflight-g{os.getegid()}-{DOMAIN}.lf3"
         os.rename(path, path + ".aside")
         self.assertEqual(self.run_in("true", options=both[0]), (0, "", ""))
         os.rename(path + ".aside", path)
@@ -298,7 +298,7 @@ BAD = [
     (["run"], ["NAME", "''", "255 bytes"]),
     (["run", "a"], ["COMMAND", "''", "--"]),
     (["run", "a", "--"], ["COMMAND", "''", "--"]),
-    (["run", "a", "b", "--", "true"], ["'b'", "one NAME"]),
+    (["run", "a", "b", "a", "--", "true"], ["NAME", "'a'", "each name once"]),
     (["run", "", "--", "true"], ["NAME", "''", "255"]),
     (["run", "x" * 256, "--", "true"], ["NAME", "255"]),
     (["run", "a\nb", "--", "true"], ["NAME", "a\\nb", "new line"]),

@@ -90,8 +90,8 @@ class Locks(AgentsTest):
         self.hold(self.one)
         code, said = self.two.run(self.name, "true", options=["--nonblock"])
         self.assertEqual(code, 1)
-        self.assertRegex(said, rf"lock '{self.name}': cluster_holder on {self.one.name} "
-                               r"\(pid \d+\) has held it for \d")
+        self.assertRegex(said, rf"lock '{self.name}' was not free in time: held by "
+                               rf"cluster_holder on {self.one.name} \(pid \d+\) for \d")
 
     def test_a_client_dies(self):
         holder, *_ = self.hold(self.one)

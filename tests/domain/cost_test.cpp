@@ -72,6 +72,13 @@ TEST(DomainCost, AnUncontendedAcquireCostsLittleMoreThanThatOfARobustPthreadMute
       "robust pthread mutex %.1f ns, flight on shm %.1f ns, named_mutex %.1f ns: %.2f of pthread\n"
       "shared: flight-rw on shm %.1f ns, named_shared_mutex %.1f ns: %.2f\n",
       pthread, flight, named, named / pthread, shared, named_shared, named_shared / shared);
+  named_semaphore semaphore(d, "s", 3);
+  const double units = ns_of([&] {
+    semaphore.acquire();
+    semaphore.release();
+  });
+  printf("named_semaphore %.1f ns: %.2f of named_mutex\n", units, units / named);
+  EXPECT_LT(units, 30 * named);
   EXPECT_LT(named, 10 * pthread);
   EXPECT_LT(named, 30 * flight);
   EXPECT_LT(named_shared, 30 * shared);

@@ -76,7 +76,10 @@ class child {
   child(const child&) = delete;
   child& operator=(const child&) = delete;
   child(child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
-  child& operator=(child&&) = delete;
+  child& operator=(child&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    return *this;
+  }
 
   void kill() const { ::kill(pid_, SIGKILL); }
   [[nodiscard]] int pid() const { return pid_; }

@@ -66,17 +66,22 @@ TEST_P(DomainWaits, AnotherThreadEndsThemAtOnce) {
   struct waiter {
     std::unique_ptr<named_lock> lock;
     std::atomic<bool> interrupted{false};
-    std::atomic<clock::duration::rep> took{0};
+    std::atomic<int> asked{0};
     std::thread thread;
   };
   std::vector<waiter> waiters(3);
   for (waiter& w : waiters) {
     w.lock = std::make_unique<named_lock>(in_, "a", what);
-    w.lock->interrupt_with([&w] { return w.interrupted.load(); });
+    w.lock->interrupt_with([&w] { return ++w.asked, w.interrupted.load(); });
     w.thread = std::thread([&w] { EXPECT_REFUSED(interrupted, "'a'", w.lock->lock()); });
   }
   await_waiters(in_, waiters.size());
-  std::this_thread::sleep_for(milliseconds(1500));
+  std::this_thread::sleep_for(milliseconds(50));
+  std::vector<int> asked;
+  for (const waiter& w : waiters) asked.push_back(w.asked);
+  std::this_thread::sleep_for(milliseconds(1450));
+  for (std::size_t i = 0; i < waiters.size(); ++i)
+    EXPECT_GT(waiters[i].asked, asked[i]) << "each is asked at least once a second";
   for (waiter& w : waiters) {
     const auto start = clock::now();
     w.interrupted = true;

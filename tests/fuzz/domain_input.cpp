@@ -49,6 +49,9 @@ constexpr std::array<known_lock, 7> known_locks{{{"n0", "flight", ""},
                                                  {"n5", "spin", ""},
                                                  {"n6", "mcs-rw-fair", ""}}};
 
+constexpr const char* semaphore = "n7";
+constexpr int semaphore_units = 3;
+
 std::string name_of_domain() { return "fuzz." + std::to_string(getpid()); }
 std::string path_of(const std::string& name) { return detail::private_place(name).path; }
 
@@ -100,8 +103,10 @@ std::vector<std::byte> make_domain(bool with_orphan) {
     die([&] {
       auto held = handle(d, known_locks[0]);
       auto shared = handle(d, known_locks[1]);
+      named_semaphore units(d, semaphore, semaphore_units);
       held.lock();
       shared.lock_shared();
+      units.acquire();
       kill(getpid(), SIGKILL);
     });
     if (with_orphan)
@@ -204,6 +209,14 @@ void use(named_lock& one) {
   if (one.can_share() && one.try_lock_shared_within(patience_ns)) one.unlock_shared();
 }
 
+void use(named_semaphore& one) {
+  constexpr std::uint64_t patience_ns = 20'000;
+  if (!one.try_acquire_within(patience_ns)) return;
+  static_cast<void>(one.token());
+  if (one.owner_died()) one.mark_consistent();
+  one.release();
+}
+
 /// Makes the edits in the file, one after the other, while others use it.
 void write_over_in_use(const std::string& path, std::span<const std::uint8_t> edits) {
   constexpr std::size_t size = 12;
@@ -233,7 +246,14 @@ void use_all(const std::string& name) {
         auto of = handle(d, one);
         use(of);
       });
+    allowed_to_refuse([&] {
+      named_semaphore units(d, semaphore, semaphore_units);
+      use(units);
+      use(units);
+    });
+    allowed_to_refuse([&] { static_cast<void>(d.uses_of(semaphore)); });
     for (const known_lock& one : known_locks) allowed_to_refuse([&] { d.remove_lock(one.name); });
+    allowed_to_refuse([&] { d.remove_lock(semaphore); });
     allowed_to_refuse([&] {
       auto anew = handle(d, known_locks[1]);
       use(anew);

@@ -15,6 +15,7 @@ and used after fork. Its holder is a thread: the thread that acquires releases. 
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, List, Optional, Tuple, Type, Union
@@ -23,19 +24,27 @@ import weakref
 from . import _communicator, _core
 from ._communicator import Communicator
 from ._core import DomainError, OwnerDied
-from ._tasks import holds_of
+from ._decorator import Decorator
+from ._several import AllOf, Member
+from ._tasks import TaskHolds, holds_of
+from ._within import LockUser, NotAcquired, Within
 
 __all__ = [
+    "AllOf",
     "Communicator",
     "Domain",
     "DomainError",
     "DomainOver",
     "LockState",
     "LockUse",
+    "LockUser",
     "Mutex",
+    "NotAcquired",
     "OwnerDied",
     "Participant",
+    "Semaphore",
     "SharedMutex",
+    "all_of",
 ]
 __version__ = "0.1.0"
 
@@ -60,7 +69,8 @@ class Participant:
 @dataclass(frozen=True)
 class LockUse:
     """What a participant does with a lock: `what` is "waits", "holds" or "shares", `since` the time
-    of time.monotonic() when it began, or 0. The rest is as in Participant."""
+    of time.monotonic() when it began, or 0. The rest is as in Participant. The holder of a unit of
+    a semaphore has its number as `unit`."""
 
     slot: int
     pid: int
@@ -69,11 +79,13 @@ class LockUse:
     since: float
     stopped: bool = False
     guarded_pid: int = 0
+    unit: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class LockState:
-    """A lock of a domain, as it was when it was read."""
+    """A lock of a domain, as it was when it was read. `units` is N of a semaphore, and 0 of a
+    lock."""
 
     name: str
     kind: str
@@ -82,6 +94,7 @@ class LockState:
     repairs: int
     owner_died: bool
     uses: List[LockUse] = field(default_factory=list)
+    units: int = 0
 
 
 def _text(name: str, value: Any, accepted: str) -> str:
@@ -260,8 +273,11 @@ class Domain:
                 repairs,
                 owner_died,
                 [LockUse(*use) for use in uses],
+                units,
             )
-            for name, kind, parameters, token, repairs, owner_died, uses in self._core.locks()
+            for name, kind, parameters, token, repairs, owner_died, uses, units in (
+                self._core.locks()
+            )
         ]
 
     def show(self) -> str:
@@ -273,9 +289,11 @@ class Domain:
             )
         for lock in self.locks():
             died = ", a holder died" if lock.owner_died else ""
-            lines.append(f"  lock {lock.name!r} ({lock.kind}), token {lock.token}{died}")
+            kind = f"{lock.kind} of {lock.units}" if lock.units else lock.kind
+            lines.append(f"  lock {lock.name!r} ({kind}), token {lock.token}{died}")
             lines += [
-                f"    slot {u.slot}, process {_process(u)}: {u.what}{_state(u)}" for u in lock.uses
+                f"    slot {u.slot}, process {_process(u)}: {u.what}{_unit(u)}{_state(u)}"
+                for u in lock.uses
             ]
         return "\n".join(lines)
 
@@ -302,6 +320,10 @@ def _process(of: Union[Participant, LockUse]) -> str:
 
 def _state(of: Union[Participant, LockUse]) -> str:
     return ", dead" if of.dead else ", stopped" if of.stopped else ""
+
+
+def _unit(of: LockUse) -> str:
+    return "" if of.unit is None else f" unit {of.unit}"
 
 
 class DomainOver(Domain):
@@ -373,7 +395,115 @@ def _domain_of(given: Union[str, Domain]) -> Domain:
 # ---- locks ---------------------------------------------------------------------------------------
 
 
-class Mutex(_core.Lock):
+class _Named(Decorator):
+    """What locks and semaphores have in common: names, and the calls of tasks that hold them."""
+
+    _recipe: "Tuple[Any, ...]"
+    _tasks: TaskHolds
+    acquire: Any
+    __exit__: Any
+
+    @property
+    def name(self) -> str:
+        return str(self._recipe[0])
+
+    @property
+    def domain(self) -> Domain:
+        found: Domain = self._recipe[1]
+        return found
+
+    def within(self, seconds: float) -> Within:
+        """`with lock.within(5):` waits for at most 5 seconds and then raises NotAcquired, which is
+        a TimeoutError and says who holds the lock."""
+        return Within(self, seconds)
+
+    def users(self) -> "List[LockUser]":
+        """Who holds the lock and then who waits for it, each the longest first; in the domain of a
+        cluster on all hosts."""
+        now = time.monotonic()
+        return [
+            LockUser(pid, what, now - seconds, _shown(command), _shown(host), unit, dead, stopped)
+            for pid, what, seconds, command, host, unit, dead, stopped in (
+                self.domain._core.uses_of(self.name)
+            )
+        ]
+
+    def _not_acquired(self, seconds: float) -> NotAcquired:
+        holders = [each for each in self.users() if each.what != "waits"]
+        text = f"lock {self.name!r} was not free in {seconds:g} s"
+        if holders:
+            first, others = holders[0], len(holders) - 1
+            where = f" on {first.host}" if first.host else ""
+            text += f": held by {first.command}{where} (pid {first.pid})"
+            if others:
+                text += f" and {others} other{'s' if others > 1 else ''}"
+            text += f" for {time.monotonic() - first.since:.1f} s"
+        return NotAcquired(text, self.name, holders)
+
+    # For all_of:
+
+    @property
+    def _key(self) -> "Tuple[str, str]":
+        return self.domain.path, self.name
+
+    def _take(self, timeout: float) -> bool:
+        return bool(self.acquire(timeout=timeout))
+
+    def _give(self) -> None:
+        # As at the end of a `with` block, which a fork may have left with nothing to release.
+        self.__exit__(None, None, None)
+
+    async def __aenter__(self) -> Any:
+        await self._tasks.acquire(self, False)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self._tasks.release(self, False)
+
+    async def owner_died_async(self) -> bool:
+        """owner_died for a task that holds the lock."""
+        return bool(await self._for_task("owner_died"))
+
+    async def mark_consistent_async(self) -> None:
+        """mark_consistent for a task that holds the lock."""
+        await self._for_task("mark_consistent")
+
+    async def token_async(self) -> int:
+        """token for a task that holds the lock."""
+        return int(await self._for_task("token"))
+
+    async def still_valid_async(self) -> bool:
+        """still_valid for a task that holds the lock."""
+        return bool(await self._for_task("still_valid"))
+
+    async def valid_for_async(self) -> float:
+        """valid_for for a task that holds the lock."""
+        return float(await self._for_task("valid_for"))
+
+    async def lost_async(self) -> bool:
+        """lost for a task that holds the lock."""
+        return bool(await self._for_task("lost"))
+
+    async def _for_task(self, what: str) -> Any:
+        def call() -> Any:
+            found = getattr(self, what)
+            return found() if callable(found) else found
+
+        return await self._tasks.worker(self).call(call)
+
+
+def _checked_on_owner_died(given: Any) -> str:
+    if given not in ("tell", "raise"):
+        raise ValueError(f"on_owner_died {given!r} (accepted: 'tell', 'raise')")
+    return str(given)
+
+
+class Mutex(_Named, _core.Lock):
     """A lock with one holder at a time, known to all processes by `domain` and `name`.
 
     `kind` and `parameters` choose among the locks that `lockflight locks` lists. All who use a name
@@ -381,7 +511,8 @@ class Mutex(_core.Lock):
     on_owner_died="tell" an acquire after a death succeeds, and `owner_died` is true until a holder
     calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold the
     lock. Not recursive: an acquire by the holder raises DomainError, also with another object of
-    that name.
+    that name. As a decorator, `@Mutex("report")`, it is held by each call of a function or a
+    coroutine function.
 
     In the domain of a cluster a holder is alone until a deadline, which its host's agent moves on
     as long as it reaches the cluster: valid_for() says how far ahead it is, and `lost` whether it
@@ -401,66 +532,17 @@ class Mutex(_core.Lock):
         parameters: str = "",
         on_owner_died: str = "tell",
     ) -> None:
-        if on_owner_died not in ("tell", "raise"):
-            raise ValueError(f"on_owner_died {on_owner_died!r} (accepted: 'tell', 'raise')")
         self._recipe = (
             _checked_lock(name),
             _domain_of(domain),
             _text("kind", kind, "a lock that `lockflight locks` lists"),
             _text("parameters", parameters, "such as 'local_budget=16,barge=2'"),
-            on_owner_died,
+            _checked_on_owner_died(on_owner_died),
         )
         self._tasks = holds_of(self._recipe[1]._core.path, self._recipe[0])
         super().__init__(
             self._recipe[1]._core, self._recipe[0], kind, parameters, on_owner_died == "raise"
         )
-
-    @property
-    def name(self) -> str:
-        return self._recipe[0]
-
-    @property
-    def domain(self) -> Domain:
-        return self._recipe[1]
-
-    async def __aenter__(self) -> "Mutex":
-        await self._tasks.acquire(self, False)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        await self._tasks.release(self, False)
-
-    async def owner_died_async(self) -> bool:
-        """owner_died for a task that holds the lock."""
-        return bool(await self._for_task(lambda: self.owner_died))
-
-    async def mark_consistent_async(self) -> None:
-        """mark_consistent for a task that holds the lock."""
-        await self._for_task(self.mark_consistent)
-
-    async def token_async(self) -> int:
-        """token for a task that holds the lock."""
-        return int(await self._for_task(lambda: self.token))
-
-    async def still_valid_async(self) -> bool:
-        """still_valid for a task that holds the lock."""
-        return bool(await self._for_task(self.still_valid))
-
-    async def valid_for_async(self) -> float:
-        """valid_for for a task that holds the lock."""
-        return float(await self._for_task(self.valid_for))
-
-    async def lost_async(self) -> bool:
-        """lost for a task that holds the lock."""
-        return bool(await self._for_task(lambda: self.lost))
-
-    async def _for_task(self, call: Any) -> Any:
-        return await self._tasks.worker(self).call(call)
 
     def __repr__(self) -> str:
         return f"lockflight.{type(self).__name__}({self.name!r}, domain={self.domain.name!r})"
@@ -475,11 +557,25 @@ def _remake(
     return cls(name, domain, kind=kind, parameters=parameters, on_owner_died=on_owner_died)
 
 
-class _Shared:
-    """What SharedMutex.shared() returns: for `with` and `async with`."""
+class _Shared(Decorator):
+    """What SharedMutex.shared() returns: for `with`, `async with` and as a decorator."""
 
     def __init__(self, lock: "SharedMutex") -> None:
         self._lock = lock
+
+    @property
+    def held(self) -> bool:
+        return self._lock.held
+
+    @property
+    def _key(self) -> "Tuple[str, str]":
+        return self._lock._key
+
+    def _take(self, timeout: float) -> bool:
+        return self._lock.acquire_shared(timeout=timeout)
+
+    def _give(self) -> None:
+        self._lock._exit_shared()
 
     def __enter__(self) -> "SharedMutex":
         self._lock.acquire_shared()
@@ -515,3 +611,93 @@ class SharedMutex(Mutex):
 
     def shared(self) -> _Shared:
         return _Shared(self)
+
+
+_UNITS = "1 to 1024"
+
+
+class Semaphore(_Named, _core.Units):
+    """At most `units` holders at a time, known to all processes by `domain` and `name`. Each holder
+    has a unit of its own, `unit`, from 0 to units - 1:
+
+        with lockflight.Semaphore("gpu", 3, domain="jobs") as gpu:
+            compute_on(gpu.unit)
+
+    Waiters get units in the order in which they came. If a holder dies, its unit becomes free, and
+    `owner_died` is true for the next holder of this unit, as with Mutex; `token` grows with each
+    holder of a unit. A thread holds one unit at most by the object, and so does a task of asyncio,
+    each of which takes a slot of the domain. All who use a name agree about `units`, else
+    ValueError, which names both; a Mutex of that name is refused in the same way. `lockflight run
+    --slots 3 gpu -- COMMAND` takes a unit of the same semaphore. In the domain of a cluster the
+    units are those of all hosts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        units: int,
+        domain: Union[str, Domain] = "default",
+        *,
+        on_owner_died: str = "tell",
+    ) -> None:
+        if not 1 <= _whole("units", units, _UNITS) <= 1024:
+            raise ValueError(f"units {units!r} (accepted: {_UNITS})")
+        self._recipe = (
+            _checked_lock(name),
+            _domain_of(domain),
+            units,
+            _checked_on_owner_died(on_owner_died),
+        )
+        self._tasks = holds_of(self._recipe[1]._core.path, self._recipe[0])
+        super().__init__(
+            self._recipe[1]._core, self._recipe[0], units, self._recipe[3] == "raise"
+        )
+
+    @property
+    def units(self) -> int:
+        return int(self._recipe[2])
+
+    async def unit_async(self) -> int:
+        """unit for a task that holds one."""
+        return int(await self._for_task("unit"))
+
+    def __repr__(self) -> str:
+        return f"lockflight.Semaphore({self.name!r}, {self.units}, domain={self.domain.name!r})"
+
+    def __reduce__(self) -> "Tuple[Any, ...]":
+        name, domain, units, on_owner_died = self._recipe
+        return _remake_semaphore, (type(self), name, units, domain, on_owner_died)
+
+
+def _remake_semaphore(
+    cls: Type[Semaphore], name: str, units: int, domain: Domain, on_owner_died: str
+) -> Semaphore:
+    return cls(name, units, domain, on_owner_died=on_owner_died)
+
+
+def all_of(
+    *locks: Union[str, Mutex, Semaphore, _Shared], domain: Union[str, Domain] = "default"
+) -> AllOf:
+    """Several locks at once, for `with` and `async with`: all of them or none.
+
+        with lockflight.all_of("index", "data", domain="jobs"):
+            ...
+        with lockflight.all_of(index.shared(), data):
+            ...
+
+    A name is that of a Mutex of `domain`. The order does not matter: the locks are taken in the
+    order of their domains and names, so that overlapping sets do not deadlock. Raises ValueError if
+    a lock is there twice. `acquire(timeout=5)` of the result waits 5 seconds at most for all
+    together, and holds none of them if it returns False.
+    """
+    members: List[Member] = []
+    for each in locks:
+        if isinstance(each, str):
+            members.append(Mutex(each, domain))
+        elif isinstance(each, (Mutex, Semaphore, _Shared)):
+            members.append(each)
+        else:
+            raise TypeError(
+                f"all_of: {each!r} (accepted: names, Mutex, SharedMutex, its shared(), Semaphore)"
+            )
+    return AllOf(members)

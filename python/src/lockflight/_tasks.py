@@ -65,6 +65,11 @@ def _task() -> Any:
         return None
 
 
+def _is_alone(lock: _workers.Held, shared: bool) -> bool:
+    """Whether tasks of one process wait for each other: readers, and holders of units, do not."""
+    return not shared and not isinstance(lock, _core.Units)
+
+
 class TaskHolds:
     """The threads that hold one lock for tasks. All Mutex objects of a name share it."""
 
@@ -73,12 +78,12 @@ class TaskHolds:
         self._gates: Dict[_Loop, _Gate] = {}
         self._of_parent = 0
 
-    async def acquire(self, lock: _core.Lock, shared: bool) -> None:
+    async def acquire(self, lock: _workers.Held, shared: bool) -> None:
         """Raises DomainError with the reason "held" if the task holds the lock."""
         task = _task()
         if (task, True) in self._holders or (task, False) in self._holders:
             raise _error("held", f"acquire of {lock!r}, which this task holds already")
-        if shared:
+        if not _is_alone(lock, shared):
             self._holders[task, shared] = await _workers.acquire(lock, shared)
             return
         loop = asyncio.get_running_loop()
@@ -94,7 +99,7 @@ class TaskHolds:
             self._leave_gate(loop)
             raise
 
-    async def release(self, lock: _core.Lock, shared: bool) -> None:
+    async def release(self, lock: _workers.Held, shared: bool) -> None:
         worker = self._holders.pop((_task(), shared), None)
         if worker is None:
             if self._of_parent > 0:
@@ -105,7 +110,7 @@ class TaskHolds:
         try:
             error = await worker.call(lambda: _workers.release(worker, lock, shared))
         finally:
-            if not shared:
+            if _is_alone(lock, shared):
                 self._leave_gate(loop)
         if error is not None:
             raise error
@@ -126,7 +131,7 @@ class TaskHolds:
         if gate.is_free and self._gates.get(loop) is gate:
             del self._gates[loop]
 
-    def worker(self, lock: _core.Lock) -> _workers.Worker:
+    def worker(self, lock: _workers.Held) -> _workers.Worker:
         """The thread that holds for the current task."""
         task = _task()
         worker = self._holders.get((task, False)) or self._holders.get((task, True))

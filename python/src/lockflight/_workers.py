@@ -14,9 +14,11 @@ import asyncio
 import os
 import queue
 import threading
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Union
 
 from . import _core
+
+Held = Union[_core.Lock, _core.Units]
 
 # How long a thread that nobody borrows keeps its slot.
 IDLE_SECONDS = 5.0
@@ -109,7 +111,7 @@ class _Acquire:
     """An acquire by a worker. It ends with a worker that holds and belongs to the task, or with one
     that is idle."""
 
-    def __init__(self, lock: _core.Lock, shared: bool) -> None:
+    def __init__(self, lock: Held, shared: bool) -> None:
         self._lock, self._shared = lock, shared
         self._cancellation = _core.Cancellation()
         self._decided = _Once()  # whether the thread or the task has come to an end
@@ -133,7 +135,9 @@ class _Acquire:
 
     def _acquire(self) -> None:
         lock = self._lock
-        acquire = lock.acquire_shared_unless if self._shared else lock.acquire_unless
+        acquire = lock.acquire_unless
+        if self._shared and isinstance(lock, _core.Lock):
+            acquire = lock.acquire_shared_unless
         got, error = _outcome(lambda: acquire(self._cancellation))
         self._got = bool(got)
         if not self._decided.is_first() or not self._reply.send(None, error):
@@ -148,15 +152,16 @@ class _Acquire:
             give_back(self._worker)
 
 
-async def acquire(lock: _core.Lock, shared: bool) -> Worker:
+async def acquire(lock: Held, shared: bool) -> Worker:
     """A worker that holds the lock."""
     return await _Acquire(lock, shared).finish()
 
 
-def release(worker: Worker, lock: _core.Lock, shared: bool) -> Optional[BaseException]:
+def release(worker: Worker, lock: Held, shared: bool) -> Optional[BaseException]:
     """In the thread of the worker, which is idle then. After an error it ends: nobody borrows a
     thread that may hold a lock."""
-    _, error = _outcome(lock.release_shared if shared else lock.release)
+    give = lock.release_shared if shared and isinstance(lock, _core.Lock) else lock.release
+    _, error = _outcome(give)
     if error is None:
         give_back(worker)
     else:

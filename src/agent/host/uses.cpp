@@ -22,7 +22,8 @@ std::vector<domain_use_elsewhere> uses_here(const domain& in, const std::string&
       if (use.pid == getpid()) continue;  // the agent, which waits for another host
       const std::uint64_t since = use.since_ns == 0 || use.since_ns > now ? now : use.since_ns;
       all.push_back({host, lock.name, use.what, use.guarded_pid != 0 ? use.guarded_pid : use.pid,
-                     use.dead, use.stopped, (now - since) / 1'000'000, commands[use.slot]});
+                     use.dead, use.stopped, (now - since) / 1'000'000, commands[use.slot],
+                     use.unit});
     }
   }
   std::ranges::stable_sort(all, {}, [](const domain_use_elsewhere& each) {

@@ -12,6 +12,7 @@
 #include "agent/process/service_manager.hpp"
 #include "domain/cluster/agent_bell.hpp"
 #include "domain/cluster/elsewhere.hpp"
+#include "domain/names/semaphore_kind.hpp"
 
 namespace lockflight::cluster {
 
@@ -158,7 +159,7 @@ void agent_process::read_rings() {
     ++counts_.rings;
     handle([&](agent& a, instant now, effects& out) { a.rung(now, name, out); });
   };
-  std::array<char, 256> bytes{};
+  std::array<char, 512> bytes{};  // names in the directory are shorter
   // A bounded number at a time, so that clients do not keep the agent from its links.
   constexpr int at_once = 256;
   for (int i = 0; i < at_once; ++i) {
@@ -167,7 +168,7 @@ void agent_process::read_rings() {
     if (length < 0) break;
     // Every user of the domain may send anything.
     const std::string name(bytes.data(), std::min(static_cast<std::size_t>(length), bytes.size()));
-    if (is_lock_name(name)) ring(name);
+    if (is_lock_name(detail::user_name_of(name).name)) ring(name);
   }
   if (words_.take_missed_rings())
     for (const std::string& name : words_.names()) ring(name);

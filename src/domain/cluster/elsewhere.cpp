@@ -172,12 +172,13 @@ std::string lines_of(const std::vector<domain_use_elsewhere>& uses) {
                       each.stopped ? "stopped"
                       : each.dead  ? "dead"
                                    : "",
-                      std::to_string(each.milliseconds), each.command});
+                      std::to_string(each.milliseconds), each.command,
+                      each.unit < 0 ? "" : std::to_string(each.unit)});
   return lines;
 }
 
 std::vector<domain_use_elsewhere> uses_from(const std::vector<std::vector<std::string>>& lines) {
-  constexpr std::size_t fields = 8;
+  constexpr std::size_t fields = 9;
   std::vector<domain_use_elsewhere> all;
   for (const auto& line : lines) {
     if (line.size() != fields || line[0] != uses_question) continue;
@@ -186,7 +187,7 @@ std::vector<domain_use_elsewhere> uses_from(const std::vector<std::vector<std::s
     const auto milliseconds = read_number<std::uint64_t>(line[6]);
     if (!what || !pid || !milliseconds) continue;
     all.push_back({line[1], line[2], *what, *pid, line[5] == "dead", line[5] == "stopped",
-                   *milliseconds, line[7]});
+                   *milliseconds, line[7], read_number<int>(line[8]).value_or(-1)});
   }
   return all;
 }

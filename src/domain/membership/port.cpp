@@ -176,8 +176,13 @@ void domain_port::check_file(std::uint64_t now) {
 
 void domain_port::check_later(const rma::lifeline* line) {
   goes_on_ = true;
-  if (steps_ > 0 && line != nullptr && !line->watches)
-    check_at_ = std::max(check_at_, now_ns() + second);
+  if (steps_ == 0 || line == nullptr || line->watches || interrupted_) return;
+  // In place of the check that is put off: else a waiter whose deadlines are less than a second
+  // apart would never be asked.
+  const std::uint64_t now = now_ns();
+  check_at_ = std::max(check_at_, now + second);
+  ask_whether_interrupted();
+  check_file(now);
 }
 
 domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline* line) {
@@ -187,7 +192,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     since_ = now_ns();
     check_at_ = since_ + rma::first_examination_ns;
     // Relaxed: for show alone.
-    ours_.waits_since.store(since_, std::memory_order_relaxed);
+    ours_.waits_since.store(shown_since_ != 0 ? shown_since_ : since_, std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
     say_that_we_wait();
   }

@@ -104,6 +104,9 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     interrupted_ = false;
   }
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+  /// Since when this participant waits, for show, if its waits are parts of a longer one; 0: since
+  /// the present one began.
+  void show_wait_since(std::uint64_t ns) { shown_since_ = ns; }
   /// In the child of a fork, whose parent may be asleep: the bells do not count this object.
   void forget_sleep() { sleeper_.forget(); }
   /// For any thread: a wait of this participant asks at once.
@@ -209,6 +212,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   shm::detail::bell* bell_ = nullptr;
   std::uint32_t steps_ = 0;
   std::uint64_t since_ = 0, check_at_ = 0;
+  std::uint64_t shown_since_ = 0;
   shm::detail::sleeper sleeper_;
 
   std::uint64_t next_check_of_file_ = 0;

@@ -9,6 +9,7 @@
 
 #include "base/fnv.hpp"
 #include "domain/cluster/words.hpp"
+#include "domain/names/semaphore_kind.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/lock/robust/generation.hpp"
 #include "lockflight/lock/robust/record.hpp"
@@ -34,7 +35,8 @@ constexpr std::uint32_t maker_command_word = maker_word + 1;  // two words
 constexpr std::uint32_t done_until_word = maker_word + 5;     // after those of words_in_file
 static_assert(done_until_word == words_in_file::state_at + 1 && done_until_word < 2 * line_words);
 
-constexpr std::size_t longest_name = 255;
+constexpr std::size_t longest_user_name = 255;
+constexpr std::size_t longest_name = longest_user_name + longest_unit_suffix;
 constexpr std::uint32_t least_lines = 3;  // of a block: a robust lock's two, and one of its name
 
 std::uint32_t hash_of(std::string_view name) {
@@ -318,6 +320,14 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
   return line;
 }
 
+/// Of a block that another semaphore may have had.
+void clear_semaphore_words(const domain_file& file, std::uint32_t line) {
+  const domain_class& c = class_at(file, class_of_block(file, line));
+  const semaphore_words words = words_of_semaphore(line * line_words, words_without_name(c));
+  for (const std::uint32_t each : {words.released, words.head_waits, words.agreed})
+    file.word(each).store(0, std::memory_order_relaxed);  // before the lock exists
+}
+
 found_lock make(domain_file& file, std::string_view name, const domain_kind& kind,
                 const std::string& canonical) {
   domain_header& h = file.header();
@@ -338,6 +348,7 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
   put(file, line, died_word, 0);
   put(file, line, done_until_word, 0);
   words_in_file(file, line).clear();
+  if (is_semaphore(kind)) clear_semaphore_words(file, line);
   // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
   // to write one.
   put(file, line, tokens_before_word, h.tokens.load() - read(file, line, token_word));
@@ -372,6 +383,20 @@ bool take_out(const domain_file& file, std::string_view name, const found_lock& 
   // A reader that is at this block goes on to free ones, and finds that something has changed.
   put(file, line, next_word, std::exchange(c.free, line));
   return true;
+}
+
+/// Forgets the units of a semaphore whose queue the caller holds, so that nobody takes a unit
+/// meanwhile. Null if that was done, else why not.
+const char* forget_units(attachment& by, std::string_view name, const found_lock& what,
+                         bool on_request, const time_limit& how_long) {
+  for (int unit = 0; unit < units_of_semaphore(what.parameters); ++unit) {
+    const std::string name_of_it = name_of_unit(name, unit);
+    const auto found = find_lock(by.file(), name_of_it);
+    if (!found) continue;
+    if (const char* const why_not = forget(by, name_of_it, *found, on_request, how_long))
+      return why_not;
+  }
+  return nullptr;
 }
 
 /// Whether the name's work counts as done at present, by the wall clock, which its users go by.
@@ -465,11 +490,15 @@ void check_agreement(const domain_file& file, std::string_view name, const found
   std::memcpy(command.data(), words.data(), sizeof words);
   const std::string by = " (made by process " + std::to_string(read(file, found.line, maker_word)) +
                          ", " + in_a_line(command.data()) + ")";
-  if (found.kind != &kind)
-    throw domain_error(domain_error::reason::disagrees,
-                       "lock " + shown(name) + " is a " + std::string(found.kind->about.name) + by +
-                           ", not a " + std::string(kind.about.name) + " (accepted: kind " +
-                           std::string(found.kind->about.name) + ", or another name)");
+  if (found.kind != &kind || is_semaphore(kind)) {
+    const std::string is = described(*found.kind, found.parameters);
+    throw domain_error(
+        domain_error::reason::disagrees,
+        "lock " + shown(name) + " is " + is + by + ", not " + described(kind, canonical) +
+            " (accepted: " +
+            (is_semaphore(*found.kind) ? is : "kind " + std::string(found.kind->about.name)) +
+            ", or another name)");
+  }
   throw domain_error(domain_error::reason::disagrees,
                      "lock " + shown(name) + ", a " + std::string(kind.about.name) + by +
                          ", has parameters '" + without_defaults(kind, found.parameters) +
@@ -517,16 +546,21 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   if (!has) return "somebody holds or awaits it";
   const char* why_not = nullptr;
   try {
-    // In a cluster the name's own words say whether a holder died.
-    if (lock->owner_died() && !on_request && !by.file().is_of_cluster()) {
+    // In a cluster the name's own words say whether a holder died. And a waiter of a semaphore may have
+    // died at the head of the queue, which guards nothing.
+    const bool marks_deaths = !by.file().is_of_cluster() && !is_semaphore(*what.kind);
+    if (lock->owner_died() && !on_request && marks_deaths) {
       why_not = "a holder died in it";
     } else if (is_done_now(by.file(), what.line) && !on_request) {
       why_not = "its work counts as done, and would be done again";
     } else if (by.file().is_of_cluster() && !words_in_file(by.file(), what.line).are_unused()) {
       why_not = "this host owns it among the hosts of the cluster";
     } else {
-      const directory_lock hold(by, how_long);
-      if (!take_out(by.file(), name, what)) why_not = "the name has another lock by now";
+      if (is_semaphore(*what.kind)) why_not = forget_units(by, name, what, on_request, how_long);
+      if (why_not == nullptr) {
+        const directory_lock hold(by, how_long);
+        if (!take_out(by.file(), name, what)) why_not = "the name has another lock by now";
+      }
     }
   } catch (...) {
     lock->unlock();
@@ -554,6 +588,10 @@ const std::atomic<rma::word>& serial_of(const domain_file& file, const found_loc
   return at(file, what.line, serial_word);
 }
 
+std::uint32_t place_of_serial(const found_lock& what) {
+  return what.line * line_words + serial_word;
+}
+
 lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
   const word own = read(file, what.line, token_word);
   const lock::generation_word generation =
@@ -576,7 +614,7 @@ std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what) {
 namespace lockflight {
 
 bool is_lock_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= detail::longest_name &&
+  return !name.empty() && name.size() <= detail::longest_user_name &&
          name.find_first_of(std::string_view("\0\n", 2)) == std::string_view::npos;
 }
 

@@ -62,6 +62,8 @@ void end_all(const domain_file& file);
 /// Where a handle reads whether the words are still its lock's.
 [[nodiscard]] const std::atomic<rma::word>& serial_of(const domain_file& file,
                                                       const found_lock& what);
+/// The same as a word of rank 0.
+[[nodiscard]] std::uint32_t place_of_serial(const found_lock& what);
 /// Token, generation, and whether a holder died, for show.
 struct lock_numbers {
   std::uint64_t token, repairs;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "base/clock.hpp"
 #include "domain/cluster/elsewhere.hpp"
 #include "domain/cluster/words.hpp"
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
+#include "domain/names/semaphore_kind.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
@@ -59,6 +61,71 @@ void show_among_hosts(const detail::domain_file& file, std::uint32_t line, domai
                         owned.owned != cluster::mode::none;
   if (suffices) return;
   for (domain_lock_use& each : one.uses) each.what = domain_lock_use::how::waits;
+}
+
+/// Of the locks that a semaphore consists of its users see one: those that use its queue wait, and
+/// those that hold a unit hold. A participant that is about to take a unit, or has just taken it,
+/// has the queue as well.
+void add_unit(int unit, const domain_lock& its, domain_lock& to) {
+  for (domain_lock_use use : its.uses) {
+    if (use.what == domain_lock_use::how::waits) continue;
+    std::erase_if(to.uses, [&](const domain_lock_use& each) {
+      return each.slot == use.slot && each.what == domain_lock_use::how::waits;
+    });
+    use.unit = unit;
+    to.uses.push_back(use);
+  }
+  to.token = std::max(to.token, its.token);
+  to.repairs += its.repairs;
+  to.owner_died = to.owner_died || its.owner_died;
+}
+
+/// The semaphores and locks of users, from all that the directory has, in order of their names.
+std::vector<domain_lock> as_users_see(std::vector<domain_lock> all) {
+  std::sort(all.begin(), all.end(),
+            [](const domain_lock& a, const domain_lock& b) { return a.name < b.name; });
+  std::vector<domain_lock> seen;
+  std::map<std::string, std::size_t, std::less<>> semaphores;
+  for (domain_lock& each : all) {
+    if (each.kind != detail::semaphore_kind().about.name) continue;
+    each.units = detail::units_of_semaphore(each.parameters);
+    each.token = 0;
+    each.owner_died = false;
+    for (domain_lock_use& use : each.uses) use.what = domain_lock_use::how::waits;
+  }
+  for (domain_lock& each : all) {
+    const auto name = detail::user_name_of(each.name);
+    const auto of = semaphores.find(name.name);
+    if (name.unit >= 0 && of != semaphores.end()) {
+      add_unit(name.unit, each, seen[of->second]);
+    } else if (name.unit < 0) {
+      if (each.units > 0) semaphores.emplace(each.name, seen.size());
+      seen.push_back(std::move(each));
+    }
+  }
+  return seen;
+}
+
+using named_locks_found = std::vector<std::pair<std::string, detail::found_lock>>;
+
+std::vector<domain_lock> shown(const detail::domain_file& file, const named_locks_found& named) {
+  const auto uses = all_uses(file);
+  std::vector<domain_lock> all;
+  for (const auto& [name, found] : named) {
+    const auto numbers = detail::numbers_of(file, found);
+    domain_lock one{.name = name,
+                    .kind = std::string(found.kind->about.name),
+                    .parameters = detail::without_defaults(*found.kind, found.parameters),
+                    .token = numbers.token,
+                    .repairs = numbers.repairs,
+                    .owner_died = numbers.owner_died,
+                    .uses = {}};
+    const auto [first, last] = uses.equal_range(found.line);
+    for (auto at = first; at != last; ++at) one.uses.push_back(at->second);
+    if (file.is_of_cluster()) show_among_hosts(file, found.line, one);
+    all.push_back(std::move(one));
+  }
+  return as_users_see(std::move(all));
 }
 
 int slot_of_this_thread(const detail::domain_file& file) {
@@ -144,24 +211,46 @@ std::vector<domain_lock> domain::locks() const {
   file_->check();
   const auto named = detail::all_locks(*file_);
   detail::examine_all(*file_);
-  const auto uses = all_uses(*file_);
-  std::vector<domain_lock> all;
-  for (const auto& [name, found] : named) {
-    const auto numbers = detail::numbers_of(*file_, found);
-    domain_lock one{.name = name,
-                    .kind = std::string(found.kind->about.name),
-                    .parameters = detail::without_defaults(*found.kind, found.parameters),
-                    .token = numbers.token,
-                    .repairs = numbers.repairs,
-                    .owner_died = numbers.owner_died,
-                    .uses = {}};
-    const auto [first, last] = uses.equal_range(found.line);
-    for (auto at = first; at != last; ++at) one.uses.push_back(at->second);
-    if (file_->is_of_cluster()) show_among_hosts(*file_, found.line, one);
-    all.push_back(std::move(one));
+  return shown(*file_, named);
+}
+
+std::vector<domain_use_elsewhere> domain::uses_of(std::string_view name) const {
+  file_->check();
+  named_locks_found of_name;
+  if (const auto found = detail::find_lock(*file_, name)) {
+    of_name.emplace_back(name, *found);
+    const int units =
+        detail::is_semaphore(*found->kind) ? detail::units_of_semaphore(found->parameters) : 0;
+    for (int unit = 0; unit < units; ++unit)
+      if (const auto its = detail::find_lock(*file_, detail::name_of_unit(name, unit)))
+        of_name.emplace_back(detail::name_of_unit(name, unit), *its);
   }
-  std::sort(all.begin(), all.end(),
-            [](const domain_lock& a, const domain_lock& b) { return a.name < b.name; });
+  detail::examine_all(*file_);
+  std::vector<domain_use_elsewhere> all;
+  const std::uint64_t now = now_ns();
+  for (const domain_lock& each : shown(*file_, of_name))
+    for (const domain_lock_use& use : each.uses) {
+      const bool waits = use.what == domain_lock_use::how::waits;
+      if (waits && use.dead) continue;  // nothing is left of it but a slot that a sweep frees
+      const std::uint64_t since = use.since_ns == 0 ? now : std::min(use.since_ns, now);
+      all.push_back({.host = "",
+                     .name = each.name,
+                     .what = use.what,
+                     .pid = use.guarded_pid != 0 ? use.guarded_pid : use.pid,
+                     .dead = use.dead,
+                     .stopped = use.stopped,
+                     .milliseconds = (now - since) / 1'000'000,
+                     .command = detail::command_of(file_->slot(use.slot)),
+                     .unit = use.unit});
+    }
+  for (domain_use_elsewhere& each : elsewhere(name).uses) all.push_back(std::move(each));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const domain_use_elsewhere& a, const domain_use_elsewhere& b) {
+                     const auto rank = [](const domain_use_elsewhere& of) {
+                       return std::pair(of.what == domain_lock_use::how::waits, ~of.milliseconds);
+                     };
+                     return rank(a) < rank(b);
+                   });
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include "base/joined.hpp"
 #include "catalogue/nearest.hpp"
 #include "catalogue/parameters.hpp"
+#include "domain/names/semaphore_kind.hpp"
 #include "lockflight/lock/all.hpp"
 
 namespace lockflight::detail {
@@ -24,13 +25,16 @@ const std::vector<domain_kind>& domain_kinds() {
 const domain_kind* find_kind(std::string_view name) {
   for (const domain_kind& one : domain_kinds())
     if (one.about.name == name) return &one;
-  return nullptr;
+  const domain_kind& semaphore = semaphore_kind();
+  return semaphore.about.name == name ? &semaphore : nullptr;
 }
 
 const domain_kind& kind_named(std::string_view name) {
-  if (const domain_kind* const found = find_kind(name)) return *found;
   std::vector<std::string> known;
-  for (const domain_kind& one : domain_kinds()) known.emplace_back(one.about.name);
+  for (const domain_kind& one : domain_kinds()) {
+    if (one.about.name == name) return one;
+    known.emplace_back(one.about.name);
+  }
   throw domain_error(domain_error::reason::invalid,
                      in_a_line("kind '" + std::string(name) + "' ") +
                          catalogue::accepted_names(std::string(name), known));

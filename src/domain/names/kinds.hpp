@@ -52,9 +52,9 @@ void make_kinds(std::span<domain_kind> all);
 
 /// Every lock of the table that can be robust, in its order.
 [[nodiscard]] const std::vector<domain_kind>& domain_kinds();
-/// Throws domain_error (invalid), which names those that there are.
+/// Of those. Throws domain_error (invalid), which names those that there are.
 [[nodiscard]] const domain_kind& kind_named(std::string_view name);
-/// Null if there is none.
+/// Of those and the kind of semaphores (semaphore_kind.hpp). Null if there is none.
 [[nodiscard]] const domain_kind* find_kind(std::string_view name);
 /// Of all parameters those that differ from what a domain's locks of that kind have unless
 /// something else is asked for: for show.

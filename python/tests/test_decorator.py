@@ -1,0 +1,160 @@
+"""Locks as decorators, and the errors when a hold crosses threads or forks."""
+
+import asyncio
+import os
+import threading
+
+import pytest
+
+from conftest import in_child
+from lockflight import DomainError, Mutex, NotAcquired, Semaphore, SharedMutex, all_of
+
+
+def in_thread(call):
+    """What `call` returns in another thread, which ends."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(call()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def test_each_call_holds_the_lock(domain):
+    mutex = Mutex("a", domain=domain)
+
+    @mutex
+    def add(one, other=2):
+        """Adds."""
+        assert mutex.held
+        return one + other
+
+    assert add(1) == 3 and add(1, other=4) == 5
+    assert (add.__name__, add.__doc__) == ("add", "Adds.")
+    assert not mutex.held
+
+    @mutex
+    def fail():
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert not mutex.locked()
+
+
+def test_a_method(domain):
+    class Counter:
+        value = 0
+
+        @Mutex("a", domain=domain)
+        def add(self):
+            self.value += 1
+            return self.value
+
+    counter = Counter()
+    assert [counter.add(), counter.add()] == [1, 2]
+
+
+def test_other_locks(domain):
+    gpu, shared = Semaphore("gpu", 2, domain=domain), SharedMutex("s", domain=domain)
+    both = all_of("a", "b", domain=domain)
+
+    @gpu
+    @shared.shared()
+    @both
+    def work():
+        return gpu.unit, shared.locked(), both.held
+
+    assert work() == (0, True, True)
+    assert not (gpu.held or shared.locked() or both.held)
+
+    @Mutex("a", domain=domain).within(0.05)
+    def late():
+        return 1
+
+    assert late() == 1
+    holder = Mutex("a", domain=domain)
+    assert in_thread(holder.acquire)  # the thread has ended: as after a death
+    assert late() == 1
+    with holder, pytest.raises((NotAcquired, DomainError)):
+        late()
+
+
+def test_coroutines(domain):
+    inside, most = 0, 0
+
+    @Mutex("a", domain=domain)
+    async def work():
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0.001)
+        inside -= 1
+
+    async def main():
+        await asyncio.gather(*(work() for _ in range(5)))
+
+    asyncio.run(main())
+    assert most == 1
+
+
+def test_what_is_refused(domain):
+    mutex = Mutex("a", domain=domain)
+    with pytest.raises(TypeError, match="a generator, which runs after the call"):
+
+        @mutex
+        def numbers():
+            yield 1
+
+    with pytest.raises(TypeError, match="accepted: a function"):
+        mutex(7)
+    with pytest.raises(TypeError, match="a coroutine function"):
+
+        @mutex.within(1)
+        async def work():
+            pass
+
+    @mutex
+    def again():
+        again()
+
+    with pytest.raises(DomainError) as error:
+        again()
+    assert error.value.reason == "held" and not mutex.held
+
+
+@pytest.mark.parametrize("make", [Mutex, lambda name, domain: Semaphore(name, 2, domain)])
+def test_a_release_by_another_thread_says_so(domain, make):
+    lock = make("a", domain=domain)
+
+    def release():
+        with pytest.raises(DomainError) as error:
+            lock.release()
+        return error.value.reason, str(error.value)
+
+    with lock:
+        reason, text = in_thread(release)
+        assert reason == "not_held"
+        assert "'a', which another thread of this process holds (accepted: the thread that" in text
+        assert lock.held
+    reason, text = release()
+    assert reason == "not_held" and "another thread" not in text
+
+
+def test_a_release_by_a_child_says_so(domain):
+    mutex = Mutex("a", domain=domain)
+
+    def body():
+        for _ in range(2):
+            try:
+                mutex.release()
+                return 1
+            except DomainError as error:
+                if "the parent of this process held when it forked" not in str(error):
+                    return 2
+                if error.reason != "not_held":
+                    return 3
+        return 0
+
+    with mutex:
+        assert in_child(body) == 0
+        assert mutex.held and os.getpid() == mutex.users()[0].pid

@@ -1,0 +1,135 @@
+"""all_of: several locks at once, all of them or none."""
+
+import asyncio
+import random
+import threading
+import time
+
+import pytest
+
+from conftest import in_child
+from lockflight import DomainError, Mutex, Semaphore, SharedMutex, all_of
+
+
+def is_free(name, domain):
+    found = []
+
+    def ask():
+        lock = SharedMutex(name, domain=domain)
+        found.append(lock.acquire(blocking=False))
+        if found[0]:
+            lock.release()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+class Elsewhere:
+    """A thread that holds a lock for as long as the block lasts."""
+
+    def __init__(self, lock):
+        self._lock, self._ready, self._done = lock, threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        with self._lock:
+            self._ready.set()
+            self._done.wait()
+
+    def __enter__(self):
+        self._thread.start()
+        self._ready.wait()
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()
+
+
+def test_all_are_held(domain):
+    both = all_of("b", "a", domain=domain)
+    assert not both.held
+    with both as entered:
+        assert entered is both and both.held
+        assert not is_free("a", domain) and not is_free("b", domain)
+    assert is_free("a", domain) and is_free("b", domain)
+    with pytest.raises(DomainError) as error:
+        both.release()
+    assert error.value.reason == "not_held"
+
+
+def test_all_or_none(domain):
+    both = all_of("a", "b", domain=domain)
+    with Elsewhere(Mutex("b", domain=domain)):
+        start = time.monotonic()
+        assert both.acquire(timeout=0.1) is False
+        assert 0.09 < time.monotonic() - start < 2
+        assert both.acquire(blocking=False) is False
+        assert is_free("a", domain) and not both.held
+    assert both.acquire(timeout=5)
+    both.release()
+
+
+def test_an_exception_holds_none(domain):
+    with Mutex("b", domain=domain):
+        with pytest.raises(DomainError) as error:
+            all_of("a", "b", domain=domain).acquire()
+        assert error.value.reason == "held"
+        assert is_free("a", domain)
+
+
+def test_readers_and_semaphores(domain):
+    index, gpu = SharedMutex("index", domain=domain), Semaphore("gpu", 2, domain=domain)
+    with Elsewhere(index.shared()), all_of(gpu, index.shared()):
+        assert gpu.unit == 0
+        assert not is_free("index", domain)
+    assert gpu.unit is None and is_free("index", domain)
+
+
+def test_what_is_refused(domain):
+    with pytest.raises(ValueError, match="lock 'a' of one domain twice .accepted: each lock once"):
+        all_of("a", Mutex("a", domain=domain), domain=domain)
+    with pytest.raises(ValueError, match="one lock or more"):
+        all_of()
+    with pytest.raises(TypeError, match="all_of: 7 .accepted: names, Mutex"):
+        all_of("a", 7, domain=domain)
+    with pytest.raises(ValueError, match="accepted: none with blocking=False"):
+        all_of("a", domain=domain).acquire(blocking=False, timeout=1)
+
+
+def test_threads_with_overlapping_sets(domain):
+    def work(seed):
+        choose = random.Random(seed)
+        for _ in range(50):
+            with all_of(*choose.sample(list("abcd"), 2), domain=domain):
+                pass
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_tasks_with_overlapping_sets(domain):
+    async def work(*names):
+        for _ in range(10):
+            async with all_of(*names, domain=domain):
+                await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(work("a", "b"), work("b", "a"), work("c", "b"))
+
+    asyncio.run(main())
+    assert is_free("a", domain) and is_free("b", domain)
+
+
+def test_a_child_of_a_fork_releases_nothing(domain):
+    def body():
+        return 0 if not both.held else 2
+
+    both = all_of("a", "b", domain=domain)
+    with both:
+        assert in_child(body) == 0
+        assert both.held

@@ -1,0 +1,100 @@
+#include "cli/wait_message.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+#include "cli/named.hpp"
+#include "tool/printable.hpp"
+#include "tool/text.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+bool waits(const domain_use_elsewhere& use) { return use.what == domain_lock_use::how::waits; }
+
+std::string user_text(const domain_use_elsewhere& use) {
+  std::string text = printable(use.command);
+  if (!use.host.empty()) text += " on " + printable(use.host);
+  text += " (pid " + std::to_string(use.pid);
+  if (const auto state = state_word(use.dead, use.stopped); !state.empty())
+    text += ", " + std::string(state);
+  return text + ")";
+}
+
+/// How many columns the terminal has.
+std::size_t columns() {
+  constexpr std::size_t usual = 80;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
+}
+
+/// A process in the background that writes to the terminal may be stopped for that.
+bool may_draw() { return tcgetpgrp(STDERR_FILENO) == getpgrp(); }
+
+/// So many columns of the text at most, by whole characters.
+std::string cut(const std::string& text, std::size_t most) {
+  std::string made;
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < text.size() && taken < most; ++taken) {
+    const std::size_t bytes =
+        std::max<std::size_t>(1, character_bytes(std::string_view(text).substr(i, 4)));
+    made += text.substr(i, bytes);
+    i += bytes;
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self) {
+  const auto first_waiter = std::ranges::find_if(uses, waits);
+  const auto holders = static_cast<std::size_t>(first_waiter - uses.begin());
+  std::string text = "held by nobody at this moment";
+  if (holders > 0) text = "held by " + user_text(uses.front());
+  if (holders > 1)
+    text += " and " + std::to_string(holders - 1) + (holders > 2 ? " others" : " other");
+  if (holders > 0) text += " for " + duration(static_cast<double>(uses.front().milliseconds) / 1e3);
+  const auto us = std::find_if(first_waiter, uses.end(), [self](const auto& each) {
+    return each.host.empty() && each.pid == self;
+  });
+  if (us == first_waiter && us != uses.end()) return text + ", you are next";
+  if (us != uses.end()) text += ", " + std::to_string(us - first_waiter) + " before you";
+  return text;
+}
+
+void wait_message::begin() {
+  if (next_ == clock::time_point{}) next_ = clock::now() + std::chrono::seconds(1);
+}
+
+void wait_message::update(const domain& in, const std::string& name) {
+  if (what_ == kind::none || clock::now() < next_) return;
+  const bool asks_hosts = in.is_of_cluster();
+  next_ = clock::now() + std::chrono::seconds(asks_hosts ? 5 : 1);
+  if (what_ == kind::redrawn && !may_draw()) return;
+  std::string text = "waiting for '" + printable(name) + "', ";
+  const auto cut_off = in.cut_off_for();
+  text += cut_off.count() != 0 ? "this host is no member of domain " + in.name()
+                               : holders_text(in.uses_of(name), getpid());
+  if (what_ == kind::line) {
+    std::fprintf(stderr, "lockflight run: %s\n", text.c_str());
+    what_ = kind::none;
+    return;
+  }
+  // One column stays free: a terminal may begin a new line when the last one is taken.
+  std::fprintf(stderr, "\r%s\033[K", cut(text, columns() - 1).c_str());
+  std::fflush(stderr);
+  is_drawn_ = true;
+}
+
+void wait_message::clear() {
+  if (!is_drawn_) return;
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+  is_drawn_ = false;
+}
+
+}  // namespace lockflight::cli
