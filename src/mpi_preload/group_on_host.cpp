@@ -24,7 +24,7 @@
 namespace lockflight::mpi_preload {
 namespace {
 
-using bell = shm::detail::bell;
+using bells = shm::detail::bells;
 using mpi::detail::agree;
 using mpi::detail::communicator;
 
@@ -120,14 +120,14 @@ std::uint64_t number_of_this_host() {
   return number;
 }
 
-/// Each rank's cells, with a bell in front of them, and this rank's port on them.
+/// Each rank's cells, with its bells in front of them, and this rank's port on them.
 class group_on_host::segment {
  public:
   segment(void* at, std::size_t bytes, const group_on_host& of)
       : at_(static_cast<std::byte*>(at)), bytes_(bytes) {
     const auto ranks = static_cast<std::size_t>(of.machine_.ranks());
     for (std::size_t r = 0; r < ranks; ++r)
-      base_.push_back(at_ + r * (bytes / ranks) + sizeof(bell));
+      base_.push_back(at_ + r * (bytes / ranks) + sizeof(bells));
     mine_ = base_[static_cast<std::size_t>(of.rank_)];
     port_ = std::make_unique<mpi::port>(of.rank_, of.machine_, base_,
                                         fabric::cpu_use{.only = true, .nic_cells = true},
@@ -158,7 +158,7 @@ class group_on_host::segment {
   }
 
   [[nodiscard]] static std::size_t bytes_of_piece(std::uint32_t words) {
-    return round_up(sizeof(bell) + std::size_t{words} * sizeof(rma::word), page);
+    return round_up(sizeof(bells) + std::size_t{words} * sizeof(rma::word), page);
   }
 
  private:
