@@ -87,57 +87,50 @@ class alignas(128) guarded_words {
 template <class Handle>
 concept has_shared = requires(Handle& lock) { lock.lock_shared(); };
 
-/// One thread's part of a run.
+/// One thread's part of a run. What the loop counts and draws are local variables, and it is a
+/// function of its own for each lock, so that it costs the same around each of them.
 template <class Handle>
-class thread_run {
- public:
-  thread_run(Handle& lock, const request& what, rma::rank_t rank, guarded_words& words)
-      : lock_(lock),
-        words_(words),
-        rolls_(1, static_cast<std::uint64_t>(rank)),
-        write_below_(static_cast<std::uint64_t>(what.writers * (1ull << 53))) {}
-
-  [[nodiscard]] findings go_on_for(std::uint64_t nanoseconds) {
-    constexpr std::uint64_t long_ns = 1'000'000;
-    constexpr std::uint64_t most = 64;
-    findings found;
-    const std::uint64_t begun = now_ns();
-    std::uint64_t last = begun;
-    for (std::uint64_t operations = 1; last - begun < nanoseconds;) {
-      for (std::uint64_t i = 0; i < operations; ++i) once(found);
-      const std::uint64_t took = now_ns() - last;
-      last += took;
-      found.longest_ns = std::max(found.longest_ns, took);
-      operations = took < long_ns ? std::min(2 * operations, most) : 1;
-    }
-    found.took_ns = last - begun;
-    return found;
-  }
-
- private:
-  [[gnu::always_inline]] void once(findings& found) {
-    const bool writes = (rolls_.next() >> 11) < write_below_;
-    if constexpr (has_shared<Handle>) {
-      if (!writes) {
-        lock_.lock_shared();
-        found.violations += words_.agree() ? 0 : 1;
-        lock_.unlock_shared();
-        ++found.reads;
-        return;
+[[gnu::noinline]] findings go_on_for(std::uint64_t nanoseconds, Handle& lock, const request& what,
+                                     rma::rank_t rank, guarded_words& words) {
+  constexpr std::uint64_t long_ns = 1'000'000;
+  constexpr std::uint64_t most = 64;
+  const auto write_below = static_cast<std::uint64_t>(what.writers * (1ull << 53));
+  bench::random rolls(1, static_cast<std::uint64_t>(rank));
+  findings found;
+  const std::uint64_t begun = now_ns();
+  std::uint64_t last = begun;
+  for (std::uint64_t operations = 1; last - begun < nanoseconds;) {
+    std::uint64_t writes = 0;
+    std::uint64_t disagreed = 0;
+    for (std::uint64_t i = 0; i < operations; ++i) {
+      const bool is_write = (rolls.next() >> 11) < write_below;
+      if constexpr (has_shared<Handle>) {
+        if (!is_write) {
+          lock.lock_shared();
+          if (!words.agree()) [[unlikely]]
+            ++disagreed;
+          lock.unlock_shared();
+          continue;
+        }
       }
+      lock.lock();
+      if (!words.agree()) [[unlikely]]
+        ++disagreed;
+      if (is_write) words.write();
+      lock.unlock();
+      writes += is_write ? 1 : 0;
     }
-    lock_.lock();
-    found.violations += words_.agree() ? 0 : 1;
-    if (writes) words_.write();
-    lock_.unlock();
-    ++(writes ? found.writes : found.reads);
+    found.reads += operations - writes;
+    found.writes += writes;
+    found.violations += disagreed;
+    const std::uint64_t took = now_ns() - last;
+    last += took;
+    found.longest_ns = std::max(found.longest_ns, took);
+    operations = took < long_ns ? std::min(2 * operations, most) : 1;
   }
-
-  Handle& lock_;
-  guarded_words& words_;
-  bench::random rolls_;
-  std::uint64_t write_below_;
-};
+  found.took_ns = last - begun;
+  return found;
+}
 
 // ---- the locks ----
 // Each is an object that the threads share, and makes a handle for each thread.
@@ -278,11 +271,10 @@ nlohmann::json run(const request& what) {
   shm::run({.machine = shm::discover(what.threads).machine, .threads = true}, [&](participant& me) {
     auto handle = lock.handle(me);
     rma::barrier<shm::port> all(me);
-    thread_run run(handle, what, me.rank(), words);
     all.arrive_and_wait();
-    const findings warm_up = run.go_on_for(what.nanoseconds / 10);
+    const findings warm_up = go_on_for(what.nanoseconds / 10, handle, what, me.rank(), words);
     findings& mine = found[static_cast<std::size_t>(me.rank())];
-    mine = run.go_on_for(what.nanoseconds);
+    mine = go_on_for(what.nanoseconds, handle, what, me.rank(), words);
     mine.violations += warm_up.violations;
     if (me.rank() == 0) is_rw = has_shared<decltype(handle)>;
     all.arrive_and_wait();
