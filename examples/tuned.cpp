@@ -28,7 +28,7 @@ void work(rma::participant<shm::port>& me, const lock::flight<shm::port>::parame
   }
   all.arrive_and_wait();
   if (me.rank() == 0)
-    std::printf("barge %ld: %ld\n", static_cast<long>(set.barge),
+    std::printf("local_budget %ld: %ld\n", static_cast<long>(set.local_budget),
                 static_cast<long>(get_now(me.port(), counter)));
 }
 

@@ -13,17 +13,17 @@
 namespace lockflight::mpi_preload {
 namespace {
 
-using bell = shm::detail::bell;
+using bells = shm::detail::bells;
 
 constexpr std::size_t page = 4096;
 
 }  // namespace
 
 std::size_t host_segment::bytes_of_piece(std::uint32_t words) {
-  return round_up(sizeof(bell) + std::size_t{words} * sizeof(rma::word), page);
+  return round_up(sizeof(bells) + std::size_t{words} * sizeof(rma::word), page);
 }
 
-// Each rank's piece begins with a bell.
+// Each rank's piece begins with its bells.
 host_segment::host_segment(void* at, std::size_t bytes, rma::rank_t rank,
                            const rma::topology& machine, const mpi::wait_policy& waiting,
                            fabric::network& between_hosts)
@@ -33,7 +33,7 @@ host_segment::host_segment(void* at, std::size_t bytes, rma::rank_t rank,
       crowded_(waiting.spins == 0),
       between_hosts_(between_hosts) {
   const auto ranks = static_cast<std::size_t>(machine.ranks());
-  for (std::size_t r = 0; r < ranks; ++r) base_.push_back(at_ + r * (bytes / ranks) + sizeof(bell));
+  for (std::size_t r = 0; r < ranks; ++r) base_.push_back(at_ + r * (bytes / ranks) + sizeof(bells));
   mine_ = base_[static_cast<std::size_t>(rank)];
   port_ = std::make_unique<mpi::port>(rank, machine, base_,
                                       fabric::cpu_use{.only = true, .nic_cells = true}, waiting,

@@ -46,11 +46,11 @@ class Examples(ProgramTest):
         self.assertLess(moves("2x4", "1000"), moves("2x4", "1"))
 
     def test_tuned(self):
-        self.assertEqual(self.output_of("example_tuned"), "barge 64: 4000\n")
+        self.assertEqual(self.output_of("example_tuned"), "local_budget 64: 4000\n")
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
-            file.write("format = 1\n[flight.parameters]\nbarge = 3\n")
+            file.write("format = 1\n[flight.parameters]\nlocal_budget = 3\n")
             file.flush()
-            self.assertEqual(self.output_of("example_tuned", file.name), "barge 3: 4000\n")
+            self.assertEqual(self.output_of("example_tuned", file.name), "local_budget 3: 4000\n")
         code, out, err = checked([EXAMPLES["example_tuned"], "/nowhere.toml"], cwd=self.folder)
         self.assertEqual((code, out), (1, ""))
         self.assertIn("tuned: '/nowhere.toml' (accepted: a profile that can be read: ", err)

@@ -160,6 +160,25 @@ TEST(flight_counts, nobody_uses_the_network_to_reach_its_own_node) {
   });
 }
 
+// What is set holds everywhere; the defaults depend on whether ranks share cores.
+TEST(flight_counts, time_bounds_overtaking_where_cores_are_shared) {
+  struct cores {
+    bool are_shared;
+    [[nodiscard]] bool shares_cores() const { return are_shared; }
+  };
+  const lock::flight_parameters usual;
+  EXPECT_EQ(usual.barge_on(cores{true}), usual.most_barges());
+  EXPECT_EQ(usual.patience_on(cores{true}), 300'000);
+  EXPECT_EQ(usual.barge_on(cores{false}), 64);
+  EXPECT_EQ(usual.patience_on(cores{false}), 0);
+  const lock::flight_parameters set{.barge = 3, .patience = 5};
+  for (const bool are_shared : {false, true}) {
+    EXPECT_EQ(set.barge_on(cores{are_shared}), 3);
+    EXPECT_EQ(set.patience_on(cores{are_shared}), 5);
+  }
+  EXPECT_EQ(set.most_barges(), 3);
+}
+
 // The bound holds from when somebody stands in the queue. Rank 0 takes the lock again and again,
 // and counts from the first time that it sees somebody there.
 TEST(flight_counts, who_waits_is_passed_by_at_most_barge_times) {

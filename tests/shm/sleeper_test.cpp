@@ -41,6 +41,22 @@ TEST(sleeper, hears_a_ring_before_its_sleep_once) {
   EXPECT_TRUE(waits.sleep_again(for_ever));
 }
 
+// A rank that waits in the queue of a lock sleeps on its queue node. Other ranks write to the words
+// of the locks at the same rank, and must not wake it each time.
+TEST(bells, those_of_queue_nodes_are_their_own) {
+  shm::detail::bells of_rank;
+  sleeper waits;
+  const std::uint32_t own_node = rma::line_words;
+  waits.arm(of_rank.of(own_node));
+  for (std::uint32_t line = rma::most_queue_nodes + 1; line < 100; ++line)
+    of_rank.of(line * rma::line_words).ring();
+  EXPECT_FALSE(waits.sleep_again(shortly));
+  of_rank.of(own_node + 1).ring();
+  EXPECT_TRUE(waits.sleep_again(for_ever));
+  of_rank.ring_all();
+  EXPECT_TRUE(waits.sleep_again(for_ever));
+}
+
 // A write that a read of the cell misses rings after the ticket of the next sleep.
 TEST(sleeper, misses_no_write) {
   bell at;

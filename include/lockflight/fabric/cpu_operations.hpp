@@ -25,7 +25,7 @@ constexpr bool rmw_is_fence = false;
 template <rma::cell_class Class>
 struct resolved_cell : rma::cell<Class> {
   std::atomic<rma::word>* address = nullptr;
-  detail::bell* bell = nullptr;  ///< of the home
+  detail::bell* bell = nullptr;
 };
 
 /// The immediate operations on cells that the CPU reaches, for any port. `Port` derives from it and
@@ -177,12 +177,12 @@ class cpu_operations : public immediate_operations<Port> {
   }
   [[nodiscard]] bool fenced_stores() const { return fenced_stores_; }
 
-  // Wakes ranks that sleep on a cell of the bell's home. The read of `parked` must come after the
+  // Wakes ranks that sleep on a cell with this bell. The read of `parked` must come after the
   // write: it does when a fence lies between (fenced_stores_, RMWs), else the sleeper orders the
   // two after arming.
-  [[gnu::always_inline]] void ring(bell& of_home) {
+  [[gnu::always_inline]] void ring(bell& of_cell) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    of_home.ring();
+    of_cell.ring();
   }
 
  private:

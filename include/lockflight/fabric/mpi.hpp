@@ -40,8 +40,9 @@ struct unavailable : std::runtime_error {
 
 namespace detail {
 
-/// Lies in front of each rank's cells: neighbours wake the ranks that sleep on those cells with it.
-using bell = shm::detail::bell;
+/// Lie in front of each rank's cells: neighbours wake the ranks that sleep on those cells with
+/// them.
+using bells = shm::detail::bells;
 
 }  // namespace detail
 

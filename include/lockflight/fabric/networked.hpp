@@ -65,8 +65,8 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   static constexpr rma::capability_set capabilities{
       .messages = true, .target_takes_part = true, .fabric = "network"};
 
-  /// `base[r]` is the address of rank r's cells in this process, a bell in front of them; null if r
-  /// is on another node.
+  /// `base[r]` is the address of rank r's cells in this process, its bells in front of them; null
+  /// if r is on another node.
   networked_port(rma::rank_t rank, const rma::topology& machine,
                  const std::vector<std::byte*>& base, cpu_use cpu, shm::wait_policy waiting,
                  network& link, bool serves = false)
@@ -95,7 +95,7 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   template <rma::cell_class Class>
   [[nodiscard]] shm::detail::resolved_cell<Class> resolve(rma::cell<Class> c) const {
     if (base_[c.home] == nullptr) return {c, nullptr, nullptr};
-    return {c, &address(c), &bell_of(c.home)};
+    return {c, &address(c), &bell_of(c)};
   }
 
   // ---- posted ----
@@ -173,14 +173,14 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
 
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {
-    for (waiter w(*this, on.home);; serve(), w.step()) {
+    for (waiter w(*this, on);; serve(), w.step()) {
       const rma::word now = address(on).load(std::memory_order_acquire);
       if (done(now)) return now;
     }
   }
   template <class Cell, class Predicate>
   rma::word await_until(Cell on, Predicate done, rma::deadline until) {
-    for (waiter w(*this, on.home, until);; serve(), w.step()) {
+    for (waiter w(*this, on, until);; serve(), w.step()) {
       const rma::word now = address(on).load(std::memory_order_acquire);
       if (done(now) || is_over(until)) return now;
     }
@@ -213,15 +213,15 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
   // bell it reads once more before it sleeps, so that no wake-up is lost.
   class waiter {
    public:
-    waiter(networked_port& p, rma::rank_t home, rma::deadline until = {UINT64_MAX})
-        : port_(p), home_(home), until_(until) {}
+    waiter(networked_port& p, const auto& on, rma::deadline until = {UINT64_MAX})
+        : port_(p), on_{on.home, on.index}, until_(until) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
     void step();
 
    private:
     networked_port& port_;
-    rma::rank_t home_;
+    rma::plain_cell on_;
     rma::deadline until_;
     std::uint32_t steps_ = 0;
     shm::detail::sleeper sleeper_;
@@ -268,23 +268,29 @@ class networked_port : public shm::detail::immediate_operations<networked_port> 
     unordered_writes_ = true;
     // Where ranks may sleep, the read of `parked` must come after the write.
     if (rings_) order_after_writes();
-    ring(to.home);
+    ring(to);
   }
 
   [[gnu::always_inline]] void after_rmw(const auto& on) {
     order_after_rmw();
-    ring(on.home);
+    ring(on);
     if (--rmws_until_look_ == 0) [[unlikely]]
       serve_by_the_way();
   }
 
-  // Wakes ranks that sleep on a cell of `home`. The write comes before the read of `parked`: an RMW
-  // or a fence lies between.
-  void ring(rma::rank_t home) {
-    if (rings_) bell_of(home).ring();
+  // Wakes ranks that sleep on this cell. The write comes before the read of `parked`: an RMW or a
+  // fence lies between.
+  [[gnu::always_inline]] void ring(const auto& on) {
+    if (rings_) bell_of(on).ring();
   }
-  [[nodiscard]] shm::detail::bell& bell_of(rma::rank_t home) const {
-    return *reinterpret_cast<shm::detail::bell*>(base_[home] - sizeof(shm::detail::bell));
+  template <rma::cell_class Class>
+  [[nodiscard]] shm::detail::bell& bell_of(rma::cell<Class> c) const {
+    using shm::detail::bells;
+    return reinterpret_cast<bells*>(base_[c.home] - sizeof(bells))->of(c.index);
+  }
+  template <rma::cell_class Class>
+  [[nodiscard]] shm::detail::bell& bell_of(const shm::detail::resolved_cell<Class>& c) const {
+    return *c.bell;
   }
 
   void post(remote_kind kind, rma::rank_t home, std::uint32_t index, rma::word value,

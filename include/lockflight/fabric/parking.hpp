@@ -8,14 +8,16 @@
 // Cost: a write to a cell reads `parked`, and makes a system call if a rank sleeps.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <ctime>
 
+#include "lockflight/rma/layout.hpp"
+
 namespace lockflight::shm::detail {
 
-/// Wakes the ranks that sleep on cells of one segment. One for each rank, on cache lines of its
-/// own.
+/// Wakes the ranks that sleep on some cells of one segment. On cache lines of its own.
 struct alignas(128) bell {
   std::atomic<std::uint32_t> parked{0};  ///< how many ranks sleep here, or are about to
   std::atomic<std::uint32_t> rung{0};    ///< the futex word; grows with every ring
@@ -29,6 +31,26 @@ struct alignas(128) bell {
 
  private:
   void wake();
+};
+
+/// The bells of one rank's segment. A rank mostly sleeps on its queue node, so queue nodes have a
+/// bell of their own: if they shared one with the words of the locks at the same rank, each write
+/// to such a word would wake that rank, by a system call. The other lines share eight bells.
+class bells {
+ public:
+  [[nodiscard, gnu::always_inline]] bell& of(std::uint32_t index) {
+    const std::uint32_t line = index / rma::line_words;
+    return line <= rma::most_queue_nodes ? of_nodes_ : of_lines_[line % of_lines_.size()];
+  }
+  /// For a change that is no write to a cell.
+  void ring_all() {
+    of_nodes_.ring();
+    for (bell& each : of_lines_) each.ring();
+  }
+
+ private:
+  bell of_nodes_;
+  std::array<bell, 8> of_lines_;
 };
 
 /// One rank's sleep at a bell: arm, read the awaited cell once more, sleep.

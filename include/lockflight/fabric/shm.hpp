@@ -58,7 +58,7 @@ struct control;
 /// The shared mapping as this process sees it.
 struct segment_view {
   control* shared = nullptr;
-  bell* bells = nullptr;
+  detail::bells* bells = nullptr;  ///< [rank]
   mailbox_ends* mailboxes = nullptr;
   message_slot* slots = nullptr;  ///< slots_each for each rank
   std::uint64_t slots_each = 0;   ///< a power of two
@@ -110,14 +110,14 @@ class port : public detail::cpu_operations<port> {
 
   template <class Cell, class Predicate>
   rma::word await(Cell on, Predicate done) {
-    for (waiter w(*this, on.home);; serve(), w.step()) {
+    for (waiter w(*this, on);; serve(), w.step()) {
       const rma::word now = load(on);
       if (done(now)) return now;
     }
   }
   template <class Cell, class Predicate>
   rma::word await_until(Cell on, Predicate done, rma::deadline until) {
-    for (waiter w(*this, on.home, until);; serve(), w.step()) {
+    for (waiter w(*this, on, until);; serve(), w.step()) {
       const rma::word now = load(on);
       if (done(now) || is_over(until)) return now;
     }
@@ -176,15 +176,15 @@ class port : public detail::cpu_operations<port> {
   // bell it reads once more before it sleeps, so that no wake-up is lost.
   class waiter {
    public:
-    waiter(port& p, rma::rank_t home, rma::deadline until = {UINT64_MAX})
-        : port_(p), home_(home), until_(until) {}
+    waiter(port& p, const auto& on, rma::deadline until = {UINT64_MAX})
+        : port_(p), on_{on.home, on.index}, until_(until) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
     void step();
 
    private:
     port& port_;
-    rma::rank_t home_;
+    rma::plain_cell on_;
     rma::deadline until_;
     std::uint32_t steps_ = 0;
     detail::sleeper sleeper_;
@@ -199,7 +199,7 @@ class port : public detail::cpu_operations<port> {
   }
   template <rma::cell_class Class>
   [[nodiscard, gnu::always_inline]] detail::bell& bell_of(rma::cell<Class> c) const {
-    return segment_.bells[c.home];
+    return segment_.bells[c.home].of(c.index);
   }
 
   detail::segment_view segment_;

@@ -84,7 +84,8 @@ class flight {
   /// budgets, and between them the home's node uses its budget.
   [[nodiscard]] static std::int64_t most_overtaken(const rma::topology& machine,
                                                    const parameters& set) {
-    const std::int64_t own = machine.largest_node() * (std::max<std::int64_t>(set.barge, 1) + 1);
+    const std::int64_t own =
+        machine.largest_node() * (std::max<std::int64_t>(set.most_barges(), 1) + 1);
     const std::int64_t others = 2 * (machine.nodes() - 1) * set.local_budget;
     return own * (1 + others) + others;
   }
@@ -95,7 +96,7 @@ class flight {
         sides_(me.port(), where.victim, home_word_),
         leaders_(me.port(), where.tail, where.line_of(me.machine(), me.rank()) + 2),
         node_(me, node_cells(where.line_of(me.machine(), me.rank())),
-              {set.barge, set.handovers_on(me.port()), set.patience}),
+              {set.barge_on(me.port()), set.handovers_on(me.port()), set.patience_on(me.port())}),
         side_(me.machine().nodes() == 1                            ? side::only
               : me.machine().same_node(where.tail.home, me.rank()) ? side::home
                                                                    : side::remote),

@@ -24,6 +24,10 @@ namespace lockflight::rma {
 /// share one by accident.
 constexpr std::uint32_t line_words = 8;
 
+/// How many queue nodes a participant has: the most queue locks that it can hold or await at the
+/// same time. Each node is a line, and they are the first lines that it takes from its layout.
+constexpr int most_queue_nodes = 32;
+
 /// Hands out indices that are valid in every rank's segment.
 class layout {
  public:

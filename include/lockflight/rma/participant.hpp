@@ -35,7 +35,7 @@ template <port Port>
 class participant {
  public:
   /// How many queue locks a participant can hold or await at the same time.
-  static constexpr int most_nested = 32;
+  static constexpr int most_nested = most_queue_nodes;
 
   /// `words` is the size of each rank's segment. Locks allocate their private tables from `memory`.
   participant(Port& p, std::uint32_t words,

@@ -14,6 +14,7 @@ template <class Parameters>
   constexpr int counters = 8;  // of readers
   Parameters made{};
   const auto of_writers = [](auto& p) {
+    p.barge = 64;
     p.patience = 1'000'000;
     p.one_line = 1;
   };

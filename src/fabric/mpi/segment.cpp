@@ -13,11 +13,11 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-/// Where the cells begin in a rank's piece of shared memory, behind its bell. MPI promises no
+/// Where the cells begin in a rank's piece of shared memory, behind its bells. MPI promises no
 /// alignment, but both sides map whole pages, so all processes of the node come to the same place.
 std::byte* cells_in(void* piece) {
   const auto at = reinterpret_cast<std::uintptr_t>(piece);
-  const std::size_t skip = round_up(at, alignof(bell)) - at + sizeof(bell);
+  const std::size_t skip = round_up(at, alignof(bells)) - at + sizeof(bells);
   return static_cast<std::byte*>(piece) + skip;
 }
 
@@ -74,7 +74,7 @@ window made_by_all(const communicator& all, const communicator& its, const char*
 segment::segment(const communicator& all, const communicator& node, std::uint32_t words,
                  bool only_cpu, bool in_parts) {
   const std::size_t bytes = std::size_t{words} * sizeof(rma::word);
-  const std::size_t piece_bytes = round_up(bytes + 2 * sizeof(bell), page);
+  const std::size_t piece_bytes = round_up(bytes + sizeof(bells) + alignof(bells), page);
   void* piece = nullptr;
   shared_ = made_by_all(all, node, "MPI_Win_allocate_shared", [&](MPI_Win* made) {
     return MPI_Win_allocate_shared(static_cast<MPI_Aint>(piece_bytes), 1, MPI_INFO_NULL, node.get(),
@@ -84,7 +84,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
   bytes_ = bytes;
   // Before MPI exposes the memory: a network card may then hold on to its pages.
   if (in_parts && punch(mine_, bytes_)) zero_from_ = 0;
-  if (in_parts) new (mine_ - sizeof(bell)) bell;
+  if (in_parts) new (mine_ - sizeof(bells)) bells;
 
   // Which ranks are on this node, and in which order.
   base_.assign(static_cast<std::size_t>(all.size()), nullptr);
@@ -121,7 +121,7 @@ segment::segment(const communicator& all, const communicator& node, std::uint32_
 }
 
 void segment::clear() {
-  new (mine_ - sizeof(bell)) bell;
+  new (mine_ - sizeof(bells)) bells;
   std::memset(mine_, 0, bytes_);
   // A rank that learns from us that the zeroes are there finds them.
   std::atomic_thread_fence(std::memory_order_seq_cst);

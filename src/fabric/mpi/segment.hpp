@@ -28,8 +28,8 @@ class segment {
   /// The same for some of its cells.
   void clear(std::uint32_t first, std::uint32_t count);
 
-  /// [rank]: the address of its cells in this process, null on other nodes. A bell lies in front of
-  /// them.
+  /// [rank]: the address of its cells in this process, null on other nodes. Its bells lie in
+  /// front of them.
   [[nodiscard]] const std::vector<std::byte*>& base() const { return base_; }
   /// The cells of all ranks in words, under one lock_all epoch; MPI_WIN_NULL if only the CPU is
   /// used.

@@ -76,7 +76,7 @@ void networked_port::waiter::step() {
     return;
   }
   if (step < std::uint64_t{policy.spins} + policy.yields && port_.yields_.yield()) return;
-  sleeper_.arm(port_.bell_of(home_));
+  sleeper_.arm(port_.bell_of(on_));
 }
 
 rma::deadline networked_port::deadline_in(std::uint64_t nanoseconds) {

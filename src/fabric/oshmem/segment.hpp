@@ -29,12 +29,12 @@ class segment {
   /// Collective over all ranks of the launch; throws `unavailable` on all of them.
   segment(world& in, const std::vector<int>& node_of, bool together, std::uint32_t words);
 
-  /// [rank]: the address of its cells in this process, null on other nodes. A bell lies in front of
-  /// them.
+  /// [rank]: the address of its cells in this process, null on other nodes. Its bells lie in
+  /// front of them.
   [[nodiscard]] const std::vector<std::byte*>& base() const { return base_; }
   /// This rank's cell, which is also the symmetric address of the others'.
   [[nodiscard]] long* cell(std::uint32_t index) const {
-    return reinterpret_cast<long*>(memory_.data() + sizeof(shm::detail::bell)) + index;
+    return reinterpret_cast<long*>(memory_.data() + sizeof(shm::detail::bells)) + index;
   }
   [[nodiscard]] mailbox_ends& mailbox() const { return *mailbox_; }
   [[nodiscard]] message_slot& slot(long number) const {

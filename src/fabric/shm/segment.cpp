@@ -52,7 +52,7 @@ segment::segment(int ranks, std::uint32_t words_per_rank) : ranks_(ranks) {
   view_.slots_each = std::bit_ceil(std::max<std::size_t>(64, 2 * count));
 
   const std::size_t bells = round_up(sizeof(control), page);
-  const std::size_t mailboxes = bells + round_up(count * sizeof(bell), page);
+  const std::size_t mailboxes = bells + round_up(count * sizeof(detail::bells), page);
   const std::size_t slots = mailboxes + round_up(count * sizeof(mailbox_ends), page);
   const std::size_t cells = slots + round_up(count * view_.slots_each * sizeof(message_slot), page);
   bytes_ = cells + count * stride;
@@ -64,7 +64,7 @@ segment::segment(int ranks, std::uint32_t words_per_rank) : ranks_(ranks) {
 
   auto* const at = static_cast<std::byte*>(base_);
   view_.shared = new (at) control;
-  view_.bells = reinterpret_cast<bell*>(at + bells);
+  view_.bells = reinterpret_cast<detail::bells*>(at + bells);
   view_.mailboxes = reinterpret_cast<mailbox_ends*>(at + mailboxes);
   view_.slots = reinterpret_cast<message_slot*>(at + slots);
   view_.cells = at + cells;
@@ -83,7 +83,7 @@ void segment::lose(rma::rank_t rank) const {
   shared.losses.store(before + 1, std::memory_order_release);
   // Before the reads of `parked`: a rank that marks itself after them reads the losses once more.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (int r = 0; r < ranks_; ++r) view_.bells[r].ring();
+  for (int r = 0; r < ranks_; ++r) view_.bells[r].ring_all();
 }
 
 segment::~segment() { munmap(base_, bytes_); }

@@ -75,12 +75,12 @@ void port::waiter::step() {
     }
     if (port_.yields_.yield()) return;
   }
-  // Messages ring our own bell: a rank that serves messages does not sleep at another rank's bell.
-  if (port_.handler_ != nullptr && home_ != port_.rank_) {
+  // Messages ring our own bells: a rank that serves messages does not sleep at another rank's.
+  if (port_.handler_ != nullptr && on_.home != port_.rank_) {
     sched_yield();
     return;
   }
-  sleeper_.arm(port_.segment_.bells[home_]);
+  sleeper_.arm(port_.bell_of(on_));
   // A writer whose store and look at `parked` have no fence between them must not have looked
   // before our mark with its store still unseen: the barrier runs on every processor instead.
   if (port_.fenced_stores() || detail::membarrier()) return;
@@ -137,8 +137,8 @@ void port::send(rma::rank_t to, std::array<rma::word, 3> body) {
   taken.turn.store(2 * lap + 1, std::memory_order_release);
   // Release: a rank that sees that we fill no slot any more sees that this one is full.
   fills_at.store(0, std::memory_order_release);
-  fence();  // before the read of `parked`
-  ring(segment_.bells[to]);
+  fence();                        // before the read of `parked`
+  segment_.bells[to].ring_all();  // at any of which its receiver may sleep
 }
 
 bool port::try_receive(rma::message& got) {
@@ -165,7 +165,7 @@ void port::serve_all() {
 
 rma::message port::receive() {
   rma::message got;
-  for (waiter w(*this, rank_); !try_receive(got); w.step())
+  for (waiter w(*this, rma::plain_cell{rank_, 0}); !try_receive(got); w.step())
     if (handler_ != nullptr) hear_of_losses();
   return got;
 }

@@ -13,7 +13,7 @@
 namespace lockflight::wired::detail {
 namespace {
 
-using bell = shm::detail::bell;
+using bells = shm::detail::bells;
 
 constexpr std::size_t page = 4096;
 
@@ -62,7 +62,7 @@ segment::segment(world& in, const std::vector<int>& node_of, bool together, std:
                  bool only_cpu)
     : in_(in) {
   const std::size_t bytes = std::size_t{words} * sizeof(rma::word);
-  const std::size_t piece = round_up(sizeof(bell) + bytes, page);
+  const std::size_t piece = round_up(sizeof(bells) + bytes, page);
   const auto ranks = static_cast<int>(node_of.size());
   const auto shares = [&](int a, int b) {
     return together || node_of[static_cast<std::size_t>(a)] == node_of[static_cast<std::size_t>(b)];
@@ -83,7 +83,7 @@ segment::segment(world& in, const std::vector<int>& node_of, bool together, std:
   std::byte* at = memory_.data();
   for (int r = 0; takes_part && r < ranks; ++r) {
     if (!shares(me, r)) continue;
-    base_[static_cast<std::size_t>(r)] = at + sizeof(bell);
+    base_[static_cast<std::size_t>(r)] = at + sizeof(bells);
     at += piece;
   }
   if (only_cpu) return;

@@ -46,8 +46,8 @@ class segment {
   segment(const segment&) = delete;
   segment& operator=(const segment&) = delete;
 
-  /// [rank]: the address of its cells in this process, null on other nodes. A bell lies in front of
-  /// them.
+  /// [rank]: the address of its cells in this process, null on other nodes. Its bells lie in
+  /// front of them.
   [[nodiscard]] const std::vector<std::byte*>& base() const { return base_; }
   /// [rank]: the key to its cells (exposure::key); empty where the CPU reaches all.
   [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }

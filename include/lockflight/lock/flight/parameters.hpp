@@ -11,17 +11,33 @@
 namespace lockflight::lock {
 
 struct flight_parameters {
-  static constexpr std::int64_t as_cores_allow = -1;   // `handovers`
+  static constexpr std::int64_t as_cores_allow = -1;   // `barge`, `handovers`, `patience`
   static constexpr std::int64_t unless_in_table = -1;  // `one_line`
   static constexpr std::int64_t most_counted = node_word::overtaken.most();
 
-  std::int64_t barge = 64;
+  std::int64_t barge = as_cores_allow;
   std::int64_t handovers = as_cores_allow;
   std::int64_t local_budget = 64;
   std::int64_t remote_budget = 64;
   std::int64_t one_line = unless_in_table;
-  std::int64_t patience = 0;
+  std::int64_t patience = as_cores_allow;
 
+  /// Where ranks share cores, the head of a queue may be asleep, and to let it have the lock costs
+  /// two process switches. So it is overtaken as often as can be counted, and its patience is the
+  /// bound.
+  [[nodiscard]] std::int64_t barge_on(const auto& port) const {
+    if (barge != as_cores_allow) return barge;
+    return rma::shares_cores(port) ? most_counted : 64;
+  }
+  /// Of the parameters alone: the most that `barge_on` can be.
+  [[nodiscard]] constexpr std::int64_t most_barges() const {
+    return barge != as_cores_allow ? barge : most_counted;
+  }
+  /// A time slice of a scheduler is some milliseconds, so this adds little to the longest wait.
+  [[nodiscard]] std::int64_t patience_on(const auto& port) const {
+    if (patience != as_cores_allow) return patience;
+    return rma::shares_cores(port) ? 300'000 : 0;
+  }
   /// 0 where ranks share cores, since the successor may not be running. More in tables of locks,
   /// where few ranks contend for each lock and a rank seldom acquires the same lock twice in a row.
   [[nodiscard]] std::int64_t handovers_on(const auto& port) const {
@@ -41,8 +57,9 @@ struct flight_parameters {
   template <class P, auto Of>
   [[nodiscard]] static constexpr std::array<parameter<P>, 6> all_of() {
     return {{
-        {"barge", [](P& p) -> std::int64_t& { return Of(p).barge; }, 0, most_counted,
-         "arrivals that may barge past the head of a node's queue"},
+        {"barge", [](P& p) -> std::int64_t& { return Of(p).barge; }, as_cores_allow, most_counted,
+         "arrivals that may barge past the head of a node's queue; -1: 64, and 16383 where ranks "
+         "share cores"},
         {"handovers", [](P& p) -> std::int64_t& { return Of(p).handovers; }, as_cores_allow,
          most_counted,
          "times in a row that a node's holder hands over to its successor, until others may barge; "
@@ -54,9 +71,11 @@ struct flight_parameters {
         {"one_line", [](P& p) -> std::int64_t& { return Of(p).one_line; }, unless_in_table, 1,
          "1: all words of a node lie on one cache line; 0: words that others write lie on another; "
          "-1: 1 in tables of locks"},
-        {"patience", [](P& p) -> std::int64_t& { return Of(p).patience; }, 0, 1'000'000'000,
+        {"patience", [](P& p) -> std::int64_t& { return Of(p).patience; }, as_cores_allow,
+         1'000'000'000,
          "nanoseconds that the head of a node's queue competes with arrivals, after which the word "
-         "is reserved for it and it sleeps; 0: their number alone counts"},
+         "is reserved for it and it sleeps; 0: their number alone counts; -1: 0, and 300000 where "
+         "ranks share cores"},
     }};
   }
   [[nodiscard]] static constexpr auto all() {
