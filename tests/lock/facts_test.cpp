@@ -33,6 +33,7 @@ constexpr std::pair<std::string_view, lock::kind> table[] = {
     {"mcs-rw-rp", lock::kind::rw},
     {"mcs-rw-wp", lock::kind::rw},
     {"mcs-rw-fair", lock::kind::rw},
+    {"dslr", lock::kind::rw},
     {"msg", lock::kind::rw},
     {"msg-deferred", lock::kind::rw},
     {"flight", lock::kind::mutex},
@@ -46,12 +47,17 @@ constexpr std::pair<std::string_view, lock::kind> table[] = {
 };
 
 /// Those that exist. A lock that is added, or loses its name, is a change of the table.
-constexpr std::string_view present[] = {
-    "spin",       "spin-backoff", "d-mcs",          "rma-mcs",           "alock",
-    "dq",         "dq-fair",      "dlm-server",     "fompi-rw",          "fompi-rw-backoff",
-    "rma-rw",     "mcs-rw-rp",    "mcs-rw-wp",      "mcs-rw-fair",       "msg",
-    "flight",     "flight-rw",    "rma-rw-listing", "mcs-rw-wp-listing", "alock-listing",
-    "mcs-listing"};
+constexpr std::string_view present[] = {"spin",           "spin-backoff",
+                                        "d-mcs",          "rma-mcs",
+                                        "alock",          "dq",
+                                        "dq-fair",        "dlm-server",
+                                        "fompi-rw",       "fompi-rw-backoff",
+                                        "rma-rw",         "mcs-rw-rp",
+                                        "mcs-rw-wp",      "mcs-rw-fair",
+                                        "dslr",           "msg",
+                                        "flight",         "flight-rw",
+                                        "rma-rw-listing", "mcs-rw-wp-listing",
+                                        "alock-listing",  "mcs-listing"};
 
 /// Calls `visit.operator()<Lock>()` for every lock on a port, those as printed and the baselines
 /// included.

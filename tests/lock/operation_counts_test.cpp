@@ -1,6 +1,7 @@
 // The costs of an uncontended acquire and release and of a failed attempt: exact counts, for every
-// lock but rma-rw, which has rma_rw_counts_test.cpp, and the MCS reader-writer locks, which have
-// mcs_rw_counts_test.cpp. handoff_counts_test.cpp has the costs of waiting and handing over.
+// lock but rma-rw, which has rma_rw_counts_test.cpp, the MCS reader-writer locks, which have
+// mcs_rw_counts_test.cpp, and dslr, which has dslr_counts_test.cpp. handoff_counts_test.cpp has the
+// costs of waiting and handing over.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -20,9 +21,10 @@ using rma::topology;
 
 TEST(operation_counts, pins_every_lock) {
   const std::set<std::string_view> pinned{
-      "spin",      "spin-backoff", "d-mcs",    "rma-mcs",          "alock",    "dq",
-      "dq-fair",   "dlm-server",   "fompi-rw", "fompi-rw-backoff", "rma-rw",   "mcs-rw-rp",
-      "mcs-rw-wp", "mcs-rw-fair",  "msg",      "flight",           "flight-rw"};
+      "spin",   "spin-backoff", "d-mcs",      "rma-mcs",     "alock",
+      "dq",     "dq-fair",      "dlm-server", "fompi-rw",    "fompi-rw-backoff",
+      "rma-rw", "mcs-rw-rp",    "mcs-rw-wp",  "mcs-rw-fair", "dslr",
+      "msg",    "flight",       "flight-rw"};
   std::set<std::string_view> all;
   lock::all::for_each(
       [&]<class Family>(Family) { all.insert(Family::template on<counted_port>::about.name); });

@@ -10,6 +10,7 @@
 #include "lockflight/lock/dlm_server.hpp"
 #include "lockflight/lock/dq.hpp"
 #include "lockflight/lock/dq_fair.hpp"
+#include "lockflight/lock/dslr.hpp"
 #include "lockflight/lock/flight.hpp"
 #include "lockflight/lock/flight_rw.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
@@ -85,6 +86,6 @@ using all =
     families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>, family<alock>,
              family<dq>, family<dq_fair>, family<dlm_server>, family<fompi_rw>,
              family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>, family<mcs_rw_wp>,
-             family<mcs_rw_fair>, family<msg>, family<flight>, family<flight_rw>>;
+             family<mcs_rw_fair>, family<dslr>, family<msg>, family<flight>, family<flight_rw>>;
 
 }  // namespace lockflight::lock
