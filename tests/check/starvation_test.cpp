@@ -106,6 +106,8 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"dslr",        all,     1, 1, 0, 0, "2x1", {}},
     watched_lock{"dslr",        all,     2, 0, 0, 0, "2",   {}},
     watched_lock{"dslr",        leaving, 0, 2, 0, 0, "2",   {}},
+    watched_lock{"shiftlock",   all,     1, 1, 0, 0, "2x1", {}},
+    watched_lock{"shiftlock",   all,     1, 0, 1, 0, "2",   {}},
     watched_lock{"flight",      all,     2, 0, 0, 0, "2",   {}},
     watched_lock{"flight",      all,     3, 0, 0, 0, "3x1", {}},
     watched_lock{"flight",      all,     2, 0, 1, 0, "3x1", {}},

@@ -10,40 +10,37 @@ namespace {
 
 using rma::topology;
 
-const topology far_apart = topology::balanced({2, 1});  // the home is rank 0's node
-
-const operation_counts one_fetch_add{.fetch_add = 1, .flush = 1};
-const operation_counts one_add{.add = 1, .flush = 1};
-const operation_counts get_and_compare_swap{.get = 1, .cas = 1, .flush = 2};
+const operation_counts ticket{.fetch_add = 1, .flush = 1};
+const operation_counts served_writer{.add = 1, .flush = 1};
+const operation_counts attempt{.get = 1, .cas = 1, .flush = 2};
 
 /// With 3 bits the eighth ticket of each counter wraps it around.
-void uncontended(std::int64_t counter_bits) {
+void tickets_alone(std::int64_t counter_bits) {
   on_every_rank(far_apart, [=](counted_participant& me) {
     placed<lock::dslr> l(me, {.counter_bits = counter_bits});
     if (me.rank() == 0) return;
     const int last = counter_bits == 3 ? 7 : -1;  // the ticket after which a counter wraps around
-    for (int ticket = 0; ticket < 8; ++ticket) {
+    for (int number = 0; number < 8; ++number) {
       const operation_counts drawn =
-          ticket == last ? operation_counts{.add = 1, .fetch_add = 1, .flush = 2} : one_fetch_add;
+          number == last ? operation_counts{.add = 1, .fetch_add = 1, .flush = 2} : ticket;
       costs(me, "lock_shared", drawn, [&] { l.lock.lock_shared(); });
       costs(me, "unlock_shared", drawn, [&] { l.lock.unlock_shared(); });
       costs(me, "lock", drawn, [&] { l.lock.lock(); });
-      costs(me, "unlock", one_add, [&] { l.lock.unlock(); });
+      costs(me, "unlock", served_writer, [&] { l.lock.unlock(); });
     }
-    costs(me, "try_lock_shared", get_and_compare_swap,
-          [&] { require(l.lock.try_lock_shared(), "it is free"); });
+    costs(me, "try_lock_shared", attempt, [&] { require(l.lock.try_lock_shared(), "it is free"); });
     costs(me, "try_lock beside a reader", {.get = 1, .flush = 1},
           [&] { require(!l.lock.try_lock(), "a reader is in"); });
-    costs(me, "unlock_shared", one_fetch_add, [&] { l.lock.unlock_shared(); });
-    costs(me, "try_lock", get_and_compare_swap, [&] { require(l.lock.try_lock(), "it is free"); });
+    costs(me, "unlock_shared", ticket, [&] { l.lock.unlock_shared(); });
+    costs(me, "try_lock", attempt, [&] { require(l.lock.try_lock(), "it is free"); });
     costs(me, "try_lock_shared beside a writer", {.get = 1, .flush = 1},
           [&] { require(!l.lock.try_lock_shared(), "a writer is in"); });
-    costs(me, "unlock", one_add, [&] { l.lock.unlock(); });
+    costs(me, "unlock", served_writer, [&] { l.lock.unlock(); });
   });
 }
 
-TEST(dslr_counts, uncontended) { uncontended(15); }
-TEST(dslr_counts, uncontended_with_counters_that_wrap_around) { uncontended(3); }
+TEST(dslr_counts, uncontended) { tickets_alone(15); }
+TEST(dslr_counts, uncontended_with_counters_that_wrap_around) { tickets_alone(3); }
 
 // A release is one operation, however many wait: they poll.
 TEST(dslr_counts, a_waiter_polls) {

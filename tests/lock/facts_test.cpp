@@ -34,6 +34,7 @@ constexpr std::pair<std::string_view, lock::kind> table[] = {
     {"mcs-rw-wp", lock::kind::rw},
     {"mcs-rw-fair", lock::kind::rw},
     {"dslr", lock::kind::rw},
+    {"shiftlock", lock::kind::rw},
     {"msg", lock::kind::rw},
     {"msg-deferred", lock::kind::rw},
     {"flight", lock::kind::mutex},
@@ -47,17 +48,29 @@ constexpr std::pair<std::string_view, lock::kind> table[] = {
 };
 
 /// Those that exist. A lock that is added, or loses its name, is a change of the table.
-constexpr std::string_view present[] = {"spin",           "spin-backoff",
-                                        "d-mcs",          "rma-mcs",
-                                        "alock",          "dq",
-                                        "dq-fair",        "dlm-server",
-                                        "fompi-rw",       "fompi-rw-backoff",
-                                        "rma-rw",         "mcs-rw-rp",
-                                        "mcs-rw-wp",      "mcs-rw-fair",
-                                        "dslr",           "msg",
-                                        "flight",         "flight-rw",
-                                        "rma-rw-listing", "mcs-rw-wp-listing",
-                                        "alock-listing",  "mcs-listing"};
+constexpr std::string_view present[] = {"spin",
+                                        "spin-backoff",
+                                        "d-mcs",
+                                        "rma-mcs",
+                                        "alock",
+                                        "dq",
+                                        "dq-fair",
+                                        "dlm-server",
+                                        "fompi-rw",
+                                        "fompi-rw-backoff",
+                                        "rma-rw",
+                                        "mcs-rw-rp",
+                                        "mcs-rw-wp",
+                                        "mcs-rw-fair",
+                                        "dslr",
+                                        "shiftlock",
+                                        "msg",
+                                        "flight",
+                                        "flight-rw",
+                                        "rma-rw-listing",
+                                        "mcs-rw-wp-listing",
+                                        "alock-listing",
+                                        "mcs-listing"};
 
 /// Calls `visit.operator()<Lock>()` for every lock on a port, those as printed and the baselines
 /// included.

@@ -47,6 +47,7 @@ static_assert(is_rw<lock::mcs_rw_rp>);
 static_assert(is_rw<lock::mcs_rw_wp>);
 static_assert(is_rw<lock::mcs_rw_fair>);
 static_assert(is_rw<lock::dslr>);
+static_assert(is_rw<lock::shiftlock>);
 static_assert(is_rw<lock::msg>);
 static_assert(is_mutex<lock::flight>);
 static_assert(is_rw<lock::flight_rw>);
@@ -307,8 +308,9 @@ TEST(std_names, create_makes_every_lock) {
     auto l = lock::create<lock::flight>(me, {.barge = 1});
     auto m = lock::create<lock::flight_rw>(me, {.t_w = 1});
     auto n = lock::create<lock::dslr>(me);
+    auto o = lock::create<lock::shiftlock>(me, {.handovers = 1});
     require(used() > before, "locks take their words from the participant's layout");
-    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
     static_assert(std::is_base_of_v<lock::rma_rw<port>, decltype(g)>);
   });
 }

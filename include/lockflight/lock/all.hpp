@@ -20,6 +20,7 @@
 #include "lockflight/lock/msg.hpp"
 #include "lockflight/lock/rma_mcs.hpp"
 #include "lockflight/lock/rma_rw.hpp"
+#include "lockflight/lock/shiftlock.hpp"
 #include "lockflight/lock/spin.hpp"
 
 namespace lockflight::lock {
@@ -82,10 +83,10 @@ using with_after = typename detail::with_after<List, Before, One>::type;
 /// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline. The
 /// lists of the benchmark, the checker, the domains, the interface for C, the drop-in and the tests
 /// are made from this one.
-using all =
-    families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>, family<alock>,
-             family<dq>, family<dq_fair>, family<dlm_server>, family<fompi_rw>,
-             family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>, family<mcs_rw_wp>,
-             family<mcs_rw_fair>, family<dslr>, family<msg>, family<flight>, family<flight_rw>>;
+using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>,
+                     family<alock>, family<dq>, family<dq_fair>, family<dlm_server>,
+                     family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>,
+                     family<mcs_rw_wp>, family<mcs_rw_fair>, family<dslr>, family<shiftlock>,
+                     family<msg>, family<flight>, family<flight_rw>>;
 
 }  // namespace lockflight::lock
