@@ -1,5 +1,6 @@
 // cql: a reader-writer lock with a queue in the memory of its home. A waiter writes itself into the
-// queue and waits in its own memory; a holder that leaves reads there who is next, and tells it.
+// queue and waits in its own memory; a holder that leaves reads the next entry there and notifies
+// that waiter.
 //
 // Source: "DecLock: A Case of Decoupled Locking for Disaggregated Memory" (DecLock paper, arXiv
 // 2505.17641), the cooperative queue-notify lock (CQL) without the hierarchy above it. The header
@@ -9,31 +10,28 @@
 //
 // What differs from the text:
 // Q1  The ring has an entry for each participant (rounded up to a power of two), so it never
-//     overflows. (The paper's has 512 entries; if they do not suffice, all participants are told to
-//     acquire again.)
+//     overflows. (The paper's has 512 entries; if they do not suffice, all participants are
+//     notified and acquire again.)
 // Q2  An entry has the number of its place in 32 bits. (The paper's has a number of the round of
-// the
-//     ring, in 24 bits or fewer.) An entry of an earlier place is taken for a present one only if
-//     its slot was not written for 2^32 acquires, and then read before it is.
+//     the ring, in 24 bits or fewer.) An entry of an earlier place is taken for a present one only
+//     if its slot was not written for 2^32 acquires, and then read before it is.
 // Q3  A reader that reads an entry of a later place knows that the queue has moved on, so another
-//     participant has told the next one. (The paper's client resets the lock then.)
+//     participant has notified the next one. (The paper's client resets the lock then.)
 // Q4  What the paper sends as a message to a waiter is a put into its queue node. There is no reset
 //     after a timeout: a participant that is killed is the business of lock::robust, or ends the
 //     run (C36).
 // Q5  try_lock and try_lock_shared, which the text does not have.
 //
 // Invariants:
-// - Each release serves the first place of the queue, whoever's it is. Readers that are in have the
-//   first places together. So the one whose release makes a writer's place the first is the last of
-//   them, and it tells the writer.
-// - A writer that leaves tells the next place, and if that is a reader's, also the readers behind
-// it
-//   up to the next writer. All of these have written entries or are about to, since the writer was
-//   in the queue when they came.
+// - Each release serves the first place of the queue, also if that is another reader's. Readers
+//   that are in have the first places together. So the one whose release makes a writer's place the
+//   first is the last of them, and it notifies the writer.
+// - A writer that leaves notifies the waiter of the next place, and if that is a reader's, also the
+//   readers behind it up to the next writer. All of these have written entries or are about to,
+//   since the writer was in the queue when they came.
 // - A reader that leaves finds at the first place either an entry, or nothing: then it is a
-// reader's
-//   that did not wait, unless the entry of a writer is late. It is late as long as fewer entries of
-//   writers are there than the header counted.
+//   reader's that did not wait, unless the entry of a writer is late. It is late as long as fewer
+//   entries of writers are there than the header counted.
 //
 // Order: first come, first served, by the order of the fetch-adds; neighbouring readers are in
 // together, and a reader that finds no writer in the queue enters at once. Fairness: once its
@@ -43,7 +41,7 @@
 // Cost in network operations; waiting is local:
 // | acquire, free          | 1 fetch-add                                                      |
 // | acquire, else          | 1 fetch-add, 1 put                                               |
-// | release, nobody waits  | 1 fetch-add; a writer also 1 get if posts are ordered            |
+// | release, no waiter     | 1 fetch-add; a writer also 1 get if posts are ordered            |
 // | handoff by a writer    | 1 fetch-add, 1 get, 1 put; to readers 1 get and 1 put for each   |
 // | release beside writers | of a reader: 1 fetch-add, 1 get; also 1 for each place in the    |
 // |                        | queue if the first one has no entry; the last reader 1 put       |
@@ -125,13 +123,13 @@ class cql {
     rma::word first = 0;
     port_.fetch_add(cells_.header, cql_header::release(/*exclusive=*/true), before);
     // A writer has the first place, so it knows the one behind it. If posts are ordered the entry
-    // comes in the same round trip, whether anybody waits or not.
+    // comes in the same round trip, whether there is a waiter or not.
     const bool ordered = rma::orders_posts(port_);
     if (ordered) port_.get(entry_of(place_ + 1), first);
     port_.flush(cells_.header.home);
     const auto was = cql_header::from(before);
     if (was.get(cql_header::size) == 1) return;
-    tell_from(place_ + 1, was.end(), cql_entry::from(first));
+    notify_from(place_ + 1, was.end(), cql_entry::from(first));
   }
 
   void unlock_shared() {
@@ -142,8 +140,8 @@ class cql {
     for (rma::backoff b = poll_schedule();; port_.pause(b.next())) {
       const cql_entry next = read(first);
       if (next.is_of(first)) {
-        if (next.has(cql_entry::exclusive)) tell(next);
-        return;  // a reader's that is or was in: not the last of us
+        if (next.has(cql_entry::exclusive)) notify(next);
+        return;  // that of a reader which is or was in: we are not the last reader
       }
       if (next.is_after(first) || all_writers_are_seen(first, was)) return;
     }
@@ -191,7 +189,7 @@ class cql {
     if (before.admits(exclusive)) return;
     rma::ensure(before.get(cql_header::size) < cells_.places, "Q1: a place for each participant");
     const rma::queue_node node = me_.take_queue_node();
-    // Flushed: the participant that is to tell us may be waiting for it.
+    // Flushed: the participant that is to notify us may be waiting for it.
     rma::put_now(port_, entry_of(place_), cql_entry::of(node.first, exclusive, place_).bits());
     port_.await(node[granted], rma::equals(1));
     port_.store(node[granted], 0);
@@ -213,16 +211,16 @@ class cql {
     return false;
   }
 
-  // Of a writer: all places from `place` to `end` are those of waiters. Tells the first one, and if
-  // that is a reader, the readers behind it.
-  void tell_from(std::uint32_t place, std::uint32_t end, cql_entry next) {
+  // Of a writer: all places from `place` to `end` are those of waiters. Notifies the first one, and
+  // if that is a reader, the readers behind it.
+  void notify_from(std::uint32_t place, std::uint32_t end, cql_entry next) {
     if (!next.is_of(place)) next = await_entry(place);
     port_.put(next.waiter(), 1);
-    if (!next.has(cql_entry::exclusive)) tell_readers_from(place + 1, end);
+    if (!next.has(cql_entry::exclusive)) notify_readers_from(place + 1, end);
     port_.flush();
   }
 
-  void tell_readers_from(std::uint32_t place, std::uint32_t end) {
+  void notify_readers_from(std::uint32_t place, std::uint32_t end) {
     for (entries batch{}; place != end;) {
       const std::uint32_t count = read_entries(place, end, batch);
       for (std::uint32_t i = 0; i < count; ++i, ++place) {
@@ -244,7 +242,7 @@ class cql {
         poll_schedule()));
   }
 
-  void tell(cql_entry waiter) {
+  void notify(cql_entry waiter) {
     // Flushed, else the waiter would wait until we flush something else.
     rma::put_now(port_, waiter.waiter(), 1);
   }
@@ -260,7 +258,7 @@ class cql {
         const auto entry = cql_entry::from(batch[i]);
         if (entry.is_after(place)) return true;
         if (entry.is_of(place) && entry.has(cql_entry::exclusive)) {
-          if (place == first) return false;  // it came meanwhile, and is for us to tell
+          if (place == first) return false;  // it came meanwhile, and we must notify it
           ++writers;
         }
       }

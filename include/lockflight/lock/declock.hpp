@@ -6,8 +6,8 @@
 // readers, and a queue, all behind a ticket lock of the node.
 //
 // What differs from the text:
-// H1  How long a node keeps the lock is bounded by a number of grants, and then by whether anybody
-//     else is in the queue at the home. (In the paper each request has a time stamp, and a node
+// H1  How long a node keeps the lock is bounded by a number of grants, and then by whether another
+//     node is in the queue at the home. (In the paper each request has a time stamp, and a node
 //     keeps the lock while its next request is older than the oldest one known of other nodes. That
 //     needs clocks that are synchronised across hosts.)
 // H2  The next one is always the head of the node's queue. (The paper also has a mode that prefers
@@ -21,8 +21,8 @@
 //   while the state is `pending`, by the one that acquires or holds for the node (`granted`,
 //   `place`).
 // - While the state is `shared` or `writer_waits`, the node has one reader's place at the home.
-// - A waiter in the node's queue is told to enter, or to acquire for the node. The state stays
-//   `pending` meanwhile, so no other one does.
+// - A waiter in the node's queue is passed one of two values: `enter`, or `acquire` for the node.
+//   The state stays `pending` meanwhile, so no other one does.
 //
 // Order: first come, first served inside a node, but that waiting readers join a reader that
 // enters. Fairness: among nodes as cql. A node that others wait for grants at most `handovers`
@@ -130,7 +130,7 @@ class declock {
     if (readers > 1) return node_.close();
     const rma::word succ = leave_node();
     queue_.unlock_shared();
-    if (succ != rma::null_ref) node_.tell(succ, acquire);
+    if (succ != rma::null_ref) node_.pass(succ, acquire);
   }
 
   // ---- writers ----
@@ -162,15 +162,15 @@ class declock {
       count_grant();
       node_.take_first();
       node_.close();
-      return node_.tell(first, enter);  // the place at the home is the successor's now
+      return node_.pass(first, enter);  // the place at the home is the successor's now
     }
     const rma::word succ = leave_node();
     queue_.unlock();
-    if (succ != rma::null_ref) node_.tell(succ, acquire);
+    if (succ != rma::null_ref) node_.pass(succ, acquire);
   }
 
  private:
-  // What a waiter in the node's queue is told.
+  // What is passed to a waiter in the node's queue.
   static constexpr rma::word enter = 1;
   static constexpr rma::word acquire = 2;  // for the node, from cql
 
@@ -199,7 +199,7 @@ class declock {
   }
   void count_grant() { port_.store(node_.granted, node_.load(node_.granted) + 1); }
 
-  // Returns what we are to do: `acquire` at once if the node is free, else as we are told.
+  // Returns what we are to do: `acquire` at once if the node is free, else what is passed to us.
   [[nodiscard]] rma::word wait_in_node(bool is_exclusive) {
     const rma::word state = node_.load(node_.state);
     if (state == free) {
@@ -210,7 +210,7 @@ class declock {
     const rma::queue_node mine = node_.enter(is_exclusive);
     if (is_exclusive && state == shared) port_.store(node_.state, writer_waits);
     node_.close();
-    return node_.await_told(mine);
+    return node_.await_passed(mine);
   }
 
   // Closes the record. The last one of the node leaves: returns the one that is to acquire next.
@@ -231,7 +231,7 @@ class declock {
   // We are in for the node. Its readers that wait join us; its writers wait on.
   void begin_sharing() {
     node_.open();
-    port_.store(node_.readers, 1 + node_.tell_all_readers(enter));
+    port_.store(node_.readers, 1 + node_.pass_to_all_readers(enter));
     port_.store(node_.granted, 0);
     port_.store(node_.state, node_.first() == rma::null_ref ? shared : writer_waits);
     node_.close();
@@ -240,7 +240,7 @@ class declock {
   // An attempt failed at the home: a participant of the node that came meanwhile acquires.
   [[nodiscard]] bool give_up() {
     node_.open();
-    if (const rma::word first = leave_node(); first != rma::null_ref) node_.tell(first, acquire);
+    if (const rma::word first = leave_node(); first != rma::null_ref) node_.pass(first, acquire);
     return false;
   }
 

@@ -9,12 +9,11 @@
 //
 // What differs from the text:
 // D1  Counters wrap around behind a guard bit. (In the text, the participant that draws the last
-//     ticket of a counter resets the whole word as soon as nobody uses the lock, and participants
-//     that draw beyond it withdraw and come again. They have lost their place then, and as long as
-//     they come the reset does not succeed.)
+//     ticket of a counter resets the whole word as soon as no participant uses the lock, and
+//     participants that draw beyond it withdraw and come again. They have lost their place then,
+//     and as long as they come the reset does not succeed.)
 // D2  There are no leases. A participant that is killed is the business of lock::robust, or ends
-// the
-//     run (C36). (In the text, a waiter advances the counters past a holder that is late.)
+//     the run (C36). (In the text, a waiter advances the counters past a holder that is late.)
 // D3  try_lock and try_lock_shared, which the text does not have.
 //
 // Invariants:
@@ -29,10 +28,10 @@
 //   distinct.
 //
 // Order: first come, first served, by the order of the fetch-adds; readers between two writers are
-// in together. Fairness: once its fetch-add has taken effect, no writer enters before a waiter that
-// comes after it. A writer never starves. A reader that draws while a guard bit is set polls until
-// it reads the word without; it misses that if it polls only while later guard bits are set, each
-// of them 2^b acquires after the last.
+// in together. Fairness: once the fetch-add of a waiter has taken effect, no later writer enters
+// before it. A writer never starves. A reader that draws while a guard bit is set polls until it
+// reads the word without; it misses that if it polls only while later guard bits are set, each of
+// them 2^b acquires after the last.
 //
 // Cost in network operations; a waiter polls over the network:
 // | acquire, free | 1 fetch-add                       |

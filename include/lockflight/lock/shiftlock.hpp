@@ -15,15 +15,16 @@
 // S2  What the paper sends as messages to a writer (Successor, Handover, ModeChanged) are puts into
 //     its queue node.
 // S3  A writer that knows no successor lets the readers in first and leaves the queue then. If it
-//     has a successor after all, that one is told to begin like the first writer of a queue.
+//     has a successor after all, that one begins like the first writer of a queue.
 // S4  There are no leases and no reset. A participant that is killed is the business of
 //     lock::robust, or ends the run (C36).
 // S5  try_lock and try_lock_shared, which the text does not have. try_lock never changes the epoch:
 //     two changes that a waiting reader does not read would leave it waiting.
 //
 // Invariants:
-// - While the bit `writer` is set, the head of the queue is in or waits for readers, and no reader
-//   enters. The head alone sets it and clears it, and changes the epoch.
+// - While the bit `writer` is set, the head of the queue is in or waits for readers, and readers
+//   enter by a change of the epoch alone. The head alone sets and clears the bit and changes the
+//   epoch.
 // - A reader that finds the bit waits for the epoch to change. It is in the number of readers
 //   meanwhile, so the writer after that change waits for it and does not change the epoch again
 //   before the reader has left.
@@ -250,7 +251,7 @@ class shiftlock {
     const rma::word own = rma::to_word(node_.first);
     if (rma::compare_swap_now(port_, cells_.tail, own, rma::null_ref) == own)
       return me_.give_back(node_);
-    // Somebody swapped itself in behind us and is about to write its link.
+    // A participant swapped itself in behind us and is about to write its link.
     rma::ensure(me_.has_taken(node_), "only the holder releases");
     pass(port_.await(node_[next], rma::differs_from(rma::null_ref)), grant(shift_grant::head));
   }

@@ -5,7 +5,7 @@
 // hierarchical lock.
 //
 // Invariants: the queue is read and changed only while its participant has the record open. A queue
-// node is that of a waiter until it has been told something; a free one is all zero (C25).
+// node is that of a waiter until a value has been passed to it; a free one is all zero (C25).
 //
 // Network operations: none. CPU operations:
 // | open, close | 1 fetch-add, 1 await; 1 store                          |
@@ -73,9 +73,9 @@ class node_record {
     return taken;
   }
 
-  /// Takes all readers out of the queue and tells them `what`. Returns how many.
-  rma::word tell_all_readers(rma::word what) {
-    rma::word readers_told = 0;
+  /// Takes all readers out of the queue and passes `what` to them. Returns how many.
+  rma::word pass_to_all_readers(rma::word what) {
+    rma::word count = 0;
     rma::word waiter = first();
     port_.store(first_, rma::null_ref);
     port_.store(last_, rma::null_ref);
@@ -85,30 +85,30 @@ class node_record {
         port_.store(of(waiter)[next], rma::null_ref);
         push(waiter);
       } else {
-        ++readers_told;
-        tell(waiter, what);
+        ++count;
+        pass(waiter, what);
       }
       waiter = behind;
     }
-    return readers_told;
+    return count;
   }
 
   // ---- open or not ----
 
-  /// Until we are told something. Our queue node is out of the queue then.
-  [[nodiscard]] rma::word await_told(rma::queue_node mine) {
-    const rma::word what = port_.await(mine[told], rma::differs_from(0));
-    for (const std::uint32_t word : {next, exclusive, told}) port_.store(mine[word], 0);
+  /// Until a value is passed to us, which it returns. Our queue node is out of the queue then.
+  [[nodiscard]] rma::word await_passed(rma::queue_node mine) {
+    const rma::word what = port_.await(mine[passed], rma::differs_from(0));
+    for (const std::uint32_t word : {next, exclusive, passed}) port_.store(mine[word], 0);
     me_.give_back(mine);
     return what;
   }
-  void tell(rma::word waiter, rma::word what) { port_.store(of(waiter)[told], what); }
+  void pass(rma::word waiter, rma::word what) { port_.store(of(waiter)[passed], what); }
 
  private:
   // The words of a queue node.
   static constexpr std::uint32_t next = 0;       // the successor's queue node, or null_ref
   static constexpr std::uint32_t exclusive = 1;  // 1 of a writer
-  static constexpr std::uint32_t told = 2;       // 0 while its owner waits
+  static constexpr std::uint32_t passed = 2;     // 0 while its owner waits
 
   [[nodiscard]] static rma::queue_node of(rma::word waiter) {
     return {rma::from_word<rma::plain_cell>(waiter)};
