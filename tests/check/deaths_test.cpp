@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, robust_lock, testing::Values(
     mortal{"dslr",         1, 1, 0, 0,    1,     2},
     mortal{"shiftlock",    1, 1, 0, 0,    1,     2},
     mortal{"cql",          1, 1, 0, 0,    1,     2},
-    mortal{"declock",      1, 1, 0, 0,    1,     1},
+    mortal{"declock",      1, 0, 1, 0,    1,     1},
     mortal{"flight",       1, 0, 0, 1,    1,     2},
     mortal{"flight-rw",    1, 1, 0, 0,    1,     2}));
 
