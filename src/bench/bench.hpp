@@ -109,6 +109,7 @@ struct lock_row {
   lock::facts about;
   std::vector<std::string> fabrics;
   catalogue::parameter_rows parameters;
+  std::int64_t most_ranks;  ///< with the default parameters
 };
 
 /// Every lock that can be run, in the order of the lock table.

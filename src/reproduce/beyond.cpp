@@ -15,11 +15,12 @@ using nlohmann::json;
 constexpr int most_ranks = 65'536;
 constexpr const char* k_machine = "fx100";
 
-/// Powers of four, and at last all that the machine has.
-std::vector<int> ranks_on(const std::string& machine, bool quick) {
+/// Powers of four, and at last all that the machine has and the lock can tell apart.
+std::vector<int> ranks_on(const std::string& machine, std::int64_t most_of_lock, bool quick) {
   if (quick) return {4, 16};
   const int most =
-      static_cast<int>(std::min(sim::find_machine(machine).ranks(), std::uint64_t{most_ranks}));
+      static_cast<int>(std::min({sim::find_machine(machine).ranks(), std::uint64_t{most_ranks},
+                                 static_cast<std::uint64_t>(most_of_lock)}));
   std::vector<int> all;
   for (int n = 1; n < most; n *= 4) all.push_back(n);
   all.push_back(most);
@@ -33,13 +34,14 @@ bool runs_here(const bench::lock_row& row) {
 
 // No warm-up: it would be most of a run with many ranks, and the order of the first acquires is
 // part of the result.
-curve curve_of(const std::string& machine, const std::string& lock, double writers, bool quick) {
+curve curve_of(const std::string& machine, const bench::lock_row& row, double writers, bool quick) {
+  const std::string lock(row.about.name);
   const int least_ops = quick ? 500 : 10'000;
   // Where writers are preferred and all ranks start at once, the first round is the writers and
   // then the readers; later rounds mix them.
   const int least_each = writers == 1 ? 1 : 4;
   curve made{machine, "sob", writers, lock, {}};
-  for (const int procs : ranks_on(machine, quick))
+  for (const int procs : ranks_on(machine, row.most_ranks, quick))
     made.runs.push_back({{"machine", machine},
                          {"workload", made.workload},
                          {"lock", lock},
@@ -73,7 +75,7 @@ std::vector<curve> curves_beyond(bool quick) {
     for (const double writers : {1.0, few_writers})
       for (const bench::lock_row& row : bench::lock_table())
         if (runs_here(row) && (writers == 1 || row.about.what == lock::kind::rw))
-          all.push_back(curve_of(machine, std::string(row.about.name), writers, quick));
+          all.push_back(curve_of(machine, row, writers, quick));
   if (!quick) all.push_back(k_computer());
   return all;
 }

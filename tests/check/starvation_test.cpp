@@ -103,6 +103,11 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"mcs-rw-fair", all,     1, 2, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-fair", all,     1, 1, 1, 0, "3",   {}},
     watched_lock{"mcs-rw-fair", all,     1, 1, 0, 1, "3",   {}},
+    watched_lock{"dslr",        all,     1, 1, 0, 0, "2x1", {}},
+    watched_lock{"dslr",        all,     2, 0, 0, 0, "2",   {}},
+    watched_lock{"dslr",        leaving, 0, 2, 0, 0, "2",   {}},
+    watched_lock{"shiftlock",   all,     1, 1, 0, 0, "2x1", {}},
+    watched_lock{"shiftlock",   all,     1, 0, 1, 0, "2",   {}},
     watched_lock{"flight",      all,     2, 0, 0, 0, "2",   {}},
     watched_lock{"flight",      all,     3, 0, 0, 0, "3x1", {}},
     watched_lock{"flight",      all,     2, 0, 1, 0, "3x1", {}},
@@ -118,6 +123,8 @@ INSTANTIATE_TEST_SUITE_P(as_documented, starves, testing::Values(
     watched_lock{"mcs-rw-rp",   writers, 1, 2, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-wp",   readers, 2, 1, 0, 0, "3",   {}},
     watched_lock{"mcs-rw-fair", tries,   1, 0, 0, 2, "3",   {}},
+    // A reader draws while a counter wraps around, and polls only while it wraps around again.
+    watched_lock{"dslr",        readers, 0, 2, 0, 0, "2",   {}},
     watched_lock{"mcs-rw-wp-listing", readers, 2, 1, 0, 0, "3", {}},
     // The swap that is a loop of compare-and-swaps fails again and again, in either cohort of ALock.
     watched_lock{"mcs-listing", writers, 2, 0, 0, 0, "2",   {}},

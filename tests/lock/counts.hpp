@@ -18,6 +18,7 @@ namespace lockflight::test {
 using fabric::operation_counts;
 
 inline const rma::topology two_nodes = rma::topology::balanced({2, 2});  // rank 0's has 0 and 1
+inline const rma::topology far_apart = rma::topology::balanced({2, 1});  // a node for each rank
 
 /// A decorator that calls back before a put and before a wait, so that a test can hold a rank back
 /// at exactly these points; and that can say that each rank has a core, or that posts take effect

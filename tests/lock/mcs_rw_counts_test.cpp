@@ -12,8 +12,6 @@ namespace {
 
 using rma::topology;
 
-const topology far_apart = topology::balanced({2, 1});  // the home is rank 0's node
-
 /// One rank of another node, alone.
 template <template <class> class Lock>
 void alone(void (*body)(counted_participant&, placed<Lock>&)) {

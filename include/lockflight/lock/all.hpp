@@ -6,10 +6,13 @@
 #include <utility>
 
 #include "lockflight/lock/alock.hpp"
+#include "lockflight/lock/cql.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/declock.hpp"
 #include "lockflight/lock/dlm_server.hpp"
 #include "lockflight/lock/dq.hpp"
 #include "lockflight/lock/dq_fair.hpp"
+#include "lockflight/lock/dslr.hpp"
 #include "lockflight/lock/flight.hpp"
 #include "lockflight/lock/flight_rw.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
@@ -19,6 +22,7 @@
 #include "lockflight/lock/msg.hpp"
 #include "lockflight/lock/rma_mcs.hpp"
 #include "lockflight/lock/rma_rw.hpp"
+#include "lockflight/lock/shiftlock.hpp"
 #include "lockflight/lock/spin.hpp"
 
 namespace lockflight::lock {
@@ -81,10 +85,10 @@ using with_after = typename detail::with_after<List, Before, One>::type;
 /// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline. The
 /// lists of the benchmark, the checker, the domains, the interface for C, the drop-in and the tests
 /// are made from this one.
-using all =
-    families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>, family<alock>,
-             family<dq>, family<dq_fair>, family<dlm_server>, family<fompi_rw>,
-             family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>, family<mcs_rw_wp>,
-             family<mcs_rw_fair>, family<msg>, family<flight>, family<flight_rw>>;
+using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>,
+                     family<alock>, family<dq>, family<dq_fair>, family<dlm_server>,
+                     family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>,
+                     family<mcs_rw_wp>, family<mcs_rw_fair>, family<dslr>, family<shiftlock>,
+                     family<cql>, family<declock>, family<msg>, family<flight>, family<flight_rw>>;
 
 }  // namespace lockflight::lock

@@ -14,7 +14,7 @@ const std::vector<lock_row>& lock_table() {
       if (e.excludes && !e.about.as_printed)
         made.push_back({e.about,
                         e.about.needs_native_memory ? std::vector<std::string>{"shm"} : fabrics(),
-                        e.parameters});
+                        e.parameters, e.most_ranks({})});
     return made;
   }();
   return rows;
