@@ -265,6 +265,8 @@ class named_lock {
   [[nodiscard]] std::uint64_t token() const;
   /// For a holder: whether a holder has died, and no holder since has called mark_consistent().
   [[nodiscard]] bool owner_died() const;
+  /// Says that things are right. Does nothing in a holder that is_lost(): the next one is told
+  /// then.
   void mark_consistent();
   [[nodiscard]] bool is_held() const;
   [[nodiscard]] const std::string& name() const;

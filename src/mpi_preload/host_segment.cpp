@@ -33,7 +33,8 @@ host_segment::host_segment(void* at, std::size_t bytes, rma::rank_t rank,
       crowded_(waiting.spins == 0),
       between_hosts_(between_hosts) {
   const auto ranks = static_cast<std::size_t>(machine.ranks());
-  for (std::size_t r = 0; r < ranks; ++r) base_.push_back(at_ + r * (bytes / ranks) + sizeof(bells));
+  for (std::size_t r = 0; r < ranks; ++r)
+    base_.push_back(at_ + r * (bytes / ranks) + sizeof(bells));
   mine_ = base_[static_cast<std::size_t>(rank)];
   port_ = std::make_unique<mpi::port>(rank, machine, base_,
                                       fabric::cpu_use{.only = true, .nic_cells = true}, waiting,

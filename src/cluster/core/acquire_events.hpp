@@ -24,8 +24,9 @@ class acquire_events {
   virtual next step(instant now) = 0;
   /// Before the client that gives up releases the host lock.
   virtual void give_up() = 0;
-  /// Before a holder releases the host lock.
-  virtual void leave() = 0;
+  /// Before a holder releases the host lock. A holder that is still valid says that things are
+  /// right.
+  virtual void leave(instant now) = 0;
 
   // ---- of a holder ----
   /// Whether this holder is certainly alone, by the host's clock.

@@ -61,9 +61,10 @@ void home::begin(const epoch_value& now, std::optional<member_id> witness, host_
     died_ = passed_->died;
   }
   if (doubt) died_ = true;
-  // (!) The counter was lost with its owner, and begins again under this epoch.
-  // (!) A name that was forgotten in this epoch had a token of it.
-  if (doubt || last_ == token{}) last_ = std::max(token{now.number, 0}, forgotten_);
+  // (!) Only an exclusive owner knows the counter. Else a home that is lost may have granted the
+  // name since, and the counter begins again under this epoch. (!) A name that was forgotten in
+  // this epoch had a token of it.
+  if (!exclusive_) last_ = std::max(token{now.number, 0}, forgotten_);
   begun_ = true;
   store(now, words);
   // (!) The witness of the former home forgets its mark when this epoch is settled.

@@ -38,8 +38,9 @@ class simulated_acquire final : public acquire_events {
 
   next step(instant now) override { return what_.step(now); }
   void give_up() override { what_.give_up(); }
-  void leave() override {
-    what_.mark_consistent();
+  void leave(instant now) override {
+    // One that is not may have been stopped since it looked.
+    if (what_.is_valid(now)) what_.mark_consistent();
     what_.leave();
   }
   [[nodiscard]] bool is_valid(instant now) const override { return what_.is_valid(now); }

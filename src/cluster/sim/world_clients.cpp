@@ -156,7 +156,7 @@ void world::leave(host& h, int index) {
   if (c.dies_after > 0 && --c.dies_after == 0) return kill_client(h, index);
   say("host {}: client {} leaves '{}'", h.number, c.number, c.name);
   observer_.leaves(c.name, c.number, now_, is_calm());
-  c.acquiring->leave();
+  c.acquiring->leave(h.clock.at(now_));
   ++c.life;
   c.now = doing::idle;
   release_lock(h, c.name, index);

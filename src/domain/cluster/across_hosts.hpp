@@ -37,7 +37,10 @@ class across_hosts {
 
   // ---- for a holder ----
   [[nodiscard]] bool died() const { return acquire_ && acquire_->died(); }
-  void mark_consistent() { acquire_->mark_consistent(); }
+  /// Does nothing if the holder is not certainly alone any more: the next one is told then.
+  void mark_consistent() {
+    if (valid_for() != 0) acquire_->mark_consistent();
+  }
   /// 0 if the holder is not certainly alone any more. Nanoseconds.
   [[nodiscard]] std::uint64_t valid_for() const;
   /// Of the last exclusive acquire; 0 if there was none.

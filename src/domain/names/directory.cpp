@@ -546,8 +546,8 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   if (!has) return "somebody holds or awaits it";
   const char* why_not = nullptr;
   try {
-    // In a cluster the name's own words say whether a holder died. And a waiter of a semaphore may have
-    // died at the head of the queue, which guards nothing.
+    // In a cluster the name's own words say whether a holder died. And a waiter of a semaphore may
+    // have died at the head of the queue, which guards nothing.
     const bool marks_deaths = !by.file().is_of_cluster() && !is_semaphore(*what.kind);
     if (lock->owner_died() && !on_request && marks_deaths) {
       why_not = "a holder died in it";
