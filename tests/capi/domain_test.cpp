@@ -332,11 +332,16 @@ TEST_F(CapiDomain, ASemaphoreHasNHoldersWithAUnitEach) {
 }
 
 TEST_F(CapiDomain, ADeadHoldersUnitIsTold) {
-  std::thread([&] {
-    lockflight_semaphore* s = nullptr;
-    fine(lockflight_semaphore_create(domain_, "s", 1, &s), "create");
-    fine(lockflight_semaphore_acquire(s), "acquire");
-  }).join();  // the thread ends while it holds
+  const pid_t child = fork();
+  if (child == 0) {
+    lockflight_semaphore* mine = nullptr;
+    const bool holds = lockflight_semaphore_create(domain_, "s", 1, &mine) == LOCKFLIGHT_OK &&
+                       lockflight_semaphore_acquire(mine) == LOCKFLIGHT_OK;
+    _exit(holds ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
   lockflight_semaphore* s = nullptr;
   fine(lockflight_semaphore_create(domain_, "s", 1, &s), "create");
   refused(lockflight_semaphore_acquire(s), LOCKFLIGHT_OWNER_DIED, "semaphore 's' is held");
