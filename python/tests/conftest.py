@@ -1,6 +1,7 @@
 import os
 import shutil
 import tempfile
+import threading
 import time
 
 import pytest
@@ -47,3 +48,33 @@ def until_waits(mutex, waiters=1):
             return
         assert time.monotonic() < until
         time.sleep(0.002)
+
+
+def in_thread(call):
+    """What `call` returns in another thread, which ends."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(call()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+class Elsewhere:
+    """A thread that holds a lock for as long as the block lasts."""
+
+    def __init__(self, lock):
+        self._lock, self._ready, self._done = lock, threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        with self._lock:
+            self._ready.set()
+            self._done.wait()
+
+    def __enter__(self):
+        self._thread.start()
+        self._ready.wait()
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()

@@ -6,17 +6,8 @@ import threading
 
 import pytest
 
-from conftest import in_child
+from conftest import in_child, in_thread
 from lockflight import DomainError, Mutex, NotAcquired, Semaphore, SharedMutex, all_of
-
-
-def in_thread(call):
-    """What `call` returns in another thread, which ends."""
-    results = []
-    thread = threading.Thread(target=lambda: results.append(call()))
-    thread.start()
-    thread.join()
-    return results[0]
 
 
 def test_each_call_holds_the_lock(domain):

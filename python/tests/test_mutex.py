@@ -10,17 +10,8 @@ import time
 import pytest
 
 import lockflight
-from conftest import until_waits
+from conftest import in_thread, until_waits
 from lockflight import DomainError, Mutex, SharedMutex
-
-
-def in_thread(call):
-    """What `call` returns in another thread, which ends."""
-    results = []
-    thread = threading.Thread(target=lambda: results.append(call()))
-    thread.start()
-    thread.join()
-    return results[0]
 
 
 def test_with_acquires_and_releases(domain):
@@ -459,3 +450,8 @@ def test_an_acquire_that_waits_for_a_slot_lets_other_threads_go_on(domain):
     assert release.is_set()
     other.release()
     holder.join()
+
+
+def test_what_is_public_has_the_public_name():
+    for name in lockflight.__all__:
+        assert getattr(lockflight, name).__module__ == "lockflight"

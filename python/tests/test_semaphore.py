@@ -11,17 +11,8 @@ import time
 import pytest
 
 import lockflight
-from conftest import in_child, until_waits
+from conftest import in_child, in_thread, until_waits
 from lockflight import DomainError, Mutex, OwnerDied, Semaphore
-
-
-def in_thread(call):
-    """What `call` returns in another thread, which ends."""
-    results = []
-    thread = threading.Thread(target=lambda: results.append(call()))
-    thread.start()
-    thread.join()
-    return results[0]
 
 
 def test_each_holder_has_a_unit(domain):

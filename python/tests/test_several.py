@@ -7,44 +7,19 @@ import time
 
 import pytest
 
-from conftest import in_child
+from conftest import Elsewhere, in_child, in_thread
 from lockflight import DomainError, Mutex, Semaphore, SharedMutex, all_of
 
 
 def is_free(name, domain):
-    found = []
-
     def ask():
         lock = SharedMutex(name, domain=domain)
-        found.append(lock.acquire(blocking=False))
-        if found[0]:
+        found = lock.acquire(blocking=False)
+        if found:
             lock.release()
+        return found
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-class Elsewhere:
-    """A thread that holds a lock for as long as the block lasts."""
-
-    def __init__(self, lock):
-        self._lock, self._ready, self._done = lock, threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self):
-        with self._lock:
-            self._ready.set()
-            self._done.wait()
-
-    def __enter__(self):
-        self._thread.start()
-        self._ready.wait()
-
-    def __exit__(self, *_):
-        self._done.set()
-        self._thread.join()
+    return in_thread(ask)
 
 
 def test_all_are_held(domain):

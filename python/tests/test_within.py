@@ -8,28 +8,8 @@ import time
 
 import pytest
 
+from conftest import Elsewhere
 from lockflight import Mutex, NotAcquired, Semaphore
-
-
-class Elsewhere:
-    """A thread that holds for as long as the block lasts."""
-
-    def __init__(self, lock):
-        self._lock, self._ready, self._done = lock, threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self):
-        with self._lock:
-            self._ready.set()
-            self._done.wait()
-
-    def __enter__(self):
-        self._thread.start()
-        self._ready.wait()
-
-    def __exit__(self, *_):
-        self._done.set()
-        self._thread.join()
 
 
 def test_a_free_lock(domain):

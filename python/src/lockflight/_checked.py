@@ -1,0 +1,59 @@
+"""Arguments of callers: what is not accepted raises an error that names the argument, the value and
+what is accepted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_DOMAIN_NAME = (
+    "1 to 64 characters of a-z, A-Z, 0-9, '.', '_', '-', not beginning with '.'; with 'etcd:' "
+    "before them, the domain of a cluster"
+)
+_DOMAIN_PATTERN = r"(etcd:)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
+_LOCK_NAME = "1 to 255 bytes of UTF-8, none of them NUL or newline"
+_MODE = "0o600, 0o660, or 0 for that of the domain"
+
+
+def checked_text(name: str, value: Any, accepted: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} {value!r} (accepted: {accepted})")
+    return value
+
+
+def checked_domain(name: Any) -> str:
+    if not re.fullmatch(_DOMAIN_PATTERN, checked_text("domain", name, _DOMAIN_NAME)):
+        raise ValueError(f"domain {name!r} (accepted: {_DOMAIN_NAME})")
+    return str(name)
+
+
+def checked_lock(name: Any) -> str:
+    checked_text("name", name, _LOCK_NAME)
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"name {name!r} (accepted: {_LOCK_NAME})") from None
+    if not 1 <= size <= 255 or "\0" in name or "\n" in name:
+        shown = repr(name) if size <= 255 else f"of {size} bytes"
+        raise ValueError(f"name {shown} (accepted: {_LOCK_NAME})")
+    return str(name)
+
+
+def checked_whole(name: str, value: Any, accepted: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} {value!r} (accepted: {accepted})")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"{name} {value!r} (accepted: {accepted})")
+    return value
+
+
+def checked_mode(mode: Any) -> int:
+    if checked_whole("mode", mode, _MODE) not in (0, 0o600, 0o660):
+        raise ValueError(f"mode {mode:#o} (accepted: {_MODE})")
+    return int(mode)
+
+
+def checked_on_owner_died(given: Any) -> str:
+    if given not in ("tell", "raise"):
+        raise ValueError(f"on_owner_died {given!r} (accepted: 'tell', 'raise')")
+    return str(given)

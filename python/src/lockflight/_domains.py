@@ -1,0 +1,304 @@
+"""Domains: what locks are made in, and what is shown of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, List, Optional, Tuple, Type, Union
+import weakref
+
+from . import _communicator, _core
+from ._checked import checked_domain, checked_lock, checked_mode, checked_text, checked_whole
+from ._communicator import Communicator
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A thread that has a slot of a domain. It may be `stopped` by a signal or a debugger.
+    `guarded_pid` is a process that has to end, too, before the participant counts as dead, such as
+    the command of `lockflight run`, or 0; `command` is that process's if there is one."""
+
+    slot: int
+    pid: int
+    thread: int
+    dead: bool
+    command: str
+    stopped: bool = False
+    guarded_pid: int = 0
+
+
+@dataclass(frozen=True)
+class LockUse:
+    """What a participant does with a lock: `what` is "waits", "holds" or "shares", `since` the time
+    of time.monotonic() when it began, or 0. The rest is as in Participant. The holder of a unit of
+    a semaphore has its number as `unit`."""
+
+    slot: int
+    pid: int
+    dead: bool
+    what: str
+    since: float
+    stopped: bool = False
+    guarded_pid: int = 0
+    unit: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class LockState:
+    """A lock of a domain, as it was when it was read. `units` is N of a semaphore, and 0 of a
+    lock."""
+
+    name: str
+    kind: str
+    parameters: str
+    token: int
+    repairs: int
+    owner_died: bool
+    uses: List[LockUse] = field(default_factory=list)
+    units: int = 0
+
+
+def shown(command: bytes) -> str:
+    return command.decode("utf-8", "surrogateescape")
+
+
+class Domain:
+    """A domain: a file in memory with room for `names` locks and `slots` threads at the same time.
+
+    Opens the domain, and creates it if there is none. One that exists keeps its own numbers. `mode`
+    is 0o600 for a domain of the user's own, and 0o660 for one that a group shares: `group`, by name
+    or number, or else the process's. With mode 0 it is the domain of that name that there is, and a
+    new one is the user's own. ValueError if it exists with another mode or group.
+
+    "etcd:NAME" is the domain of a cluster, whose locks exclude all hosts that are in it. The agent
+    of this host makes its file; without one, DomainError with the reason "missing".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        slots: int = _core.default_slots,
+        names: int = _core.default_names,
+        mode: int = 0,
+        group: str = "",
+    ) -> None:
+        self._core = _core.Domain(
+            checked_domain(name),
+            checked_whole("slots", slots, "1 to 4095"),
+            checked_whole("names", names, "1 to 1048576"),
+            checked_mode(mode),
+            checked_text("group", group, "the name or number of a group"),
+        )
+
+    @classmethod
+    def attach(cls, name: str, *, mode: int = 0) -> "Domain":
+        """Opens the domain if it exists, else raises DomainError with the reason "missing"."""
+        self = cls.__new__(cls)
+        self._core = _core.attach(checked_domain(name), checked_mode(mode))
+        return self
+
+    @staticmethod
+    def over(
+        comm: Communicator,
+        *,
+        slots: int = _core.default_slots,
+        names: int = _core.default_names,
+    ) -> "DomainOver":
+        """A new domain for the ranks of a communicator of mpi4py, which lie on one host. All ranks
+        call it, and later DomainOver.close(). Raises ValueError on all ranks if they lie on several
+        hosts."""
+        return DomainOver(comm, slots, names)
+
+    @staticmethod
+    def list() -> "List[str]":
+        """The names of the domains that this user can open."""
+        return _core.list()
+
+    @staticmethod
+    def remove(name: str, *, force: bool = False, mode: int = 0) -> bool:
+        """Removes a domain with all its locks; False if there is none. Raises DomainError with the
+        reason "held" if another living thread uses it, or this one holds a lock of it, unless
+        `force` is true. Holders of its locks go on, and exclude nobody who comes later:
+        still_valid() says so. Within a second other acquires go on in the new domain of that name,
+        or raise DomainError with the reason "removed"."""
+        removed = _core.remove(checked_domain(name), bool(force), checked_mode(mode))
+        _opened.pop(name, None)
+        return removed
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def slots(self) -> int:
+        """The most threads at the same time."""
+        return self._core.slots
+
+    @property
+    def names(self) -> int:
+        """The most locks at the same time."""
+        return self._core.names
+
+    @property
+    def mode(self) -> int:
+        return self._core.mode
+
+    @property
+    def group(self) -> str:
+        return self._core.group
+
+    @property
+    def path(self) -> str:
+        """Of its file."""
+        return self._core.path
+
+    def still_valid(self) -> bool:
+        """False once the domain has been removed, so that others do not find it any more."""
+        return self._core.still_valid()
+
+    def cut_off_for(self) -> float:
+        """In the domain of a cluster: for how many seconds this host has not been a member, so that
+        no acquire on it succeeds; 0.0 if it is one, and math.inf if nobody knows since when. 0.0 in
+        the domain of one machine. An acquire with a timeout that returns False may ask it why."""
+        return self._core.cut_off_for()
+
+    def has_agent(self) -> bool:
+        """Whether the agent of this host runs, in the domain of a cluster."""
+        return self._core.has_agent()
+
+    def participants(self) -> "List[Participant]":
+        """The threads that have slots now."""
+        return [
+            Participant(slot, pid, thread, dead, shown(command), stopped, guarded)
+            for slot, pid, thread, dead, command, stopped, guarded in self._core.participants()
+        ]
+
+    def locks(self) -> "List[LockState]":
+        """The locks and who uses them now, read without stopping anybody."""
+        return [
+            LockState(
+                shown(name),
+                kind,
+                parameters,
+                token,
+                repairs,
+                owner_died,
+                [LockUse(*use) for use in uses],
+                units,
+            )
+            for name, kind, parameters, token, repairs, owner_died, uses, units in (
+                self._core.locks()
+            )
+        ]
+
+    def show(self) -> str:
+        """The state of the domain as text: a line for each participant and each lock."""
+        lines = [f"domain {self.name}: {self._core.count()} of {self.names} names"]
+        for p in self.participants():
+            lines.append(
+                f"  slot {p.slot}: process {_process(p)}, thread {p.thread}, {p.command}{_state(p)}"
+            )
+        for lock in self.locks():
+            died = ", a holder died" if lock.owner_died else ""
+            kind = f"{lock.kind} of {lock.units}" if lock.units else lock.kind
+            lines.append(f"  lock {lock.name!r} ({kind}), token {lock.token}{died}")
+            lines += [
+                f"    slot {u.slot}, process {_process(u)}: {u.what}{_unit(u)}{_state(u)}"
+                for u in lock.uses
+            ]
+        return "\n".join(lines)
+
+    def forget(self, name: str) -> bool:
+        """Gives back the name and the memory of a lock; False if there is none of that name. Lock
+        objects of it make it anew. Raises DomainError with the reason "held" if it is held or
+        awaited."""
+        return self._core.forget(checked_lock(name))
+
+    def sweep(self) -> int:
+        """Deals with deaths that nobody has met yet, and frees the slots of the dead: how many."""
+        return self._core.sweep()
+
+    def __repr__(self) -> str:
+        return f"lockflight.Domain({self.name!r})"
+
+    def __reduce__(self) -> "Tuple[Any, ...]":
+        return _reopen, (self.name, self.slots, self.names, self.mode, self.group)
+
+
+def _process(of: Union[Participant, LockUse]) -> str:
+    return f"{of.pid} with {of.guarded_pid}" if of.guarded_pid else str(of.pid)
+
+
+def _state(of: Union[Participant, LockUse]) -> str:
+    return ", dead" if of.dead else ", stopped" if of.stopped else ""
+
+
+def _unit(of: LockUse) -> str:
+    return "" if of.unit is None else f" unit {of.unit}"
+
+
+class DomainOver(Domain):
+    """The domain of a communicator: `with Domain.over(comm) as domain:`, on all ranks."""
+
+    def __init__(self, comm: Communicator, slots: int, names: int) -> None:
+        self._comm: Optional[Communicator] = comm
+        name = _communicator.new_name(comm)
+        first = comm.Get_rank() == 0
+        try:
+            _communicator.agree(comm, self._try(name, slots, names) if first else None)
+            _communicator.agree(comm, None if first else self._try(name, slots, names))
+        except Exception:
+            if first:
+                Domain.remove(name, force=True)
+            raise
+
+    def _try(self, name: str, slots: int, names: int) -> Optional[Exception]:
+        try:
+            if self._comm is not None and self._comm.Get_rank() == 0:
+                super().__init__(name, slots=slots, names=names)
+            else:
+                self._core = _core.attach(name, 0)
+        except Exception as error:
+            return error
+        return None
+
+    def close(self) -> None:
+        """Waits for all ranks, and removes the domain. Called by all ranks, when none holds a lock
+        of it. Without it, as after an exception, the domain stays until Domain.remove(name)."""
+        if self._comm is None:
+            return
+        comm, self._comm = self._comm, None
+        comm.allgather(None)
+        if comm.Get_rank() == 0:
+            Domain.remove(self.name, force=True)
+
+    def __enter__(self) -> "DomainOver":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if kind is None:  # else the other ranks may never come
+            self.close()
+
+
+def _reopen(name: str, slots: int, names: int, mode: int, group: str) -> Domain:
+    return Domain(name, slots=slots, names=names, mode=mode, group=group)
+
+
+# The domains that locks have opened by name. Locks of one domain share its mapping.
+_opened: "weakref.WeakValueDictionary[str, Domain]" = weakref.WeakValueDictionary()
+
+
+def domain_of(given: Union[str, Domain]) -> Domain:
+    if isinstance(given, Domain):
+        return given
+    name = checked_domain(given)
+    found = _opened.get(name)
+    if found is None or not found.still_valid():
+        found = _opened[name] = Domain(name)
+    return found
