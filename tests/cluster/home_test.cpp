@@ -1,8 +1,9 @@
-// The rules of a home, one by one.
+// The rules of a home, one by one, and what a host forgets.
 #include "cluster/core/home.hpp"
 
 #include <gtest/gtest.h>
 
+#include "cluster/core/owner.hpp"
 #include "cluster/core/rendezvous.hpp"
 #include "cluster/sim/memory.hpp"
 
@@ -148,7 +149,9 @@ TEST_F(Home, TakesADeathWhenItsWitnessKnows) {
   ask(c, mode::exclusive);
   sent.clear();
   give(c, {mode::none, {5, 3}, true});
-  EXPECT_EQ(sent.size(), 1u);  // the mark
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<mark>(sent[0].what));
+  sent.clear();
   tested.marked(now, words, out);
   const auto confirmed = take<taken>();
   ASSERT_EQ(confirmed.size(), 1u);
@@ -166,6 +169,40 @@ TEST_F(Home, IsOverWhenTheHostsHaveForgottenTheName) {
   EXPECT_EQ(take<forget>().size(), 1u);
   tested.forgotten_by(c);
   EXPECT_TRUE(tested.is_over(now, out));
+}
+
+// An epoch ended before the host got `taken`, so that it says the same in each epoch: when the home
+// has forgotten the name, nothing would say that the death was dealt with.
+TEST_F(Home, IsNotOverWhileAHostClaimsWhatItGaveBackBefore) {
+  now.settled = true;
+  tested.collect(b, claim{mode::none, {3, 2}, true});
+  tested.collect(record{4, {4, 5}, false, std::nullopt});
+  begin();
+  EXPECT_FALSE(words.record_of("x")->died);
+  EXPECT_FALSE(tested.is_over(now, out));
+  EXPECT_EQ(take<forget>().size(), 1u);
+  tested.forgotten_by(b);
+  EXPECT_TRUE(tested.is_over(now, out));
+}
+
+TEST_F(Home, TellsItsWitnessOfADeathWhenItBegins) {
+  tested.collect(record{4, {4, 5}, true, std::nullopt});
+  begin();
+  EXPECT_EQ(take<mark>().size(), 1u);
+  EXPECT_TRUE(tested.awaits_witness());
+}
+
+TEST(Owner, ForgetsWhatItGaveBack) {
+  sim::memory words;
+  words.on_change = [](const std::string&) {};
+  std::vector<message> sent;
+  outbox out{b, 5, sent};
+  ASSERT_TRUE(words.swap_state("x", {}, {{3, 2}, false, true}));
+  ASSERT_TRUE(owner::claim_of("x", words));
+  owner("x").forget(a, words, out);
+  EXPECT_FALSE(owner::claim_of("x", words));
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<forgotten>(sent[0].what));
 }
 
 TEST_F(Home, StaysInDoubtAfterTheEpochIsSettled) {
