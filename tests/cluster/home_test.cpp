@@ -158,31 +158,31 @@ TEST_F(Home, TakesADeathWhenItsWitnessKnows) {
   EXPECT_EQ(confirmed[0].first, c);
 }
 
-TEST_F(Home, IsOverWhenTheHostsHaveForgottenTheName) {
+TEST_F(Home, IsForgottenAfterTheHostsHaveForgottenTheName) {
   now.settled = true;
   begin();
   ask(c, mode::exclusive);
-  EXPECT_FALSE(tested.is_over(now, out));
+  EXPECT_FALSE(tested.is_unused(now));
   give(c, {mode::none, {5, 3}, false});
+  EXPECT_TRUE(tested.is_unused(now) && tested.is_remembered());
   sent.clear();
-  EXPECT_FALSE(tested.is_over(now, out));
+  tested.ask_hosts_to_forget(out);
   EXPECT_EQ(take<forget>().size(), 1u);
   tested.forgotten_by(c);
-  EXPECT_TRUE(tested.is_over(now, out));
+  EXPECT_TRUE(tested.is_unused(now) && !tested.is_remembered());
 }
 
 // An epoch ended before the host got `taken`, so that it says the same in each epoch: when the home
 // has forgotten the name, nothing would say that the death was dealt with.
-TEST_F(Home, IsNotOverWhileAHostClaimsWhatItGaveBackBefore) {
+TEST_F(Home, IsRememberedByAHostThatClaimsWhatItGaveBackBefore) {
   now.settled = true;
   tested.collect(b, claim{mode::none, {3, 2}, true});
   tested.collect(record{4, {4, 5}, false, std::nullopt});
   begin();
   EXPECT_FALSE(words.record_of("x")->died);
-  EXPECT_FALSE(tested.is_over(now, out));
-  EXPECT_EQ(take<forget>().size(), 1u);
+  EXPECT_TRUE(tested.is_unused(now) && tested.is_remembered());
   tested.forgotten_by(b);
-  EXPECT_TRUE(tested.is_over(now, out));
+  EXPECT_FALSE(tested.is_remembered());
 }
 
 TEST_F(Home, TellsItsWitnessOfADeathWhenItBegins) {

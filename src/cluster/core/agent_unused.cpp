@@ -38,7 +38,9 @@ void agent::forget_names_as_home(instant now, effects& out) {
   auto at = homes_.upper_bound(looked_until_);
   for (int i = 0; i < at_once && at != homes_.end(); ++i) {
     looked_until_ = at->first;
-    if (!at->second.is_over(epoch_, to)) {
+    const bool is_unused = at->second.is_unused(epoch_);
+    if (is_unused) at->second.ask_hosts_to_forget(to);
+    if (!is_unused || at->second.is_remembered()) {
       ++at;
       continue;
     }

@@ -134,19 +134,19 @@ void home::store(const epoch_value& now, host_words& words) const {
 
 // ---- the end ----
 
-/// (!) Not in an epoch that is not settled, nor if the name's former home is gone: the record says
-/// then that nobody died, and without it nobody knows.
-bool home::is_over(const epoch_value& now, outbox& out) const {
-  // Nobody is in the queue then: a request is granted at once, unless an owner is in its way or the
-  // witness has not answered.
-  const bool is_idle = begun_ && !exclusive_ && shared_.empty() && !died_;
+/// Nobody is in the queue then: a request is granted at once, unless an owner is in its way or the
+/// witness has not answered.
+bool home::is_unused(const epoch_value& now) const {
+  if (!begun_ || exclusive_ || !shared_.empty() || died_) return false;
   // (!) An answer that is under way would be taken for that to a later mark.
   if (awaits_witness()) return false;
-  if (!is_idle || !now.settled || lost_its_home(now, 0)) return false;
-  // (!) A host that has not got the `taken` yet would claim in the next epoch what it gave back in
-  // this one.
+  // (!) Without the record, which says that nobody died, a name whose former home is gone would be
+  // in doubt; and as long as the epoch is not settled, its former home may be needed.
+  return now.settled && !lost_its_home(now, 0);
+}
+
+void home::ask_hosts_to_forget(outbox& out) const {
   for (const member_id each : may_remember_) out.send(each, name_, forget{});
-  return may_remember_.empty();
 }
 
 void home::end(outbox& out) const {

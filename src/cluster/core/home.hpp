@@ -49,9 +49,13 @@ class home {
   [[nodiscard]] bool awaits_witness() const { return mark_ == mark_state::asked; }
 
   // ---- the end ----
-  /// Whether the name means nothing any more: no host owns it or wants it, no holder died in it,
-  /// and no host remembers what it gave back. The hosts that may remember are asked.
-  [[nodiscard]] bool is_over(const epoch_value& now, outbox& out) const;
+  /// Whether the name means nothing any more: no host owns it or wants it, and no holder died in
+  /// it.
+  [[nodiscard]] bool is_unused(const epoch_value& now) const;
+  /// (!) A host that has not got the `taken` yet would claim in the next epoch what it gave back in
+  /// this one. So an unused name is forgotten when no host remembers it.
+  [[nodiscard]] bool is_remembered() const { return !may_remember_.empty(); }
+  void ask_hosts_to_forget(outbox& out) const;
   /// Before it is forgotten.
   void end(outbox& out) const;
   void forgotten_by(member_id who) { may_remember_.erase(who); }
