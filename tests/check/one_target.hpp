@@ -71,6 +71,40 @@ class patient_window : public one_target<d_mcs, window_groups, Port> {
   using one_target<d_mcs, window_groups, Port>::one_target;
 };
 
+/// The same with a bias for exclusive locks from the first of them on. All writers enter once
+/// before they lock, which turns the bias on; all readers lock all.
+template <template <class> class Way, rma::port Port>
+class biased : public one_target<d_mcs, Way, Port> {
+  using base = one_target<d_mcs, Way, Port>;
+
+ public:
+  using base::base;
+
+  void lock() {
+    base::window_.enter();
+    base::window_.leave();
+    base::lock();
+  }
+  void lock_shared() { base::window_.lock_all(); }
+  void unlock_shared() { base::window_.unlock_all(); }
+};
+template <rma::port Port>
+using biased_groups_at_once = window_groups_of<Port, 0, 1>;
+template <rma::port Port>
+class biased_window : public biased<biased_groups_at_once, Port> {
+ public:
+  using biased<biased_groups_at_once, Port>::biased;
+};
+
+/// The same with a participant that gives way while it ends the bias.
+template <rma::port Port>
+using patient_biased_groups = window_groups_of<Port, usual_patience_ns, 1>;
+template <rma::port Port>
+class patient_biased_window : public biased<patient_biased_groups, Port> {
+ public:
+  using biased<patient_biased_groups, Port>::biased;
+};
+
 /// The same with one lock for the window: lock_all reads it, an exclusive lock writes it. All
 /// writers also lock a second target and unlock it before their section.
 template <rma::port Port>

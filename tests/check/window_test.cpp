@@ -7,6 +7,7 @@
 #include "check/one_target.hpp"
 #include "check/program/subject.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
+#include "support/long_tests.hpp"
 
 namespace lockflight::check {
 namespace {
@@ -48,6 +49,20 @@ TEST(window, a_head_of_the_queue_that_gives_way) {
   const subject lock = make_subject<lock::patient_window<port>>();
   expect_ok(lock, asked(1, 1, 1, "2"));
   expect_ok(lock, asked(1, 1, 1, "2x1"));
+}
+
+// In the second bound two that lock all end the bias together.
+TEST(window, a_bias_for_exclusive_locks) {
+  const subject lock = make_subject<lock::biased_window<port>>();
+  expect_ok(lock, asked(1, 1, 2, "2"));
+  expect_ok(lock, asked(1, 2, 1, "3"));
+  if (test::long_tests()) expect_ok(lock, asked(2, 1, 1, "3"));
+}
+
+// As shipped.
+TEST(window, who_ends_the_bias_gives_way) {
+  const subject lock = make_subject<lock::patient_biased_window<port>>();
+  expect_ok(lock, asked(1, 1, 1, "2"));
 }
 
 TEST(window, a_reader_writer_lock_on_the_target) {

@@ -18,6 +18,7 @@
  *   deletion       an attribute's deletion locks the window that is being freed
  *   circle-all     lock_all behind an exclusive lock that waits for a rank which waits for us
  *   circle-one     an exclusive lock behind a lock_all that waits for a rank which waits for us
+ *   circle-later   the same after so many exclusive locks that the window favours these
  *   writer         rank 1 locks a target exclusively, which the other ranks lock shared again and
  *                  again, so that some of them holds it at nearly every moment
  */
@@ -290,9 +291,14 @@ static void circle_all(void) {
 }
 
 /* 0 holds a target exclusively, 1 waits in lock_all, 2 locks another target, and 0 waits for 2. */
-static void circle_one(void) {
+static void circle_one(int locks_before) {
   int64_t* base;
   MPI_Win win = made(MPI_COMM_WORLD, &base);
+  for (int i = 0; i < locks_before; ++i) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
+    MPI_Win_unlock(rank, win);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     const int64_t one = 1;
@@ -402,7 +408,9 @@ int main(int argc, char** argv) {
   else if (strcmp(pattern, "circle-all") == 0)
     circle_all();
   else if (strcmp(pattern, "circle-one") == 0)
-    circle_one();
+    circle_one(0);
+  else if (strcmp(pattern, "circle-later") == 0)
+    circle_one(1000);
   else if (strcmp(pattern, "writer") == 0)
     writer();
   else

@@ -52,7 +52,7 @@ class Patterns(unittest.TestCase):
 
     def test_a_circle_through_a_waiter_ends(self):
         # Four ranks on two cores; both take a tenth of a second.
-        for pattern in ["circle-all", "circle-one"]:
+        for pattern in ["circle-all", "circle-one", "circle-later"]:
             with self.subTest(pattern):
                 self.holds(3, pattern)
 

@@ -14,39 +14,42 @@
 // for it to leave.
 //
 // Cost in network operations beyond the target's lock, with window_groups:
-// | shared lock, its unlock | none        |
-// | exclusive lock          | 1 fetch-add |
-// | its unlock              | 1 add       |
-// | lock_all                | 1 fetch-add |
-// | unlock_all              | 1 add       |
+// | shared lock, its unlock | none                                                        |
+// | exclusive lock          | 1 fetch-add; none while there is a bias (biased_groups.hpp) |
+// | its unlock              | 1 add; none                                                 |
+// | lock_all                | 1 fetch-add                                                 |
+// | unlock_all              | 1 add                                                       |
 #pragma once
 
 #include <stdexcept>
 
 #include "lockflight/lock/concepts.hpp"
-#include "lockflight/lock/window/group_exclusion.hpp"
+#include "lockflight/lock/window/biased_groups.hpp"
 #include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
 
 namespace lockflight::lock {
 
-/// Group mutual exclusion of exclusive locks and lock_all: any number of one of the two.
-template <rma::port Port, std::uint64_t Patience>
+/// Group mutual exclusion of exclusive locks and lock_all: any number of one of the two. On one
+/// node it favours exclusive locks.
+template <rma::port Port, std::uint64_t Patience, int EntriesUntilBias = 0>
 class window_groups_of {
+  using two_groups = biased_groups<Port, Patience, EntriesUntilBias>;
+
  public:
   static constexpr const char* name = "groups";
   using port = Port;
-  using cells = typename group_exclusion<Port, Patience>::cells;
+  using cells = typename two_groups::cells;
 
   window_groups_of(rma::participant<Port>& me, const cells& window) : groups_(me, window) {}
 
-  void lock_all() { groups_.enter(group::second); }
-  void unlock_all() { groups_.leave(group::second); }
-  void lock_one() { groups_.enter(group::first); }
-  void unlock_one() { groups_.leave(group::first); }
+  void lock_all() { groups_.enter_second(); }
+  void unlock_all() { groups_.leave_second(); }
+  void lock_one() { groups_.enter_first(); }
+  void unlock_one() { groups_.leave_first(); }
 
  private:
-  group_exclusion<Port, Patience> groups_;
+  two_groups groups_;
 };
 template <rma::port Port>
 using window_groups = window_groups_of<Port, usual_patience_ns>;
