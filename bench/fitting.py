@@ -1,4 +1,7 @@
-"""How near the simulator comes to a fabric with a machine that is fitted to it, for bench/perf_ucx."""
+"""How near the simulator comes to a fabric with a machine that is fitted to it.
+
+For bench/perf_ucx, over hosts, and for bench/perf, on the cores of this machine.
+"""
 
 import json
 import pathlib
@@ -7,7 +10,6 @@ import subprocess
 import tempfile
 
 import measuring
-import support
 
 LOCKS = ["d-mcs", "rma-mcs", "rma-rw", "flight", "flight-rw"]
 HOSTS = 2
@@ -19,6 +21,8 @@ END_OF_JSON = "\n}\n"
 
 def text_of_launch(hosts, launcher, command, mark, seconds):
     """What rank 0 of a launch prints, `mark` at its end."""
+    import support  # pylint: disable=import-outside-toplevel  # of the testbed, which perf_ucx finds
+
     running = hosts.launch(launcher, RANKS_ON_EACH, command, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True)
     passed, said = support.passed(running, mark, seconds)
@@ -57,6 +61,35 @@ def compare(hosts, launcher, program, given):
               f"{rate / statistics.median(rates):7.2f}   {statistics.median(middles):10.4g} "
               f"{middle:10.4g} {middle / statistics.median(middles):7.2f}   "
               f"{min(rates):.3g} to {max(rates):.3g}", flush=True)
+
+
+def compare_shared_memory(cores, rounds, seconds):
+    """Prints a row for each lock and number of ranks, with a core for each: the simulated figures
+    over the measured ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        machine = str(pathlib.Path(folder, "fitted.toml"))
+        measuring.text_of([measuring.PROGRAM, "doctor", "--fabric", "shm", "--machine-out", machine])
+        for key in ("hit_ns", "rmw_ns", "socket_transfer_ns", "wake_ns"):
+            lines = pathlib.Path(machine).read_text(encoding="utf-8").splitlines()
+            print(next(line for line in lines if line.startswith(f"{key} ")))
+        print(f"{'':<10} {'ranks':>5} {'ops/s: real':>12} {'simulated':>12} {'ratio':>7}   "
+              f"{'p50 us: real':>12} {'simul.':>8} {'ratio':>7}")
+        for ranks in [2**n for n in range(1, cores.bit_length()) if 2**n <= cores]:
+            common = ["--lock", ",".join(LOCKS), "--procs", str(ranks), "--json", "-"]
+            simulated = runs_in(measuring.text_of(
+                [measuring.PROGRAM, "bench", "--fabric", "sim", "--machine", machine, "--seconds",
+                 str(SIMULATED_SECONDS / 10), *common]))
+            real = [runs_in(measuring.text_of([measuring.PROGRAM, "bench", "--fabric", "shm",
+                                               "--seconds", str(seconds), *common]))
+                    for _ in range(rounds)]
+            for lock in LOCKS:
+                rate = statistics.median(one[lock]["throughput_ops_s"] for one in real)
+                middle = statistics.median(one[lock]["latency_us"]["p50"] for one in real)
+                found = simulated[lock]
+                print(f"{lock:<10} {ranks:>5} {rate:12.4g} {found['throughput_ops_s']:12.4g} "
+                      f"{found['throughput_ops_s'] / rate:7.2f}   {middle:12.4g} "
+                      f"{found['latency_us']['p50']:8.4g} "
+                      f"{found['latency_us']['p50'] / middle:7.2f}", flush=True)
 
 
 def heading():

@@ -14,6 +14,7 @@
 #include "lab/open_files.hpp"
 #include "lab/output_file.hpp"
 #include "lab/program_mpi.hpp"
+#include "lockflight/fabric/shm.hpp"
 #include "tool/console.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"
@@ -26,6 +27,7 @@ namespace {
 constexpr const char* json_argument = "--json";
 constexpr const char* machine_argument = "--machine-out";
 constexpr const char* program_argument = "--program";
+constexpr const char* shared_memory = "shm";
 
 nlohmann::json json_of(const bench::launch::diagnosis& found) {
   nlohmann::json all{{"lockflight", version()},
@@ -173,8 +175,29 @@ int run_for_program(const std::string& path, const arguments& given, console& ou
   return says.fits ? 0 : 1;
 }
 
+// Shared memory has nothing to be tested, but a machine can be fitted to it.
+int fit_to_shared_memory(const arguments& given, console& out) {
+  const auto path = given.one(machine_argument);
+  if (!path)
+    throw refuse("--fabric", shared_memory,
+                 fmt::format("{} without {}, which is all that can be done with {}",
+                             joined(bench::names_of_networks()), machine_argument, shared_memory));
+  if (const auto json = given.one(json_argument))
+    throw refuse(json_argument, *json, fmt::format("none with --fabric {}", shared_memory));
+  const int cores = shm::discover(1).processors;
+  if (cores < 2)
+    throw refuse(machine_argument, *path,
+                 "on two processors at least, since what is measured is the way from one to the "
+                 "other");
+  output_file machine(machine_argument, *path);
+  machine.commit(bench::fit_shared_memory(cores));
+  out.line("wrote " + machine.path());
+  return 0;
+}
+
 int run_doctor(const arguments& given, console& out) {
   if (const auto path = given.one(program_argument)) return run_for_program(*path, given, out);
+  if (given.one("--fabric") == shared_memory) return fit_to_shared_memory(given, out);
   // A program with a launch built in tries that one.
   const bench::launch* const own = bench::built_in_launch();
   const std::string fabric =
@@ -251,7 +274,7 @@ command doctor_command() {
                   {.name = machine_argument,
                    .value = "FILE",
                    .what = "fit a machine of the simulator to this fabric, for bench --machine; "
-                           "needs ranks on two nodes",
+                           "needs ranks on two nodes, or --fabric shm, which needs no launch",
                    .completes = option::offer::files},
                   {.name = program_argument,
                    .value = "FILE",
@@ -264,6 +287,8 @@ command doctor_command() {
             "test UCX between two hosts"},
            {"mpirun -n 4 build/lockflight doctor --fabric ucx --machine-out m.toml",
             "fit a machine to two hosts, for bench --fabric sim --machine m.toml --procs 4"},
+           {"lockflight doctor --fabric shm --machine-out m.toml",
+            "fit a machine to the cores of this one"},
            {"lockflight doctor --program ./a.out", "which library to preload for an MPI program"}},
       .run = run_doctor,
   };

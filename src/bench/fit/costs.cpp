@@ -5,6 +5,10 @@
 
 #include "bench/port/any_clock.hpp"
 #include "bench/port/any_port.hpp"
+#include "bench/port/clock.hpp"
+#include "bench/shm/stage.hpp"
+#include "lockflight/fabric/counting.hpp"
+#include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/barrier.hpp"
 #include "lockflight/rma/participant.hpp"
 
@@ -13,7 +17,7 @@ namespace {
 
 using rma::word;
 
-costs found;  // of this process's rank
+costs found_by_process;  // of its rank
 
 constexpr std::uint32_t line = rma::line_words;
 constexpr double ns_in_s = 1e9;
@@ -31,12 +35,13 @@ constexpr double contended_seconds = 0.2;
 /// The cells and the steps of a fit on one rank. All ranks take the same steps.
 class fit {
  public:
-  fit(rma::participant<any_port>& me, const any_clock& clock)
+  fit(rma::participant<any_port>& me, const any_clock& clock, costs& found)
       : port_(me.port()),
+        found_(found),
         machine_(me.machine()),
         clock_(clock),
         ticks_in_ns_(static_cast<double>(clock.ticks(1)) / ns_in_s),
-        far_(far_rank(machine_)),
+        origin_(measuring_rank(machine_)),
         shared_(me.cells().take<rma::nic_cell>(line)),
         private_(
             me.cells().take<rma::nic_cell>(line * static_cast<std::uint32_t>(machine_.ranks()))),
@@ -46,35 +51,39 @@ class fit {
         barrier_(me) {}
 
   void run() {
-    const bool origin = port_.rank() == far_;
-    const rma::rank_t mate = mate_of(far_);
+    const bool origin = port_.rank() == origin_;
+    const rma::rank_t mate = mate_of(origin_);
     step([&] {
-      if (origin) of_processor();
+      if (origin) {
+        of_processor();
+        of_own_rank();
+      }
     });
     const bool plays_near = mate >= 0 && (origin || port_.rank() == mate);
     step([&] {
-      if (plays_near) found.shared_rmw = mean_of_shared_rmws();
+      if (plays_near) found_.shared_rmw = mean_of_shared_rmws();
     });
     step([&] {
-      if (plays_near) found.near_handoff = half_round(0, origin ? mate : far_, origin);
+      if (plays_near) found_.near_handoff = half_round(0, origin ? mate : origin_, origin);
     });
+    if (machine_.nodes() == 1) return;
     step([&] {
       if (origin) of_network();
     });
     step([&] {
       if (origin || port_.rank() == home)
-        found.far_handoff = half_round(1, origin ? home : far_, origin);
+        found_.far_handoff = half_round(1, origin ? home : origin_, origin);
     });
     step([&] {
       if (origin || port_.rank() == home) of_messages(origin);
     });
     const bool contends = !machine_.same_node(port_.rank(), home);
     step([&] {
-      if (contends) found.same_cell_rate = rate_on(shared_.at(home));
+      if (contends) found_.same_cell_rate = rate_on(shared_.at(home));
     });
     step([&] {
       const auto mine = static_cast<std::uint32_t>(port_.rank()) * line;
-      if (contends) found.own_cell_rate = rate_on(private_.at(home) + mine);
+      if (contends) found_.own_cell_rate = rate_on(private_.at(home) + mine);
     });
   }
 
@@ -121,13 +130,13 @@ class fit {
   void of_processor() {
     constexpr int many = 200;
     const rma::cpu_cell mine = cpu_.at(port_.rank());
-    found.hit = median([&] { static_cast<void>(port_.load(mine)); }, many);
-    found.rmw = median([&] { static_cast<void>(port_.cpu_fetch_add(mine, 1)); }, many);
+    found_.hit = median([&] { static_cast<void>(port_.load(mine)); }, many);
+    found_.rmw = median([&] { static_cast<void>(port_.cpu_fetch_add(mine, 1)); }, many);
   }
 
   [[nodiscard]] double mean_of_shared_rmws() const {
     constexpr int at_once = 100;
-    const rma::cpu_cell both = cpu_.at(far_);
+    const rma::cpu_cell both = cpu_.at(origin_);
     double done = 0;
     const std::uint64_t begun = clock_.now();
     for (const std::uint64_t end = begun + clock_.ticks(most_seconds); clock_.now() < end;) {
@@ -137,36 +146,42 @@ class fit {
     return since(begun) / done;
   }
 
-  void of_network() {
+  [[nodiscard]] double fetch_add(rma::nic_cell on) {
     word got = 0;
-    const auto fetch_add = [&](rma::nic_cell on) {
-      return median([&] {
-        port_.fetch_add(on, 1, got);
-        port_.flush(on.home);
-      });
-    };
-    const auto get = [&](rma::plain_cell from) {
-      return times([&] {
-        port_.get(from, got);
-        port_.flush(from.home);
-      });
-    };
-    found.far_fetch_add = fetch_add(shared_.at(home));
-    std::vector<double> gets = get(plain_.at(home));
-    found.far_get = quantile(gets, 0.5);
-    found.far_spread = (quantile(gets, 0.75) - quantile(gets, 0.25)) / 2 / found.far_get;
-    found.own_fetch_add = fetch_add(shared_.at(far_));
-    gets = get(plain_.at(far_));
-    found.own_get = quantile(gets, 0.5);
+    return median([&] {
+      port_.fetch_add(on, 1, got);
+      port_.flush(on.home);
+    });
+  }
+  [[nodiscard]] std::vector<double> gets(rma::plain_cell from) {
+    word got = 0;
+    return times([&] {
+      port_.get(from, got);
+      port_.flush(from.home);
+    });
+  }
 
+  void of_own_rank() {
+    found_.own_fetch_add = fetch_add(shared_.at(origin_));
+    std::vector<double> own = gets(plain_.at(origin_));
+    found_.own_get = quantile(own, 0.5);
+  }
+
+  void of_network() {
+    found_.far_fetch_add = fetch_add(shared_.at(home));
+    std::vector<double> far = gets(plain_.at(home));
+    found_.far_get = quantile(far, 0.5);
+    found_.far_spread = (quantile(far, 0.75) - quantile(far, 0.25)) / 2 / found_.far_get;
+
+    word got = 0;
     std::vector<double> posts;
-    found.far_several = median([&] {
+    found_.far_several = median([&] {
       const std::uint64_t begun = clock_.now_ordered();
       for (int i = 0; i < costs::several; ++i) port_.fetch_add(shared_.at(home), 1, got);
       posts.push_back(since(begun) / costs::several);
       port_.flush(home);
     });
-    found.post = quantile(posts, 0.5);
+    found_.post = quantile(posts, 0.5);
   }
 
   /// A word goes to and fro between two ranks, by puts, as handoffs do. `game` tells one such step
@@ -190,7 +205,7 @@ class fit {
 
   void of_messages(bool first) {
     constexpr int rounds = 300;
-    const rma::rank_t other = first ? home : far_;
+    const rma::rank_t other = first ? home : origin_;
     std::vector<double> sends;
     std::vector<double> all;
     for (int i = 0; i < rounds; ++i) {
@@ -203,8 +218,8 @@ class fit {
         all.push_back(since(begun) / 2);
       }
     }
-    found.send = quantile(sends, 0.5);
-    if (first) found.message = quantile(all, 0.5);
+    found_.send = quantile(sends, 0.5);
+    if (first) found_.message = quantile(all, 0.5);
   }
 
   /// How many a second, several at a time.
@@ -221,10 +236,11 @@ class fit {
   }
 
   any_port& port_;
+  costs& found_;
   const rma::topology& machine_;
   any_clock clock_;
   double ticks_in_ns_;
-  rma::rank_t far_;
+  rma::rank_t origin_;
   rma::nic_cell shared_;
   rma::nic_cell private_;
   rma::plain_cell plain_;
@@ -235,12 +251,25 @@ class fit {
 
 }  // namespace
 
-const costs& found_costs() { return found; }
+const costs& found_costs() { return found_by_process; }
 
-rma::rank_t far_rank(const rma::topology& machine) {
-  rma::rank_t r = 0;
-  while (r < machine.ranks() && machine.same_node(r, 0)) ++r;
-  return r;
+rma::rank_t measuring_rank(const rma::topology& machine) {
+  for (rma::rank_t r = 0; r < machine.ranks(); ++r)
+    if (!machine.same_node(r, 0)) return r;
+  return 0;
+}
+
+costs costs_on_shm(const run_plan& plan) {
+  const shm::config what = config_of(plan, measurement.words(plan));
+  const tick_clock clock = tick_clock::calibrated();
+  std::vector<costs> found(static_cast<std::size_t>(plan.machine.ranks()));
+  shm::run_ports(what, [&](shm::port& bare) {
+    fabric::counting<shm::port> counted(bare);
+    any_port_on on(counted);
+    rma::participant<any_port> me(on, what.words_per_rank);
+    fit(me, any_clock::on(clock), found[static_cast<std::size_t>(bare.rank())]).run();
+  });
+  return found.front();
 }
 
 const anywhere measurement{.words =
@@ -253,7 +282,7 @@ const anywhere measurement{.words =
                                [](any_port& on, std::uint32_t words, const run_plan&,
                                   const any_clock& clock, const run_results&) {
                                  rma::participant<any_port> me(on, words);
-                                 fit(me, clock).run();
+                                 fit(me, clock, found_by_process).run();
                                }};
 
 }  // namespace lockflight::bench

@@ -1,14 +1,13 @@
 // What a fit measures on one rank.
 #pragma once
 
-#include <array>
-
 #include "bench/workload/anywhere.hpp"
 
 namespace lockflight::bench {
 
 /// In nanoseconds; 0 where the rank has not measured it. "Far" is rank 0, from the first rank of
-/// another node, while all other ranks wait.
+/// another node, while all other ranks wait. On one node there is nothing far, and rank 0 measures
+/// the rest.
 struct costs {
   double hit = 0;            ///< a load of a cell that the core has
   double rmw = 0;            ///< an atomic on one
@@ -30,11 +29,14 @@ struct costs {
   static constexpr int several = 8;
 };
 
-/// Measures them, in place of a lock's workload; this process's rank finds them in found().
+/// Measures them, in place of a lock's workload; this process's rank finds them in found_costs().
 extern const anywhere measurement;
 [[nodiscard]] const costs& found_costs();
 
-/// The rank that measures what is far: the first that is not on rank 0's node.
-[[nodiscard]] rma::rank_t far_rank(const rma::topology& machine);
+/// Measures them on shared memory, with the ranks of one node as threads. Returns rank 0's.
+[[nodiscard]] costs costs_on_shm(const run_plan& plan);
+
+/// The rank that measures: the first that is not on rank 0's node, or rank 0 if there is none.
+[[nodiscard]] rma::rank_t measuring_rank(const rma::topology& machine);
 
 }  // namespace lockflight::bench

@@ -42,8 +42,10 @@ struct fitted {
   double own_cell_rate;
 
   /// There and back again. A fabric whose gets take longer than its atomics, which locks use more,
-  /// is taken for as quick as these.
-  [[nodiscard]] double round() const { return std::min(of.far_get, of.far_fetch_add); }
+  /// is taken for as quick as these. On one node nothing goes there; a number must be more than 0.
+  [[nodiscard]] double round() const {
+    return std::max(std::min(of.far_get, of.far_fetch_add), 2 * least_ns);
+  }
   [[nodiscard]] double post() const { return std::clamp(of.post, least_ns, round() / 2); }
   // What the origin does when an answer comes, and what the target does for it, are in the latency.
   [[nodiscard]] double latency() const { return (round() - post()) / 2; }
@@ -51,12 +53,14 @@ struct fitted {
     constexpr int others = costs::several - 1;
     return std::clamp((of.far_several - of.far_fetch_add) / others, 0.0, of.far_fetch_add);
   }
-  [[nodiscard]] double receive_gap() const { return std::min(1e9 / own_cell_rate, round()); }
+  [[nodiscard]] double receive_gap() const {
+    return own_cell_rate > 0 ? std::min(1e9 / own_cell_rate, round()) : 0;
+  }
   [[nodiscard]] double atomic() const {
     return std::clamp(of.far_fetch_add - of.far_get, 0.0, receive_gap());
   }
   [[nodiscard]] double atomic_cell() const {
-    const double apart = std::min(1e9 / same_cell_rate, round());
+    const double apart = same_cell_rate > 0 ? std::min(1e9 / same_cell_rate, round()) : 0;
     return apart > receive_gap() ? apart : atomic();
   }
   [[nodiscard]] double transfer() const {
@@ -87,19 +91,23 @@ struct fitted {
 
 std::string written(const fitted& m, const std::string& fabric, const rma::topology& machine) {
   const auto ns = [](std::string_view what, double is) {
-    return fmt::format("measured: {}, {:.4g} ns", what, is);
+    return is > 0 ? fmt::format("measured: {}, {:.4g} ns", what, is)
+                  : std::string("not measured: there is one node");
   };
   constexpr const char* one = "the fabric has one of them in a process";
   constexpr const char* none = "not measured: of no effect here";
   const costs& c = m.of;
   machine_file f;
-  f.text() =
-      "# Made by 'lockflight doctor --machine-out'. Medians; rank 0 is the target from another "
-      "node.\n";
+  const bool one_node = machine.nodes() == 1;
+  f.text() = fmt::format(
+      "# Made by 'lockflight doctor --machine-out'. Medians; {}.\n",
+      one_node ? "between two cores of one node" : "rank 0 is the target from another node");
   f.word("name", fmt::format("fitted-{}", fabric));
   f.word("what", fmt::format("fabric {}, {} ranks on {} nodes, as it was when this was measured",
                              fabric, machine.ranks(), machine.nodes()));
-  f.number("jitter", m.jitter(), "measured: of a get from another node, within its middle half");
+  f.number("jitter", m.jitter(),
+           one_node ? "estimate: a quiet machine"
+                    : "measured: of a get from another node, within its middle half");
   f.table("node");
   f.count("cores", machine.largest_node(), "the ranks of a node");
   f.count("sockets", 1, "not distinguished");
@@ -123,18 +131,21 @@ std::string written(const fitted& m, const std::string& fabric, const rma::topol
       "own_node_source = \"measured: on the own rank a get takes {:.4g} ns, a "
       "fetch-add on a nic cell {:.4g} ns\"\n",
       c.own_get, c.own_fetch_add);
-  f.number("post_ns", m.post(), fmt::format("measured: of {} fetch-adds in a row", c.several));
+  f.number("post_ns", m.post(),
+           one_node ? none : fmt::format("measured: of {} fetch-adds in a row", c.several));
   f.number("complete_ns", 0, "in latency_ns");
   f.number("gap_ns", m.gap(), ns(fmt::format("{} fetch-adds together", c.several), c.far_several));
-  f.number(
-      "receive_gap_ns", m.receive_gap(),
-      fmt::format("measured: all ranks of other nodes at once, each on a cell of its own, {:.4g} "
-                  "fetch-adds a second",
-                  m.own_cell_rate));
+  f.number("receive_gap_ns", m.receive_gap(),
+           one_node ? none
+                    : fmt::format("measured: all ranks of other nodes at once, each on a cell of "
+                                  "its own, {:.4g} fetch-adds a second",
+                                  m.own_cell_rate));
   f.number("memory_ns", 0, "in latency_ns");
   f.number("atomic_ns", m.atomic(), ns("a fetch-add, less a get", c.far_fetch_add));
   f.number("atomic_cell_ns", m.atomic_cell(),
-           fmt::format("measured: all on one cell, {:.4g} fetch-adds a second", m.same_cell_rate));
+           one_node ? none
+                    : fmt::format("measured: all on one cell, {:.4g} fetch-adds a second",
+                                  m.same_cell_rate));
   f.count("atomic_engines", 1, one);
   f.count("injection_engines", machine.largest_node(), "each process posts for itself");
   f.number("loopback_ns", m.loopback(), ns("a fetch-add on an own nic cell", c.own_fetch_add));
@@ -174,7 +185,7 @@ std::string fit_machine(launch& on) {
   std::vector<costs> all;
   for (const auto& each : on.gather({reinterpret_cast<const char*>(&mine), sizeof mine}))
     std::memcpy(&all.emplace_back(), each.text.data(), sizeof(costs));
-  fitted m{.of = all[static_cast<std::size_t>(far_rank(plan.machine))],
+  fitted m{.of = all[static_cast<std::size_t>(measuring_rank(plan.machine))],
            .same_cell_rate = 0,
            .own_cell_rate = 0};
   for (const costs& each : all) {
@@ -182,6 +193,12 @@ std::string fit_machine(launch& on) {
     m.own_cell_rate += each.own_cell_rate;
   }
   return written(m, on.fabric(), plan.machine);
+}
+
+std::string fit_shared_memory(int cores) {
+  const run_plan plan{.machine = rma::topology::flat(cores), .threads = true, .pin = true};
+  const fitted m{.of = costs_on_shm(plan), .same_cell_rate = 0, .own_cell_rate = 0};
+  return written(m, "shm", plan.machine);
 }
 
 }  // namespace lockflight::bench
