@@ -210,6 +210,19 @@ class Locks(ProgramTest):
                               out)
 
 
+class MachineOfThisOne(ProgramTest):
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
+    def test_a_lock_runs_on_a_machine_that_is_fitted_to_shared_memory(self):
+        out = self.run_well("doctor", "--fabric", "shm", "--machine-out", "fitted.toml")
+        self.assertIn("wrote fitted.toml", out)
+        document = json.loads(self.run_well(
+            "bench", "--fabric", "sim", "--machine", "fitted.toml", "--lock", "d-mcs", "--procs",
+            "2", "--ops", "2000", "--json", "-"))
+        run = document["runs"][0]
+        self.assertEqual((run["machine"], run["violations"]), ("fitted-shm", 0))
+        self.assert_nothing_left(["fitted.toml"])
+
+
 class Topo(ProgramTest):
     def test_this_machine(self):
         out = self.run_well("topo")
