@@ -167,6 +167,25 @@ class Failures(AgentsTest):
         holder.release()  # excludes nobody any more
         self.assertFalse(again.await_held()[2])
 
+    def test_a_clock_that_stands_still(self):
+        stopped = self.cluster.folder / "stopped"
+        before = self.one.status()
+        self.one.agent.kill()
+        self.one.start_agent_with_a_clock_that_stops(stopped)
+        self.one.wait_until(lambda: self.one.status()["agent"] > before["agent"], 20, "started")
+        self.cluster.await_members(self.hosts)
+        holder, *_ = self.hold(self.one)
+        stopped.touch()
+        self.one.wait_until(lambda: self.one.agent.exit_code() is not None, 20, "ended")
+        self.assertEqual(self.one.agent.exit_code(), 3)
+        self.assertIn("CLOCK_BOOTTIME of this host has moved", str(self.one.said()[-1]))
+        holder.await_said("lost", 1)
+        self.one.agent = None
+        self.one.start_agent_with_a_clock_that_stops(stopped)  # it does not even begin
+        self.one.wait_until(lambda: self.one.agent.exit_code() is not None, 20, "refused")
+        self.assertIn("stands still", str(self.one.said()[-1]))
+        self.one.agent = None
+
     def test_a_host_dies_and_comes_back(self):
         holder, *_ = self.hold(self.three)
         before = {each["id"] for each in self.one.status()["members"]}

@@ -58,7 +58,7 @@ void agent_process::handle(Event event) {
     effects out;
     const epoch_number before = core_->epoch();
     const incarnation_number was = words_.incarnation();
-    event(*core_, boot_time(), out);
+    event(*core_, clock_.read(), out);
     carry_out(out);
     if (words_.incarnation() != was && was != 0 && !out.has_left)
       log_.warn("another", "this host was taken off the members, and comes back as another one",
@@ -68,6 +68,8 @@ void agent_process::handle(Event event) {
     log_.info(
         "epoch", fmt::format("moves from epoch {} to {}", before, core_->epoch()),
         {{"members", view_ && view_->keys.epoch ? view_->keys.epoch->what.members.size() : 0}});
+  } catch (const clock_failure& e) {
+    distrust_clock(e.what());
   } catch (const std::exception& e) {
     end_with(e.what());
   }
@@ -110,10 +112,16 @@ void agent_process::set_timer() {
   if (at == std::numeric_limits<instant>::max() || at == timer_at_) return;
   timer_at_ = at;
   // The timer's clock stands still while the machine sleeps, so it is not set far ahead.
-  const instant wait = std::clamp<instant>(at - boot_time(), 0, times_.patience());
+  const instant set_at = boot_time();
+  const instant wait = std::clamp<instant>(at - set_at, 0, times_.patience());
   timer_.expires_after(microseconds(wait));
-  timer_.async_wait([this](const asio::error_code& error) {
+  timer_.async_wait([this, set_at, wait](const asio::error_code& error) {
     if (error) return;
+    try {
+      clock_watch::ended(set_at, wait);
+    } catch (const clock_failure& e) {
+      return distrust_clock(e.what());
+    }
     timer_at_.reset();
     if (core_->wake_at() > boot_time()) return set_timer();
     handle([](agent& a, instant now, effects& out) { a.timer(now, out); });
@@ -201,6 +209,13 @@ void agent_process::retire() {
     end();
   });
   handle([](agent& a, instant now, effects& out) { a.retire(now, out); });
+}
+
+/// Holders look at the deadline by the same clock, so none of them may rely on it any more.
+void agent_process::distrust_clock(const std::string& why) {
+  words_.set_deadline(0);
+  words_.wake_clients();
+  end_with(why);
 }
 
 void agent_process::end_with(const std::string& why) {

@@ -23,6 +23,7 @@
 #include "agent/host/domain_words.hpp"
 #include "agent/host/host_locks.hpp"
 #include "agent/link/links.hpp"
+#include "agent/process/clock_watch.hpp"
 #include "agent/process/journal.hpp"
 #include "agent/process/questions.hpp"
 #include "agent/process/status.hpp"
@@ -84,6 +85,7 @@ class agent_process {
   void read_rings();
   void await_signals();
   void retire();
+  void distrust_clock(const std::string& why);
   void end_with(const std::string& why);
   void end();
 
@@ -126,6 +128,7 @@ class agent_process {
   };
   std::map<std::uint64_t, gathering> gatherings_;  // by the number of the question
   std::uint64_t questions_asked_ = 0;
+  clock_watch clock_;
   std::optional<std::string> failure_;
   bool retires_ = false;
 

@@ -43,6 +43,7 @@ agent_process::agent_process(const agent_options& options, const journal& log)
       identity_(identity_file_.read()),
       file_(open_file(options)),
       words_(file_) {
+  clock_watch::require_moving();
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   start_store();

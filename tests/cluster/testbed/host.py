@@ -16,6 +16,7 @@ PROGRAM = BUILD / "lockflight"
 AGENT = BUILD / "lockflight-agent"
 CLIENT = BUILD / "tests" / "cluster" / "cluster_client"
 HOLDER = BUILD / "tests" / "cluster" / "cluster_holder"
+STOPPED_CLOCK = BUILD / "tests" / "cluster" / "libcluster_stopped_clock.so"
 
 
 class Host:
@@ -64,6 +65,11 @@ class Host:
 
     def start_agent(self, **changed):
         self.agent = Process(self.agent_command(**changed), self.log, self.environment)
+
+    def start_agent_with_a_clock_that_stops(self, file):
+        """From when that file is there."""
+        self.agent = Process(self.agent_command(), self.log, {
+            **self.environment, "LD_PRELOAD": str(STOPPED_CLOCK), "STOPPED_CLOCK_FILE": str(file)})
 
     def refused_agent(self, **changed):
         """What an agent says that is not to start, and how it exits."""
