@@ -70,8 +70,7 @@ constexpr std::size_t for_a_segment = 4;
 }  // namespace
 
 group_by_mpi::group_by_mpi(const name& called, MPI_Comm whole, hosts_of_ranks hosts)
-    : window_group(called, whole, hosts.shares_cores, hosts.several_hosts, usual_words),
-      segments_(1) {
+    : window_group(called, whole, hosts.several_hosts, usual_words), segments_(1) {
   segments_[0] = std::make_unique<mpi::membership>(
       config_for(whole, std::move(hosts.machine), usual_words, several_hosts()));
 }

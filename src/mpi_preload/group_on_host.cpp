@@ -118,7 +118,7 @@ std::uint64_t number_of_this_host() {
 
 group_on_host::group_on_host(const name& called, MPI_Comm whole, int cores,
                              const common_settings& common)
-    : window_group(called, whole, ranks_of(whole) > cores, /*several_hosts=*/false,
+    : window_group(called, whole, /*several_hosts=*/false,
                    /*first_words=*/0, own_words),
       machine_(rma::topology::flat(ranks_of(whole))),
       rank_(rank_in(whole)),

@@ -18,26 +18,21 @@ namespace {
 
 using mpi::detail::communicator;
 
-/// The same on all ranks.
-struct host_facts {
-  std::vector<int> first_of_host;  // [rank]: the lowest rank on its host
-  std::vector<int> cores;          // [rank]: those that the ranks of its host may use together
-
-  explicit host_facts(std::size_t ranks) : first_of_host(ranks), cores(ranks) {}
-};
+/// [rank]: the lowest rank on its host. The same on all ranks.
+using firsts_of_hosts = std::vector<int>;
 
 /// Of a set of processes of which all are on hosts that this process knows.
-struct known_facts {
+struct known_hosts {
   MPI_Group of;
-  host_facts are;
+  firsts_of_hosts firsts;
 };
-struct stored_facts {
+struct stored_hosts {
   std::mutex guard;
-  std::vector<known_facts> all;
+  std::vector<known_hosts> all;
 };
-stored_facts& stored() {
+stored_hosts& stored() {
   // A group of MPI's cannot be freed after MPI_Finalize.
-  static never_destroyed<stored_facts> those;
+  static never_destroyed<stored_hosts> those;
   return those.value;
 }
 /// Sets of which none contains another are few. What is not stored is found out again.
@@ -51,64 +46,53 @@ constexpr std::size_t most_known = 16;
   return there;
 }
 
-/// The facts of a set of processes that contains these. The cores are then those of the larger set:
-/// each rank may have others, and they decide only how a rank waits.
-[[nodiscard]] std::optional<host_facts> facts_known_of(MPI_Group group, std::size_t ranks) {
-  stored_facts& those = stored();
+/// From a set of processes that contains these.
+[[nodiscard]] std::optional<firsts_of_hosts> known_of(MPI_Group group, std::size_t ranks) {
+  stored_hosts& those = stored();
   const std::lock_guard alone(those.guard);
-  for (const known_facts& one : those.all) {
+  for (const known_hosts& one : those.all) {
     const std::vector<int> there = ranks_in(group, one.of, ranks);
     if (std::find(there.begin(), there.end(), MPI_UNDEFINED) != there.end()) continue;
-    host_facts are(ranks);
-    std::vector<int> first_here(one.are.first_of_host.size(), -1);  // [first rank there]
+    firsts_of_hosts firsts(ranks);
+    std::vector<int> first_here(one.firsts.size(), -1);  // [first rank there]
     for (std::size_t r = 0; r < ranks; ++r) {
       const auto at = static_cast<std::size_t>(there[r]);
-      int& first = first_here[static_cast<std::size_t>(one.are.first_of_host[at])];
+      int& first = first_here[static_cast<std::size_t>(one.firsts[at])];
       if (first < 0) first = static_cast<int>(r);
-      are.first_of_host[r] = first;
-      are.cores[r] = one.are.cores[at];
+      firsts[r] = first;
     }
-    return are;
+    return firsts;
   }
   return std::nullopt;
 }
 
-void remember(MPI_Group group, const host_facts& are) {
-  stored_facts& those = stored();
+void remember(MPI_Group group, const firsts_of_hosts& firsts) {
+  stored_hosts& those = stored();
   const std::lock_guard alone(those.guard);
   if (those.all.size() == most_known) return;
-  those.all.push_back({MPI_GROUP_NULL, are});
+  those.all.push_back({MPI_GROUP_NULL, firsts});
   // A group of this process's own: that of a communicator ends with it.
   PMPI_Group_union(group, MPI_GROUP_EMPTY, &those.all.back().of);
 }
 
 /// Asks the MPI. Collective.
-void ask(const communicator& all, MPI_Group group, host_facts& to) {
+void ask(const communicator& all, MPI_Group group, firsts_of_hosts& to) {
   const communicator host = communicator::of_machine(all.get());
   MPI_Group on_host = MPI_GROUP_NULL;
   PMPI_Comm_group(host.get(), &on_host);
   // The ranks of the host are in the order of the whole.
   const int lowest = 0;
-  struct {
-    int first;
-    int cores;
-  } mine{.first = 0, .cores = mpi::detail::processors_of(host)};
-  PMPI_Group_translate_ranks(on_host, 1, &lowest, group, &mine.first);
+  int mine = 0;
+  PMPI_Group_translate_ranks(on_host, 1, &lowest, group, &mine);
   PMPI_Group_free(&on_host);
-  mpi::detail::gather(all, &mine.first, to.first_of_host.data(), MPI_INT);
-  mpi::detail::gather(all, &mine.cores, to.cores.data(), MPI_INT);
+  mpi::detail::gather(all, &mine, to.data(), MPI_INT);
 }
 
-[[nodiscard]] hosts_of_ranks described(const host_facts& are, int nodes_each) {
-  const std::vector<int>& firsts = are.first_of_host;
-  hosts_of_ranks found{.machine = fabric::detail::nodes_of_hosts(
-                           firsts, static_cast<int>(firsts.size()), nodes_each)};
-  for (std::size_t r = 0; r < firsts.size(); ++r) {
-    found.several_hosts = found.several_hosts || firsts[r] != 0;
-    const auto on_host = std::count(firsts.begin(), firsts.end(), static_cast<int>(r));
-    found.shares_cores = found.shares_cores || on_host > are.cores[r];
-  }
-  return found;
+[[nodiscard]] hosts_of_ranks described(const firsts_of_hosts& firsts, int nodes_each) {
+  return {.machine =
+              fabric::detail::nodes_of_hosts(firsts, static_cast<int>(firsts.size()), nodes_each),
+          .several_hosts =
+              std::any_of(firsts.begin(), firsts.end(), [](int first) { return first != 0; })};
 }
 
 class group_of {
@@ -130,7 +114,7 @@ found_hosts find_hosts(MPI_Comm whole, readiness mine) {
   const auto ranks = static_cast<std::size_t>(all.size());
   const group_of group(whole);
   int nodes_each = 1;
-  std::optional<host_facts> are;
+  std::optional<firsts_of_hosts> firsts;
   bool is_known = false;
   // What takes memory comes before the ranks meet: it may fail on one of them alone.
   std::string bad_setting;
@@ -139,9 +123,9 @@ found_hosts find_hosts(MPI_Comm whole, readiness mine) {
       fabric::detail::wanted_nodes cut("LOCKFLIGHT_MPI_NODES");
       nodes_each = cut.each;
       bad_setting = cut.why_not;
-      are = facts_known_of(group.get(), ranks);
-      is_known = are.has_value();
-      if (!is_known) are.emplace(ranks);
+      firsts = known_of(group.get(), ranks);
+      is_known = firsts.has_value();
+      if (!is_known) firsts.emplace(ranks);
     });
   if (mine.why_not.empty()) mine.why_not = std::move(bad_setting);
   enum { no_fault, has_numbers, knows, count };
@@ -151,11 +135,11 @@ found_hosts find_hosts(MPI_Comm whole, readiness mine) {
   mpi::detail::combine(all, of_all.data(), count, MPI_UINT64_T, MPI_MIN);
   if (of_all[no_fault] == 0) mpi::detail::agree(all, mine.why_not);
   if (of_all[knows] == 0) {
-    ask(all, group.get(), *are);
+    ask(all, group.get(), *firsts);
     // A rank that has no memory for it says next time that it does not know.
-    static_cast<void>(fault_in([&] { remember(group.get(), *are); }));
+    static_cast<void>(fault_in([&] { remember(group.get(), *firsts); }));
   }
-  return {.hosts = described(*are, nodes_each), .have_numbers = of_all[has_numbers] != 0};
+  return {.hosts = described(*firsts, nodes_each), .have_numbers = of_all[has_numbers] != 0};
 }
 
 }  // namespace lockflight::mpi_preload

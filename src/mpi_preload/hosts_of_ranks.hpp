@@ -16,8 +16,6 @@ struct hosts_of_ranks {
   rma::topology machine;
   /// Some of the ranks cannot share memory, wherever the machine's nodes begin.
   bool several_hosts = false;
-  /// Some host has more of the ranks than cores.
-  bool shares_cores = false;
 };
 
 /// What a rank can say before: found out in the one collective call that is needed of processes

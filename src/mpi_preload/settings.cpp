@@ -104,19 +104,6 @@ constexpr std::array<std::pair<const char*, const char*>, 4> sync_modes{{
                "writer-precedence, reader-precedence, fair, full-support");
 }
 
-/// The parameters that the environment's profile has. Where ranks share cores there are two more:
-/// the next rank in its queue may not be running there, and a wait for it costs more than letting
-/// in a rank that runs. So 4,000 arrivals may overtake it in place of 64, but only until it has
-/// waited at the head of the queue for 0.3 ms.
-[[nodiscard]] lock::parameter_values parameters_of_default(bool shares_cores) {
-  lock::parameter_values set = environment().tuned.values_of(default_lock);
-  if (shares_cores) {
-    set.try_emplace("barge", 4'000);
-    set.try_emplace("patience", 300'000);
-  }
-  return set;
-}
-
 }  // namespace
 
 const settings& environment() {
@@ -134,7 +121,7 @@ const settings& environment() {
 
 namespace {
 
-[[nodiscard]] scheme_name wanted_of(MPI_Info info, bool several_hosts, bool shares_cores) {
+[[nodiscard]] scheme_name wanted_of(MPI_Info info, bool several_hosts) {
   // Each is read, also one that another has precedence over: a misspelt value is warned of either
   // way.
   const auto named = known_lock(value_in(info, "lockflight_lock"), "info key lockflight_lock");
@@ -146,22 +133,18 @@ namespace {
   std::string lock = named.value_or(mode.value_or(usual.value_or(by_default)));
   const bool is_far = several_hosts && lock == by_default;
   const std::string way = all.value_or(usual_all.value_or(is_far ? way_of_mpi : default_lock_all));
-  if (lock == by_default) {
-    if (way != way_of_mpi) return {default_lock, way, parameters_of_default(shares_cores)};
-    lock = default_queue;
-  }
+  if (lock == by_default) lock = way == way_of_mpi ? default_queue : default_lock;
   return {lock, way, environment().tuned.values_of(lock)};
 }
 
 }  // namespace
 
 scheme_name wanted_scheme(MPI_Info info, const window_group& ranks) {
-  return wanted_of(info, ranks.several_hosts(), ranks.shares_cores());
+  return wanted_of(info, ranks.several_hosts());
 }
 
 bool wants_mpi_alone_over_hosts(MPI_Info info) {
-  return !queues_before_mpi &&
-         wanted_of(info, /*several_hosts=*/true, /*shares_cores=*/false).lock_all == way_of_mpi;
+  return !queues_before_mpi && wanted_of(info, /*several_hosts=*/true).lock_all == way_of_mpi;
 }
 
 scheme_message::scheme_message(const scheme_name& of) : fields_{} {

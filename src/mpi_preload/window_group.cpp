@@ -19,10 +19,9 @@ constexpr std::int32_t most_windows = 32'000;
 
 }  // namespace
 
-window_group::window_group(const name& called, MPI_Comm whole, bool shares_cores,
-                           bool several_hosts, std::uint32_t first_words, std::uint32_t own_words)
+window_group::window_group(const name& called, MPI_Comm whole, bool several_hosts,
+                           std::uint32_t first_words, std::uint32_t own_words)
     : called_(called),
-      shares_cores_(shares_cores),
       several_hosts_(several_hosts),
       first_of_windows_(std::max(own_words, rma::line_words)) {
   int rank = 0;

@@ -80,8 +80,6 @@ class window_group {
   window_group& operator=(const window_group&) = delete;
 
   [[nodiscard]] const name& called() const { return called_; }
-  /// Whether a machine has more of the ranks than cores.
-  [[nodiscard]] bool shares_cores() const { return shares_cores_; }
   [[nodiscard]] bool several_hosts() const { return several_hosts_; }
   [[nodiscard]] bool is_of(MPI_Group ranks) const;
   [[nodiscard]] bool is_first_rank() const { return is_first_; }
@@ -137,8 +135,8 @@ class window_group {
 
   /// `first_words` are those of the segment that the group begins with; 0: it has none yet. The
   /// first `own_words` of a segment are for no window, nor is its first cache line.
-  window_group(const name& called, MPI_Comm whole, bool shares_cores, bool several_hosts,
-               std::uint32_t first_words, std::uint32_t own_words = 0);
+  window_group(const name& called, MPI_Comm whole, bool several_hosts, std::uint32_t first_words,
+               std::uint32_t own_words = 0);
 
   /// On the first rank, with `guard_` held: makes what the others need for a new segment.
   [[nodiscard]] virtual segment_source offer(const window_place& at) = 0;
@@ -154,7 +152,6 @@ class window_group {
   name called_;
   MPI_Group ranks_ = MPI_GROUP_NULL;
   bool is_first_;
-  bool shares_cores_;
   bool several_hosts_;
   std::uint32_t first_of_windows_;  // in each segment
 

@@ -17,7 +17,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "mpi_preload"))
-import default_lock  # noqa: E402
+from on_mpi import DEFAULT_LOCK  # noqa: E402
 
 MPI, FETCHED, DROP_IN, *LAUNCHER = sys.argv[1:]
 ONE_RANK = Path(__file__).parent / "one_rank.py"
@@ -99,7 +99,7 @@ class Compared(unittest.TestCase):
 
         under = Run(ranks, cases, LD_PRELOAD=DROP_IN, **environment)
         # Over hosts the locks are MPI's own, and what waits before them is a flight.
-        default = "flight" if OVER_HOSTS else default_lock.NAME
+        default = "flight" if OVER_HOSTS else DEFAULT_LOCK
         lock = environment.get("LOCKFLIGHT_MPI_LOCK", default)
         self.assertEqual(under.lock, {lock}, under.said)
         lost = sorted(expected - under.passed())

@@ -10,8 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from default_lock import ON_SHARED_CORES, default_lock
-from on_mpi import component, is_mpich
+from on_mpi import DEFAULT_LOCK, component, is_mpich
 
 DROP_IN, WINDOW_LOCKS, HANG, *LAUNCHER = sys.argv[1:]
 
@@ -56,14 +55,13 @@ class Standard(unittest.TestCase):
             with self.subTest(lock):
                 self.holds(4, lock)
 
-    def test_the_default_goes_by_the_cores(self):
+    def test_the_default(self):
         said = self.holds(2, LOCKFLIGHT_MPI_STATS=1)
-        self.assertIn(f"lock {default_lock(2)}, lock_all groups\n", said)
+        self.assertIn(f"lock {DEFAULT_LOCK}, lock_all groups\n", said)
 
     @crowded
-    def test_on_one_core_the_default_has_parameters_of_its_own(self):
-        said = self.holds(2, on_one_core=True, LOCKFLIGHT_MPI_STATS=1)
-        self.assertIn(f"lock {ON_SHARED_CORES}, lock_all groups\n", said)
+    def test_one_core(self):
+        self.holds(2, on_one_core=True)
 
     @crowded
     def test_several_nodes(self):
@@ -94,7 +92,7 @@ class Standard(unittest.TestCase):
     @crowded
     def test_a_global_lock_and_more_ranks_than_cores(self):
         said = self.holds(4, LOCKFLIGHT_MPI_LOCK_ALL="global", LOCKFLIGHT_MPI_STATS=1)
-        self.assertIn(f"lock {default_lock(4)}, lock_all global\n", said)
+        self.assertIn(f"lock {DEFAULT_LOCK}, lock_all global\n", said)
 
     def test_a_global_lock_on_several_nodes(self):
         for ranks, lock in [(2, "d-mcs"), *([(3, "rma-rw")] if not MPICH or LONG else [])]:

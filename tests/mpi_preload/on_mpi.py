@@ -2,6 +2,9 @@
 
 import os
 
+# Of the drop-in on one host, as its statistics name it.
+DEFAULT_LOCK = "flight-rw"
+
 
 def is_mpich(drop_in):
     """Whether it is MPICH, or one that descends from it: all but Open MPI, so far."""

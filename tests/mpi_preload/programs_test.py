@@ -10,8 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from default_lock import default_lock
-from on_mpi import component
+from on_mpi import DEFAULT_LOCK, component
 
 KIND, DROP_IN, PROGRAM, *LAUNCHER = sys.argv[1:]
 
@@ -46,15 +45,15 @@ class Armci(Program):
 
     def test_two_ranks(self):
         said = self.holds(2, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1)
-        self.serves(said, default_lock(2))
+        self.serves(said, DEFAULT_LOCK)
 
     def test_more_ranks_than_cores(self):
         said = self.holds(4, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1)
-        self.serves(said, default_lock(4))
+        self.serves(said, DEFAULT_LOCK)
 
     def test_a_global_lock(self):
         said = self.holds(4, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_STATS=1, **GLOBAL)
-        self.serves(said, default_lock(4))
+        self.serves(said, DEFAULT_LOCK)
 
     def test_two_nodes(self):
         said = self.holds(2, LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_LOCK="rma-rw",
@@ -99,7 +98,7 @@ class Threads(Program):
     def test_many_threads(self):
         said = self.holds(2, "8", LD_PRELOAD=DROP_IN, LOCKFLIGHT_MPI_HANG=60,
                           LOCKFLIGHT_MPI_STATS=1)
-        self.serves(said, default_lock(2))
+        self.serves(said, DEFAULT_LOCK)
         self.assertNotIn("has waited", said)
 
 
