@@ -158,6 +158,18 @@ TEST_F(Home, TakesADeathWhenItsWitnessKnows) {
   EXPECT_EQ(confirmed[0].first, c);
 }
 
+TEST_F(Home, ConfirmsNothingToAHostThatHasTheNameAgain) {
+  begin();
+  ask(c, mode::exclusive);
+  give(c, {mode::none, {5, 1}, true});
+  ask(b, mode::exclusive);
+  give(b, {mode::none, {5, 2}, false});
+  ask(c, mode::exclusive);
+  sent.clear();
+  tested.marked(now, words, out);
+  EXPECT_TRUE(take<taken>().empty());
+}
+
 TEST_F(Home, IsForgottenAfterTheHostsHaveForgottenTheName) {
   now.settled = true;
   begin();

@@ -1,6 +1,7 @@
 #include "cluster/core/agent.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -81,9 +82,14 @@ void agent::give_all_back(instant now, effects& out) {
   gives_back_ = true;
   outbox to = outbox_of(out);
   for (const std::string& name : words_.names()) {
-    if (!owner::claim_of(name, words_)) continue;
+    const auto known = owner::claim_of(name, words_);
+    if (!known) continue;
+    owner& mine = owner_of(name);
+    // What this host gave back in an earlier epoch it has claimed in this one, and the homes have
+    // that, since the epoch is settled.
+    if (known->owned == mode::none && !mine.awaits_taken()) continue;
     kept_.insert(name);
-    owner_of(name).revoked(home_for(name), mode::exclusive, words_, out, to);
+    mine.revoked(home_for(name), mode::exclusive, words_, out, to);
   }
   finish(now, out);
 }
@@ -230,12 +236,19 @@ void agent::receive(instant now, const message& what, effects& out) {
 
 /// Handles what this agent has sent to itself.
 void agent::finish(instant now, effects& out) {
-  for (;;) {
-    const auto mine = std::find_if(out.messages.begin(), out.messages.end(),
-                                   [&](const message& each) { return each.to == self_; });
-    if (mine == out.messages.end()) return;
-    const message what = std::move(*mine);
-    out.messages.erase(mine);
+  std::deque<message> mine;
+  std::size_t others = 0;  // those before it are for other agents
+  const auto take_mine = [&] {
+    const auto to_self = std::stable_partition(
+        out.messages.begin() + static_cast<std::ptrdiff_t>(others), out.messages.end(),
+        [&](const message& each) { return each.to != self_; });
+    std::move(to_self, out.messages.end(), std::back_inserter(mine));
+    out.messages.erase(to_self, out.messages.end());
+    others = out.messages.size();
+  };
+  for (take_mine(); !mine.empty(); take_mine()) {
+    const message what = std::move(mine.front());
+    mine.pop_front();
     if (what.epoch == epoch_.number) handle(now, what, out);
   }
 }
@@ -309,8 +322,8 @@ void agent::handle_as_owner(const message& what, effects& out) {
     mine.forget(what.from, words_, to);
   } else {
     mine.taken_by_home(words_);
-    if (!owner::claim_of(what.name, words_)) kept_.erase(what.name);
   }
+  if (!owner::claim_of(what.name, words_)) kept_.erase(what.name);
 }
 
 // ---- tables ----

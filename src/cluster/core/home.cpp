@@ -190,6 +190,8 @@ void home::grant_head(const epoch_value& now, host_words& words, outbox& out) {
   queue_.pop_front();
   revoked_for_shared_.erase(head.from);
   revoked_for_exclusive_.erase(head.from);
+  // (!) A `taken` for what it gave back before would be taken for that to what it gives back next.
+  std::erase(unconfirmed_, head.from);
   if (head.wanted == mode::exclusive) {
     shared_.clear();
     exclusive_ = head.from;

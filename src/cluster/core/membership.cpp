@@ -178,7 +178,7 @@ void membership::take_up(instant now, effects& out) {
       mine->member->what.incarnation != words_.incarnation() ||
       mine->member->created != words_.registered()) {
     become_another(out);
-    return join(now, out);
+    return retires_ ? end_as_one_that_left(out) : join(now, out);
   }
   transaction takes;
   takes.when = {{{key_kind::member, self_}, mine->member->changed},
@@ -211,10 +211,13 @@ void membership::join(instant now, effects& out) {
       phase_ = phase::registered;
       return renew(now, out);
     }
+    if (retires_) return end_as_one_that_left(out);
     // A member that was evicted comes back when the others have taken it off.
     if (mine->evicted) return;
     joins.when = {{{key_kind::member, self_}, mine->member->changed},
                   {{key_kind::evicted, self_}, 0}};
+  } else if (retires_) {
+    return end_as_one_that_left(out);
   } else {
     // A host that cannot hear the members would stop all of them again as soon as it was one.
     if (const auto unheard = unheard_members(now); !unheard.empty())
@@ -257,6 +260,9 @@ void membership::retire(instant now, effects& out) {
     own_.reset();
     return renew(now, out);
   }
+  // (!) An agent that has not read the keys yet may find that it is a member, by those of the agent
+  // before it; and what it has sent may make it one. It leaves in order then.
+  if (phase_ == phase::starting || own_) return;
   if (phase_ != phase::ended) end_as_one_that_left(out);
 }
 

@@ -36,6 +36,8 @@ class owner {
   [[nodiscard]] bool is_quiet() const {
     return asked_ == mode::none && revoking_ == mode::none && takes_lock_ == mode::none;
   }
+  /// It has given the name back in this epoch, and the home has not confirmed that.
+  [[nodiscard]] bool awaits_taken() const { return awaits_taken_; }
   /// What is not finished in one epoch is dropped.
   void epoch_ended();
   /// From now on clients wait, as the host leaves.

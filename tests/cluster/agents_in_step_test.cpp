@@ -1,0 +1,269 @@
+// Several agents, one step at a time: histories in which one message is late, or an agent ends at a
+// bad moment. The simulation draws its faults at random, and some of these are too rare for it.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "cluster/core/acquire.hpp"
+#include "cluster/core/agent.hpp"
+#include "cluster/core/rendezvous.hpp"
+#include "cluster/sim/core_under_test.hpp"
+#include "cluster/sim/etcd.hpp"
+#include "cluster/sim/memory.hpp"
+
+namespace lockflight::cluster {
+namespace {
+
+using client = acquire<sim::words_in_host>;
+
+constexpr instant second = 1'000'000;
+
+/// Hosts and an etcd that answers at once. Messages arrive at once as well, but for those of links
+/// that are held up.
+class AgentsInStep : public testing::Test {
+ protected:
+  struct host {
+    member_id id = 0;
+    sim::memory words;
+    std::unique_ptr<agent> runs;
+    std::set<std::string> locked;   // host locks that a client has
+    std::set<std::string> awaited;  // those that the agent waits for
+    bool has_left = false;
+  };
+
+  AgentsInStep() {
+    etcd_.on_epoch = [](const epoch_value&, const epoch_value&) {};
+  }
+
+  host& add(member_id id) {
+    host& made = hosts_[id];
+    made.id = id;
+    made.words.on_change = [](const std::string&) {};
+    made.words.on_header = [] {};
+    made.words.on_record = [](const std::string&, const record&) {};
+    made.words.is_lock_free = [&made](const std::string& name) {
+      return !made.locked.contains(name);
+    };
+    start(made);
+    return made;
+  }
+  void add_first(member_id last) {
+    for (member_id id = 1; id <= last; ++id) add(id);
+    pass(5 * second);
+  }
+  host& at(member_id id) { return hosts_.at(id); }
+  void start(host& on) {
+    on.runs = std::make_unique<agent>(on.id, times_, on.words);
+    run(on, [&](agent& a, effects& out) { a.start(now_, out); });
+  }
+  void retire(host& on) {
+    run(on, [&](agent& a, effects& out) { a.retire(now_, out); });
+  }
+
+  void hold_up(member_id from, member_id to) { held_up_.insert({from, to}); }
+  void let_go(member_id from, member_id to) { held_up_.erase({from, to}); }
+
+  void pass(instant time) {
+    constexpr instant step = second / 20;
+    for (const instant end = now_ + time; now_ < end; now_ += step) {
+      deliver();
+      for (auto& [id, each] : hosts_) {
+        for (auto& [from, other] : hosts_)
+          if (from != id && other.runs)
+            run(each, [&](agent& a, effects& out) { a.heard(now_, from, out); });
+        if (each.runs && each.runs->wake_at() <= now_)
+          run(each, [&](agent& a, effects& out) { a.timer(now_, out); });
+      }
+    }
+    deliver();
+  }
+
+  /// A name with that home, and that witness if it is not 0.
+  std::string name_of(member_id home, member_id witness = 0) {
+    const auto homes = possible_homes(etcd_.now()->epoch->what.members);
+    for (int i = 0;; ++i) {
+      const std::string name = "name" + std::to_string(i);
+      if (home_of(name, homes).id == home && (witness == 0 || witness_of(name, homes) == witness))
+        return name;
+    }
+  }
+  client& make_client(host& on, const std::string& name) {
+    names_.push_back(name);
+    return clients_.emplace_back(mode::exclusive, sim::words_in_host{&names_.back(), &on.words});
+  }
+  /// Whether the client is inside within six seconds.
+  bool enters(host& on, client& who, const std::string& name) {
+    for (int i = 0; i < 60; ++i, pass(second / 10))
+      if (steps_inside(on, who, name)) return true;
+    return false;
+  }
+  /// It has left, or has died inside.
+  void release(host& on, const std::string& name) {
+    on.locked.erase(name);
+    if (on.awaited.erase(name) != 0)
+      run(on, [&](agent& a, effects& out) { a.host_lock_taken(now_, name, out); });
+  }
+  void use(host& on, const std::string& name) {
+    client& who = make_client(on, name);
+    ASSERT_TRUE(enters(on, who, name));
+    who.leave();
+    release(on, name);
+  }
+
+  [[nodiscard]] bool has_key(member_id id) const {
+    const seat* const found = etcd_.now()->find(id);
+    return found != nullptr && found->member.has_value();
+  }
+
+ private:
+  struct reply {
+    member_id to;
+    const agent* asked;
+    std::uint64_t number;
+    answer what;
+  };
+
+  void run(host& on, const std::function<void(agent&, effects&)>& event) {
+    if (!on.runs) return;
+    effects out;
+    event(*on.runs, out);
+    for (const message& each : out.messages) links_[{on.id, each.to}].push_back(each);
+    for (const submitted& each : out.transactions)
+      replies_.push_back({on.id, on.runs.get(), each.number, etcd_.carry_out(each.what)});
+    for (const wanted_host_lock& each : out.host_locks_wanted)
+      if (on.locked.contains(each.name))
+        on.awaited.insert(each.name);
+      else
+        run(on, [&](agent& a, effects& more) { a.host_lock_taken(now_, each.name, more); });
+    if (!out.has_left) return;
+    on.has_left = true;
+    on.runs.reset();
+  }
+
+  void deliver() {
+    for (bool any = true; any;) {
+      any = false;
+      while (!replies_.empty()) {
+        const reply next = std::move(replies_.front());
+        replies_.pop_front();
+        any = true;
+        host& to = hosts_.at(next.to);
+        if (to.runs.get() == next.asked)
+          run(to, [&](agent& a, effects& out) { a.answered(now_, next.number, next.what, out); });
+      }
+      for (auto& [link, queue] : links_) {
+        if (held_up_.contains(link)) continue;
+        for (; !queue.empty(); any = true) {
+          const message next = std::move(queue.front());
+          queue.pop_front();
+          run(hosts_.at(link.second), [&](agent& a, effects& out) { a.receive(now_, next, out); });
+        }
+      }
+    }
+  }
+
+  bool steps_inside(host& on, client& who, const std::string& name) {
+    using next = acquire_events::next;
+    on.locked.insert(name);
+    for (next step = who.step(now_);; step = who.step(now_)) {
+      if (step == next::holds) return true;
+      if (step == next::waits) return false;
+      if (step == next::rings) run(on, [&](agent& a, effects& out) { a.rung(now_, name, out); });
+    }
+  }
+
+  instant now_ = second;
+  timing times_;
+  sim::etcd etcd_;
+  std::map<member_id, host> hosts_;
+  std::map<std::pair<member_id, member_id>, std::deque<message>> links_;
+  std::set<std::pair<member_id, member_id>> held_up_;
+  std::deque<reply> replies_;
+  std::list<std::string> names_;
+  std::list<client> clients_;
+};
+
+// 1 is the home, 2 its witness, whose answer is late. Meanwhile 3 gets the name again, and a second
+// client dies there.
+TEST_F(AgentsInStep, ALateConfirmationDoesNotHideTheNextDeath) {
+  add_first(4);
+  const std::string name = name_of(1, 2);
+  ASSERT_TRUE(enters(at(3), make_client(at(3), name), name));
+  release(at(3), name);  // died inside
+  hold_up(1, 2);
+  client& repairs = make_client(at(4), name);
+  ASSERT_TRUE(enters(at(4), repairs, name));
+  EXPECT_TRUE(repairs.died());
+  repairs.mark_consistent();
+  repairs.leave();
+  release(at(4), name);
+  client& again = make_client(at(3), name);
+  ASSERT_TRUE(enters(at(3), again, name));
+  EXPECT_FALSE(again.died());
+  hold_up(3, 1);
+  release(at(3), name);  // died inside
+  client& last = make_client(at(4), name);
+  ASSERT_FALSE(enters(at(4), last, name));
+  let_go(1, 2);  // the witness is told, and the home confirms what it may
+  pass(second / 10);
+  add(5);  // the next epoch: what is still under way is dropped
+  pass(3 * second / 2);
+  let_go(3, 1);
+  ASSERT_TRUE(enters(at(4), last, name));
+  EXPECT_TRUE(last.died());
+}
+
+// 3 gives a name back, and the next epoch drops the message. So it has claimed nothing since.
+TEST_F(AgentsInStep, AHostLeavesThatGaveBackInAnEarlierEpoch) {
+  add_first(3);
+  const std::string name = name_of(1);
+  use(at(3), name);
+  hold_up(3, 1);
+  client& waits = make_client(at(2), name);
+  ASSERT_FALSE(enters(at(2), waits, name));
+  add(4);
+  pass(3 * second / 2);
+  let_go(3, 1);
+  ASSERT_TRUE(enters(at(2), waits, name));
+  waits.leave();
+  release(at(2), name);
+  retire(at(3));
+  pass(10 * second);
+  EXPECT_TRUE(at(3).has_left);
+  EXPECT_FALSE(has_key(3));
+}
+
+TEST_F(AgentsInStep, AnAgentThatIsEndedBeforeItHasReadItsKeysLeavesInOrder) {
+  add_first(3);
+  const std::string name = name_of(1);
+  use(at(3), name);
+  start(at(3));  // another agent, within the time to live
+  retire(at(3));
+  EXPECT_FALSE(at(3).has_left);
+  client& waits = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), waits, name));
+  EXPECT_FALSE(waits.died());
+  pass(10 * second);
+  EXPECT_TRUE(at(3).has_left);
+  EXPECT_FALSE(has_key(3));
+}
+
+TEST_F(AgentsInStep, AHostThatIsNoMemberEndsAtOnce) {
+  add_first(2);
+  host& third = add(3);
+  hold_up(1, 3);
+  retire(third);
+  pass(2 * second);
+  EXPECT_TRUE(third.has_left);
+  EXPECT_FALSE(has_key(3));
+}
+
+}  // namespace
+}  // namespace lockflight::cluster
