@@ -33,7 +33,7 @@ OPTIONS = {
             "--group", "-E", "--conflict-exit-code", "--leader", "--once-per", "--grace",
             "--slots", "--verbose", "--no-wait-message", "--at-least", "--on-owner-died"],
     "who": ["NAME", "--domain", "--mode", "--json"],
-    "top": ["DOMAIN", "--mode", "--once", "--seconds", "--json"],
+    "top": ["DOMAIN", "--mode", "--once", "--seconds", "--json", "--prometheus"],
     "agent": ["ACTION", "--etcd", "--domain", "--listen", "--advertise", "--host", "--ttl",
               "--keep", "--user",
               "--password-file", "--ca", "--cert", "--key", "--mode", "--group", "--slots", "--names",

@@ -103,7 +103,7 @@ class WhoTopDomain(NamedTest):
         self.wait_for_waiters(1)
         self.assertTrue(wait_until(lambda: self.who()["holders"][0]["command"] == "sleep"))
         state = self.who()
-        self.assertEqual(set(state), {"name", "kind", "parameters", "token", "repairs",
+        self.assertEqual(set(state), {"name", "kind", "parameters", "token", "acquires", "repairs",
                                       "owner_died", "holders", "waiters", "domain"})
         self.assertEqual((state["name"], state["kind"], state["domain"], state["owner_died"]),
                          ("jobs", "flight-rw", DOMAIN, False))
@@ -327,6 +327,9 @@ BAD = [
     (["top", "a", "b"], ["'b'", "DOMAIN"]),
     (["top", "--seconds", "0"], ["--seconds", "'0'", "0.001"]),
     (["top", "--seconds", "1", "--once"], ["--seconds", "not both"]),
+    (["top", "--prometheus", "a", "--json"], ["--prometheus", "'a'", "--json"]),
+    (["top", "--prometheus", "-", "--seconds", "1"], ["--seconds", "'1'", "prints once"]),
+    (["top", "--prometheus"], ["--prometheus", "FILE"]),
     (["who", "a", "--mode", "x"], ["--mode", "'x'", "0600 or 0660"]),
     (["top", "--mode", "x"], ["--mode", "'x'", "0600 or 0660"]),
     (["domain"], ["ACTION", "''", "list, show, remove, forget"]),

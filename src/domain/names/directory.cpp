@@ -596,8 +596,8 @@ lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
   const word own = read(file, what.line, token_word);
   const lock::generation_word generation =
       lock::generation_word::from(read(file, what.line, present_word));
-  return {own != 0 ? what.tokens_before + own : 0, generation.get(lock::generation_word::number),
-          read(file, what.line, died_word) != 0};
+  return {own != 0 ? what.tokens_before + own : 0, own,
+          generation.get(lock::generation_word::number), read(file, what.line, died_word) != 0};
 }
 
 std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line) {

@@ -64,9 +64,10 @@ void end_all(const domain_file& file);
                                                       const found_lock& what);
 /// The same as a word of rank 0.
 [[nodiscard]] std::uint32_t place_of_serial(const found_lock& what);
-/// Token, generation, and whether a holder died, for show.
+/// The last token, exclusive acquires and repairs since the lock was made, and whether a holder
+/// died, for show.
 struct lock_numbers {
-  std::uint64_t token, repairs;
+  std::uint64_t token, acquires, repairs;
   bool owner_died;
 };
 [[nodiscard]] lock_numbers numbers_of(const domain_file& file, const found_lock& what);
