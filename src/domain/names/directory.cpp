@@ -567,6 +567,7 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
     throw;
   }
   lock->unlock();
+  static_cast<void>(by.port().taken_events());
   return why_not;
 }
 
@@ -598,6 +599,10 @@ lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
       lock::generation_word::from(read(file, what.line, present_word));
   return {own != 0 ? what.tokens_before + own : 0, own,
           generation.get(lock::generation_word::number), read(file, what.line, died_word) != 0};
+}
+
+std::pair<std::string, found_lock> named_at(const domain_file& file, std::uint32_t line) {
+  return {name_of(file, line, class_at(file, class_of_block(file, line))), describe(file, line)};
 }
 
 std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line) {

@@ -72,6 +72,9 @@ struct lock_numbers {
 };
 [[nodiscard]] lock_numbers numbers_of(const domain_file& file, const found_lock& what);
 
+/// The lock with that first line, and its name.
+[[nodiscard]] std::pair<std::string, found_lock> named_at(const domain_file& file,
+                                                          std::uint32_t line);
 /// A handle of the lock with that first line, whatever its name.
 [[nodiscard]] std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line);
 [[nodiscard]] std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what);

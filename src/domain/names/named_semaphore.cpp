@@ -20,6 +20,7 @@
 #include <algorithm>
 
 #include "domain/names/named_lock.hpp"
+#include "domain/names/probes.hpp"
 #include "domain/names/semaphore_kind.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
@@ -92,6 +93,8 @@ class named_semaphore_impl {
     throw domain_error(domain_error::reason::not_held,
                        "semaphore " + shown(name_) + ": this handle holds no unit");
   }
+  [[nodiscard]] const char* kind_name() const { return semaphore_kind().about.name.data(); }
+  [[nodiscard]] domain_port::events taken_events() { return queue_.taken_events(); }
   [[nodiscard]] bool still_valid() const {
     return unit_ >= 0 ? last()->still_valid() : queue_.still_valid();
   }
@@ -417,12 +420,18 @@ named_semaphore::named_semaphore(named_semaphore&&) noexcept = default;
 named_semaphore& named_semaphore::operator=(named_semaphore&&) noexcept = default;
 named_semaphore::~named_semaphore() = default;
 
-void named_semaphore::acquire() { impl_->acquire(detail::named_lock_impl::forever); }
-bool named_semaphore::try_acquire() { return impl_->acquire(0); }
-bool named_semaphore::try_acquire_within(std::uint64_t nanoseconds) {
-  return impl_->acquire(nanoseconds);
+void named_semaphore::acquire() {
+  static_cast<void>(try_acquire_within(detail::named_lock_impl::forever));
 }
-void named_semaphore::release() { impl_->release(); }
+bool named_semaphore::try_acquire() { return try_acquire_within(0); }
+bool named_semaphore::try_acquire_within(std::uint64_t nanoseconds) {
+  detail::probes::around_acquire probe(*impl_, false);
+  return probe.ended(impl_->acquire(nanoseconds));
+}
+void named_semaphore::release() {
+  impl_->release();
+  detail::probes::after_release(*impl_);
+}
 
 int named_semaphore::units() const { return impl_->units(); }
 int named_semaphore::unit() const { return impl_->unit(); }
