@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any, List, Optional, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Type, Union
 
 from . import _core
 from ._checked import (
@@ -136,7 +136,29 @@ class _Named(Decorator):
         return await self._tasks.worker(self._held).call(call)
 
 
-class Mutex(_Named, _core.Lock):
+def _with_one_base(of: type, mixin: type) -> Any:
+    """A subclass of the class in C++ that has what the mixin has: a class of nanobind 2, which is
+    that of Python 3.9, has one base."""
+    members: "Dict[str, Any]" = {}
+    for each in reversed(mixin.__mro__[:-1]):
+        members.update(vars(each))
+    for name in ("__dict__", "__weakref__", "__doc__"):
+        members.pop(name, None)
+    return type(of)("_Named" + of.__name__, (of,), members)
+
+
+if TYPE_CHECKING:
+
+    class _NamedLock(_Named, _core.Lock): ...
+
+    class _NamedUnits(_Named, _core.Units): ...
+
+else:
+    _NamedLock = _with_one_base(_core.Lock, _Named)
+    _NamedUnits = _with_one_base(_core.Units, _Named)
+
+
+class Mutex(_NamedLock):
     """A lock with one holder at a time, known to all processes by `domain` and `name`.
 
     `kind` and `parameters` choose among the locks that `lockflight locks` lists. All who use a name
@@ -253,7 +275,7 @@ class SharedMutex(Mutex):
 _UNITS = "1 to 1024"
 
 
-class Semaphore(_Named, _core.Units):
+class Semaphore(_NamedUnits):
     """At most `units` holders at a time, known to all processes by `domain` and `name`. Each holder
     has a unit of its own, `unit`, from 0 to units - 1:
 
