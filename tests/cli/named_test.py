@@ -266,7 +266,7 @@ class Modes(NamedTest):
             self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force", *mode)
         self.assertEqual(self.run_in("true", options=both[1]), (0, "", ""))
         folder = os.environ.get("LOCKFLIGHT_DOMAINS", "/dev/shm")
-        path = f"{folder}/lockflight-g{os.getegid()}-{DOMAIN}.lf3"
+        path = f"{folder}/lockflight-g{os.getegid()}-{DOMAIN}.lf4"
         os.rename(path, path + ".aside")
         self.assertEqual(self.run_in("true", options=both[0]), (0, "", ""))
         os.rename(path + ".aside", path)
