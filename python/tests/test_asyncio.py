@@ -62,6 +62,8 @@ def short_idle(monkeypatch):
     monkeypatch.setattr(_workers, "IDLE_SECONDS", 0.05)
     while _workers._idle:  # those of other tests
         _workers._idle.pop().end()
+    for poller in list(_workers._pollers):
+        poller.post(lambda: None)  # it begins to be idle anew
     until(lambda: not workers())
 
 
