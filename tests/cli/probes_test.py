@@ -1,4 +1,5 @@
-"""The USDT probes of named locks, in the notes of each file that has named locks in it."""
+"""The USDT probes, in the notes of each file that has named locks in it, and of the drop-ins for
+MPI."""
 
 import re
 import struct
@@ -7,16 +8,24 @@ import unittest
 
 from support import checked
 
-PROBES = {"acquire": 3, "acquired": 3, "released": 2, "repaired": 2}
+# Provider: {probe: number of arguments}.
+PROBES = {
+    "lockflight": {"acquire": 3, "acquired": 3, "released": 2, "repaired": 2},
+    "lockflight_mpi": {"acquire": 3, "acquired": 3, "released": 2},
+}
 FILES = sys.argv[1:]
 NOP = 0x90
+
+
+def provider_of(file):
+    return "lockflight_mpi" if "liblockflight-mpi" in file else "lockflight"
 
 
 def notes_of(file):
     """[(probe, address, number of arguments)] of our provider."""
     code, out, err = checked(["readelf", "--notes", "--wide", file])
     assert code == 0, err
-    found = re.findall(r"Provider: lockflight\n\s+Name: (\w+)\n\s+Location: (0x[0-9a-f]+), "
+    found = re.findall(rf"Provider: {provider_of(file)}\n\s+Name: (\w+)\n\s+Location: (0x[0-9a-f]+), "
                        r"Base: (0x[0-9a-f]+), Semaphore: 0x0+\n\s+Arguments: (.*)\n", out)
     # A tool such as prelink may have moved the code since.
     base = section(file, ".stapsdt.base")[0] if found else 0
@@ -44,7 +53,8 @@ class Probes(unittest.TestCase):
         for file in FILES:
             with self.subTest(file=file):
                 found = notes_of(file)
-                self.assertEqual({name: arguments for name, _, arguments in found}, PROBES)
+                self.assertEqual({name: arguments for name, _, arguments in found},
+                                 PROBES[provider_of(file)])
 
     def test_one_that_is_off_is_one_nop(self):
         for file in FILES:

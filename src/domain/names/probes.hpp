@@ -1,22 +1,12 @@
-// USDT probes of named locks and semaphores: places at which a tracer such as bpftrace can stop by,
-// for the provider `lockflight`. docs/domains.md lists them for users.
+// USDT probes of named locks and semaphores, for the provider `lockflight`. docs/domains.md lists
+// them for users.
 //
-// Cost: a probe at which nobody traces is one nop. Its arguments are values that the code has at
-// hand; nothing is computed for a probe alone, except after a wait, where a clock is read. Without
-// the header sys/sdt.h, or with the CMake option LOCKFLIGHT_USDT=OFF, there are none.
+// After a wait a clock is read for a probe; nothing else is computed for one.
 #pragma once
 
 #include <cstdint>
 
-#ifdef LOCKFLIGHT_USDT
-#include <sys/sdt.h>
-#define LOCKFLIGHT_PROBE2(probe, a, b) DTRACE_PROBE2(lockflight, probe, a, b)
-#define LOCKFLIGHT_PROBE3(probe, a, b, c) DTRACE_PROBE3(lockflight, probe, a, b, c)
-#else
-#define LOCKFLIGHT_PROBE2(probe, a, b) (static_cast<void>(a), static_cast<void>(b))
-#define LOCKFLIGHT_PROBE3(probe, a, b, c) \
-  (static_cast<void>(a), static_cast<void>(b), static_cast<void>(c))
-#endif
+#include "base/usdt.hpp"
 
 namespace lockflight::detail::probes {
 
@@ -24,20 +14,20 @@ namespace lockflight::detail::probes {
 
 /// An acquire or an attempt begins. It may fail: then `acquired` does not follow.
 [[gnu::always_inline]] inline void acquire(const char* name, const char* kind, bool shared) {
-  LOCKFLIGHT_PROBE3(acquire, name, kind, shared);
+  LOCKFLIGHT_PROBE3(lockflight, acquire, name, kind, shared);
 }
 /// The caller holds. `wait_ns` is the time since it first had to wait for others; 0: it did not.
 [[gnu::always_inline]] inline void acquired(const char* name, const char* kind,
                                             std::uint64_t wait_ns) {
-  LOCKFLIGHT_PROBE3(acquired, name, kind, wait_ns);
+  LOCKFLIGHT_PROBE3(lockflight, acquired, name, kind, wait_ns);
 }
 /// The caller does not hold any more.
 [[gnu::always_inline]] inline void released(const char* name, const char* kind) {
-  LOCKFLIGHT_PROBE2(released, name, kind);
+  LOCKFLIGHT_PROBE2(lockflight, released, name, kind);
 }
 /// The caller has replaced the words of the lock, or of a unit, after a death or a stop.
 [[gnu::always_inline]] inline void repaired(const char* name, const char* kind) {
-  LOCKFLIGHT_PROBE2(repaired, name, kind);
+  LOCKFLIGHT_PROBE2(lockflight, repaired, name, kind);
 }
 
 // Of a lock or of a semaphore: `Handle` has name(), kind_name() and taken_events().
