@@ -81,9 +81,11 @@ void inheritance::pass_on() const noexcept {
   fcntl(writing_.get(), F_DUPFD, out_of_the_way);
 }
 
+// An heir may have written something: only the other end's being closed counts.
 bool inheritance::has_heirs() const {
-  pollfd end{.fd = reading_.get(), .events = POLLIN, .revents = 0};
-  return poll(&end, 1, 0) == 0;
+  pollfd end{.fd = reading_.get(), .events = 0, .revents = 0};
+  poll(&end, 1, 0);
+  return (end.revents & POLLHUP) == 0;
 }
 
 void inheritance::go_to_background(const ending& its) {

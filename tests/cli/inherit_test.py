@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -83,6 +84,15 @@ class Heirs(InheritTest):
         script = ("sh -c 'for fd in $(ls /proc/$$/fd); do [ $fd -gt 2 ] && eval \"exec $fd<&-\"; "
                   "done; echo $$; exec sleep 60 >/dev/null 2>&1' & sleep 0.5")
         self.assertEqual(self.run_inherit(script)[0], 0)
+        self.assertTrue(wait_until(self.is_free))
+
+    def test_what_is_written_to_the_descriptor_does_not_matter(self):
+        writes = ("import os; [os.write(int(n), b'x' * 100) for n in os.listdir('/proc/self/fd') "
+                  "if int(n) > 9 and os.readlink('/proc/self/fd/' + n).startswith('pipe:')]")
+        code, [child], _ = self.run_inherit(DAEMON + f'{sys.executable} -c "{writes}"')
+        self.assertEqual(code, 0)
+        self.assertFalse(self.is_free())
+        self.kill(child)
         self.assertTrue(wait_until(self.is_free))
 
     def test_a_unit_of_a_semaphore(self):
