@@ -39,6 +39,23 @@ function(lockflight_objects name)
   lockflight_compile_as(${name} library)
 endfunction()
 
+# lockflight_with_probes(TARGET)
+#
+# The target's USDT probes (src/base/usdt.hpp) are compiled in, as the option LOCKFLIGHT_USDT says.
+function(lockflight_with_probes target)
+  if(LOCKFLIGHT_USDT STREQUAL "OFF")
+    return()
+  endif()
+  include(CheckIncludeFileCXX)
+  check_include_file_cxx(sys/sdt.h LOCKFLIGHT_HAS_SDT)
+  if(LOCKFLIGHT_HAS_SDT)
+    target_compile_definitions(${target} PRIVATE LOCKFLIGHT_USDT)
+  elseif(NOT LOCKFLIGHT_USDT STREQUAL "AUTO")
+    message(FATAL_ERROR "LOCKFLIGHT_USDT=${LOCKFLIGHT_USDT} needs the header sys/sdt.h (Debian: "
+      "systemtap-sdt-dev)")
+  endif()
+endfunction()
+
 # lockflight_only_look_at(TARGET...)
 #
 # The compiler looks at the files of libraries, for its warnings, and makes nothing of them: a third

@@ -153,10 +153,11 @@ struct domain_lock {
   std::string name;
   std::string kind;  ///< "semaphore" for a named_semaphore
   std::string parameters;
-  int units = 0;              ///< of a semaphore; 0: it is a lock
-  std::uint64_t token = 0;    ///< the token of the last exclusive acquire; 0: there was none
-  std::uint64_t repairs = 0;  ///< how often the lock was replaced after a death or a stop
-  bool owner_died = false;    ///< of a semaphore: in some unit
+  int units = 0;               ///< of a semaphore; 0: it is a lock
+  std::uint64_t token = 0;     ///< the token of the last exclusive acquire; 0: there was none
+  std::uint64_t acquires = 0;  ///< exclusive ones on this host since the lock was made; of units
+  std::uint64_t repairs = 0;   ///< how often the lock was replaced after a death or a stop
+  bool owner_died = false;     ///< of a semaphore: in some unit
   std::vector<domain_lock_use> uses;
 };
 
@@ -219,6 +220,9 @@ class domain {
   [[nodiscard]] std::vector<domain_use_elsewhere> uses_of(std::string_view name) const;
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
+  /// How many threads have been found to have died with a slot since the domain was made, whether
+  /// they held a lock or not. Reads a counter.
+  [[nodiscard]] std::uint64_t deaths() const;
   /// Removes a lock and gives back its memory. Returns false if there is none. Throws domain_error
   /// (held) if a thread holds it or waits for it. A handle of the lock makes it again at its next
   /// acquire.

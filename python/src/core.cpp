@@ -63,14 +63,17 @@ NB_MODULE(_core, m) {
   nb::class_<lock_object> lock(m, "Lock", nb::type_slots(lock_slots));
   lock.def("__init__",
            [](lock_object* self, const domain& in, const std::string& name, const std::string& kind,
-              const std::string& parameters, bool raises) {
+              const std::string& parameters, bool raises, bool reentrant) {
              new (self) lock_object({.in = in,
                                      .name = name,
                                      .what = {.kind = kind, .parameters = parameters},
-                                     .raises = raises});
+                                     .raises = raises,
+                                     .reentrant = reentrant});
            })
       .def("acquire_unless", &lock_object::take_unless<exclusively>)
-      .def("acquire_shared_unless", &lock_object::take_unless<with_others>);
+      .def("acquire_shared_unless", &lock_object::take_unless<with_others>)
+      .def("attempt", &lock_object::attempt<exclusively>)
+      .def("attempt_shared", &lock_object::attempt<with_others>);
   add_state(lock);
   nb::class_<units_object> units(m, "Units", nb::type_slots(units_slots));
   units
@@ -81,6 +84,7 @@ NB_MODULE(_core, m) {
                  {.in = in, .name = name, .what = {}, .units = count, .raises = raises});
            })
       .def("acquire_unless", &units_object::take_unless<of_units>)
+      .def("attempt", &units_object::attempt<of_units>)
       .def_prop_ro("unit", [](const units_object& self) -> nb::object {
         const named_semaphore* const mine = known_handle<named_semaphore>(self.of);
         if (mine == nullptr || !mine->is_held()) return nb::none();

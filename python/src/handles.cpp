@@ -19,7 +19,8 @@ void make_table() {
   if (owner != nullptr) {  // the parent's
     made->held_by_parent = owner->held_by_parent;
     for (const auto& [identity, each] : owner->entries)
-      if (each.handle->is_held()) made->held_by_parent.push_back(each.of);
+      if (each.handle->is_held())
+        made->held_by_parent.insert(made->held_by_parent.end(), each.again + 1, each.of);
   }
   call_before_waits(&this_thread_waits);
   // The handles of the parent are dropped: their destructors do nothing in a child.

@@ -26,6 +26,7 @@ struct recipe {
   named_lock_options what;
   int units = 0;  ///< of a semaphore
   bool raises = false;
+  bool reentrant = false;  ///< its holder may acquire exclusively again
 };
 
 template <class Handle>
@@ -33,6 +34,9 @@ struct entry {
   std::weak_ptr<const recipe> of;
   std::unique_ptr<Handle> handle;
   bool used = false;  // the slot is taken, and the lock is looked up
+  // Of a reentrant lock: whether it is held exclusively, and by how many acquires beside the first.
+  bool alone = false;
+  std::uint64_t again = 0;
 };
 
 // Read at every acquire and release: so without a call, in a shared library too.

@@ -21,6 +21,7 @@ using nanoseconds = std::uint64_t;
 constexpr nanoseconds for_ever = UINT64_MAX;
 
 struct exclusively {
+  static constexpr bool is_exclusive = true;
   static void check(const named_lock&) {}
   static bool attempt(named_lock& of) { return of.try_lock(); }
   static bool within(named_lock& of, nanoseconds patience) { return of.try_lock_within(patience); }
@@ -28,6 +29,7 @@ struct exclusively {
   static void release(named_lock& of) { of.unlock(); }
 };
 struct with_others {
+  static constexpr bool is_exclusive = false;
   static void check(const named_lock& of) {
     if (!of.can_share())
       throw domain_error(domain_error::reason::invalid,
@@ -45,6 +47,7 @@ struct with_others {
 
 /// Of a semaphore.
 struct of_units {
+  static constexpr bool is_exclusive = false;
   static void check(const named_semaphore&) {}
   static bool attempt(named_semaphore& of) { return of.try_acquire(); }
   static bool within(named_semaphore& of, nanoseconds patience) {
@@ -85,6 +88,17 @@ struct held_object {
   template <class How>
   bool take(nanoseconds patience) const {
     entry<Handle>& mine = my_entry<Handle>(of);
+    if (of->reentrant) [[unlikely]] {
+      if (How::is_exclusive && mine.alone && mine.handle->is_held()) return ++mine.again, true;
+      const bool has = take_once<How>(mine, patience);
+      if (has) mine.alone = How::is_exclusive;
+      return has;
+    }
+    return take_once<How>(mine, patience);
+  }
+  /// Not again, also if the lock is reentrant.
+  template <class How>
+  bool take_once(entry<Handle>& mine, nanoseconds patience) const {
     How::check(*mine.handle);
     {
       call_in_progress call(of->name);
@@ -114,18 +128,34 @@ struct held_object {
       cancellation& by;
     } const ended(cancelled, my_handle<Handle>(of));
     try {
-      return !cancelled.is_cancelled() && take<How>(for_ever);
+      return !cancelled.is_cancelled() && take_once<How>(my_entry<Handle>(of), for_ever);
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::interrupted || !cancelled.is_cancelled()) throw;
       return false;
     }
   }
+  /// For a task: whether this thread has it now, without waiting. None if this thread holds the
+  /// lock already, so that another one has to try.
+  template <class How>
+  nanobind::object attempt() const {
+    entry<Handle>& mine = my_entry<Handle>(of);
+    try {
+      if (!mine.handle->is_held()) return nanobind::bool_(take_once<How>(mine, 0));
+    } catch (const domain_error& e) {
+      if (e.why != domain_error::reason::held) throw;  // by another object of the name
+    }
+    return nanobind::none();
+  }
   template <class How>
   void release() const {
-    Handle& mine = my_handle<Handle>(of);
+    entry<Handle>& mine = my_entry<Handle>(of);
+    if (How::is_exclusive && mine.again > 0) [[unlikely]] {
+      --mine.again;
+      return;
+    }
     try {
       const call_in_progress call(of->name);
-      How::release(mine);
+      How::release(*mine.handle);
     } catch (const domain_error& e) {
       if (e.why == domain_error::reason::not_held) refuse_release_elsewhere();
       throw;

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import until_waits
-from lockflight import Domain, DomainError, Mutex, SharedMutex, _workers
+from lockflight import Domain, DomainError, Mutex, Semaphore, SharedMutex, _workers
 
 
 def workers():
@@ -46,12 +46,24 @@ class Held:
         self._thread.join()
 
 
+@pytest.fixture(autouse=True, params=["in threads", "at the poller"])
+def waits(request, monkeypatch):
+    """Where tasks wait: with few of them each in a thread, and with no seats all at the poller."""
+    if request.param == "at the poller":
+        monkeypatch.setattr(_workers, "_seats", [])
+        monkeypatch.setattr(_workers, "_give_seat", lambda: None)
+    yield request.param
+    until(lambda: len(_workers._seats) == (_workers.MOST_WAITING if request.param == "in threads" else 0))
+
+
 @pytest.fixture
 def short_idle(monkeypatch):
     """Threads that nobody borrows end soon."""
     monkeypatch.setattr(_workers, "IDLE_SECONDS", 0.05)
     while _workers._idle:  # those of other tests
         _workers._idle.pop().end()
+    for poller in list(_workers._pollers):
+        poller.post(lambda: None)  # it begins to be idle anew
     until(lambda: not workers())
 
 
@@ -184,7 +196,9 @@ def test_many_cancelled_acquires_leave_no_thread_and_no_slot(domain, short_idle)
     lock.release()
 
 
-def test_a_cancelled_wait_ends_soon(domain):
+def test_a_cancelled_wait_ends_soon(domain, waits):
+    if waits == "at the poller":
+        pytest.skip("no thread waits")
     mutex = Mutex("a", domain=domain)
 
     async def body():
@@ -228,8 +242,10 @@ def test_a_holder_is_not_idle(domain, short_idle):
     asyncio.run(body())
 
 
-def test_a_coroutine_that_is_closed_while_it_waits(domain):
+def test_a_coroutine_that_is_closed_while_it_waits(domain, waits):
     """Its thread is given back once, and two later tasks have a thread each."""
+    if waits == "at the poller":
+        pytest.skip("no thread waits")
     mutex, other = Mutex("a", domain=domain), Mutex("b", domain=domain)
 
     async def closes():
@@ -409,3 +425,125 @@ def test_misuse_is_refused(domain):
             await mutex.mark_consistent_async()
 
     asyncio.run(body())
+
+
+class Holders:
+    """A process that holds many locks, until it is killed."""
+
+    def __init__(self, domain, names):
+        self._domain, self._names = domain, names
+
+    def __enter__(self):
+        ready, started = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            def hold(names):
+                held = [Mutex(name, domain=self._domain) for name in names]
+                for mutex in held:
+                    mutex.acquire()
+                os.write(started, b".")
+                time.sleep(60)
+
+            for i in range(0, len(self._names), 20):
+                threading.Thread(target=hold, args=(self._names[i : i + 20],)).start()
+            time.sleep(60)
+            os._exit(0)
+        os.close(started)
+        for _ in range(0, len(self._names), 20):
+            assert os.read(ready, 1) == b"."
+        os.close(ready)
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+
+
+def test_many_tasks_wait_in_few_threads_and_learn_of_deaths(domain, waits):
+    names = [f"n{i}" for i in range(200)]
+    got = []
+
+    async def one(name, died):
+        async with Mutex(name, domain=domain) as mutex:
+            assert await mutex.owner_died_async() is died
+            await mutex.mark_consistent_async()
+            got.append(name)
+
+    async def body():
+        with Holders(domain, names):
+            tasks = [asyncio.ensure_future(one(name, True)) for name in names]
+            free = [asyncio.ensure_future(one(f"free{i}", False)) for i in range(50)]
+            await asyncio.wait_for(asyncio.gather(*free), 10)
+            await asyncio.sleep(0.3)
+            count = len(workers())
+            waiting = {use.slot for lock in Domain(domain).locks() for use in lock.uses
+                       if use.what == "waits"}
+        await asyncio.wait_for(asyncio.gather(*tasks), 20)
+        return count, len(waiting)
+
+    count, waiting = asyncio.run(body())
+    assert len(got) == 250
+    seats = _workers.MOST_WAITING if waits == "in threads" else 0
+    assert waiting == seats
+    # The idle ones have held the locks that were free.
+    assert count <= seats + len(_workers._idle) + 60
+
+
+def test_many_tasks_of_one_semaphore(domain):
+    semaphore = Semaphore("s", 3, domain=domain)
+    inside, most = 0, 0
+
+    async def one():
+        nonlocal inside, most
+        async with semaphore:
+            inside += 1
+            most = max(most, inside)
+            assert 0 <= await semaphore.unit_async() < 3
+            inside -= 1
+
+    async def body():
+        await asyncio.wait_for(asyncio.gather(*(one() for _ in range(150))), 20)
+
+    asyncio.run(body())
+    assert most <= 3 and not semaphore.locked()
+
+
+def test_a_reentrant_lock_of_tasks(domain):
+    mutex = Mutex("a", domain=domain, reentrant=True)
+    order = []
+
+    async def twice(n):
+        async with mutex:
+            async with mutex:
+                order.append(n)
+                await asyncio.sleep(0.001)
+            order.append(n)
+            assert mutex.locked()
+
+    async def body():
+        await asyncio.gather(*(twice(n) for n in range(10)))
+
+    asyncio.run(body())
+    assert order == [n for n in range(10) for _ in range(2)]
+    assert not mutex.locked()
+
+
+def test_a_fork_leaves_reentrant_blocks_of_its_parent(domain):
+    mutex = Mutex("a", domain=domain, reentrant=True)
+
+    async def body():
+        parent = os.getpid()
+        try:
+            async with mutex:
+                async with mutex:
+                    pid = os.fork()
+                    if pid != 0:
+                        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            os._exit(7)
+        except BaseException:
+            if os.getpid() == parent:
+                raise
+            os._exit(1)
+
+    assert asyncio.run(body()) == 7
+    assert not mutex.locked()

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import pytest
@@ -115,6 +116,9 @@ def test_example_with_mpi4py(mpi):
     launcher = shutil.which(f"mpirun.{mpi}")
     if launcher is None or not (FETCHED / mpi).is_dir():
         pytest.skip(f"mpi4py with {mpi} is not there (./dev setup test fetches it)")
+    compiled_for = sysconfig.get_config_var("EXT_SUFFIX")
+    if not list((FETCHED / mpi / "mpi4py").glob(f"MPI*{compiled_for}")):
+        pytest.skip(f"mpi4py with {mpi} is not that of this Python, {compiled_for}")
     path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(FETCHED / mpi)])
     done = subprocess.run(
         [launcher, *OPTIONS[mpi], "-n", "3", sys.executable, ROOT / "examples/python/ranks.py"],

@@ -18,6 +18,24 @@ namespace lockflight {
 /// Whether the content must survive a loss of power.
 enum class durability : std::uint8_t { none, disk };
 
+namespace detail {
+
+/// Writes the content to a new file. False if that is not possible; errno says why.
+[[nodiscard]] inline bool write_new_file(const std::string& path, std::string_view content,
+                                         mode_t mode, durability lasts) {
+  const descriptor to(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!to) return false;
+  while (!content.empty()) {
+    const ssize_t done = write(to.get(), content.data(), content.size());
+    if (done < 0 && errno != EINTR) return false;
+    if (done > 0) content.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return lasts == durability::none || fsync(to.get()) == 0;
+}
+
+}  // namespace detail
+
 /// Written beside the file first, under its name and a ~. False if that is not possible; errno says
 /// why, and what was there stays.
 [[nodiscard]] inline bool replace_file(const std::string& path, std::string_view content,
@@ -25,16 +43,13 @@ enum class durability : std::uint8_t { none, disk };
   const std::string made = path + "~";
   // What an earlier writer that was killed has left, or somebody else has put there.
   if (unlink(made.c_str()) != 0 && errno != ENOENT) return false;
-  const descriptor to(
-      open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-  if (!to) return false;
-  while (!content.empty()) {
-    const ssize_t done = write(to.get(), content.data(), content.size());
-    if (done < 0 && errno != EINTR) return false;
-    if (done > 0) content.remove_prefix(static_cast<std::size_t>(done));
-  }
-  if (lasts == durability::disk && fsync(to.get()) != 0) return false;
-  return std::rename(made.c_str(), path.c_str()) == 0;
+  if (detail::write_new_file(made, content, mode, lasts) &&
+      std::rename(made.c_str(), path.c_str()) == 0)
+    return true;
+  const int why = errno;
+  unlink(made.c_str());
+  errno = why;
+  return false;
 }
 
 }  // namespace lockflight

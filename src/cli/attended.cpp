@@ -122,8 +122,13 @@ class attendant {
 
   /// Passes signals on until the command has ended. Returns its wait status.
   int attend() {
+    return *attend_unless([] { return false; });
+  }
+  /// The same; nothing if `is_over` is true first, which is asked after each signal.
+  std::optional<int> attend_unless(const std::function<bool()>& is_over) {
     while (true) {
-      if (const auto status = ended()) return *status;
+      if (is_over()) return std::nullopt;
+      if (const auto status = ended()) return status;
       if (watch_ != nullptr) watch_->act_on(child_);
       siginfo_t signal{};
       const int number = sigwaitinfo(&signals_.blocked(), &signal);
@@ -223,6 +228,17 @@ ending ending_of(int status, const attendant& by) {
 }
 
 }  // namespace
+
+ending attend_process(pid_t child, run_signals& signals,
+                      const std::function<std::optional<ending>()>& news,
+                      ending (*ending_by_status)(int status)) {
+  std::optional<ending> told;
+  attendant by(child, signals, nullptr);
+  const auto status = by.attend_unless([&] { return (told = news()).has_value(); });
+  // The child may have told it just before it ended.
+  if (!told) told = news();
+  return told ? *told : ending_by_status(*status);
+}
 
 ending run_attended(char* const* words, run_signals& signals, const std::function<void()>& in_child,
                     const std::function<void(pid_t child)>& in_parent, deadline_watch* watch) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 
 #include "cli/deadline_watch.hpp"
 #include "cli/run_signals.hpp"
@@ -25,5 +26,12 @@ struct ending {
                                   const std::function<void()>& in_child,
                                   const std::function<void(pid_t child)>& in_parent,
                                   deadline_watch* watch);
+
+/// Attends a child of this process in the same way until it has ended, or until `news` returns an
+/// ending, which is asked after each signal. Signals are blocked. `ending_by_status` makes an
+/// ending of the wait status of a child that has ended.
+[[nodiscard]] ending attend_process(pid_t child, run_signals& signals,
+                                    const std::function<std::optional<ending>()>& news,
+                                    ending (*ending_by_status)(int status));
 
 }  // namespace lockflight::cli

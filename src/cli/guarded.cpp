@@ -13,6 +13,7 @@
 #include "cli/attended.hpp"
 #include "cli/deadline_watch.hpp"
 #include "cli/holding.hpp"
+#include "cli/inherited.hpp"
 #include "cli/run_signals.hpp"
 #include "tool/printable.hpp"
 
@@ -57,7 +58,9 @@ bool is_to_end() { return is_interrupted() && run_signals::noted() != SIGTSTP; }
 
 class guarded_run {
  public:
-  explicit guarded_run(const guarded_command& what) : what_(what), message_(what.says) {}
+  /// `heirs` is null unless what COMMAND leaves running keeps the lock.
+  guarded_run(const guarded_command& what, inheritance* heirs)
+      : what_(what), heirs_(heirs), message_(what.says) {}
   [[nodiscard]] int run();
 
  private:
@@ -69,7 +72,7 @@ class guarded_run {
   void say_who_holds() const;
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
-  [[nodiscard]] ending attend(char* const* words, deadline_watch* watch);
+  [[nodiscard]] ending attend(char* const* words, deadline_watch* watch, inheritance* heirs);
   [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
@@ -78,6 +81,7 @@ class guarded_run {
   [[nodiscard]] std::string locks_text() const;
 
   const guarded_command& what_;
+  inheritance* heirs_;
   run_signals signals_;
   std::optional<domain> in_;
   std::optional<holding> held_;
@@ -216,7 +220,7 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
   std::string line = what_.repair;
   char* const words[] = {shell.data(), option.data(), line.data(), nullptr};
   held_->tell_command();
-  const ending its = attend(words, watch);
+  const ending its = attend(words, watch, nullptr);
   if (its.signal_number != 0) {
     static_cast<void>(leave(its.code));
     return end_by(its.signal_number);
@@ -230,10 +234,15 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
   return std::nullopt;
 }
 
-ending guarded_run::attend(char* const* words, deadline_watch* watch) {
+ending guarded_run::attend(char* const* words, deadline_watch* watch, inheritance* heirs) {
   return run_attended(
-      words, signals_, [this] { held_->extend_to_this_process(); },
-      [this](pid_t child) {
+      words, signals_,
+      [this, heirs] {
+        held_->extend_to_this_process();
+        if (heirs != nullptr) heirs->pass_on();
+      },
+      [this, heirs](pid_t child) {
+        if (heirs != nullptr) heirs->close_own_end();
         try {
           held_->extend_to(child);
         } catch (const domain_error&) {  // the domain is damaged, and guards nothing any more
@@ -248,7 +257,7 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   if (what_.slot_length) held_->lock().set_done_until(slot_end_);
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
-  const ending its = attend(what_.words.data(), watch);
+  const ending its = attend(what_.words.data(), watch, heirs_);
   if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
   return its;
 }
@@ -274,6 +283,12 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool is_lost = watch != nullptr && held_->is_lost();
   const bool is_well = its.ran && its.code == 0 && !is_lost;
   if (is_well) held_->mark_consistent();
+  if (heirs_ != nullptr && its.ran && heirs_->has_heirs()) {
+    heirs_->go_to_background(its);
+    heirs_->await_heirs();
+    static_cast<void>(hold_on());
+    return leave(its.code);
+  }
   if (!its.ran || (!has_acted && !is_lost)) {
     const int ended_by = its.ran && its.signal_number == 0 ? hold_on() : its.signal_number;
     const int code = leave(its.code);
@@ -326,6 +341,9 @@ domain_error which_of_them(const domain_error& e) {
           text.substr(0, text.find(" (accepted: ")) + " (accepted: --mode 0600 or --mode 0660)"};
 }
 
-int run_guarded(const guarded_command& what) { return guarded_run(what).run(); }
+int run_guarded(const guarded_command& what) {
+  if (!what.inherits) return guarded_run(what, nullptr).run();
+  return run_inherited([&](inheritance& heirs) { return guarded_run(what, &heirs).run(); });
+}
 
 }  // namespace lockflight::cli

@@ -124,7 +124,7 @@ void add_elsewhere(const domain_elsewhere& there, std::vector<lock_state>& to) {
 
 }  // namespace
 
-std::vector<lock_state> states_of(const domain& in, std::vector<std::string>* silent) {
+std::vector<lock_state> states_on_this_host(const domain& in) {
   std::map<int, std::string> commands;
   for (const domain_slot& slot : in.participants()) commands[slot.slot] = slot.command;
   std::vector<domain_lock> locks = in.locks();
@@ -132,6 +132,11 @@ std::vector<lock_state> states_of(const domain& in, std::vector<std::string>* si
   std::vector<lock_state> states;
   states.reserve(locks.size());
   for (domain_lock& lock : locks) states.push_back(state_of(std::move(lock), commands, now_ns));
+  return states;
+}
+
+std::vector<lock_state> states_of(const domain& in, std::vector<std::string>* silent) {
+  std::vector<lock_state> states = states_on_this_host(in);
   const domain_elsewhere there = in.elsewhere();
   if (silent != nullptr) *silent = there.silent;
   add_elsewhere(there, states);
@@ -194,6 +199,7 @@ nlohmann::ordered_json json_of(const lock_state& state) {
                               {"kind", state.lock.kind},
                               {"parameters", state.lock.parameters},
                               {"token", state.lock.token},
+                              {"acquires", state.lock.acquires},
                               {"repairs", state.lock.repairs},
                               {"owner_died", state.lock.owner_died},
                               {"holders", std::move(holders)},

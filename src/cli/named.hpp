@@ -53,6 +53,8 @@ struct lock_state {
   }
 };
 
+/// All locks of the domain on this host now, in no order.
+[[nodiscard]] std::vector<lock_state> states_on_this_host(const domain& in);
 /// All locks of the domain now, by name. In a cluster's domain, those of a lock's users that are on
 /// other hosts as well; `silent` gets the hosts that did not answer.
 [[nodiscard]] std::vector<lock_state> states_of(const domain& in,

@@ -80,6 +80,12 @@ guarded_command guarded_from(const arguments& given) {
   check_together(given, "--once-per", {"--shared"});
   if (const auto text = given.one("--once-per"))
     what.slot_length = slot_length("--once-per", *text);
+  what.inherits = given.has("--inherit");
+  if (what.inherits && what.domain.starts_with("etcd:"))
+    throw refuse(
+        "--domain", what.domain,
+        "a domain of this machine beside --inherit, since a lock of a cluster may be lost, "
+        "and what COMMAND has left running cannot be ended then");
   if (const auto text = given.one("--at-least"))
     what.at_least = std::chrono::seconds(slot_length("--at-least", *text));
   if (const auto text = given.one("--on-owner-died")) read_on_owner_died(*text, what);
@@ -163,6 +169,13 @@ command run_command() {
            "as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run exits with "
            "65. With 'fail' it exits with 65 at once. Later runs are told as well, until one has "
            "repaired.",
+           "With --inherit, COMMAND and what it starts inherit a descriptor, 10 or above, and the "
+           "lock is free when nobody has it open any more: so a daemon that COMMAND starts keeps "
+           "the lock, unless it closes all its descriptors. The run ends with COMMAND, as it does "
+           "otherwise; a process 'lockflight run' stays in the background and frees the lock. If "
+           "the run is killed, COMMAND goes on with the lock. If the process in the background is "
+           "killed, COMMAND is killed, too, and the next holder finds LOCKFLIGHT_OWNER_DIED=1, "
+           "also if other processes go on.",
            "In a cluster's domain, etcd:D, a host that is cut off loses its locks. The run then "
            "ends COMMAND before another host can have the lock: by SIGTERM, --grace before that "
            "moment, and by SIGKILL. It says so on standard error, and exits with 76; the next "
@@ -206,6 +219,9 @@ command run_command() {
             .value = "TIME",
             .what = "hold the lock so long from the moment it is there, also if COMMAND is "
                     "quicker, such as 30s, 5m or 1h"},
+           {.name = "--inherit",
+            .what = "processes that COMMAND leaves running keep the lock until the last of them "
+                    "has ended, as with flock(1); the run ends with COMMAND"},
            {.name = "--on-owner-died",
             .value = "WHAT",
             .what = "if a holder died: run COMMAND, which is told (run, the default); exit with 65 "
@@ -241,6 +257,8 @@ command run_command() {
             "repair the index first, if a run was killed in the middle"},
            {"lockflight run --at-least 30s restart -- systemctl restart web",
             "restart at most twice a minute"},
+           {"lockflight run --inherit --nonblock web -- ./start-web-server",
+            "start a server that goes on in the background, unless one runs"},
            {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
             "use a lock of all users of the group staff"},
            {"lockflight run --once-per 1d report -- ./report.sh",

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -14,8 +15,11 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <system_error>
 
+#include "base/replaced_file.hpp"
 #include "cli/commands.hpp"
+#include "cli/lock_metrics.hpp"
 #include "cli/named.hpp"
 #include "tool/printable.hpp"
 #include "tool/table.hpp"
@@ -106,6 +110,11 @@ class watcher {
     std::ranges::stable_sort(now.in_use, std::greater<>{}, &lock_state::longest_wait_s);
     now.longest_wait_seen_s = longest_s_;
     return now;
+  }
+
+  std::string read_metrics() {
+    follow();
+    return lock_metrics(in_, states_on_this_host(in_));
   }
 
  private:
@@ -227,6 +236,47 @@ void print_turns(console& out, watcher& domain, std::optional<std::uint64_t> tur
   }
 }
 
+// ---- metrics ----
+
+constexpr const char* standard_output = "-";
+
+/// The new file would replace a device, or a link such as /dev/stdout.
+void check_metrics_file(const std::string& path) {
+  struct stat is {};
+  if (path.empty() || (lstat(path.c_str(), &is) == 0 && !S_ISREG(is.st_mode)))
+    throw refuse("--prometheus", path, "a regular file, or - for standard output");
+}
+
+/// So often, once a second, each time the whole file.
+void write_metrics(watcher& domain, const std::string& path, std::optional<std::uint64_t> turns) {
+  constexpr mode_t for_all = 0644;  // the collector is another user; the umask may take it away
+  check_metrics_file(path);
+  for (std::uint64_t turn = 0; !turns || turn < *turns; ++turn) {
+    if (turn > 0) usleep(1'000'000);
+    if (!replace_file(path, domain.read_metrics(), for_all))
+      throw std::system_error(errno, std::generic_category(),
+                              fmt::format("--prometheus {}", shown(path)));
+  }
+}
+
+int run_metrics(const arguments& given, console& out, watcher& domain,
+                std::optional<std::uint64_t> turns) {
+  const std::string path = *given.one("--prometheus");
+  if (path != standard_output) return write_metrics(domain, path, turns), 0;
+  out.print(domain.read_metrics());
+  out.finish();
+  return 0;
+}
+
+void check_metrics_options(const arguments& given) {
+  const auto path = given.one("--prometheus");
+  if (!path) return;
+  if (given.has("--json")) throw refuse("--prometheus", *path, "without --json");
+  if (path == standard_output && given.has("--seconds"))
+    throw refuse("--seconds", *given.one("--seconds"),
+                 "no time beside --prometheus -, which prints once");
+}
+
 int run_top(const arguments& given, console& out) {
   constexpr double most_seconds = 1e6;
   std::optional<std::uint64_t> turns;
@@ -236,8 +286,10 @@ int run_top(const arguments& given, console& out) {
         static_cast<std::uint64_t>(std::ceil(real_number("--seconds", *text, 0.001, most_seconds)));
   }
   if (given.has("--once")) turns = 1;
+  check_metrics_options(given);
   const unsigned mode = mode_of(given);
   watcher domain(domain_named("DOMAIN", given.one("DOMAIN").value_or(default_domain), mode), mode);
+  if (given.has("--prometheus")) return run_metrics(given, out, domain, turns);
   const bool screens = out.width() > 0 && !given.has("--json") && !given.has("--once");
   if (screens)
     show_screens(out, domain, turns);
@@ -260,7 +312,14 @@ command top_command() {
            "ends between two readings.",
            "The JSON has one line for each reading: {\"domain\", \"participants\", \"slots\", "
            "\"locks_made\", \"repairs\", \"longest_wait_seen_s\", \"locks\": [LOCK...]}. A LOCK "
-           "is that of 'lockflight who --json'; only locks in use are there."},
+           "is that of 'lockflight who --json'; only locks in use are there.",
+           fmt::format(
+               "With --prometheus it writes metrics of the domain and its locks to FILE once a "
+               "second: how many hold and wait and for how long, exclusive acquires, repairs after "
+               "deaths. A reader sees a whole file at any time. FILE has the {} locks at most that "
+               "are in use, or were acquired most often. In a cluster's domain the metrics are "
+               "those of this host.",
+               most_locks_with_metrics)},
       .options = {{.name = "DOMAIN",
                    .what = fmt::format("the domain (default: {})", default_domain),
                    .completes = option::offer::domains,
@@ -268,12 +327,20 @@ command top_command() {
                   mode_option(),
                   {.name = "--once", .what = "read once, print, and end"},
                   {.name = "--seconds", .value = "N", .what = "end after N seconds"},
-                  {.name = "--json", .what = "print JSON, one line for each reading"}},
+                  {.name = "--json", .what = "print JSON, one line for each reading"},
+                  {.name = "--prometheus",
+                   .value = "FILE",
+                   .what = "write metrics to FILE, for Prometheus' collector of text files; -: "
+                           "print them once",
+                   .completes = option::offer::files}},
       .examples = {{"lockflight top", "watch the default domain, until the key q"},
                    {"lockflight top work --mode 0660",
                     "watch the group's domain, if you have one of that name, too"},
                    {"lockflight top --once --json | jq '.locks[] | select(.waiters != [])'",
-                    "print the locks that somebody waits for"}},
+                    "print the locks that somebody waits for"},
+                   {"lockflight top --prometheus "
+                    "/var/lib/prometheus/node-exporter/lockflight.prom",
+                    "keep the metrics of the default domain there, for node_exporter"}},
       .run = run_top,
   };
 }

@@ -72,15 +72,16 @@ command who_command() {
            "is "
            "read without stopping anybody. In a cluster's domain, the agents of all hosts are "
            "asked.",
-           "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"repairs\", "
-           "\"owner_died\", "
+           "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"acquires\", "
+           "\"repairs\", \"owner_died\", "
            "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, and a USER is {\"pid\", "
            "\"slot\", \"dead\", \"stopped\", \"use\": \"holds\"|\"shares\"|\"waits\", "
            "\"seconds\", \"guarded_pid\", \"command\"}. The guarded_pid is 0, or the process of a "
            "command that has to end as well before the holder counts as dead. A USER on another "
            "host has a \"host\", and its pid is that of its command; \"silent\" are the hosts that "
            "do not answer. A semaphore, which 'lockflight run --slots N' makes, has \"units\", "
-           "which is N, and each of its holders a \"unit\"."},
+           "which is N, and each of its holders a \"unit\". The \"acquires\" are the exclusive "
+           "ones on this host since the lock was made."},
       .options = {{.name = "NAME", .what = "the lock"},
                   domain_option(),
                   mode_option(),

@@ -1,5 +1,6 @@
 // The interposed calls of MPI that make and free windows, and that synchronise them.
 #include "mpi_preload/interpose.hpp"
+#include "mpi_preload/probes.hpp"
 #include "mpi_preload/settings.hpp"
 #include "mpi_preload/windows.hpp"
 
@@ -12,6 +13,20 @@ using preload::pmpi;
 int raised(MPI_Win win, preload::answer found) {
   if (found.code != MPI_SUCCESS && !found.told) PMPI_Win_call_errhandler(win, found.code);
   return found.code;
+}
+
+/// A lock call of that kind, between its probes.
+template <class Lock>
+int locked(MPI_Win win, const preload::window& ours, int target, const char* kind, Lock lock) {
+  preload::probes::acquire(&ours, target, kind);
+  const preload::answer found = lock();
+  if (found.code == MPI_SUCCESS) preload::probes::acquired(&ours, target, kind);
+  return raised(win, found);
+}
+
+int unlocked(MPI_Win win, const preload::window& ours, int target, preload::answer found) {
+  if (found.code == MPI_SUCCESS) preload::probes::released(&ours, target);
+  return raised(win, found);
 }
 
 /// Before MPI's own call that begins an epoch with an active target.
@@ -111,24 +126,28 @@ LOCKFLIGHT_INTERPOSE(Finalize, (void), ()) {
 LOCKFLIGHT_INTERPOSE(Win_lock, (int type, int rank, int assertion, MPI_Win win),
                      (type, rank, assertion, win)) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? raised(win, ours->lock(type, rank, assertion))
-                         : pmpi().Win_lock(type, rank, assertion, win);
+  if (ours == nullptr) return pmpi().Win_lock(type, rank, assertion, win);
+  return locked(win, *ours, rank, type == MPI_LOCK_SHARED ? "shared" : "exclusive",
+                [&] { return ours->lock(type, rank, assertion); });
 }
 
 LOCKFLIGHT_INTERPOSE(Win_unlock, (int rank, MPI_Win win), (rank, win)) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? raised(win, ours->unlock(rank)) : pmpi().Win_unlock(rank, win);
+  if (ours == nullptr) return pmpi().Win_unlock(rank, win);
+  return unlocked(win, *ours, rank, ours->unlock(rank));
 }
 
 LOCKFLIGHT_INTERPOSE(Win_lock_all, (int assertion, MPI_Win win), (assertion, win)) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? raised(win, ours->lock_all(assertion))
-                         : pmpi().Win_lock_all(assertion, win);
+  if (ours == nullptr) return pmpi().Win_lock_all(assertion, win);
+  return locked(win, *ours, preload::probes::all_targets, "all",
+                [&] { return ours->lock_all(assertion); });
 }
 
 LOCKFLIGHT_INTERPOSE(Win_unlock_all, (MPI_Win win), (win)) {
   preload::window* const ours = preload::find(win);
-  return ours != nullptr ? raised(win, ours->unlock_all()) : pmpi().Win_unlock_all(win);
+  if (ours == nullptr) return pmpi().Win_unlock_all(win);
+  return unlocked(win, *ours, preload::probes::all_targets, ours->unlock_all());
 }
 
 // ---- active targets ----

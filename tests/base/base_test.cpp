@@ -1,6 +1,7 @@
 // What every folder of src/ may use.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmath>
@@ -15,8 +16,10 @@
 #include "base/descriptor.hpp"
 #include "base/joined.hpp"
 #include "base/median.hpp"
+#include "base/metrics_text.hpp"
 #include "base/mpi_interface.hpp"
 #include "base/number.hpp"
+#include "base/replaced_file.hpp"
 #include "base/whole_file.hpp"
 
 namespace lockflight {
@@ -126,6 +129,38 @@ TEST(MpiInterface, IsThatOfTheLibraryForC) {
       {"libmpi.so", mpi_interface::unknown},          {"libmpifi.so.12", mpi_interface::unknown},
       {"libc.so.6", mpi_interface::unknown},          {"", mpi_interface::unknown}};
   for (const auto& [name, is] : expected) EXPECT_EQ(mpi_interface_of(name), is) << name;
+}
+
+TEST(MetricsText, HasEachFamilyBeforeItsSamples) {
+  using enum metrics_text::type;
+  metrics_text made;
+  made.single("a_total", counter, "How many.", {{"domain", "d"}},
+              std::uint64_t{18446744073709551615u});
+  made.family("b", gauge, "Some.");
+  made.sample({}, -3);
+  made.sample({{"x", "quote\" back\\ new\nline"}, {"y", ""}}, 0.25);
+  EXPECT_EQ(made.text(),
+            "# HELP a_total How many.\n"
+            "# TYPE a_total counter\n"
+            "a_total{domain=\"d\"} 18446744073709551615\n"
+            "# HELP b Some.\n"
+            "# TYPE b gauge\n"
+            "b -3\n"
+            "b{x=\"quote\\\" back\\\\ new\\nline\",y=\"\"} 0.25\n");
+}
+
+TEST(ReplacedFile, LeavesNothingBesideItIfThatIsNotPossible) {
+  const std::string folder = testing::TempDir() + "lockflight-replaced-" + std::to_string(getpid());
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  const std::string file = folder + "/a";
+  ASSERT_TRUE(replace_file(file, "old", 0600));
+  ASSERT_TRUE(replace_file(file, "new", 0600));
+  EXPECT_EQ(whole_file(file), "new");
+  ASSERT_EQ(mkdir((folder + "/b").c_str(), 0700), 0);
+  EXPECT_FALSE(replace_file(folder + "/b", "x", 0600));
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_NE(access((folder + "/b~").c_str(), F_OK), 0);
+  for (const char* const each : {"/a", "/b", ""}) EXPECT_EQ(remove((folder + each).c_str()), 0);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class WhoTopDomain(NamedTest):
         self.wait_for_waiters(1)
         self.assertTrue(wait_until(lambda: self.who()["holders"][0]["command"] == "sleep"))
         state = self.who()
-        self.assertEqual(set(state), {"name", "kind", "parameters", "token", "repairs",
+        self.assertEqual(set(state), {"name", "kind", "parameters", "token", "acquires", "repairs",
                                       "owner_died", "holders", "waiters", "domain"})
         self.assertEqual((state["name"], state["kind"], state["domain"], state["owner_died"]),
                          ("jobs", "flight-rw", DOMAIN, False))
@@ -266,7 +266,7 @@ class Modes(NamedTest):
             self.addCleanup(self.run_program, "domain", "remove", DOMAIN, "--force", *mode)
         self.assertEqual(self.run_in("true", options=both[1]), (0, "", ""))
         folder = os.environ.get("LOCKFLIGHT_DOMAINS", "/dev/shm")
-        path = f"{folder}/lockflight-g{os.getegid()}-{DOMAIN}.lf3"
+        path = f"{folder}/lockflight-g{os.getegid()}-{DOMAIN}.lf4"
         os.rename(path, path + ".aside")
         self.assertEqual(self.run_in("true", options=both[0]), (0, "", ""))
         os.rename(path + ".aside", path)
@@ -327,6 +327,9 @@ BAD = [
     (["top", "a", "b"], ["'b'", "DOMAIN"]),
     (["top", "--seconds", "0"], ["--seconds", "'0'", "0.001"]),
     (["top", "--seconds", "1", "--once"], ["--seconds", "not both"]),
+    (["top", "--prometheus", "a", "--json"], ["--prometheus", "'a'", "--json"]),
+    (["top", "--prometheus", "-", "--seconds", "1"], ["--seconds", "'1'", "prints once"]),
+    (["top", "--prometheus"], ["--prometheus", "FILE"]),
     (["who", "a", "--mode", "x"], ["--mode", "'x'", "0600 or 0660"]),
     (["top", "--mode", "x"], ["--mode", "'x'", "0600 or 0660"]),
     (["domain"], ["ACTION", "''", "list, show, remove, forget"]),

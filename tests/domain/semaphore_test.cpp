@@ -552,5 +552,35 @@ TEST_F(DomainSemaphore, UnitsSurviveDeathsAtAnyMoment) {
   }
 }
 
+// More than the kinds of lock that a domain can have.
+TEST(UnitsOfSemaphores, AnyNumberOfDifferentNAreOneKind) {
+  const own_domain own;
+  const domain d = domain::open(own.name());
+  for (int units = 1; units <= 100; ++units) {
+    named_semaphore s(d, "s" + std::to_string(units), units);
+    s.acquire();
+    s.release();
+  }
+  for (int units = 1; units <= 100; ++units) {
+    const std::string name = "s" + std::to_string(units);
+    EXPECT_THROW(named_semaphore(d, name, units + 1), domain_error);
+    EXPECT_TRUE(named_semaphore(d, name, units).try_acquire());
+  }
+  for (const domain_lock& each : d.locks()) EXPECT_EQ(each.name, "s" + std::to_string(each.units));
+}
+
+// A name that was forgotten may come back with another N, in the same words.
+TEST(UnitsOfSemaphores, AForgottenNameMayHaveAnotherN) {
+  const own_domain own;
+  domain d = domain::open(own.name());
+  for (const int units : {3, 1, 2}) {
+    named_semaphore s(d, "s", units);
+    s.acquire();
+    EXPECT_EQ(s.units(), units);
+    s.release();
+    EXPECT_TRUE(d.remove_lock("s"));
+  }
+}
+
 }  // namespace
 }  // namespace lockflight::test

@@ -57,3 +57,9 @@ def checked_on_owner_died(given: Any) -> str:
     if given not in ("tell", "raise"):
         raise ValueError(f"on_owner_died {given!r} (accepted: 'tell', 'raise')")
     return str(given)
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} {value!r} (accepted: True, False)")
+    return value

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any, List, Optional, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Type, Union
 
 from . import _core
-from ._checked import checked_lock, checked_on_owner_died, checked_text, checked_whole
+from ._checked import (
+    checked_flag,
+    checked_lock,
+    checked_on_owner_died,
+    checked_text,
+    checked_whole,
+)
 from ._decorator import Decorator
 from ._domains import Domain, domain_of, shown
 from ._several import AllOf, Member
 from ._tasks import TaskHolds, holds_of
 from ._within import LockUser, NotAcquired, Within
+from ._workers import Held
+
+
+def _holds_of(lock: "_Named") -> TaskHolds:
+    domain = lock.domain
+    return holds_of(domain.path, lock.name, may_poll=not domain.name.startswith("etcd:"))
 
 
 class _Named(Decorator):
@@ -20,6 +32,7 @@ class _Named(Decorator):
 
     _recipe: "Tuple[Any, ...]"
     _tasks: TaskHolds
+    _reentrant = False
     acquire: Any
     __exit__: Any
 
@@ -60,6 +73,12 @@ class _Named(Decorator):
             text += f" for {time.monotonic() - first.since:.1f} s"
         return NotAcquired(text, self.name, holders)
 
+    @property
+    def _held(self) -> Held:
+        """Itself, as the class in C++ that it is as well."""
+        assert isinstance(self, (_core.Lock, _core.Units))
+        return self
+
     # For all_of:
 
     @property
@@ -74,7 +93,7 @@ class _Named(Decorator):
         self.__exit__(None, None, None)
 
     async def __aenter__(self) -> Any:
-        await self._tasks.acquire(self, False)
+        await self._tasks.acquire(self._held, False, self._reentrant)
         return self
 
     async def __aexit__(
@@ -83,7 +102,7 @@ class _Named(Decorator):
         value: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        await self._tasks.release(self, False)
+        await self._tasks.release(self._held, False)
 
     async def owner_died_async(self) -> bool:
         """owner_died for a task that holds the lock."""
@@ -114,18 +133,41 @@ class _Named(Decorator):
             found = getattr(self, what)
             return found() if callable(found) else found
 
-        return await self._tasks.worker(self).call(call)
+        return await self._tasks.worker(self._held).call(call)
 
 
-class Mutex(_Named, _core.Lock):
+def _with_one_base(of: type, mixin: type) -> Any:
+    """A subclass of the class in C++ that has what the mixin has: a class of nanobind 2, which is
+    that of Python 3.9, has one base."""
+    members: "Dict[str, Any]" = {}
+    for each in reversed(mixin.__mro__[:-1]):
+        members.update(vars(each))
+    for name in ("__dict__", "__weakref__", "__doc__"):
+        members.pop(name, None)
+    return type(of)("_Named" + of.__name__, (of,), members)
+
+
+if TYPE_CHECKING:
+
+    class _NamedLock(_Named, _core.Lock): ...
+
+    class _NamedUnits(_Named, _core.Units): ...
+
+else:
+    _NamedLock = _with_one_base(_core.Lock, _Named)
+    _NamedUnits = _with_one_base(_core.Units, _Named)
+
+
+class Mutex(_NamedLock):
     """A lock with one holder at a time, known to all processes by `domain` and `name`.
 
     `kind` and `parameters` choose among the locks that `lockflight locks` lists. All who use a name
     agree, else ValueError; `lockflight run` and SharedMutex use the default. With
     on_owner_died="tell" an acquire after a death succeeds, and `owner_died` is true until a holder
     calls mark_consistent(). With "raise" such an acquire raises OwnerDied, and does not hold the
-    lock. Not recursive: an acquire by the holder raises DomainError, also with another object of
-    that name. As a decorator, `@Mutex("report")`, it is held by each call of a function or a
+    lock. An acquire by the holder raises DomainError, also with another object of that name; with
+    reentrant=True a thread or task that holds the lock exclusively by this object acquires it again
+    at once, as with threading.RLock, and the lock is free after as many releases. As a decorator, `@Mutex("report")`, it is held by each call of a function or a
     coroutine function.
 
     In the domain of a cluster a holder is alone until a deadline, which its host's agent moves on
@@ -145,6 +187,7 @@ class Mutex(_Named, _core.Lock):
         kind: str = _core.default_kind,
         parameters: str = "",
         on_owner_died: str = "tell",
+        reentrant: bool = False,
     ) -> None:
         self._recipe = (
             checked_lock(name),
@@ -152,10 +195,12 @@ class Mutex(_Named, _core.Lock):
             checked_text("kind", kind, "a lock that `lockflight locks` lists"),
             checked_text("parameters", parameters, "such as 'local_budget=16,barge=2'"),
             checked_on_owner_died(on_owner_died),
+            checked_flag("reentrant", reentrant),
         )
-        self._tasks = holds_of(self._recipe[1]._core.path, self._recipe[0])
+        self._reentrant = reentrant
+        self._tasks = _holds_of(self)
         super().__init__(
-            self._recipe[1]._core, self._recipe[0], kind, parameters, on_owner_died == "raise"
+            self.domain._core, self.name, kind, parameters, on_owner_died == "raise", reentrant
         )
 
     def __repr__(self) -> str:
@@ -166,9 +211,22 @@ class Mutex(_Named, _core.Lock):
 
 
 def _remake(
-    cls: Type[Mutex], name: str, domain: Domain, kind: str, parameters: str, on_owner_died: str
+    cls: Type[Mutex],
+    name: str,
+    domain: Domain,
+    kind: str,
+    parameters: str,
+    on_owner_died: str,
+    reentrant: bool,
 ) -> Mutex:
-    return cls(name, domain, kind=kind, parameters=parameters, on_owner_died=on_owner_died)
+    return cls(
+        name,
+        domain,
+        kind=kind,
+        parameters=parameters,
+        on_owner_died=on_owner_died,
+        reentrant=reentrant,
+    )
 
 
 class _Shared(Decorator):
@@ -199,7 +257,7 @@ class _Shared(Decorator):
         self._lock._exit_shared()
 
     async def __aenter__(self) -> "SharedMutex":
-        await self._lock._tasks.acquire(self._lock, True)
+        await self._lock._tasks.acquire(self._lock, True, False)
         return self._lock
 
     async def __aexit__(self, *_: object) -> None:
@@ -217,7 +275,7 @@ class SharedMutex(Mutex):
 _UNITS = "1 to 1024"
 
 
-class Semaphore(_Named, _core.Units):
+class Semaphore(_NamedUnits):
     """At most `units` holders at a time, known to all processes by `domain` and `name`. Each holder
     has a unit of its own, `unit`, from 0 to units - 1:
 
@@ -249,7 +307,7 @@ class Semaphore(_Named, _core.Units):
             units,
             checked_on_owner_died(on_owner_died),
         )
-        self._tasks = holds_of(self._recipe[1]._core.path, self._recipe[0])
+        self._tasks = _holds_of(self)
         super().__init__(
             self._recipe[1]._core, self._recipe[0], units, self._recipe[3] == "raise"
         )

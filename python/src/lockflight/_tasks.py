@@ -73,18 +73,24 @@ def _is_alone(lock: _workers.Held, shared: bool) -> bool:
 class TaskHolds:
     """The threads that hold one lock for tasks. All Mutex objects of a name share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_poll: bool) -> None:
+        self._may_poll = may_poll
         self._holders: Dict[Tuple[Any, bool], _workers.Worker] = {}
+        self._again: Dict[Any, int] = {}  # by task: acquires of a reentrant lock beside the first
         self._gates: Dict[_Loop, _Gate] = {}
         self._of_parent = 0
 
-    async def acquire(self, lock: _workers.Held, shared: bool) -> None:
-        """Raises DomainError with the reason "held" if the task holds the lock."""
+    async def acquire(self, lock: _workers.Held, shared: bool, reentrant: bool) -> None:
+        """Raises DomainError with the reason "held" if the task holds the lock, unless it holds it
+        alone and the lock is reentrant."""
         task = _task()
+        if reentrant and not shared and (task, False) in self._holders:
+            self._again[task] = self._again.get(task, 0) + 1
+            return
         if (task, True) in self._holders or (task, False) in self._holders:
             raise _error("held", f"acquire of {lock!r}, which this task holds already")
         if not _is_alone(lock, shared):
-            self._holders[task, shared] = await _workers.acquire(lock, shared)
+            self._holders[task, shared] = await _workers.acquire(lock, shared, self, self._may_poll)
             return
         loop = asyncio.get_running_loop()
         gate = self._gates.setdefault(loop, _Gate())
@@ -94,13 +100,19 @@ class TaskHolds:
             self._forget_if_free(loop, gate)
             raise
         try:
-            self._holders[task, shared] = await _workers.acquire(lock, shared)
+            self._holders[task, shared] = await _workers.acquire(lock, shared, self, self._may_poll)
         except BaseException:
             self._leave_gate(loop)
             raise
 
     async def release(self, lock: _workers.Held, shared: bool) -> None:
-        worker = self._holders.pop((_task(), shared), None)
+        task = _task()
+        if not shared and task in self._again:
+            self._again[task] -= 1
+            if self._again[task] == 0:
+                del self._again[task]
+            return
+        worker = self._holders.pop((task, shared), None)
         if worker is None:
             if self._of_parent > 0:
                 self._of_parent -= 1
@@ -117,7 +129,8 @@ class TaskHolds:
 
     def after_fork(self) -> None:
         """The child holds nothing, but may leave blocks in which its parent holds."""
-        self._of_parent += len(self._holders)
+        self._of_parent += len(self._holders) + sum(self._again.values())
+        self._again.clear()
         self._holders.clear()
         self._gates.clear()
 
@@ -143,9 +156,10 @@ class TaskHolds:
 _known: "weakref.WeakValueDictionary[Tuple[str, str], TaskHolds]" = weakref.WeakValueDictionary()
 
 
-def holds_of(path: str, name: str) -> TaskHolds:
-    """Of the lock of that name in the domain whose file is there."""
-    return _known.setdefault((path, name), TaskHolds())
+def holds_of(path: str, name: str, may_poll: bool) -> TaskHolds:
+    """Of the lock of that name in the domain whose file is there. `may_poll` is false in the domain
+    of a cluster, where an attempt asks other hosts."""
+    return _known.setdefault((path, name), TaskHolds(may_poll))
 
 
 def _after_fork() -> None:

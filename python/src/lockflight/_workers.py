@@ -4,6 +4,11 @@ A handle of a lock belongs to a thread, and a thread that waits for one lock can
 So an acquire borrows a thread of its own, which stays with the hold until the release. Threads that
 are given back are used again, and end when nobody has borrowed them for a while.
 
+Each thread that waits costs memory and a slot, and each waiter of a domain looks for dead holders
+among all slots. So at most MOST_WAITING threads of a process wait at a time. What more tasks want
+is attempted in turn by one thread, a poller, which stands in no queue; whenever a thread has ended
+its wait, the task that has waited longest at the poller gets one.
+
 A task can go away at any moment that it waits: it is cancelled, or its coroutine is closed, or its
 loop. What a thread does is therefore ended by the thread itself, whether the task is there or not.
 """
@@ -11,10 +16,12 @@ loop. What a thread does is therefore ended by the thread itself, whether the ta
 from __future__ import annotations
 
 import asyncio
+import collections
 import os
 import queue
 import threading
-from typing import Any, Callable, List, Optional, Union
+import time
+from typing import Any, Callable, Deque, List, Optional, Union
 
 from . import _core
 
@@ -22,6 +29,13 @@ Held = Union[_core.Lock, _core.Units]
 
 # How long a thread that nobody borrows keeps its slot.
 IDLE_SECONDS = 5.0
+# How many threads of a process wait for locks at a time.
+MOST_WAITING = 32
+# How many locks one poller holds: a thread can hold 32, and an attempt needs some of them.
+_MOST_HELD = 24
+# A poller's rest between two rounds of attempts, which take a twentieth of its time at most.
+_LEAST_REST = 0.005
+_REST_BY_WORK = 19
 
 
 class Worker:
@@ -38,7 +52,7 @@ class Worker:
             try:
                 job = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
-                if _leave_idle(self):
+                if _leave(_idle, self):
                     return
                 continue
             if job is None:
@@ -57,8 +71,20 @@ class Worker:
     async def call(self, call: Callable[[], Any]) -> Any:
         """What `call` returns in the thread. It is done also if the task goes away meanwhile."""
         reply = _Reply()
-        self.post(lambda: reply.send(*_outcome(call)))
+
+        def job() -> None:
+            reply.send(*_outcome(call))
+
+        self.post(job)
         return await reply.receive()
+
+    def is_free(self) -> None:
+        """In its thread: it holds nothing for a task any more."""
+        _idle.append(self)
+
+    def is_unsure(self) -> None:
+        """In its thread: a release has failed. Nobody borrows a thread that may hold a lock."""
+        self.end()
 
 
 def _outcome(call: Callable[[], Any]) -> "tuple[Any, Optional[BaseException]]":
@@ -108,70 +134,183 @@ class _Once:
 
 
 class _Acquire:
-    """An acquire by a worker. It ends with a worker that holds and belongs to the task, or with one
-    that is idle."""
+    """An acquire for a task. It ends with a worker that holds and belongs to the task, or with one
+    that is free."""
 
-    def __init__(self, lock: Held, shared: bool) -> None:
+    def __init__(self, lock: Held, shared: bool, of: object) -> None:
         self._lock, self._shared = lock, shared
+        self.alike = (id(of), shared)
+        self.refused_by: "List[_Poller]" = []  # those that hold the lock for another task
         self._cancellation = _core.Cancellation()
         self._decided = _Once()  # whether the thread or the task has come to an end
         self._dropped = _Once()
         self._got = False
         self._reply = _Reply()
-        self._worker = borrow()
+        self._worker: Optional[Worker] = None
+        self.is_over = False  # the task has gone away
 
-    async def finish(self) -> Worker:
-        self._worker.post(self._acquire)
+    async def finish(self, may_poll: bool) -> Worker:
+        if not may_poll or _take_seat():
+            self.wait_in_thread(has_seat=may_poll)
+        else:
+            _attempt_in_turn(self)
         try:
             await self._reply.receive()
         except BaseException:
+            self.is_over = True
             self._cancellation.cancel()
             if not self._decided.is_first():  # the thread has the result, or has failed
+                assert self._worker is not None
                 self._worker.post(self._drop)
             raise
+        assert self._worker is not None
         return self._worker
+
+    def wait_in_thread(self, has_seat: bool) -> None:
+        if self.is_over:  # at a poller
+            return _give_seat() if has_seat else None
+        worker = self._worker = borrow()
+        worker.post(lambda: self._acquire(worker, has_seat))
 
     # In the thread of the worker:
 
-    def _acquire(self) -> None:
+    def _acquire(self, worker: Worker, has_seat: bool) -> None:
         lock = self._lock
         acquire = lock.acquire_unless
         if self._shared and isinstance(lock, _core.Lock):
             acquire = lock.acquire_shared_unless
         got, error = _outcome(lambda: acquire(self._cancellation))
-        self._got = bool(got)
+        if has_seat:
+            _give_seat()
+        self._decide(bool(got), error)
+
+    def attempt(self, poller: "_Poller") -> Optional[bool]:
+        """Whether it is at an end. Then the poller holds for the task, or serves nobody. None: the
+        poller holds the lock for another task, so that another thread has to try."""
+        if self.is_over:
+            return True
+        lock = self._lock
+        attempt = lock.attempt
+        if self._shared and isinstance(lock, _core.Lock):
+            attempt = lock.attempt_shared
+        got, error = _outcome(attempt)
+        if not got and error is None:
+            return None if got is None else False
+        self._worker = poller
+        poller.held += 1
+        self._decide(bool(got), error)
+        return True
+
+    def _decide(self, got: bool, error: Optional[BaseException]) -> None:
+        self._got = got
         if not self._decided.is_first() or not self._reply.send(None, error):
             self._drop()  # nobody waits for it
+        elif error is not None and self._dropped.is_first():
+            assert self._worker is not None
+            self._worker.is_free()
 
     def _drop(self) -> None:
         if not self._dropped.is_first():
             return
+        assert self._worker is not None
         if self._got:
             release(self._worker, self._lock, self._shared)
         else:
-            give_back(self._worker)
+            self._worker.is_free()
 
 
-async def acquire(lock: Held, shared: bool) -> Worker:
-    """A worker that holds the lock."""
-    return await _Acquire(lock, shared).finish()
+class _Poller(Worker):
+    """A thread that attempts what several tasks want, and holds for them what it gets."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self._is_retired = False  # nobody gives it more
+        self._pending: "Deque[_Acquire]" = collections.deque()
+        super().__init__()
+
+    def is_free(self) -> None:
+        self.held -= 1
+
+    def is_unsure(self) -> None:
+        pass  # it stays a place less, which the lock that it may hold takes
+
+    def add(self, acquires: "Deque[_Acquire]") -> None:
+        self.post(lambda: self._pending.extend(acquires))
+
+    # In its thread:
+
+    def _run(self) -> None:
+        rest, last_round = _LEAST_REST, 0.0
+        while True:
+            busy = bool(self._pending) and self.held < _MOST_HELD
+            try:
+                self._do(rest if busy else IDLE_SECONDS)
+            except queue.Empty:
+                if not self._pending and self.held == 0:
+                    if self._is_retired or _leave(_pollers, self):
+                        return
+            now = time.monotonic()
+            if not self._pending or now < last_round + rest:
+                continue
+            if self.held >= _MOST_HELD:
+                self._is_retired = self._is_retired or _leave(_pollers, self)
+                _pass_on(self._pending, besides=[self])
+                self._pending = collections.deque()
+                continue
+            self._attempt_all()
+            last_round = time.monotonic()
+            rest = max(_LEAST_REST, _REST_BY_WORK * (last_round - now))
+
+    def _do(self, patience: float) -> None:
+        job = self._jobs.get(timeout=patience)
+        while job is not None:
+            job()
+            job = None if self._jobs.empty() else self._jobs.get()
+
+    def seat_some(self) -> None:
+        while self._pending and _take_seat():
+            self._pending.popleft().wait_in_thread(has_seat=True)
+
+    def _attempt_all(self) -> None:
+        self.seat_some()
+        left: "Deque[_Acquire]" = collections.deque()
+        failed = set()  # what one could not have, no other one can
+        for each in self._pending:
+            if self.held < _MOST_HELD and (each.alike not in failed or each.is_over):
+                is_at_end = each.attempt(self)
+                if is_at_end is None:
+                    each.refused_by.append(self)
+                    _pass_on(collections.deque([each]), besides=each.refused_by)
+                    continue
+                if is_at_end:
+                    continue
+                failed.add(each.alike)
+            left.append(each)
+        self._pending = left
+
+
+async def acquire(lock: Held, shared: bool, of: object, may_poll: bool) -> Worker:
+    """A worker that holds the lock. All locks of a name have the same `of`. Without `may_poll` the
+    wait is always in a thread of its own, for locks of which an attempt takes long."""
+    return await _Acquire(lock, shared, of).finish(may_poll)
 
 
 def release(worker: Worker, lock: Held, shared: bool) -> Optional[BaseException]:
-    """In the thread of the worker, which is idle then. After an error it ends: nobody borrows a
-    thread that may hold a lock."""
+    """In the thread of the worker, which is free then."""
     give = lock.release_shared if shared and isinstance(lock, _core.Lock) else lock.release
     _, error = _outcome(give)
     if error is None:
-        give_back(worker)
+        worker.is_free()
     else:
-        worker.end()
+        worker.is_unsure()
     return error
 
 
 # All threads use it, also a garbage collection in the middle of any of these functions: so there is
 # no lock, and each change is one call.
 _idle: List[Worker] = []
+_pollers: "List[_Poller]" = []  # those that can be given more
+_seats: List[None] = [None] * MOST_WAITING  # one for each thread that may begin to wait
 
 
 def borrow() -> Worker:
@@ -181,18 +320,48 @@ def borrow() -> Worker:
         return Worker()
 
 
-def give_back(worker: Worker) -> None:
-    _idle.append(worker)
-
-
-def _leave_idle(worker: Worker) -> bool:
+def _leave(among: List[Any], worker: Worker) -> bool:
     """False if somebody has borrowed it."""
     try:
-        _idle.remove(worker)
+        among.remove(worker)
     except ValueError:
         return False
     return True
 
 
-# A fork's child has none of the threads.
-os.register_at_fork(after_in_child=_idle.clear)
+def _take_seat() -> bool:
+    try:
+        _seats.pop()
+    except IndexError:
+        return False
+    return True
+
+
+def _give_seat() -> None:
+    _seats.append(None)
+    for poller in list(_pollers):
+        poller.post(poller.seat_some)
+
+
+def _attempt_in_turn(acquire: _Acquire) -> None:
+    _pass_on(collections.deque([acquire]), besides=[])
+
+
+def _pass_on(acquires: "Deque[_Acquire]", besides: List[_Poller]) -> None:
+    for poller in list(_pollers):
+        if poller not in besides and _leave(_pollers, poller):
+            break
+    else:
+        poller = _Poller()
+    poller.add(acquires)
+    _pollers.append(poller)
+
+
+def _after_fork() -> None:
+    """A child has none of the threads."""
+    _idle.clear()
+    _pollers.clear()
+    _seats[:] = [None] * MOST_WAITING
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,11 +1,10 @@
 #include "agent/process/status.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agent/etcd/text.hpp"
+#include "base/metrics_text.hpp"
 
 namespace lockflight::cluster {
 namespace {
@@ -96,13 +95,11 @@ std::optional<agent_status> status_from_json(const std::string& text) {
 }
 
 std::string metrics_text_of(const agent_status& what) {
-  std::string text;
-  const auto add = [&](std::string_view name, std::string_view type, std::string_view help,
-                       auto value) {
-    text += fmt::format("# HELP lockflight_agent_{0} {1}\n# TYPE lockflight_agent_{0} {2}\n", name,
-                        help, type);
-    text += fmt::format("lockflight_agent_{}{{domain=\"{}\"}} {}\n", name, what.domain, value);
-  };
+  using enum metrics_text::type;
+  metrics_text made;
+  const metrics_text::labels here{{"domain", what.domain}};
+  const auto add = [&](std::string_view name, metrics_text::type of, std::string_view help,
+                       auto value) { made.single(name, of, help, here, value); };
   std::size_t connected = 0;
   std::size_t members = 0;
   for (const member_status& each : what.members) {
@@ -111,31 +108,33 @@ std::string metrics_text_of(const agent_status& what) {
   }
   const double left =
       what.deadline_us == 0 ? 0 : static_cast<double>(what.deadline_us - what.written_us) / 1e6;
-  add("valid_seconds", "gauge", "How long this host is certainly a member from now on.",
-      std::max(left, 0.0));
-  add("epoch", "gauge", "The epoch that this host is in; 0: none.", what.epoch);
-  add("members", "gauge", "Members of the epoch.", members);
-  add("members_connected", "gauge", "Members that this host reaches, itself included.", connected);
-  add("etcd_up", "gauge", "Whether etcd answered the last time.",
+  add("lockflight_agent_valid_seconds", gauge,
+      "How long this host is certainly a member from now on.", std::max(left, 0.0));
+  add("lockflight_agent_epoch", gauge, "The epoch that this host is in; 0: none.", what.epoch);
+  add("lockflight_agent_members", gauge, "Members of the epoch.", members);
+  add("lockflight_agent_members_connected", gauge,
+      "Members that this host reaches, itself included.", connected);
+  add("lockflight_agent_etcd_up", gauge, "Whether etcd answered the last time.",
       what.etcd_trouble.empty() ? 1 : 0);
-  add("names", "gauge", "Names that have a lock on this host.", what.names);
-  add("owned", "gauge", "Names that this host owns.", what.owned);
-  add("at_home", "gauge", "Names that this host keeps the record of.", what.at_home);
-  add("messages_sent_total", "counter", "Messages to other agents.", what.messages_sent);
-  add("messages_received_total", "counter", "Messages from other agents.", what.messages_received);
-  add("transactions_total", "counter", "Requests to etcd.", what.transactions);
-  add("revocations_total", "counter", "Names that other hosts asked for.", what.revocations);
-  add("rings_total", "counter", "Times that a client of this host asked for a name.", what.rings);
-  text +=
-      "# HELP lockflight_agent_round_trip_seconds Median of the last pings of a member.\n"
-      "# TYPE lockflight_agent_round_trip_seconds gauge\n";
+  add("lockflight_agent_names", gauge, "Names that have a lock on this host.", what.names);
+  add("lockflight_agent_owned", gauge, "Names that this host owns.", what.owned);
+  add("lockflight_agent_at_home", gauge, "Names that this host keeps the record of.", what.at_home);
+  add("lockflight_agent_messages_sent_total", counter, "Messages to other agents.",
+      what.messages_sent);
+  add("lockflight_agent_messages_received_total", counter, "Messages from other agents.",
+      what.messages_received);
+  add("lockflight_agent_transactions_total", counter, "Requests to etcd.", what.transactions);
+  add("lockflight_agent_revocations_total", counter, "Names that other hosts asked for.",
+      what.revocations);
+  add("lockflight_agent_rings_total", counter, "Times that a client of this host asked for a name.",
+      what.rings);
+  made.family("lockflight_agent_round_trip_seconds", gauge,
+              "Median of the last pings of a member.");
   for (const member_status& each : what.members)
     if (each.round_trip_us)
-      text += fmt::format(
-          "lockflight_agent_round_trip_seconds{{domain=\"{}\",member=\"{}\"}} "
-          "{}\n",
-          what.domain, text_of(each.id), *each.round_trip_us / 1e6);
-  return text;
+      made.sample({{"domain", what.domain}, {"member", text_of(each.id)}},
+                  *each.round_trip_us / 1e6);
+  return made.text();
 }
 
 }  // namespace lockflight::cluster

@@ -85,13 +85,20 @@ void domain_port::ring_for(domain_slot_page& of) const {
     file_.bell(where - 1).ring();
 }
 
+domain_port::events domain_port::take_events() {
+  has_events_ = false;
+  const std::uint64_t since = std::exchange(waited_since_, 0);
+  return {.wait_ns = since == 0 ? 0 : now_ns() - since,
+          .has_repaired = std::exchange(has_repaired_, false)};
+}
+
 void domain_port::pause(std::uint64_t nanoseconds) {
   constexpr std::uint64_t worth_sleeping = 100'000;
   constexpr std::uint64_t long_pause = ms;  // since the last one: another wait
   const std::uint64_t now = now_ns();
   if (now - last_pause_ > long_pause + nanoseconds) {
     pausing_since_ = now;
-    say_that_we_wait();
+    note_wait(now);
   }
   last_pause_ = now;
   // A waiter that has polled for milliseconds polls more slowly: holders may hold for minutes.
@@ -194,7 +201,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     // Relaxed: for show alone.
     ours_.waits_since.store(shown_since_ != 0 ? shown_since_ : since_, std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
-    say_that_we_wait();
+    note_wait(since_);
   }
   if (steps_ < spins + yields) ++steps_;
   if (steps_ < spins) return shm::detail::relax(), step_end::read_again;

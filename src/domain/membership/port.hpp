@@ -107,6 +107,19 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   /// Since when this participant waits, for show, if its waits are parts of a longer one; 0: since
   /// the present one began.
   void show_wait_since(std::uint64_t ns) { shown_since_ = ns; }
+  /// Of a repair that this participant has completed, for show (repair.hpp).
+  void note_repair() { has_repaired_ = has_events_ = true; }
+  /// What has happened to this participant since it was asked about last. Each call that may wait
+  /// for others or repair a lock is followed by the question.
+  struct events {
+    std::uint64_t wait_ns = 0;  ///< since its first wait; 0: it has not waited
+    bool has_repaired = false;
+  };
+  [[nodiscard]] events taken_events() {
+    if (!has_events_) [[likely]]
+      return {};
+    return take_events();
+  }
   /// In the child of a fork, whose parent may be asleep: the bells do not count this object.
   void forget_sleep() { sleeper_.forget(); }
   /// For any thread: a wait of this participant asks at once.
@@ -197,6 +210,12 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   }
 
   void ask_whether_interrupted();
+  void note_wait(std::uint64_t now) {
+    if (waited_since_ == 0) waited_since_ = now;
+    has_events_ = true;
+    say_that_we_wait();
+  }
+  [[nodiscard]] events take_events();
 
   domain_file& file_;
   domain_slot_page& ours_;
@@ -213,6 +232,9 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   std::uint32_t steps_ = 0;
   std::uint64_t since_ = 0, check_at_ = 0;
   std::uint64_t shown_since_ = 0;
+  std::uint64_t waited_since_ = 0;  // 0: not since the events were taken
+  bool has_repaired_ = false;
+  bool has_events_ = false;  // one of the two
   shm::detail::sleeper sleeper_;
 
   std::uint64_t next_check_of_file_ = 0;

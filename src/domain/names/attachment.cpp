@@ -4,6 +4,8 @@
 
 #include "domain/membership/removal.hpp"
 #include "domain/names/directory.hpp"
+#include "domain/names/probes.hpp"
+#include "domain/names/semaphore_kind.hpp"
 #include "fabric/shm/waiting.hpp"
 #include "lockflight/lock/robust/record.hpp"
 
@@ -39,6 +41,15 @@ int take_slot_of_present(domain_file& file) {
   }
   leave_slot(file, slot, false);
   file.throw_removed();
+}
+
+// Of a unit it says the semaphore's name.
+void tell_of_repair(const domain_file& file, std::uint32_t line) {
+  const auto [name, found] = named_at(file, line);
+  const user_name known = user_name_of(name);
+  const std::string_view kind =
+      known.unit < 0 ? found.kind->about.name : semaphore_kind().about.name;
+  probes::repaired(std::string(known.name).c_str(), kind.data());
 }
 
 }  // namespace
@@ -162,7 +173,9 @@ int sweep(attachment& by) {
     for (std::uint32_t k = 0; k < records; ++k) {
       const auto of = lock::record::from(s.words[first_record + k].load(std::memory_order_acquire));
       if (of.get(lock::record::phase) == lock::record::idle) continue;
-      lock_at(by, static_cast<std::uint32_t>(of.get(lock::record::lock)))->repair_if_needed();
+      const auto line = static_cast<std::uint32_t>(of.get(lock::record::lock));
+      lock_at(by, line)->repair_if_needed();
+      if (by.port().taken_events().has_repaired) tell_of_repair(file, line);
     }
     if (free_slot(file, i)) ++freed;
   });

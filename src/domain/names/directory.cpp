@@ -167,10 +167,30 @@ std::uint32_t find_line(const domain_file& file, std::string_view name) {
   return found;
 }
 
+/// What all semaphores have as the parameters of their class, whatever their N, so that they are
+/// one class. N is among the words of each.
+std::string parameters_of_class(const domain_kind& kind, const std::string& canonical) {
+  return is_semaphore(kind) ? parameters_of_semaphore(0) : canonical;
+}
+
+std::string parameters_of_block(const domain_file& file, std::uint32_t line, const domain_class& c,
+                                const domain_kind& kind) {
+  if (!is_semaphore(kind)) return c.parameters;
+  const semaphore_words words = words_of_semaphore(line * line_words, words_without_name(c));
+  const word units = file.word(words.units).load(std::memory_order_acquire);
+  if (units < 1 || units > most_units) written_over(file);
+  return parameters_of_semaphore(static_cast<int>(units));
+}
+
 found_lock describe(const domain_file& file, std::uint32_t line) {
   const domain_class& c = class_at(file, class_of_block(file, line));
-  return {line,         read(file, line, serial_word), &kind_of_class(file, c),
-          c.parameters, words_without_name(c),         read(file, line, tokens_before_word)};
+  const domain_kind& kind = kind_of_class(file, c);
+  return {.line = line,
+          .serial = read(file, line, serial_word),
+          .kind = &kind,
+          .parameters = parameters_of_block(file, line, c, kind),
+          .words = words_without_name(c),
+          .tokens_before = read(file, line, tokens_before_word)};
 }
 
 // ---- changes ----
@@ -321,11 +341,12 @@ std::uint32_t take_block(domain_file& file, std::uint32_t of_class) {
 }
 
 /// Of a block that another semaphore may have had.
-void clear_semaphore_words(const domain_file& file, std::uint32_t line) {
+void begin_semaphore_words(const domain_file& file, std::uint32_t line, int units) {
   const domain_class& c = class_at(file, class_of_block(file, line));
   const semaphore_words words = words_of_semaphore(line * line_words, words_without_name(c));
   for (const std::uint32_t each : {words.released, words.head_waits, words.agreed})
     file.word(each).store(0, std::memory_order_relaxed);  // before the lock exists
+  file.word(words.units).store(static_cast<word>(units), std::memory_order_relaxed);
 }
 
 found_lock make(domain_file& file, std::string_view name, const domain_kind& kind,
@@ -335,7 +356,8 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
     throw domain_error(domain_error::reason::full, "domain " + file.name() + ": all " +
                                                        std::to_string(file.options().names) +
                                                        " names are taken");
-  const std::uint32_t of_class = class_for(file, kind, canonical, lines_of_name(name.size()));
+  const std::uint32_t of_class =
+      class_for(file, kind, parameters_of_class(kind, canonical), lines_of_name(name.size()));
   const std::uint32_t line = take_block(file, of_class);
   write_name(file, line, class_at(file, of_class), name);
   const thread_identity us = this_thread();
@@ -348,7 +370,7 @@ found_lock make(domain_file& file, std::string_view name, const domain_kind& kin
   put(file, line, died_word, 0);
   put(file, line, done_until_word, 0);
   words_in_file(file, line).clear();
-  if (is_semaphore(kind)) clear_semaphore_words(file, line);
+  if (is_semaphore(kind)) begin_semaphore_words(file, line, units_of_semaphore(canonical));
   // The lock's own tokens go on from where they are: a handle of the block's last lock may be about
   // to write one.
   put(file, line, tokens_before_word, h.tokens.load() - read(file, line, token_word));
@@ -567,6 +589,7 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
     throw;
   }
   lock->unlock();
+  static_cast<void>(by.port().taken_events());
   return why_not;
 }
 
@@ -596,8 +619,12 @@ lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
   const word own = read(file, what.line, token_word);
   const lock::generation_word generation =
       lock::generation_word::from(read(file, what.line, present_word));
-  return {own != 0 ? what.tokens_before + own : 0, generation.get(lock::generation_word::number),
-          read(file, what.line, died_word) != 0};
+  return {own != 0 ? what.tokens_before + own : 0, own,
+          generation.get(lock::generation_word::number), read(file, what.line, died_word) != 0};
+}
+
+std::pair<std::string, found_lock> named_at(const domain_file& file, std::uint32_t line) {
+  return {name_of(file, line, class_at(file, class_of_block(file, line))), describe(file, line)};
 }
 
 std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line) {

@@ -64,13 +64,17 @@ void end_all(const domain_file& file);
                                                       const found_lock& what);
 /// The same as a word of rank 0.
 [[nodiscard]] std::uint32_t place_of_serial(const found_lock& what);
-/// Token, generation, and whether a holder died, for show.
+/// The last token, exclusive acquires and repairs since the lock was made, and whether a holder
+/// died, for show.
 struct lock_numbers {
-  std::uint64_t token, repairs;
+  std::uint64_t token, acquires, repairs;
   bool owner_died;
 };
 [[nodiscard]] lock_numbers numbers_of(const domain_file& file, const found_lock& what);
 
+/// The lock with that first line, and its name.
+[[nodiscard]] std::pair<std::string, found_lock> named_at(const domain_file& file,
+                                                          std::uint32_t line);
 /// A handle of the lock with that first line, whatever its name.
 [[nodiscard]] std::unique_ptr<any_robust> lock_at(attachment& me, std::uint32_t line);
 [[nodiscard]] std::unique_ptr<any_robust> lock_at(attachment& me, const found_lock& what);

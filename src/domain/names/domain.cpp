@@ -76,6 +76,7 @@ void add_unit(int unit, const domain_lock& its, domain_lock& to) {
     to.uses.push_back(use);
   }
   to.token = std::max(to.token, its.token);
+  to.acquires += its.acquires;
   to.repairs += its.repairs;
   to.owner_died = to.owner_died || its.owner_died;
 }
@@ -90,6 +91,7 @@ std::vector<domain_lock> as_users_see(std::vector<domain_lock> all) {
     if (each.kind != detail::semaphore_kind().about.name) continue;
     each.units = detail::units_of_semaphore(each.parameters);
     each.token = 0;
+    each.acquires = 0;
     each.owner_died = false;
     for (domain_lock_use& use : each.uses) use.what = domain_lock_use::how::waits;
   }
@@ -117,6 +119,7 @@ std::vector<domain_lock> shown(const detail::domain_file& file, const named_lock
                     .kind = std::string(found.kind->about.name),
                     .parameters = detail::without_defaults(*found.kind, found.parameters),
                     .token = numbers.token,
+                    .acquires = numbers.acquires,
                     .repairs = numbers.repairs,
                     .owner_died = numbers.owner_died,
                     .uses = {}};
@@ -268,6 +271,10 @@ domain_elsewhere domain::elsewhere(std::string_view name) const {
 
 std::uint32_t domain::names() const {
   return file_->header().count.load(std::memory_order_relaxed);
+}
+
+std::uint64_t domain::deaths() const {
+  return file_->header().deaths.load(std::memory_order_relaxed);
 }
 
 bool domain::remove_lock(std::string_view name) {

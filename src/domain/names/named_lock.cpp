@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "domain/names/probes.hpp"
+
 namespace lockflight {
 
 using mode = detail::named_lock_impl::mode;
@@ -11,6 +13,17 @@ constexpr const char* cannot_leave = "a waiter of this lock cannot leave";
 constexpr const char* cannot_share = "it has no shared holders";
 using can = catalogue::abilities;
 constexpr std::uint64_t forever = detail::named_lock_impl::forever;
+
+template <class Take>
+[[gnu::always_inline]] inline bool acquire(detail::named_lock_impl& by, mode as,
+                                           std::uint64_t nanoseconds, Take take) {
+  detail::probes::around_acquire probe(by, as == mode::shared);
+  return probe.ended(by.acquire(as, nanoseconds, take));
+}
+[[gnu::always_inline]] inline void release(detail::named_lock_impl& by, mode as) {
+  by.unlock(as);
+  detail::probes::after_release(by);
+}
 }  // namespace
 
 named_lock::named_lock(const domain& in, std::string_view name, const named_lock_options& what)
@@ -22,38 +35,38 @@ named_lock& named_lock::operator=(named_lock&&) noexcept = default;
 named_lock::~named_lock() = default;
 
 void named_lock::lock() {
-  impl_->acquire(mode::exclusive, forever, [](auto& l, std::uint64_t) { return l.lock(); });
+  acquire(*impl_, mode::exclusive, forever, [](auto& l, std::uint64_t) { return l.lock(); });
 }
 bool named_lock::try_lock() {
   impl_->need(&can::tries, cannot_leave);
-  return impl_->acquire(mode::exclusive, 0, [](auto& l, std::uint64_t) { return l.try_lock(); });
+  return acquire(*impl_, mode::exclusive, 0, [](auto& l, std::uint64_t) { return l.try_lock(); });
 }
 bool named_lock::try_lock_within(std::uint64_t nanoseconds) {
   if (nanoseconds == 0) return try_lock();
   impl_->need(&can::times, cannot_leave);
-  return impl_->acquire(mode::exclusive, nanoseconds,
-                        [](auto& l, std::uint64_t left) { return l.try_lock_within(left); });
+  return acquire(*impl_, mode::exclusive, nanoseconds,
+                 [](auto& l, std::uint64_t left) { return l.try_lock_within(left); });
 }
-void named_lock::unlock() { impl_->unlock(mode::exclusive); }
+void named_lock::unlock() { release(*impl_, mode::exclusive); }
 bool named_lock::can_share() const { return impl_->kind().can.shares; }
 void named_lock::lock_shared() {
   impl_->need(&can::shares, cannot_share);
-  impl_->acquire(mode::shared, forever, [](auto& l, std::uint64_t) { return l.lock_shared(); });
+  acquire(*impl_, mode::shared, forever, [](auto& l, std::uint64_t) { return l.lock_shared(); });
 }
 bool named_lock::try_lock_shared() {
   impl_->need(&can::shares, cannot_share);
   impl_->need(&can::tries_shared, cannot_leave);
-  return impl_->acquire(mode::shared, 0,
-                        [](auto& l, std::uint64_t) { return l.try_lock_shared(); });
+  return acquire(*impl_, mode::shared, 0,
+                 [](auto& l, std::uint64_t) { return l.try_lock_shared(); });
 }
 bool named_lock::try_lock_shared_within(std::uint64_t nanoseconds) {
   if (nanoseconds == 0) return try_lock_shared();
   impl_->need(&can::shares, cannot_share);
   impl_->need(&can::times_shared, cannot_leave);
-  return impl_->acquire(mode::shared, nanoseconds,
-                        [](auto& l, std::uint64_t left) { return l.try_lock_shared_within(left); });
+  return acquire(*impl_, mode::shared, nanoseconds,
+                 [](auto& l, std::uint64_t left) { return l.try_lock_shared_within(left); });
 }
-void named_lock::unlock_shared() { impl_->unlock(mode::shared); }
+void named_lock::unlock_shared() { release(*impl_, mode::shared); }
 
 std::uint64_t named_lock::token() const { return impl_->token(); }
 bool named_lock::owner_died() const { return is_held() && impl_->owner_died(); }

@@ -137,6 +137,15 @@ class named_lock_impl {
   }
   [[nodiscard]] const std::string& name() const { return name_; }
 
+  // ---- for probes ----
+
+  [[nodiscard]] const char* kind_name() const { return kind_->about.name.data(); }
+  [[nodiscard]] domain_port::events taken_events() {
+    if (!me_) [[unlikely]]
+      return {};
+    return me_->port().taken_events();
+  }
+
   // ---- for a semaphore, which is made of such handles ----
 
   /// Of the lock that the handle used last; null if it has not used one.
@@ -394,6 +403,7 @@ class named_lock_impl {
     const auto us = any_attachment(file_);
     me_->unless_over([&] {
       lock_at(*us, found_)->abandon_from_elsewhere(rank_of_slot(me_->slot()), lock_->place());
+      static_cast<void>(us->port().taken_events());
     });
   }
 

@@ -1,31 +1,28 @@
 // named_semaphore: N units behind a queue, all of them locks of the domain (semaphore_kind.hpp).
 //
-// An acquire takes the queue, tries the units in order, and releases the queue once it has one. The
-// participant that holds the queue is its *head*. If no unit is free, the head sleeps on the word
-// `released`, which each release of a unit changes, and tries the units again.
+// lockflight/lock/robust/semaphore.hpp has the steps of an acquire and a release, and the
+// invariants S1 to S4. Here beside these:
 //
-// Invariants:
-// S1. At most N hold, each another unit: a holder holds the lock of its unit. This does not depend
-//     on the queue, which orders acquires and nothing more.
-// S2. The head does not miss a release: it reads `released` before it tries the units, and a
-//     release changes the word after it has freed the unit. A holder that dies or is stopped in
-//     between changes nothing, so the head tries the units once a second in any case.
-// S3. A dead holder's unit becomes free: the head examines the holders of units at least every
-//     45 ms while it waits, and the failing attempt on a unit repairs it (robust.hpp).
-// S4. A head that dies frees the queue, as any holder of a lock; the next waiter becomes the head.
-//     If the head had taken a unit, that becomes free in the same way. `head_waits` may be left
-//     set; each head clears it.
-// S5. A head that is stopped delays nobody for longer than a second: the waiters of the queue see
-//     that, on its own host, and take free units without the queue (S1).
+// S5. What the head cannot see by itself it looks for: it examines the holders of units at least
+//     every 45 ms while it waits, and tries the units once a second in any case, since a holder may
+//     be stopped between the two steps of a release.
+// S6. A head that is stopped delays nobody for longer than a second: the waiters of the queue see
+//     that, on its own host, and take free units without the queue (S1). `head_waits` may be left
+//     set by a head that died; each head clears it.
 #include <algorithm>
+#include <optional>
 
 #include "domain/names/named_lock.hpp"
+#include "domain/names/probes.hpp"
 #include "domain/names/semaphore_kind.hpp"
 #include "lockflight/lock/robust/record.hpp"
+#include "lockflight/lock/robust/semaphore.hpp"
 
 namespace lockflight {
 namespace detail {
 namespace {
+
+using lock::head_step;
 
 constexpr std::uint64_t of_a_millisecond = 1'000'000;
 constexpr std::uint64_t head_retries_every = 1'000 * of_a_millisecond;
@@ -80,6 +77,13 @@ class named_semaphore_impl {
   bool acquire(std::uint64_t nanoseconds);
   void release();
 
+  // The steps of a release (release_unit).
+  void free_unit() {
+    held().unlock(named_lock_impl::mode::exclusive);
+    unit_ = -1;
+  }
+  void note_release();
+
   [[nodiscard]] int unit() const { return unit_; }
   [[nodiscard]] int units() const { return static_cast<int>(units_.size()); }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -92,6 +96,8 @@ class named_semaphore_impl {
     throw domain_error(domain_error::reason::not_held,
                        "semaphore " + shown(name_) + ": this handle holds no unit");
   }
+  [[nodiscard]] const char* kind_name() const { return semaphore_kind().about.name.data(); }
+  [[nodiscard]] domain_port::events taken_events() { return queue_.taken_events(); }
   [[nodiscard]] bool still_valid() const {
     return unit_ >= 0 ? last()->still_valid() : queue_.still_valid();
   }
@@ -104,7 +110,6 @@ class named_semaphore_impl {
     none,   // the time is over
     stuck,  // the head is stopped: free units are taken without the queue
   };
-  enum class outcome : std::uint8_t { had, late, again };
   /// Frees the queue at its end, whatever has happened.
   class at_head {
    public:
@@ -127,15 +132,16 @@ class named_semaphore_impl {
   [[nodiscard]] place attempt_queue();
   [[nodiscard]] bool is_to_leave_queue();
   [[nodiscard]] bool is_head_stopped_beside_a_free_unit();
-  [[nodiscard]] outcome take_as_head(rma::deadline until, std::uint64_t since_ns);
+  class head;
+  [[nodiscard]] head_step take_as_head(rma::deadline until, std::uint64_t since_ns);
   [[nodiscard]] bool take_unit_at_hand();
   [[nodiscard]] bool take(int unit, std::uint64_t nanoseconds);
   [[nodiscard]] bool take_from_other_hosts(std::uint64_t nanoseconds);
   [[nodiscard]] int units_elsewhere();
-  [[nodiscard]] outcome await_release(rma::word seen, rma::deadline until);
+  [[nodiscard]] std::optional<head_step> ask_other_hosts(rma::deadline until);
+  [[nodiscard]] head_step await_release(lock::release_mark seen, rma::deadline until);
   void examine_holders();
   void make_hosts_agree();
-  void note_release();
 
   [[nodiscard]] named_lock_impl& unit_lock(int unit) {
     auto& one = units_[static_cast<std::size_t>(unit)];
@@ -184,20 +190,16 @@ bool named_semaphore_impl::acquire(std::uint64_t nanoseconds) {
       continue;
     }
     const at_head hold(*this);
-    const outcome how = take_as_head(until, since);
-    if (how == outcome::late) return false;
+    const head_step how = take_as_head(until, since);
+    if (how == head_step::late) return false;
     // If the domain was removed meanwhile, the unit may be one of the present domain, and the queue
     // is not: its N was not compared.
-    if (how == outcome::had && &last()->file() == &queue_.file()) return true;
-    if (how == outcome::had) release();
+    if (how == head_step::had && &last()->file() == &queue_.file()) return true;
+    if (how == head_step::had) release();
   }
 }
 
-void named_semaphore_impl::release() {
-  held().unlock(named_lock_impl::mode::exclusive);
-  unit_ = -1;
-  note_release();
-}
+void named_semaphore_impl::release() { lock::release_unit(*this); }
 
 // Sequentially consistent: after the unit is free, and before the bell's sleepers are counted.
 void named_semaphore_impl::note_release() {
@@ -267,8 +269,33 @@ bool named_semaphore_impl::is_head_stopped_beside_a_free_unit() {
 
 // ---- at its head ----
 
-named_semaphore_impl::outcome named_semaphore_impl::take_as_head(rma::deadline until,
-                                                                 std::uint64_t since_ns) {
+/// What wait_as_head() asks for.
+class named_semaphore_impl::head {
+ public:
+  head(named_semaphore_impl& of, rma::deadline until) : of_(of), until_(until) {}
+
+  [[nodiscard]] lock::release_mark mark() const {
+    const auto& released = of_.queue_.file().word(of_.words().released);
+    return {.released = released.load(std::memory_order_acquire),
+            .deaths = of_.queue_.port().deaths()};
+  }
+  [[nodiscard]] bool try_units() { return of_.take_unit_at_hand(); }
+  [[nodiscard]] head_step before_wait() {
+    if (const auto step = of_.ask_other_hosts(until_)) return *step;
+    if (until_.at == 0) return head_step::late;
+    of_.set_head_waits(true);
+    return head_step::wait;
+  }
+  [[nodiscard]] head_step await_release(lock::release_mark seen) {
+    return of_.await_release(seen, until_);
+  }
+
+ private:
+  named_semaphore_impl& of_;
+  rma::deadline until_;
+};
+
+head_step named_semaphore_impl::take_as_head(rma::deadline until, std::uint64_t since_ns) {
   domain_port& port = queue_.port();
   struct shown_wait {
     explicit shown_wait(domain_port& p, std::uint64_t since) : port(p) {
@@ -278,25 +305,23 @@ named_semaphore_impl::outcome named_semaphore_impl::take_as_head(rma::deadline u
     domain_port& port;
   } const shows(port, since_ns);
   make_hosts_agree();
-  while (true) {
-    // Before the units (S2).
-    const rma::word seen = queue_.file().word(words().released).load(std::memory_order_acquire);
-    if (take_unit_at_hand()) return outcome::had;
-    if (const int elsewhere = units_elsewhere(); elsewhere > 0) {
-      const std::uint64_t share = other_hosts_answer_in / static_cast<unsigned>(elsewhere);
-      for (int i = 0; i < (until.at == 0 ? elsewhere : 1); ++i)
-        if (take_from_other_hosts(until.at == 0 ? share : std::max(share, least_wait_for_a_host)))
-          return outcome::had;
-      if (until.at == 0 || port.is_over(until)) return outcome::late;
-      if (is_interrupted())
-        throw domain_error(domain_error::reason::interrupted,
-                           "semaphore " + shown(name_) + ": the acquire was interrupted");
-      continue;
-    }
-    if (until.at == 0) return outcome::late;
-    set_head_waits(true);
-    if (const outcome how = await_release(seen, until); how != outcome::had) return how;
-  }
+  head us(*this, until);
+  return lock::wait_as_head(us);
+}
+
+// Nothing if all units are at hand, as on one machine.
+std::optional<head_step> named_semaphore_impl::ask_other_hosts(rma::deadline until) {
+  const int elsewhere = units_elsewhere();
+  if (elsewhere == 0) return std::nullopt;
+  const std::uint64_t share = other_hosts_answer_in / static_cast<unsigned>(elsewhere);
+  for (int i = 0; i < (until.at == 0 ? elsewhere : 1); ++i)
+    if (take_from_other_hosts(until.at == 0 ? share : std::max(share, least_wait_for_a_host)))
+      return head_step::had;
+  if (until.at == 0 || queue_.port().is_over(until)) return head_step::late;
+  if (is_interrupted())
+    throw domain_error(domain_error::reason::interrupted,
+                       "semaphore " + shown(name_) + ": the acquire was interrupted");
+  return head_step::try_again;
 }
 
 bool named_semaphore_impl::take(int unit, std::uint64_t nanoseconds) {
@@ -339,9 +364,7 @@ bool named_semaphore_impl::take_from_other_hosts(std::uint64_t nanoseconds) {
   return false;
 }
 
-// Had: there may be a free unit. Again: the domain was removed.
-named_semaphore_impl::outcome named_semaphore_impl::await_release(rma::word seen,
-                                                                  rma::deadline until) {
+head_step named_semaphore_impl::await_release(lock::release_mark seen, rma::deadline until) {
   domain_port& port = queue_.port();
   struct ended_wait {
     explicit ended_wait(domain_port& p, const std::function<bool()>& interrupt) : port(p) {
@@ -356,23 +379,23 @@ named_semaphore_impl::outcome named_semaphore_impl::await_release(rma::word seen
   const rma::cpu_cell released{0, words().released};
   const rma::deadline retry = port.deadline_in(head_retries_every);
   const rma::plain_cell serial{0, place_of_serial(*queue_.found())};
-  const rma::lifeline line{serial, queue_.found()->serial, port.deaths(), true};
+  const rma::lifeline line{serial, queue_.found()->serial, seen.deaths, true};
   try {
     while (true) {
-      const rma::word now = port.await_until_or_death(released, rma::differs_from(seen),
+      const rma::word now = port.await_until_or_death(released, rma::differs_from(seen.released),
                                                       rma::earlier(port, until, retry), line);
       if (port.was_interrupted())
         throw domain_error(domain_error::reason::interrupted,
                            "semaphore " + shown(name_) + ": the acquire was interrupted");
-      if (port.is_over(until)) return outcome::late;
-      if (now != seen || port.deaths() != line.deaths) return outcome::had;
-      if (port.load(serial) != line.value) return outcome::again;
-      if (port.is_over(retry)) return outcome::had;
+      if (port.is_over(until)) return head_step::late;
+      if (now != seen.released || port.deaths() != line.deaths) return head_step::try_again;
+      if (port.load(serial) != line.value) return head_step::moved;
+      if (port.is_over(retry)) return head_step::try_again;
       examine_holders();
     }
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::removed) throw;
-    return outcome::again;
+    return head_step::moved;
   }
 }
 
@@ -417,12 +440,18 @@ named_semaphore::named_semaphore(named_semaphore&&) noexcept = default;
 named_semaphore& named_semaphore::operator=(named_semaphore&&) noexcept = default;
 named_semaphore::~named_semaphore() = default;
 
-void named_semaphore::acquire() { impl_->acquire(detail::named_lock_impl::forever); }
-bool named_semaphore::try_acquire() { return impl_->acquire(0); }
-bool named_semaphore::try_acquire_within(std::uint64_t nanoseconds) {
-  return impl_->acquire(nanoseconds);
+void named_semaphore::acquire() {
+  static_cast<void>(try_acquire_within(detail::named_lock_impl::forever));
 }
-void named_semaphore::release() { impl_->release(); }
+bool named_semaphore::try_acquire() { return try_acquire_within(0); }
+bool named_semaphore::try_acquire_within(std::uint64_t nanoseconds) {
+  detail::probes::around_acquire probe(*impl_, false);
+  return probe.ended(impl_->acquire(nanoseconds));
+}
+void named_semaphore::release() {
+  impl_->release();
+  detail::probes::after_release(*impl_);
+}
 
 int named_semaphore::units() const { return impl_->units(); }
 int named_semaphore::unit() const { return impl_->unit(); }

@@ -76,7 +76,7 @@ std::string described(const domain_kind& kind, const std::string& parameters) {
 
 semaphore_words words_of_semaphore(std::uint32_t first_word, std::uint32_t words) {
   const std::uint32_t line = first_word + words - rma::line_words;
-  return {line, line + 1, line + 2};
+  return {line, line + 1, line + 2, line + 3};
 }
 
 std::string name_of_unit(std::string_view semaphore, int unit) {

@@ -1,7 +1,8 @@
 // A semaphore among the names of a domain. It consists of N + 1 locks: the *queue*, which has the
 // semaphore's own name, and N *units*, each a lock whose name is the semaphore's with a suffix that
 // no name of a user can have. The queue's kind, `semaphore`, has N as its parameter, so that the
-// domain itself makes all users of the name agree about N.
+// domain itself makes all users of the name agree about N. N is noted among the queue's words, so
+// that all semaphores are one class of the directory.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,8 @@ struct semaphore_words {
   std::uint32_t head_waits = 0;
   /// In a cluster's domain, not 0: the hosts agree about N.
   std::uint32_t agreed = 0;
+  /// N.
+  std::uint32_t units = 0;
 };
 [[nodiscard]] semaphore_words words_of_semaphore(std::uint32_t first_word, std::uint32_t words);
 

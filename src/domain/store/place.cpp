@@ -82,7 +82,7 @@ std::vector<gid_t> our_groups() {
   return all;
 }
 
-/// "61000" of "lockflight-g61000-jobs.lf3".
+/// "61000" of "lockflight-g61000-jobs.lf4".
 std::optional<gid_t> group_in(std::string_view file) {
   const std::string prefix = "lockflight-g";
   gid_t group{};
@@ -128,7 +128,7 @@ std::string what_is_wrong(const struct stat& s, const domain_place& at) {
   return "";
 }
 
-/// "jobs.lf3" is "jobs". None for other files.
+/// "jobs.lf4" is "jobs". None for other files.
 std::optional<std::string> name_in(std::string_view file) {
   const std::string end = suffix();
   if (file.size() <= end.size() || !file.ends_with(end)) return std::nullopt;

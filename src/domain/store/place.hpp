@@ -18,7 +18,7 @@
 namespace lockflight::detail {
 
 /// Of the file's layout, and of the protocols of the locks in it: grows with each change of either.
-constexpr int format = 3;
+constexpr int format = 4;
 
 struct domain_place {
   std::string path;

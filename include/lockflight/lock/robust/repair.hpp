@@ -164,6 +164,7 @@ class generations : protected lock_users<Port> {
     if (instance < 0) return repaired::no_instance;
     make_fresh(instance);
     port_.store(where_.generation, old.next(static_cast<rma::word>(instance)).bits());
+    if constexpr (requires { port_.note_repair(); }) port_.note_repair();
     return repaired::over;
   }
 

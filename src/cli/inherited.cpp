@@ -1,0 +1,147 @@
+#include "cli/inherited.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#include "base/number.hpp"
+#include "cli/run_signals.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+[[noreturn]] void refused(const char* what) {
+  throw std::system_error(errno, std::generic_category(), std::string("--inherit: ") + what);
+}
+
+/// The descriptors that this process has, without the standard streams.
+std::vector<int> open_descriptors() {
+  std::vector<int> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
+  if (!folder) return all;
+  while (const dirent* const each = readdir(folder.get())) {
+    const auto number = read_number<int>(each->d_name);
+    if (number && *number > STDERR_FILENO && *number != dirfd(folder.get())) all.push_back(*number);
+  }
+  return all;
+}
+
+/// What the supervisor sends to the front process, if that is to end before it.
+struct end_of_command {
+  int code = 0;
+  int signal_number = 0;
+};
+
+/// What the front process has got, or nothing. Does not wait.
+std::optional<ending> received(int from) {
+  end_of_command its;
+  if (recv(from, &its, sizeof its, MSG_DONTWAIT) != sizeof its) return std::nullopt;
+  return ending{.code = its.code, .ran = true, .signal_number = its.signal_number};
+}
+
+/// The end of the front process, from that of a supervisor that had no heirs to wait for.
+ending ending_as_supervisor(int status) {
+  if (!WIFSIGNALED(status)) return {.code = WEXITSTATUS(status), .ran = true};
+  const int number = WTERMSIG(status);
+  ending its{.code = 128 + number, .ran = true};
+  if (std::ranges::find(ending_signals, number) != ending_signals.end())
+    its.signal_number = number;
+  else
+    std::fprintf(stderr,
+                 "lockflight run: the process that held the lock for COMMAND has ended by signal "
+                 "%d, and COMMAND with it\n",
+                 number);
+  return its;
+}
+
+}  // namespace
+
+inheritance::inheritance(descriptor front, int front_pid)
+    : front_(std::move(front)), front_pid_(front_pid), of_caller_(open_descriptors()) {
+  std::erase(of_caller_, front_.get());
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) refused("no pipe");
+  reading_ = descriptor(ends[0]);
+  writing_ = descriptor(ends[1]);
+}
+
+void inheritance::pass_on() const noexcept {
+  constexpr int out_of_the_way = 10;  // as shells do
+  fcntl(writing_.get(), F_DUPFD, out_of_the_way);
+}
+
+// An heir may have written something: only the other end's being closed counts.
+bool inheritance::has_heirs() const {
+  pollfd end{.fd = reading_.get(), .events = 0, .revents = 0};
+  poll(&end, 1, 0);
+  return (end.revents & POLLHUP) == 0;
+}
+
+void inheritance::go_to_background(const ending& its) {
+  const end_of_command sent{its.code, its.signal_number};
+  // A front process that was killed is not told.
+  send(front_.get(), &sent, sizeof sent, MSG_NOSIGNAL);
+  if (getppid() == front_pid_) kill(front_pid_, SIGCHLD);
+  front_ = descriptor();
+  setsid();
+  for (const int each : of_caller_) close(each);
+  const descriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (nothing) dup2(nothing.get(), each);
+  static_cast<void>(chdir("/"));
+}
+
+// What an heir writes is read and forgotten: the end of the pipe is what counts.
+void inheritance::await_heirs() const {
+  std::array<char, 256> written{};
+  while (true) {
+    const ssize_t got = read(reading_.get(), written.data(), written.size());
+    if (got == 0 || (got < 0 && errno != EINTR)) return;
+  }
+}
+
+int run_inherited(const std::function<int(inheritance&)>& supervise) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) refused("no socket");
+  descriptor front(ends[0]);
+  descriptor supervisor(ends[1]);
+  const pid_t us = getpid();
+  // No signal ends the front process from here on, until it passes them on: the supervisor would be
+  // alone.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
+  const pid_t child = fork();
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    front = descriptor();
+    inheritance its(std::move(supervisor), us);
+    return supervise(its);
+  }
+  if (child < 0) {
+    const int error = errno;
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+    refused("no process");
+  }
+  supervisor = descriptor();
+  run_signals signals;
+  signals.block();
+  const ending its = attend_process(
+      child, signals, [&] { return received(front.get()); }, ending_as_supervisor);
+  return its.signal_number == 0 ? its.code : end_by(its.signal_number);
+}
+
+}  // namespace lockflight::cli
