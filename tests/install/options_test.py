@@ -85,8 +85,9 @@ class Options(unittest.TestCase):
 
     @unittest.skipUnless(LONG, "./dev test --all")
     def test_static_libraries(self):
-        self.checked(self.configure(*SMALL, "-DBUILD_SHARED_LIBS=OFF", "-DCMAKE_BUILD_TYPE=Debug",
-                                    "-DCMAKE_INSTALL_LIBDIR=lib/some"))
+        mpi = ["-DLOCKFLIGHT_MPI=ON", f"-DLOCKFLIGHT_MPIS={MPIS[0]}"] if MPIS else []
+        self.checked(self.configure(*SMALL, *mpi, "-DBUILD_SHARED_LIBS=OFF",
+                                    "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_LIBDIR=lib/some"))
         # As root, in a namespace that has no network.
         alone = ["unshare", "--net"] if os.geteuid() == 0 else []
         self.checked([*alone, "cmake", "--build", "build"])
@@ -99,6 +100,11 @@ class Options(unittest.TestCase):
         flags = self.checked(["pkg-config", "--cflags", "--libs", "lockflight"], env=there).split()
         self.checked(["gcc", os.path.join(EXAMPLES, "counter.c"), *flags, "-o", "counter"])
         self.assertEqual(self.checked([os.path.join(self.folder, "counter")]), "4000\n")
+        # The library on an MPI shares files with the other one: each must be in one of them.
+        for mpi in MPIS[:1]:
+            flags = self.checked(["pkg-config", "--cflags", "--libs", f"lockflight-{mpi}"],
+                                 env=there).split()
+            self.checked(["gcc", os.path.join(EXAMPLES, "mpi", "counter.c"), *flags, "-o", "on_mpi"])
 
         self.checked(["cmake", "-G", "Ninja", "-S", os.path.join(HERE, "project"), "-B", "user",
                       f"-DEXAMPLES={EXAMPLES}",
