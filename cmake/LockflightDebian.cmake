@@ -5,7 +5,9 @@
 set(debian "${PROJECT_SOURCE_DIR}/packaging/debian")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR "the lockflight authors")
-set(CPACK_DEBIAN_PACKAGE_MAINTAINER "the lockflight authors <lockflight@localhost>")
+set(LOCKFLIGHT_DEBIAN_MAINTAINER "the lockflight authors <lockflight@localhost>" CACHE STRING
+  "Whom the packages name as their maintainer, as \"NAME <ADDRESS>\"")
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${LOCKFLIGHT_DEBIAN_MAINTAINER}")
 set(CPACK_PACKAGE_NAME lockflight)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
@@ -49,8 +51,9 @@ macro(lockflight_debian_package component package section summary description)
     DESTINATION "share/doc/${package}" COMPONENT ${component})
 endmacro()
 
-# lockflight_debian_shlibs(PACKAGE LIBRARY…): on which package a program depends that links them.
-# Before 1.0 any minor version may change them. Sets `shlibs` to the control file that says so.
+# lockflight_debian_shlibs(PACKAGE LIBRARY…): on which package a program depends that links them, and
+# that the loader's list of libraries is made anew. Before 1.0 any minor version may change them.
+# Sets `shlibs` to the control files that say so.
 set(abi ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 math(EXPR next "${PROJECT_VERSION_MINOR} + 1")
 set(next ${PROJECT_VERSION_MAJOR}.${next})
@@ -60,9 +63,10 @@ function(lockflight_debian_shlibs package)
     string(APPEND text
       "${library} ${abi} ${package} (>= ${abi}~), ${package} (<< ${next}~)\n")
   endforeach()
-  set(file "${PROJECT_BINARY_DIR}/debian/${package}/shlibs")
-  file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
-  set(shlibs "${file}" PARENT_SCOPE)
+  set(folder "${PROJECT_BINARY_DIR}/debian/${package}")
+  file(CONFIGURE OUTPUT "${folder}/shlibs" CONTENT "${text}" @ONLY)
+  file(CONFIGURE OUTPUT "${folder}/triggers" CONTENT "activate-noawait ldconfig\n" @ONLY)
+  set(shlibs "${folder}/shlibs" "${folder}/triggers" PARENT_SCOPE)
 endfunction()
 
 # ---- the machine's own locks -----------------------------------------------------------------
@@ -81,6 +85,10 @@ lockflight-agent. A process that is killed while it holds a lock
 frees it."
     SUGGESTS etcd-server
     CONTROL "${debian}/programs/postinst" "${debian}/programs/prerm" "${debian}/programs/postrm")
+  # As Debian has its manual pages. -n: without the time, so that two builds are alike.
+  install(CODE "file(GLOB pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/*.1\")
+    execute_process(COMMAND gzip -9nf \${pages} COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT programs)
 endif()
 
 if(LOCKFLIGHT_C)

@@ -5,6 +5,7 @@ usage: options_test.py [MPI...]    those that are installed, of openmpi and mpic
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,16 @@ class Options(unittest.TestCase):
         self.assertIn("No OpenSHMEM", said)
         self.assertIn("LOCKFLIGHT_REQUIRE_ALL is ON", said)
         self.checked(self.configure(*SMALL, *missing, "-DLOCKFLIGHT_REQUIRE_ALL=OFF"))
+
+    def test_there_is_one_version(self):
+        found = {}
+        for file, pattern in [("CMakeLists.txt", r"^  VERSION ([\d.]+)$"),
+                              ("pyproject.toml", r'^version = "([\d.]+)"$'),
+                              ("python/src/lockflight/__init__.py", r'^__version__ = "([\d.]+)"$')]:
+            with open(os.path.join(SOURCES, file), encoding="utf-8") as text:
+                found[file] = re.findall(pattern, text.read(), re.MULTILINE)
+        self.assertEqual([len(versions) for versions in found.values()], [1, 1, 1], found)
+        self.assertEqual(len({versions[0] for versions in found.values()}), 1, found)
 
     # Spack itself is not asked: whether the recipe's options are options of the tree, and complete.
     def test_the_options_of_the_spack_recipe(self):
