@@ -52,7 +52,7 @@ template <class Object, class How>
 PyObject* call_acquire(PyObject* self, PyObject* args, PyObject* named) {
   return with<Object>(self, [&](const Object& lock) -> nb::object {
     nanoseconds patience = for_ever;
-    if (named != nullptr || PyTuple_GET_SIZE(args) != 0) {
+    if (named != nullptr || PyTuple_Size(args) != 0) {
       static const char* const names[] = {"blocking", "timeout", nullptr};
       int blocking = 1;
       PyObject* timeout = nullptr;

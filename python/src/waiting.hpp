@@ -16,10 +16,20 @@
 
 #include "lockflight/domain.hpp"
 
+// A module for all versions of Python uses the one of the two that its interpreter has; the address
+// of the other is null. Python 3.12 has only the second, and 3.13 only the first.
+#if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030D0000
+extern "C" [[gnu::weak]] int Py_IsFinalizing();
+extern "C" [[gnu::weak]] int _Py_IsFinalizing();
+#endif
+
 namespace lockflight::python {
 
 inline bool interpreter_ends() {
-#if PY_VERSION_HEX >= 0x030D0000
+#if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030D0000
+  if (Py_IsFinalizing != nullptr) return Py_IsFinalizing() != 0;
+  return _Py_IsFinalizing != nullptr && _Py_IsFinalizing() != 0;
+#elif PY_VERSION_HEX >= 0x030D0000
   return Py_IsFinalizing() != 0;
 #else
   return _Py_IsFinalizing() != 0;

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("bench", "claims", "cmake", "docs", "examples", "include", "machines", "models", "python",
+FOLDERS = ("bench", "claims", "cmake", "docs", "examples", "include", "machines", "models", "packaging", "python",
            "src", "tests")
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".in")
 
