@@ -70,6 +70,7 @@ std::string settings_text(const json& run) {
                                                            {"think_us", "think"},
                                                            {"call_us", "call"},
                                                            {"hold_us", "hold"},
+                                                           {"skew", "skew"},
                                                            {"bytes", "bytes"}};
   std::string out;
   for (const auto& [field, name] : known) {

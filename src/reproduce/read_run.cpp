@@ -34,6 +34,7 @@ constexpr key_of_run keys_of_run[] = {
     {"think_us", type::number},
     {"call_us", type::number},
     {"hold_us", type::number},
+    {"skew", type::number},
     {"bytes", type::whole},
     {"server_busy", type::yes_or_no},
     {"operation", type::text},
