@@ -243,6 +243,7 @@ class cql {
   // the first one, and if that is a reader, the readers behind it.
   void notify_from(std::uint32_t place, cql_header was, cql_entry next) {
     if (!next.is_of(place)) next = find_waiter_at(place, was);
+    rma::ensure(next.has(cql_entry::written), "the next place is not served before we notify it");
     port_.put(next.waiter(), 1);
     if (!next.has(cql_entry::exclusive)) notify_readers_from(place + 1, was);
     port_.flush();
