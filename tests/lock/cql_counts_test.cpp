@@ -43,10 +43,10 @@ TEST(cql_counts, uncontended) {
 
 /// Rank 0 holds the lock until the others wait for it, one after the other.
 void hand_over(const topology& machine, bool held_shared, bool wanted_shared,
-               const operation_counts& release) {
+               const operation_counts& release, const lock::cql_parameters& set = {}) {
   on_every_rank(machine, [&](counted_participant& me) {
     rma::barrier all(me);
-    queue_at_home l(me);
+    queue_at_home l(me, set);
     hooks(me).has_order = false;
     const auto waits = me.cells().take<rma::plain_cell>(1);
     if (me.rank() == 0) {
@@ -78,6 +78,11 @@ TEST(cql_counts, writer_to_writer) {
 TEST(cql_counts, reader_to_writer) {
   hand_over(far_apart, true, false,
             {.put = 1, .get = 1, .fetch_add = 1, .flush = 3, .loopback = 2});
+}
+// Q2: an entry that is not in its slot is looked for in the own words of both ranks.
+TEST(cql_counts, an_entry_that_is_lost) {
+  hand_over(topology::balanced({2, 1}), false, false,
+            {.put = 1, .get = 2, .fetch_add = 1, .flush = 3, .loopback = 3}, {.slot_reads = 0});
 }
 // One get and one put for each, and one flush for all the puts.
 TEST(cql_counts, writer_to_two_readers) {

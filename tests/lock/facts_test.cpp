@@ -45,6 +45,7 @@ constexpr std::pair<std::string_view, lock::kind> table[] = {
     {"mcs-rw-wp-listing", lock::kind::rw},
     {"alock-listing", lock::kind::mutex},
     {"mcs-listing", lock::kind::mutex},
+    {"cql-listing", lock::kind::rw},
     {"pthread-mutex", lock::kind::mutex},
     {"pthread-rwlock", lock::kind::rw},
 };
@@ -74,7 +75,8 @@ constexpr std::string_view present[] = {"spin",
                                         "rma-rw-listing",
                                         "mcs-rw-wp-listing",
                                         "alock-listing",
-                                        "mcs-listing"};
+                                        "mcs-listing",
+                                        "cql-listing"};
 
 /// Calls `visit.operator()<Lock>()` for every lock on a port, those as printed and the baselines
 /// included.

@@ -52,6 +52,7 @@ class cql_listing {
       .bytes_per_node = 0,
       .bytes_per_participant = 8,
       .bytes_home_per_rank = 8,
+      .as_printed = true,
   };
   using parameters = cql_listing_parameters;
   static_assert(rma::participant<Port>::most_nested < 64, "an entry names a queue node in 6 bits");

@@ -64,7 +64,7 @@ class declock {
       .bytes_home = 8,
       .bytes_per_node = 64,
       .bytes_per_participant = 32,
-      .bytes_home_per_rank = 8,
+      .bytes_home_per_rank = 16,
   };
   using parameters = declock_parameters;
 
