@@ -55,8 +55,9 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
             "--sample '64' (accepted: with --workload ecsb or sob only, not with lb)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.sample = 0; }),
             "--sample '0' (accepted: a whole number from 1 to 1000)");
-  EXPECT_EQ(with("ecsb", [](request& r) { r.table_size = 3; }),
-            "--locks '3' (accepted: with --workload table, contention or zipf only, not with ecsb)");
+  EXPECT_EQ(
+      with("ecsb", [](request& r) { r.table_size = 3; }),
+      "--locks '3' (accepted: with --workload table, contention or zipf only, not with ecsb)");
   EXPECT_EQ(with("mix", [](request& r) { r.locality = 1; }),
             "--locality '1' (accepted: with --workload table only, not with mix)");
   EXPECT_EQ(with("table", [](request& r) { r.hold_us = 1; }),
@@ -123,8 +124,9 @@ TEST(Request, SettingsAreSweptWhereTheWorkloadHasThem) {
   EXPECT_EQ(sweep("ecsb", "writers", {0, 0.5, 1}), "");
   EXPECT_EQ(sweep("contention", "hold", {0, 270}), "");
   EXPECT_EQ(sweep("ecsb", "writers", {0, 1.5}), "--writers '1.5' (accepted: a number from 0 to 1)");
-  EXPECT_EQ(sweep("ecsb", "locks", {3}),
-            "--locks '3' (accepted: with --workload table, contention or zipf only, not with ecsb)");
+  EXPECT_EQ(
+      sweep("ecsb", "locks", {3}),
+      "--locks '3' (accepted: with --workload table, contention or zipf only, not with ecsb)");
 }
 
 TEST(Request, UnknownNamesComeWithTheNearest) {

@@ -104,15 +104,15 @@ TEST_P(Workloads, RunWithEveryLock) {
 
 INSTANTIATE_TEST_SUITE_P(All, Workloads,
                          ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht", "table",
-                                           "mix", "cascade", "contention", "dht-writer",
-                                           "zipf"),
+                                           "mix", "cascade", "contention", "dht-writer", "zipf"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
 
-// Of four locks with exponent 2, the first is drawn in 1 / (1 + 1/4 + 1/9 + 1/16) of the operations.
+// Of four locks with exponent 2, the first is drawn in 1 / (1 + 1/4 + 1/9 + 1/16) of the
+// operations.
 TEST(Run, ZipfsLawHasThePopularOnesFirst) {
   const zipf_law law(4, 2);
   const double first = 1 / (1 + 1.0 / 4 + 1.0 / 9 + 1.0 / 16);

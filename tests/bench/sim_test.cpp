@@ -57,8 +57,7 @@ TEST_P(SimulatedWorkloads, RunWithEveryLock) {
 
 INSTANTIATE_TEST_SUITE_P(All, SimulatedWorkloads,
                          ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht", "table",
-                                           "mix", "cascade", "contention", "dht-writer",
-                                           "zipf"),
+                                           "mix", "cascade", "contention", "dht-writer", "zipf"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');

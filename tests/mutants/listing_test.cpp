@@ -125,8 +125,7 @@ TEST(listing, cql_loses_an_entry_that_was_not_read_yet) {
   // One slot has two entries, and the first writer waits for the one that was there.
   const auto overwrites = first_row(made.trace, [](const auto& row) {
     return row.what.starts_with("put lock[") && !row.changed.empty() &&
-           row.changed.find(": 0 -> ") == std::string::npos &&
-           row.changed.find("line[") != 0;
+           row.changed.find(": 0 -> ") == std::string::npos && row.changed.find("line[") != 0;
   });
   EXPECT_GE(overwrites, 0) << check::trace_table(made);
   EXPECT_NE(made.found.broken->detail.find("waits for ever in poll on lock["), std::string::npos)

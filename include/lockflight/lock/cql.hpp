@@ -10,16 +10,18 @@
 // writes none.
 //
 // What differs from the text:
-// Q1  The ring has a slot for each rank, so it never overflows. (The paper's has 512; if they do not
+// Q1  The ring has a slot for each rank, so it never overflows. (The paper's has 512; if they do
+// not
 //     suffice, all participants are notified and acquire again.)
-// Q2  A flaw is corrected: in the text an entry can be overwritten before it is read. While a writer
+// Q2  A flaw is corrected: in the text an entry can be overwritten before it is read. While a
+// writer
 //     that leaves is still about to notify the readers behind it, no writer is in the queue, so
-//     other readers enter without waiting. Each of them that leaves serves a place, so places go on,
-//     and a later waiter writes its entry into the slot of a reader that was not notified yet, or
-//     that reader's entry arrives late and overwrites the later one. The holder that looks for the
-//     lost entry waits for ever. Here each waiter also writes its entry into a word of its own at
-//     the home, which only its own next wait overwrites. An entry that does not come into its slot
-//     is looked for there. cql_listing.hpp has the ring alone.
+//     other readers enter without waiting. Each of them that leaves serves a place, so places go
+//     on, and a later waiter writes its entry into the slot of a reader that was not notified yet,
+//     or that reader's entry arrives late and overwrites the later one. The holder that looks for
+//     the lost entry waits for ever. Here each waiter also writes its entry into a word of its own
+//     at the home, which only its own next wait overwrites. An entry that does not come into its
+//     slot is looked for there. cql_listing.hpp has the ring alone.
 // Q3  A holder that leaves and finds no entry for a place reads the header again. If that place is
 //     served, nobody waits there for this holder: a reader was already in, or, behind readers that
 //     this holder notified, the last of them has notified the writer that comes next, and that one
@@ -35,17 +37,17 @@
 //
 // Invariants:
 // - Each release serves the first place of the queue, also if that is another reader's. So as many
-//   places are served as holders have left, and the one whose release makes a waiting writer's place
-//   the first is the last of the holders before it. It notifies the writer, and no place is served
-//   before it has.
+//   places are served as holders have left, and the one whose release makes a waiting writer's
+//   place the first is the last of the holders before it. It notifies the writer, and no place is
+//   served before it has.
 // - A writer that leaves notifies the waiter of the next place, and if that is a reader's, also the
 //   readers behind it up to the next writer. All of these have written entries or are about to,
 //   since the writer was in the queue when they came. No other participant notifies them.
 // - The own word of a waiter has its entry from when it was written until the waiter is notified.
 // - A reader that leaves finds for the first place either an entry, or nothing: then it is a
-//   reader's that did not wait, unless the entry of a writer is late. If it is a reader's, either it
-//   is served, which the header shows, or all writers that the header counted write their entries,
-//   for places behind it.
+//   reader's that did not wait, unless the entry of a writer is late. If it is a reader's, either
+//   it is served, which the header shows, or all writers that the header counted write their
+//   entries, for places behind it.
 //
 // Order: first come, first served, by the order of the fetch-adds; neighbouring readers are in
 // together, and a reader that finds no writer in the queue enters at once. Fairness: once its
@@ -62,13 +64,13 @@
 // | an entry that is lost  | 1 get for each rank                                              |
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
 #include "lockflight/lock/about.hpp"
+#include "lockflight/lock/part/cql_entries.hpp"
 #include "lockflight/lock/part/cql_words.hpp"
 #include "lockflight/rma/assert.hpp"
 #include "lockflight/rma/participant.hpp"
@@ -104,7 +106,7 @@ class cql {
   /// This lock's words, at the home.
   struct cells {
     rma::nic_cell header;
-    rma::plain_cell ring;  // of each rank a slot; the entry of place i is in slot i mod ranks
+    rma::plain_cell ring;  // of each rank a slot
     rma::plain_cell own;   // of each rank its last entry (Q2)
 
     static cells place(rma::layout& in, const rma::topology& machine, const parameters&,
@@ -122,7 +124,11 @@ class cql {
 
   /// Throws std::invalid_argument if there are more ranks than the header can count.
   cql(rma::participant<Port>& me, const cells& where, const parameters& set = {})
-      : me_(me), port_(me.port()), cells_(where), slot_reads_(set.slot_reads) {
+      : me_(me),
+        port_(me.port()),
+        header_(where.header),
+        entries_(me, where.header, where.ring, where.own),
+        slot_reads_(set.slot_reads) {
     if (me.machine().ranks() > most_ranks({}))
       throw std::invalid_argument("cql: " + std::to_string(me.machine().ranks()) +
                                   " ranks (accepted: 1 to " + std::to_string(most_ranks({})) +
@@ -142,12 +148,12 @@ class cql {
   void unlock() {
     rma::word before = 0;
     rma::word first = 0;
-    port_.fetch_add(cells_.header, cql_header::release(/*exclusive=*/true), before);
+    port_.fetch_add(header_, cql_header::release(/*exclusive=*/true), before);
     // A writer has the first place, so it knows the one behind it. If posts are ordered the entry
     // comes in the same round trip, whether there is a waiter or not.
     const bool ordered = rma::orders_posts(port_);
-    if (ordered) port_.get(slot_of(place_ + 1), first);
-    port_.flush(cells_.header.home);
+    if (ordered) port_.get(entries_.slot_of(place_ + 1), first);
+    port_.flush(header_.home);
     const auto was = cql_header::from(before);
     if (was.get(cql_header::size) == 1) return;
     notify_from(place_ + 1, was, cql_entry::from(first));
@@ -155,7 +161,7 @@ class cql {
 
   void unlock_shared() {
     const auto was = cql_header::from(
-        rma::fetch_add_now(port_, cells_.header, cql_header::release(/*exclusive=*/false)));
+        rma::fetch_add_now(port_, header_, cql_header::release(/*exclusive=*/false)));
     if (was.get(cql_header::writers) == 0) return;
     const auto first = static_cast<std::uint32_t>(was.get(cql_header::head)) + 1;
     const cql_entry next = find_writer_at(first, was);
@@ -171,7 +177,7 @@ class cql {
   /// For a holder: whether another participant is in the queue, or for a reader whether a writer
   /// is. 1 get.
   [[nodiscard]] bool is_awaited(bool by_writers_alone) {
-    const auto now = cql_header::from(rma::get_now(port_, cells_.header));
+    const auto now = cql_header::from(rma::get_now(port_, header_));
     return by_writers_alone ? now.get(cql_header::writers) != 0 : now.get(cql_header::size) > 1;
   }
 
@@ -179,44 +185,18 @@ class cql {
   // The word of a queue node. A free one is all zero (C25).
   static constexpr std::uint32_t granted = 0;  // 1 when its owner is in
 
-  using batch = std::array<rma::word, rma::line_words>;
-
-  // What is found among entries for the places from `first` to `end`.
-  struct census {
-    std::uint32_t first;
-    std::uint32_t end;
-    cql_entry at_first = {};
-    rma::word writers_behind = 0;
-
-    void count(cql_entry entry) {
-      if (!entry.is_of_one(first, end)) return;
-      if (entry.is_of(first))
-        at_first = entry;
-      else if (entry.has(cql_entry::exclusive))
-        ++writers_behind;
-    }
-  };
+  using batch = typename cql_entries<Port>::batch;
 
   [[nodiscard]] static constexpr rma::backoff poll_schedule() { return {200, 20'000}; }
-  [[nodiscard]] std::uint32_t ranks() const {
-    return static_cast<std::uint32_t>(me_.machine().ranks());
-  }
-  [[nodiscard]] rma::plain_cell slot_of(std::uint32_t place) const {
-    return cells_.ring + place % ranks();
-  }
-
   void acquire(bool exclusive) {
     const auto before =
-        cql_header::from(rma::fetch_add_now(port_, cells_.header, cql_header::arrival(exclusive)));
+        cql_header::from(rma::fetch_add_now(port_, header_, cql_header::arrival(exclusive)));
     place_ = before.end();
     if (before.admits(exclusive)) return;
-    rma::ensure(before.get(cql_header::size) < ranks(), "Q1: a place for each participant");
+    rma::ensure(before.get(cql_header::size) < entries_.ranks(), "Q1: a slot for each participant");
     const rma::queue_node node = me_.take_queue_node();
     // Flushed: the participant that is to notify us may be waiting for it.
-    const rma::word entry = cql_entry::of(node.first, exclusive, place_).bits();
-    port_.put(cells_.own + static_cast<std::uint32_t>(me_.rank()), entry);
-    port_.put(slot_of(place_), entry);
-    port_.flush(cells_.header.home);
+    entries_.write(place_, cql_entry::of(node.first, exclusive, place_));
     port_.await(node[granted], rma::equals(1));
     port_.store(node[granted], 0);
     me_.give_back(node);
@@ -224,10 +204,10 @@ class cql {
 
   // Q6
   [[nodiscard]] bool try_to_acquire(bool exclusive) {
-    for (auto now = cql_header::from(rma::get_now(port_, cells_.header)); now.admits(exclusive);
+    for (auto now = cql_header::from(rma::get_now(port_, header_)); now.admits(exclusive);
          port_.pause(0)) {
       const auto seen = cql_header::from(rma::compare_swap_now(
-          port_, cells_.header, now.bits(), now.bits() + cql_header::arrival(exclusive)));
+          port_, header_, now.bits(), now.bits() + cql_header::arrival(exclusive)));
       if (seen == now) {
         place_ = now.end();
         return true;
@@ -251,7 +231,7 @@ class cql {
 
   void notify_readers_from(std::uint32_t place, cql_header was) {
     for (batch read{}; place != was.end();) {
-      const std::uint32_t count = read_slots(place, was.end(), read);
+      const std::uint32_t count = entries_.read_slots(place, was.end(), read);
       for (std::uint32_t i = 0; i < count; ++i, ++place) {
         auto next = cql_entry::from(read[i]);
         if (!next.is_of(place)) {
@@ -278,70 +258,33 @@ class cql {
     std::int64_t reads = 0;
     for (rma::backoff b = poll_schedule();; port_.pause(b.next())) {
       const cql_entry found = reads++ < slot_reads_
-                                  ? cql_entry::from(rma::get_now(port_, slot_of(place)))
-                                  : search_own_words(place, place + 1).at_first;
+                                  ? entries_.read_slot(place)
+                                  : entries_.search_own_words(place, place + 1).at_first;
       if (found.is_of(place)) return found;
-      if (may_be_served && is_served(place)) return {};
+      if (may_be_served && entries_.is_served(place)) return {};
     }
   }
 
   // Of a reader that left and made `first` the first place: the entry of the writer that waits
   // there; another entry, or none, if no writer does.
   [[nodiscard]] cql_entry find_writer_at(std::uint32_t first, cql_header was) {
-    auto next = cql_entry::from(rma::get_now(port_, slot_of(first)));
+    auto next = entries_.read_slot(first);
     std::int64_t reads = 1;
     for (rma::backoff b = poll_schedule(); !next.is_of(first); port_.pause(b.next())) {
-      const census found = reads++ < slot_reads_ ? search_slots(first, was.end())
-                                                 : search_own_words(first, was.end());
+      const auto found = reads++ < slot_reads_ ? entries_.search_slots(first, was.end())
+                                               : entries_.search_own_words(first, was.end());
       next = found.at_first;
       if (next.is_of(first)) break;
       if (found.writers_behind == was.get(cql_header::writers)) return {};
-      if (is_served(first)) return {};  // Q3
+      if (entries_.is_served(first)) return {};  // Q3
     }
     return next;
   }
 
-  // ---- reading the words at the home ----
-
-  [[nodiscard]] bool is_served(std::uint32_t place) {
-    return cql_header::from(rma::get_now(port_, cells_.header)).has_served(place);
-  }
-
-  /// The slots from that of `place` on, as many as there are before `end` and room is, in one round
-  /// trip. Returns how many.
-  [[nodiscard]] std::uint32_t read_slots(std::uint32_t place, std::uint32_t end, batch& into) {
-    const auto count = std::min(end - place, static_cast<std::uint32_t>(into.size()));
-    for (std::uint32_t i = 0; i < count; ++i) port_.get(slot_of(place + i), into[i]);
-    port_.flush(cells_.ring.home);
-    return count;
-  }
-
-  [[nodiscard]] census search_slots(std::uint32_t first, std::uint32_t end) {
-    census found{first, end};
-    for (batch read{}; first != end;) {
-      const std::uint32_t count = read_slots(first, end, read);
-      for (std::uint32_t i = 0; i < count; ++i) found.count(cql_entry::from(read[i]));
-      first += count;
-    }
-    return found;
-  }
-
-  // Q2
-  [[nodiscard]] census search_own_words(std::uint32_t first, std::uint32_t end) {
-    census found{first, end};
-    batch read{};
-    for (std::uint32_t rank = 0; rank < ranks(); rank += static_cast<std::uint32_t>(read.size())) {
-      const auto count = std::min(ranks() - rank, static_cast<std::uint32_t>(read.size()));
-      for (std::uint32_t i = 0; i < count; ++i) port_.get(cells_.own + (rank + i), read[i]);
-      port_.flush(cells_.own.home);
-      for (std::uint32_t i = 0; i < count; ++i) found.count(cql_entry::from(read[i]));
-    }
-    return found;
-  }
-
   rma::participant<Port>& me_;
   Port& port_;
-  cells cells_;
+  rma::nic_cell header_;
+  cql_entries<Port> entries_;
   std::int64_t slot_reads_;
   std::uint32_t place_ = 0;  // ours, while we are in
 };

@@ -4,10 +4,10 @@
 // Source: "DecLock: A Case of Decoupled Locking for Disaggregated Memory" (DecLock paper, arXiv
 // 2505.17641), CQL.
 //
-// How it differs from cql: a waiter writes its entry into its slot of the ring and nowhere else, and
-// a holder that looks for an entry reads that slot until it is there. A reader that leaves decides
-// by the entries alone whether a writer waits for it: an entry of a later place in the slot says
-// that the queue has moved on. (The paper's client resets the lock then.)
+// How it differs from cql: a waiter writes its entry into its slot of the ring and nowhere else,
+// and a holder that looks for an entry reads that slot until it is there. A reader that leaves
+// decides by the entries alone whether a writer waits for it: an entry of a later place in the slot
+// says that the queue has moved on. (The paper's client resets the lock then.)
 //
 // The flaw (Q2 of cql.hpp): while a writer that leaves is still about to notify the readers behind
 // it, other readers enter without waiting. Each that leaves serves a place, so places go on, and a

@@ -238,8 +238,8 @@ class table_run {
   std::optional<rma::plain_cell> done_;  // [rank], at rank 0, which does not see all ranks' results
   parameters of_each_{};
   std::deque<handle> locks_;
-  // zipf instead: where each lock is, the handles of those that were taken, and a word at rank 0 for
-  // each that its holder gets or puts.
+  // zipf instead: where each lock is, the handles of those that were taken, and a word at rank 0
+  // for each that its holder gets or puts.
   std::vector<lock_cells> places_;
   std::unordered_map<std::uint32_t, handle> used_;
   rma::plain_cell data_{};

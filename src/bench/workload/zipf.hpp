@@ -8,8 +8,8 @@
 
 namespace lockflight::bench {
 
-/// The law for n things, 1 or more, and exponent s, 0 or more; with 0 all are as likely. 8 bytes for
-/// each thing: all ranks of a run share one.
+/// The law for n things, 1 or more, and exponent s, 0 or more; with 0 all are as likely. 8 bytes
+/// for each thing: all ranks of a run share one.
 class zipf_law {
  public:
   zipf_law(std::uint32_t n, double s) : below_(n) {
