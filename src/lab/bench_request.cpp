@@ -319,7 +319,7 @@ std::vector<option> how_to_run() {
       {.name = "--locks",
        .value = "N",
        .what = "table: the number of locks, spread over the nodes (default: 100); contention: the "
-               "number of locks on rank 0 (default: 1); zipf: the same (default: 100000)"},
+               "number of locks on rank 0 (default: 1); zipf: the same (default: 1000)"},
       {.name = "--locality",
        .value = "F",
        .what =
