@@ -135,7 +135,7 @@ class Reproduce(ProgramTest):
         self.assertRegex(out, r"(?m)^piz-daint +all write +[a-z-]+ 4")
         self.assertRegex(out, r"(?m)^scc +0.2 % write +[a-z-]+ 4")
         self.assertIn("wrote b.html", out)
-        self.assertEqual(self.read("b.html").count('class="card" data-machine='), 16)
+        self.assertEqual(self.read("b.html").count('class="card" data-machine='), 18)
 
     def test_beyond_is_part_of_all_and_of_no_paper(self):
         self.assertIn("beyond: every lock", self.run_well("reproduce", "--list"))

@@ -137,6 +137,12 @@ void use(taken& notes) {
     // order of a node's waiters is random.
     for (int turn = 0; turn < 6 * me.machine().ranks(); ++turn) {
       const rma::rank_t holder = turn % me.machine().ranks();
+      // One acquire more, so that holders do not always have the same place modulo the ranks.
+      if (me.rank() == holder) {
+        lock.lock();
+        lock.unlock();
+      }
+      all.arrive_and_wait();
       meet(holder, exclusive, end_exclusive, exclusive, end_exclusive);
       if constexpr (lock::shared<Lock>) {
         const auto shared = [&] { lock.lock_shared(); };

@@ -63,7 +63,7 @@ class declock {
       .source = "DecLock: A Case of Decoupled Locking for Disaggregated Memory, arXiv 2505.17641",
       .bytes_home = 8,
       .bytes_per_node = 64,
-      .bytes_per_participant = 32,
+      .bytes_per_participant = 24,
       .bytes_home_per_rank = 16,
   };
   using parameters = declock_parameters;
