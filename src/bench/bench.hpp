@@ -59,11 +59,12 @@ struct request {
   std::vector<double> sweep_values;
   // For some workloads only:
   std::optional<std::uint64_t> sample;      ///< ecsb, sob: one operation in this many is timed
-  std::optional<std::uint64_t> table_size;  ///< table, contention: the locks to choose from
+  std::optional<std::uint64_t> table_size;  ///< table, contention, zipf: the locks to choose from
   std::optional<double> locality;  ///< table: fraction of operations on locks of the own node
   std::optional<double> think_us;  ///< table: between two operations of a rank
   std::optional<double> call_us;   ///< table: of each operation, before its acquire
   std::optional<double> hold_us;   ///< contention: how long a lock is held
+  std::optional<double> skew;      ///< zipf: the exponent of Zipf's law
   bool server_busy = false;        ///< contention: rank 0 computes meanwhile
   std::optional<std::uint64_t> server_load;  ///< contention, sim: busy processes beside rank 0
   std::optional<std::uint64_t> bytes;        ///< dht-writer: written each time

@@ -3,6 +3,7 @@
 
 #include "lockflight/lock/all.hpp"
 #include "lockflight/lock/alock_listing.hpp"
+#include "lockflight/lock/cql_listing.hpp"
 #include "lockflight/lock/mcs_listing.hpp"
 #include "lockflight/lock/mcs_rw_wp_listing.hpp"
 #include "lockflight/lock/rma_rw_listing.hpp"
@@ -13,6 +14,7 @@ namespace lockflight::catalogue {
 /// to use: not in lock::all, and not in the lock table.
 using printed =
     lock::families<lock::family<lock::rma_rw_listing>, lock::family<lock::mcs_rw_wp_listing>,
-                   lock::family<lock::alock_listing>, lock::family<lock::mcs_listing>>;
+                   lock::family<lock::alock_listing>, lock::family<lock::mcs_listing>,
+                   lock::family<lock::cql_listing>>;
 
 }  // namespace lockflight::catalogue

@@ -30,6 +30,7 @@ ordered_json lock_json(const lock_row& row) {
       {"fabrics", row.fabrics},
       {"parameters", parameters},
       {"bytes_home", row.about.bytes_home},
+      {"bytes_home_per_rank", row.about.bytes_home_per_rank},
       {"bytes_per_node", row.about.bytes_per_node},
       {"bytes_per_node_most", row.about.bytes_per_node + row.about.bytes_of_counters},
       {"bytes_per_participant", row.about.bytes_per_participant},
@@ -40,6 +41,12 @@ void print_json(console& out) {
   ordered_json locks = ordered_json::array();
   for (const auto& row : lock_table()) locks.push_back(lock_json(row));
   out.line(ordered_json{{"locks", locks}}.dump(2));
+}
+
+/// "8", or "8+8P" for a lock that takes 8 more for each of P ranks.
+std::string bytes_home(const lock::facts& about) {
+  if (about.bytes_home_per_rank == 0) return fmt::to_string(about.bytes_home);
+  return fmt::format("{}+{}P", about.bytes_home, about.bytes_home_per_rank);
 }
 
 /// "56", or "56..2104" for a lock that takes more where a node has many ranks.
@@ -55,7 +62,7 @@ void print_lock(console& out, const lock_row& row, int name_columns) {
   const std::string name = fmt::format("{:<{}}", about.name, name_columns);
   out.print(out.paint(style::heading, name));
   out.line(fmt::format("  {:<5}  {:<7}  {:>4}  {:>8}  {:>11}", lock::to_string(about.what),
-                       joined(row.fabrics, ","), about.bytes_home, bytes_per_node(about),
+                       joined(row.fabrics, ","), bytes_home(about), bytes_per_node(about),
                        about.bytes_per_participant));
   const int width = out.width() == 0 ? 100 : std::min(out.width(), 100);
   out.print(wrapped(std::string(about.source), width, 4));

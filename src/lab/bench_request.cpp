@@ -218,6 +218,7 @@ void read_extras(const arguments& given, bench::request& to) {
     to.call_us = real("--call", *call, bench::call_limits_us);
   if (const auto hold = given.one("--hold"))
     to.hold_us = real("--hold", *hold, bench::hold_limits_us);
+  if (const auto skew = given.one("--skew")) to.skew = real("--skew", *skew, bench::skew_limits);
   to.server_busy = given.has("--server-busy");
   if (const auto load = given.one("--server-load"))
     to.server_load = whole("--server-load", *load, bench::server_load_limits);
@@ -318,7 +319,7 @@ std::vector<option> how_to_run() {
       {.name = "--locks",
        .value = "N",
        .what = "table: the number of locks, spread over the nodes (default: 100); contention: the "
-               "number of locks on rank 0 (default: 1)"},
+               "number of locks on rank 0 (default: 1); zipf: the same (default: 1000)"},
       {.name = "--locality",
        .value = "F",
        .what =
@@ -334,6 +335,10 @@ std::vector<option> how_to_run() {
       {.name = "--hold",
        .value = "US",
        .what = "contention: how long a lock is held, in microseconds (default: 0)"},
+      {.name = "--skew",
+       .value = "S",
+       .what = "zipf: the exponent of Zipf's law, 0 for locks that are equally likely (default: "
+               "0.99)"},
       {.name = "--server-busy", .what = "contention: let rank 0 compute all the time"},
       {.name = "--server-load",
        .value = "N",

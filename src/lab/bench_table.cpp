@@ -103,6 +103,7 @@ const setting settings[] = {
     {"think µs", true, 0, [](const json& r) { return optional(r, "think_us"); }, ", think {} µs"},
     {"call µs", true, 0, [](const json& r) { return optional(r, "call_us"); }, ", call {} µs"},
     {"hold µs", true, 0, [](const json& r) { return optional(r, "hold_us"); }, ", hold {} µs"},
+    {"skew", true, 0, [](const json& r) { return optional(r, "skew"); }, ", skew {}"},
     {"bytes", true, 0, [](const json& r) { return optional(r, "bytes"); }, ", bytes {}"},
 };
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace lockflight::lab {
@@ -15,7 +16,7 @@ namespace {
 
 // A handler may touch only what is lock-free: paths are owned by the slots and published by
 // pointer.
-constexpr std::size_t most_files = 8;
+constexpr std::size_t most_files = 16;
 std::array<std::atomic<const char*>, most_files> files{};
 constexpr std::array ends_us{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 std::atomic<bool> progress_shown{false};
@@ -66,7 +67,8 @@ removed_when_interrupted::removed_when_interrupted(const std::string& path) : sl
     const char* none = nullptr;
     if (files[slot_].compare_exchange_strong(none, copy)) return;
   }
-  throw std::length_error("more than 8 files are being written at once");
+  throw std::length_error("more than " + std::to_string(most_files) +
+                          " files are being written at once");
 }
 
 // The copy is never freed: a handler may be about to read it. There are a few in a program's life.

@@ -8,7 +8,7 @@ const lockflight = {};
   const titles = {
     lb: "Latency", ecsb: "Empty critical section", sob: "Single operation",
     wcsb: "Work in the critical section", warb: "Wait after release", table: "Lock table",
-    mix: "Reader-writer mix", cascade: "Unlock cascade", contention: "Contention",
+    mix: "Reader-writer mix", cascade: "Unlock cascade", contention: "Contention", zipf: "Locks by Zipf's law",
     dht: "Distributed hash table", "dht-writer": "Distributed hash table, one writer",
     stencil: "Stencil without a lock",
   };
@@ -78,6 +78,8 @@ const lockflight = {};
       fact: (us) => `${lf.duration(us)} before each acquire`, along: "time before each acquire" },
     { key: "hold_us", label: "Hold time", text: lf.duration,
       fact: (us) => (us > 0 ? `held ${lf.duration(us)}` : "not held"), along: "hold time" },
+    { key: "skew", label: "Skew", text: lf.rounded, fact: (s) => `skew ${lf.rounded(s)}`,
+      along: "exponent of Zipf's law" },
     { key: "bytes", label: "Bytes", text: lf.rank_number, fact: (n) => `${lf.rounded(n)} bytes`,
       along: "bytes written" },
   ];

@@ -66,11 +66,9 @@ std::string params_text(const json& params) {
 
 /// Other settings that some workloads have, as the options of `bench` name them.
 std::string settings_text(const json& run) {
-  constexpr std::pair<const char*, const char*> known[] = {{"locks", "locks"},
-                                                           {"think_us", "think"},
-                                                           {"call_us", "call"},
-                                                           {"hold_us", "hold"},
-                                                           {"bytes", "bytes"}};
+  constexpr std::pair<const char*, const char*> known[] = {
+      {"locks", "locks"},  {"think_us", "think"}, {"call_us", "call"},
+      {"hold_us", "hold"}, {"skew", "skew"},      {"bytes", "bytes"}};
   std::string out;
   for (const auto& [field, name] : known) {
     const auto value = run.find(field);

@@ -45,7 +45,7 @@ std::string page_of_index(const std::vector<paper>& papers, const reproduction& 
   values["about"] = "papers reproduced";
   values["summary"] = escape_html(everything.said() + ".");
   values["lead"] =
-      "Five papers say how fast their locks are. Each of their statements is measured again with "
+      "Eight papers say how fast their locks are. Each of their statements is measured again with "
       "the locks' own source, on a simulated model of the paper's machine. A page for each paper "
       "has a chart for each of its figures, the statements below it, and the reason for each one "
       "that does not hold.";

@@ -19,29 +19,14 @@ struct key_of_run {
   type is;
 };
 constexpr key_of_run keys_of_run[] = {
-    {"machine", type::text},
-    {"machine_set", type::numbers},
-    {"lock", type::text},
-    {"workload", type::text},
-    {"procs", type::whole},
-    {"levels", type::text},
-    {"writers", type::number},
-    {"ops", type::whole},
-    {"seconds", type::number},
-    {"set", type::numbers},
-    {"locks", type::whole},
-    {"locality", type::number},
-    {"think_us", type::number},
-    {"call_us", type::number},
-    {"hold_us", type::number},
-    {"bytes", type::whole},
-    {"server_busy", type::yes_or_no},
-    {"operation", type::text},
-    {"nodes", type::text},
-    {"server_load", type::whole},
-    {"flags_at", type::whole},
-    {"warm_up", type::yes_or_no},
-    {"role", type::role},
+    {"machine", type::text},    {"machine_set", type::numbers}, {"lock", type::text},
+    {"workload", type::text},   {"procs", type::whole},         {"levels", type::text},
+    {"writers", type::number},  {"ops", type::whole},           {"seconds", type::number},
+    {"set", type::numbers},     {"locks", type::whole},         {"locality", type::number},
+    {"think_us", type::number}, {"call_us", type::number},      {"hold_us", type::number},
+    {"skew", type::number},     {"bytes", type::whole},         {"server_busy", type::yes_or_no},
+    {"operation", type::text},  {"nodes", type::text},          {"server_load", type::whole},
+    {"flags_at", type::whole},  {"warm_up", type::yes_or_no},   {"role", type::role},
 };
 
 std::string_view said(type t) {

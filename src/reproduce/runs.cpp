@@ -47,6 +47,7 @@ bench::request request_of(const run& what) {
   take(what, "think_us", r.think_us);
   take(what, "call_us", r.call_us);
   take(what, "hold_us", r.hold_us);
+  take(what, "skew", r.skew);
   take(what, "bytes", r.bytes);
   take(what, "server_busy", r.server_busy);
   take(what, "server_load", r.server_load);

@@ -55,8 +55,9 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
             "--sample '64' (accepted: with --workload ecsb or sob only, not with lb)");
   EXPECT_EQ(with("ecsb", [](request& r) { r.sample = 0; }),
             "--sample '0' (accepted: a whole number from 1 to 1000)");
-  EXPECT_EQ(with("ecsb", [](request& r) { r.table_size = 3; }),
-            "--locks '3' (accepted: with --workload table or contention only, not with ecsb)");
+  EXPECT_EQ(
+      with("ecsb", [](request& r) { r.table_size = 3; }),
+      "--locks '3' (accepted: with --workload table, contention or zipf only, not with ecsb)");
   EXPECT_EQ(with("mix", [](request& r) { r.locality = 1; }),
             "--locality '1' (accepted: with --workload table only, not with mix)");
   EXPECT_EQ(with("table", [](request& r) { r.hold_us = 1; }),
@@ -84,6 +85,13 @@ TEST(Request, WhatOnlySomeWorkloadsUnderstand) {
       with("table", [](request& r) { r.locality = 0.5, r.levels = "4"; }),
       "--locality '0.5' (accepted: 1: the machine with 4 ranks is one node; --levels 2x2 makes "
       "two)");
+  EXPECT_EQ(with("zipf", [](request& r) { r.table_size = 3, r.skew = 0; }), "");
+  EXPECT_EQ(with("table", [](request& r) { r.skew = 1; }),
+            "--skew '1' (accepted: with --workload zipf only, not with table)");
+  EXPECT_EQ(with("zipf", [](request& r) { r.skew = -1; }),
+            "--skew '-1' (accepted: a number from 0 to 5)");
+  EXPECT_EQ(with("zipf", [](request& r) { r.hold_us = 1; }),
+            "--hold '1' (accepted: with --workload contention only, not with zipf)");
   EXPECT_EQ(with("contention", [](request& r) { r.hold_us = -1; }),
             "--hold '-1' (accepted: a number from 0 to 1000000)");
   EXPECT_EQ(with("dht-writer", [](request& r) { r.bytes = 65'537; }),
@@ -116,8 +124,9 @@ TEST(Request, SettingsAreSweptWhereTheWorkloadHasThem) {
   EXPECT_EQ(sweep("ecsb", "writers", {0, 0.5, 1}), "");
   EXPECT_EQ(sweep("contention", "hold", {0, 270}), "");
   EXPECT_EQ(sweep("ecsb", "writers", {0, 1.5}), "--writers '1.5' (accepted: a number from 0 to 1)");
-  EXPECT_EQ(sweep("ecsb", "locks", {3}),
-            "--locks '3' (accepted: with --workload table or contention only, not with ecsb)");
+  EXPECT_EQ(
+      sweep("ecsb", "locks", {3}),
+      "--locks '3' (accepted: with --workload table, contention or zipf only, not with ecsb)");
 }
 
 TEST(Request, UnknownNamesComeWithTheNearest) {

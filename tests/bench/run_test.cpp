@@ -104,12 +104,47 @@ TEST_P(Workloads, RunWithEveryLock) {
 
 INSTANTIATE_TEST_SUITE_P(All, Workloads,
                          ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht", "table",
-                                           "mix", "cascade", "contention", "dht-writer"),
+                                           "mix", "cascade", "contention", "dht-writer", "zipf"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// Of four locks with exponent 2, the first is drawn in 1 / (1 + 1/4 + 1/9 + 1/16) of the
+// operations.
+TEST(Run, ZipfsLawHasThePopularOnesFirst) {
+  const zipf_law law(4, 2);
+  const double first = 1 / (1 + 1.0 / 4 + 1.0 / 9 + 1.0 / 16);
+  EXPECT_EQ(law.at(0), 0u);
+  EXPECT_EQ(law.at(first - 1e-9), 0u);
+  EXPECT_EQ(law.at(first + 1e-9), 1u);
+  EXPECT_EQ(law.at(first * 1.25 + 1e-9), 2u);
+  EXPECT_EQ(law.at(1 - 1e-12), 3u);
+  const zipf_law even(3, 0);
+  EXPECT_EQ(even.at(0.33), 0u);
+  EXPECT_EQ(even.at(0.34), 1u);
+  EXPECT_EQ(even.at(0.67), 2u);
+  EXPECT_EQ(zipf_law(1, 0.99).at(0.5), 0u);
+}
+
+TEST(Run, ZipfLeavesTheRanksOfTheServersNodeOut) {
+  request r = short_run({"dslr"}, "zipf");
+  r.fabric = "sim";
+  r.profile = "cx5-100g";
+  r.procs = {6};
+  r.levels = "3x2";
+  r.table_size = 10;
+  r.ops = 8'000;
+  const json bench = run(r);
+  const json& one = bench["runs"][0];
+  EXPECT_EQ(one["locks"], 10);
+  EXPECT_EQ(one["skew"], 0.99);
+  EXPECT_EQ(one["ops"], 8'000);
+  EXPECT_EQ(one["violations"], 0);
+  EXPECT_EQ(one["local"]["ops"], 0) << "no client is on the node of the locks";
+  EXPECT_NEAR(one["remote"]["ops"].get<double>(), 8'000, 0);
+}
 
 TEST(Run, TableTellsItsNodeFromTheOthers) {
   request r = short_run({"d-mcs"}, "table");

@@ -57,7 +57,7 @@ TEST_P(SimulatedWorkloads, RunWithEveryLock) {
 
 INSTANTIATE_TEST_SUITE_P(All, SimulatedWorkloads,
                          ::testing::Values("lb", "ecsb", "sob", "wcsb", "warb", "dht", "table",
-                                           "mix", "cascade", "contention", "dht-writer"),
+                                           "mix", "cascade", "contention", "dht-writer", "zipf"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -244,7 +244,7 @@ TEST(Simulated, MoreRanksThanAnyMachineHere) {
 
 TEST(Simulated, Refusals) {
   const std::string known =
-      "cloudlab-cx3, fx10, fx100, ndr-infiniband, osc-2005, piz-daint, scc, slingshot";
+      "cloudlab-cx3, cx5-100g, fx10, fx100, ndr-infiniband, osc-2005, piz-daint, scc, slingshot";
   EXPECT_EQ(refusal(simulated({"d-mcs"})), "");
   EXPECT_EQ(
       refusal(simulated({"d-mcs"}), [](request& r) { r.profile = ""; }),

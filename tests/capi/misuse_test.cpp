@@ -196,8 +196,9 @@ TEST(CapiMisuse, UpAndDownOnlyFromWhereOneIs) {
 
 TEST(CapiMisuse, OtherLocksDoNotGoUpAndDown) {
   alone([](lockflight_participant* me) {
-    for (const char* name : {"fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp",
-                             "mcs-rw-fair", "dslr", "shiftlock", "msg", "pthread-rwlock"}) {
+    for (const char* name :
+         {"fompi-rw", "fompi-rw-backoff", "rma-rw", "mcs-rw-rp", "mcs-rw-wp", "mcs-rw-fair", "dslr",
+          "shiftlock", "cql", "declock", "msg", "pthread-rwlock"}) {
       lockflight_shared_mutex* m = nullptr;
       const lockflight_lock_options options{.name = name};
       fine(lockflight_shared_mutex_create(me, &options, &m), "create");

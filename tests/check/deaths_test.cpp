@@ -60,6 +60,8 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, robust_lock, testing::Values(
     mortal{"mcs-rw-fair",  1, 1, 0, 0,    1,     2},
     mortal{"dslr",         1, 1, 0, 0,    1,     2},
     mortal{"shiftlock",    1, 1, 0, 0,    1,     2},
+    mortal{"cql",          1, 1, 0, 0,    1,     2},
+    mortal{"declock",      1, 0, 1, 0,    1,     1},
     mortal{"flight",       1, 0, 0, 1,    1,     2},
     mortal{"flight-rw",    1, 1, 0, 0,    1,     2}));
 
@@ -82,6 +84,7 @@ INSTANTIATE_TEST_SUITE_P(with_stops, robust_lock, testing::Values(
     mortal{"mcs-rw-fair",  1, 1, 0, 0,    1,     1,     1},
     mortal{"dslr",         1, 1, 0, 0,    1,     1,     1},
     mortal{"shiftlock",    1, 1, 0, 0,    1,     1,     1},
+    mortal{"cql",          1, 1, 0, 0,    1,     1,     1},
     mortal{"flight",       1, 0, 0, 1,    1,     1,     1},
     mortal{"flight",       0, 0, 0, 2,    1,     1,     1},
     mortal{"flight-rw",    1, 1, 0, 0,    1,     1,     1}));

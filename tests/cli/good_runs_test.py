@@ -18,8 +18,8 @@ RUN_FIELDS = {
 }
 LATENCY_FIELDS = {"mean", "p25", "p50", "p75", "p99", "p999", "max", "deviation"}
 NIC_FIELDS = {"put", "get", "add", "fetch_add", "swap", "cas", "flush", "loopback"}
-LOCK_FIELDS = {"name", "kind", "source", "fabrics", "parameters", "bytes_home", "bytes_per_node",
-               "bytes_per_node_most", "bytes_per_participant"}
+LOCK_FIELDS = {"name", "kind", "source", "fabrics", "parameters", "bytes_home", "bytes_home_per_rank",
+               "bytes_per_node", "bytes_per_node_most", "bytes_per_participant"}
 
 
 def on_a_terminal(arguments, columns, **environment):

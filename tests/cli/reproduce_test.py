@@ -80,7 +80,8 @@ class Reproduce(ProgramTest):
     def test_pages_of_all_are_an_index_and_a_page_for_each(self):
         out = self.run_well("reproduce", "--quick", "--html", "all.html")
         names = ["all.html"] + [f"all-{name}.html" for name in
-                                ("rma", "alock", "fx100", "dlm", "scc", "beyond")]
+                                ("rma", "alock", "fx100", "dlm", "scc", "dslr", "shiftlock",
+                                 "declock", "beyond")]
         for name in names:
             self.assertIn(f"wrote {name}\n", out)
         self.assertIn('href="all-dlm.html"', self.read("all.html"))
@@ -118,7 +119,7 @@ class Reproduce(ProgramTest):
         rows = json.loads(self.run_well("reproduce", "beyond", "--quick", "--json", "-"))
         self.assertEqual(rows["claims"], [])
         rows = rows["beyond"]
-        self.assertEqual(len({row["machine"] for row in rows}), 8)
+        self.assertEqual(len({row["machine"] for row in rows}), 9)
         self.assertGreaterEqual(len({row["lock"] for row in rows}), 15)
         self.assertEqual({row["procs"] for row in rows}, {4, 16})
         for row in rows:
@@ -134,7 +135,7 @@ class Reproduce(ProgramTest):
         self.assertRegex(out, r"(?m)^piz-daint +all write +[a-z-]+ 4")
         self.assertRegex(out, r"(?m)^scc +0.2 % write +[a-z-]+ 4")
         self.assertIn("wrote b.html", out)
-        self.assertEqual(self.read("b.html").count('class="card" data-machine='), 16)
+        self.assertEqual(self.read("b.html").count('class="card" data-machine='), 18)
 
     def test_beyond_is_part_of_all_and_of_no_paper(self):
         self.assertIn("beyond: every lock", self.run_well("reproduce", "--list"))
@@ -160,7 +161,7 @@ class Documents(unittest.TestCase):
                 return file.read()
 
         all_claims = [0, 0, 0]
-        for paper in ["rma", "alock", "fx100", "dlm", "scc"]:
+        for paper in ["rma", "alock", "fx100", "dlm", "scc", "dslr", "shiftlock", "declock"]:
             text = read(f"claims/{paper}.toml")
             counts = [len(re.findall(pattern, text, re.MULTILINE)) for pattern in
                       (r"^\[\[claim\]\]", r"^calibrated = true", r"^needs = ")]
@@ -192,7 +193,7 @@ class Machines(ProgramTest):
 
     def test_the_names_are_in_the_help(self):
         out = " ".join(self.run_well("bench", "--help").split())
-        self.assertIn("cloudlab-cx3, fx10, fx100, ndr-infiniband, osc-2005, piz-daint, scc, "
+        self.assertIn("cloudlab-cx3, cx5-100g, fx10, fx100, ndr-infiniband, osc-2005, piz-daint, scc, "
                       "slingshot", out)
 
     def test_a_number_is_replaced(self):

@@ -48,6 +48,8 @@ static_assert(is_rw<lock::mcs_rw_wp>);
 static_assert(is_rw<lock::mcs_rw_fair>);
 static_assert(is_rw<lock::dslr>);
 static_assert(is_rw<lock::shiftlock>);
+static_assert(is_rw<lock::cql>);
+static_assert(is_rw<lock::declock>);
 static_assert(is_rw<lock::msg>);
 static_assert(is_mutex<lock::flight>);
 static_assert(is_rw<lock::flight_rw>);
@@ -309,8 +311,10 @@ TEST(std_names, create_makes_every_lock) {
     auto m = lock::create<lock::flight_rw>(me, {.t_w = 1});
     auto n = lock::create<lock::dslr>(me);
     auto o = lock::create<lock::shiftlock>(me, {.handovers = 1});
+    auto p = lock::create<lock::cql>(me);
+    auto q = lock::create<lock::declock>(me, {.handovers = 1});
     require(used() > before, "locks take their words from the participant's layout");
-    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
+    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
     static_assert(std::is_base_of_v<lock::rma_rw<port>, decltype(g)>);
   });
 }

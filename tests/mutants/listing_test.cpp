@@ -114,6 +114,24 @@ TEST(listing, passes_with_the_three_mended_where_each_was_found) {
     EXPECT_EQ(check_listing(bound).found.what, check::verdict::ok) << bound;
 }
 
+/// cql-listing: a waiter's entry is overwritten before the writer that leaves has read it (Q2 of
+/// cql.hpp).
+TEST(listing, cql_loses_an_entry_that_was_not_read_yet) {
+  check::request asked = request_of("writers=2 readers=2 rounds=1,1,1,3 off=o");
+  asked.lock = "cql-listing";
+  const check::report made = check::run(asked);
+  ASSERT_EQ(made.found.what, check::verdict::violation);
+  EXPECT_EQ(made.found.broken->property, "deadlock");
+  // One slot has two entries, and the first writer waits for the one that was there.
+  const auto overwrites = first_row(made.trace, [](const auto& row) {
+    return row.what.starts_with("put lock[") && !row.changed.empty() &&
+           row.changed.find(": 0 -> ") == std::string::npos && row.changed.find("line[") != 0;
+  });
+  EXPECT_GE(overwrites, 0) << check::trace_table(made);
+  EXPECT_NE(made.found.broken->detail.find("waits for ever in poll on lock["), std::string::npos)
+      << made.found.broken->detail;
+}
+
 /// alock-listing: its swap is a loop of compare-and-swaps, so a participant can fail to get into
 /// the queue for ever, although the paper calls the lock starvation-free.
 TEST(listing, alock_is_overtaken_for_ever_before_it_is_in_the_queue) {

@@ -225,7 +225,8 @@ TEST(Claims, ASweepIsLaidOverTheRunsThatItIsOf) {
 }
 
 TEST(Claims, ThePapersAreThere) {
-  EXPECT_EQ(names_of_papers(), (std::vector<std::string>{"rma", "alock", "fx100", "dlm", "scc"}));
+  EXPECT_EQ(names_of_papers(), (std::vector<std::string>{"rma", "alock", "fx100", "dlm", "scc",
+                                                         "dslr", "shiftlock", "declock"}));
   std::size_t claims = 0;
   std::size_t calibrated = 0;
   for (const paper& p : find_papers("all"))

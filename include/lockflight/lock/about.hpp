@@ -24,6 +24,8 @@ struct facts {
   int bytes_home;           ///< per lock, at its home
   int bytes_per_node;       ///< per lock, on each node (at default parameters, one level of nodes)
   int bytes_per_participant;  ///< per participant and nesting depth, whatever the number of locks
+  /// Comes on top of bytes_home for each rank of the machine.
+  int bytes_home_per_rank = 0;
   /// Comes on top of bytes_per_node where a node has many ranks: at most, in whole cache lines.
   int bytes_of_counters = 0;
   bool node_at_home =

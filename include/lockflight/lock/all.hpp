@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "lockflight/lock/alock.hpp"
+#include "lockflight/lock/cql.hpp"
 #include "lockflight/lock/d_mcs.hpp"
+#include "lockflight/lock/declock.hpp"
 #include "lockflight/lock/dlm_server.hpp"
 #include "lockflight/lock/dq.hpp"
 #include "lockflight/lock/dq_fair.hpp"
@@ -87,6 +89,6 @@ using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<r
                      family<alock>, family<dq>, family<dq_fair>, family<dlm_server>,
                      family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>,
                      family<mcs_rw_wp>, family<mcs_rw_fair>, family<dslr>, family<shiftlock>,
-                     family<msg>, family<flight>, family<flight_rw>>;
+                     family<cql>, family<declock>, family<msg>, family<flight>, family<flight_rw>>;
 
 }  // namespace lockflight::lock

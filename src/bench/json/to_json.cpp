@@ -371,6 +371,7 @@ json to_json(const job& what, const std::string& fabric, const run_results& resu
     if (what.plan.profile != nullptr && !roles(what.plan).is_active(0))
       out["server"] = {{"on_messages", server.on_messages}, {"on_atomics", server.on_atomics}};
   }
+  if (what.plan.what == workload::zipf) out["skew"] = what.plan.skew;
   if (what.plan.sample > 1) out["sample"] = what.plan.sample;
   if (!what.plan.nodes.empty()) out["nodes"] = what.plan.nodes;
   if (what.plan.what == workload::dht_writer) out["bytes"] = what.plan.bytes;

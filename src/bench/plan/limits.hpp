@@ -29,6 +29,7 @@ inline constexpr limits<double> locality_limits{0, 1};
 inline constexpr limits<double> think_limits_us{0, 1e6};
 inline constexpr limits<double> call_limits_us{0, 1e6};
 inline constexpr limits<double> hold_limits_us{0, 1e6};
+inline constexpr limits<double> skew_limits{0, 5};
 inline constexpr limits<std::uint64_t> bytes_limits{1, most_bytes};
 inline constexpr limits<std::uint64_t> server_load_limits{0, 1'000};
 inline constexpr limits<std::uint64_t> flags_at_limits{0, 10'000'000};

@@ -17,6 +17,7 @@ double bytes_needed(const job& what) {
   constexpr double each_in_turn = 3 << 10;      // operations that wait at routers, in a barrier
   constexpr double each_hash_table = 20 << 10;  // which keys a rank inserted
   constexpr double each_handle = 384;
+  constexpr double each_place = 32;
   constexpr double each_counter = 48;
   constexpr double each_cell = 24;  // of readers
   const catalogue::parameter_rows parameters = what.lock->parameters;
@@ -29,7 +30,13 @@ double bytes_needed(const job& what) {
   if (has("T_L")) rank += each_place_in_tree;
   if (plan.profile->network.arbiter == sim::arbitration::turns) rank += each_in_turn;
   if (plan.what == workload::dht) rank += each_hash_table;
-  const double handles = has_many_locks(plan.what) ? plan.locks : 1;
+  double handles = has_many_locks(plan.what) ? plan.locks : 1;
+  if (plan.what == workload::zipf) {
+    // Handles are made of the locks that a rank takes.
+    rank += each_place * plan.locks;
+    if (plan.ops > 0)
+      handles = std::min(handles, static_cast<double>(plan.ops) / plan.machine.ranks());
+  }
   if (handles > 1) rank += each_handle * handles;
   // A handle remembers what it read of each counter; without T_DC there is one on each node. One
   // that writes also of each cell of readers, of which a node has 32 at most.

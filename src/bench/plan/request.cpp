@@ -288,7 +288,8 @@ void check_extras(const request& what, workload load) {
   only(what.sample.has_value(), "--sample", std::to_string(what.sample.value_or(0)),
        load == workload::ecsb || load == workload::sob, "ecsb or sob");
   only(what.table_size.has_value(), "--locks", std::to_string(what.table_size.value_or(0)),
-       load == workload::table || load == workload::contention, "table or contention");
+       load == workload::table || load == workload::contention || load == workload::zipf,
+       "table, contention or zipf");
   only(what.locality.has_value(), "--locality", fmt::format("{}", what.locality.value_or(0)),
        load == workload::table, "table");
   only(what.think_us.has_value(), "--think", fmt::format("{}", what.think_us.value_or(0)),
@@ -297,6 +298,8 @@ void check_extras(const request& what, workload load) {
        load == workload::table, "table");
   only(what.hold_us.has_value(), "--hold", fmt::format("{}", what.hold_us.value_or(0)),
        load == workload::contention, "contention");
+  only(what.skew.has_value(), "--skew", fmt::format("{}", what.skew.value_or(0)),
+       load == workload::zipf, "zipf");
   only(what.server_busy, "--server-busy", "", load == workload::contention, "contention");
   only(what.bytes.has_value(), "--bytes", std::to_string(what.bytes.value_or(0)),
        load == workload::dht_writer, "dht-writer");
@@ -313,6 +316,7 @@ void check_extras(const request& what, workload load) {
   if (what.think_us) require(think_limits_us, "--think", *what.think_us);
   if (what.call_us) require(call_limits_us, "--call", *what.call_us);
   if (what.hold_us) require(hold_limits_us, "--hold", *what.hold_us);
+  if (what.skew) require(skew_limits, "--skew", *what.skew);
   if (what.bytes) require(bytes_limits, "--bytes", *what.bytes);
   for (const int procs : what.procs) {
     if (what.locality && *what.locality < 1 && machine_of(what, procs).nodes() == 1)
@@ -329,14 +333,21 @@ void check_extras(const request& what, workload load) {
   }
 }
 
+/// The default exponent of zipf, the ShiftLock and the DecLock papers'.
+constexpr double usual_skew = 0.99;
+
 /// The default number of locks: the papers' middle case, or one for each rank or client.
 std::uint32_t locks_for(const request& what, workload load, int procs) {
   constexpr std::uint32_t medium_contention = 100;
+  // The papers have a hundred times as many. A server of message locks serves so many slowly.
+  constexpr std::uint32_t some_popular = 1'000;
   switch (load) {
     case workload::table:
       return static_cast<std::uint32_t>(what.table_size.value_or(medium_contention));
     case workload::contention:
       return static_cast<std::uint32_t>(what.table_size.value_or(1));
+    case workload::zipf:
+      return static_cast<std::uint32_t>(what.table_size.value_or(some_popular));
     case workload::mix:
       return static_cast<std::uint32_t>(procs);
     default:
@@ -503,6 +514,9 @@ std::vector<job> jobs_of_one(const request& what) {
   check_ranks_of_locks(what, locks);
   check_extras(what, load);
   check_server_load(what, load, profile.get());
+  const double skew = what.skew.value_or(usual_skew);
+  const std::shared_ptr<const zipf_law> popularity =
+      load == workload::zipf ? std::make_shared<zipf_law>(locks_for(what, load, 1), skew) : nullptr;
   std::vector<job> jobs;
   for (const lock_entry* lock : locks)
     for (const auto& set : settings_for(what, *lock))
@@ -531,6 +545,8 @@ std::vector<job> jobs_of_one(const request& what) {
                 .think_us = what.think_us.value_or(0),
                 .call_us = what.call_us.value_or(0),
                 .hold_us = what.hold_us.value_or(0),
+                .skew = skew,
+                .popularity = popularity,
                 .server_busy = what.server_busy,
                 .server_load = static_cast<std::uint32_t>(what.server_load.value_or(0)),
                 .bytes = static_cast<std::uint32_t>(what.bytes.value_or(512)),

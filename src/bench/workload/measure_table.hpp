@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "bench/workload/measured_lock.hpp"
@@ -25,7 +26,7 @@ namespace lockflight::bench {
 /// The homes of a plan's locks. The locks of a table are spread over the nodes first, so that a few
 /// locks on many ranks are not all on the first nodes, and on each node over its ranks.
 [[nodiscard]] inline rma::rank_t home_in(const run_plan& plan, std::uint32_t lock) {
-  if (plan.what == workload::contention) return 0;
+  if (plan.what == workload::contention || plan.what == workload::zipf) return 0;
   const rma::topology& machine = plan.machine;
   const auto ranks = static_cast<std::uint32_t>(machine.ranks());
   if (plan.what == workload::mix) return static_cast<rma::rank_t>(lock % ranks);
@@ -43,7 +44,8 @@ class table_run {
 
   table_run(rma::participant<Port>& me, const run_plan& plan, const parameters& set,
             const Clock& clock, const run_results& results)
-      : port_(me.port()),
+      : me_(me),
+        port_(me.port()),
         plan_(plan),
         roles_(plan),
         clock_(clock),
@@ -62,16 +64,27 @@ class table_run {
     if (plan.what == workload::table && plan.locality < 1 && plan.profile != nullptr &&
         plan.profile->nic.connections != 0)
       touched_ = me.cells().template take<rma::plain_cell>(1);
-    const parameters of_each = plan.what == workload::table
-                                   ? lock::in_table(set, {plan.locks, me.machine().ranks()})
-                                   : set;
+    of_each_ = plan.what == workload::table || plan.what == workload::zipf
+                   ? lock::in_table(set, {plan.locks, me.machine().ranks()})
+                   : set;
+    if (plan.what == workload::zipf) {
+      data_ = me.cells().template take<rma::plain_cell>(plan.locks).at(0);
+      places_.reserve(plan.locks);
+    }
     for (std::uint32_t i = 0; i < plan.locks; ++i) {
       const rma::rank_t home = home_in(plan, i);
-      auto where = Lock<Port>::cells::place(me.cells(), me.machine(), of_each, home);
+      auto where = Lock<Port>::cells::place(me.cells(), me.machine(), of_each_, home);
+      if (plan.what == workload::zipf) {
+        places_.push_back(where);
+        continue;
+      }
       if (plan.what == workload::mix) share_what_windows_share(where);
-      locks_.emplace_back(check_, i, me, where, of_each);
+      locks_.emplace_back(check_, i, me, where, of_each_);
       (me.machine().same_node(home, me.rank()) ? local_ : remote_).push_back(i);
     }
+    // The home of a lock that is made of messages serves by its own handle.
+    if (plan.what == workload::zipf && me.rank() == 0)
+      for (std::uint32_t i = 0; i < plan.locks; ++i) std::ignore = handle_of(i);
   }
 
   void run() {
@@ -93,6 +106,7 @@ class table_run {
 
  private:
   using lock_cells = typename Lock<Port>::cells;
+  using handle = measured_lock<Lock<Port>, Port>;
 
   // A simulated run is a thousandth of a real one, in which each rank has long used its connections
   // to the homes of all locks on other nodes. So these are in use when it starts.
@@ -125,7 +139,7 @@ class table_run {
     for (bool more = phases_.begin(last); more; more = phases_.next(last)) {
       const bool write = drawn(write_below_);
       const choice which = choose();
-      auto& lock = locks_[which.lock];
+      handle& lock = handle_of(which.lock);
       if (think > 0) clock_.busy_until(last + think);
       const std::uint64_t asked = clock_.now();
       if (call > 0) clock_.busy_until(asked + call);
@@ -133,6 +147,7 @@ class table_run {
       const std::uint64_t got = clock_.now();
       const witness::entry at = lock.enter(shared);
       if (hold > 0) clock_.busy_until(got + hold);
+      if (plan_.what == workload::zipf) access(lock, data_ + which.lock, shared);
       lock.leave(shared, at);
       const std::uint64_t before = counts_releases_ ? port_.counts().network() : 0;
       const std::uint64_t gave = clock_.now();
@@ -167,7 +182,26 @@ class table_run {
     }
   }
 
+  // Of a hundred thousand locks a rank takes only some, and a handle can be large.
+  [[nodiscard]] handle& handle_of(std::uint32_t lock) {
+    if (plan_.what != workload::zipf) return locks_[lock];
+    return used_.try_emplace(lock, check_, lock, me_, places_[lock], of_each_).first->second;
+  }
+
+  void access(handle& lock, rma::plain_cell data, bool shared) {
+    rma::word value = 0;
+    if (shared)
+      lock.get(port_, data, value);
+    else
+      lock.put(port_, data, 1);
+  }
+
   [[nodiscard]] choice choose() {
+    if (plan_.what == workload::zipf) {
+      constexpr double of_all = 1.0 / static_cast<double>(1ull << 53);
+      const double at = static_cast<double>(random_.next() >> 11) * of_all;
+      return {plan_.popularity->at(at), port_.machine().same_node(0, port_.rank())};
+    }
     if (plan_.what == workload::contention) {
       // Clients are numbered from 0; with as many locks as clients no client waits for another.
       const auto client = static_cast<std::uint32_t>(roles_.client(port_.rank()));
@@ -189,6 +223,7 @@ class table_run {
     return static_cast<std::uint64_t>(p * (1ull << 53));
   }
 
+  rma::participant<Port>& me_;
   Port& port_;
   const run_plan& plan_;
   roles roles_;
@@ -201,7 +236,13 @@ class table_run {
   std::optional<lock_cells> first_;
   std::optional<rma::plain_cell> touched_;  // of each rank, where cards keep some connections only
   std::optional<rma::plain_cell> done_;  // [rank], at rank 0, which does not see all ranks' results
-  std::deque<measured_lock<Lock<Port>, Port>> locks_;
+  parameters of_each_{};
+  std::deque<handle> locks_;
+  // zipf instead: where each lock is, the handles of those that were taken, and a word at rank 0
+  // for each that its holder gets or puts.
+  std::vector<lock_cells> places_;
+  std::unordered_map<std::uint32_t, handle> used_;
+  rma::plain_cell data_{};
   std::vector<std::uint32_t> local_;   // locks with their home on this rank's node
   std::vector<std::uint32_t> remote_;  // the others
   random random_;

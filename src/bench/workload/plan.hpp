@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "bench/workload/zipf.hpp"
 #include "catalogue/parameters.hpp"
 #include "lockflight/rma/topology.hpp"
 #include "sim/machine.hpp"
@@ -16,7 +17,8 @@
 namespace lockflight::bench {
 
 /// The workloads of the RMA paper, section 5; of the ALock paper, section 6; of the SCC paper,
-/// section 6; of the DLM paper, section 5. plan/choices.cpp describes each.
+/// section 6; of the DLM paper, section 5; of the ShiftLock and the DecLock papers.
+/// plan/choices.cpp describes each.
 enum class workload : std::uint8_t {
   lb,
   ecsb,
@@ -31,6 +33,7 @@ enum class workload : std::uint8_t {
   dht_writer,
   primitive,
   stencil,
+  zipf,
 };
 
 /// The operation that workload primitive repeats.
@@ -38,7 +41,8 @@ enum class operation : std::uint8_t { get, put, add, fetch_add, swap, compare_sw
 
 /// Whether each operation chooses among several locks.
 constexpr bool has_many_locks(workload w) {
-  return w == workload::table || w == workload::mix || w == workload::contention;
+  return w == workload::table || w == workload::mix || w == workload::contention ||
+         w == workload::zipf;
 }
 /// Whether rank 0 is timed while the others wait for it.
 constexpr bool goes_in_rounds(workload w) {
@@ -66,16 +70,18 @@ struct run_plan {
   bool pin = true;
   std::string waiting = "auto";
   bool trace = false;
-  bool warm_up = true;              ///< false: all of the run is measured
-  std::uint64_t most_events = 0;    ///< of the simulator: then it ends the run; 0: any number
-  bool far_witness = false;         ///< exclusion is checked by one-sided operations
-  std::uint64_t sample = 1;         ///< one operation in this many is timed
-  std::uint32_t locks = 1;          ///< the locks that operations choose from
-  double locality = 1;              ///< table: fraction of a rank's operations on locks of its node
-  double think_us = 0;              ///< table: between two operations of a rank, not timed
-  double call_us = 0;               ///< table: of each operation, before its acquire, timed
-  double hold_us = 0;               ///< contention: how long a lock is held
-  bool server_busy = false;         ///< contention: rank 0 computes meanwhile
+  bool warm_up = true;            ///< false: all of the run is measured
+  std::uint64_t most_events = 0;  ///< of the simulator: then it ends the run; 0: any number
+  bool far_witness = false;       ///< exclusion is checked by one-sided operations
+  std::uint64_t sample = 1;       ///< one operation in this many is timed
+  std::uint32_t locks = 1;        ///< the locks that operations choose from
+  double locality = 1;            ///< table: fraction of a rank's operations on locks of its node
+  double think_us = 0;            ///< table: between two operations of a rank, not timed
+  double call_us = 0;             ///< table: of each operation, before its acquire, timed
+  double hold_us = 0;             ///< contention: how long a lock is held
+  double skew = 0;                ///< zipf: the exponent
+  std::shared_ptr<const zipf_law> popularity = nullptr;  ///< zipf: of the locks
+  bool server_busy = false;                              ///< contention: rank 0 computes meanwhile
   std::uint32_t server_load = 0;    ///< contention, simulated: busy processes beside rank 0
   std::uint32_t bytes = 0;          ///< dht-writer: written each time
   operation does = operation::get;  ///< primitive
@@ -85,12 +91,13 @@ struct run_plan {
 };
 
 /// Which ranks issue operations that are measured, and in which roles. With dht and contention and
-/// several ranks, rank 0 only owns what the others access, as in the papers; in rounds, and of
-/// primitives, only rank 0 is measured.
+/// several ranks, rank 0 only owns what the others access, as in the papers; with zipf and several
+/// nodes, all ranks of its node do nothing else. In rounds, and of primitives, only rank 0 is
+/// measured.
 class roles {
  public:
   explicit roles(const run_plan& plan)
-      : first_(owner_only(plan) ? 1 : 0),
+      : first_(first_client(plan)),
         active_(measures_rank_0(plan.what) ? 1 : plan.machine.ranks() - first_),
         by_(plan.by),
         fraction_(plan.writers),
@@ -123,9 +130,16 @@ class roles {
   }
 
  private:
-  [[nodiscard]] static bool owner_only(const run_plan& plan) {
-    return (plan.what == workload::dht || plan.what == workload::contention) &&
-           plan.machine.ranks() > 1;
+  [[nodiscard]] static int first_client(const run_plan& plan) {
+    const int ranks = plan.machine.ranks();
+    if (plan.what == workload::zipf && plan.machine.nodes() > 1) {
+      int first = 1;
+      while (first < ranks && plan.machine.same_node(0, first)) ++first;
+      return first < ranks ? first : 1;
+    }
+    const bool owner_only = plan.what == workload::dht || plan.what == workload::contention ||
+                            plan.what == workload::zipf;
+    return owner_only && ranks > 1 ? 1 : 0;
   }
 
   int first_;

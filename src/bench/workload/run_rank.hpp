@@ -41,11 +41,13 @@ template <class Lock>
   if (!has_many_locks(plan.what)) return usual;  // the witness of one lock included
   rma::layout in(~std::uint32_t{0});
   auto set = lock::with_values(typename Lock::parameters{}, plan.set);
-  if (plan.what == workload::table) set = lock::in_table(set, {plan.locks, plan.machine.ranks()});
+  if (plan.what == workload::table || plan.what == workload::zipf)
+    set = lock::in_table(set, {plan.locks, plan.machine.ranks()});
   for (std::uint32_t i = 0; i < plan.locks; ++i)
     static_cast<void>(Lock::cells::place(in, plan.machine, set, home_in(plan, i)));
   const std::uint32_t witnesses = plan.far_witness ? far_witness<any_port>::words(plan.locks) : 0;
-  return usual + witnesses + in.used();
+  const std::uint32_t data = plan.what == workload::zipf ? plan.locks : 0;
+  return usual + witnesses + data + in.used();
 }
 
 }  // namespace lockflight::bench

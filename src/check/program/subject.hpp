@@ -53,6 +53,7 @@ template <class Parameters>
     p.t_w = 2;
   }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
+  if constexpr (requires { p.slot_reads; }) p.slot_reads = 1;
   return p;
 }
 
