@@ -1,11 +1,13 @@
 #include "cli/wait_message.hpp"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "cli/named.hpp"
 #include "tool/printable.hpp"
@@ -34,6 +36,14 @@ std::size_t columns() {
 
 /// A process in the background that writes to the terminal may be stopped for that.
 bool may_draw() { return tcgetpgrp(STDERR_FILENO) == getpgrp(); }
+
+/// Whether standard error takes a line now. A terminal that Ctrl-S has stopped does not, nor does a
+/// pipe that is full. This run must not wait for them: it may just have got the lock, and others
+/// wait for it; or its time is over.
+bool takes_a_line() {
+  pollfd error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&error, 1, 0) == 1 && (error.revents & POLLOUT) != 0;
+}
 
 /// So many columns of the text at most, by whole characters.
 std::string cut(const std::string& text, std::size_t most) {
@@ -74,7 +84,7 @@ void wait_message::update(const domain& in, const std::string& name) {
   if (what_ == kind::none || clock::now() < next_) return;
   const bool asks_hosts = in.is_of_cluster();
   next_ = clock::now() + std::chrono::seconds(asks_hosts ? 5 : 1);
-  if (what_ == kind::redrawn && !may_draw()) return;
+  if (!takes_a_line() || (what_ == kind::redrawn && !may_draw())) return;
   std::string text = "waiting for '" + printable(name) + "', ";
   const auto cut_off = in.cut_off_for();
   text += cut_off.count() != 0 ? "this host is no member of domain " + in.name()
@@ -91,10 +101,9 @@ void wait_message::update(const domain& in, const std::string& name) {
 }
 
 void wait_message::clear() {
-  if (!is_drawn_) return;
+  if (!std::exchange(is_drawn_, false) || !takes_a_line()) return;
   std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
-  is_drawn_ = false;
 }
 
 }  // namespace lockflight::cli

@@ -2,6 +2,7 @@
 leaves to its command."""
 
 import os
+import resource
 import pty
 import select
 import shutil
@@ -407,6 +408,22 @@ class Containers(RunTest):
                                               "true")[0], 1, (maker, spaces))
             self.assertEqual(self.unshare("--time", "--fork", *self.RUN, "--timeout", "5", "jobs",
                                           "--", "true"), (0, "", ""))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes PID namespaces")
+    def test_a_command_is_guarded_that_may_have_few_descriptors(self):
+        run = subprocess.Popen(
+            [*self.RUN, "jobs", "--", "setpriv", "--pdeathsig", "clear", "sleep", "3"],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+        self.addCleanup(run.kill)
+        self.assertTrue(wait_until(lambda: self.who()["holders"]))
+        time.sleep(0.3)
+        run.kill()
+        run.wait()
+        spaces = ("--pid", "--fork", "--mount-proc")
+        self.assertEqual(self.unshare(*spaces, *self.RUN, "--timeout", "0.3", "jobs", "--",
+                                      "true")[0], 1)
+        self.assertEqual(self.unshare(*spaces, *self.RUN, "--timeout", "9", "jobs", "--",
+                                      "true")[0], 0)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root makes PID namespaces")
     def test_a_namespace_that_is_over(self):

@@ -131,6 +131,21 @@ class OnATerminal(NamedTest):
         for each in (pid, silent_pid):
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]), 0)
 
+    def test_a_terminal_that_is_stopped_keeps_nobody_from_the_lock(self):
+        """By Ctrl-S, after the line was drawn: neither the run itself nor those behind it."""
+        holder, _ = self.hold()
+        pid, terminal = self.on_terminal("run", "--domain", DOMAIN, "jobs", "--", "touch",
+                                         self.path("ran"))
+        self.read_until(terminal, rb"you are next\x1b\[K")
+        os.write(terminal, b"\x13")
+        time.sleep(0.1)
+        holder.terminate()
+        code, _, _ = self.run_in("true", options=["--timeout", "10"])
+        os.write(terminal, b"\x11")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertEqual(code, 0)
+        self.assertTrue(os.path.exists(self.path("ran")))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -416,10 +416,13 @@ void domain_file::lock_guard(int number, std::uint32_t incarnation) const noexce
   const int first = ::open(where_.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (first < 0) return;
   struct stat s {};
-  const int kept = fstat(first, &s) == 0 && is_file(s.st_dev, s.st_ino)
-                       ? fcntl(first, F_DUPFD, out_of_the_way)
-                       : -1;
-  close(first);
+  const bool is_ours = fstat(first, &s) == 0 && is_file(s.st_dev, s.st_ino);
+  int kept = is_ours ? fcntl(first, F_DUPFD, out_of_the_way) : -1;
+  if (is_ours && kept < 0) {  // the process may have fewer descriptors than that
+    fcntl(first, F_SETFD, 0);
+    kept = first;
+  }
+  if (kept != first) close(first);
   if (kept >= 0) share_byte(kept, byte_of_guard(number, incarnation));
 }
 
