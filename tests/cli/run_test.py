@@ -2,8 +2,8 @@
 leaves to its command."""
 
 import os
-import resource
 import pty
+import resource
 import select
 import shutil
 import signal

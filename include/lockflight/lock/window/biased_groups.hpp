@@ -19,18 +19,19 @@
 //     stays as it is, or goes off, while a participant of the second group is in.
 // B3  The bias is `off` only if no participant is in by it: whoever finds it `off` need not look.
 //
-// Order: that of group_exclusion, except that those of the first group which enter by the bias
-// overtake waiters of the second group until the latter are in behind group_exclusion. That is as
-// long as those stay that the waiters found there.
+// Order: that of group_exclusion, except that participants of the first group which enter by the
+// bias may overtake a waiter of the second group until it has passed group_exclusion. That takes as
+// long as the members of the first group stay that it found there.
 // Patience: as group_exclusion has it. A participant of the second group that has waited for the
 // announced ones for so long lets others enter once, and comes again.
 //
 // Cost, network operations as in group_exclusion:
-// | enter the first group by the bias, leave it | none: 1 CPU swap and 2 loads; 1 store | | enter
-// it otherwise                          | 1 load more, and now and then 1 store              | |
-// enter the second group                      | 1 load more; after a bias 2 stores, and 1 load for
-// | |                                             | each participant | Where participants are on
-// several nodes there is no bias, since its words lie on one.
+// | enter the first group by the bias | none: 1 CPU swap, 2 loads                                 |
+// | leave it                          | none: 1 store                                             |
+// | enter it otherwise                | 1 load more, now and then 1 store                         |
+// | enter the second group            | 1 load more; after a bias 2 stores, 1 load a participant  |
+//
+// Where participants are on several nodes there is no bias, since its words lie on one.
 #pragma once
 
 #include <cstdint>

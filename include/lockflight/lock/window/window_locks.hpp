@@ -4,7 +4,8 @@
 // Source: "MPI passive target synchronization on a non-cache-coherent many-core" (section 4) leaves
 // open how its queue locks could offer lock_all. Here any lock serves on the targets; a mutex is
 // exclusive for shared locks too. Beside them lies the window's own lock: an exclusive lock on a
-// target takes it and lock_all excludes it, so the cost of lock_all does not grow with the window.
+// target takes it and lock_all excludes it, so the cost of lock_all does not grow with the window,
+// but for the first one after a bias.
 //
 // There are two ways to make the window's own lock: window_groups here, and window_global
 // (window/window_global.hpp).
@@ -17,7 +18,8 @@
 // | shared lock, its unlock | none                                                        |
 // | exclusive lock          | 1 fetch-add; none while there is a bias (biased_groups.hpp) |
 // | its unlock              | 1 add; none                                                 |
-// | lock_all                | 1 fetch-add                                                 |
+// | lock_all                | 1 fetch-add; the first after a bias also 1 load for each    |
+// |                         | participant                                                 |
 // | unlock_all              | 1 add                                                       |
 #pragma once
 
