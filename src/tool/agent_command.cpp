@@ -17,12 +17,16 @@ command agent_command() {
            "Each option can stand in a TOML file, without its dashes and with _ for -, such as "
            "etcd = [\"http://10.0.0.1:2379\"]. The command line comes first.",
            "'lockflight agent status' shows what the agent of this host knows: the members, the "
-           "epoch, how long this host is certainly one of them, and who cannot reach whom."},
+           "epoch, how long this host is certainly one of them, and who cannot reach whom.",
+           "After several hosts were lost at once, the first holder of each name that they may "
+           "have "
+           "had is told that a holder died. 'lockflight agent consistent' ends that, on all hosts: "
+           "say it when you have put right what they may have left half done."},
       .options =
           {{.name = "ACTION",
-            .what = "run (default), or status",
+            .what = "run (default), status, or consistent",
             .completes = option::offer::words,
-            .known = {"run", "status"},
+            .known = {"run", "status", "consistent"},
             .optional = true},
            {.name = "--etcd",
             .value = "URL[,URL]",

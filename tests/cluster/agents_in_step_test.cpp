@@ -67,6 +67,11 @@ class AgentsInStep : public testing::Test {
     run(on, [&](agent& a, effects& out) { a.retire(now_, out); });
   }
 
+  void end_doubt(host& on) {
+    run(on, [&](agent& a, effects& out) { a.end_doubt(now_, out); });
+  }
+  void lose(member_id id) { hosts_.erase(id); }
+
   void hold_up(member_id from, member_id to) { held_up_.insert({from, to}); }
   void let_go(member_id from, member_id to) { held_up_.erase({from, to}); }
 
@@ -154,16 +159,19 @@ class AgentsInStep : public testing::Test {
         const reply next = std::move(replies_.front());
         replies_.pop_front();
         any = true;
-        host& to = hosts_.at(next.to);
-        if (to.runs.get() == next.asked)
-          run(to, [&](agent& a, effects& out) { a.answered(now_, next.number, next.what, out); });
+        const auto to = hosts_.find(next.to);
+        if (to != hosts_.end() && to->second.runs.get() == next.asked)
+          run(to->second,
+              [&](agent& a, effects& out) { a.answered(now_, next.number, next.what, out); });
       }
       for (auto& [link, queue] : links_) {
         if (held_up_.contains(link)) continue;
         for (; !queue.empty(); any = true) {
           const message next = std::move(queue.front());
           queue.pop_front();
-          run(hosts_.at(link.second), [&](agent& a, effects& out) { a.receive(now_, next, out); });
+          const auto to = hosts_.find(link.second);
+          if (to != hosts_.end())
+            run(to->second, [&](agent& a, effects& out) { a.receive(now_, next, out); });
         }
       }
     }
@@ -253,6 +261,32 @@ TEST_F(AgentsInStep, AnAgentThatIsEndedBeforeItHasReadItsKeysLeavesInOrder) {
   pass(10 * second);
   EXPECT_TRUE(at(3).has_left);
   EXPECT_FALSE(has_key(3));
+}
+
+// The only host is lost, so nobody knows what it left.
+TEST_F(AgentsInStep, AnOperatorEndsTheDoubt) {
+  add_first(1);
+  lose(1);
+  for (const member_id id : {11, 12, 13}) add(id);
+  pass(30 * second);
+  const auto told = [&](const std::string& name) {
+    client& who = make_client(at(11), name);
+    EXPECT_TRUE(enters(at(11), who, name));
+    const bool is = who.died();
+    who.mark_consistent();
+    who.leave();
+    release(at(11), name);
+    return is;
+  };
+  EXPECT_TRUE(told("before"));
+  end_doubt(at(12));
+  pass(3 * second);
+  for (const char* name : {"before", "one", "two", "three", "four"}) EXPECT_FALSE(told(name));
+  for (const member_id id : {11, 12, 13}) {  // the last one, too, since it knows of no death
+    retire(at(id));
+    pass(20 * second);
+    EXPECT_TRUE(at(id).has_left) << id;
+  }
 }
 
 TEST_F(AgentsInStep, AHostThatIsNoMemberEndsAtOnce) {

@@ -202,6 +202,22 @@ class Failures(AgentsTest):
         holder.release()
         self.hold(self.three)
 
+    def test_two_hosts_die_at_once(self):
+        for host in (self.two, self.three):
+            host.die()
+        self.one.wait_until(lambda: self.one.status()["in_doubt"] == 1, 20, "in doubt")
+        said = self.one.lockflight("agent", "status", "--domain", DOMAIN)[1]
+        self.assertIn("lockflight agent consistent", said)
+        self.assertEqual(self.one.lockflight("agent", "consistent", "--domain", DOMAIN),
+                         (0, "nothing is in doubt any more\n"))
+        self.assertEqual(self.one.status()["in_doubt"], 0)
+        holder, _, _, died = self.hold(self.one)
+        self.assertFalse(died)
+        holder.release()
+        for host in (self.two, self.three):
+            host.start_agent()
+        self.cluster.await_members(self.hosts)
+
     def test_the_domain_of_a_host_is_removed(self):
         holder, *_ = self.hold(self.three)
         domain = f"etcd:{DOMAIN}"

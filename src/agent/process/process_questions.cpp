@@ -45,6 +45,11 @@ void agent_process::answer_question(const std::vector<std::string>& question, qu
   if (question[0] == detail::status_question)
     return to(detail::line_of({question[0], json_text_of(status_now())}) +
               detail::line_of({std::string(detail::end_of_answer)}));
+  if (question[0] == detail::end_doubt_question) {
+    log_.info("consistent", "somebody says that names of lost hosts are not half done");
+    handle([](agent& a, instant now, effects& out) { a.end_doubt(now, out); });
+    return to(detail::line_of({std::string(detail::end_of_answer)}));
+  }
   const bool is_about_work = question.size() >= 2 && question[0] == detail::done_question;
   if (is_about_work) return answer_about_work(question, std::move(to));
   const bool is_about_uses = question.size() == 2 && question[0] == detail::uses_question;

@@ -41,6 +41,11 @@ agent_status agent_process::status_now() {
   now.etcd_trouble = etcd_trouble_;
   if (!view_) return now;
   now.is_settled = view_->keys.epoch && view_->keys.epoch->what.settled;
+  if (view_->keys.epoch) {
+    const auto& past = view_->keys.epoch->what.past;
+    now.in_doubt = static_cast<std::uint64_t>(
+        std::ranges::count_if(past, [](const past_epoch& each) { return each.passed_on; }));
+  }
   std::map<member_id, peer_status> peers;
   for (const peer_status& each : links_->status()) peers.emplace(each.who.id, each);
   for (const auto& [id, seat] : view_->keys.seats) {

@@ -35,6 +35,7 @@ json json_of(const agent_status& what) {
           {"names", what.names},
           {"owned", what.owned},
           {"at_home", what.at_home},
+          {"in_doubt", what.in_doubt},
           {"etcd_trouble", what.etcd_trouble},
           {"messages_sent", what.messages_sent},
           {"messages_received", what.messages_received},
@@ -72,6 +73,7 @@ agent_status status_from(const json& from) {
   from.at("names").get_to(what.names);
   from.at("owned").get_to(what.owned);
   from.at("at_home").get_to(what.at_home);
+  from.at("in_doubt").get_to(what.in_doubt);
   from.at("etcd_trouble").get_to(what.etcd_trouble);
   from.at("messages_sent").get_to(what.messages_sent);
   from.at("messages_received").get_to(what.messages_received);

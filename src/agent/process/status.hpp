@@ -36,7 +36,10 @@ struct agent_status {
   std::uint64_t names = 0;    ///< that have a lock on this host
   std::uint64_t owned = 0;    ///< of those, what this host owns
   std::uint64_t at_home = 0;  ///< names that this host keeps the record of
-  std::string etcd_trouble;   ///< empty: none
+  /// Losses of several hosts at once, after which names that nobody has used since may be half
+  /// done.
+  std::uint64_t in_doubt = 0;
+  std::string etcd_trouble;  ///< empty: none
   std::vector<member_status> members;
 
   // Since the agent started.

@@ -29,9 +29,10 @@ int run_agent(const tool::arguments& given) {
 int run(const tool::arguments& given, tool::console& out) {
   const std::string action = given.one("ACTION").value_or("run");
   if (action == "status") return show_status(domain_from(given), given.has("--json"), out);
-  if (action != "run") throw tool::unknown_name("ACTION", action, {"run", "status"});
+  if (action != "run" && action != "consistent")
+    throw tool::unknown_name("ACTION", action, {"run", "status", "consistent"});
   if (given.has("--json")) throw tool::refuse("--json", "", "with status");
-  return run_agent(given);
+  return action == "run" ? run_agent(given) : end_doubt(domain_from(given), out);
 }
 
 tool::command command() {

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <optional>
+#include <thread>
+
 #include "agent/process/status.hpp"
 #include "domain/cluster/elsewhere.hpp"
 #include "domain/cluster/words.hpp"
@@ -46,7 +50,39 @@ void print_members(const agent_status& what, tool::console& out) {
   shown.print(out);
 }
 
+/// What the agent says; nothing if it does not answer.
+std::optional<agent_status> status_of(const detail::domain_file& file) {
+  const auto answer =
+      detail::ask_agent(file, {std::string(detail::status_question)}, answers_within);
+  if (!answer || answer->front().size() != 2) return std::nullopt;
+  return cluster::status_from_json(answer->front()[1]).value_or(agent_status{});
+}
+
 }  // namespace
+
+int end_doubt(const std::string& domain, tool::console& out) {
+  const std::string name = std::string(detail::cluster_prefix) + domain;
+  const auto file = detail::domain_file::open(name, nullptr, 0);
+  constexpr auto every = std::chrono::milliseconds(100);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  if (!detail::ask_agent(*file, {std::string(detail::end_doubt_question)}, answers_within)) {
+    out.line(out.paint(style::bad, fmt::format("the agent of {} does not answer", name)));
+    return 3;
+  }
+  while (true) {
+    const auto now = status_of(*file);
+    if (now && now->is_settled && now->in_doubt == 0) break;
+    if (std::chrono::steady_clock::now() >= until) {
+      out.line(out.paint(style::bad,
+                         "the members have not agreed on it within 10 s; the agent goes "
+                         "on trying"));
+      return 3;
+    }
+    std::this_thread::sleep_for(every);
+  }
+  out.line("nothing is in doubt any more");
+  return 0;
+}
 
 int show_status(const std::string& domain, bool as_json, tool::console& out) {
   const std::string name = std::string(detail::cluster_prefix) + domain;
@@ -55,12 +91,9 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
   const cluster::instant now = detail::boot_time();
   const cluster::instant left = file->cluster().deadline - now;
   const bool is_member = runs && left > 0;
-  const auto answer =
-      detail::ask_agent(*file, {std::string(detail::status_question)}, answers_within);
-  const bool has_answered = answer && answer->front().size() == 2;
-  const agent_status what =
-      (has_answered ? cluster::status_from_json(answer->front()[1]) : std::nullopt)
-          .value_or(agent_status{});
+  const auto answer = status_of(*file);
+  const bool has_answered = answer.has_value();
+  const agent_status what = answer.value_or(agent_status{});
   if (as_json) {
     out.print(cluster::json_text_of(what));
     return is_member ? 0 : 1;
@@ -83,6 +116,10 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
                        what.pid));
   out.line(fmt::format("{} names here, {} owned; this host is the home of {}", what.names,
                        what.owned, what.at_home));
+  if (what.in_doubt > 0)
+    out.line(
+        "several hosts were lost at once: the first holder of each name that they may have had "
+        "is told of a death; 'lockflight agent consistent' ends that");
   out.line();
   print_members(what, out);
   return is_member ? 0 : 1;

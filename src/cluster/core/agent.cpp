@@ -65,9 +65,10 @@ void agent::follow_membership(instant now, effects& out) {
   if (read == nullptr) return;
   if (read->number > epoch_.number) {
     move(now, *read, out);
-  } else if (read->number == epoch_.number && read->settled && !epoch_.settled) {
+  } else if (read->number == epoch_.number && read->settled) {
+    const bool was_settled = epoch_.settled;
     epoch_ = *read;
-    forget_records();
+    if (!was_settled) forget_records();
   }
   give_all_back(now, out);
   leave_if_nothing_is_kept(now, out);

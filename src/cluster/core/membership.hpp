@@ -39,6 +39,9 @@ class membership {
   void has_begun(instant now, epoch_number in, effects& out);
   /// The others are told that this member is about to leave, and make the next epoch.
   void retire(instant now, effects& out);
+  /// Proposes, as soon as an epoch is settled, that the hosts which were lost before it leave
+  /// nothing in doubt.
+  void end_doubt(instant now, effects& out);
   /// Takes this host off the members. It owns nothing, and is the home of nothing; or it is `last`,
   /// and what it knows as home does not count. Does nothing if another host is about to join then.
   void leave(instant now, bool last, effects& out);
@@ -100,6 +103,7 @@ class membership {
   [[nodiscard]] std::optional<transaction> next_epoch(instant now) const;
   [[nodiscard]] proposal successor(instant now) const;
   [[nodiscard]] std::optional<transaction> settlement() const;
+  [[nodiscard]] std::optional<transaction> end_of_doubt();
   [[nodiscard]] std::map<member_id, int> complaints(instant now) const;
   [[nodiscard]] int members_that_hear(member_id id) const;
   [[nodiscard]] std::optional<transaction> eviction(instant now);
@@ -113,6 +117,7 @@ class membership {
   bool is_new_incarnation_ = false;
   revision my_key_ = 0;  // when my key was changed last, while registered
   bool retires_ = false;
+  bool ends_doubt_ = false;
   bool leaves_last_ = false;
   std::uint64_t numbers_ = 0;
   std::optional<pending> own_;     // about the own keys, or a read

@@ -30,6 +30,7 @@ void membership::consider_change(instant now, effects& out) {
   std::optional<transaction> wanted;
   if (may) wanted = next_epoch(now);
   if (may && !wanted) wanted = settlement();
+  if (may && !wanted && ends_doubt_) wanted = end_of_doubt();
   if (may && !wanted) wanted = eviction(now);
   if (!wanted) {
     change_due_.reset();
@@ -147,6 +148,25 @@ std::optional<transaction> membership::settlement() const {
   settles.when = {{{key_kind::epoch}, latest_->epoch->changed}};
   settles.puts = {{{key_kind::epoch}, std::move(to)}};
   return settles;
+}
+
+void membership::end_doubt(instant now, effects& out) {
+  ends_doubt_ = true;
+  consider_change(now, out);
+}
+
+std::optional<transaction> membership::end_of_doubt() {
+  if (!latest_->epoch || !latest_->epoch->what.settled) return std::nullopt;
+  epoch_value to = latest_->epoch->what;
+  std::erase_if(to.past, [](const past_epoch& past) { return past.passed_on; });
+  if (to.past == latest_->epoch->what.past) {
+    ends_doubt_ = false;
+    return std::nullopt;
+  }
+  transaction ends;
+  ends.when = {{{key_kind::epoch}, latest_->epoch->changed}};
+  ends.puts = {{{key_kind::epoch}, std::move(to)}};
+  return ends;
 }
 
 /// The complaints in the beats, by each member and about it.

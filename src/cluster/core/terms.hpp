@@ -58,8 +58,9 @@ struct past_epoch {
   bool has_leavers = false;
   bool operator==(const past_epoch&) const = default;
 
-  /// Whether names whose home is among the `gone` may have been left half done without any living
-  /// member knowing: their owner, or the witness of a home that owned them itself, may be gone too.
+  /// Whether a death in a name whose home is among the `gone` may be unknown to all living members:
+  /// the name's owner, or the witness of a home that owned it itself, may be gone too. So the first
+  /// holder of each such name is told of a death, until an operator ends the doubt.
   [[nodiscard]] bool leaves_doubt() const {
     return !gone.empty() && (gone.size() > 1 || members.size() == 1 || has_leavers);
   }

@@ -45,6 +45,9 @@ inline constexpr std::string_view done_question = "done";
 /// What the agent knows, as JSON in the second field of the first line.
 inline constexpr std::string_view status_question = "status";
 
+/// Ends the doubt about names whose hosts were lost. The answer comes before that is done.
+inline constexpr std::string_view end_doubt_question = "consistent";
+
 /// The question for these lines. An empty name means all locks that are in use.
 inline constexpr std::string_view uses_question = "uses";
 /// The first field of the last line, which names the hosts that did not answer.
