@@ -48,7 +48,7 @@ class Reproduced(browser.Page):
         page = self.write("all", "--quick")
         self.assertEqual(self.show(page), 0)
         links = self.script("return [...document.querySelectorAll('.jump a')].map((a) => a.href)")
-        self.assertEqual(len(links), 6)
+        self.assertEqual(len(links), 9)
         for link in links:
             beside = page.parent / link.rsplit("/", 1)[1]
             self.assertTrue(beside.exists(), link)
@@ -56,7 +56,7 @@ class Reproduced(browser.Page):
 
     @browser.in_long_runs
     def test_curves_alone(self):
-        self.assertEqual(self.show(self.write("beyond", "--quick")), 2 * 8)
+        self.assertEqual(self.show(self.write("beyond", "--quick")), 2 * 9)
 
     @browser.in_long_runs
     def test_in_the_dark(self):
