@@ -6,6 +6,7 @@ import math
 import os
 import threading
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -350,23 +351,27 @@ def test_a_release_that_is_cancelled_is_done(domain):
     mutex.release()
 
 
+async def leaves(*blocks):
+    """The exit status of a child that is forked in all of these blocks, and leaves them."""
+    parent = os.getpid()
+    try:
+        async with AsyncExitStack() as within:
+            for each in blocks:
+                await within.enter_async_context(each)
+            pid = os.fork()
+            if pid != 0:
+                return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        os._exit(7)
+    except BaseException:
+        if os.getpid() == parent:
+            raise
+        os._exit(1)
+
+
 def test_a_fork_leaves_a_block_of_its_parent(domain):
     mutex = Mutex("a", domain=domain)
 
-    async def body():
-        parent = os.getpid()
-        try:
-            async with mutex:
-                pid = os.fork()
-                if pid != 0:
-                    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            os._exit(7)
-        except BaseException:
-            if os.getpid() == parent:
-                raise
-            os._exit(1)
-
-    assert asyncio.run(body()) == 7
+    assert asyncio.run(leaves(mutex)) == 7
     with mutex:
         assert not mutex.owner_died
 
@@ -531,19 +536,5 @@ def test_a_reentrant_lock_of_tasks(domain):
 def test_a_fork_leaves_reentrant_blocks_of_its_parent(domain):
     mutex = Mutex("a", domain=domain, reentrant=True)
 
-    async def body():
-        parent = os.getpid()
-        try:
-            async with mutex:
-                async with mutex:
-                    pid = os.fork()
-                    if pid != 0:
-                        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            os._exit(7)
-        except BaseException:
-            if os.getpid() == parent:
-                raise
-            os._exit(1)
-
-    assert asyncio.run(body()) == 7
+    assert asyncio.run(leaves(mutex, mutex)) == 7
     assert not mutex.locked()

@@ -10,13 +10,11 @@
 // writes none.
 //
 // What differs from the text:
-// Q1  The ring has a slot for each rank, so it never overflows. (The paper's has 512; if they do
-// not
-//     suffice, all participants are notified and acquire again.)
+// Q1  The ring has a slot for each rank, so it never overflows. (The paper's has 512. If it is
+//     full, all participants are notified and acquire again.)
 // Q2  A flaw is corrected: in the text an entry can be overwritten before it is read. While a
-// writer
-//     that leaves is still about to notify the readers behind it, no writer is in the queue, so
-//     other readers enter without waiting. Each of them that leaves serves a place, so places go
+//     leaving writer is about to notify the readers behind it, no writer is in the queue, so other
+//     readers enter without waiting. Each of them that leaves serves a place, so places go
 //     on, and a later waiter writes its entry into the slot of a reader that was not notified yet,
 //     or that reader's entry arrives late and overwrites the later one. The holder that looks for
 //     the lost entry waits for ever. Here each waiter also writes its entry into a word of its own

@@ -202,22 +202,21 @@ void membership::become_another(effects& out) {
 
 void membership::join(instant now, effects& out) {
   const seat* const mine = latest_->find(self_);
+  const bool is_there = mine != nullptr && mine->member;
+  if (is_there && is_mine(*mine->member)) {
+    // The transaction was carried out, and its answer was lost.
+    my_key_ = mine->member->changed;
+    words_.set_registered(mine->member->created);
+    phase_ = phase::registered;
+    return renew(now, out);
+  }
+  if (retires_) return end_as_one_that_left(out);
   transaction joins;
-  if (mine != nullptr && mine->member) {
-    if (is_mine(*mine->member)) {
-      // The transaction was carried out, and its answer was lost.
-      my_key_ = mine->member->changed;
-      words_.set_registered(mine->member->created);
-      phase_ = phase::registered;
-      return renew(now, out);
-    }
-    if (retires_) return end_as_one_that_left(out);
+  if (is_there) {
     // A member that was evicted comes back when the others have taken it off.
     if (mine->evicted) return;
     joins.when = {{{key_kind::member, self_}, mine->member->changed},
                   {{key_kind::evicted, self_}, 0}};
-  } else if (retires_) {
-    return end_as_one_that_left(out);
   } else {
     // A host that cannot hear the members would stop all of them again as soon as it was one.
     if (const auto unheard = unheard_members(now); !unheard.empty())

@@ -2,10 +2,9 @@
 // the lock still live.
 //
 // Invariants:
-// - A grant is withdrawn only if no record says that its participant holds, and no exclusive
-// acquire
-//   has succeeded since the waiter began to wait. A wrong withdrawal would cost time only, since a
-//   holder is never evicted.
+// - A grant is withdrawn only if no record says that its participant holds, and no acquire has
+//   succeeded exclusively since the waiter began to wait. A wrong withdrawal would cost time only,
+//   since a holder is never evicted.
 // - At most one waiter of a lock is its watcher, unless one was stopped for long. A lock without a
 //   watcher is safe too: a waiter examines the others some milliseconds after it has begun to wait,
 //   and then about once a second.

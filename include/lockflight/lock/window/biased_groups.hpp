@@ -124,11 +124,10 @@ class biased_groups {
     if (port_.load(bias_) == off) return true;  // B3
     port_.store(bias_, going);
     port_.fence();  // B1
-    if constexpr (Patience == 0) {
-      if (!all_have_left(rma::forever{})) return false;
-    } else {
-      if (!all_have_left(port_.deadline_in(Patience))) return false;
-    }
+    if constexpr (Patience == 0)
+      static_cast<void>(all_have_left(rma::forever{}));
+    else if (!all_have_left(port_.deadline_in(Patience)))
+      return false;
     // Others may end the bias beside us; ours may then be the later one, and finds nobody.
     port_.store(bias_, off);
     return true;
