@@ -143,8 +143,9 @@ scheme_name wanted_scheme(MPI_Info info, const window_group& ranks) {
   return wanted_of(info, ranks.several_hosts());
 }
 
-bool wants_mpi_alone_over_hosts(MPI_Info info) {
-  return !queues_before_mpi && wanted_of(info, /*several_hosts=*/true).lock_all == way_of_mpi;
+bool wants_mpi_alone_over_hosts(MPI_Info info, std::size_t ranks) {
+  return !queues_before_mpi(ranks) &&
+         wanted_of(info, /*several_hosts=*/true).lock_all == way_of_mpi;
 }
 
 scheme_message::scheme_message(const scheme_name& of) : fields_{} {

@@ -35,17 +35,22 @@ struct settings {
 /// source is used. All ranks of the window use what its first rank wants.
 [[nodiscard]] scheme_name wanted_scheme(MPI_Info info, const window_group& ranks);
 
-/// Whether a rank that locks one target again and again queues before the MPI's own lock. Open
-/// MPI's targets have a queue of their own.
+/// Whether, in a window of so many ranks, one that locks one target again and again queues before
+/// the MPI's own lock. Open MPI's targets have a queue of their own, and one other rank alone makes
+/// no crowd.
+[[nodiscard]] constexpr bool queues_before_mpi(std::size_t ranks) {
 #if defined(OPEN_MPI)
-constexpr bool queues_before_mpi = false;
+  constexpr bool has_queue = true;
 #else
-constexpr bool queues_before_mpi = true;
+  constexpr bool has_queue = false;
 #endif
+  constexpr std::size_t crowd = 3;
+  return !has_queue && ranks >= crowd;
+}
 
-/// Whether this rank wants a window on several hosts to have the MPI's locks and nothing before
-/// them. Warns as wanted_scheme does.
-[[nodiscard]] bool wants_mpi_alone_over_hosts(MPI_Info info);
+/// Whether this rank wants a window of so many ranks on several hosts to have the MPI's locks and
+/// nothing before them. Warns as wanted_scheme does.
+[[nodiscard]] bool wants_mpi_alone_over_hosts(MPI_Info info, std::size_t ranks);
 
 /// A scheme as ranks send it: bytes, without allocations, which might fail on one rank alone.
 class scheme_message {

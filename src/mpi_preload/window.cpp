@@ -127,14 +127,16 @@ int window::flush_all() {
 }
 
 // Without operations to complete, what remains of an unlock's promises is that the epoch's own
-// loads and stores on the window's memory come before it (MPI-3.1, section 11.7).
+// loads and stores on the window's memory come before it (MPI-3.1, section 11.7). Release is
+// enough: whoever enters next has read what the lock's release writes after this, or, of an epoch
+// that was not checked, a message that the program sends after it.
 answer window::complete(int target) {
   std::atomic<bool>& begun = begun_[static_cast<std::size_t>(target)];
   if (begun.load(std::memory_order_relaxed)) {
     begun.store(false, std::memory_order_relaxed);
     return waiting_for_mpi([&] { return pmpi().Win_flush(target, win_); });
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_release);
   return {};
 }
 
@@ -143,7 +145,7 @@ answer window::complete_all() {
     begun_anywhere_.store(false, std::memory_order_relaxed);
     return waiting_for_mpi([&] { return pmpi().Win_flush_all(win_); });
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_release);
   return {};
 }
 

@@ -27,15 +27,13 @@ answer window::waiting_in_mpi(Call call) {
 }
 
 // A queue pays where the same process comes again at once, against others that do so too. Locks
-// spread over targets meet few others, and would pay its round trip for nothing; one other rank
-// alone makes no crowd.
+// spread over targets meet few others, and would pay its round trip for nothing.
 bool window::comes_again_for(int target) {
   constexpr int often = 3;
-  constexpr std::size_t crowd = 3;
   if (target != last_target_) times_in_a_row_ = 0;
   last_target_ = target;
   if (times_in_a_row_ <= often) ++times_in_a_row_;
-  return queues_before_mpi && times_in_a_row_ > often && held_.size() >= crowd;
+  return times_in_a_row_ > often && queues_before_mpi(held_.size());
 }
 
 // Exclusion does not rest on the queue: the rank at its head still takes MPI's lock, as do ranks

@@ -80,7 +80,7 @@ void make_room(MPI_Win win) {
     why = fault_in([&] {
       make_room(win);
       host = number_of_this_host();
-      wants_mpi = wants_mpi_alone_over_hosts(info);
+      wants_mpi = wants_mpi_alone_over_hosts(info, static_cast<std::size_t>(group.size()));
     });
   const auto flag = [](bool is) { return std::uint64_t{is ? 1u : 0u}; };
   // The bits that are set on all ranks: of a flag, whether all have it. All are on one host if the

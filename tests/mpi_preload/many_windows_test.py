@@ -24,6 +24,8 @@ class ManyWindows(unittest.TestCase):
             [*LAUNCHER, str(ranks), "env", f"LD_PRELOAD={DROP_IN}",
              *(f"{name}={value}" for name, value in environment.items()), PROGRAM, *arguments],
             capture_output=True, text=True, timeout=900, check=False, env=dict(os.environ))
+        if done.stdout == "no limit\n" and done.returncode == 0:
+            self.skipTest("this MPI has more communicators than one can wait for")
         self.assertEqual((done.returncode, done.stdout), (0, "all holds\n"), done.stderr)
         return done.stderr
 
