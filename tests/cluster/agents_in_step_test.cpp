@@ -123,7 +123,7 @@ class AgentsInStep : public testing::Test {
   }
 
   [[nodiscard]] bool has_key(member_id id) const {
-    const seat* const found = etcd_.now()->find(id);
+    const member_keys* const found = etcd_.now()->find(id);
     return found != nullptr && found->member.has_value();
   }
 

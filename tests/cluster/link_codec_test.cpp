@@ -27,13 +27,13 @@ bool same(const taken&, const taken&) { return true; }
 bool same(const claim& a, const claim& b) {
   return a.owned == b.owned && a.last == b.last && a.died == b.died;
 }
-bool same(const passed_record& a, const passed_record& b) { return a.what == b.what; }
+bool same(const former_record& a, const former_record& b) { return a.what == b.what; }
 bool same(const claims_done&, const claims_done&) { return true; }
 bool same(const forget&, const forget&) { return true; }
 bool same(const forgotten&, const forgotten&) { return true; }
-bool same(const mark& a, const mark& b) { return a.is_set == b.is_set; }
-bool same(const marked&, const marked&) { return true; }
-bool same(const passed_mark& a, const passed_mark& b) { return a.epoch == b.epoch; }
+bool same(const witness_request& a, const witness_request& b) { return a.is_set == b.is_set; }
+bool same(const witness_ack&, const witness_ack&) { return true; }
+bool same(const witness_report& a, const witness_report& b) { return a.epoch == b.epoch; }
 
 bool same(const message& a, const message& b) {
   if (a.from != b.from || a.to != b.to || a.epoch != b.epoch || a.name != b.name ||
@@ -60,15 +60,15 @@ std::vector<message> samples() {
     add(claim{each, {1, 300}, true});
   }
   add(taken{});
-  add(passed_record{{7, {6, 5}, true, identity{greatest, UINT32_MAX}}});
-  add(passed_record{{7, some_token, false, std::nullopt}});
+  add(former_record{{7, {6, 5}, true, identity{greatest, UINT32_MAX}}});
+  add(former_record{{7, some_token, false, std::nullopt}});
   add(claims_done{});
   add(forget{});
   add(forgotten{});
-  add(mark{true});
-  add(mark{false});
-  add(marked{});
-  add(passed_mark{UINT32_MAX});
+  add(witness_request{true});
+  add(witness_request{false});
+  add(witness_ack{});
+  add(witness_report{UINT32_MAX});
   return all;
 }
 

@@ -39,16 +39,16 @@ struct body_writer {
   void operator()(const give_back& what) const { put_all(to, what.kept, what.last, what.died); }
   void operator()(const taken&) const {}
   void operator()(const claim& what) const { put_all(to, what.owned, what.last, what.died); }
-  void operator()(const passed_record& what) const {
+  void operator()(const former_record& what) const {
     to.push_back(what.what.epoch);
     put_all(to, what.what.last, what.what.died, what.what.exclusive);
   }
   void operator()(const claims_done&) const {}
   void operator()(const forget&) const {}
   void operator()(const forgotten&) const {}
-  void operator()(const mark& what) const { put(to, what.is_set); }
-  void operator()(const marked&) const {}
-  void operator()(const passed_mark& what) const { to.push_back(what.epoch); }
+  void operator()(const witness_request& what) const { put(to, what.is_set); }
+  void operator()(const witness_ack&) const {}
+  void operator()(const witness_report& what) const { to.push_back(what.epoch); }
 };
 
 // ---- from bytes ----
@@ -155,15 +155,15 @@ void read(item_reader& from, revoke& to) { from.get(to.wanted); }
 void read(item_reader& from, give_back& to) { get_all(from, to.kept, to.last, to.died); }
 void read(item_reader&, taken&) {}
 void read(item_reader& from, claim& to) { get_all(from, to.owned, to.last, to.died); }
-void read(item_reader& from, passed_record& to) {
+void read(item_reader& from, former_record& to) {
   get_all(from, to.what.epoch, to.what.last, to.what.died, to.what.exclusive);
 }
 void read(item_reader&, claims_done&) {}
 void read(item_reader&, forget&) {}
 void read(item_reader&, forgotten&) {}
-void read(item_reader& from, mark& to) { from.get(to.is_set); }
-void read(item_reader&, marked&) {}
-void read(item_reader& from, passed_mark& to) { from.get(to.epoch); }
+void read(item_reader& from, witness_request& to) { from.get(to.is_set); }
+void read(item_reader&, witness_ack&) {}
+void read(item_reader& from, witness_report& to) { from.get(to.epoch); }
 
 constexpr std::size_t kinds = std::variant_size_v<body>;
 

@@ -141,10 +141,10 @@ void agent_process::answered(std::uint64_t number, const answer& what,
     // Before what follows from the answer is sent: what is queued for an agent that has ended must
     // not reach the next one.
     std::vector<peer> peers;
-    for (const auto& [id, seat] : view->keys.seats) {
+    for (const auto& [id, keys] : view->keys.members) {
       const auto address = view->addresses.find(id);
-      if (id == words_.self() || !seat.member || address == view->addresses.end()) continue;
-      peers.push_back({id, seat.member->what.agent, address->second});
+      if (id == words_.self() || !keys.member || address == view->addresses.end()) continue;
+      peers.push_back({id, keys.member->what.agent, address->second});
     }
     links_->set_peers(peers);
   }

@@ -48,8 +48,8 @@ agent_status agent_process::status_now() {
   }
   std::map<member_id, peer_status> peers;
   for (const peer_status& each : links_->status()) peers.emplace(each.who.id, each);
-  for (const auto& [id, seat] : view_->keys.seats) {
-    if (!seat.member) continue;
+  for (const auto& [id, keys] : view_->keys.members) {
+    if (!keys.member) continue;
     member_status each;
     each.id = id;
     each.host = host_of(id);
@@ -63,8 +63,8 @@ agent_status agent_process::status_now() {
       if (at->second.round_trip)
         each.round_trip_us = static_cast<double>(at->second.round_trip->count()) / 1e3;
     }
-    if (seat.beat)
-      for (const member_id missed : seat.beat->what.missing)
+    if (keys.beat)
+      for (const member_id missed : keys.beat->what.missing)
         each.cannot_hear.push_back(host_of(missed));
     now.members.push_back(std::move(each));
   }

@@ -1,5 +1,5 @@
 // A client's acquire of one name, from the moment at which it has the host lock, and its release
-// (design, section 12, "A client's acquire").
+// (docs/cluster.md, "A client's acquire").
 //
 // Each step() is at most one access to the words that others see. Between two steps anything may
 // happen: the client may be stopped, the deadline may pass, the host may become another

@@ -18,8 +18,8 @@ struct timing {
   instant stagger = 100'000;
   /// A name that no client of the host has used for that long is given back; 0: never.
   instant keep = 0;
-  /// Between two looks at some of the names, to find those.
-  instant look = 1'000'000;
+  /// The agent goes through its names to find those, some at a time; this is between two times.
+  instant scan_every = 1'000'000;
 
   [[nodiscard]] instant period() const { return ttl / 3; }
   /// After which an answer is not waited for any more.

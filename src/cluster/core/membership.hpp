@@ -1,4 +1,4 @@
-// The membership of one host (design, section 12, "Epochs" and "Deadlines, not promises"): it
+// The membership of one host (docs/cluster.md, "Epochs" and "Deadlines"): it
 // registers the host in etcd, renews, keeps the deadline in the domain file, proposes the next
 // epoch, and evicts a member that others cannot hear.
 //
@@ -83,11 +83,11 @@ class membership {
   void decide(instant now, effects& out);
   void take_up(instant now, effects& out);
   void join(instant now, effects& out);
-  void become_another(effects& out);
-  void end_as_one_that_left(effects& out);
+  void begin_new_incarnation(effects& out);
+  void end_after_leaving(effects& out);
   void take_keys_away(instant now, effects& out);
   [[nodiscard]] bool is_alone() const;
-  [[nodiscard]] bool is_the_one_registered(const seat* mine) const;
+  [[nodiscard]] bool is_the_one_registered(const member_keys* mine) const;
   void confirmed(const pending& asked, const snapshot& seen, effects& out);
   void observe(instant now, std::shared_ptr<const snapshot> seen);
   void find_next_stale(instant now);

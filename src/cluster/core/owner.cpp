@@ -15,7 +15,7 @@ mode owned_by(const ownership& word, const host_words& words) {
 // ---- what clients want ----
 
 void owner::consider(member_id home, host_words& words, outbox& out) {
-  pass_over_head(home, words, out);
+  give_back_despite_waiter(home, words, out);
   const ownership word = words.ownership_of(name_);
   if (!asks_ || word.wanted <= owned_by(word, words) || word.wanted <= asked_) return;
   asked_ = word.wanted;
@@ -43,7 +43,7 @@ void owner::revoked(member_id home, mode wanted, host_words& words, effects& ask
   const mode owned = owned_by(words.ownership_of(name_), words);
   if (owned == mode::none || (owned == mode::shared && wanted == mode::shared)) return;
   if (wanted > revoking_) revoking_ = wanted;
-  pass_over_head(home, words, out);
+  give_back_despite_waiter(home, words, out);
   if (revoking_ != mode::none) take_lock(asks, words);
 }
 
@@ -60,7 +60,7 @@ void owner::take_lock(effects& asks, const host_words& words) {
   asks.host_locks_wanted.push_back({name_, takes_lock_});
 }
 
-void owner::pass_over_head(member_id home, host_words& words, outbox& out) {
+void owner::give_back_despite_waiter(member_id home, host_words& words, outbox& out) {
   // (!) A client that waits for `exclusive` holds the host lock, but is not inside. If the
   // revocation waited for it, two hosts that upgrade would wait for each other.
   if (revoking_ == mode::none) return;

@@ -1,4 +1,5 @@
-// Judges the history of a cluster (design, section 12). It sees all hosts in true time.
+// Judges the history of a cluster (docs/cluster.md, "What is promised"). It sees all hosts in true
+// time.
 //
 // The rules, for each name:
 // - mutual exclusion: of two holders that are valid at one moment, both are shared. A holder is

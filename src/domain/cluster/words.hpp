@@ -1,4 +1,4 @@
-// The two words that a name of a cluster's domain has besides its lock (design, section 12, "A
+// The two words that a name of a cluster's domain has besides its lock (docs/cluster.md, "A
 // client's acquire"), as they stand in the domain file. The host's agent and its clients change
 // them, each by compare-and-swap.
 //
