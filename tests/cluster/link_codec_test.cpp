@@ -13,7 +13,7 @@ namespace lockflight::cluster {
 namespace {
 
 constexpr std::uint64_t greatest = UINT64_MAX;
-constexpr token some_token{UINT32_MAX, greatest};
+constexpr token some_token{last_epoch, last_counter};
 
 bool same(const request& a, const request& b) { return a.wanted == b.wanted; }
 bool same(const grant& a, const grant& b) {
@@ -48,7 +48,7 @@ std::vector<message> samples() {
   std::vector<message> all;
   const auto add = [&](body what) {
     all.push_back({1, 2, 3, "name", what});
-    all.push_back({greatest, greatest - 1, UINT32_MAX, std::string(3000, 'x'), what});
+    all.push_back({greatest, greatest - 1, last_epoch, std::string(3000, 'x'), what});
     all.push_back({23, 24, 0, std::string("\0\xff\x80", 3), what});
   };
   for (const mode each : {mode::none, mode::shared, mode::exclusive}) {
@@ -68,7 +68,7 @@ std::vector<message> samples() {
   add(witness_request{true});
   add(witness_request{false});
   add(witness_ack{});
-  add(witness_report{UINT32_MAX});
+  add(witness_report{last_epoch});
   return all;
 }
 
@@ -119,6 +119,7 @@ TEST(LinkCodec, NumbersOutOfRangeAreNoMessage) {
   EXPECT_FALSE(decoded(with(7, "\x03")));                                  // no such mode
   EXPECT_FALSE(decoded(with(1, "\x08")));                                  // no such kind
   EXPECT_FALSE(decoded(with(4, std::string("\x1b\0\0\0\1\0\0\0\0", 9))));  // epoch of 33 bits
+  EXPECT_FALSE(decoded(with(4, std::string("\x1a\0\x10\0\0", 5))));        // after the last epoch
   EXPECT_FALSE(decoded(with(4, "\x20")));                                  // -1
   EXPECT_FALSE(decoded(with(4, std::string("\xf9\0\0", 3))));              // a float
   EXPECT_FALSE(decoded(with(4, "\xf6")));                                  // null

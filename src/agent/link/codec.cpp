@@ -116,10 +116,11 @@ class item_reader {
     const json* const item = take();
     to = item != nullptr && item->is_boolean() ? item->get<bool>() : fail<bool>();
   }
-  void get(epoch_number& to) { to = number<epoch_number>(); }
+  // The words of a host have no room for more than these.
+  void get(epoch_number& to) { to = number<epoch_number>(last_epoch); }
   void get(token& to) {
-    to.epoch = number<epoch_number>();
-    to.counter = number<std::uint64_t>();
+    get(to.epoch);
+    to.counter = number<std::uint64_t>(last_counter);
   }
   void get(std::optional<identity>& to) {
     if (is_at_end()) return;
@@ -204,7 +205,7 @@ std::optional<message> decode(std::span<const std::uint8_t> bytes) {
   const auto kind = from.number<std::size_t>(kinds - 1);
   what.from = from.number<member_id>();
   what.to = from.number<member_id>();
-  what.epoch = from.number<epoch_number>();
+  from.get(what.epoch);
   what.name = from.text();
   if (!from.is_right()) return std::nullopt;
   what.what = read_body(from, kind);

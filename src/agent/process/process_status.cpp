@@ -42,6 +42,7 @@ agent_status agent_process::status_now() {
   if (!view_) return now;
   now.is_settled = view_->keys.epoch && view_->keys.epoch->what.settled;
   if (view_->keys.epoch) {
+    now.epochs_left = last_epoch - view_->keys.epoch->what.number;
     const auto& past = view_->keys.epoch->what.past;
     now.in_doubt = static_cast<std::uint64_t>(
         std::ranges::count_if(past, [](const past_epoch& each) { return each.passed_on; }));

@@ -278,7 +278,8 @@ bool membership::is_alone() const {
 void membership::leave(instant now, bool last, effects& out) {
   // What was read may be of a later epoch than the agent's.
   if (phase_ != phase::registered || latest_->epoch->what.number != epoch_) return;
-  if (last && !is_alone()) return;
+  // The last member's leave writes another epoch.
+  if (last && (!is_alone() || epoch_ >= last_epoch)) return;
   leaves_last_ = last;
   phase_ = phase::leaving;
   own_.reset();

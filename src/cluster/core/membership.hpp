@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -39,8 +40,8 @@ class membership {
   void has_begun(instant now, epoch_number in, effects& out);
   /// The others are told that this member is about to leave, and make the next epoch.
   void retire(instant now, effects& out);
-  /// Proposes, as soon as an epoch is settled, that the hosts which were lost before it leave
-  /// nothing in doubt.
+  /// Proposes, as soon as an epoch is settled, that the hosts which are lost now, as far as this
+  /// agent has read, leave nothing in doubt.
   void end_doubt(instant now, effects& out);
   /// Takes this host off the members. It owns nothing, and is the home of nothing; or it is `last`,
   /// and what it knows as home does not count. Does nothing if another host is about to join then.
@@ -73,6 +74,11 @@ class membership {
     revision changed = 0;
     instant since = 0;
     instant steady_since = 0;  ///< since when it has changed in each period
+  };
+  /// What an operator has put right: what these hosts may have left half done.
+  struct operator_statement {
+    std::set<identity> lost;
+    epoch_number until = 0;  ///< the last of the epochs that were over then
   };
   struct proposal;
 
@@ -117,7 +123,7 @@ class membership {
   bool is_new_incarnation_ = false;
   revision my_key_ = 0;  // when my key was changed last, while registered
   bool retires_ = false;
-  bool ends_doubt_ = false;
+  std::optional<operator_statement> ends_doubt_;
   bool leaves_last_ = false;
   std::uint64_t numbers_ = 0;
   std::optional<pending> own_;     // about the own keys, or a read

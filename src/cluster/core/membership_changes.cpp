@@ -3,18 +3,9 @@
 #include <iterator>
 
 #include "cluster/core/membership.hpp"
-#include "cluster/core/rendezvous.hpp"
+#include "cluster/core/past_epochs.hpp"
 
 namespace lockflight::cluster {
-namespace {
-
-past_epoch past_of(const epoch_value& epoch) {
-  past_epoch past{epoch.number, possible_homes(epoch.members), false, {}};
-  past.has_leavers = past.members.size() != epoch.members.size();
-  return past;
-}
-
-}  // namespace
 
 instant membership::own_delay() const {
   const auto at = latest_->members.find(self_);
@@ -98,6 +89,8 @@ membership::proposal membership::successor(instant now) const {
 std::optional<transaction> membership::next_epoch(instant now) const {
   proposal next = successor(now);
   const bool is_first = !latest_->epoch;
+  // Tokens have no room for a greater number. The members stay as they are (docs/cluster.md).
+  if (!is_first && latest_->epoch->what.number >= last_epoch) return std::nullopt;
   if (!is_first && next.members == latest_->epoch->what.members && next.what.erased.empty())
     return std::nullopt;
   epoch_value to;
@@ -110,6 +103,7 @@ std::optional<transaction> membership::next_epoch(instant now) const {
     to.past = from.past;
     // After the last member has left as it should, nobody knew anything that counts.
     if (!from.members.empty()) to.past.push_back(past_of(from));
+    shorten(to.past);
   }
   next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
   next.what.puts.push_back({{key_kind::epoch}, std::move(to)});
@@ -136,14 +130,7 @@ std::optional<transaction> membership::settlement() const {
   std::erase_if(to.past, [](const past_epoch& past) {
     return !past.leaves_doubt() && !past.members.empty();
   });
-  // Many entries are merged into one, under which all names are in doubt.
-  constexpr std::size_t most_entries = 64;
-  if (to.past.size() > most_entries) {
-    const auto half = to.past.begin() + most_entries / 2;
-    const past_epoch merged{std::prev(half)->number, {}, true, {}};
-    to.past.erase(to.past.begin(), half);
-    to.past.insert(to.past.begin(), merged);
-  }
+  shorten(to.past);
   transaction settles;
   settles.when = {{{key_kind::epoch}, latest_->epoch->changed}};
   settles.puts = {{{key_kind::epoch}, std::move(to)}};
@@ -151,16 +138,28 @@ std::optional<transaction> membership::settlement() const {
 }
 
 void membership::end_doubt(instant now, effects& out) {
-  ends_doubt_ = true;
+  if (!latest_ || !latest_->epoch) return;  // this host is no member yet, and knows of no doubt
+  const epoch_value& present = latest_->epoch->what;
+  ends_doubt_.emplace();
+  for (const past_epoch& past : present.past) {
+    const auto gone = past.passed_on ? past.gone : present.missing_of(past);
+    ends_doubt_->lost.insert(gone.begin(), gone.end());
+    ends_doubt_->until = past.number;
+  }
   consider_change(now, out);
 }
 
 std::optional<transaction> membership::end_of_doubt() {
   if (!latest_->epoch || !latest_->epoch->what.settled) return std::nullopt;
   epoch_value to = latest_->epoch->what;
-  std::erase_if(to.past, [](const past_epoch& past) { return past.passed_on; });
+  // (!) The operator has put right what these hosts left. Those that were lost since may have left
+  // something else.
+  std::erase_if(to.past, [&](const past_epoch& past) {
+    return past.passed_on && past.number <= ends_doubt_->until &&
+           std::ranges::includes(ends_doubt_->lost, past.gone);
+  });
   if (to.past == latest_->epoch->what.past) {
-    ends_doubt_ = false;
+    ends_doubt_.reset();
     return std::nullopt;
   }
   transaction ends;
