@@ -78,6 +78,47 @@ TEST_F(Home, RevokesAgainForAWriter) {
   EXPECT_EQ(revoked[0].second.wanted, mode::exclusive);
 }
 
+// The client that wanted more has given up.
+TEST_F(Home, ARequestReplacesOneForMore) {
+  begin();
+  ask(b, mode::shared);
+  ask(c, mode::exclusive);
+  ask(c, mode::shared);
+  const auto granted = take<grant>();
+  ASSERT_EQ(granted.size(), 2u);
+  EXPECT_EQ(granted[1].first, c);
+  EXPECT_EQ(granted[1].second.granted, mode::shared);
+}
+
+// b has been revoked for a request that is replaced then. Its answer would cross the grant.
+TEST_F(Home, GrantsNothingToAHostBeforeItAnswersTheRevocation) {
+  begin();
+  ask(b, mode::shared);
+  ask(c, mode::exclusive);
+  ask(b, mode::exclusive);
+  EXPECT_EQ(take<revoke>().size(), 1u);
+  ask(c, mode::shared);
+  EXPECT_TRUE(take<grant>().empty());
+  give(b, {mode::none, {5, 0}, false});
+  const auto granted = take<grant>();
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].first, b);
+  EXPECT_EQ(granted[0].second.granted, mode::exclusive);
+}
+
+TEST_F(Home, ARequestForMoreComesLaterThanOneForLess) {
+  begin();
+  ask(b, mode::exclusive);
+  ask(c, mode::shared);
+  ask(a, mode::exclusive);
+  ask(c, mode::exclusive);
+  sent.clear();
+  give(b, {mode::shared, {5, 1}, false});
+  const auto granted = take<grant>();
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].second.granted, mode::shared);
+}
+
 TEST_F(Home, BelievesTheClaimOfEqualTokens) {
   tested.collect(b, claim{mode::none, {4, 7}, false});
   tested.collect(record{4, {4, 7}, true, std::nullopt});

@@ -114,10 +114,11 @@ acquire_events::next acquire<Words>::read_ownership() {
 }
 
 /// (!) Sets `wanted` whenever the word does not suffice, not at the first time alone: a neighbour
-/// may have taken it off.
+/// may have taken it off. A greater one is that of a client that died while it waited: none that
+/// wants more can wait while this client has the host lock.
 template <words_of_a_name Words>
 acquire_events::next acquire<Words>::wait(const ownership& seen) {
-  if (seen.wanted >= wanted_ || seen.owned >= wanted_) return next::waits;
+  if (seen.wanted == wanted_ || seen.owned >= wanted_) return next::waits;
   if (!words_.swap_ownership(seen, {seen.owned, wanted_, seen.incarnation})) return next::step;
   return next::rings;
 }

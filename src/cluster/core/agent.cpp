@@ -76,7 +76,9 @@ void agent::follow_membership(instant now, effects& out) {
 
 // ---- the end ----
 
-/// When all know that this member retires, and all homes have begun, so that they answer.
+/// When all know that this member retires, and all homes have begun, so that they answer. No grant
+/// comes after this: an agent asks for nothing once it is to leave, and homes forget their queues
+/// with the epoch in which it did.
 void agent::give_all_back(instant now, effects& out) {
   const member* const me = epoch_.find(self_);
   if (gives_back_ || !epoch_.settled || me == nullptr || !me->retires) return;
@@ -313,11 +315,6 @@ void agent::handle_as_owner(const message& what, effects& out) {
   owner& mine = owner_of(what.name);
   if (const auto* got = std::get_if<grant>(&what.what)) {
     mine.granted(what.from, *got, words_, to);
-    // It was asked for before the host was to leave.
-    if (gives_back_) {
-      untaken_.insert(what.name);
-      mine.revoked(what.from, mode::exclusive, words_, out, to);
-    }
   } else if (const auto* wanted = std::get_if<revoke>(&what.what)) {
     mine.revoked(what.from, wanted->wanted, words_, out, to);
   } else if (std::holds_alternative<forget>(what.what)) {

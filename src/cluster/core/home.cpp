@@ -76,6 +76,10 @@ void home::begin(const epoch_value& now, std::optional<member_id> witness, host_
 
 void home::requested(member_id from, mode wanted, const epoch_value& now, host_words& words,
                      outbox& out) {
+  // A client that wanted more has given up since. Else a reader would wait for a writer that is
+  // gone.
+  std::erase_if(queue_,
+                [&](const waiting& each) { return each.from == from && each.wanted > wanted; });
   const waiting asked{from, wanted};
   if (std::find(queue_.begin(), queue_.end(), asked) == queue_.end()) queue_.push_back(asked);
   if (begun_) serve(now, words, out);
@@ -92,7 +96,7 @@ void home::given_back(member_id from, const give_back& what, const epoch_value& 
   }
   shared_.erase(from);
   if (what.kept == mode::shared) shared_.insert(from);
-  if (!begun_) return;
+  // It has begun: a give_back answers a revoke of this epoch, or is sent when the epoch is settled.
   store(now, words);
   if (what.kept == mode::none) {
     revoked_for_shared_.erase(from);
@@ -181,6 +185,9 @@ void home::serve(const epoch_value& now, host_words& words, outbox& out) {
     const std::vector<member_id> owners = in_the_way(head);
     if (!owners.empty()) return revoke_for(head.wanted, owners, out);
     if (!may_grant) return;
+    // (!) The request that it was revoked for may have been replaced since. Its give_back would
+    // cross the grant.
+    if (revoked_for_exclusive_.contains(head.from)) return;
     grant_head(now, words, out);
   }
 }

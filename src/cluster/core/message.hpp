@@ -21,7 +21,7 @@ struct record {
   bool operator==(const record&) const = default;
 };
 
-/// To the home: the sender wants the name.
+/// To the home: the sender wants the name. This replaces a request for more, which was given up.
 struct request {
   mode wanted = mode::none;
 };

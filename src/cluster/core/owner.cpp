@@ -17,12 +17,20 @@ mode owned_by(const ownership& word, const host_words& words) {
 void owner::consider(member_id home, host_words& words, outbox& out) {
   give_back_despite_waiter(home, words, out);
   const ownership word = words.ownership_of(name_);
-  if (!asks_ || word.wanted <= owned_by(word, words) || word.wanted <= asked_) return;
+  if (!asks_ || word.wanted <= owned_by(word, words) || word.wanted == asked_) return;
+  // If more was asked for, the client that wanted it has given up, and this request replaces that.
   asked_ = word.wanted;
   out.send(home, name_, request{word.wanted});
 }
 
 void owner::granted(member_id home, const grant& what, host_words& words, outbox& out) {
+  // (!) The client that wanted it has given up, and the host has forgotten the name. Words for it
+  // would come with a lock of the default kind, which clients that want another kind refuse.
+  if (!words.has_name(name_)) {
+    asked_ = mode::none;
+    out.send(home, name_, give_back{mode::none, what.last, what.died});
+    return;
+  }
   ownership word = words.ownership_of(name_);
   if (what.granted > owned_by(word, words)) {
     // The state comes first, since a client reads it after the ownership.

@@ -42,6 +42,9 @@ class memory final : public host_words {
   bool swap_ownership(const std::string& name, ownership before, ownership after) override;
   [[nodiscard]] state state_of(const std::string& name) const override;
   bool swap_state(const std::string& name, state before, state after) override;
+  [[nodiscard]] bool has_name(const std::string& name) const override {
+    return words_.contains(name);
+  }
   [[nodiscard]] std::vector<std::string> names() const override;
   void if_unused(const std::string& name, const std::function<void()>& what) override;
   bool forget_unused() override;
