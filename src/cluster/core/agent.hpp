@@ -34,9 +34,7 @@ class agent final : public agent_events {
   void rung(instant now, const std::string& name, effects& out) override;
   void host_lock_taken(instant now, const std::string& name, effects& out) override;
   void retire(instant now, effects& out) override;
-  /// An operator says that what is guarded by names which nobody has used since hosts were lost is
-  /// not half done.
-  void end_doubt(instant now, effects& out) { membership_.end_doubt(now, out); }
+  void end_doubt(instant now, effects& out) override { membership_.end_doubt(now, out); }
   [[nodiscard]] epoch_number epoch() const override { return epoch_.number; }
 
  private:

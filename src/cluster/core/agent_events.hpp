@@ -54,6 +54,9 @@ class agent_events {
   /// stays inside one.
   virtual void retire(instant now, effects& out) = 0;
 
+  /// An operator says that what the hosts which are lost now may have left half done is put right.
+  virtual void end_doubt(instant now, effects& out) = 0;
+
   /// The epoch that the agent is in; 0 for none.
   [[nodiscard]] virtual epoch_number epoch() const = 0;
 };
