@@ -2,8 +2,8 @@
  * clients, an abstract host lock inside each host, etcd as atomic state, a home that moves with the epoch.
  *
  * Of the protocol as it is in src/cluster/core it does not have: the witness of a home, names that are
- * forgotten, hosts that leave in order, and tokens that begin anew with each epoch. The simulation and
- * tests/cluster/ have these.
+ * forgotten, hosts that leave in order, requests that replace one for more, and tokens that begin anew with
+ * each epoch. The simulation and tests/cluster/ have these.
  *
  * Each step is atomic: one message handled, one read or compare-and-swap of shared memory, one
  * transaction of etcd. Messages wait in channels, in order between two agents; a message of an

@@ -99,15 +99,20 @@ class AgentsInStep : public testing::Test {
         return name;
     }
   }
-  client& make_client(host& on, const std::string& name) {
+  client& make_client(host& on, const std::string& name, mode wanted = mode::exclusive) {
     names_.push_back(name);
-    return clients_.emplace_back(mode::exclusive, sim::words_in_host{&names_.back(), &on.words});
+    return clients_.emplace_back(wanted, sim::words_in_host{&names_.back(), &on.words});
   }
   /// Whether the client is inside within six seconds.
   bool enters(host& on, client& who, const std::string& name) {
     for (int i = 0; i < 60; ++i, pass(second / 10))
       if (steps_inside(on, who, name)) return true;
     return false;
+  }
+  /// A client that waits gives up.
+  void give_up(host& on, client& who, const std::string& name) {
+    who.give_up();
+    release(on, name);
   }
   /// It has left, or has died inside.
   void release(host& on, const std::string& name) {
@@ -122,8 +127,15 @@ class AgentsInStep : public testing::Test {
     release(on, name);
   }
 
+  [[nodiscard]] const epoch_value& epoch() const { return etcd_.now()->epoch->what; }
+  /// As if so many changes of members had been made.
+  void set_epoch(epoch_number number) {
+    epoch_value to = epoch();
+    to.number = number;
+    (void)etcd_.carry_out({{}, {{{key_kind::epoch}, to}}, {}});
+  }
   [[nodiscard]] bool has_key(member_id id) const {
-    const seat* const found = etcd_.now()->find(id);
+    const member_keys* const found = etcd_.now()->find(id);
     return found != nullptr && found->member.has_value();
   }
 
@@ -287,6 +299,132 @@ TEST_F(AgentsInStep, AnOperatorEndsTheDoubt) {
     pass(20 * second);
     EXPECT_TRUE(at(id).has_left) << id;
   }
+}
+
+// 3 is lost after the operator has spoken, and before the members can agree on it.
+TEST_F(AgentsInStep, AnOperatorEndsNoDoubtAboutWhatIsLostLater) {
+  add_first(4);
+  hold_up(1, 2);  // so that no epoch is settled
+  lose(4);
+  pass(15 * second);
+  end_doubt(at(1));
+  lose(3);
+  pass(15 * second);
+  let_go(1, 2);
+  pass(3 * second);
+  ASSERT_TRUE(epoch().settled);
+  ASSERT_FALSE(epoch().past.empty());
+  end_doubt(at(1));
+  pass(3 * second);
+  EXPECT_TRUE(epoch().past.empty());
+}
+
+// The reader of 3 comes after a writer has given up, whose request waits for the reader of 2.
+TEST_F(AgentsInStep, AReaderDoesNotWaitForAWriterThatHasGivenUp) {
+  add_first(3);
+  const std::string name = name_of(1);
+  ASSERT_TRUE(enters(at(2), make_client(at(2), name, mode::shared), name));
+  client& writer = make_client(at(3), name);
+  ASSERT_FALSE(enters(at(3), writer, name));
+  give_up(at(3), writer, name);
+  EXPECT_TRUE(enters(at(3), make_client(at(3), name, mode::shared), name));
+}
+
+TEST_F(AgentsInStep, AReaderDoesNotWaitForAWriterThatDiedWaiting) {
+  add_first(3);
+  const std::string name = name_of(1);
+  ASSERT_TRUE(enters(at(2), make_client(at(2), name, mode::shared), name));
+  ASSERT_FALSE(enters(at(3), make_client(at(3), name), name));
+  release(at(3), name);  // died
+  EXPECT_TRUE(enters(at(3), make_client(at(3), name, mode::shared), name));
+}
+
+// The grant is under way when the reader's request replaces the writer's.
+TEST_F(AgentsInStep, AGrantForAWriterThatHasGivenUpServesAReader) {
+  add_first(3);
+  const std::string name = name_of(1);
+  hold_up(1, 3);
+  client& writer = make_client(at(3), name);
+  ASSERT_FALSE(enters(at(3), writer, name));
+  give_up(at(3), writer, name);
+  client& reader = make_client(at(3), name, mode::shared);
+  ASSERT_FALSE(enters(at(3), reader, name));
+  let_go(1, 3);
+  ASSERT_TRUE(enters(at(3), reader, name));
+  client& next = make_client(at(2), name);
+  EXPECT_FALSE(enters(at(2), next, name));
+  reader.leave();
+  release(at(3), name);
+  EXPECT_TRUE(enters(at(2), next, name));
+}
+
+// Words that the agent makes come with a lock of the default kind.
+TEST_F(AgentsInStep, AGrantForANameThatIsForgottenIsGivenBack) {
+  add_first(3);
+  const std::string name = name_of(1);
+  hold_up(1, 3);
+  client& writer = make_client(at(3), name);
+  ASSERT_FALSE(enters(at(3), writer, name));
+  give_up(at(3), writer, name);
+  ASSERT_TRUE(at(3).words.forget_unused());
+  let_go(1, 3);
+  pass(second / 10);
+  EXPECT_FALSE(at(3).words.has_name(name));
+  client& next = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), next, name));
+  EXPECT_FALSE(next.died());
+}
+
+// Its peer's link is held up, so that no epoch is settled meanwhile.
+TEST_F(AgentsInStep, AnAgentThatStartsAgainAndAgainAddsLittleToThePast) {
+  add_first(3);
+  const std::string name = name_of(1);
+  ASSERT_TRUE(enters(at(3), make_client(at(3), name), name));
+  release(at(3), name);  // died inside
+  hold_up(1, 2);
+  for (int i = 0; i < 50; ++i) {
+    start(at(3));
+    pass(second);
+  }
+  ASSERT_FALSE(epoch().settled);
+  ASSERT_GT(epoch().number, 50u);
+  EXPECT_LE(epoch().past.size(), 2u);
+  let_go(1, 2);
+  pass(3 * second);
+  EXPECT_TRUE(epoch().settled);
+  client& next = make_client(at(2), name);
+  ASSERT_TRUE(enters(at(2), next, name));
+  EXPECT_TRUE(next.died());
+}
+
+TEST_F(AgentsInStep, NoEpochFollowsTheLast) {
+  add_first(2);
+  set_epoch(last_epoch - 1);
+  pass(3 * second);
+  const std::string name = name_of(1);
+  use(at(2), name);
+  add(3);
+  pass(5 * second);
+  ASSERT_EQ(epoch().number, last_epoch);
+  use(at(3), name);
+  add(4);
+  lose(3);
+  pass(30 * second);
+  EXPECT_EQ(epoch().number, last_epoch);
+  EXPECT_EQ(epoch().members.size(), 3u);
+  client& waits = make_client(at(4), name);
+  EXPECT_FALSE(enters(at(4), waits, name));
+  use(at(1), name_of(2));  // a name that the lost host does not own
+  EXPECT_LE(at(1).words.state_of(name_of(2)).last.epoch, last_epoch);
+}
+
+TEST_F(AgentsInStep, TheLastMemberStaysInTheLastEpoch) {
+  add_first(1);
+  set_epoch(last_epoch);
+  pass(3 * second);
+  retire(at(1));
+  pass(10 * second);
+  EXPECT_EQ(epoch().number, last_epoch);
 }
 
 TEST_F(AgentsInStep, AHostThatIsNoMemberEndsAtOnce) {

@@ -78,6 +78,47 @@ TEST_F(Home, RevokesAgainForAWriter) {
   EXPECT_EQ(revoked[0].second.wanted, mode::exclusive);
 }
 
+// The client that wanted more has given up.
+TEST_F(Home, ARequestReplacesOneForMore) {
+  begin();
+  ask(b, mode::shared);
+  ask(c, mode::exclusive);
+  ask(c, mode::shared);
+  const auto granted = take<grant>();
+  ASSERT_EQ(granted.size(), 2u);
+  EXPECT_EQ(granted[1].first, c);
+  EXPECT_EQ(granted[1].second.granted, mode::shared);
+}
+
+// b has been revoked for a request that is replaced then. Its answer would cross the grant.
+TEST_F(Home, GrantsNothingToAHostBeforeItAnswersTheRevocation) {
+  begin();
+  ask(b, mode::shared);
+  ask(c, mode::exclusive);
+  ask(b, mode::exclusive);
+  EXPECT_EQ(take<revoke>().size(), 1u);
+  ask(c, mode::shared);
+  EXPECT_TRUE(take<grant>().empty());
+  give(b, {mode::none, {5, 0}, false});
+  const auto granted = take<grant>();
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].first, b);
+  EXPECT_EQ(granted[0].second.granted, mode::exclusive);
+}
+
+TEST_F(Home, ARequestForMoreComesLaterThanOneForLess) {
+  begin();
+  ask(b, mode::exclusive);
+  ask(c, mode::shared);
+  ask(a, mode::exclusive);
+  ask(c, mode::exclusive);
+  sent.clear();
+  give(b, {mode::shared, {5, 1}, false});
+  const auto granted = take<grant>();
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].second.granted, mode::shared);
+}
+
 TEST_F(Home, BelievesTheClaimOfEqualTokens) {
   tested.collect(b, claim{mode::none, {4, 7}, false});
   tested.collect(record{4, {4, 7}, true, std::nullopt});
@@ -121,14 +162,14 @@ TEST_F(Home, IsInDoubtIfItsFormerHomeAndAnotherMemberAreGone) {
 
 TEST_F(Home, IsInDoubtIfAWitnessHasItsMark) {
   tested.collect(record{3, {3, 4}, false, std::nullopt});
-  tested.collect(passed_mark{4});
+  tested.collect(witness_report{4});
   begin();
   EXPECT_TRUE(words.record_of("x")->died);
 }
 
 TEST_F(Home, IsInNoDoubtWithARecordThatIsLaterThanTheMark) {
   tested.collect(record{4, {3, 4}, false, std::nullopt});
-  tested.collect(passed_mark{3});
+  tested.collect(witness_report{3});
   begin();
   EXPECT_FALSE(words.record_of("x")->died);
 }
@@ -137,10 +178,10 @@ TEST_F(Home, OwnsANameItselfWhenItsWitnessKnows) {
   begin();
   ask(a, mode::exclusive);
   EXPECT_EQ(words.record_of("x")->exclusive, std::nullopt);
-  const auto marks = take<mark>();
-  ASSERT_EQ(marks.size(), 1u);
-  EXPECT_EQ(marks[0].first, b);
-  tested.marked(now, words, out);
+  const auto requests = take<witness_request>();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].first, b);
+  tested.witnessed(now, words, out);
   EXPECT_EQ(take<grant>().size(), 1u);
 }
 
@@ -150,9 +191,9 @@ TEST_F(Home, TakesADeathWhenItsWitnessKnows) {
   sent.clear();
   give(c, {mode::none, {5, 3}, true});
   ASSERT_EQ(sent.size(), 1u);
-  EXPECT_TRUE(std::holds_alternative<mark>(sent[0].what));
+  EXPECT_TRUE(std::holds_alternative<witness_request>(sent[0].what));
   sent.clear();
-  tested.marked(now, words, out);
+  tested.witnessed(now, words, out);
   const auto confirmed = take<taken>();
   ASSERT_EQ(confirmed.size(), 1u);
   EXPECT_EQ(confirmed[0].first, c);
@@ -166,7 +207,7 @@ TEST_F(Home, ConfirmsNothingToAHostThatHasTheNameAgain) {
   give(b, {mode::none, {5, 2}, false});
   ask(c, mode::exclusive);
   sent.clear();
-  tested.marked(now, words, out);
+  tested.witnessed(now, words, out);
   EXPECT_TRUE(take<taken>().empty());
 }
 
@@ -200,7 +241,7 @@ TEST_F(Home, IsRememberedByAHostThatClaimsWhatItGaveBackBefore) {
 TEST_F(Home, TellsItsWitnessOfADeathWhenItBegins) {
   tested.collect(record{4, {4, 5}, true, std::nullopt});
   begin();
-  EXPECT_EQ(take<mark>().size(), 1u);
+  EXPECT_EQ(take<witness_request>().size(), 1u);
   EXPECT_TRUE(tested.awaits_witness());
 }
 

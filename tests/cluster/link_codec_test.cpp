@@ -13,7 +13,7 @@ namespace lockflight::cluster {
 namespace {
 
 constexpr std::uint64_t greatest = UINT64_MAX;
-constexpr token some_token{UINT32_MAX, greatest};
+constexpr token some_token{last_epoch, last_counter};
 
 bool same(const request& a, const request& b) { return a.wanted == b.wanted; }
 bool same(const grant& a, const grant& b) {
@@ -27,13 +27,13 @@ bool same(const taken&, const taken&) { return true; }
 bool same(const claim& a, const claim& b) {
   return a.owned == b.owned && a.last == b.last && a.died == b.died;
 }
-bool same(const passed_record& a, const passed_record& b) { return a.what == b.what; }
+bool same(const former_record& a, const former_record& b) { return a.what == b.what; }
 bool same(const claims_done&, const claims_done&) { return true; }
 bool same(const forget&, const forget&) { return true; }
 bool same(const forgotten&, const forgotten&) { return true; }
-bool same(const mark& a, const mark& b) { return a.is_set == b.is_set; }
-bool same(const marked&, const marked&) { return true; }
-bool same(const passed_mark& a, const passed_mark& b) { return a.epoch == b.epoch; }
+bool same(const witness_request& a, const witness_request& b) { return a.is_set == b.is_set; }
+bool same(const witness_ack&, const witness_ack&) { return true; }
+bool same(const witness_report& a, const witness_report& b) { return a.epoch == b.epoch; }
 
 bool same(const message& a, const message& b) {
   if (a.from != b.from || a.to != b.to || a.epoch != b.epoch || a.name != b.name ||
@@ -48,7 +48,7 @@ std::vector<message> samples() {
   std::vector<message> all;
   const auto add = [&](body what) {
     all.push_back({1, 2, 3, "name", what});
-    all.push_back({greatest, greatest - 1, UINT32_MAX, std::string(3000, 'x'), what});
+    all.push_back({greatest, greatest - 1, last_epoch, std::string(3000, 'x'), what});
     all.push_back({23, 24, 0, std::string("\0\xff\x80", 3), what});
   };
   for (const mode each : {mode::none, mode::shared, mode::exclusive}) {
@@ -60,15 +60,15 @@ std::vector<message> samples() {
     add(claim{each, {1, 300}, true});
   }
   add(taken{});
-  add(passed_record{{7, {6, 5}, true, identity{greatest, UINT32_MAX}}});
-  add(passed_record{{7, some_token, false, std::nullopt}});
+  add(former_record{{7, {6, 5}, true, identity{greatest, UINT32_MAX}}});
+  add(former_record{{7, some_token, false, std::nullopt}});
   add(claims_done{});
   add(forget{});
   add(forgotten{});
-  add(mark{true});
-  add(mark{false});
-  add(marked{});
-  add(passed_mark{UINT32_MAX});
+  add(witness_request{true});
+  add(witness_request{false});
+  add(witness_ack{});
+  add(witness_report{last_epoch});
   return all;
 }
 
@@ -119,6 +119,7 @@ TEST(LinkCodec, NumbersOutOfRangeAreNoMessage) {
   EXPECT_FALSE(decoded(with(7, "\x03")));                                  // no such mode
   EXPECT_FALSE(decoded(with(1, "\x08")));                                  // no such kind
   EXPECT_FALSE(decoded(with(4, std::string("\x1b\0\0\0\1\0\0\0\0", 9))));  // epoch of 33 bits
+  EXPECT_FALSE(decoded(with(4, std::string("\x1a\0\x10\0\0", 5))));        // after the last epoch
   EXPECT_FALSE(decoded(with(4, "\x20")));                                  // -1
   EXPECT_FALSE(decoded(with(4, std::string("\xf9\0\0", 3))));              // a float
   EXPECT_FALSE(decoded(with(4, "\xf6")));                                  // null

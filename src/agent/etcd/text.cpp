@@ -106,7 +106,7 @@ void add_value(const key& at, const etcd_entry& entry, etcd_view& to) {
     to.keys.epoch = {read_epoch(from), entry.created, entry.changed};
     return;
   }
-  seat& of = to.keys.seats[at.id];
+  member_keys& of = to.keys.members[at.id];
   if (at.kind == key_kind::beat) {
     of.beat = {read_beat(from), entry.created, entry.changed};
   } else if (at.kind == key_kind::evicted) {

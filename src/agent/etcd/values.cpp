@@ -157,7 +157,7 @@ void check_order(const char* name, const std::vector<Each>& all) {
 
 past_epoch read_past(const json& part) {
   const json_object from = json_object::part(part);
-  past_epoch past{from.number<epoch_number>("number"), from.list("members", read_identity),
+  past_epoch past{from.epoch("number"), from.list("members", read_identity),
                   from.truth("passed_on"), from.list("gone", read_identity),
                   from.truth("has_leavers")};
   check_order("members", past.members);
@@ -188,7 +188,7 @@ epoch_value read_epoch(const json_object& from) {
     const json_object one = json_object::part(part);
     return member{read_identity(part), one.number<agent_number>("agent"), one.truth("retires")};
   };
-  epoch_value epoch{from.number<epoch_number>("number"), from.list("members", read_one),
+  epoch_value epoch{from.epoch("number"), from.list("members", read_one),
                     from.list("past", read_past), from.truth("settled")};
   if (epoch.number == 0) throw unlike_field("number", "at least 1");
   check_order("members", ids_of(epoch.members));
@@ -218,7 +218,7 @@ beat_value read_beat(const json_object& from) {
     if (!id) throw unlike_field("missing", "texts of 16 hexadecimal digits, not all of them 0");
     return *id;
   };
-  return {from.number<epoch_number>("begun"), from.list("missing", read_one)};
+  return {from.epoch("begun"), from.list("missing", read_one)};
 }
 
 // ---- the secret ----

@@ -38,6 +38,9 @@ class json_object {
   [[nodiscard]] Number number(const char* name) const {
     return static_cast<Number>(number_up_to(name, std::numeric_limits<Number>::max()));
   }
+  [[nodiscard]] epoch_number epoch(const char* name) const {
+    return static_cast<epoch_number>(number_up_to(name, last_epoch));
+  }
   /// The array's elements, each of which `read` makes of its JSON.
   template <class Read>
   [[nodiscard]] auto list(const char* name, Read read) const {

@@ -42,6 +42,9 @@ class domain_words final : public host_words {
   bool swap_ownership(const std::string& name, ownership before, ownership after) override;
   [[nodiscard]] state state_of(const std::string& name) const override;
   bool swap_state(const std::string& name, state before, state after) override;
+  [[nodiscard]] bool has_name(const std::string& name) const override {
+    return find(name) != nullptr;
+  }
   [[nodiscard]] std::vector<std::string> names() const override;
   void if_unused(const std::string& name, const std::function<void()>& what) override;
   bool forget_unused() override;
@@ -57,15 +60,16 @@ class domain_words final : public host_words {
     return records_.names();
   }
 
-  [[nodiscard]] std::optional<home_mark> mark_of(const std::string& name) const override {
-    return records_.find_mark(name);
+  [[nodiscard]] std::optional<witness_note> witness_note_of(
+      const std::string& name) const override {
+    return records_.find_witness_note(name);
   }
-  void store_mark(const std::string& name, const home_mark& what) override {
-    records_.store_mark(name, what);
+  void store_witness_note(const std::string& name, const witness_note& what) override {
+    records_.store_witness_note(name, what);
   }
-  void erase_mark(const std::string& name) override { records_.erase_mark(name); }
-  [[nodiscard]] std::vector<std::string> marked_names() const override {
-    return records_.marked_names();
+  void erase_witness_note(const std::string& name) override { records_.erase_witness_note(name); }
+  [[nodiscard]] std::vector<std::string> witnessed_names() const override {
+    return records_.witnessed_names();
   }
 
  private:

@@ -1,5 +1,5 @@
-// Acquires locks of this host for its agent, which waits for nobody itself (design, section 12,
-// "Revocation is an acquire"). A lock that is free is taken at once, by the agent's own thread.
+// Acquires locks of this host for its agent, which waits for nobody itself (docs/cluster.md,
+// "Revocation"). A lock that is free is taken at once, by the agent's own thread.
 // Each lock that is waited for has a thread and a slot of its own: a bounded number of them could
 // all wait for holders that wait for another name.
 #pragma once

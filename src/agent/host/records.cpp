@@ -23,9 +23,9 @@ using nlohmann::json;
 
 // A line is an array. Its first item is the name; a name is any bytes, so it is written as numbers.
 // How many items follow says what the line is.
-constexpr std::size_t no_record = 0;  // the name has no record
-constexpr std::size_t no_mark = 1;    // a 0: it has no mark
-constexpr std::size_t a_mark = 3;     // epoch, home
+constexpr std::size_t no_record = 0;        // the name has no record
+constexpr std::size_t no_witness_note = 1;  // a 0: it has no witness's note
+constexpr std::size_t a_witness_note = 3;   // epoch, home
 // Else it is a record: epoch, token, whether a holder died, and the exclusive owner if there is
 // one.
 
@@ -47,7 +47,7 @@ std::string line_of(const std::string& name, const record& what) {
   return line += "]\n";
 }
 
-std::string line_of(const std::string& name, const home_mark& what) {
+std::string line_of(const std::string& name, const witness_note& what) {
   return fmt::format("{},{},{},{}]\n", name_of_line(name), what.epoch, what.home.id,
                      what.home.incarnation);
 }
@@ -94,11 +94,11 @@ void records::read() {
     try {
       take(json::parse(line));
     } catch (const json::exception&) {
-      throw std::runtime_error(
-          fmt::format("{}: line {} is neither a record nor a mark of a name (its agent alone may "
-                      "write the file; "
-                      "remove the domain on this host, and the others go on without it)",
-                      path_, lines_ + 1));
+      throw std::runtime_error(fmt::format(
+          "{}: line {} is neither a record nor a witness's note of a name (its agent alone may "
+          "write the file; "
+          "remove the domain on this host, and the others go on without it)",
+          path_, lines_ + 1));
     }
   }
   // What the last agent has begun to write.
@@ -113,11 +113,11 @@ void records::take(const json& line) {
     case no_record:
       all_.erase(name);
       break;
-    case no_mark:
-      marks_.erase(name);
+    case no_witness_note:
+      witness_notes_.erase(name);
       break;
-    case a_mark:
-      marks_[name] = {line.at(1).get<epoch_number>(), identity_from(line, 2)};
+    case a_witness_note:
+      witness_notes_[name] = {line.at(1).get<epoch_number>(), identity_from(line, 2)};
       break;
     default:
       all_[name] = record_from(line);
@@ -144,22 +144,22 @@ void records::erase(const std::string& name) {
   shorten_if_long();
 }
 
-std::optional<home_mark> records::find_mark(const std::string& name) const {
-  const auto at = marks_.find(name);
-  return at == marks_.end() ? std::nullopt : std::optional(at->second);
+std::optional<witness_note> records::find_witness_note(const std::string& name) const {
+  const auto at = witness_notes_.find(name);
+  return at == witness_notes_.end() ? std::nullopt : std::optional(at->second);
 }
 
-std::vector<std::string> records::marked_names() const { return keys_of(marks_); }
+std::vector<std::string> records::witnessed_names() const { return keys_of(witness_notes_); }
 
-void records::store_mark(const std::string& name, const home_mark& what) {
-  if (const auto before = find_mark(name); before == what) return;
+void records::store_witness_note(const std::string& name, const witness_note& what) {
+  if (const auto before = find_witness_note(name); before == what) return;
   append(line_of(name, what));
-  marks_[name] = what;
+  witness_notes_[name] = what;
   shorten_if_long();
 }
 
-void records::erase_mark(const std::string& name) {
-  if (marks_.erase(name) == 0) return;
+void records::erase_witness_note(const std::string& name) {
+  if (witness_notes_.erase(name) == 0) return;
   append(name_of_line(name) + ",0]\n");
   shorten_if_long();
 }
@@ -175,7 +175,7 @@ void records::append(const std::string& line) {
 
 void records::shorten_if_long() {
   constexpr std::size_t some = 10'000;
-  if (lines_ < some || lines_ < 4 * (all_.size() + marks_.size())) return;
+  if (lines_ < some || lines_ < 4 * (all_.size() + witness_notes_.size())) return;
   const std::string shorter = path_ + "~";
   ::unlink(shorter.c_str());
   descriptor before = std::move(file_);
@@ -183,7 +183,7 @@ void records::shorten_if_long() {
   if (!file_) fail(shorter, errno);
   lines_ = 0;
   for (const auto& [name, each] : all_) append(line_of(name, each));
-  for (const auto& [name, each] : marks_) append(line_of(name, each));
+  for (const auto& [name, each] : witness_notes_) append(line_of(name, each));
   if (::rename(shorter.c_str(), path_.c_str()) != 0) fail(path_, errno);
 }
 

@@ -1,10 +1,10 @@
-// The records of the names whose home a host is or was (design, section 12, "The home"), and the
-// marks of those whose home's witness it is or was, in a file beside the domain file. The agent
+// The records of the names whose home a host is or was (docs/cluster.md, "The home"), and the
+// notes about those whose home's witness it is or was, in a file beside the domain file. The agent
 // alone reads and writes it. It outlives the agent, and not the machine: both files are in memory.
 //
-// The file is a log: each line is the newest record or mark of a name, or says that there is none.
-// A line that an agent did not finish before it ended says nothing; nothing that follows from it
-// has left the host.
+// The file is a log: each line is the newest record of a name, or the newest note about it, or says
+// that there is none. A line that an agent did not finish before it ended says nothing; nothing
+// that follows from it has left the host.
 #pragma once
 
 #include <map>
@@ -31,11 +31,11 @@ class records {
   void store(const std::string& name, const record& what);
   void erase(const std::string& name);
 
-  [[nodiscard]] std::optional<home_mark> find_mark(const std::string& name) const;
-  [[nodiscard]] std::vector<std::string> marked_names() const;
+  [[nodiscard]] std::optional<witness_note> find_witness_note(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> witnessed_names() const;
   /// As store().
-  void store_mark(const std::string& name, const home_mark& what);
-  void erase_mark(const std::string& name);
+  void store_witness_note(const std::string& name, const witness_note& what);
+  void erase_witness_note(const std::string& name);
 
  private:
   void read();
@@ -47,7 +47,7 @@ class records {
   descriptor file_;
   std::size_t lines_ = 0;
   std::map<std::string, record> all_;
-  std::map<std::string, home_mark> marks_;
+  std::map<std::string, witness_note> witness_notes_;
 };
 
 }  // namespace lockflight::cluster

@@ -39,16 +39,16 @@ struct body_writer {
   void operator()(const give_back& what) const { put_all(to, what.kept, what.last, what.died); }
   void operator()(const taken&) const {}
   void operator()(const claim& what) const { put_all(to, what.owned, what.last, what.died); }
-  void operator()(const passed_record& what) const {
+  void operator()(const former_record& what) const {
     to.push_back(what.what.epoch);
     put_all(to, what.what.last, what.what.died, what.what.exclusive);
   }
   void operator()(const claims_done&) const {}
   void operator()(const forget&) const {}
   void operator()(const forgotten&) const {}
-  void operator()(const mark& what) const { put(to, what.is_set); }
-  void operator()(const marked&) const {}
-  void operator()(const passed_mark& what) const { to.push_back(what.epoch); }
+  void operator()(const witness_request& what) const { put(to, what.is_set); }
+  void operator()(const witness_ack&) const {}
+  void operator()(const witness_report& what) const { to.push_back(what.epoch); }
 };
 
 // ---- from bytes ----
@@ -116,10 +116,11 @@ class item_reader {
     const json* const item = take();
     to = item != nullptr && item->is_boolean() ? item->get<bool>() : fail<bool>();
   }
-  void get(epoch_number& to) { to = number<epoch_number>(); }
+  // The words of a host have no room for more than these.
+  void get(epoch_number& to) { to = number<epoch_number>(last_epoch); }
   void get(token& to) {
-    to.epoch = number<epoch_number>();
-    to.counter = number<std::uint64_t>();
+    get(to.epoch);
+    to.counter = number<std::uint64_t>(last_counter);
   }
   void get(std::optional<identity>& to) {
     if (is_at_end()) return;
@@ -155,15 +156,15 @@ void read(item_reader& from, revoke& to) { from.get(to.wanted); }
 void read(item_reader& from, give_back& to) { get_all(from, to.kept, to.last, to.died); }
 void read(item_reader&, taken&) {}
 void read(item_reader& from, claim& to) { get_all(from, to.owned, to.last, to.died); }
-void read(item_reader& from, passed_record& to) {
+void read(item_reader& from, former_record& to) {
   get_all(from, to.what.epoch, to.what.last, to.what.died, to.what.exclusive);
 }
 void read(item_reader&, claims_done&) {}
 void read(item_reader&, forget&) {}
 void read(item_reader&, forgotten&) {}
-void read(item_reader& from, mark& to) { from.get(to.is_set); }
-void read(item_reader&, marked&) {}
-void read(item_reader& from, passed_mark& to) { from.get(to.epoch); }
+void read(item_reader& from, witness_request& to) { from.get(to.is_set); }
+void read(item_reader&, witness_ack&) {}
+void read(item_reader& from, witness_report& to) { from.get(to.epoch); }
 
 constexpr std::size_t kinds = std::variant_size_v<body>;
 
@@ -204,7 +205,7 @@ std::optional<message> decode(std::span<const std::uint8_t> bytes) {
   const auto kind = from.number<std::size_t>(kinds - 1);
   what.from = from.number<member_id>();
   what.to = from.number<member_id>();
-  what.epoch = from.number<epoch_number>();
+  from.get(what.epoch);
   what.name = from.text();
   if (!from.is_right()) return std::nullopt;
   what.what = read_body(from, kind);

@@ -1,4 +1,4 @@
-// The connections between the agents of a cluster (design, section 12).
+// The connections between the agents of a cluster (docs/cluster.md, "How it works").
 //
 // For each ordered pair of agents the sender dials the receiver, over TLS with the cluster's
 // pre-shared key. Messages are numbered and acknowledged; when a connection breaks the sender dials

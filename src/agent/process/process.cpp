@@ -141,14 +141,31 @@ void agent_process::answered(std::uint64_t number, const answer& what,
     // Before what follows from the answer is sent: what is queued for an agent that has ended must
     // not reach the next one.
     std::vector<peer> peers;
-    for (const auto& [id, seat] : view->keys.seats) {
+    for (const auto& [id, keys] : view->keys.members) {
       const auto address = view->addresses.find(id);
-      if (id == words_.self() || !seat.member || address == view->addresses.end()) continue;
-      peers.push_back({id, seat.member->what.agent, address->second});
+      if (id == words_.self() || !keys.member || address == view->addresses.end()) continue;
+      peers.push_back({id, keys.member->what.agent, address->second});
     }
     links_->set_peers(peers);
   }
+  warn_of_last_epochs();
   handle([&](agent& a, instant now, effects& out) { a.answered(now, number, what, out); });
+}
+
+/// Once in each of the last epochs.
+void agent_process::warn_of_last_epochs() {
+  if (!view_->keys.epoch) return;
+  const epoch_number number = view_->keys.epoch->what.number;
+  const epoch_number left = last_epoch - number;
+  if (left >= few_epochs || warned_of_epoch_ == number) return;
+  warned_of_epoch_ = number;
+  log_.warn("epochs",
+            left > 0
+                ? "the changes of members that are possible in this domain are nearly used up: "
+                  "set up a domain of another name"
+                : "no member can come, go or restart any more in this domain, since all epochs "
+                  "are used up: set up a domain of another name",
+            {{"left", left}});
 }
 
 // ---- clients ----

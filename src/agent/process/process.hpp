@@ -80,6 +80,7 @@ class agent_process {
   void lock_taken(const std::string& name);
   void answered(std::uint64_t number, const answer& what,
                 const std::shared_ptr<const etcd_view>& view);
+  void warn_of_last_epochs();
   void set_timer();
   void await_rings();
   void read_rings();
@@ -135,6 +136,7 @@ class agent_process {
   // Their callbacks use what stands before them.
   asio::steady_timer timer_{io_};
   std::optional<instant> timer_at_;  // what it was set for
+  epoch_number warned_of_epoch_ = 0;
   asio::steady_timer status_timer_{io_};
   asio::steady_timer retires_until_{io_};
   asio::signal_set signals_{io_};

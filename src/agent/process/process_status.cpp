@@ -42,14 +42,15 @@ agent_status agent_process::status_now() {
   if (!view_) return now;
   now.is_settled = view_->keys.epoch && view_->keys.epoch->what.settled;
   if (view_->keys.epoch) {
+    now.epochs_left = last_epoch - view_->keys.epoch->what.number;
     const auto& past = view_->keys.epoch->what.past;
     now.in_doubt = static_cast<std::uint64_t>(
         std::ranges::count_if(past, [](const past_epoch& each) { return each.passed_on; }));
   }
   std::map<member_id, peer_status> peers;
   for (const peer_status& each : links_->status()) peers.emplace(each.who.id, each);
-  for (const auto& [id, seat] : view_->keys.seats) {
-    if (!seat.member) continue;
+  for (const auto& [id, keys] : view_->keys.members) {
+    if (!keys.member) continue;
     member_status each;
     each.id = id;
     each.host = host_of(id);
@@ -63,8 +64,8 @@ agent_status agent_process::status_now() {
       if (at->second.round_trip)
         each.round_trip_us = static_cast<double>(at->second.round_trip->count()) / 1e3;
     }
-    if (seat.beat)
-      for (const member_id missed : seat.beat->what.missing)
+    if (keys.beat)
+      for (const member_id missed : keys.beat->what.missing)
         each.cannot_hear.push_back(host_of(missed));
     now.members.push_back(std::move(each));
   }

@@ -28,6 +28,7 @@ json json_of(const agent_status& what) {
           {"written_us", what.written_us},
           {"epoch", what.epoch},
           {"settled", what.is_settled},
+          {"epochs_left", what.epochs_left},
           {"incarnation", what.incarnation},
           {"agent", what.agent},
           {"deadline_us", what.deadline_us},
@@ -66,6 +67,7 @@ agent_status status_from(const json& from) {
   from.at("written_us").get_to(what.written_us);
   from.at("epoch").get_to(what.epoch);
   from.at("settled").get_to(what.is_settled);
+  what.epochs_left = from.value("epochs_left", last_epoch);  // earlier agents do not say it
   from.at("incarnation").get_to(what.incarnation);
   from.at("agent").get_to(what.agent);
   from.at("deadline_us").get_to(what.deadline_us);

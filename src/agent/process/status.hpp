@@ -29,6 +29,7 @@ struct agent_status {
   std::int64_t written_us = 0;  ///< when, on CLOCK_BOOTTIME
   epoch_number epoch = 0;
   bool is_settled = false;
+  epoch_number epochs_left = last_epoch;  ///< after the last one the members stay as they are
   incarnation_number incarnation = 0;
   agent_number agent = 0;
   std::int64_t deadline_us = 0;  ///< on CLOCK_BOOTTIME; 0: none

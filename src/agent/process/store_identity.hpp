@@ -1,6 +1,6 @@
 // Which etcd an agent has seen last, on disk: an etcd that was set up anew or restored from a copy
-// does not know of deadlines that members still trust, so no agent goes on with it (design, section
-// 12, "Faults that must be survived").
+// does not know of deadlines that members still trust, so no agent goes on with it
+// (docs/cluster.md, "Running it").
 #pragma once
 
 #include <optional>

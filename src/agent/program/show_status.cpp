@@ -74,8 +74,8 @@ int end_doubt(const std::string& domain, tool::console& out) {
     if (now && now->is_settled && now->in_doubt == 0) break;
     if (std::chrono::steady_clock::now() >= until) {
       out.line(out.paint(style::bad,
-                         "the members have not agreed on it within 10 s; the agent goes "
-                         "on trying"));
+                         "names are still in doubt after 10 s: the members have not agreed "
+                         "on it yet, and the agent goes on trying, or more hosts were lost"));
       return 3;
     }
     std::this_thread::sleep_for(every);
@@ -116,6 +116,11 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
                        what.pid));
   out.line(fmt::format("{} names here, {} owned; this host is the home of {}", what.names,
                        what.owned, what.at_home));
+  if (what.epochs_left < cluster::few_epochs)
+    out.line(out.paint(style::bad,
+                       fmt::format("{} more changes of members are possible in this domain; set up "
+                                   "one of another name before they are used up",
+                                   what.epochs_left)));
   if (what.in_doubt > 0)
     out.line(
         "several hosts were lost at once: the first holder of each name that they may have had "

@@ -1,5 +1,5 @@
 // A client's acquire of one name, from the moment at which it has the host lock, and its release
-// (design, section 12, "A client's acquire").
+// (docs/cluster.md, "A client's acquire").
 //
 // Each step() is at most one access to the words that others see. Between two steps anything may
 // happen: the client may be stopped, the deadline may pass, the host may become another
@@ -114,10 +114,11 @@ acquire_events::next acquire<Words>::read_ownership() {
 }
 
 /// (!) Sets `wanted` whenever the word does not suffice, not at the first time alone: a neighbour
-/// may have taken it off.
+/// may have taken it off. A greater one is that of a client that died while it waited: none that
+/// wants more can wait while this client has the host lock.
 template <words_of_a_name Words>
 acquire_events::next acquire<Words>::wait(const ownership& seen) {
-  if (seen.wanted >= wanted_ || seen.owned >= wanted_) return next::waits;
+  if (seen.wanted == wanted_ || seen.owned >= wanted_) return next::waits;
   if (!words_.swap_ownership(seen, {seen.owned, wanted_, seen.incarnation})) return next::step;
   return next::rings;
 }

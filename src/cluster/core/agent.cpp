@@ -21,14 +21,14 @@ void agent::answered(instant now, std::uint64_t number, const answer& what, effe
 void agent::timer(instant now, effects& out) {
   membership_.timer(now, out);
   follow_membership(now, out);
-  look_for_unused_names(now, out);
+  scan_for_unused_names(now, out);
 }
 
 instant agent::wake_at() const {
   const instant at = membership_.wake_at();
   // After the end there is nothing to be woken for.
   if (retires_ || at == std::numeric_limits<instant>::max()) return at;
-  return std::min(at, unused_.next_look());
+  return std::min(at, unused_.next_scan());
 }
 
 void agent::hint(instant now, effects& out) { membership_.hint(now, out); }
@@ -48,7 +48,7 @@ void agent::host_lock_taken(instant now, const std::string& name, effects& out) 
   if (epoch_.number != 0) home = home_for(name);
   owner_of(name).host_lock_taken(home, words_, out, to);
   finish(now, out);
-  leave_if_nothing_is_kept(now, out);
+  leave_if_all_is_taken(now, out);
 }
 
 void agent::retire(instant now, effects& out) {
@@ -71,12 +71,14 @@ void agent::follow_membership(instant now, effects& out) {
     if (!was_settled) forget_records();
   }
   give_all_back(now, out);
-  leave_if_nothing_is_kept(now, out);
+  leave_if_all_is_taken(now, out);
 }
 
 // ---- the end ----
 
-/// When all know that this member retires, and all homes have begun, so that they answer.
+/// When all know that this member retires, and all homes have begun, so that they answer. No grant
+/// comes after this: an agent asks for nothing once it is to leave, and homes forget their queues
+/// with the epoch in which it did.
 void agent::give_all_back(instant now, effects& out) {
   const member* const me = epoch_.find(self_);
   if (gives_back_ || !epoch_.settled || me == nullptr || !me->retires) return;
@@ -89,7 +91,7 @@ void agent::give_all_back(instant now, effects& out) {
     // What this host gave back in an earlier epoch it has claimed in this one, and the homes have
     // that, since the epoch is settled.
     if (known->owned == mode::none && !mine.awaits_taken()) continue;
-    kept_.insert(name);
+    untaken_.insert(name);
     mine.revoked(home_for(name), mode::exclusive, words_, out, to);
   }
   finish(now, out);
@@ -98,8 +100,8 @@ void agent::give_all_back(instant now, effects& out) {
 /// The member leaves when it was no home in an epoch that is settled: its records have reached the
 /// homes then. What it owned it has given back. The last member takes what it knows with it; if
 /// that is a death, or a doubt about one, it does not leave in order, and the next holder is told.
-void agent::leave_if_nothing_is_kept(instant now, effects& out) {
-  if (!gives_back_ || !kept_.empty()) return;
+void agent::leave_if_all_is_taken(instant now, effects& out) {
+  if (!gives_back_ || !untaken_.empty()) return;
   const bool is_home = std::any_of(homes_now_.begin(), homes_now_.end(),
                                    [&](const identity& each) { return each.id == self_; });
   if (!is_home) return membership_.leave(now, false, out);
@@ -117,7 +119,7 @@ void agent::start_again() {
   of_later_.clear();
   for (auto& [name, each] : owners_) each.epoch_ended();
   for (const std::string& name : words_.recorded_names()) words_.erase_record(name);
-  for (const std::string& name : words_.marked_names()) words_.erase_mark(name);
+  for (const std::string& name : words_.witnessed_names()) words_.erase_witness_note(name);
   for (const std::string& name : words_.names()) {
     state left = words_.state_of(name);
     while (!words_.swap_state(name, left, {})) left = words_.state_of(name);
@@ -136,13 +138,13 @@ void agent::move(instant now, const epoch_value& to, effects& out) {
   begun_ = false;
   unwitnessed_.clear();
   gives_back_ = false;
-  kept_.clear();
+  untaken_.clear();
   done_.clear();
   for (auto& [name, each] : owners_) each.epoch_ended();
   outbox all = outbox_of(out);
   send_claims(all);
   send_records(all);
-  send_marks(all);
+  send_witness_reports(all);
   for (const member& each : epoch_.members) all.send(each.who.id, "", claims_done{});
   for (const std::string& name : words_.names())
     owner_of(name).consider(home_for(name), words_, all);
@@ -176,18 +178,18 @@ void agent::send_records(outbox& out) {
       known.died = true;
       known.last = {epoch_.number, 0};
     }
-    out.send(home_for(name), name, passed_record{known});
+    out.send(home_for(name), name, former_record{known});
   }
 }
 
-/// A mark counts if its home is lost. Else the home itself knows.
-void agent::send_marks(outbox& out) {
-  for (const std::string& name : words_.marked_names()) {
-    const home_mark known = *words_.mark_of(name);
+/// A witness's note counts if the home is lost. Else the home itself knows.
+void agent::send_witness_reports(outbox& out) {
+  for (const std::string& name : words_.witnessed_names()) {
+    const witness_note known = *words_.witness_note_of(name);
     if (known.epoch < epoch_.records_since())
-      words_.erase_mark(name);
+      words_.erase_witness_note(name);
     else if (!epoch_.has(known.home))
-      out.send(home_for(name), name, passed_mark{known.epoch});
+      out.send(home_for(name), name, witness_report{known.epoch});
   }
 }
 
@@ -204,7 +206,7 @@ void agent::begin_if_all_are_done(instant now, effects& out) {
   tell_when_homes_have_begun(now, out);
 }
 
-/// (!) When all have, records and marks of earlier epochs are forgotten.
+/// (!) When all have, records and witnesses' notes of earlier epochs are forgotten.
 void agent::tell_when_homes_have_begun(instant now, effects& out) {
   if (unwitnessed_.empty()) membership_.has_begun(now, epoch_.number, out);
 }
@@ -214,8 +216,8 @@ void agent::tell_when_homes_have_begun(instant now, effects& out) {
 void agent::forget_records() {
   for (const std::string& name : words_.recorded_names())
     if (words_.record_of(name)->epoch < epoch_.number) words_.erase_record(name);
-  for (const std::string& name : words_.marked_names())
-    if (words_.mark_of(name)->epoch < epoch_.number) words_.erase_mark(name);
+  for (const std::string& name : words_.witnessed_names())
+    if (words_.witness_note_of(name)->epoch < epoch_.number) words_.erase_witness_note(name);
 }
 
 // ---- messages ----
@@ -232,7 +234,7 @@ void agent::receive(instant now, const message& what, effects& out) {
   }
   handle(now, what, out);
   finish(now, out);
-  leave_if_nothing_is_kept(now, out);
+  leave_if_all_is_taken(now, out);
 }
 
 /// Handles what this agent has sent to itself.
@@ -264,23 +266,24 @@ void agent::handle(instant now, const message& what, effects& out) {
              std::holds_alternative<taken>(what.what) ||
              std::holds_alternative<forget>(what.what)) {
     handle_as_owner(what, out);
-  } else if (std::holds_alternative<mark>(what.what)) {
+  } else if (std::holds_alternative<witness_request>(what.what)) {
     handle_as_witness(what, out);
   } else {
     handle_as_home(what, out);
-    if (std::holds_alternative<marked>(what.what) && unwitnessed_.erase(what.name) != 0)
+    if (std::holds_alternative<witness_ack>(what.what) && unwitnessed_.erase(what.name) != 0)
       tell_when_homes_have_begun(now, out);
   }
 }
 
 void agent::handle_as_home(const message& what, effects& out) {
   outbox to = outbox_of(out);
-  if (std::holds_alternative<forgotten>(what.what) || std::holds_alternative<marked>(what.what)) {
+  if (std::holds_alternative<forgotten>(what.what) ||
+      std::holds_alternative<witness_ack>(what.what)) {
     // The home may have forgotten the name meanwhile.
     const auto known = homes_.find(what.name);
     if (known == homes_.end()) return;
-    if (std::holds_alternative<marked>(what.what))
-      known->second.marked(epoch_, words_, to);
+    if (std::holds_alternative<witness_ack>(what.what))
+      known->second.witnessed(epoch_, words_, to);
     else
       known->second.forgotten_by(what.from);
     return;
@@ -292,19 +295,19 @@ void agent::handle_as_home(const message& what, effects& out) {
     here.given_back(what.from, *given, epoch_, words_, to);
   else if (const auto* claimed = std::get_if<claim>(&what.what))
     here.collect(what.from, *claimed);
-  else if (const auto* passed = std::get_if<passed_record>(&what.what))
+  else if (const auto* passed = std::get_if<former_record>(&what.what))
     here.collect(passed->what);
-  else if (const auto* lost = std::get_if<passed_mark>(&what.what))
+  else if (const auto* lost = std::get_if<witness_report>(&what.what))
     here.collect(*lost);
 }
 
 void agent::handle_as_witness(const message& what, effects& out) {
-  if (!std::get<mark>(what.what).is_set) return words_.erase_mark(what.name);
-  // (!) The mark stands in the domain file before the answer leaves: this agent may die, and then
+  if (!std::get<witness_request>(what.what).is_set) return words_.erase_witness_note(what.name);
+  // (!) The note stands in the domain file before the answer leaves: this agent may die, and then
   // the home.
-  words_.store_mark(what.name, {epoch_.number, epoch_.find(what.from)->who});
+  words_.store_witness_note(what.name, {epoch_.number, epoch_.find(what.from)->who});
   outbox to = outbox_of(out);
-  to.send(what.from, what.name, marked{});
+  to.send(what.from, what.name, witness_ack{});
 }
 
 void agent::handle_as_owner(const message& what, effects& out) {
@@ -312,11 +315,6 @@ void agent::handle_as_owner(const message& what, effects& out) {
   owner& mine = owner_of(what.name);
   if (const auto* got = std::get_if<grant>(&what.what)) {
     mine.granted(what.from, *got, words_, to);
-    // It was asked for before the host was to leave.
-    if (gives_back_) {
-      kept_.insert(what.name);
-      mine.revoked(what.from, mode::exclusive, words_, out, to);
-    }
   } else if (const auto* wanted = std::get_if<revoke>(&what.what)) {
     mine.revoked(what.from, wanted->wanted, words_, out, to);
   } else if (std::holds_alternative<forget>(what.what)) {
@@ -324,7 +322,7 @@ void agent::handle_as_owner(const message& what, effects& out) {
   } else {
     mine.taken_by_home(words_);
   }
-  if (!owner::claim_of(what.name, words_)) kept_.erase(what.name);
+  if (!owner::claim_of(what.name, words_)) untaken_.erase(what.name);
 }
 
 // ---- tables ----

@@ -1,5 +1,5 @@
 // The agent of one host: its membership, the names that the host owns or wants, and the names whose
-// home it is (design, section 12, "Epochs").
+// home it is (docs/cluster.md, "Epochs").
 //
 // It is a state machine. An event goes in; changes of the host's words, messages, transactions and
 // a moment to be woken at come out.
@@ -34,9 +34,7 @@ class agent final : public agent_events {
   void rung(instant now, const std::string& name, effects& out) override;
   void host_lock_taken(instant now, const std::string& name, effects& out) override;
   void retire(instant now, effects& out) override;
-  /// An operator says that what is guarded by names which nobody has used since hosts were lost is
-  /// not half done.
-  void end_doubt(instant now, effects& out) { membership_.end_doubt(now, out); }
+  void end_doubt(instant now, effects& out) override { membership_.end_doubt(now, out); }
   [[nodiscard]] epoch_number epoch() const override { return epoch_.number; }
 
  private:
@@ -46,17 +44,17 @@ class agent final : public agent_events {
   void move(instant now, const epoch_value& to, effects& out);
   void send_claims(outbox& out);
   void send_records(outbox& out);
-  void send_marks(outbox& out);
+  void send_witness_reports(outbox& out);
   void begin_if_all_are_done(instant now, effects& out);
   void tell_when_homes_have_begun(instant now, effects& out);
   void forget_records();
 
   // ---- the end ----
   void give_all_back(instant now, effects& out);
-  void leave_if_nothing_is_kept(instant now, effects& out);
+  void leave_if_all_is_taken(instant now, effects& out);
 
   // ---- names that nobody uses (agent_unused.cpp) ----
-  void look_for_unused_names(instant now, effects& out);
+  void scan_for_unused_names(instant now, effects& out);
   void give_back_unused_names(instant now, effects& out);
   void forget_names_as_home(instant now, effects& out);
 
@@ -82,13 +80,13 @@ class agent final : public agent_events {
   bool begun_ = false;
   std::set<std::string> unwitnessed_;  // of the homes, when they began
   bool retires_ = false;
-  bool gives_back_ = false;       // in this epoch, as it retires
-  std::set<std::string> kept_;    // of that: what its home has not taken yet
-  std::set<member_id> done_;      // those that have sent claims_done in this epoch
-  std::deque<message> of_later_;  // messages of epochs that this agent has not read
+  bool gives_back_ = false;        // in this epoch, as it retires
+  std::set<std::string> untaken_;  // of that: what its home has not taken yet
+  std::set<member_id> done_;       // those that have sent claims_done in this epoch
+  std::deque<message> of_later_;   // messages of epochs that this agent has not read
   unused_names unused_;
   token forgotten_;             // the greatest one of the names that this home has forgotten
-  std::string looked_until_;    // the last of the homes that were looked at in this pass
+  std::string scanned_until_;   // the last of the homes that were scanned in this pass
   bool forgets_words_ = false;  // the rest of the pass
 };
 

@@ -18,8 +18,8 @@ struct timing {
   instant stagger = 100'000;
   /// A name that no client of the host has used for that long is given back; 0: never.
   instant keep = 0;
-  /// Between two looks at some of the names, to find those.
-  instant look = 1'000'000;
+  /// The agent goes through its names to find those, some at a time; this is between two times.
+  instant scan_every = 1'000'000;
 
   [[nodiscard]] instant period() const { return ttl / 3; }
   /// After which an answer is not waited for any more.
@@ -53,6 +53,9 @@ class agent_events {
   /// The host is to leave: the agent gives back all names, and has_left follows, unless a client
   /// stays inside one.
   virtual void retire(instant now, effects& out) = 0;
+
+  /// An operator says that what the hosts which are lost now may have left half done is put right.
+  virtual void end_doubt(instant now, effects& out) = 0;
 
   /// The epoch that the agent is in; 0 for none.
   [[nodiscard]] virtual epoch_number epoch() const = 0;

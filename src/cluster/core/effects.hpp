@@ -30,7 +30,7 @@ struct effects {
   /// host lock of the name in that mode. The event host_lock_taken() follows.
   std::vector<std::string> host_locks_released;
   std::vector<wanted_host_lock> host_locks_wanted;
-  /// Clients that wait for the deadline have to look again.
+  /// Clients that wait for the deadline have to read it again.
   bool wakes_clients = false;
   /// Another agent runs on this host: this one has to end.
   bool stops = false;

@@ -25,10 +25,10 @@ void home::collect(member_id from, const claim& what) {
 
 void home::collect(const record& what) {
   // (!) A home that has served later knows more, whatever the tokens are.
-  if (!passed_ || what.epoch >= passed_->epoch) passed_ = what;
+  if (!former_record_ || what.epoch >= former_record_->epoch) former_record_ = what;
 }
 
-bool home::lost_its_home(const epoch_value& now, epoch_number since) const {
+bool home::former_home_is_gone(const epoch_value& now, epoch_number since) const {
   return std::any_of(now.past.begin(), now.past.end(), [&](const past_epoch& past) {
     if (past.number <= since) return false;
     // An entry whose members are not named stands for several: any home may be gone.
@@ -46,8 +46,8 @@ bool home::is_in_doubt(const epoch_value& now) const {
   // (!) A former home that is gone may have granted the name to a host that is gone as well, or to
   // its own host, which its witness knows. A record of a later epoch was made when this doubt was
   // known.
-  const epoch_number since = passed_ ? passed_->epoch : 0;
-  return mark_passed_ > since || lost_its_home(now, since);
+  const epoch_number since = former_record_ ? former_record_->epoch : 0;
+  return reported_by_witness_ > since || former_home_is_gone(now, since);
 }
 
 void home::begin(const epoch_value& now, std::optional<member_id> witness, host_words& words,
@@ -56,9 +56,9 @@ void home::begin(const epoch_value& now, std::optional<member_id> witness, host_
   const bool doubt = is_in_doubt(now);
   // (!) With equal tokens the claim counts: a holder may have died, or put things right, since the
   // record was made.
-  if (passed_ && passed_->last > last_) {
-    last_ = passed_->last;
-    died_ = passed_->died;
+  if (former_record_ && former_record_->last > last_) {
+    last_ = former_record_->last;
+    died_ = former_record_->died;
   }
   if (doubt) died_ = true;
   // (!) Only an exclusive owner knows the counter. Else a home that is lost may have granted the
@@ -67,7 +67,7 @@ void home::begin(const epoch_value& now, std::optional<member_id> witness, host_
   if (!exclusive_) last_ = std::max(token{now.number, 0}, forgotten_);
   begun_ = true;
   store(now, words);
-  // (!) The witness of the former home forgets its mark when this epoch is settled.
+  // (!) The witness of the former home forgets its note when this epoch is settled.
   if (died_ || exclusive_ == out.self()) (void)is_witnessed(out);
   serve(now, words, out);
 }
@@ -76,6 +76,10 @@ void home::begin(const epoch_value& now, std::optional<member_id> witness, host_
 
 void home::requested(member_id from, mode wanted, const epoch_value& now, host_words& words,
                      outbox& out) {
+  // A client that wanted more has given up since. Else a reader would wait for a writer that is
+  // gone.
+  std::erase_if(queue_,
+                [&](const waiting& each) { return each.from == from && each.wanted > wanted; });
   const waiting asked{from, wanted};
   if (std::find(queue_.begin(), queue_.end(), asked) == queue_.end()) queue_.push_back(asked);
   if (begun_) serve(now, words, out);
@@ -92,7 +96,7 @@ void home::given_back(member_id from, const give_back& what, const epoch_value& 
   }
   shared_.erase(from);
   if (what.kept == mode::shared) shared_.insert(from);
-  if (!begun_) return;
+  // It has begun: a give_back answers a revoke of this epoch, or is sent when the epoch is settled.
   store(now, words);
   if (what.kept == mode::none) {
     revoked_for_shared_.erase(from);
@@ -114,14 +118,14 @@ void home::confirm(member_id giver, outbox& out) {
 // ---- the witness ----
 
 bool home::is_witnessed(outbox& out) {
-  if (!witness_ || mark_ == mark_state::set) return true;
-  if (mark_ == mark_state::none) out.send(*witness_, name_, mark{true});
-  mark_ = mark_state::asked;
+  if (!witness_ || witness_knows_ == witness_state::yes) return true;
+  if (witness_knows_ == witness_state::no) out.send(*witness_, name_, witness_request{true});
+  witness_knows_ = witness_state::asked;
   return false;
 }
 
-void home::marked(const epoch_value& now, host_words& words, outbox& out) {
-  mark_ = mark_state::set;
+void home::witnessed(const epoch_value& now, host_words& words, outbox& out) {
+  witness_knows_ = witness_state::yes;
   for (const member_id giver : std::exchange(unconfirmed_, {})) confirm(giver, out);
   serve(now, words, out);
 }
@@ -138,11 +142,11 @@ void home::store(const epoch_value& now, host_words& words) const {
 /// witness has not answered.
 bool home::is_unused(const epoch_value& now) const {
   if (!begun_ || exclusive_ || !shared_.empty() || died_) return false;
-  // (!) An answer that is under way would be taken for that to a later mark.
+  // (!) An answer that is under way would be taken for that to a later request.
   if (awaits_witness()) return false;
   // (!) Without the record, which says that nobody died, a name whose former home is gone would be
   // in doubt; and as long as the epoch is not settled, its former home may be needed.
-  return now.settled && !lost_its_home(now, 0);
+  return now.settled && !former_home_is_gone(now, 0);
 }
 
 void home::ask_hosts_to_forget(outbox& out) const {
@@ -150,7 +154,7 @@ void home::ask_hosts_to_forget(outbox& out) const {
 }
 
 void home::end(outbox& out) const {
-  if (mark_ != mark_state::none) out.send(*witness_, name_, mark{false});
+  if (witness_knows_ != witness_state::no) out.send(*witness_, name_, witness_request{false});
 }
 
 // ---- the queue ----
@@ -181,6 +185,9 @@ void home::serve(const epoch_value& now, host_words& words, outbox& out) {
     const std::vector<member_id> owners = in_the_way(head);
     if (!owners.empty()) return revoke_for(head.wanted, owners, out);
     if (!may_grant) return;
+    // (!) The request that it was revoked for may have been replaced since. Its give_back would
+    // cross the grant.
+    if (revoked_for_exclusive_.contains(head.from)) return;
     grant_head(now, words, out);
   }
 }

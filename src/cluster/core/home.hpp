@@ -1,4 +1,4 @@
-// The home of one name in one epoch (design, section 12, "The home" and "Epochs").
+// The home of one name in one epoch (docs/cluster.md, "The home" and "Epochs").
 //
 // The home collects claims and records until all members have sent theirs. Then it begins: it knows
 // who owns the name, and grants the requests in its queue.
@@ -11,7 +11,7 @@
 // - exclusive: if a host owns the name exclusively, no other host owns it.
 // - recorded: a grant, a revocation and a `taken` leave when the record is in the domain file.
 // - witnessed: the home's own host owns the name exclusively, or the home sends `taken` for a
-//   give_back that tells of a death, only when the witness has the mark.
+//   give_back that tells of a death, only when the witness knows.
 #pragma once
 
 #include <deque>
@@ -35,7 +35,9 @@ class home {
   // ---- before it begins ----
   void collect(member_id from, const claim& what);
   void collect(const record& what);
-  void collect(const passed_mark& what) { mark_passed_ = std::max(mark_passed_, what.epoch); }
+  void collect(const witness_report& what) {
+    reported_by_witness_ = std::max(reported_by_witness_, what.epoch);
+  }
   void begin(const epoch_value& now, std::optional<member_id> witness, host_words& words,
              outbox& out);
 
@@ -44,9 +46,9 @@ class home {
                  outbox& out);
   void given_back(member_id from, const give_back& what, const epoch_value& now, host_words& words,
                   outbox& out);
-  /// The witness has the mark.
-  void marked(const epoch_value& now, host_words& words, outbox& out);
-  [[nodiscard]] bool awaits_witness() const { return mark_ == mark_state::asked; }
+  /// The witness has noted it.
+  void witnessed(const epoch_value& now, host_words& words, outbox& out);
+  [[nodiscard]] bool awaits_witness() const { return witness_knows_ == witness_state::asked; }
 
   // ---- the end ----
   /// Whether the name means nothing any more: no host owns it or wants it, and no holder died in
@@ -72,14 +74,14 @@ class home {
   [[nodiscard]] bool has_enough(const waiting& head) const;
   [[nodiscard]] std::vector<member_id> in_the_way(const waiting& head) const;
   void grant_head(const epoch_value& now, host_words& words, outbox& out);
-  /// Whether the witness has the mark, or there is no witness. Else it is asked to set it.
+  /// Whether the witness knows, or there is no witness. Else the witness is told.
   [[nodiscard]] bool is_witnessed(outbox& out);
   void confirm(member_id giver, outbox& out);
   void revoke_for(mode wanted, const std::vector<member_id>& owners, outbox& out);
   void store(const epoch_value& now, host_words& words) const;
   [[nodiscard]] bool is_in_doubt(const epoch_value& now) const;
   /// Whether the home of the name in some epoch after `since` is gone, and what it knew with it.
-  [[nodiscard]] bool lost_its_home(const epoch_value& now, epoch_number since) const;
+  [[nodiscard]] bool former_home_is_gone(const epoch_value& now, epoch_number since) const;
 
   std::string name_;
   bool begun_ = false;
@@ -90,11 +92,11 @@ class home {
   token forgotten_;
   token last_;
   bool died_ = false;
-  std::optional<record> passed_;  // the record of the greatest epoch
-  epoch_number mark_passed_ = 0;  // the greatest one
-  enum class mark_state : std::uint8_t { none, asked, set };
+  std::optional<record> former_record_;   // the record of the greatest epoch
+  epoch_number reported_by_witness_ = 0;  // the greatest one
+  enum class witness_state : std::uint8_t { no, asked, yes };
   std::optional<member_id> witness_;
-  mark_state mark_ = mark_state::none;
+  witness_state witness_knows_ = witness_state::no;
   std::vector<member_id> unconfirmed_;  // they have given back, and told of a death
   // The owners that were sent a revoke(shared), and those that were sent a revoke(exclusive).
   std::set<member_id> revoked_for_shared_;

@@ -64,7 +64,7 @@ struct stored {
 };
 
 /// The keys of one member.
-struct seat {
+struct member_keys {
   std::optional<stored<member_value>> member;
   std::optional<stored<beat_value>> beat;
   bool evicted = false;
@@ -74,11 +74,11 @@ struct seat {
 struct snapshot {
   revision at = 0;
   std::optional<stored<epoch_value>> epoch;
-  std::map<member_id, seat> seats;
+  std::map<member_id, member_keys> members;
 
-  [[nodiscard]] const seat* find(member_id id) const {
-    const auto found = seats.find(id);
-    return found == seats.end() ? nullptr : &found->second;
+  [[nodiscard]] const member_keys* find(member_id id) const {
+    const auto found = members.find(id);
+    return found == members.end() ? nullptr : &found->second;
   }
 };
 

@@ -75,7 +75,7 @@ void membership::answered(instant now, std::uint64_t number, const answer& what,
   if (is_own) {
     const pending asked = *own_;
     own_.reset();
-    const seat* const mine = what.seen->find(self_);
+    const member_keys* const mine = what.seen->find(self_);
     const bool is_there = mine != nullptr && mine->member;
     if (what.succeeded && asked.is_renewal && phase_ != phase::leaving && is_there)
       confirmed(asked, *what.seen, out);
@@ -92,12 +92,12 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
   // etcd expels nobody.
   const bool was_blind = last_read_ && now - *last_read_ > times_.reads_within();
   if (was_blind) beats_.clear();
-  for (const auto& [id, seat] : seen->seats) {
-    if (!seat.beat) continue;
+  for (const auto& [id, keys] : seen->members) {
+    if (!keys.beat) continue;
     watched& beat = beats_[id];
-    if (beat.changed == seat.beat->changed) continue;
+    if (beat.changed == keys.beat->changed) continue;
     const bool is_steady = beat.changed != 0 && now - beat.since <= times_.reads_within();
-    beat = {seat.beat->changed, now, is_steady ? beat.steady_since : now};
+    beat = {keys.beat->changed, now, is_steady ? beat.steady_since : now};
   }
   find_next_stale(now);
   last_read_ = now;
@@ -118,14 +118,14 @@ bool membership::is_mine(const stored<member_value>& key) const {
   return key.what.incarnation == words_.incarnation() && key.what.agent == agent_;
 }
 
-bool membership::is_the_one_registered(const seat* mine) const {
+bool membership::is_the_one_registered(const member_keys* mine) const {
   return mine != nullptr && mine->member && is_mine(*mine->member) &&
          mine->member->created == words_.registered();
 }
 
 /// What follows from an answer that is not that of a renewal.
 void membership::decide(instant now, effects& out) {
-  const seat* const mine = latest_->find(self_);
+  const member_keys* const mine = latest_->find(self_);
   const bool is_there = mine != nullptr && mine->member;
   if (is_there && mine->member->what.incarnation == words_.incarnation() &&
       mine->member->what.agent > agent_) {
@@ -147,8 +147,8 @@ void membership::decide(instant now, effects& out) {
         my_key_ = mine->member->changed;
         return;
       }
-      become_another(out);
-      return retires_ ? end_as_one_that_left(out) : join(now, out);
+      begin_new_incarnation(out);
+      return retires_ ? end_after_leaving(out) : join(now, out);
     case phase::leaving:
       if (is_the_one_registered(mine)) {
         // Another epoch came first, in which this host may be a home.
@@ -156,8 +156,8 @@ void membership::decide(instant now, effects& out) {
         phase_ = phase::registered;
         return;
       }
-      become_another(out);
-      return end_as_one_that_left(out);
+      begin_new_incarnation(out);
+      return end_after_leaving(out);
     case phase::ended:
       return;
   }
@@ -170,15 +170,15 @@ void membership::put_mine(transaction& into, instant now) const {
 }
 
 void membership::take_up(instant now, effects& out) {
-  const seat* const mine = latest_->find(self_);
+  const member_keys* const mine = latest_->find(self_);
   // (!) The agent takes up the incarnation of the agent before it only by a transaction on its key.
   // The key must be the one that was created then. A transaction that registers may be carried out
   // late, after the members have taken this host off, and would make a key that looks the same.
   if (mine == nullptr || !mine->member || mine->evicted ||
       mine->member->what.incarnation != words_.incarnation() ||
       mine->member->created != words_.registered()) {
-    become_another(out);
-    return retires_ ? end_as_one_that_left(out) : join(now, out);
+    begin_new_incarnation(out);
+    return retires_ ? end_after_leaving(out) : join(now, out);
   }
   transaction takes;
   takes.when = {{{key_kind::member, self_}, mine->member->changed},
@@ -187,7 +187,7 @@ void membership::take_up(instant now, effects& out) {
   submit(now, std::move(takes), true, own_, out);
 }
 
-void membership::become_another(effects& out) {
+void membership::begin_new_incarnation(effects& out) {
   // The deadline comes first: from here on no holder of the old incarnation is valid.
   words_.set_deadline(0);
   words_.set_registered(0);
@@ -201,7 +201,7 @@ void membership::become_another(effects& out) {
 }
 
 void membership::join(instant now, effects& out) {
-  const seat* const mine = latest_->find(self_);
+  const member_keys* const mine = latest_->find(self_);
   const bool is_there = mine != nullptr && mine->member;
   if (is_there && is_mine(*mine->member)) {
     // The transaction was carried out, and its answer was lost.
@@ -210,7 +210,7 @@ void membership::join(instant now, effects& out) {
     phase_ = phase::registered;
     return renew(now, out);
   }
-  if (retires_) return end_as_one_that_left(out);
+  if (retires_) return end_after_leaving(out);
   transaction joins;
   if (is_there) {
     // A member that was evicted comes back when the others have taken it off.
@@ -241,7 +241,7 @@ void membership::say_who_is_unheard(instant now, const std::vector<member_id>& u
 void membership::renew(instant now, effects& out) {
   transaction renews;
   renews.when = {{{key_kind::member, self_}, my_key_}, {{key_kind::evicted, self_}, 0}};
-  const seat* const mine = latest_->find(self_);
+  const member_keys* const mine = latest_->find(self_);
   const bool is_told = mine != nullptr && mine->member && mine->member->what.retires;
   if (retires_ && !is_told)
     put_mine(renews, now);
@@ -262,23 +262,24 @@ void membership::retire(instant now, effects& out) {
   // (!) An agent that has not read the keys yet may find that it is a member, by those of the agent
   // before it; and what it has sent may make it one. It leaves in order then.
   if (phase_ == phase::starting || own_) return;
-  if (phase_ != phase::ended) end_as_one_that_left(out);
+  if (phase_ != phase::ended) end_after_leaving(out);
 }
 
-void membership::end_as_one_that_left(effects& out) {
+void membership::end_after_leaving(effects& out) {
   phase_ = phase::ended;
   out.has_left = true;
 }
 
 bool membership::is_alone() const {
-  return std::all_of(latest_->seats.begin(), latest_->seats.end(),
+  return std::all_of(latest_->members.begin(), latest_->members.end(),
                      [&](const auto& each) { return each.first == self_ || !each.second.member; });
 }
 
 void membership::leave(instant now, bool last, effects& out) {
   // What was read may be of a later epoch than the agent's.
   if (phase_ != phase::registered || latest_->epoch->what.number != epoch_) return;
-  if (last && !is_alone()) return;
+  // The last member's leave writes another epoch.
+  if (last && (!is_alone() || epoch_ >= last_epoch)) return;
   leaves_last_ = last;
   phase_ = phase::leaving;
   own_.reset();
@@ -354,7 +355,7 @@ std::vector<member_id> membership::missing(instant now) const {
 
 /// A member that has left, too, is named by the epoch until there is another one.
 bool membership::has_key(member_id id) const {
-  const seat* const at = latest_->find(id);
+  const member_keys* const at = latest_->find(id);
   return at != nullptr && at->member;
 }
 

@@ -1,4 +1,4 @@
-// The membership of one host (design, section 12, "Epochs" and "Deadlines, not promises"): it
+// The membership of one host (docs/cluster.md, "Epochs" and "Deadlines"): it
 // registers the host in etcd, renews, keeps the deadline in the domain file, proposes the next
 // epoch, and evicts a member that others cannot hear.
 //
@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -39,8 +40,8 @@ class membership {
   void has_begun(instant now, epoch_number in, effects& out);
   /// The others are told that this member is about to leave, and make the next epoch.
   void retire(instant now, effects& out);
-  /// Proposes, as soon as an epoch is settled, that the hosts which were lost before it leave
-  /// nothing in doubt.
+  /// Proposes, as soon as an epoch is settled, that the hosts which are lost now, as far as this
+  /// agent has read, leave nothing in doubt.
   void end_doubt(instant now, effects& out);
   /// Takes this host off the members. It owns nothing, and is the home of nothing; or it is `last`,
   /// and what it knows as home does not count. Does nothing if another host is about to join then.
@@ -74,6 +75,11 @@ class membership {
     instant since = 0;
     instant steady_since = 0;  ///< since when it has changed in each period
   };
+  /// What an operator has put right: what these hosts may have left half done.
+  struct operator_statement {
+    std::set<identity> lost;
+    epoch_number until = 0;  ///< the last of the epochs that were over then
+  };
   struct proposal;
 
   void submit(instant now, transaction what, bool is_renewal, std::optional<pending>& as,
@@ -83,11 +89,11 @@ class membership {
   void decide(instant now, effects& out);
   void take_up(instant now, effects& out);
   void join(instant now, effects& out);
-  void become_another(effects& out);
-  void end_as_one_that_left(effects& out);
+  void begin_new_incarnation(effects& out);
+  void end_after_leaving(effects& out);
   void take_keys_away(instant now, effects& out);
   [[nodiscard]] bool is_alone() const;
-  [[nodiscard]] bool is_the_one_registered(const seat* mine) const;
+  [[nodiscard]] bool is_the_one_registered(const member_keys* mine) const;
   void confirmed(const pending& asked, const snapshot& seen, effects& out);
   void observe(instant now, std::shared_ptr<const snapshot> seen);
   void find_next_stale(instant now);
@@ -117,7 +123,7 @@ class membership {
   bool is_new_incarnation_ = false;
   revision my_key_ = 0;  // when my key was changed last, while registered
   bool retires_ = false;
-  bool ends_doubt_ = false;
+  std::optional<operator_statement> ends_doubt_;
   bool leaves_last_ = false;
   std::uint64_t numbers_ = 0;
   std::optional<pending> own_;     // about the own keys, or a read

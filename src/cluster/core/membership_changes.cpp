@@ -3,22 +3,13 @@
 #include <iterator>
 
 #include "cluster/core/membership.hpp"
-#include "cluster/core/rendezvous.hpp"
+#include "cluster/core/past_epochs.hpp"
 
 namespace lockflight::cluster {
-namespace {
-
-past_epoch past_of(const epoch_value& epoch) {
-  past_epoch past{epoch.number, possible_homes(epoch.members), false, {}};
-  past.has_leavers = past.members.size() != epoch.members.size();
-  return past;
-}
-
-}  // namespace
 
 instant membership::own_delay() const {
-  const auto at = latest_->seats.find(self_);
-  return times_.stagger * std::distance(latest_->seats.begin(), at);
+  const auto at = latest_->members.find(self_);
+  return times_.stagger * std::distance(latest_->members.begin(), at);
 }
 
 void membership::consider_change(instant now, effects& out) {
@@ -56,10 +47,10 @@ membership::proposal membership::successor(instant now) const {
   std::vector<key> forgotten;
   const epoch_value none;
   const epoch_value& present = latest_->epoch ? latest_->epoch->what : none;
-  for (const auto& [id, seat] : latest_->seats) {
+  for (const auto& [id, keys] : latest_->members) {
     const key of_member{key_kind::member, id};
     const key of_beat{key_kind::beat, id};
-    if (!seat.member && seat.beat) {
+    if (!keys.member && keys.beat) {
       // It has gone without joining.
       if (is_stale(now, id) && forgotten.empty()) forgotten.push_back(of_beat);
       continue;
@@ -68,13 +59,13 @@ membership::proposal membership::successor(instant now) const {
       ++changes;
       // (!) The beat must still have the revision that was read a TTL ago, on the clock of this
       // host. Else the member has renewed in the meantime.
-      next.what.when.push_back({of_beat, seat.beat->changed});
+      next.what.when.push_back({of_beat, keys.beat->changed});
       next.what.erased.insert(next.what.erased.end(),
                               {of_member, of_beat, {key_kind::evicted, id}});
       continue;
     }
-    if (!seat.member) continue;
-    const member_value& what = seat.member->what;
+    if (!keys.member) continue;
+    const member_value& what = keys.member->what;
     const member as_written{{id, what.incarnation}, what.agent, what.retires};
     const member* const before = present.find(id);
     // (!) A key that came must still be there: a list that was read before proves nothing.
@@ -85,7 +76,7 @@ membership::proposal membership::successor(instant now) const {
         continue;
       }
       ++changes;
-      next.what.when.push_back({of_member, seat.member->changed});
+      next.what.when.push_back({of_member, keys.member->changed});
     }
     next.members.push_back(as_written);
   }
@@ -98,6 +89,8 @@ membership::proposal membership::successor(instant now) const {
 std::optional<transaction> membership::next_epoch(instant now) const {
   proposal next = successor(now);
   const bool is_first = !latest_->epoch;
+  // Tokens have no room for a greater number. The members stay as they are (docs/cluster.md).
+  if (!is_first && latest_->epoch->what.number >= last_epoch) return std::nullopt;
   if (!is_first && next.members == latest_->epoch->what.members && next.what.erased.empty())
     return std::nullopt;
   epoch_value to;
@@ -110,6 +103,7 @@ std::optional<transaction> membership::next_epoch(instant now) const {
     to.past = from.past;
     // After the last member has left as it should, nobody knew anything that counts.
     if (!from.members.empty()) to.past.push_back(past_of(from));
+    shorten(to.past);
   }
   next.what.when.push_back({{key_kind::epoch}, is_first ? 0 : latest_->epoch->changed});
   next.what.puts.push_back({{key_kind::epoch}, std::move(to)});
@@ -122,7 +116,7 @@ std::optional<transaction> membership::settlement() const {
   if (!latest_->epoch || latest_->epoch->what.settled) return std::nullopt;
   epoch_value to = latest_->epoch->what;
   for (const member& each : to.members) {
-    const seat* const theirs = latest_->find(each.who.id);
+    const member_keys* const theirs = latest_->find(each.who.id);
     if (theirs == nullptr || !theirs->beat || theirs->beat->what.begun != to.number)
       return std::nullopt;
   }
@@ -136,14 +130,7 @@ std::optional<transaction> membership::settlement() const {
   std::erase_if(to.past, [](const past_epoch& past) {
     return !past.leaves_doubt() && !past.members.empty();
   });
-  // Many entries are merged into one, under which all names are in doubt.
-  constexpr std::size_t most_entries = 64;
-  if (to.past.size() > most_entries) {
-    const auto half = to.past.begin() + most_entries / 2;
-    const past_epoch merged{std::prev(half)->number, {}, true, {}};
-    to.past.erase(to.past.begin(), half);
-    to.past.insert(to.past.begin(), merged);
-  }
+  shorten(to.past);
   transaction settles;
   settles.when = {{{key_kind::epoch}, latest_->epoch->changed}};
   settles.puts = {{{key_kind::epoch}, std::move(to)}};
@@ -151,16 +138,28 @@ std::optional<transaction> membership::settlement() const {
 }
 
 void membership::end_doubt(instant now, effects& out) {
-  ends_doubt_ = true;
+  if (!latest_ || !latest_->epoch) return;  // this host is no member yet, and knows of no doubt
+  const epoch_value& present = latest_->epoch->what;
+  ends_doubt_.emplace();
+  for (const past_epoch& past : present.past) {
+    const auto gone = past.passed_on ? past.gone : present.missing_of(past);
+    ends_doubt_->lost.insert(gone.begin(), gone.end());
+    ends_doubt_->until = past.number;
+  }
   consider_change(now, out);
 }
 
 std::optional<transaction> membership::end_of_doubt() {
   if (!latest_->epoch || !latest_->epoch->what.settled) return std::nullopt;
   epoch_value to = latest_->epoch->what;
-  std::erase_if(to.past, [](const past_epoch& past) { return past.passed_on; });
+  // (!) The operator has put right what these hosts left. Those that were lost since may have left
+  // something else.
+  std::erase_if(to.past, [&](const past_epoch& past) {
+    return past.passed_on && past.number <= ends_doubt_->until &&
+           std::ranges::includes(ends_doubt_->lost, past.gone);
+  });
   if (to.past == latest_->epoch->what.past) {
-    ends_doubt_ = false;
+    ends_doubt_.reset();
     return std::nullopt;
   }
   transaction ends;
@@ -180,9 +179,9 @@ std::map<member_id, int> membership::complaints(instant now) const {
            now - beat->second.steady_since >= 2 * times_.period() && !latest_->find(id)->evicted;
   };
   std::map<member_id, int> many;
-  for (const auto& [by, seat] : latest_->seats) {
-    if (!seat.beat || !counts(by)) continue;
-    for (const member_id about : seat.beat->what.missing) {
+  for (const auto& [by, keys] : latest_->members) {
+    if (!keys.beat || !counts(by)) continue;
+    for (const member_id about : keys.beat->what.missing) {
       if (!counts(about)) continue;
       ++many[by];
       ++many[about];
@@ -191,9 +190,9 @@ std::map<member_id, int> membership::complaints(instant now) const {
   // If two members miss each other, those that wait to join know which of them can be heard. And a
   // member is in the way if more of them miss it than members hear it.
   std::map<member_id, int> by_others;
-  for (const auto& [by, seat] : latest_->seats) {
-    if (seat.member || !seat.beat || is_stale(now, by)) continue;
-    for (const member_id about : seat.beat->what.missing)
+  for (const auto& [by, keys] : latest_->members) {
+    if (keys.member || !keys.beat || is_stale(now, by)) continue;
+    for (const member_id about : keys.beat->what.missing)
       if (counts(about)) ++by_others[about];
   }
   for (const auto& [about, votes] : by_others)
@@ -204,9 +203,9 @@ std::map<member_id, int> membership::complaints(instant now) const {
 /// Itself included.
 int membership::members_that_hear(member_id id) const {
   int count = 0;
-  for (const auto& [by, seat] : latest_->seats) {
-    if (!seat.member || !seat.beat) continue;
-    const auto& missing = seat.beat->what.missing;
+  for (const auto& [by, keys] : latest_->members) {
+    if (!keys.member || !keys.beat) continue;
+    const auto& missing = keys.beat->what.missing;
     if (std::find(missing.begin(), missing.end(), id) == missing.end()) ++count;
   }
   return count;
@@ -226,7 +225,7 @@ std::optional<transaction> membership::eviction(instant now) {
   member_id victim = 0;
   std::pair<int, revision> most;
   for (const auto& [id, many] : all) {
-    const seat* const theirs = latest_->find(id);
+    const member_keys* const theirs = latest_->find(id);
     if (!theirs->member) continue;
     const std::pair<int, revision> weight{many, theirs->member->created};  // of equals the younger
     if (weight <= most) continue;

@@ -21,7 +21,7 @@ struct record {
   bool operator==(const record&) const = default;
 };
 
-/// To the home: the sender wants the name.
+/// To the home: the sender wants the name. This replaces a request for more, which was given up.
 struct request {
   mode wanted = mode::none;
 };
@@ -45,13 +45,13 @@ struct give_back {
 struct taken {};
 /// From the home to its witness: a holder may die in the name, or has died, and no other member
 /// would know if this home were lost. Or no more.
-struct mark {
+struct witness_request {
   bool is_set = false;
 };
-/// To the home, as the answer to a mark that is set.
-struct marked {};
+/// To the home, as the answer to a witness_request that is set.
+struct witness_ack {};
 /// To the new home of a name, from the witness of a former home that is lost.
-struct passed_mark {
+struct witness_report {
   epoch_number epoch = 0;  ///< in which it was set
 };
 /// From the home: it is about to forget the name, and so is the receiver, which owns nothing of it.
@@ -65,14 +65,15 @@ struct claim {
   bool died = false;
 };
 /// To the new home of a name, from a former one.
-struct passed_record {
+struct former_record {
   record what;
 };
 /// To all members: the sender has sent all its claims and records of this epoch.
 struct claims_done {};
 
-using body = std::variant<request, grant, revoke, give_back, taken, claim, passed_record,
-                          claims_done, forget, forgotten, mark, marked, passed_mark>;
+using body =
+    std::variant<request, grant, revoke, give_back, taken, claim, former_record, claims_done,
+                 forget, forgotten, witness_request, witness_ack, witness_report>;
 
 struct message {
   member_id from = 0;

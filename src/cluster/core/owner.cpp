@@ -15,14 +15,22 @@ mode owned_by(const ownership& word, const host_words& words) {
 // ---- what clients want ----
 
 void owner::consider(member_id home, host_words& words, outbox& out) {
-  pass_over_head(home, words, out);
+  give_back_despite_waiter(home, words, out);
   const ownership word = words.ownership_of(name_);
-  if (!asks_ || word.wanted <= owned_by(word, words) || word.wanted <= asked_) return;
+  if (!asks_ || word.wanted <= owned_by(word, words) || word.wanted == asked_) return;
+  // If more was asked for, the client that wanted it has given up, and this request replaces that.
   asked_ = word.wanted;
   out.send(home, name_, request{word.wanted});
 }
 
 void owner::granted(member_id home, const grant& what, host_words& words, outbox& out) {
+  // (!) The client that wanted it has given up, and the host has forgotten the name. Words for it
+  // would come with a lock of the default kind, which clients that want another kind refuse.
+  if (!words.has_name(name_)) {
+    asked_ = mode::none;
+    out.send(home, name_, give_back{mode::none, what.last, what.died});
+    return;
+  }
   ownership word = words.ownership_of(name_);
   if (what.granted > owned_by(word, words)) {
     // The state comes first, since a client reads it after the ownership.
@@ -43,7 +51,7 @@ void owner::revoked(member_id home, mode wanted, host_words& words, effects& ask
   const mode owned = owned_by(words.ownership_of(name_), words);
   if (owned == mode::none || (owned == mode::shared && wanted == mode::shared)) return;
   if (wanted > revoking_) revoking_ = wanted;
-  pass_over_head(home, words, out);
+  give_back_despite_waiter(home, words, out);
   if (revoking_ != mode::none) take_lock(asks, words);
 }
 
@@ -60,7 +68,7 @@ void owner::take_lock(effects& asks, const host_words& words) {
   asks.host_locks_wanted.push_back({name_, takes_lock_});
 }
 
-void owner::pass_over_head(member_id home, host_words& words, outbox& out) {
+void owner::give_back_despite_waiter(member_id home, host_words& words, outbox& out) {
   // (!) A client that waits for `exclusive` holds the host lock, but is not inside. If the
   // revocation waited for it, two hosts that upgrade would wait for each other.
   if (revoking_ == mode::none) return;

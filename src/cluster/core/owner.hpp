@@ -1,6 +1,6 @@
 // What an agent does for one name on its own host: it asks the home for ownership that a client
-// wants, and gives it back when the home revokes it (design, section 12, "A client's acquire" and
-// "Revocation is an acquire").
+// wants, and gives it back when the home revokes it (docs/cluster.md, "A client's acquire" and
+// "Revocation").
 //
 // The ownership itself is in the host's words, where the clients read it. An agent that restarts
 // begins with an empty owner.
@@ -51,7 +51,7 @@ class owner {
   [[nodiscard]] mode lock_for_revocation(const host_words& words) const;
   void take_lock(effects& asks, const host_words& words);
   bool give(member_id home, ownership before, mode kept, host_words& words, outbox& out);
-  void pass_over_head(member_id home, host_words& words, outbox& out);
+  void give_back_despite_waiter(member_id home, host_words& words, outbox& out);
 
   std::string name_;
   bool asks_ = true;

@@ -12,6 +12,10 @@ namespace lockflight::cluster {
 /// A member is a domain file. Its number is random, and is made with the file.
 using member_id = std::uint64_t;
 using epoch_number = std::uint32_t;
+/// The greatest, for which tokens have room. No epoch follows it.
+constexpr epoch_number last_epoch = (1U << 20) - 1;
+/// With fewer left, an agent warns.
+constexpr epoch_number few_epochs = 1U << 16;
 /// A host that was taken off the members comes back in another incarnation.
 using incarnation_number = std::uint32_t;
 /// Each start of an agent has another number.
@@ -23,6 +27,9 @@ using revision = std::int64_t;
 
 /// What a host owns of a name, and what a client wants. A greater one includes the smaller.
 enum class mode : std::uint8_t { none, shared, exclusive };
+
+/// The greatest counter of a token.
+constexpr std::uint64_t last_counter = (std::uint64_t{1} << 42) - 1;
 
 /// The fencing token. It grows with each exclusive acquire.
 struct token {

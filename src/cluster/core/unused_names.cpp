@@ -4,7 +4,7 @@
 
 namespace lockflight::cluster {
 
-std::vector<std::string> unused_names::look(const host_words& words) {
+std::vector<std::string> unused_names::scan(const host_words& words) {
   constexpr std::size_t at_once = 500;
   if (left_.empty()) {
     before_ = std::exchange(seen_, {});
@@ -23,8 +23,8 @@ std::vector<std::string> unused_names::look(const host_words& words) {
   return unused;
 }
 
-void unused_names::looked(instant now, bool is_done) {
-  next_look_ = now + (is_done ? keep_ : look_);
+void unused_names::scanned(instant now, bool is_done) {
+  next_scan_ = now + (is_done ? keep_ : scan_every_);
 }
 
 }  // namespace lockflight::cluster

@@ -20,15 +20,16 @@ namespace lockflight::cluster {
 class unused_names {
  public:
   explicit unused_names(const timing& times)
-      : keep_(times.keep), look_(times.look), next_look_(keep_ == 0 ? never : 0) {}
+      : keep_(times.keep), scan_every_(times.scan_every), next_scan_(keep_ == 0 ? never : 0) {}
 
-  [[nodiscard]] instant next_look() const { return next_look_; }
-  /// Goes on with the pass, or begins another one. Returns those of the names looked at that the
+  [[nodiscard]] instant next_scan() const { return next_scan_; }
+  /// Goes on with the pass, or begins another one. Returns those of the names scanned that the
   /// host owns and that were not used since the pass before.
-  [[nodiscard]] std::vector<std::string> look(const host_words& words);
+  [[nodiscard]] std::vector<std::string> scan(const host_words& words);
   [[nodiscard]] bool is_end_of_pass() const { return left_.empty(); }
-  /// When the next look is due. Two passes are at least as far apart as a name is to be kept.
-  void looked(instant now, bool is_done);
+  /// Says that a scan is over, and when the next one is due. Two passes are at least as far apart
+  /// as a name is to be kept.
+  void scanned(instant now, bool is_done);
 
  private:
   static constexpr instant never = std::numeric_limits<instant>::max();
@@ -40,8 +41,8 @@ class unused_names {
   };
 
   instant keep_;
-  instant look_;
-  instant next_look_;
+  instant scan_every_;
+  instant next_scan_;
   std::vector<std::string> left_;                       // of this pass
   std::unordered_map<std::string, words_seen> before_;  // as the pass before saw them
   std::unordered_map<std::string, words_seen> seen_;    // in this pass

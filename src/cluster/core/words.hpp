@@ -32,10 +32,10 @@ struct state {
 };
 
 /// What a witness remembers for the home of a name.
-struct home_mark {
+struct witness_note {
   epoch_number epoch = 0;
   identity home;
-  bool operator==(const home_mark&) const = default;
+  bool operator==(const witness_note&) const = default;
 };
 
 class host_words {
@@ -63,6 +63,9 @@ class host_words {
   virtual bool swap_ownership(const std::string& name, ownership before, ownership after) = 0;
   [[nodiscard]] virtual state state_of(const std::string& name) const = 0;
   virtual bool swap_state(const std::string& name, state before, state after) = 0;
+  /// Whether the name has words. Those of another name are as if they were empty, and are made when
+  /// something else is written there.
+  [[nodiscard]] virtual bool has_name(const std::string& name) const = 0;
   /// All names that have words.
   [[nodiscard]] virtual std::vector<std::string> names() const = 0;
   /// Calls it with the host lock of the name, taken exclusively, if no client has that lock or
@@ -78,11 +81,12 @@ class host_words {
   virtual void erase_record(const std::string& name) = 0;
   [[nodiscard]] virtual std::vector<std::string> recorded_names() const = 0;
 
-  // ---- the marks of names whose home's witness this host is or was ----
-  [[nodiscard]] virtual std::optional<home_mark> mark_of(const std::string& name) const = 0;
-  virtual void store_mark(const std::string& name, const home_mark& what) = 0;
-  virtual void erase_mark(const std::string& name) = 0;
-  [[nodiscard]] virtual std::vector<std::string> marked_names() const = 0;
+  // ---- the notes about names whose home's witness this host is or was ----
+  [[nodiscard]] virtual std::optional<witness_note> witness_note_of(
+      const std::string& name) const = 0;
+  virtual void store_witness_note(const std::string& name, const witness_note& what) = 0;
+  virtual void erase_witness_note(const std::string& name) = 0;
+  [[nodiscard]] virtual std::vector<std::string> witnessed_names() const = 0;
 };
 
 }  // namespace lockflight::cluster

@@ -7,7 +7,7 @@ namespace {
 
 revision changed_at(const snapshot& keys, const key& which) {
   if (which.kind == key_kind::epoch) return keys.epoch ? keys.epoch->changed : 0;
-  const seat* const at = keys.find(which.id);
+  const member_keys* const at = keys.find(which.id);
   if (at == nullptr) return 0;
   switch (which.kind) {
     case key_kind::member:
@@ -29,7 +29,7 @@ void write(snapshot& keys, const put& each) {
     write(keys.epoch, std::get<epoch_value>(each.what), keys.at);
     return;
   }
-  seat& to = keys.seats[each.at.id];
+  member_keys& to = keys.members[each.at.id];
   if (each.at.kind == key_kind::member)
     write(to.member, std::get<member_value>(each.what), keys.at);
   else if (each.at.kind == key_kind::beat)
@@ -39,13 +39,13 @@ void write(snapshot& keys, const put& each) {
 }
 
 void erase(snapshot& keys, const key& which) {
-  const auto at = keys.seats.find(which.id);
-  if (at == keys.seats.end()) return;
-  seat& of = at->second;
+  const auto at = keys.members.find(which.id);
+  if (at == keys.members.end()) return;
+  member_keys& of = at->second;
   if (which.kind == key_kind::member) of.member.reset();
   if (which.kind == key_kind::beat) of.beat.reset();
   if (which.kind == key_kind::evicted) of.evicted = false;
-  if (!of.member && !of.beat && !of.evicted) keys.seats.erase(at);
+  if (!of.member && !of.beat && !of.evicted) keys.members.erase(at);
 }
 
 }  // namespace

@@ -93,24 +93,24 @@ std::vector<std::string> memory::recorded_names() const {
   return all;
 }
 
-std::optional<home_mark> memory::mark_of(const std::string& name) const {
-  const auto found = marks_.find(name);
-  return found == marks_.end() ? std::nullopt : std::optional(found->second);
+std::optional<witness_note> memory::witness_note_of(const std::string& name) const {
+  const auto found = witness_notes_.find(name);
+  return found == witness_notes_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void memory::store_mark(const std::string& name, const home_mark& what) {
+void memory::store_witness_note(const std::string& name, const witness_note& what) {
   count_write();
-  marks_[name] = what;
+  witness_notes_[name] = what;
 }
 
-void memory::erase_mark(const std::string& name) {
+void memory::erase_witness_note(const std::string& name) {
   count_write();
-  marks_.erase(name);
+  witness_notes_.erase(name);
 }
 
-std::vector<std::string> memory::marked_names() const {
+std::vector<std::string> memory::witnessed_names() const {
   std::vector<std::string> all;
-  for (const auto& [name, each] : marks_) all.push_back(name);
+  for (const auto& [name, each] : witness_notes_) all.push_back(name);
   return all;
 }
 

@@ -42,6 +42,9 @@ class memory final : public host_words {
   bool swap_ownership(const std::string& name, ownership before, ownership after) override;
   [[nodiscard]] state state_of(const std::string& name) const override;
   bool swap_state(const std::string& name, state before, state after) override;
+  [[nodiscard]] bool has_name(const std::string& name) const override {
+    return words_.contains(name);
+  }
   [[nodiscard]] std::vector<std::string> names() const override;
   void if_unused(const std::string& name, const std::function<void()>& what) override;
   bool forget_unused() override;
@@ -51,10 +54,10 @@ class memory final : public host_words {
   void erase_record(const std::string& name) override;
   [[nodiscard]] std::vector<std::string> recorded_names() const override;
 
-  [[nodiscard]] std::optional<home_mark> mark_of(const std::string& name) const override;
-  void store_mark(const std::string& name, const home_mark& what) override;
-  void erase_mark(const std::string& name) override;
-  [[nodiscard]] std::vector<std::string> marked_names() const override;
+  [[nodiscard]] std::optional<witness_note> witness_note_of(const std::string& name) const override;
+  void store_witness_note(const std::string& name, const witness_note& what) override;
+  void erase_witness_note(const std::string& name) override;
+  [[nodiscard]] std::vector<std::string> witnessed_names() const override;
 
  private:
   struct words {
@@ -69,7 +72,7 @@ class memory final : public host_words {
   agent_number agents_ = 0;
   std::map<std::string, words> words_;
   std::map<std::string, record> records_;
-  std::map<std::string, home_mark> marks_;
+  std::map<std::string, witness_note> witness_notes_;
 };
 
 }  // namespace lockflight::cluster::sim

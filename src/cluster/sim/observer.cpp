@@ -89,4 +89,20 @@ void observer::dies_inside(const std::string& name, int client) {
   });
 }
 
+void observer::end_doubt(const epoch_value& now) {
+  const bool is_in_doubt = std::ranges::any_of(now.past, [&](past_epoch past) {
+    if (!past.passed_on) past.gone = now.missing_of(past);
+    return past.leaves_doubt() || past.members.empty();
+  });
+  if (!is_in_doubt) return;
+  for (auto& [name, of] : of_name_) {
+    const auto is_its_holder = [&](const holder& each) {
+      return each.client == of.open && now.has(each.of);
+    };
+    if (!of.open || std::ranges::any_of(of.inside, is_its_holder)) continue;
+    of.open.reset();
+    of.may_be_told = true;
+  }
+}
+
 }  // namespace lockflight::cluster::sim

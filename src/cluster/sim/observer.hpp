@@ -1,4 +1,5 @@
-// Judges the history of a cluster (design, section 12). It sees all hosts in true time.
+// Judges the history of a cluster (docs/cluster.md, "What is promised"). It sees all hosts in true
+// time.
 //
 // The rules, for each name:
 // - mutual exclusion: of two holders that are valid at one moment, both are shared. A holder is
@@ -11,7 +12,10 @@
 // - false alarm: a holder is told only if that is so, or if a host was taken off the members that
 //   owned the name exclusively or was its home.
 //
-// Two more are judged by the world: expelled, and progress.
+// When an operator ends doubt, sections of holders that are lost count as put right: the next
+// holder may be told, and may not. Where nothing is in doubt the statement changes nothing.
+//
+// The world judges more: expelled, progress, leaving, and consistent (world.hpp).
 #pragma once
 
 #include <map>
@@ -39,6 +43,7 @@ class observer {
     mode as;
     const acquire_events* what;
     const host_clock* clock;
+    identity of{};  ///< its host
 
     [[nodiscard]] bool is_valid(true_time now) const { return what->is_valid(clock->at(now)); }
   };
@@ -49,6 +54,8 @@ class observer {
   void dies_inside(const std::string& name, int client);
   /// A false alarm is allowed until an exclusive section is completed in calm.
   void allow_alarm(const std::string& name) { of_name_[name].may_be_told = true; }
+  /// An operator ends doubt, while these are the members.
+  void end_doubt(const epoch_value& now);
   /// Deadlines have moved: holders that were not valid may be again.
   void check_all(true_time now) const;
 

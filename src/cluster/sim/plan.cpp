@@ -11,13 +11,14 @@ namespace lockflight::cluster::sim {
 namespace {
 
 constexpr std::array<const char*, fault_kinds> names_of_kinds{
-    "host dies",    "host stops",  "agent dies",    "agent stops", "host leaves", "client dies",
-    "client stops", "one way cut", "link cut",      "peers cut",   "etcd cut",    "etcd silent",
-    "host cut off", "no leader",   "late requests", "stale reads", "no hints",    "slow network"};
+    "host dies",   "host stops",   "agent dies",   "agent stops", "host leaves",
+    "client dies", "client stops", "one way cut",  "link cut",    "peers cut",
+    "etcd cut",    "etcd silent",  "host cut off", "no leader",   "late requests",
+    "stale reads", "no hints",     "slow network", "doubt ends"};
 
-/// How often each kind is drawn.
-constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 4, 8, 3, 1, 1,
-                                               2, 3, 3, 3, 2, 2, 2, 1, 1};
+/// How often each kind is drawn. That of an operator is drawn apart.
+constexpr std::array<int, fault_kinds> weights{4, 2, 6, 2, 4, 8, 3, 1, 1, 2,
+                                               3, 3, 3, 2, 2, 2, 1, 1, 0};
 
 fault_kind draw_kind(random_numbers& random) {
   int all = 0;
@@ -41,6 +42,31 @@ true_time draw_length(random_numbers& random, const timing& times) {
     default:
       return random.between(times.ttl, times.ttl * 3);
   }
+}
+
+fault fault_of_host(fault_kind kind, true_time at, true_time lasts, std::int64_t host) {
+  return {kind, at, lasts, static_cast<int>(host), 0, 0, 0};
+}
+
+/// In some histories an operator ends doubt, at any time and once more when all faults are over.
+void add_statements(random_numbers& random, plan& to) {
+  if (!random.one_in(3)) return;
+  const auto add = [&](true_time at) {
+    to.faults.push_back(fault_of_host(fault_kind::doubt_ends, at, 0, random.below(to.hosts)));
+  };
+  add(random.between(to.times.ttl, to.faults_end));
+  add(to.faults_end + hosts_are_back_after(to.times));
+}
+
+/// In some histories some hosts leave at the end, when nothing keeps them from it, or all.
+void add_last_leavers(random_numbers& random, plan& to) {
+  if (to.stays_cut || !random.one_in(3)) return;
+  const auto first = to.faults_end + hosts_are_back_after(to.times) + to.times.ttl;
+  const auto many = random.between(1, to.hosts);
+  const auto host = random.below(to.hosts);
+  for (std::int64_t i = 0; i < many; ++i)
+    to.faults.push_back(fault_of_host(fault_kind::host_leaves, first + random.below(to.times.ttl),
+                                      to.ends, (host + i) % to.hosts));
 }
 
 }  // namespace
@@ -90,6 +116,8 @@ plan make_plan(std::uint64_t seed) {
     lasting.lasts = made.ends;
     made.faults.push_back(lasting);
   }
+  add_statements(random, made);
+  add_last_leavers(random, made);
   return made;
 }
 
@@ -100,6 +128,7 @@ bool is_of_hosts(fault_kind kind) {
     case fault_kind::slow_network:
     case fault_kind::client_dies:
     case fault_kind::client_stops:
+    case fault_kind::doubt_ends:
       return false;
     default:
       return true;

@@ -30,8 +30,9 @@ enum class fault_kind : std::uint8_t {
   stale_reads,    ///< the host's reads show keys of some time ago
   no_hints,       ///< watches say nothing
   slow_network,   ///< messages take up to a second
+  doubt_ends,     ///< no fault: an operator says that what lost hosts left is put right
 };
-constexpr int fault_kinds = 18;
+constexpr int fault_kinds = 19;
 
 struct fault {
   fault_kind kind;
@@ -57,6 +58,11 @@ struct plan {
   timing times;
   std::vector<fault> faults;
 };
+
+/// So long after the last fault all hosts are members again.
+[[nodiscard]] constexpr true_time hosts_are_back_after(const timing& times) {
+  return 4 * times.ttl;
+}
 
 /// Whether hosts or links fail, and not etcd, the network as a whole or clients alone.
 [[nodiscard]] bool is_of_hosts(fault_kind kind);

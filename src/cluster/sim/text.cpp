@@ -27,16 +27,18 @@ struct described {
   }
   std::string operator()(const taken&) const { return "taken"; }
   std::string operator()(const forget&) const { return "forget"; }
-  std::string operator()(const mark& m) const { return m.is_set ? "mark" : "mark no more"; }
-  std::string operator()(const marked&) const { return "marked"; }
-  std::string operator()(const passed_mark& m) const {
-    return fmt::format("mark of epoch {}", m.epoch);
+  std::string operator()(const witness_request& m) const {
+    return m.is_set ? "witness_request" : "witness_request, no more";
+  }
+  std::string operator()(const witness_ack&) const { return "witness_ack"; }
+  std::string operator()(const witness_report& m) const {
+    return fmt::format("witness_report of epoch {}", m.epoch);
   }
   std::string operator()(const forgotten&) const { return "forgotten"; }
   std::string operator()(const claim& m) const {
     return fmt::format("claim {} {} died {}", word_for(m.owned), text_of(m.last), m.died);
   }
-  std::string operator()(const passed_record& m) const {
+  std::string operator()(const former_record& m) const {
     return fmt::format("record of epoch {}: {} died {}, owner {:x}/{}", m.what.epoch,
                        text_of(m.what.last), m.what.died,
                        m.what.exclusive ? m.what.exclusive->id : 0,

@@ -130,6 +130,7 @@ void world::check_progress() const {
   const epoch_value& last = etcd_.now()->epoch->what;
   int outside = 0;
   for (const auto& h : hosts_) {
+    if (h->retires) continue;
     if (!last.has({h->id, h->words->incarnation()})) {
       ++outside;
       continue;
@@ -143,6 +144,23 @@ void world::check_progress() const {
   }
   if (outside > (plan_.stays_cut ? 1 : 0))
     throw violation("progress", fmt::format("{} hosts are no members", outside));
+  check_doubt();
+}
+
+void world::check_leaving(const host& h) const {
+  if (has_left(h)) return;
+  const epoch_value& epoch = etcd_.now()->epoch->what;
+  const auto names = h.words->recorded_names();
+  const bool knows_of_a_death =
+      std::ranges::any_of(names, [&](const auto& name) { return h.words->record_of(name)->died; });
+  if (epoch.members.size() == 1 && (knows_of_a_death || !epoch.past.empty())) return;
+  throw violation("leaving", fmt::format("host {} was to leave, and is still there", h.number));
+}
+
+void world::check_doubt() const {
+  const auto& past = etcd_.now()->epoch->what.past;
+  if (doubt_was_ended_ && !plan_.stays_cut && !past.empty())
+    throw violation("consistent", "an operator has ended the doubt, and names still are in doubt");
 }
 
 /// A member is gone: what it owned exclusively, and the names whose home it was, may be reported as
@@ -212,7 +230,10 @@ void world::apply(const fault& what, int by) {
     case fault_kind::agent_stops:
       return set_agent_stopped(h, by);
     case fault_kind::host_leaves:
-      if (by > 0) return retire_agent(h);
+      if (by > 0) retire_agent(h);
+      if (by > 0 && now_ > plan_.faults_end)
+        at(now_ + leaves_within(), [this, &h] { check_leaving(h); });
+      if (by > 0) return;
       // One that could not leave in time is told to end.
       if (h.is_up && h.retires) kill_agent(h);
       if (h.is_up && !h.agent) start_agent(h);
@@ -220,6 +241,9 @@ void world::apply(const fault& what, int by) {
     case fault_kind::client_dies:
     case fault_kind::client_stops:
       if (by > 0 && h.is_up) strike_client(what);
+      return;
+    case fault_kind::doubt_ends:
+      if (by > 0 && h.is_up) end_doubt(h);
       return;
     default:
       return apply_cut(what, by);

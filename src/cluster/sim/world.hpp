@@ -26,6 +26,13 @@
 
 namespace lockflight::cluster::sim {
 
+/// The rules that it judges, besides those of the observer:
+/// - expelled: no host is taken off the members as long as all hosts and links are well.
+/// - progress: when the faults are over, all hosts are members, and all clients get what they wait
+///   for. If one cut stays, all but one host.
+/// - leaving: a host that is to leave, when the faults have been over for a while, does so within
+///   leaves_within. The last member stays if it knows of a death, or of a doubt about one.
+/// - consistent: what an operator says after the faults ends all doubt.
 class world {
  public:
   /// With `trace`, each event that a reader may want is written there as a line.
@@ -87,6 +94,8 @@ class world {
     std::deque<action> held{};
   };
 
+  [[nodiscard]] true_time leaves_within() const { return 3 * plan_.times.ttl; }
+
   // ---- events ----
   void at(true_time when, action what);
   void after(true_time delay, action what) { at(now_ + delay, std::move(what)); }
@@ -102,6 +111,9 @@ class world {
   void set_stopped(host& h, int by);
   [[nodiscard]] bool is_calm() const;
   void check_progress() const;
+  [[nodiscard]] bool has_left(const host& h) const { return h.retires && !h.agent; }
+  void check_leaving(const host& h) const;
+  void check_doubt() const;
   void epoch_written(const epoch_value& before, const epoch_value& after);
   void check_reason_to_take_off(const identity& who) const;
 
@@ -117,6 +129,7 @@ class world {
   void kill_agent(host& h);
   void retire_agent(host& h);
   void set_agent_stopped(host& h, int by);
+  void end_doubt(host& h);
   void drain(host& h);
   void with_agent(host& h, std::uint64_t life, action what);
   void run_agent(host& h, const std::function<void(agent_events&, instant, effects&)>& what);
@@ -163,7 +176,8 @@ class world {
   int numbers_of_clients_ = 0;
   int generations_ = 0;
   int faults_now_ = 0;
-  bool all_were_well_ = true;  // no host and no link has failed until now
+  bool doubt_was_ended_ = false;  // after the faults
+  bool all_were_well_ = true;     // no host and no link has failed until now
   int no_leader_ = 0;
   int no_hints_ = 0;
   int slow_ = 0;

@@ -39,6 +39,14 @@ void world::retire_agent(host& h) {
   });
 }
 
+void world::end_doubt(host& h) {
+  with_agent(h, h.agent_life, [this, &h] {
+    if (now_ > plan_.faults_end) doubt_was_ended_ = true;
+    if (etcd_.now()->epoch) observer_.end_doubt(etcd_.now()->epoch->what);
+    run_agent(h, [](agent_events& a, instant now, effects& out) { a.end_doubt(now, out); });
+  });
+}
+
 void world::set_agent_stopped(host& h, int by) {
   h.agent_stops += by;
   if (h.agent_stops == 0) drain(h);

@@ -147,7 +147,9 @@ void world::hold(host& h, int index) {
     say("host {}: client {} enters '{}' {} with ({}, {}), died {}, valid {}", h.number, c.number,
         c.name, c.wanted == mode::shared ? "shared" : "exclusive", c.acquiring->fence().epoch,
         c.acquiring->fence().counter, c.acquiring->died(), c.acquiring->is_valid(clock));
-  observer_.entered(c.name, {c.number, c.wanted, c.acquiring.get(), &h.clock}, now_);
+  observer_.entered(
+      c.name, {c.number, c.wanted, c.acquiring.get(), &h.clock, {h.id, h.words->incarnation()}},
+      now_);
   later(h, index, length_of_section(), &world::leave);
 }
 

@@ -1,6 +1,6 @@
 // What a handle of a cluster's domain does about other hosts, once it has the lock of its own host
-// (design, section 12): it waits until its host owns the name, and a holder can ask how long it is
-// certainly alone.
+// (docs/cluster.md, "How it works"): it waits until its host owns the name, and a holder can ask
+// how long it is certainly alone.
 //
 // Cost: where the host owns the name, two compare-and-swaps on a line that the holder has anyway;
 // no message. Else the waiter rings the host's agent, and sleeps.

@@ -1,4 +1,4 @@
-// The two words that a name of a cluster's domain has besides its lock (design, section 12, "A
+// The two words that a name of a cluster's domain has besides its lock (docs/cluster.md, "A
 // client's acquire"), as they stand in the domain file. The host's agent and its clients change
 // them, each by compare-and-swap.
 //
@@ -28,6 +28,7 @@ struct state_word : rma::packed<state_word> {
   static constexpr rma::field counter{.at = 2, .bits = 42};
   static constexpr rma::field epoch{.at = 44, .bits = 20};
   static_assert(rma::are_disjoint({inside, died, counter, epoch}));
+  static_assert(counter.most() == cluster::last_counter && epoch.most() == cluster::last_epoch);
 };
 
 [[nodiscard]] constexpr rma::word bits_of(const cluster::ownership& what) {

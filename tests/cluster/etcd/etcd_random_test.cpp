@@ -53,7 +53,7 @@ class EtcdTransactions : public test::WithEtcd {
   [[nodiscard]] revision changed_at(const key& which) const {
     const snapshot& keys = *simulated.now();
     if (which.kind == key_kind::epoch) return keys.epoch ? keys.epoch->changed : 0;
-    const seat* const at = keys.find(which.id);
+    const member_keys* const at = keys.find(which.id);
     if (at == nullptr) return 0;
     if (which.kind == key_kind::member) return at->member ? at->member->changed : 0;
     if (which.kind == key_kind::beat) return at->beat ? at->beat->changed : 0;
@@ -86,13 +86,13 @@ class EtcdTransactions : public test::WithEtcd {
 
   void expect_same(const snapshot& in_simulated, const snapshot& in_real) {
     expect_same(in_simulated.epoch, in_real.epoch);
-    ASSERT_EQ(in_simulated.seats.size(), in_real.seats.size());
-    for (const auto& [id, seat] : in_simulated.seats) {
+    ASSERT_EQ(in_simulated.members.size(), in_real.members.size());
+    for (const auto& [id, keys] : in_simulated.members) {
       const auto* const other = in_real.find(id);
       ASSERT_NE(other, nullptr);
-      expect_same(seat.member, other->member);
-      expect_same(seat.beat, other->beat);
-      EXPECT_EQ(seat.evicted, other->evicted);
+      expect_same(keys.member, other->member);
+      expect_same(keys.beat, other->beat);
+      EXPECT_EQ(keys.evicted, other->evicted);
     }
     EXPECT_EQ(real_of.at(in_simulated.at), in_real.at);
   }

@@ -105,7 +105,7 @@ TEST_F(EtcdStore, AnswersATransactionWithAllKeys) {
   etcd_store store(options(), of.events());
   const etcd_answer made = carry_out(store, of, registers());
   EXPECT_TRUE(made.what.succeeded);
-  const seat* const mine = made.what.seen->find(self);
+  const member_keys* const mine = made.what.seen->find(self);
   ASSERT_NE(mine, nullptr);
   EXPECT_EQ(mine->member->what, (member_value{1, 2}));
   EXPECT_EQ(mine->beat->what, (beat_value{3, {4}}));
@@ -121,7 +121,7 @@ TEST_F(EtcdStore, AnswersATransactionWithAllKeys) {
 
   const etcd_answer erased = carry_out(store, of, {{}, {}, {my_member, my_beat}});
   EXPECT_TRUE(erased.what.succeeded);
-  EXPECT_TRUE(erased.what.seen->seats.empty());
+  EXPECT_TRUE(erased.what.seen->members.empty());
   EXPECT_TRUE(erased.view->addresses.empty());
   EXPECT_EQ(of.troubles().size(), 0u);
 }
@@ -228,7 +228,7 @@ TEST_F(EtcdStore, KeepsNotes) {
   EXPECT_TRUE(store.put_if("n", *written, "another"));
   EXPECT_EQ(store.get("n")->text, "another");
   EXPECT_THROW((void)store.get(""), std::invalid_argument);
-  EXPECT_TRUE(carry_out(store, of, {}).what.seen->seats.empty());
+  EXPECT_TRUE(carry_out(store, of, {}).what.seen->members.empty());
 }
 
 TEST_F(EtcdStore, IsRefusedWithWrongOptions) {

@@ -1,4 +1,5 @@
-"""Whether a history keeps what a cluster's domain promises (design, section 12). What it finds is
+"""Whether a history keeps what a cluster's domain promises (docs/cluster.md,
+"What is promised"). What it finds is
 a list of sentences; an empty one is a history in which nothing is wrong."""
 
 import bisect
