@@ -9,6 +9,9 @@
  *   readers         all locks of rank 0 are shared
  *   lock_all        MPI_Win_lock_all, MPI_Win_unlock_all
  *   spread          as exclusive-data, each rank on all targets in turn
+ *   alone           rank 0 locks the last rank exclusively; the others wait in a barrier
+ *   alone-data      the same, and adds 1 to the counter there
+ *   alone-shared    rank 0 locks the last rank shared and gets the counter
  *   windows         a window is made, each rank does exclusive-data there four times, and the
  *                   window is freed; the number counts each window once for each rank
  *
@@ -61,6 +64,20 @@ static void spread(void) {
   add_at((rank + ++turn) % ranks);
 }
 
+static void alone(void) {
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, ranks - 1, 0, win);
+  MPI_Win_unlock(ranks - 1, win);
+}
+
+static void alone_data(void) { add_at(ranks - 1); }
+
+static void alone_shared(void) {
+  uint64_t value = 0;
+  MPI_Win_lock(MPI_LOCK_SHARED, ranks - 1, 0, win);
+  MPI_Get(&value, 1, MPI_UINT64_T, ranks - 1, 0, 1, MPI_UINT64_T, win);
+  MPI_Win_unlock(ranks - 1, win);
+}
+
 static void shared_data(void) {
   uint64_t value = 0;
   if (one_of_fifty()) {
@@ -104,10 +121,12 @@ static const struct {
   const char* name;
   void (*once)(void);
 } choices[] = {
-    {"exclusive", exclusive}, {"exclusive-data", exclusive_data},
-    {"shared", shared},       {"shared-data", shared_data},
-    {"readers", readers},     {"lock_all", lock_all},
-    {"spread", spread},       {"windows", windows},
+    {"exclusive", exclusive},   {"exclusive-data", exclusive_data},
+    {"shared", shared},         {"shared-data", shared_data},
+    {"readers", readers},       {"lock_all", lock_all},
+    {"spread", spread},         {"alone", alone},
+    {"alone-data", alone_data}, {"alone-shared", alone_shared},
+    {"windows", windows},
 };
 
 /* What is collective all ranks do equally often. */
@@ -138,7 +157,9 @@ int main(int argc, char** argv) {
   MPI_Win_fence(0, win);
   uint64_t times = 0;
   const double begun = MPI_Wtime();
-  for (; !is_over(once == windows, begun, seconds); ++times) once();
+  const int is_for_one = once == alone || once == alone_data || once == alone_shared;
+  if (rank == 0 || !is_for_one)
+    for (; !is_over(once == windows, begun, seconds); ++times) once();
   const double took = MPI_Wtime() - begun;
   free_window();
 
