@@ -420,11 +420,12 @@ TEST_F(AgentsInStep, NoEpochFollowsTheLast) {
 
 TEST_F(AgentsInStep, TheLastMemberStaysInTheLastEpoch) {
   add_first(1);
-  set_epoch(last_epoch);
+  set_epoch(last_epoch - 1);
   pass(3 * second);
   retire(at(1));
   pass(10 * second);
   EXPECT_EQ(epoch().number, last_epoch);
+  EXPECT_FALSE(at(1).has_left);
 }
 
 TEST_F(AgentsInStep, AHostThatIsNoMemberEndsAtOnce) {

@@ -258,6 +258,31 @@ class Failures(AgentsTest):
         self.assertEqual(self.one.status()["epoch"], epoch)
 
 
+class LastEpoch(unittest.TestCase):
+    @staticmethod
+    def has_warned(host):
+        return any(line["event"] == "epochs" and line["left"] == 0 for line in host.said())
+
+    def test_no_member_comes_after_it(self):
+        last = (1 << 20) - 1
+        with Cluster(hosts=2, etcds=1, ttl=TTL) as cluster:
+            one, two = cluster.hosts
+            cluster.start([one])
+            cluster.etcd.put(f"lockflight/{DOMAIN}/epoch",
+                             json.dumps({**cluster.epoch(), "number": last}))
+            one.wait_until(lambda: one.knows(last), 20, "in the last epoch")
+            two.start_agent()
+            one.wait_until(lambda: self.has_warned(one) and self.has_warned(two), 20, "warned")
+            self.assertIn("0 more changes of members",
+                          one.lockflight("agent", "status", "--domain", DOMAIN)[1])
+            self.assertEqual((cluster.epoch()["number"], len(cluster.epoch()["members"])),
+                             (last, 1))
+            holder = one.hold("name")
+            _, token, _ = holder.await_held()
+            self.assertEqual(token >> 42, last)
+            holder.release()
+
+
 class Refusals(AgentsTest):
     def refused(self, host, *words, code=3, **changed):
         is_code, said = host.refused_agent(**changed)

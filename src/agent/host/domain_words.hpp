@@ -27,7 +27,7 @@ class domain_words final : public host_words {
   [[nodiscard]] std::size_t names_at_home() const { return records_.count(); }
   /// Whether a client could not ring since this was asked last.
   [[nodiscard]] bool take_missed_rings() { return header().missed_rings.exchange(0) != 0; }
-  /// Clients that wait look at the deadline again.
+  /// Clients that wait read the deadline again.
   void wake_clients();
 
   [[nodiscard]] incarnation_number incarnation() const override { return header().incarnation; }

@@ -228,7 +228,7 @@ void agent_process::retire() {
   handle([](agent& a, instant now, effects& out) { a.retire(now, out); });
 }
 
-/// Holders look at the deadline by the same clock, so none of them may rely on it any more.
+/// Holders read the same clock, so none of them may rely on it any more.
 void agent_process::distrust_clock(const std::string& why) {
   words_.set_deadline(0);
   words_.wake_clients();

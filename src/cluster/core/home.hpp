@@ -5,7 +5,8 @@
 //
 // If the home is lost, its record is as well. Then the owner of the name says what it owns. A home
 // that is about to own a name itself, or that is alone to know of a death, first tells a *witness*,
-// another member. So if one host is lost, nothing is in doubt.
+// another member. So if one host is lost, nothing is in doubt. docs/cluster.md has a table of who
+// knows of a death until which message.
 //
 // Invariants, once it has begun:
 // - exclusive: if a host owns the name exclusively, no other host owns it.
@@ -93,7 +94,7 @@ class home {
   token last_;
   bool died_ = false;
   std::optional<record> former_record_;   // the record of the greatest epoch
-  epoch_number reported_by_witness_ = 0;  // the greatest one
+  epoch_number reported_by_witness_ = 0;  // the last epoch in which a witness noted it
   enum class witness_state : std::uint8_t { no, asked, yes };
   std::optional<member_id> witness_;
   witness_state witness_knows_ = witness_state::no;

@@ -59,6 +59,8 @@ void world::time_out(host& h, int index) {
   if (std::exchange(c.now, doing::idle) == doing::waiting) c.acquiring->give_up();
   say("host {}: client {} gives up '{}'", h.number, c.number, c.name);
   release_lock(h, c.name, index);
+  // A writer may come back at once as a reader.
+  if (c.wanted == mode::exclusive && random_.one_in(4)) return begin(h, index, mode::shared);
   later(h, index, random_.below(2 * plan_.mean_idle), &world::think);
 }
 

@@ -51,7 +51,7 @@ bool across_hosts::go_on(domain_port& port, rma::deadline until, std::uint64_t c
       case acquire::next::holds:
         return true;
       case acquire::next::rings:
-        before = look();
+        before = read_words();
         ring_agent(file_, name_);
         continue;
       case acquire::next::waits:
@@ -59,7 +59,7 @@ bool across_hosts::go_on(domain_port& port, rma::deadline until, std::uint64_t c
     }
     if (until.at == 0) until = port.deadline_in(attempts_wait_ns);
     if (before && !await_change(*before, port, until)) return false;
-    before = look();
+    before = read_words();
   }
 }
 
@@ -74,8 +74,8 @@ bool across_hosts::await_change(const words_seen& from, domain_port& port,
                                 rma::deadline until) const {
   const rma::plain_cell ownership{0, line_ * rma::line_words + words_in_file::ownership_at};
   port.await_until(
-      ownership, [&](rma::word) { return look() != from; }, until);
-  return look() != from;
+      ownership, [&](rma::word) { return read_words() != from; }, until);
+  return read_words() != from;
 }
 
 std::uint64_t across_hosts::valid_for() const {

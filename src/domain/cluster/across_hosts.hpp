@@ -61,7 +61,7 @@ class across_hosts {
     cluster::instant deadline = 0;
     bool operator==(const words_seen&) const = default;
   };
-  [[nodiscard]] words_seen look() const {
+  [[nodiscard]] words_seen read_words() const {
     return {words_.get_ownership(), words_.incarnation(), words_.deadline()};
   }
   /// Waits until the words differ. False if the time is over first.
