@@ -26,6 +26,10 @@ struct timing {
   [[nodiscard]] instant patience() const { return ttl / 6; }
   /// An agent that etcd answers reads at least so often.
   [[nodiscard]] instant reads_within() const { return period() + patience(); }
+  /// An agent sees two changes of the beat of a member that renews at most so far apart. (!) If
+  /// both renew at about the same moments, it sees the other's renewal now before its own one and
+  /// now after it, so two periods lie between. The rest is for clocks that differ, and for answers.
+  [[nodiscard]] instant sees_beats_within() const { return 2 * period() + patience() / 2; }
 };
 
 class agent_events {

@@ -96,7 +96,7 @@ void membership::observe(instant now, std::shared_ptr<const snapshot> seen) {
     if (!keys.beat) continue;
     watched& beat = beats_[id];
     if (beat.changed == keys.beat->changed) continue;
-    const bool is_steady = beat.changed != 0 && now - beat.since <= times_.reads_within();
+    const bool is_steady = beat.changed != 0 && now - beat.since <= times_.sees_beats_within();
     beat = {keys.beat->changed, now, is_steady ? beat.steady_since : now};
   }
   find_next_stale(now);

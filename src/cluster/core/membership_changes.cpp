@@ -175,7 +175,7 @@ std::map<member_id, int> membership::complaints(instant now) const {
     // A member that does not renew either runs out by itself. (!) Of one that was stopped the
     // others have not said yet that they hear it again.
     return latest_->epoch->what.find(id) != nullptr && has_key(id) && beat != beats_.end() &&
-           now - beat->second.since <= 2 * times_.period() &&
+           now - beat->second.since <= times_.sees_beats_within() &&
            now - beat->second.steady_since >= 2 * times_.period() && !latest_->find(id)->evicted;
   };
   std::map<member_id, int> many;
