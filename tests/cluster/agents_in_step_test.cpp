@@ -238,6 +238,21 @@ TEST_F(AgentsInStep, OneOfTwoHostsIsEvictedThatRenewAtTheSameMoments) {
   EXPECT_EQ(epoch().members.size(), 1);
 }
 
+// 2 leaves, and 1 dies before it has made an epoch without 2.
+TEST_F(AgentsInStep, AHostThatJoinsDoesNotWaitForOneThatHasLeft) {
+  add_first(2);
+  retire(at(2));
+  constexpr int moments = 200;
+  for (int i = 0; i < moments && !at(2).has_left; ++i) pass(second / 20);
+  ASSERT_TRUE(at(2).has_left);
+  lose(1);
+  ASSERT_NE(epoch().find(2), nullptr);
+  add(3);
+  pass(30 * second);
+  ASSERT_NE(epoch().find(3), nullptr);
+  EXPECT_EQ(epoch().members.size(), 1);
+}
+
 // 1 is the home, 2 its witness, whose answer is late. Meanwhile 3 gets the name again, and a second
 // client dies there.
 TEST_F(AgentsInStep, ALateConfirmationDoesNotHideTheNextDeath) {
