@@ -45,8 +45,8 @@ bool free_slot(domain_file& file, int slot);
 [[nodiscard]] bool is_idle(const domain_file& file, int slot);
 [[nodiscard]] bool has_dead(const domain_file& file);
 /// From now on the slot's participant lives as long as that process does, too. In other namespaces
-/// nobody sees that process: there the participant lives as long as the byte for what it guards is
-/// locked (domain_file::lock_guard). Async-signal-safe.
+/// nobody sees that process, nor do users from whom /proc hides it: for them the participant lives
+/// as long as the byte for what it guards is locked (domain_file::lock_guard). Async-signal-safe.
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
 /// Of its thread, or of the process that it guards.
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
