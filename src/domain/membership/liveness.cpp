@@ -193,9 +193,12 @@ life life_of(const thread_identity& who, bool whole_process) noexcept {
       return life::unknown;
   }
   if (who.born != 0 && line.born != who.born) return life::gone;  // the number is another thread's
+  const bool has_exited = line.state == 'Z' || line.state == 'X';
   constexpr std::uint64_t is_exiting = 0x4;  // PF_EXITING of the kernel's task flags
-  if (line.state == 'Z' || line.state == 'X' || (line.flags & is_exiting) != 0)
-    return whole_process && line.threads > 1 ? life::living : life::gone;
+  // The kernel gives back memory and then closes files between the flag and the state 'Z'.
+  if (whole_process ? has_exited && line.threads <= 1
+                    : has_exited || (line.flags & is_exiting) != 0)
+    return life::gone;
   return line.state == 'T' || line.state == 't' ? life::stopped : life::living;
 }
 

@@ -42,7 +42,8 @@ enum class life : std::uint8_t {
 /// Of a thread of our namespaces. Reads a file of /proc, some microseconds. A thread that is on its
 /// way out counts as gone: it runs no more instructions of its program.
 [[nodiscard]] life life_of(const thread_identity& who) noexcept;
-/// The same of a process, by its first thread: it lives as long as any of its threads does.
+/// The same of a process, by its first thread. It lives until all of its threads have ended and the
+/// kernel has closed its files, since what it guards may be locked or written through these.
 [[nodiscard]] life life_of_process(const thread_identity& first) noexcept;
 /// Whether a thread of that number is there: one system call. A process that has ended and was not
 /// waited for is there.
