@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -20,7 +19,7 @@
 
 #include "base/number.hpp"
 #include "cli/guarded.hpp"
-#include "tool/printable.hpp"
+#include "cli/standard_error.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -202,19 +201,18 @@ class attendant {
 };
 
 void say_that_it_cannot_start(int error) {
-  std::fprintf(stderr, "lockflight run: COMMAND cannot be started: %s%s\n", std::strerror(error),
-               error == ENOMEM && starts_in_another_namespace()
-                   ? " (the first process of this PID namespace has ended; 'unshare --fork' keeps "
-                     "one)"
-                   : "");
+  say("COMMAND cannot be started: " + std::string(std::strerror(error)) +
+      (error == ENOMEM && starts_in_another_namespace()
+           ? " (the first process of this PID namespace has ended; 'unshare --fork' keeps one)"
+           : ""));
 }
 
 void say_that_it_was_killed(const char* command, std::optional<std::uint64_t> before) {
   const auto now = killed_for_memory();
-  std::fprintf(
-      stderr, "lockflight run: COMMAND '%s' was killed%s\n", tool::printable(command).c_str(),
-      before && now && *now > *before ? " by the kernel's OOM killer: its cgroup had no memory left"
-                                      : " (SIGKILL)");
+  say("COMMAND '" + std::string(command) + "' was killed" +
+      (before && now && *now > *before
+           ? " by the kernel's OOM killer: its cgroup had no memory left"
+           : " (SIGKILL)"));
 }
 
 ending ending_of(int status, const attendant& by) {
@@ -256,8 +254,7 @@ ending run_attended(char* const* words, run_signals& signals, const std::functio
   attendant by(child, signals, watch);
   const int status = by.attend();
   if (failed != 0) {
-    std::fprintf(stderr, "lockflight run: COMMAND '%s' cannot be run: %s\n",
-                 tool::printable(words[0]).c_str(), std::strerror(failed));
+    say("COMMAND '" + std::string(words[0]) + "' cannot be run: " + std::strerror(failed));
     return {.code = failed == ENOENT ? not_found : not_executable};
   }
   const bool is_ours = watch != nullptr && watch->has_acted();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -15,7 +14,7 @@
 #include "cli/holding.hpp"
 #include "cli/inherited.hpp"
 #include "cli/run_signals.hpp"
-#include "tool/printable.hpp"
+#include "cli/standard_error.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -44,10 +43,6 @@ domain domain_of(const guarded_command& what) {
     if (e.why != domain_error::reason::disagrees || what.mode != 0) throw;
     throw which_of_them(e);
   }
-}
-
-void say(const std::string& line) {
-  std::fprintf(stderr, "lockflight run: %s\n", tool::printable(line).c_str());
 }
 
 /// How a wait ended.

@@ -10,13 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <system_error>
 
 #include "base/number.hpp"
 #include "cli/run_signals.hpp"
+#include "cli/standard_error.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -58,10 +59,8 @@ ending ending_as_supervisor(int status) {
   if (std::ranges::find(ending_signals, number) != ending_signals.end())
     its.signal_number = number;
   else
-    std::fprintf(stderr,
-                 "lockflight run: the process that held the lock for COMMAND has ended by signal "
-                 "%d, and COMMAND with it\n",
-                 number);
+    say("the process that held the lock for COMMAND has ended by signal " + std::to_string(number) +
+        ", and COMMAND with it");
   return its;
 }
 

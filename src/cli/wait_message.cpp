@@ -1,20 +1,21 @@
 #include "cli/wait_message.hpp"
 
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include "cli/named.hpp"
+#include "cli/standard_error.hpp"
 #include "tool/printable.hpp"
 #include "tool/text.hpp"
 
 namespace lockflight::cli {
 namespace {
+
+constexpr std::chrono::milliseconds at_once{0};
 
 bool waits(const domain_use_elsewhere& use) { return use.what == domain_lock_use::how::waits; }
 
@@ -36,14 +37,6 @@ std::size_t columns() {
 
 /// A process in the background that writes to the terminal may be stopped for that.
 bool may_draw() { return tcgetpgrp(STDERR_FILENO) == getpgrp(); }
-
-/// Whether standard error takes a line now. A terminal that Ctrl-S has stopped does not, nor does a
-/// pipe that is full. This run must not wait for them: it may just have got the lock, and others
-/// wait for it; or its time is over.
-bool takes_a_line() {
-  pollfd error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-  return poll(&error, 1, 0) == 1 && (error.revents & POLLOUT) != 0;
-}
 
 /// So many columns of the text at most, by whole characters.
 std::string cut(const std::string& text, std::size_t most) {
@@ -90,20 +83,17 @@ void wait_message::update(const domain& in, const std::string& name) {
   text += cut_off.count() != 0 ? "this host is no member of domain " + in.name()
                                : holders_text(in.uses_of(name), getpid());
   if (what_ == kind::line) {
-    std::fprintf(stderr, "lockflight run: %s\n", text.c_str());
+    say(text);
     what_ = kind::none;
     return;
   }
   // One column stays free: a terminal may begin a new line when the last one is taken.
-  std::fprintf(stderr, "\r%s\033[K", cut(text, columns() - 1).c_str());
-  std::fflush(stderr);
+  write_within("\r" + cut(text, columns() - 1) + "\033[K", at_once);
   is_drawn_ = true;
 }
 
 void wait_message::clear() {
-  if (!std::exchange(is_drawn_, false) || !takes_a_line()) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  if (std::exchange(is_drawn_, false)) write_within("\r\033[K", at_once);
 }
 
 }  // namespace lockflight::cli
