@@ -119,6 +119,8 @@ struct domain_slot {
   /// `lockflight run`; 0 if there is none.
   int guarded_pid = 0;
   std::string command;  ///< the name of the guarded process if there is one, else of this one
+  /// The numbers of its processes are those of another PID namespace, such as a container's.
+  bool has_foreign_pid = false;
 };
 struct domain_lock_use {
   int slot = 0;
@@ -128,7 +130,8 @@ struct domain_lock_use {
   bool dead = false;
   bool stopped = false;
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
-  std::uint64_t since_ns = 0;  ///< when it began, on CLOCK_MONOTONIC; 0: not known
+  std::uint64_t since_ns = 0;    ///< when it began, on CLOCK_MONOTONIC; 0: not known
+  bool has_foreign_pid = false;  ///< as in domain_slot
 };
 /// A thread that holds a lock or waits for it, on another host of a cluster or, from uses_of(), on
 /// this one.
@@ -141,7 +144,8 @@ struct domain_use_elsewhere {
   bool stopped = false;
   std::uint64_t milliseconds = 0;  ///< it has done so for about so long
   std::string command;
-  int unit = -1;  ///< as in domain_lock_use
+  int unit = -1;                 ///< as in domain_lock_use
+  bool has_foreign_pid = false;  ///< as in domain_slot
 };
 /// What other hosts say of their uses of locks.
 struct domain_elsewhere {

@@ -110,7 +110,7 @@ int list(const arguments& given, console& out) {
 
 ordered_json slots_json(const std::vector<domain_slot>& slots) {
   ordered_json all = ordered_json::array();
-  for (const domain_slot& s : slots)
+  for (const domain_slot& s : slots) {
     all.push_back({{"slot", s.slot},
                    {"pid", s.pid},
                    {"thread", s.thread},
@@ -118,6 +118,8 @@ ordered_json slots_json(const std::vector<domain_slot>& slots) {
                    {"stopped", s.stopped},
                    {"guarded_pid", s.guarded_pid},
                    {"command", s.command}});
+    if (s.has_foreign_pid) all.back()["foreign_pid"] = true;
+  }
   return all;
 }
 
@@ -132,7 +134,7 @@ void print_slots(console& out, const std::vector<domain_slot>& slots) {
     shown.add_row({{std::to_string(s.slot)},
                    {std::to_string(s.pid)},
                    {std::to_string(s.thread)},
-                   {std::string(state_word(s.dead, s.stopped)), style::bad},
+                   {state_text(s), style::bad},
                    {s.guarded_pid == 0 ? "" : std::to_string(s.guarded_pid)},
                    {printable(s.command)}});
   shown.print(out);
@@ -141,7 +143,7 @@ void print_slots(console& out, const std::vector<domain_slot>& slots) {
 std::string pids(const std::vector<lock_user>& users) {
   std::vector<std::string> all;
   for (const lock_user& user : users) {
-    const auto state = state_word(user.dead, user.stopped);
+    const auto state = state_text(user);
     std::string one = user.host.empty() ? std::to_string(user.pid)
                                         : fmt::format("{}:{}", printable(user.host), user.pid);
     if (user.unit >= 0) one = fmt::format("{} (unit {})", one, user.unit);
@@ -222,7 +224,8 @@ std::string user_of_lock(const domain& in, const std::string& name) {
     for (const auto* users : {&s.holders, &s.waiters})
       if (s.lock.name == name && !users->empty()) {
         const lock_user& first = users->front();
-        return fmt::format("; {} {} {} it", first.pid, command_of(first), word_of(first.what));
+        return fmt::format("; {} {} {} it{}", first.pid, command_of(first), word_of(first.what),
+                           first.has_foreign_pid ? " " + foreign_pid_text : "");
       }
   return "";
 }
@@ -286,7 +289,7 @@ command domain_command() {
            "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. The JSON of show is {\"name\", "
            "\"slots\", \"names\", \"mode\", \"participants\": [{\"slot\", \"pid\", \"thread\", "
            "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
-           "is that of 'lockflight who --json'."},
+           "is that of 'lockflight who --json', which also explains \"foreign_pid\"."},
       .options = {{.name = "ACTION",
                    .what = "what to do: list, show, remove or forget",
                    .completes = option::offer::words,

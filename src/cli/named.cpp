@@ -33,7 +33,8 @@ lock_state state_of(domain_lock lock, const std::map<int, std::string>& commands
                          .what = use.what,
                          .seconds = seconds_since(use.since_ns, now_ns),
                          .command = command == commands.end() ? "" : command->second,
-                         .unit = use.unit};
+                         .unit = use.unit,
+                         .has_foreign_pid = use.has_foreign_pid};
     const bool waits = use.what == domain_lock_use::how::waits;
     if (waits && use.dead) continue;  // nothing is left of it but a slot that a sweep frees
     (waits ? state.waiters : state.holders).push_back(user);
@@ -157,10 +158,6 @@ std::string kind_of(const domain_lock& lock) {
   return lock.units == 0 ? lock.kind : fmt::format("{} of {}", lock.kind, lock.units);
 }
 
-std::string_view state_word(bool dead, bool stopped) {
-  return dead ? "dead" : stopped ? "stopped" : "";
-}
-
 std::string command_of(const lock_user& user) {
   const std::string name = printable(user.command);
   if (!user.host.empty()) return fmt::format("{} on {}", name, printable(user.host));
@@ -185,6 +182,7 @@ nlohmann::ordered_json json_of(const lock_user& user) {
                               {"seconds", user.seconds},
                               {"guarded_pid", user.guarded_pid},
                               {"command", user.command}};
+  if (user.has_foreign_pid) made["foreign_pid"] = true;
   if (user.unit >= 0) made["unit"] = user.unit;
   if (!user.host.empty()) made["host"] = user.host;
   return made;

@@ -38,9 +38,12 @@ struct lock_user {
   domain_lock_use::how what = domain_lock_use::how::waits;
   double seconds = 0;  ///< for so long
   std::string command;
-  std::string host = "";  ///< another one of the cluster; empty: this one
-  int unit = -1;          ///< of a semaphore, which it holds; -1: none
+  std::string host = "";         ///< another one of the cluster; empty: this one
+  int unit = -1;                 ///< of a semaphore, which it holds; -1: none
+  bool has_foreign_pid = false;  ///< its numbers are those of another PID namespace
 };
+
+inline const std::string foreign_pid_text = "in another PID namespace";
 
 struct lock_state {
   domain_lock lock;
@@ -66,8 +69,14 @@ struct lock_state {
 [[nodiscard]] std::string word_of(const lock_user& user);
 /// "flight-rw", "semaphore of 3".
 [[nodiscard]] std::string kind_of(const domain_lock& lock);
-/// "dead", "stopped" or nothing.
-[[nodiscard]] std::string_view state_word(bool dead, bool stopped);
+/// What is to be said of a participant besides its numbers: "dead", "stopped", "in another PID
+/// namespace", two of these with a comma, or nothing.
+template <class Participant>
+[[nodiscard]] std::string state_text(const Participant& of) {
+  std::string text = of.dead ? "dead" : of.stopped ? "stopped" : "";
+  if (of.has_foreign_pid) text += text.empty() ? foreign_pid_text : ", " + foreign_pid_text;
+  return text;
+}
 /// The process that runs, for a terminal: "rsync", or "rsync (4711)" if it is not the participant.
 [[nodiscard]] std::string command_of(const lock_user& user);
 /// "1.5 s", "2 h 5 min".

@@ -23,8 +23,7 @@ std::string user_text(const domain_use_elsewhere& use) {
   std::string text = printable(use.command);
   if (!use.host.empty()) text += " on " + printable(use.host);
   text += " (pid " + std::to_string(use.pid);
-  if (const auto state = state_word(use.dead, use.stopped); !state.empty())
-    text += ", " + std::string(state);
+  if (const auto state = state_text(use); !state.empty()) text += ", " + state;
   return text + ")";
 }
 
@@ -62,7 +61,7 @@ std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self
     text += " and " + std::to_string(holders - 1) + (holders > 2 ? " others" : " other");
   if (holders > 0) text += " for " + duration(static_cast<double>(uses.front().milliseconds) / 1e3);
   const auto us = std::find_if(first_waiter, uses.end(), [self](const auto& each) {
-    return each.host.empty() && each.pid == self;
+    return each.host.empty() && !each.has_foreign_pid && each.pid == self;
   });
   if (us == first_waiter && us != uses.end()) return text + ", you are next";
   if (us != uses.end()) text += ", " + std::to_string(us - first_waiter) + " before you";

@@ -93,21 +93,26 @@ found read_stat(const char* path, stat_line& into) {
   return parse(text, into) ? found::it : found::unreadable;
 }
 
+std::uint64_t number_of(const char* space) noexcept {
+  struct stat s {};
+  return stat(space, &s) == 0 ? s.st_ino : 0;
+}
+std::uint64_t number_of_both(std::uint64_t of_processes, std::uint64_t of_time) noexcept {
+  constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
+  return of_processes + of_time * apart;
+}
+constexpr int space_at = 44;  // in thread_identity::owner
+
 // A process between vfork and exec shares our memory and may be in other namespaces: so nothing is
 // kept here.
 std::uint64_t number_of_our_spaces() noexcept {
-  const auto number_of = [](const char* space) -> std::uint64_t {
-    struct stat s {};
-    return stat(space, &s) == 0 ? s.st_ino : 0;
-  };
   // A /proc of another namespace of processes tells us nothing about ours.
   char self[16]{};
   const ssize_t length = readlink("/proc/self", self, sizeof self - 1);
   if (length <= 0 || !short_text().add(getpid()).is(self)) return 0;
   const std::uint64_t of_processes = number_of("/proc/self/ns/pid");
   if (of_processes == 0) return 0;
-  constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
-  return of_processes + number_of("/proc/self/ns/time") * apart;
+  return number_of_both(of_processes, number_of("/proc/self/ns/time"));
 }
 
 /// The device and the inode of a mapping, as a line of /proc/PID/maps has them: the fields after
@@ -154,6 +159,22 @@ std::uint64_t our_space() noexcept {
   known.store(now, std::memory_order_relaxed);
   of.store(ours, std::memory_order_release);
   return now;
+}
+
+bool is_numbered_here(std::uint64_t owner) noexcept {
+  const auto is_of = [owner](std::uint64_t space) {
+    return owner >> space_at == (space << space_at) >> space_at;
+  };
+  if (our_space() == 0) return is_of(0);
+  if (is_of(our_space())) return true;
+  // It may be in our namespace of processes and in another one of time. Then it has that number in
+  // our /proc, which knows the namespaces of the process.
+  const std::int32_t pid = thread_identity::from(owner, 0).pid;
+  const std::uint64_t of_processes =
+      number_of(short_text().add("/proc/").add(pid).add("/ns/pid").c_str());
+  return of_processes != 0 && of_processes == number_of("/proc/self/ns/pid") &&
+         is_of(number_of_both(
+             of_processes, number_of(short_text().add("/proc/").add(pid).add("/ns/time").c_str())));
 }
 
 std::optional<bool> maps_file(std::int32_t pid, const void* ours) {

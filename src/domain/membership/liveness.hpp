@@ -39,6 +39,9 @@ enum class life : std::uint8_t {
 /// A number for our namespace of processes, in which a thread has its number, together with that of
 /// time, in which /proc says when it started. 0: not known, as there is no /proc of this namespace.
 [[nodiscard]] std::uint64_t our_space() noexcept;
+/// Whether a thread of that owner() has its number in our namespace of processes. Reads /proc if
+/// the two namespaces are not all the same. For show alone: where /proc says nothing, it has not.
+[[nodiscard]] bool is_numbered_here(std::uint64_t owner) noexcept;
 /// Of a thread of our namespaces. Reads a file of /proc, some microseconds. A thread that is on its
 /// way out counts as gone: it runs no more instructions of its program.
 [[nodiscard]] life life_of(const thread_identity& who) noexcept;

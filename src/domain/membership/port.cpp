@@ -34,7 +34,8 @@ domain_port::domain_port(domain_file& file, int slot)
       file_(file),
       ours_(file.slot(slot)),
       slot_(slot),
-      rank_(rank_of_slot(slot)) {}
+      rank_(rank_of_slot(slot)),
+      clock_shift_(clock_shift_ns()) {}
 
 const rma::topology& domain_port::machine() {
   static const auto* const one = new rma::topology(rma::topology::flat(ranks));
@@ -199,7 +200,8 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     since_ = now_ns();
     check_at_ = since_ + rma::first_examination_ns;
     // Relaxed: for show alone.
-    ours_.waits_since.store(shown_since_ != 0 ? shown_since_ : since_, std::memory_order_relaxed);
+    const std::uint64_t shown = shown_since_ != 0 ? shown_since_ : since_;
+    ours_.waits_since.store(to_machine(shown, clock_shift_), std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
     note_wait(since_);
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/signals_held.hpp"
+#include "domain/membership/machine_clock.hpp"
 #include "domain/membership/slots.hpp"
 #include "domain/membership/time_limit.hpp"
 #include "lockflight/fabric/cpu_operations.hpp"
@@ -138,7 +139,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     const auto ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
                     static_cast<std::uint64_t>(now.tv_nsec);
-    ours_.holds_since[record].store(ns, std::memory_order_relaxed);
+    ours_.holds_since[record].store(to_machine(ns, clock_shift_), std::memory_order_relaxed);
     return ns;
   }
 
@@ -221,6 +222,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   domain_slot_page& ours_;
   int slot_;
   rma::rank_t rank_;
+  std::int64_t clock_shift_;
   bool interrupted_ = false;
   const std::function<bool()>* interrupt_ = nullptr;
   std::atomic<bool> asked_{false};  // by another thread

@@ -351,6 +351,17 @@ std::string command_of(const domain_slot_page& s) {
 
 std::string command_of_process() { return comm_of(getpid(), getpid()); }
 
+bool has_foreign_pid(const domain_file& file, int slot) {
+  // Of a dead participant the owner is not known any more.
+  const std::uint64_t owner = file.slot(slot).born_of.load(std::memory_order_acquire);
+  return owner != 0 && !file.has_locked_slot(slot) && !is_numbered_here(owner);
+}
+
+std::string process_text(const domain_file& file, int slot) {
+  return "process " + std::to_string(file.slot(slot).pid.load(std::memory_order_relaxed)) +
+         (has_foreign_pid(file, slot) ? " of another PID namespace" : "");
+}
+
 bool is_stopped(const domain_slot_page& s) {
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);
   if (owner == 0 || !is_in_our_space(owner)) return false;

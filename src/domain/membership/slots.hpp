@@ -52,6 +52,10 @@ void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
 /// Of this process.
 [[nodiscard]] std::string command_of_process();
+/// Whether the numbers of its processes are those of another namespace of processes.
+[[nodiscard]] bool has_foreign_pid(const domain_file& file, int slot);
+/// "process 4711", or "process 7 of another PID namespace".
+[[nodiscard]] std::string process_text(const domain_file& file, int slot);
 [[nodiscard]] bool is_stopped(const domain_slot_page& slot);
 
 /// Calls `visit(slot)` for each slot that was ever taken, and the steward's if that was.

@@ -66,7 +66,7 @@ struct domain_slot_page {
   // ---- what it is doing ----
   /// Where it sleeps, or is about to: 1 + the number of the bell, or own_bell; 0: nowhere.
   alignas(64) std::atomic<std::uint32_t> sleeps_at;
-  /// On CLOCK_MONOTONIC, for show alone.
+  /// On the machine's CLOCK_MONOTONIC (machine_clock.hpp), for show alone.
   std::atomic<std::uint64_t> waits_since;
   std::atomic<std::uint64_t> holds_since[records];
   std::atomic<std::uint64_t> command[2];
