@@ -319,6 +319,11 @@ class named_lock {
   /// The same for the parent to call after vfork, with the process number of its child in this PID
   /// namespace. A child in a namespace of its own does not know this number.
   void extend_to(int pid);
+  /// For a holder whose work is done, and that goes on holding for some time. If it dies before it
+  /// releases, that counts as a release: no later holder learns of a death. It also ends the two
+  /// calls before. It is about all locks that the thread holds, until this handle releases. In a
+  /// cluster's domain later holders learn of the death all the same.
+  void finish() noexcept;
 
  private:
   std::unique_ptr<detail::named_lock_impl> impl_;
@@ -377,6 +382,7 @@ class named_locks : public timed_names<named_locks> {
   void ask_now();
   void extend_to_this_process() noexcept;
   void extend_to(int pid);
+  void finish() noexcept;
 
  private:
   template <class Take>
@@ -457,6 +463,7 @@ class named_semaphore {
   void ask_now();
   void extend_to_this_process() noexcept;
   void extend_to(int pid);
+  void finish() noexcept;
 
  private:
   std::unique_ptr<detail::named_semaphore_impl> impl_;

@@ -83,6 +83,11 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   [[nodiscard]] bool is_absent(rma::rank_t rank) const {
     return file_.slot(file_.slot_of(rank)).state() == slot_state::free;
   }
+  /// Whether the dead participant had said that it had nothing left to do under its locks.
+  [[nodiscard]] bool had_finished(rma::rank_t rank) const {
+    const domain_slot_page& s = file_.slot(file_.slot_of(rank));
+    return s.finished.load(std::memory_order_relaxed) == s.life_now().incarnation;
+  }
   void examine(rma::rank_t rank);
   /// Every operation has taken effect at its call.
   void acknowledge_death(rma::rank_t) {}

@@ -54,7 +54,10 @@ struct domain_slot_page {
   alignas(64) std::atomic<std::uint64_t> owner;
   std::atomic<std::uint64_t> life;     ///< a slot_life
   std::atomic<std::uint32_t> counted;  ///< the last incarnation whose death was counted
-  std::atomic<std::uint64_t> born;     ///< when `born_of` started, in ticks since the boot
+  /// The incarnation that has nothing left to do under the locks that it holds: its death is a
+  /// release. 0: none.
+  std::atomic<std::uint32_t> finished;
+  std::atomic<std::uint64_t> born;  ///< when `born_of` started, in ticks since the boot
   /// The owner of which `born` says that: a new owner is not judged by the start of the last one.
   std::atomic<std::uint64_t> born_of;
   /// A process that has to have ended as well, and when it started; 0: none.
