@@ -72,7 +72,7 @@ int list(const arguments& given, console& out) {
   table shown({{.title = "domain", .numeric = false},
                {.title = "slots taken"},
                {.title = "of"},
-               {.title = "locks"},
+               {.title = "names taken"},
                {.title = "of"},
                {.title = "mode"},
                {.title = "", .numeric = false}});
@@ -184,12 +184,14 @@ int show(const std::string& name, const arguments& given, console& out) {
                          {"slots", made.slots},
                          {"names", made.names},
                          {"mode", fmt::format("{:04o}", made.mode)},
+                         {"names_taken", in.names()},
                          {"participants", slots_json(slots)},
                          {"locks", locks}});
     return 0;
   }
-  out.line(fmt::format("{}: {} of {} slots taken, {} of {} locks made, mode {:04o}", in.name(),
-                       slots.size(), made.slots, states.size(), made.names, made.mode));
+  // Names, as `list` counts them: a semaphore of N units takes up to N + 1.
+  out.line(fmt::format("{}: {} of {} slots taken, {} of {} names taken, mode {:04o}", in.name(),
+                       slots.size(), made.slots, in.names(), made.names, made.mode));
   if (!slots.empty()) {
     out.line();
     print_slots(out, slots);
@@ -218,15 +220,12 @@ int remove(const std::string& name, const arguments& given, console& out) {
   return 0;
 }
 
-/// "; 4711 rsync holds it", of the first holder or waiter.
+/// "rsync (pid 4711) holds it", of the first holder or waiter; nothing if there is none.
 std::string user_of_lock(const domain& in, const std::string& name) {
   for (const lock_state& s : states_of(in))
     for (const auto* users : {&s.holders, &s.waiters})
-      if (s.lock.name == name && !users->empty()) {
-        const lock_user& first = users->front();
-        return fmt::format("; {} {} {} it{}", first.pid, command_of(first), word_of(first.what),
-                           first.has_foreign_pid ? " " + foreign_pid_text : "");
-      }
+      if (s.lock.name == name && !users->empty())
+        return fmt::format("{} {} it", user_text(users->front()), word_of(users->front().what));
   return "";
 }
 
@@ -239,7 +238,11 @@ int forget(const std::string& of, const std::string& name, const arguments& give
     }
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::held) throw;
-    throw refuse("NAME", name, "a lock that nobody holds or awaits" + user_of_lock(in, name));
+    std::string why = user_of_lock(in, name);
+    // After "lock NAME: ".
+    if (why.empty())
+      why = std::string_view(e.what()).substr(std::string_view(e.what()).rfind(": ") + 2);
+    throw refuse("NAME", name, "a lock that nobody holds or awaits; " + why);
   }
   throw refuse("NAME", name,
                fmt::format("a lock of the domain; 'lockflight domain show {}' lists them", of));
@@ -287,7 +290,8 @@ command domain_command() {
            "the lock anew.",
            "The JSON of list is {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
            "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. The JSON of show is {\"name\", "
-           "\"slots\", \"names\", \"mode\", \"participants\": [{\"slot\", \"pid\", \"thread\", "
+           "\"slots\", \"names\", \"mode\", \"names_taken\", \"participants\": [{\"slot\", "
+           "\"pid\", \"thread\", "
            "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
            "is that of 'lockflight who --json', which also explains \"foreign_pid\"."},
       .options = {{.name = "ACTION",

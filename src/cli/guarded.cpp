@@ -67,7 +67,7 @@ class guarded_run {
   void say_who_holds() const;
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
-  [[nodiscard]] ending attend(char* const* words, deadline_watch* watch, inheritance* heirs);
+  [[nodiscard]] ending attend(const attended& what, deadline_watch* watch, inheritance* heirs);
   [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
@@ -186,11 +186,12 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
 /// Of the first of the names that somebody holds. The holder may be on another host, where nobody
 /// looks for it.
 void guarded_run::say_who_holds() const {
-  for (const std::string& name : what_.names) {
-    const auto uses = in_->uses_of(name);
-    if (uses.empty() || uses.front().what == domain_lock_use::how::waits) continue;
-    return say("lock '" + name + "' was not free in time: " + holders_text(uses, getpid()));
-  }
+  const auto at = std::ranges::find_if(what_.names, [this](const std::string& each) {
+    const auto uses = in_->uses_of(each);
+    return !uses.empty() && uses.front().what != domain_lock_use::how::waits;
+  });
+  const std::string& name = at == what_.names.end() ? what_.names.front() : *at;
+  say("lock '" + name + "' was not free in time: " + obstacle_text(*in_, name));
 }
 
 // ---- from then on ----
@@ -215,7 +216,7 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
   std::string line = what_.repair;
   char* const words[] = {shell.data(), option.data(), line.data(), nullptr};
   held_->tell_command();
-  const ending its = attend(words, watch, nullptr);
+  const ending its = attend({words, "the repair", what_.repair}, watch, nullptr);
   if (its.signal_number != 0) {
     static_cast<void>(leave(its.code));
     return end_by(its.signal_number);
@@ -226,12 +227,15 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
     return leave(not_repaired);
   }
   held_->mark_consistent();
-  return std::nullopt;
+  if (its.first_to_run == 0) return std::nullopt;
+  // The signal was for this run as well, which has not begun COMMAND.
+  static_cast<void>(leave(its.code));
+  return end_by(its.first_to_run);
 }
 
-ending guarded_run::attend(char* const* words, deadline_watch* watch, inheritance* heirs) {
+ending guarded_run::attend(const attended& what, deadline_watch* watch, inheritance* heirs) {
   return run_attended(
-      words, signals_,
+      what, signals_,
       [this, heirs] {
         held_->extend_to_this_process();
         if (heirs != nullptr) heirs->pass_on();
@@ -252,14 +256,15 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   if (what_.slot_length) held_->lock().set_done_until(slot_end_);
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
-  const ending its = attend(what_.words.data(), watch, heirs_);
+  const ending its = attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, heirs_);
   if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
   return its;
 }
 
 /// With --at-least: holds until that time is over, or the lock is lost. Signals are blocked.
-/// Returns the one that ended this early, or 0.
+/// Returns the one that ended this early, or 0. A death from here on concerns nobody.
 int guarded_run::hold_on() {
+  held_->finish();
   constexpr std::uint64_t second = 1'000'000'000;
   const std::uint64_t until = held_since_ns_ + static_cast<std::uint64_t>(what_.at_least.count());
   for (std::uint64_t now = now_ns(); now < until && !held_->is_lost(); now = now_ns()) {

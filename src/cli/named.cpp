@@ -164,6 +164,24 @@ std::string command_of(const lock_user& user) {
   return user.guarded_pid == 0 ? name : fmt::format("{} ({})", name, user.guarded_pid);
 }
 
+std::string user_text(const domain_use_elsewhere& use) {
+  std::string text = printable(use.command);
+  if (!use.host.empty()) text += " on " + printable(use.host);
+  text += " (pid " + std::to_string(use.pid);
+  if (const auto state = state_text(use); !state.empty()) text += ", " + state;
+  return text + ")";
+}
+std::string user_text(const lock_user& user) {
+  return user_text({.host = user.host,
+                    .name = "",
+                    .what = user.what,
+                    .pid = user.guarded_pid != 0 ? user.guarded_pid : user.pid,
+                    .dead = user.dead,
+                    .stopped = user.stopped,
+                    .command = user.command,
+                    .has_foreign_pid = user.has_foreign_pid});
+}
+
 std::string duration(double seconds) {
   constexpr int minute = 60;
   constexpr int hour = 3600;

@@ -79,6 +79,9 @@ template <class Participant>
 }
 /// The process that runs, for a terminal: "rsync", or "rsync (4711)" if it is not the participant.
 [[nodiscard]] std::string command_of(const lock_user& user);
+/// "rsync on host7 (pid 4711, stopped)": the process of the command, if it is not the participant.
+[[nodiscard]] std::string user_text(const domain_use_elsewhere& use);
+[[nodiscard]] std::string user_text(const lock_user& user);
 /// "1.5 s", "2 h 5 min".
 [[nodiscard]] std::string duration(double seconds);
 

@@ -19,14 +19,6 @@ constexpr std::chrono::milliseconds at_once{0};
 
 bool waits(const domain_use_elsewhere& use) { return use.what == domain_lock_use::how::waits; }
 
-std::string user_text(const domain_use_elsewhere& use) {
-  std::string text = printable(use.command);
-  if (!use.host.empty()) text += " on " + printable(use.host);
-  text += " (pid " + std::to_string(use.pid);
-  if (const auto state = state_text(use); !state.empty()) text += ", " + state;
-  return text + ")";
-}
-
 /// How many columns the terminal has.
 std::size_t columns() {
   constexpr std::size_t usual = 80;
@@ -68,6 +60,16 @@ std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self
   return text;
 }
 
+std::string obstacle_text(const domain& in, const std::string& name) {
+  const std::vector<domain_slot> taken = in.participants();
+  const auto slots = static_cast<std::size_t>(in.options().slots);
+  const bool has_slot = std::ranges::any_of(
+      taken, [](const domain_slot& each) { return !each.has_foreign_pid && each.pid == getpid(); });
+  if (has_slot || taken.size() < slots) return holders_text(in.uses_of(name), getpid());
+  return "all " + std::to_string(slots) + " slots of domain " + in.name() +
+         " are taken ('lockflight domain show " + in.name() + "' lists them)";
+}
+
 void wait_message::begin() {
   if (next_ == clock::time_point{}) next_ = clock::now() + std::chrono::seconds(1);
 }
@@ -80,7 +82,7 @@ void wait_message::update(const domain& in, const std::string& name) {
   std::string text = "waiting for '" + printable(name) + "', ";
   const auto cut_off = in.cut_off_for();
   text += cut_off.count() != 0 ? "this host is no member of domain " + in.name()
-                               : holders_text(in.uses_of(name), getpid());
+                               : obstacle_text(in, name);
   if (what_ == kind::line) {
     say(text);
     what_ = kind::none;

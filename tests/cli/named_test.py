@@ -138,7 +138,9 @@ class WhoTopDomain(NamedTest):
 
     def see_domain(self, holder, waiter, command):
         shown = json.loads(self.run_well("domain", "show", DOMAIN, "--json"))
-        self.assertEqual(set(shown), {"name", "slots", "names", "mode", "participants", "locks"})
+        self.assertEqual(set(shown), {"name", "slots", "names", "mode", "names_taken", "participants",
+                                      "locks"})
+        self.assertEqual(shown["names_taken"], 1)
         found = {participant["pid"]: participant for participant in shown["participants"]}
         self.assertEqual(set(found), {holder.pid, waiter.pid})
         for process, guarded in [(holder, command), (waiter, 0)]:
@@ -188,7 +190,7 @@ class WhoTopDomain(NamedTest):
         code, out, err = self.run_program("domain", "forget", DOMAIN, "jobs")
         self.assertEqual((code, out, err.count("\n")), (2, "", 1))
         self.assertRegex(err, r"NAME 'jobs' \(accepted: a lock that nobody holds or awaits; "
-                         rf"{process.pid} \w+ \({command}\) holds it\)")
+                         rf"\w+ \(pid {command}\) holds it\)")
         self.end(process)
         self.run_in("true")
         self.run_in("true", name="other")
@@ -358,7 +360,8 @@ class NoRoom(unittest.TestCase):
                     for size in 200 400 600 800; do
                       mount -o remount,size=${size}k /dev/shm
                       "$0" run jobs -- true 2> /dev/null || echo $?
-                    done"""
+                    done
+                    find /dev/shm -type f  # no domain that has room for nothing"""
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, str(PROGRAM)],
                               env=dict(os.environ, LOCKFLIGHT_DOMAINS="/dev/shm"),
                               capture_output=True, text=True, timeout=30)
