@@ -2,8 +2,9 @@
 // slot is a rank. The words of all locks are rank 0's; of other ranks there are only the
 // participants' own words.
 //
-// Cost: that of the shm port. A waiter sleeps. At most one waiter of each lock wakes more often
-// than once a second, to look whether others live: after 4 ms at first, later every 40 ms.
+// Cost: that of the shm port. A waiter sleeps, and wakes to look whether others live: one waiter of
+// each lock after 4 ms at first and later every 40 ms; the others every 100 ms where there are few
+// threads, and once a second where there are many.
 #pragma once
 
 #include <ctime>
@@ -194,7 +195,8 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   [[nodiscard]] step_end step(rma::deadline until, const rma::lifeline* line);
   void arm();
   void disarm();
-  void check_others(std::uint64_t now, bool watches);
+  [[nodiscard]] std::uint64_t check_after(std::uint64_t waited, const rma::lifeline* line) const;
+  void check_others(std::uint64_t now, const rma::lifeline* line);
   void check_file(std::uint64_t now);
   void ring_for(domain_slot_page& of) const;
   [[noreturn]] void refuse_membarrier() const;
