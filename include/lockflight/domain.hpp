@@ -317,12 +317,12 @@ class named_lock {
   /// only when both the parent and the calling process have ended. Async-signal-safe.
   void extend_to_this_process() noexcept;
   /// The same for the parent to call after vfork, with the process number of its child in this PID
-  /// namespace. A child in a namespace of its own does not know this number.
+  /// namespace. A child in a namespace of its own does not know this number. 0 ends this again.
   void extend_to(int pid);
   /// For a holder whose work is done, and that goes on holding for some time. If it dies before it
-  /// releases, that counts as a release: no later holder learns of a death. It also ends the two
-  /// calls before. It is about all locks that the thread holds, until this handle releases. In a
-  /// cluster's domain later holders learn of the death all the same.
+  /// releases, that counts as a release: no later holder learns of a death. It also ends what the
+  /// two calls above began. It is about all locks that the thread holds, until this handle
+  /// releases. In a cluster's domain later holders learn of the death all the same.
   void finish() noexcept;
 
  private:

@@ -284,6 +284,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool is_well = its.ran && its.code == 0 && !is_lost;
   if (is_well) held_->mark_consistent();
   if (heirs_ != nullptr && its.ran && heirs_->has_heirs()) {
+    held_->extend_to(0);  // COMMAND has ended, and who shows this process
     heirs_->go_to_background(its);
     heirs_->await_heirs();
     static_cast<void>(hold_on());

@@ -77,7 +77,8 @@ inheritance::inheritance(descriptor front, int front_pid)
 
 void inheritance::pass_on() const noexcept {
   constexpr int out_of_the_way = 10;  // as shells do
-  fcntl(writing_.get(), F_DUPFD, out_of_the_way);
+  // A process may have fewer descriptors than that: then COMMAND has it under its present number.
+  if (fcntl(writing_.get(), F_DUPFD, out_of_the_way) < 0) fcntl(writing_.get(), F_SETFD, 0);
 }
 
 // An heir may have written something: only the other end's being closed counts.

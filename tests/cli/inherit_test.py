@@ -1,6 +1,7 @@
 """`lockflight run --inherit`: what COMMAND leaves running keeps the lock."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -59,7 +60,8 @@ class Heirs(InheritTest):
         self.assertLess(time.monotonic() - start, 10)
         self.assertEqual((code, err), (7, ""))
         self.assertFalse(self.is_free())
-        self.assertEqual(len(self.who()["holders"]), 1)
+        [holder] = self.who()["holders"]
+        self.assertEqual((holder["guarded_pid"], holder["command"]), (0, "lockflight"))
         self.kill(child)
         self.assertTrue(wait_until(self.is_free))
         self.assertFalse(self.owner_died())
@@ -84,6 +86,15 @@ class Heirs(InheritTest):
         script = ("sh -c 'for fd in $(ls /proc/$$/fd); do [ $fd -gt 2 ] && eval \"exec $fd<&-\"; "
                   "done; echo $$; exec sleep 60 >/dev/null 2>&1' & sleep 0.5")
         self.assertEqual(self.run_inherit(script)[0], 0)
+        self.assertTrue(wait_until(self.is_free))
+
+    def test_few_descriptors(self):
+        """The one that is passed on cannot have a number above those that programs use."""
+        code = subprocess.call(
+            [PROGRAM, "run", "--domain", DOMAIN, "--inherit", "jobs", "--", "setsid", "-f", "sleep",
+             "2"], cwd=self.folder, stdout=subprocess.DEVNULL, timeout=30,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+        self.assertEqual((code, self.is_free()), (0, False))
         self.assertTrue(wait_until(self.is_free))
 
     def test_what_is_written_to_the_descriptor_does_not_matter(self):

@@ -175,7 +175,8 @@ class named_lock_impl {
     guard(ours, this_thread());
   }
   void extend_to(int pid) {
-    if (held_ != mode::none) guard(file_->slot(me_->slot()), first_thread_of(pid));
+    if (held_ == mode::none) return;
+    guard(file_->slot(me_->slot()), pid == 0 ? thread_identity{} : first_thread_of(pid));
   }
   void finish() noexcept {
     if (held_ == mode::none) return;
