@@ -60,6 +60,9 @@ class guarded_run {
 
  private:
   [[nodiscard]] outcome wait();
+  /// Whether the process that the caller has started is gone, so that nobody asks for the lock.
+  [[nodiscard]] bool is_abandoned() const { return heirs_ != nullptr && !heirs_->has_front(); }
+  [[nodiscard]] bool gives_up() const { return is_to_end() || is_abandoned(); }
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
@@ -99,7 +102,7 @@ std::string guarded_run::locks_text() const {
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
     const bool has = held_->acquire(left.ns());
-    if (is_to_end()) return outcome::interrupted;
+    if (gives_up()) return outcome::interrupted;
     if (!has) return outcome::conflict;
     if (stays_valid(left)) return outcome::has_lock;
     held_->release();
@@ -108,7 +111,7 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
   }
-  return is_to_end() ? std::optional(outcome::interrupted) : std::nullopt;
+  return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
 /// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
@@ -135,7 +138,7 @@ outcome guarded_run::wait() {
     message_.begin();
     held_->interrupt_with([this] {
       message_.update(*in_, held_->awaited());
-      return is_interrupted();
+      return is_interrupted() || is_abandoned();
     });
     signals_.note();
     const auto how = ask_once(left);

@@ -75,6 +75,12 @@ inheritance::inheritance(descriptor front, int front_pid)
   writing_ = descriptor(ends[1]);
 }
 
+// By the other end of the socket, since a process in a new PID namespace does not see its parent.
+bool inheritance::has_front() const {
+  pollfd front{.fd = front_.get(), .events = 0, .revents = 0};
+  return poll(&front, 1, 0) != 1;
+}
+
 void inheritance::pass_on() const noexcept {
   constexpr int out_of_the_way = 10;  // as shells do
   // A process may have fewer descriptors than that: then COMMAND has it under its present number.

@@ -190,6 +190,19 @@ class Ends(InheritTest):
             self.assertEqual(waiter.wait(timeout=10), -each)
             self.wait_for_waiters(0)
 
+    def test_a_run_that_is_killed_while_it_waits(self):
+        holder, _ = self.hold()
+        waiter = self.start("run", "--domain", DOMAIN, "--inherit", "jobs", "--", "touch",
+                            self.path("ran"))
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1)
+        waiter.kill()
+        waiter.wait(timeout=10)
+        self.wait_for_waiters(0)
+        self.end(holder)
+        self.assertEqual(self.run_in("true", options=["--timeout", "10"]), (0, "", ""))
+        self.assertFalse(os.path.exists(self.path("ran")))
+
     def test_stop_and_continue(self):
         process, command = self.start_inherit("exec sleep 60")
         supervisor = self.supervisor()
