@@ -152,9 +152,9 @@ class Heirs(InheritTest):
 
 
 class Ends(InheritTest):
-    def start_inherit(self, script):
+    def start_inherit(self, script, **more):
         process = self.start("run", "--domain", DOMAIN, "--inherit", "jobs", "--", "sh", "-c",
-                             "echo $$; " + script)
+                             "echo $$; " + script, **more)
         self.addCleanup(self.end, process)
         pid = int(process.stdout.readline())
         self.addCleanup(self.kill, pid)  # it has the standard output of the run
@@ -204,7 +204,8 @@ class Ends(InheritTest):
         self.assertFalse(os.path.exists(self.path("ran")))
 
     def test_stop_and_continue(self):
-        process, command = self.start_inherit("exec sleep 60")
+        # A group of its own, since in an orphaned one nothing stops by SIGTSTP.
+        process, command = self.start_inherit("exec sleep 60", process_group=0)
         supervisor = self.supervisor()
         process.send_signal(signal.SIGTSTP)
         self.assertTrue(wait_until(lambda: all(
