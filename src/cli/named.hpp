@@ -43,8 +43,6 @@ struct lock_user {
   bool has_foreign_pid = false;  ///< its numbers are those of another PID namespace
 };
 
-inline const std::string foreign_pid_text = "in another PID namespace";
-
 struct lock_state {
   domain_lock lock;
   std::vector<lock_user> holders;
@@ -74,7 +72,8 @@ struct lock_state {
 template <class Participant>
 [[nodiscard]] std::string state_text(const Participant& of) {
   std::string text = of.dead ? "dead" : of.stopped ? "stopped" : "";
-  if (of.has_foreign_pid) text += text.empty() ? foreign_pid_text : ", " + foreign_pid_text;
+  if (of.has_foreign_pid)
+    text += text.empty() ? "in another PID namespace" : ", in another PID namespace";
   return text;
 }
 /// The process that runs, for a terminal: "rsync", or "rsync (4711)" if it is not the participant.
