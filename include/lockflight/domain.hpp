@@ -119,6 +119,8 @@ struct domain_slot {
   /// `lockflight run`; 0 if there is none.
   int guarded_pid = 0;
   std::string command;  ///< the name of the guarded process if there is one, else of this one
+  /// The numbers of its processes are those of another PID namespace, such as a container's.
+  bool has_foreign_pid = false;
 };
 struct domain_lock_use {
   int slot = 0;
@@ -128,7 +130,8 @@ struct domain_lock_use {
   bool dead = false;
   bool stopped = false;
   enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
-  std::uint64_t since_ns = 0;  ///< when it began, on CLOCK_MONOTONIC; 0: not known
+  std::uint64_t since_ns = 0;    ///< when it began, on CLOCK_MONOTONIC; 0: not known
+  bool has_foreign_pid = false;  ///< as in domain_slot
 };
 /// A thread that holds a lock or waits for it, on another host of a cluster or, from uses_of(), on
 /// this one.
@@ -141,7 +144,8 @@ struct domain_use_elsewhere {
   bool stopped = false;
   std::uint64_t milliseconds = 0;  ///< it has done so for about so long
   std::string command;
-  int unit = -1;  ///< as in domain_lock_use
+  int unit = -1;                 ///< as in domain_lock_use
+  bool has_foreign_pid = false;  ///< as in domain_slot
 };
 /// What other hosts say of their uses of locks.
 struct domain_elsewhere {
@@ -313,8 +317,13 @@ class named_lock {
   /// only when both the parent and the calling process have ended. Async-signal-safe.
   void extend_to_this_process() noexcept;
   /// The same for the parent to call after vfork, with the process number of its child in this PID
-  /// namespace. A child in a namespace of its own does not know this number.
+  /// namespace. A child in a namespace of its own does not know this number. 0 ends this again.
   void extend_to(int pid);
+  /// For a holder whose work is done, and that goes on holding for some time. If it dies before it
+  /// releases, that counts as a release: no later holder learns of a death. It also ends what the
+  /// two calls above began. It is about all locks that the thread holds, until this handle
+  /// releases. In a cluster's domain later holders learn of the death all the same.
+  void finish() noexcept;
 
  private:
   std::unique_ptr<detail::named_lock_impl> impl_;
@@ -373,6 +382,7 @@ class named_locks : public timed_names<named_locks> {
   void ask_now();
   void extend_to_this_process() noexcept;
   void extend_to(int pid);
+  void finish() noexcept;
 
  private:
   template <class Take>
@@ -453,6 +463,7 @@ class named_semaphore {
   void ask_now();
   void extend_to_this_process() noexcept;
   void extend_to(int pid);
+  void finish() noexcept;
 
  private:
   std::unique_ptr<detail::named_semaphore_impl> impl_;

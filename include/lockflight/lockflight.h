@@ -451,7 +451,8 @@ int lockflight_named_interrupt_with(lockflight_named* lock, int (*is_interrupted
 /* A thread that holds a lock, on this host or, in a cluster's domain, on another one. */
 struct lockflight_holder {
   int holders;          /* how many threads hold it in all; this is the one that has for longest */
-  int pid;              /* the process, or that of the command that it runs under the lock */
+  int pid;              /* the process, or that of the command that it runs under the lock; 0: it
+                           is in another PID namespace, such as a container's */
   int unit;             /* of a semaphore; -1: of a lock */
   uint64_t nanoseconds; /* it has held for about so long */
   char command[64];     /* the name of the process */

@@ -58,7 +58,7 @@ nb::list participants_of(const domain& of) {
   for (const domain_slot& each : without_interpreter([&] { return of.participants(); }))
     all.append(nb::make_tuple(each.slot, each.pid, each.thread, each.dead,
                               nb::bytes(each.command.data(), each.command.size()), each.stopped,
-                              each.guarded_pid));
+                              each.guarded_pid, each.has_foreign_pid));
   return all;
 }
 
@@ -67,10 +67,10 @@ nb::list locks_of(const domain& of) {
   for (const domain_lock& each : without_interpreter([&] { return of.locks(); })) {
     nb::list uses;
     for (const domain_lock_use& use : each.uses)
-      uses.append(nb::make_tuple(use.slot, use.pid, use.dead, word_for(use.what),
-                                 static_cast<double>(use.since_ns) * 1e-9, use.stopped,
-                                 use.guarded_pid,
-                                 use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit))));
+      uses.append(nb::make_tuple(
+          use.slot, use.pid, use.dead, word_for(use.what), static_cast<double>(use.since_ns) * 1e-9,
+          use.stopped, use.guarded_pid, use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit)),
+          use.has_foreign_pid));
     all.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()), each.kind,
                               each.parameters, each.token, each.repairs, each.owner_died, uses,
                               each.units));
@@ -81,11 +81,12 @@ nb::list locks_of(const domain& of) {
 nb::list uses_of(const domain& of, const std::string& name) {
   nb::list all;
   for (const domain_use_elsewhere& use : without_interpreter([&] { return of.uses_of(name); }))
-    all.append(nb::make_tuple(
-        use.pid, word_for(use.what), static_cast<double>(use.milliseconds) * 1e-3,
-        nb::bytes(use.command.data(), use.command.size()),
-        nb::bytes(use.host.data(), use.host.size()),
-        use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit)), use.dead, use.stopped));
+    all.append(nb::make_tuple(use.pid, word_for(use.what),
+                              static_cast<double>(use.milliseconds) * 1e-3,
+                              nb::bytes(use.command.data(), use.command.size()),
+                              nb::bytes(use.host.data(), use.host.size()),
+                              use.unit < 0 ? nb::none() : nb::object(nb::int_(use.unit)), use.dead,
+                              use.stopped, use.has_foreign_pid));
   return all;
 }
 

@@ -175,7 +175,8 @@ struct held_object {
       return of->in.uses_of(of->name);
     }();
     for (const domain_use_elsewhere& use : uses)
-      if (use.host.empty() && use.pid == getpid() && use.what != domain_lock_use::how::waits)
+      if (use.host.empty() && !use.has_foreign_pid && use.pid == getpid() &&
+          use.what != domain_lock_use::how::waits)
         throw refused(
             "another thread of this process holds (accepted: the thread that acquired releases "
             "it)");

@@ -431,13 +431,33 @@ def test_daemon_threads_may_acquire_when_the_interpreter_ends(domain):
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_name_that_lockflight_run_uses(domain):
-    program = pathlib.Path(lockflight.__file__).parents[2] / "lockflight"
-    if not program.is_file():
-        pytest.skip(f"there is no {program}")
+def program():
+    """The path of the command `lockflight`."""
+    path = pathlib.Path(lockflight.__file__).parents[2] / "lockflight"
+    if not path.is_file():
+        pytest.skip(f"there is no {path}")
+    return path
 
+
+def test_lockflight_run_says_that_no_slot_is_free(domain):
+    with Mutex("a", domain=lockflight.Domain(domain, slots=1)):
+        for options in (["--timeout", "0.1"], ["--nonblock", "--verbose"]):
+            done = subprocess.run(
+                [program(), "run", "--domain", domain, *options, "b", "--", "true"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            assert (done.returncode, done.stderr) == (
+                1,
+                f"lockflight run: lock 'b' was not free in time: all 1 slots of domain {domain} "
+                f"are taken ('lockflight domain show {domain}' lists them)\n",
+            )
+
+
+def test_a_name_that_lockflight_run_uses(domain):
     def command(*words):
-        return [program, "run", "--domain", domain, "-E", "75", "--nonblock", "a", "--", *words]
+        return [program(), "run", "--domain", domain, "-E", "75", "--nonblock", "a", "--", *words]
 
     for lock in (Mutex("a", domain=domain), SharedMutex("a", domain=domain)):
         with lock:

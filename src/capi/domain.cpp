@@ -135,7 +135,7 @@ int holder(const Handle* handle, lockflight_holder* to) {
     const domain_use_elsewhere& first = uses.front();
     out = {};
     out.holders = static_cast<int>(holders);
-    out.pid = first.pid;
+    out.pid = first.has_foreign_pid ? 0 : first.pid;
     out.unit = first.unit;
     out.nanoseconds = first.milliseconds * 1'000'000;
     copy(first.command, out.command);

@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -20,7 +19,7 @@
 
 #include "base/number.hpp"
 #include "cli/guarded.hpp"
-#include "tool/printable.hpp"
+#include "cli/standard_error.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -201,25 +200,27 @@ class attendant {
   bool is_to_stop_ = false;
 };
 
-void say_that_it_cannot_start(int error) {
-  std::fprintf(stderr, "lockflight run: COMMAND cannot be started: %s%s\n", std::strerror(error),
-               error == ENOMEM && starts_in_another_namespace()
-                   ? " (the first process of this PID namespace has ended; 'unshare --fork' keeps "
-                     "one)"
-                   : "");
+void say_that_it_cannot_start(const attended& what, int error) {
+  say(what.role + " cannot be started: " + std::string(std::strerror(error)) +
+      (error == ENOMEM && starts_in_another_namespace()
+           ? " (the first process of this PID namespace has ended; 'unshare --fork' keeps one)"
+           : ""));
 }
 
-void say_that_it_was_killed(const char* command, std::optional<std::uint64_t> before) {
+void say_that_it_was_killed(const attended& what, std::optional<std::uint64_t> before) {
   const auto now = killed_for_memory();
-  std::fprintf(
-      stderr, "lockflight run: COMMAND '%s' was killed%s\n", tool::printable(command).c_str(),
-      before && now && *now > *before ? " by the kernel's OOM killer: its cgroup had no memory left"
-                                      : " (SIGKILL)");
+  say(what.role + " '" + what.name + "' was killed" +
+      (before && now && *now > *before
+           ? " by the kernel's OOM killer: its cgroup had no memory left"
+           : " (SIGKILL)"));
 }
 
 ending ending_of(int status, const attendant& by) {
-  if (!WIFSIGNALED(status)) return {.code = WEXITSTATUS(status), .ran = true};
-  ending its{.code = 128 + WTERMSIG(status), .ran = true};
+  ending its{.code = WEXITSTATUS(status), .ran = true};
+  for (const int each : ending_signals)
+    if (its.first_to_run == 0 && by.has_come(each)) its.first_to_run = each;
+  if (!WIFSIGNALED(status)) return its;
+  its.code = 128 + WTERMSIG(status);
   // As a shell does: a Ctrl-C that ended the command ends us, too, and with us the loop of a shell
   // that started us. A Ctrl-C that the command has dealt with, or a signal of its own, does not.
   const int number = WTERMSIG(status);
@@ -240,15 +241,16 @@ ending attend_process(pid_t child, run_signals& signals,
   return told ? *told : ending_by_status(*status);
 }
 
-ending run_attended(char* const* words, run_signals& signals, const std::function<void()>& in_child,
+ending run_attended(const attended& what, run_signals& signals,
+                    const std::function<void()>& in_child,
                     const std::function<void(pid_t child)>& in_parent, deadline_watch* watch) {
   volatile int failed = 0;
   const death_pipe parents;
   // vfork copies no page table; posix_spawn cannot ask for PR_SET_PDEATHSIG.
   const pid_t child = vfork();
-  if (child == 0) become(words, parents, signals, in_child, failed);
+  if (child == 0) become(what.words, parents, signals, in_child, failed);
   if (child < 0) {
-    say_that_it_cannot_start(errno);
+    say_that_it_cannot_start(what, errno);
     return {.code = 3};
   }
   in_parent(child);
@@ -256,13 +258,12 @@ ending run_attended(char* const* words, run_signals& signals, const std::functio
   attendant by(child, signals, watch);
   const int status = by.attend();
   if (failed != 0) {
-    std::fprintf(stderr, "lockflight run: COMMAND '%s' cannot be run: %s\n",
-                 tool::printable(words[0]).c_str(), std::strerror(failed));
+    say(what.role + " '" + what.name + "' cannot be run: " + std::strerror(failed));
     return {.code = failed == ENOENT ? not_found : not_executable};
   }
   const bool is_ours = watch != nullptr && watch->has_acted();
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !is_ours)
-    say_that_it_was_killed(words[0], killed_before);
+    say_that_it_was_killed(what, killed_before);
   return ending_of(status, by);
 }
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "cli/deadline_watch.hpp"
 #include "cli/run_signals.hpp"
@@ -16,13 +17,21 @@ struct ending {
   int code = 0;           ///< the exit code of the run
   bool ran = false;       ///< the command was there and could be executed
   int signal_number = 0;  ///< the run ends by this signal, as its command did; 0: it exits
+  int first_to_run = 0;   ///< of the signals that end a run, one that came to the run; 0: none
 };
 
-/// Runs the command `words`, which a null pointer ends. Signals are blocked. `in_child` is called
+/// A command that a run starts.
+struct attended {
+  char* const* words;  ///< a null pointer ends them
+  std::string role;    ///< what messages call it: COMMAND
+  std::string name;    ///< and which one it is
+};
+
+/// Runs that command. Signals are blocked. `in_child` is called
 /// between vfork and exec, and `in_parent` when that is over. `watch` ends the command at a
 /// deadline; null: there is none. What goes wrong is said on standard error. Throws
 /// std::system_error if nobody can know when the command has ended.
-[[nodiscard]] ending run_attended(char* const* words, run_signals& signals,
+[[nodiscard]] ending run_attended(const attended& what, run_signals& signals,
                                   const std::function<void()>& in_child,
                                   const std::function<void(pid_t child)>& in_parent,
                                   deadline_watch* watch);

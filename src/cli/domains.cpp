@@ -72,7 +72,7 @@ int list(const arguments& given, console& out) {
   table shown({{.title = "domain", .numeric = false},
                {.title = "slots taken"},
                {.title = "of"},
-               {.title = "locks"},
+               {.title = "names taken"},
                {.title = "of"},
                {.title = "mode"},
                {.title = "", .numeric = false}});
@@ -110,7 +110,7 @@ int list(const arguments& given, console& out) {
 
 ordered_json slots_json(const std::vector<domain_slot>& slots) {
   ordered_json all = ordered_json::array();
-  for (const domain_slot& s : slots)
+  for (const domain_slot& s : slots) {
     all.push_back({{"slot", s.slot},
                    {"pid", s.pid},
                    {"thread", s.thread},
@@ -118,6 +118,8 @@ ordered_json slots_json(const std::vector<domain_slot>& slots) {
                    {"stopped", s.stopped},
                    {"guarded_pid", s.guarded_pid},
                    {"command", s.command}});
+    if (s.has_foreign_pid) all.back()["foreign_pid"] = true;
+  }
   return all;
 }
 
@@ -132,7 +134,7 @@ void print_slots(console& out, const std::vector<domain_slot>& slots) {
     shown.add_row({{std::to_string(s.slot)},
                    {std::to_string(s.pid)},
                    {std::to_string(s.thread)},
-                   {std::string(state_word(s.dead, s.stopped)), style::bad},
+                   {state_text(s), style::bad},
                    {s.guarded_pid == 0 ? "" : std::to_string(s.guarded_pid)},
                    {printable(s.command)}});
   shown.print(out);
@@ -141,7 +143,7 @@ void print_slots(console& out, const std::vector<domain_slot>& slots) {
 std::string pids(const std::vector<lock_user>& users) {
   std::vector<std::string> all;
   for (const lock_user& user : users) {
-    const auto state = state_word(user.dead, user.stopped);
+    const auto state = state_text(user);
     std::string one = user.host.empty() ? std::to_string(user.pid)
                                         : fmt::format("{}:{}", printable(user.host), user.pid);
     if (user.unit >= 0) one = fmt::format("{} (unit {})", one, user.unit);
@@ -182,12 +184,14 @@ int show(const std::string& name, const arguments& given, console& out) {
                          {"slots", made.slots},
                          {"names", made.names},
                          {"mode", fmt::format("{:04o}", made.mode)},
+                         {"names_taken", in.names()},
                          {"participants", slots_json(slots)},
                          {"locks", locks}});
     return 0;
   }
-  out.line(fmt::format("{}: {} of {} slots taken, {} of {} locks made, mode {:04o}", in.name(),
-                       slots.size(), made.slots, states.size(), made.names, made.mode));
+  // Names, as `list` counts them: a semaphore of N units takes up to N + 1.
+  out.line(fmt::format("{}: {} of {} slots taken, {} of {} names taken, mode {:04o}", in.name(),
+                       slots.size(), made.slots, in.names(), made.names, made.mode));
   if (!slots.empty()) {
     out.line();
     print_slots(out, slots);
@@ -216,14 +220,12 @@ int remove(const std::string& name, const arguments& given, console& out) {
   return 0;
 }
 
-/// "; 4711 rsync holds it", of the first holder or waiter.
+/// "rsync (pid 4711) holds it", of the first holder or waiter; nothing if there is none.
 std::string user_of_lock(const domain& in, const std::string& name) {
   for (const lock_state& s : states_of(in))
     for (const auto* users : {&s.holders, &s.waiters})
-      if (s.lock.name == name && !users->empty()) {
-        const lock_user& first = users->front();
-        return fmt::format("; {} {} {} it", first.pid, command_of(first), word_of(first.what));
-      }
+      if (s.lock.name == name && !users->empty())
+        return fmt::format("{} {} it", user_text(users->front()), word_of(users->front().what));
   return "";
 }
 
@@ -236,7 +238,11 @@ int forget(const std::string& of, const std::string& name, const arguments& give
     }
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::held) throw;
-    throw refuse("NAME", name, "a lock that nobody holds or awaits" + user_of_lock(in, name));
+    std::string why = user_of_lock(in, name);
+    // After "lock NAME: ".
+    if (why.empty())
+      why = std::string_view(e.what()).substr(std::string_view(e.what()).rfind(": ") + 2);
+    throw refuse("NAME", name, "a lock that nobody holds or awaits; " + why);
   }
   throw refuse("NAME", name,
                fmt::format("a lock of the domain; 'lockflight domain show {}' lists them", of));
@@ -284,9 +290,10 @@ command domain_command() {
            "the lock anew.",
            "The JSON of list is {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
            "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. The JSON of show is {\"name\", "
-           "\"slots\", \"names\", \"mode\", \"participants\": [{\"slot\", \"pid\", \"thread\", "
+           "\"slots\", \"names\", \"mode\", \"names_taken\", \"participants\": [{\"slot\", "
+           "\"pid\", \"thread\", "
            "\"dead\", \"stopped\", \"guarded_pid\", \"command\"}], \"locks\": [LOCK...]}. A LOCK "
-           "is that of 'lockflight who --json'."},
+           "is that of 'lockflight who --json', which also explains \"foreign_pid\"."},
       .options = {{.name = "ACTION",
                    .what = "what to do: list, show, remove or forget",
                    .completes = option::offer::words,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -15,7 +14,7 @@
 #include "cli/holding.hpp"
 #include "cli/inherited.hpp"
 #include "cli/run_signals.hpp"
-#include "tool/printable.hpp"
+#include "cli/standard_error.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -46,10 +45,6 @@ domain domain_of(const guarded_command& what) {
   }
 }
 
-void say(const std::string& line) {
-  std::fprintf(stderr, "lockflight run: %s\n", tool::printable(line).c_str());
-}
-
 /// How a wait ended.
 enum class outcome { has_lock, conflict, interrupted, done };
 
@@ -65,6 +60,9 @@ class guarded_run {
 
  private:
   [[nodiscard]] outcome wait();
+  /// Whether the process that the caller has started is gone, so that nobody asks for the lock.
+  [[nodiscard]] bool is_abandoned() const { return heirs_ != nullptr && !heirs_->has_front(); }
+  [[nodiscard]] bool gives_up() const { return is_to_end() || is_abandoned(); }
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
@@ -72,7 +70,7 @@ class guarded_run {
   void say_who_holds() const;
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
-  [[nodiscard]] ending attend(char* const* words, deadline_watch* watch, inheritance* heirs);
+  [[nodiscard]] ending attend(const attended& what, deadline_watch* watch, inheritance* heirs);
   [[nodiscard]] int hold_on();
   [[nodiscard]] std::chrono::nanoseconds grace() const;
   [[nodiscard]] int conclude(const ending& its, const deadline_watch* watch);
@@ -104,7 +102,7 @@ std::string guarded_run::locks_text() const {
 std::optional<outcome> guarded_run::ask_once(const time_left& left) {
   try {
     const bool has = held_->acquire(left.ns());
-    if (is_to_end()) return outcome::interrupted;
+    if (gives_up()) return outcome::interrupted;
     if (!has) return outcome::conflict;
     if (stays_valid(left)) return outcome::has_lock;
     held_->release();
@@ -113,7 +111,7 @@ std::optional<outcome> guarded_run::ask_once(const time_left& left) {
     using enum domain_error::reason;
     if (e.why != interrupted && e.why != removed) throw;
   }
-  return is_to_end() ? std::optional(outcome::interrupted) : std::nullopt;
+  return gives_up() ? std::optional(outcome::interrupted) : std::nullopt;
 }
 
 /// In a cluster: COMMAND is not started just to be ended, so the run waits for the next renewal if
@@ -140,7 +138,7 @@ outcome guarded_run::wait() {
     message_.begin();
     held_->interrupt_with([this] {
       message_.update(*in_, held_->awaited());
-      return is_interrupted();
+      return is_interrupted() || is_abandoned();
     });
     signals_.note();
     const auto how = ask_once(left);
@@ -191,11 +189,12 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
 /// Of the first of the names that somebody holds. The holder may be on another host, where nobody
 /// looks for it.
 void guarded_run::say_who_holds() const {
-  for (const std::string& name : what_.names) {
-    const auto uses = in_->uses_of(name);
-    if (uses.empty() || uses.front().what == domain_lock_use::how::waits) continue;
-    return say("lock '" + name + "' was not free in time: " + holders_text(uses, getpid()));
-  }
+  const auto at = std::ranges::find_if(what_.names, [this](const std::string& each) {
+    const auto uses = in_->uses_of(each);
+    return !uses.empty() && uses.front().what != domain_lock_use::how::waits;
+  });
+  const std::string& name = at == what_.names.end() ? what_.names.front() : *at;
+  say("lock '" + name + "' was not free in time: " + obstacle_text(*in_, name));
 }
 
 // ---- from then on ----
@@ -220,7 +219,7 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
   std::string line = what_.repair;
   char* const words[] = {shell.data(), option.data(), line.data(), nullptr};
   held_->tell_command();
-  const ending its = attend(words, watch, nullptr);
+  const ending its = attend({words, "the repair", what_.repair}, watch, nullptr);
   if (its.signal_number != 0) {
     static_cast<void>(leave(its.code));
     return end_by(its.signal_number);
@@ -231,12 +230,15 @@ std::optional<int> guarded_run::repair_after_death(deadline_watch* watch) {
     return leave(not_repaired);
   }
   held_->mark_consistent();
-  return std::nullopt;
+  if (its.first_to_run == 0) return std::nullopt;
+  // The signal was for this run as well, which has not begun COMMAND.
+  static_cast<void>(leave(its.code));
+  return end_by(its.first_to_run);
 }
 
-ending guarded_run::attend(char* const* words, deadline_watch* watch, inheritance* heirs) {
+ending guarded_run::attend(const attended& what, deadline_watch* watch, inheritance* heirs) {
   return run_attended(
-      words, signals_,
+      what, signals_,
       [this, heirs] {
         held_->extend_to_this_process();
         if (heirs != nullptr) heirs->pass_on();
@@ -257,14 +259,15 @@ ending guarded_run::attend_command(deadline_watch* watch) {
   if (what_.slot_length) held_->lock().set_done_until(slot_end_);
   if (what_.leads)
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
-  const ending its = attend(what_.words.data(), watch, heirs_);
+  const ending its = attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, heirs_);
   if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
   return its;
 }
 
 /// With --at-least: holds until that time is over, or the lock is lost. Signals are blocked.
-/// Returns the one that ended this early, or 0.
+/// Returns the one that ended this early, or 0. A death from here on concerns nobody.
 int guarded_run::hold_on() {
+  held_->finish();
   constexpr std::uint64_t second = 1'000'000'000;
   const std::uint64_t until = held_since_ns_ + static_cast<std::uint64_t>(what_.at_least.count());
   for (std::uint64_t now = now_ns(); now < until && !held_->is_lost(); now = now_ns()) {
@@ -284,6 +287,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   const bool is_well = its.ran && its.code == 0 && !is_lost;
   if (is_well) held_->mark_consistent();
   if (heirs_ != nullptr && its.ran && heirs_->has_heirs()) {
+    held_->extend_to(0);  // COMMAND has ended, and who shows this process
     heirs_->go_to_background(its);
     heirs_->await_heirs();
     static_cast<void>(hold_on());

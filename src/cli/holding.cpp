@@ -115,5 +115,8 @@ void holding::extend_to_this_process() noexcept {
 void holding::extend_to(int pid) {
   std::visit([&](auto& it) { it.extend_to(pid); }, it_);
 }
+void holding::finish() noexcept {
+  std::visit([](auto& it) { it.finish(); }, it_);
+}
 
 }  // namespace lockflight::cli

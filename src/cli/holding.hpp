@@ -42,6 +42,7 @@ class holding {
   [[nodiscard]] const std::string& awaited() const;
   void extend_to_this_process() noexcept;
   void extend_to(int pid);
+  void finish() noexcept;
 
  private:
   using any = std::variant<named_lock, named_locks, named_semaphore>;

@@ -10,13 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <system_error>
 
 #include "base/number.hpp"
 #include "cli/run_signals.hpp"
+#include "cli/standard_error.hpp"
 
 namespace lockflight::cli {
 namespace {
@@ -58,10 +59,8 @@ ending ending_as_supervisor(int status) {
   if (std::ranges::find(ending_signals, number) != ending_signals.end())
     its.signal_number = number;
   else
-    std::fprintf(stderr,
-                 "lockflight run: the process that held the lock for COMMAND has ended by signal "
-                 "%d, and COMMAND with it\n",
-                 number);
+    say("the process that held the lock for COMMAND has ended by signal " + std::to_string(number) +
+        ", and COMMAND with it");
   return its;
 }
 
@@ -76,9 +75,16 @@ inheritance::inheritance(descriptor front, int front_pid)
   writing_ = descriptor(ends[1]);
 }
 
+// By the other end of the socket, since a process in a new PID namespace does not see its parent.
+bool inheritance::has_front() const {
+  pollfd front{.fd = front_.get(), .events = 0, .revents = 0};
+  return poll(&front, 1, 0) != 1;
+}
+
 void inheritance::pass_on() const noexcept {
   constexpr int out_of_the_way = 10;  // as shells do
-  fcntl(writing_.get(), F_DUPFD, out_of_the_way);
+  // A process may have fewer descriptors than that: then COMMAND has it under its present number.
+  if (fcntl(writing_.get(), F_DUPFD, out_of_the_way) < 0) fcntl(writing_.get(), F_SETFD, 0);
 }
 
 // An heir may have written something: only the other end's being closed counts.

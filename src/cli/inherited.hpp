@@ -24,6 +24,8 @@ class inheritance {
   /// `front` leads to the front process, and `front_pid` is its number.
   inheritance(descriptor front, int front_pid);
 
+  /// Whether the front process is still there.
+  [[nodiscard]] bool has_front() const;
   /// For COMMAND, between vfork and exec. Async-signal-safe.
   void pass_on() const noexcept;
   /// COMMAND has been started, or could not be.

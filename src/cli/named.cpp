@@ -33,7 +33,8 @@ lock_state state_of(domain_lock lock, const std::map<int, std::string>& commands
                          .what = use.what,
                          .seconds = seconds_since(use.since_ns, now_ns),
                          .command = command == commands.end() ? "" : command->second,
-                         .unit = use.unit};
+                         .unit = use.unit,
+                         .has_foreign_pid = use.has_foreign_pid};
     const bool waits = use.what == domain_lock_use::how::waits;
     if (waits && use.dead) continue;  // nothing is left of it but a slot that a sweep frees
     (waits ? state.waiters : state.holders).push_back(user);
@@ -157,14 +158,28 @@ std::string kind_of(const domain_lock& lock) {
   return lock.units == 0 ? lock.kind : fmt::format("{} of {}", lock.kind, lock.units);
 }
 
-std::string_view state_word(bool dead, bool stopped) {
-  return dead ? "dead" : stopped ? "stopped" : "";
-}
-
 std::string command_of(const lock_user& user) {
   const std::string name = printable(user.command);
   if (!user.host.empty()) return fmt::format("{} on {}", name, printable(user.host));
   return user.guarded_pid == 0 ? name : fmt::format("{} ({})", name, user.guarded_pid);
+}
+
+std::string user_text(const domain_use_elsewhere& use) {
+  std::string text = printable(use.command);
+  if (!use.host.empty()) text += " on " + printable(use.host);
+  text += " (pid " + std::to_string(use.pid);
+  if (const auto state = state_text(use); !state.empty()) text += ", " + state;
+  return text + ")";
+}
+std::string user_text(const lock_user& user) {
+  return user_text({.host = user.host,
+                    .name = "",
+                    .what = user.what,
+                    .pid = user.guarded_pid != 0 ? user.guarded_pid : user.pid,
+                    .dead = user.dead,
+                    .stopped = user.stopped,
+                    .command = user.command,
+                    .has_foreign_pid = user.has_foreign_pid});
 }
 
 std::string duration(double seconds) {
@@ -185,6 +200,7 @@ nlohmann::ordered_json json_of(const lock_user& user) {
                               {"seconds", user.seconds},
                               {"guarded_pid", user.guarded_pid},
                               {"command", user.command}};
+  if (user.has_foreign_pid) made["foreign_pid"] = true;
   if (user.unit >= 0) made["unit"] = user.unit;
   if (!user.host.empty()) made["host"] = user.host;
   return made;

@@ -38,8 +38,9 @@ struct lock_user {
   domain_lock_use::how what = domain_lock_use::how::waits;
   double seconds = 0;  ///< for so long
   std::string command;
-  std::string host = "";  ///< another one of the cluster; empty: this one
-  int unit = -1;          ///< of a semaphore, which it holds; -1: none
+  std::string host = "";         ///< another one of the cluster; empty: this one
+  int unit = -1;                 ///< of a semaphore, which it holds; -1: none
+  bool has_foreign_pid = false;  ///< its numbers are those of another PID namespace
 };
 
 struct lock_state {
@@ -66,10 +67,20 @@ struct lock_state {
 [[nodiscard]] std::string word_of(const lock_user& user);
 /// "flight-rw", "semaphore of 3".
 [[nodiscard]] std::string kind_of(const domain_lock& lock);
-/// "dead", "stopped" or nothing.
-[[nodiscard]] std::string_view state_word(bool dead, bool stopped);
+/// What is to be said of a participant besides its numbers: "dead", "stopped", "in another PID
+/// namespace", two of these with a comma, or nothing.
+template <class Participant>
+[[nodiscard]] std::string state_text(const Participant& of) {
+  std::string text = of.dead ? "dead" : of.stopped ? "stopped" : "";
+  if (of.has_foreign_pid)
+    text += text.empty() ? "in another PID namespace" : ", in another PID namespace";
+  return text;
+}
 /// The process that runs, for a terminal: "rsync", or "rsync (4711)" if it is not the participant.
 [[nodiscard]] std::string command_of(const lock_user& user);
+/// "rsync on host7 (pid 4711, stopped)": the process of the command, if it is not the participant.
+[[nodiscard]] std::string user_text(const domain_use_elsewhere& use);
+[[nodiscard]] std::string user_text(const lock_user& user);
 /// "1.5 s", "2 h 5 min".
 [[nodiscard]] std::string duration(double seconds);
 

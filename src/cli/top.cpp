@@ -144,8 +144,7 @@ std::string who_holds(const lock_state& state) {
   if (state.holders.empty()) return "";
   const lock_user& first = state.holders.front();
   std::string text = fmt::format("{} {}", first.pid, command_of(first));
-  if (const auto word = state_word(first.dead, first.stopped); !word.empty())
-    text += fmt::format(", {}", word);
+  if (const auto word = state_text(first); !word.empty()) text += fmt::format(", {}", word);
   if (state.holders.size() > 1) text += fmt::format(" and {} more", state.holders.size() - 1);
   return text;
 }
@@ -194,8 +193,8 @@ void print_lines(console& out, const reading& now) {
     for (const auto* users : {&s.holders, &s.waiters})
       for (const lock_user& user : *users)
         out.line(fmt::format("{}: {} {}{} for {}, {}", printable(s.lock.name), user.pid,
-                             word_of(user), in_brackets(state_word(user.dead, user.stopped)),
-                             duration(user.seconds), command_of(user)));
+                             word_of(user), in_brackets(state_text(user)), duration(user.seconds),
+                             command_of(user)));
 }
 
 ordered_json json_of(const reading& now) {

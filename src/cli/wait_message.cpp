@@ -1,31 +1,23 @@
 #include "cli/wait_message.hpp"
 
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include "cli/named.hpp"
+#include "cli/standard_error.hpp"
 #include "tool/printable.hpp"
 #include "tool/text.hpp"
 
 namespace lockflight::cli {
 namespace {
 
-bool waits(const domain_use_elsewhere& use) { return use.what == domain_lock_use::how::waits; }
+constexpr std::chrono::milliseconds at_once{0};
 
-std::string user_text(const domain_use_elsewhere& use) {
-  std::string text = printable(use.command);
-  if (!use.host.empty()) text += " on " + printable(use.host);
-  text += " (pid " + std::to_string(use.pid);
-  if (const auto state = state_word(use.dead, use.stopped); !state.empty())
-    text += ", " + std::string(state);
-  return text + ")";
-}
+bool waits(const domain_use_elsewhere& use) { return use.what == domain_lock_use::how::waits; }
 
 /// How many columns the terminal has.
 std::size_t columns() {
@@ -36,14 +28,6 @@ std::size_t columns() {
 
 /// A process in the background that writes to the terminal may be stopped for that.
 bool may_draw() { return tcgetpgrp(STDERR_FILENO) == getpgrp(); }
-
-/// Whether standard error takes a line now. A terminal that Ctrl-S has stopped does not, nor does a
-/// pipe that is full. This run must not wait for them: it may just have got the lock, and others
-/// wait for it; or its time is over.
-bool takes_a_line() {
-  pollfd error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-  return poll(&error, 1, 0) == 1 && (error.revents & POLLOUT) != 0;
-}
 
 /// So many columns of the text at most, by whole characters.
 std::string cut(const std::string& text, std::size_t most) {
@@ -69,11 +53,21 @@ std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self
     text += " and " + std::to_string(holders - 1) + (holders > 2 ? " others" : " other");
   if (holders > 0) text += " for " + duration(static_cast<double>(uses.front().milliseconds) / 1e3);
   const auto us = std::find_if(first_waiter, uses.end(), [self](const auto& each) {
-    return each.host.empty() && each.pid == self;
+    return each.host.empty() && !each.has_foreign_pid && each.pid == self;
   });
   if (us == first_waiter && us != uses.end()) return text + ", you are next";
   if (us != uses.end()) text += ", " + std::to_string(us - first_waiter) + " before you";
   return text;
+}
+
+std::string obstacle_text(const domain& in, const std::string& name) {
+  const std::vector<domain_slot> taken = in.participants();
+  const auto slots = static_cast<std::size_t>(in.options().slots);
+  const bool has_slot = std::ranges::any_of(
+      taken, [](const domain_slot& each) { return !each.has_foreign_pid && each.pid == getpid(); });
+  if (has_slot || taken.size() < slots) return holders_text(in.uses_of(name), getpid());
+  return "all " + std::to_string(slots) + " slots of domain " + in.name() +
+         " are taken ('lockflight domain show " + in.name() + "' lists them)";
 }
 
 void wait_message::begin() {
@@ -88,22 +82,19 @@ void wait_message::update(const domain& in, const std::string& name) {
   std::string text = "waiting for '" + printable(name) + "', ";
   const auto cut_off = in.cut_off_for();
   text += cut_off.count() != 0 ? "this host is no member of domain " + in.name()
-                               : holders_text(in.uses_of(name), getpid());
+                               : obstacle_text(in, name);
   if (what_ == kind::line) {
-    std::fprintf(stderr, "lockflight run: %s\n", text.c_str());
+    say(text);
     what_ = kind::none;
     return;
   }
   // One column stays free: a terminal may begin a new line when the last one is taken.
-  std::fprintf(stderr, "\r%s\033[K", cut(text, columns() - 1).c_str());
-  std::fflush(stderr);
+  write_within("\r" + cut(text, columns() - 1) + "\033[K", at_once);
   is_drawn_ = true;
 }
 
 void wait_message::clear() {
-  if (!std::exchange(is_drawn_, false) || !takes_a_line()) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  if (std::exchange(is_drawn_, false)) write_within("\r\033[K", at_once);
 }
 
 }  // namespace lockflight::cli

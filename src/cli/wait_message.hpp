@@ -16,6 +16,10 @@ namespace lockflight::cli {
 /// waiters, as when it gave up.
 [[nodiscard]] std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self);
 
+/// The same about that lock; or, for a run that has found no slot in the domain: "all 4095 slots of
+/// domain jobs are taken".
+[[nodiscard]] std::string obstacle_text(const domain& in, const std::string& name);
+
 class wait_message {
  public:
   enum class kind : std::uint8_t {

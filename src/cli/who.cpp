@@ -25,7 +25,7 @@ void print_users(console& out, const lock_state& state, bool of_cluster) {
                      {std::to_string(user.pid)},
                      {word_of(user)},
                      {duration(user.seconds)},
-                     {std::string(state_word(user.dead, user.stopped)), style::bad},
+                     {state_text(user), user.dead || user.stopped ? style::bad : style::plain},
                      {user.guarded_pid == 0 ? "" : std::to_string(user.guarded_pid)},
                      {printable(user.command)}});
   users.print(out);
@@ -79,7 +79,9 @@ command who_command() {
            "\"seconds\", \"guarded_pid\", \"command\"}. The guarded_pid is 0, or the process of a "
            "command that has to end as well before the holder counts as dead. A USER on another "
            "host has a \"host\", and its pid is that of its command; \"silent\" are the hosts that "
-           "do not answer. A semaphore, which 'lockflight run --slots N' makes, has \"units\", "
+           "do not answer. A USER with \"foreign_pid\": true has the numbers of another PID "
+           "namespace, such as a container's. A semaphore, which 'lockflight run --slots N' makes, "
+           "has \"units\", "
            "which is N, and each of its holders a \"unit\". The \"acquires\" are the exclusive "
            "ones on this host since the lock was made."},
       .options = {{.name = "NAME", .what = "the lock"},

@@ -43,6 +43,29 @@ class AtLeast(NamedTest):
             code, out, _ = self.run_in("sh", "-c", "echo ${LOCKFLIGHT_OWNER_DIED-no}")
             self.assertEqual((code, out), (0, "no\n"), "it is no death")
 
+    def test_a_kill_is_no_death_once_the_command_has_ended(self):
+        for options, name in (([], "jobs"), (["--slots", "1"], "gpu")):
+            run = self.start("run", "--domain", DOMAIN, "--at-least", "60s", *options, name, "--",
+                             "sh", "-c", "exit 7")
+            self.addCleanup(self.end, run)
+            self.assertTrue(wait_until(lambda: self.who(name)["holders"]))
+            time.sleep(0.2)  # COMMAND has ended
+            [holder] = self.who(name)["holders"]
+            self.assertEqual(holder["guarded_pid"], 0)
+            self.assertEqual(self.run_in("true", options=[*options, "--nonblock"], name=name)[0],
+                             1)
+            run.kill()
+            run.wait(timeout=10)
+            code, out, _ = self.run_in("sh", "-c", "echo ${LOCKFLIGHT_OWNER_DIED-no}; exit 1",
+                                       options=options, name=name)
+            self.assertEqual((code, out), (1, "no\n"))
+            # The next holder that is killed has died, also if it has the same slot.
+            holder, _ = self.hold(options=options, name=name)
+            holder.kill()
+            code, out, _ = self.run_in("sh", "-c", "echo ${LOCKFLIGHT_OWNER_DIED-no}",
+                                       options=options, name=name)
+            self.assertEqual((code, out), (0, "1\n"))
+
     def test_it_is_stopped_and_goes_on(self):
         run = self.start("run", "--domain", DOMAIN, "--at-least", "1s", "jobs", "--", "true")
         self.addCleanup(self.end, run)
@@ -116,6 +139,27 @@ class OnOwnerDied(NamedTest):
         run.kill()
         self.assertEqual(self.deal("fail")[0], 65)
         self.assertEqual(self.deal("true"), (0, "no\n", ""))
+
+    def test_a_repair_that_is_killed_is_called_so(self):
+        self.die()
+        code, _, err = self.deal("kill -9 $$")
+        self.assertEqual(code, 65)
+        self.assertEqual(err, "lockflight run: the repair 'kill -9 $$' was killed (SIGKILL)\n"
+                              "lockflight run: lock 'jobs': a holder died, and the repair has "
+                              "ended with 137, so COMMAND is not run\n")
+
+    def test_a_signal_that_the_repair_outlives(self):
+        """It ends the run before COMMAND has begun, but the repair counts."""
+        for each in (signal.SIGTERM, signal.SIGINT):
+            self.die()
+            run = self.start("run", "--domain", DOMAIN, "--on-owner-died",
+                             "trap : TERM INT; echo begins; sleep 0.5; sleep 0.1; exit 0", "jobs",
+                             "--", "echo", "runs")
+            self.addCleanup(self.end, run)
+            self.assertEqual(run.stdout.readline(), b"begins\n")
+            run.send_signal(each)
+            self.assertEqual((run.communicate(timeout=20), run.returncode), ((b"", b""), -each))
+            self.assertEqual(self.deal("fail"), (0, "no\n", ""))
 
     def test_an_interrupt_of_the_repair(self):
         self.die()

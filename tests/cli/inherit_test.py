@@ -1,6 +1,7 @@
 """`lockflight run --inherit`: what COMMAND leaves running keeps the lock."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -59,7 +60,8 @@ class Heirs(InheritTest):
         self.assertLess(time.monotonic() - start, 10)
         self.assertEqual((code, err), (7, ""))
         self.assertFalse(self.is_free())
-        self.assertEqual(len(self.who()["holders"]), 1)
+        [holder] = self.who()["holders"]
+        self.assertEqual((holder["guarded_pid"], holder["command"]), (0, "lockflight"))
         self.kill(child)
         self.assertTrue(wait_until(self.is_free))
         self.assertFalse(self.owner_died())
@@ -84,6 +86,15 @@ class Heirs(InheritTest):
         script = ("sh -c 'for fd in $(ls /proc/$$/fd); do [ $fd -gt 2 ] && eval \"exec $fd<&-\"; "
                   "done; echo $$; exec sleep 60 >/dev/null 2>&1' & sleep 0.5")
         self.assertEqual(self.run_inherit(script)[0], 0)
+        self.assertTrue(wait_until(self.is_free))
+
+    def test_few_descriptors(self):
+        """The one that is passed on cannot have a number above those that programs use."""
+        code = subprocess.call(
+            [PROGRAM, "run", "--domain", DOMAIN, "--inherit", "jobs", "--", "setsid", "-f", "sleep",
+             "2"], cwd=self.folder, stdout=subprocess.DEVNULL, timeout=30,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+        self.assertEqual((code, self.is_free()), (0, False))
         self.assertTrue(wait_until(self.is_free))
 
     def test_what_is_written_to_the_descriptor_does_not_matter(self):
@@ -141,9 +152,9 @@ class Heirs(InheritTest):
 
 
 class Ends(InheritTest):
-    def start_inherit(self, script):
+    def start_inherit(self, script, **more):
         process = self.start("run", "--domain", DOMAIN, "--inherit", "jobs", "--", "sh", "-c",
-                             "echo $$; " + script)
+                             "echo $$; " + script, **more)
         self.addCleanup(self.end, process)
         pid = int(process.stdout.readline())
         self.addCleanup(self.kill, pid)  # it has the standard output of the run
@@ -179,8 +190,22 @@ class Ends(InheritTest):
             self.assertEqual(waiter.wait(timeout=10), -each)
             self.wait_for_waiters(0)
 
+    def test_a_run_that_is_killed_while_it_waits(self):
+        holder, _ = self.hold()
+        waiter = self.start("run", "--domain", DOMAIN, "--inherit", "jobs", "--", "touch",
+                            self.path("ran"))
+        self.addCleanup(self.end, waiter)
+        self.wait_for_waiters(1)
+        waiter.kill()
+        waiter.wait(timeout=10)
+        self.wait_for_waiters(0)
+        self.end(holder)
+        self.assertEqual(self.run_in("true", options=["--timeout", "10"]), (0, "", ""))
+        self.assertFalse(os.path.exists(self.path("ran")))
+
     def test_stop_and_continue(self):
-        process, command = self.start_inherit("exec sleep 60")
+        # A group of its own, since in an orphaned one nothing stops by SIGTSTP.
+        process, command = self.start_inherit("exec sleep 60", process_group=0)
         supervisor = self.supervisor()
         process.send_signal(signal.SIGTSTP)
         self.assertTrue(wait_until(lambda: all(

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from named_support import DOMAIN, NamedTest, wait_until
+from named_support import DOMAIN, NamedTest, gone, wait_until
 from support import PROGRAM, skip_visibly
 
 
@@ -138,14 +138,15 @@ class WhoTopDomain(NamedTest):
 
     def see_domain(self, holder, waiter, command):
         shown = json.loads(self.run_well("domain", "show", DOMAIN, "--json"))
-        self.assertEqual(set(shown), {"name", "slots", "names", "mode", "participants", "locks"})
+        self.assertEqual(set(shown), {"name", "slots", "names", "mode", "names_taken", "participants",
+                                      "locks"})
         found = {participant["pid"]: participant for participant in shown["participants"]}
         self.assertEqual(set(found), {holder.pid, waiter.pid})
         for process, guarded in [(holder, command), (waiter, 0)]:
             self.assertEqual(set(found[process.pid]), {"slot", "pid", "thread", "dead", "stopped",
                                                        "guarded_pid", "command"})
             self.assertEqual(found[process.pid]["guarded_pid"], guarded)
-        self.assertEqual((shown["mode"], shown["slots"]), ("0600", 4095))
+        self.assertEqual((shown["mode"], shown["slots"], shown["names_taken"]), ("0600", 4095, 1))
         out = self.run_well("domain", "show", DOMAIN)
         self.assertRegex(out, rf"(?m)^ *\d+ +{holder.pid} +{holder.pid} +{command}  sleep$")
         self.assertRegex(out, rf"(?m)^jobs +flight-rw +\d+ +\d+ +{holder.pid} +{waiter.pid}")
@@ -188,7 +189,7 @@ class WhoTopDomain(NamedTest):
         code, out, err = self.run_program("domain", "forget", DOMAIN, "jobs")
         self.assertEqual((code, out, err.count("\n")), (2, "", 1))
         self.assertRegex(err, r"NAME 'jobs' \(accepted: a lock that nobody holds or awaits; "
-                         rf"{process.pid} \w+ \({command}\) holds it\)")
+                         rf"\w+ \(pid {command}\) holds it\)")
         self.end(process)
         self.run_in("true")
         self.run_in("true", name="other")
@@ -202,11 +203,12 @@ class WhoTopDomain(NamedTest):
 
     def test_remove(self):
         self.run_in("true")
-        process, _ = self.hold()
+        process, command = self.hold()
         code, out, err = self.run_program("domain", "remove", DOMAIN)
         self.assertEqual((code, out, err.count("\n")), (2, "", 1))
         self.assertIn("--force", err)
         self.end(process)
+        self.assertTrue(wait_until(lambda: gone(command)))
         self.assertEqual(self.run_well("domain", "remove", DOMAIN), f"removed {DOMAIN}\n")
         self.assertNotIn(DOMAIN, self.run_well("domain", "list", "--names").splitlines())
 
@@ -358,7 +360,8 @@ class NoRoom(unittest.TestCase):
                     for size in 200 400 600 800; do
                       mount -o remount,size=${size}k /dev/shm
                       "$0" run jobs -- true 2> /dev/null || echo $?
-                    done"""
+                    done
+                    find /dev/shm -type f  # no domain that has room for nothing"""
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, str(PROGRAM)],
                               env=dict(os.environ, LOCKFLIGHT_DOMAINS="/dev/shm"),
                               capture_output=True, text=True, timeout=30)

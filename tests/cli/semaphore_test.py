@@ -109,6 +109,10 @@ class Slots(NamedTest):
 
     def test_another_number_after_it_is_forgotten(self):
         self.assertEqual(self.attempt(3), (0, "0\n", ""))
+        # Its queue and the unit that was taken have a name each.
+        shown = self.run_well("domain", "show", DOMAIN)
+        self.assertIn(" 2 of 131072 names taken", shown)
+        self.assertRegex(self.run_well("domain", "list"), rf"(?m)^{DOMAIN} +0 +4095 +2 +131072 ")
         self.assertEqual(self.run_program("domain", "forget", DOMAIN, "gpu")[0], 0)
         self.assertEqual(self.attempt(4), (0, "0\n", ""))
 

@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import struct
+import subprocess
 import termios
 import time
 import unittest
@@ -76,6 +77,44 @@ class Waiting(NamedTest):
             self.assertRegex(err, f"^{line}$")
         for options in (["--nonblock"], ["--timeout", "0.1", "--no-wait-message"]):
             self.assertEqual(self.run_in("true", options=options), (1, "", ""))
+
+    def full_pipe(self):
+        """A pipe that takes no byte any more: (the end to read from, the one to write to)."""
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        os.set_blocking(writing, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writing, b"x" * 4096)
+        os.set_blocking(writing, True)
+        return reading, writing
+
+    def run_into(self, error, *words, options=()):
+        """The exit code of a run with that standard error, and how long it took."""
+        start = time.monotonic()
+        done = subprocess.run(
+            [PROGRAM, "run", "--domain", DOMAIN, *options, "jobs", "--", *words],
+            cwd=self.folder, stderr=error, timeout=20, check=False)
+        os.close(error)
+        return done.returncode, time.monotonic() - start
+
+    def test_nobody_reads_what_it_says(self):
+        holder, _ = self.hold()
+        for options in (["--timeout", "0.2"], ["--nonblock", "--verbose"],
+                        ["--timeout", "1.2", "--verbose"]):
+            code, seconds = self.run_into(self.full_pipe()[1], "true", options=options)
+            self.assertEqual(code, 1)
+            self.assertLess(seconds, 3)
+        holder.terminate()
+        # The lock is free, though nobody reads that COMMAND was killed.
+        self.assertEqual(self.run_into(self.full_pipe()[1], "sh", "-c", "kill -9 $$")[0], 137)
+        self.assertEqual(self.run_in("true", options=["--timeout", "10"]), (0, "", ""))
+
+    def test_nobody_can_read_what_it_says(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        self.assertEqual(self.run_into(writing, "sh", "-c", "kill -9 $$")[0], 137)
+        self.assertEqual(self.run_in("sh", "-c", "exit ${LOCKFLIGHT_OWNER_DIED-7}")[0], 7)
 
     def test_what_is_refused(self):
         code, _, err = self.run_in("true", options=["--verbose", "--no-wait-message"])

@@ -49,6 +49,39 @@ TEST(DomainDeaths, AKilledHolderFreesTheLockAndTheNextOneIsTold) {
   EXPECT_EQ(d.participants().size(), 1u);
 }
 
+// The head of the queue is also the waiter that looks whether the others live.
+TEST(DomainDeaths, AKilledHeadOfTheQueueDelaysTheNextOneForAMomentOnly) {
+  const own_domain own;
+  auto d = domain::open(own.name());
+  named_mutex m(d, "jobs");
+  constexpr int times = 5;
+  std::chrono::nanoseconds delays{0};
+  for (int i = 0; i < times; ++i) {
+    m.lock();
+    auto& had_at = shared_words<std::atomic<std::int64_t>>();
+    had_at = 0;
+    const auto waits = [&] {
+      named_mutex theirs(domain::attach(own.name()), "jobs");
+      theirs.lock();
+      had_at = clock::now().time_since_epoch().count();
+      theirs.unlock();
+      return 0;
+    };
+    child head(waits);
+    await_waiters(d, 1);
+    child next(waits);
+    await_waiters(d, 2);
+    std::this_thread::sleep_for(150ms);
+    head.kill();
+    EXPECT_EQ(head.wait(), 1000 + SIGKILL);
+    const auto free_since = clock::now();
+    m.unlock();
+    EXPECT_EQ(next.wait(), 0);
+    delays += clock::time_point(clock::duration(had_at)) - free_since;
+  }
+  EXPECT_LT(delays / times, 250ms);
+}
+
 TEST(DomainDeaths, AWaiterSeesThatTheHolderDied) {
   const own_domain own;
   auto d = domain::open(own.name());

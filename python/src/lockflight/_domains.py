@@ -16,7 +16,8 @@ from ._communicator import Communicator
 class Participant:
     """A thread that has a slot of a domain. It may be `stopped` by a signal or a debugger.
     `guarded_pid` is a process that has to end, too, before the participant counts as dead, such as
-    the command of `lockflight run`, or 0; `command` is that process's if there is one."""
+    the command of `lockflight run`, or 0; `command` is that process's if there is one. With
+    `has_foreign_pid` the numbers are those of another PID namespace, such as a container's."""
 
     slot: int
     pid: int
@@ -25,6 +26,7 @@ class Participant:
     command: str
     stopped: bool = False
     guarded_pid: int = 0
+    has_foreign_pid: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class LockUse:
     stopped: bool = False
     guarded_pid: int = 0
     unit: Optional[int] = None
+    has_foreign_pid: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,8 +173,8 @@ class Domain:
     def participants(self) -> "List[Participant]":
         """The threads that have slots now."""
         return [
-            Participant(slot, pid, thread, dead, shown(command), stopped, guarded)
-            for slot, pid, thread, dead, command, stopped, guarded in self._core.participants()
+            Participant(slot, pid, thread, dead, shown(command), stopped, guarded, is_foreign)
+            for slot, pid, thread, dead, command, stopped, guarded, is_foreign in self._core.participants()
         ]
 
     def locks(self) -> "List[LockState]":
@@ -231,7 +234,8 @@ def _process(of: Union[Participant, LockUse]) -> str:
 
 
 def _state(of: Union[Participant, LockUse]) -> str:
-    return ", dead" if of.dead else ", stopped" if of.stopped else ""
+    state = ", dead" if of.dead else ", stopped" if of.stopped else ""
+    return state + (", in another PID namespace" if of.has_foreign_pid else "")
 
 
 def _unit(of: LockUse) -> str:

@@ -55,8 +55,8 @@ class _Named(Decorator):
         cluster on all hosts."""
         now = time.monotonic()
         return [
-            LockUser(pid, what, now - seconds, shown(command), shown(host), unit, dead, stopped)
-            for pid, what, seconds, command, host, unit, dead, stopped in (
+            LockUser(pid, what, now - seconds, shown(command), shown(host), unit, dead, stopped, foreign)
+            for pid, what, seconds, command, host, unit, dead, stopped, foreign in (
                 self.domain._core.uses_of(self.name)
             )
         ]
@@ -67,7 +67,8 @@ class _Named(Decorator):
         if holders:
             first, others = holders[0], len(holders) - 1
             where = f" on {first.host}" if first.host else ""
-            text += f": held by {first.command}{where} (pid {first.pid})"
+            namespace = " in another PID namespace" if first.has_foreign_pid else ""
+            text += f": held by {first.command}{where} (pid {first.pid}{namespace})"
             if others:
                 text += f" and {others} other{'s' if others > 1 else ''}"
             text += f" for {time.monotonic() - first.since:.1f} s"

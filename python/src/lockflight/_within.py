@@ -13,7 +13,8 @@ from ._decorator import Decorator
 class LockUser:
     """A process that holds a lock or waits for it. `pid` is that of its command if it is a
     `lockflight run`; `host` is empty on this host, and another one of a cluster otherwise; `since`
-    is the time of time.monotonic() when it began. `what` and `unit` are those of LockUse."""
+    is the time of time.monotonic() when it began. `what`, `unit` and `has_foreign_pid` are those of
+    LockUse."""
 
     pid: int
     what: str
@@ -23,6 +24,7 @@ class LockUser:
     unit: Optional[int] = None
     dead: bool = False
     stopped: bool = False
+    has_foreign_pid: bool = False
 
 
 class NotAcquired(TimeoutError):

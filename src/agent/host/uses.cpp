@@ -19,7 +19,8 @@ std::vector<domain_use_elsewhere> uses_here(const domain& in, const std::string&
     if (!name.empty() && lock.name != name) continue;
     for (const domain_lock_use& use : lock.uses) {
       if (use.dead && use.what == domain_lock_use::how::waits) continue;
-      if (use.pid == getpid()) continue;  // the agent, which waits for another host
+      if (!use.has_foreign_pid && use.pid == getpid())
+        continue;  // the agent, which waits for another host
       const std::uint64_t since = use.since_ns == 0 || use.since_ns > now ? now : use.since_ns;
       all.push_back({host, lock.name, use.what, use.guarded_pid != 0 ? use.guarded_pid : use.pid,
                      use.dead, use.stopped, (now - since) / 1'000'000, commands[use.slot],

@@ -93,21 +93,26 @@ found read_stat(const char* path, stat_line& into) {
   return parse(text, into) ? found::it : found::unreadable;
 }
 
+std::uint64_t number_of(const char* space) noexcept {
+  struct stat s {};
+  return stat(space, &s) == 0 ? s.st_ino : 0;
+}
+std::uint64_t number_of_both(std::uint64_t of_processes, std::uint64_t of_time) noexcept {
+  constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
+  return of_processes + of_time * apart;
+}
+constexpr int space_at = 44;  // in thread_identity::owner
+
 // A process between vfork and exec shares our memory and may be in other namespaces: so nothing is
 // kept here.
 std::uint64_t number_of_our_spaces() noexcept {
-  const auto number_of = [](const char* space) -> std::uint64_t {
-    struct stat s {};
-    return stat(space, &s) == 0 ? s.st_ino : 0;
-  };
   // A /proc of another namespace of processes tells us nothing about ours.
   char self[16]{};
   const ssize_t length = readlink("/proc/self", self, sizeof self - 1);
   if (length <= 0 || !short_text().add(getpid()).is(self)) return 0;
   const std::uint64_t of_processes = number_of("/proc/self/ns/pid");
   if (of_processes == 0) return 0;
-  constexpr std::uint64_t apart = 0x9e3779b1;  // else two that grow together look the same
-  return of_processes + number_of("/proc/self/ns/time") * apart;
+  return number_of_both(of_processes, number_of("/proc/self/ns/time"));
 }
 
 /// The device and the inode of a mapping, as a line of /proc/PID/maps has them: the fields after
@@ -156,6 +161,22 @@ std::uint64_t our_space() noexcept {
   return now;
 }
 
+bool is_numbered_here(std::uint64_t owner) noexcept {
+  const auto is_of = [owner](std::uint64_t space) {
+    return owner >> space_at == (space << space_at) >> space_at;
+  };
+  if (our_space() == 0) return is_of(0);
+  if (is_of(our_space())) return true;
+  // It may be in our namespace of processes and in another one of time. Then it has that number in
+  // our /proc, which knows the namespaces of the process.
+  const std::int32_t pid = thread_identity::from(owner, 0).pid;
+  const std::uint64_t of_processes =
+      number_of(short_text().add("/proc/").add(pid).add("/ns/pid").c_str());
+  return of_processes != 0 && of_processes == number_of("/proc/self/ns/pid") &&
+         is_of(number_of_both(
+             of_processes, number_of(short_text().add("/proc/").add(pid).add("/ns/time").c_str())));
+}
+
 std::optional<bool> maps_file(std::int32_t pid, const void* ours) {
   std::array<char, 20> first{};
   std::snprintf(first.data(), first.size(), "%lx-", reinterpret_cast<unsigned long>(ours));
@@ -193,9 +214,12 @@ life life_of(const thread_identity& who, bool whole_process) noexcept {
       return life::unknown;
   }
   if (who.born != 0 && line.born != who.born) return life::gone;  // the number is another thread's
+  const bool has_exited = line.state == 'Z' || line.state == 'X';
   constexpr std::uint64_t is_exiting = 0x4;  // PF_EXITING of the kernel's task flags
-  if (line.state == 'Z' || line.state == 'X' || (line.flags & is_exiting) != 0)
-    return whole_process && line.threads > 1 ? life::living : life::gone;
+  // The kernel gives back memory and then closes files between the flag and the state 'Z'.
+  if (whole_process ? has_exited && line.threads <= 1
+                    : has_exited || (line.flags & is_exiting) != 0)
+    return life::gone;
   return line.state == 'T' || line.state == 't' ? life::stopped : life::living;
 }
 

@@ -39,10 +39,14 @@ enum class life : std::uint8_t {
 /// A number for our namespace of processes, in which a thread has its number, together with that of
 /// time, in which /proc says when it started. 0: not known, as there is no /proc of this namespace.
 [[nodiscard]] std::uint64_t our_space() noexcept;
+/// Whether a thread of that owner() has its number in our namespace of processes. Reads /proc if
+/// the two namespaces are not all the same. For show alone: where /proc says nothing, it has not.
+[[nodiscard]] bool is_numbered_here(std::uint64_t owner) noexcept;
 /// Of a thread of our namespaces. Reads a file of /proc, some microseconds. A thread that is on its
 /// way out counts as gone: it runs no more instructions of its program.
 [[nodiscard]] life life_of(const thread_identity& who) noexcept;
-/// The same of a process, by its first thread: it lives as long as any of its threads does.
+/// The same of a process, by its first thread. It lives until all of its threads have ended and the
+/// kernel has closed its files, since what it guards may be locked or written through these.
 [[nodiscard]] life life_of_process(const thread_identity& first) noexcept;
 /// Whether a thread of that number is there: one system call. A process that has ended and was not
 /// waited for is there.

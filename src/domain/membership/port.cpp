@@ -16,6 +16,10 @@ constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1'000 * ms;
 // A waiter that wakes earlier would find that it is not yet time to examine anybody.
 constexpr std::uint64_t watcher_checks_every = rma::watcher_examines_every_ns + 5 * ms;
+// If the watcher dies, another waiter finds that out at its own next look. The waiters of a domain
+// wake for that fifty times a second at most, all together.
+constexpr std::uint64_t others_check_together = 20 * ms;
+constexpr std::uint64_t others_check_every_at_least = 100 * ms;
 constexpr std::uint64_t examination_every = 3 * ms;  // of one participant
 constexpr std::uint64_t full_examination_every = 2 * second;
 // A waiter that was granted the lock is given so long to take it up (docs/domains.md promises that
@@ -34,7 +38,8 @@ domain_port::domain_port(domain_file& file, int slot)
       file_(file),
       ours_(file.slot(slot)),
       slot_(slot),
-      rank_(rank_of_slot(slot)) {}
+      rank_(rank_of_slot(slot)),
+      clock_shift_(clock_shift_ns()) {}
 
 const rma::topology& domain_port::machine() {
   static const auto* const one = new rma::topology(rma::topology::flat(ranks));
@@ -165,11 +170,19 @@ void domain_port::arm() {
 }
 
 // The one that watches looks soon at first, since most waits are short, and later less often.
-// Others look once at the beginning, to find out whether anybody watches, and then once a second.
-void domain_port::check_others(std::uint64_t now, bool watches) {
-  check_at_ = now + (watches ? std::clamp((now - since_) / 16, rma::first_examination_ns,
-                                          watcher_checks_every)
-                             : rma::others_examine_every_ns);
+// Others look once at the beginning, to find out whether anybody watches, and then the less often
+// the more threads there are. A wait for something else than a lock looks once a second.
+std::uint64_t domain_port::check_after(std::uint64_t waited, const rma::lifeline* line) const {
+  if (line == nullptr) return second;
+  if (line->watches)
+    return std::clamp(waited / 16, rma::first_examination_ns, watcher_checks_every);
+  const std::int32_t threads = file_.header().living.load(std::memory_order_relaxed);
+  return std::clamp(static_cast<std::uint64_t>(std::max(threads, 1)) * others_check_together,
+                    others_check_every_at_least, rma::others_examine_every_ns);
+}
+
+void domain_port::check_others(std::uint64_t now, const rma::lifeline* line) {
+  check_at_ = now + check_after(now - since_, line);
   ask_whether_interrupted();
   check_file(now);
 }
@@ -184,10 +197,10 @@ void domain_port::check_file(std::uint64_t now) {
 void domain_port::check_later(const rma::lifeline* line) {
   goes_on_ = true;
   if (steps_ == 0 || line == nullptr || line->watches || interrupted_) return;
-  // In place of the check that is put off: else a waiter whose deadlines are less than a second
-  // apart would never be asked.
+  // In place of the check that is put off: else a waiter whose deadlines are near each other would
+  // never be asked.
   const std::uint64_t now = now_ns();
-  check_at_ = std::max(check_at_, now + second);
+  check_at_ = std::max(check_at_, now + check_after(now - since_, line));
   ask_whether_interrupted();
   check_file(now);
 }
@@ -199,7 +212,8 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
     since_ = now_ns();
     check_at_ = since_ + rma::first_examination_ns;
     // Relaxed: for show alone.
-    ours_.waits_since.store(shown_since_ != 0 ? shown_since_ : since_, std::memory_order_relaxed);
+    const std::uint64_t shown = shown_since_ != 0 ? shown_since_ : since_;
+    ours_.waits_since.store(to_machine(shown, clock_shift_), std::memory_order_relaxed);
     if (shares_cores()) steps_ = spins;
     note_wait(since_);
   }
@@ -223,7 +237,7 @@ domain_port::step_end domain_port::step(rma::deadline until, const rma::lifeline
   if (!rang && errno == EINTR) ask_whether_interrupted();
   const std::uint64_t now = now_ns();
   if (now < check_at_) return step_end::read_again;
-  check_others(now, watches);
+  check_others(now, line);
   return step_end::check;
 }
 

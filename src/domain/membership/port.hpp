@@ -2,8 +2,9 @@
 // slot is a rank. The words of all locks are rank 0's; of other ranks there are only the
 // participants' own words.
 //
-// Cost: that of the shm port. A waiter sleeps. At most one waiter of each lock wakes more often
-// than once a second, to look whether others live: after 4 ms at first, later every 40 ms.
+// Cost: that of the shm port. A waiter sleeps, and wakes to look whether others live: one waiter of
+// each lock after 4 ms at first and later every 40 ms; the others every 100 ms where there are few
+// threads, and once a second where there are many.
 #pragma once
 
 #include <ctime>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "base/signals_held.hpp"
+#include "domain/membership/machine_clock.hpp"
 #include "domain/membership/slots.hpp"
 #include "domain/membership/time_limit.hpp"
 #include "lockflight/fabric/cpu_operations.hpp"
@@ -82,6 +84,11 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   [[nodiscard]] bool is_absent(rma::rank_t rank) const {
     return file_.slot(file_.slot_of(rank)).state() == slot_state::free;
   }
+  /// Whether the dead participant had said that it had nothing left to do under its locks.
+  [[nodiscard]] bool had_finished(rma::rank_t rank) const {
+    const domain_slot_page& s = file_.slot(file_.slot_of(rank));
+    return s.finished.load(std::memory_order_relaxed) == s.life_now().incarnation;
+  }
   void examine(rma::rank_t rank);
   /// Every operation has taken effect at its call.
   void acknowledge_death(rma::rank_t) {}
@@ -138,7 +145,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     const auto ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
                     static_cast<std::uint64_t>(now.tv_nsec);
-    ours_.holds_since[record].store(ns, std::memory_order_relaxed);
+    ours_.holds_since[record].store(to_machine(ns, clock_shift_), std::memory_order_relaxed);
     return ns;
   }
 
@@ -188,7 +195,8 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   [[nodiscard]] step_end step(rma::deadline until, const rma::lifeline* line);
   void arm();
   void disarm();
-  void check_others(std::uint64_t now, bool watches);
+  [[nodiscard]] std::uint64_t check_after(std::uint64_t waited, const rma::lifeline* line) const;
+  void check_others(std::uint64_t now, const rma::lifeline* line);
   void check_file(std::uint64_t now);
   void ring_for(domain_slot_page& of) const;
   [[noreturn]] void refuse_membarrier() const;
@@ -221,6 +229,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   domain_slot_page& ours_;
   int slot_;
   rma::rank_t rank_;
+  std::int64_t clock_shift_;
   bool interrupted_ = false;
   const std::function<bool()>* interrupt_ = nullptr;
   std::atomic<bool> asked_{false};  // by another thread

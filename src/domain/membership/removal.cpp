@@ -41,8 +41,7 @@ void refuse_if_used(domain_file& file, int own) {
     const domain_slot_page& s = file.slot(i);
     if (s.state() != slot_state::living || (i == own && is_idle(file, i))) return;
     throw domain_error(domain_error::reason::held,
-                       "domain " + file.name() + ": process " +
-                           std::to_string(s.pid.load(std::memory_order_relaxed)) + " uses it");
+                       "domain " + file.name() + ": " + process_text(file, i) + " uses it");
   });
 }
 

@@ -61,8 +61,11 @@ bool guards_a_living(const domain_file& file, int slot) {
   const domain_slot_page& s = file.slot(slot);
   if (s.guarded.load(std::memory_order_acquire) == 0) return false;
   const auto who = guarded_by(s);
-  if (who) return life_of_process(*who) != life::gone;
-  return file.is_guard_locked(slot) || file.is_slot_locked(slot);
+  if (!who) return file.is_guard_locked(slot) || file.is_slot_locked(slot);
+  const life its = life_of_process(*who);
+  // Where /proc hides a process of another user, one that has ended and that nobody waits for looks
+  // like a living one. The kernel has freed its byte, though.
+  return its == life::unknown ? file.is_guard_locked(slot) : its != life::gone;
 }
 
 // Whether that owner has ended, which was the slot's when we read it.
@@ -347,6 +350,17 @@ std::string command_of(const domain_slot_page& s) {
 }
 
 std::string command_of_process() { return comm_of(getpid(), getpid()); }
+
+bool has_foreign_pid(const domain_file& file, int slot) {
+  // Of a dead participant the owner is not known any more.
+  const std::uint64_t owner = file.slot(slot).born_of.load(std::memory_order_acquire);
+  return owner != 0 && !file.has_locked_slot(slot) && !is_numbered_here(owner);
+}
+
+std::string process_text(const domain_file& file, int slot) {
+  return "process " + std::to_string(file.slot(slot).pid.load(std::memory_order_relaxed)) +
+         (has_foreign_pid(file, slot) ? " of another PID namespace" : "");
+}
 
 bool is_stopped(const domain_slot_page& s) {
   const std::uint64_t owner = s.owner.load(std::memory_order_acquire);

@@ -45,13 +45,17 @@ bool free_slot(domain_file& file, int slot);
 [[nodiscard]] bool is_idle(const domain_file& file, int slot);
 [[nodiscard]] bool has_dead(const domain_file& file);
 /// From now on the slot's participant lives as long as that process does, too. In other namespaces
-/// nobody sees that process: there the participant lives as long as the byte for what it guards is
-/// locked (domain_file::lock_guard). Async-signal-safe.
+/// nobody sees that process, nor do users from whom /proc hides it: for them the participant lives
+/// as long as the byte for what it guards is locked (domain_file::lock_guard). Async-signal-safe.
 void guard(domain_slot_page& slot, const thread_identity& also) noexcept;
 /// Of its thread, or of the process that it guards.
 [[nodiscard]] std::string command_of(const domain_slot_page& slot);
 /// Of this process.
 [[nodiscard]] std::string command_of_process();
+/// Whether the numbers of its processes are those of another namespace of processes.
+[[nodiscard]] bool has_foreign_pid(const domain_file& file, int slot);
+/// "process 4711", or "process 7 of another PID namespace".
+[[nodiscard]] std::string process_text(const domain_file& file, int slot);
 [[nodiscard]] bool is_stopped(const domain_slot_page& slot);
 
 /// Calls `visit(slot)` for each slot that was ever taken, and the steward's if that was.

@@ -285,12 +285,11 @@ class directory_lock {
            file_.slot(slot).state() == slot_state::free || examine(file_, slot, thoroughness::full);
   }
   [[noreturn]] void refuse(word holder) const {
-    const auto& s = file_.slot(slot_of(holder));
-    const int pid = s.pid.load(std::memory_order_relaxed);
+    const int slot = slot_of(holder);
     throw domain_error(domain_error::reason::system,
-                       "domain " + file_.name() + ": process " + std::to_string(pid) +
+                       "domain " + file_.name() + ": " + process_text(file_, slot) +
                            " is changing its directory and does not go on (" +
-                           (is_stopped(s) ? "it is stopped" : "it is slow") + ")");
+                           (is_stopped(file_.slot(slot)) ? "it is stopped" : "it is slow") + ")");
   }
 
   domain_file& file_;

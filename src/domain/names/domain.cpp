@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "domain/cluster/elsewhere.hpp"
 #include "domain/cluster/words.hpp"
+#include "domain/membership/machine_clock.hpp"
 #include "domain/membership/removal.hpp"
 #include "domain/names/attachment.hpp"
 #include "domain/names/directory.hpp"
@@ -22,10 +23,12 @@ using lock::record;
 /// What each participant does with locks, by their first line.
 std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file& file) {
   std::multimap<std::uint32_t, domain_lock_use> found;
+  const std::int64_t shift_ns = detail::clock_shift_ns();
   detail::for_each_slot(file, [&](int i) {
     const auto& s = file.slot(i);
     const slot_state state = s.state();
-    if (state == slot_state::free) return;
+    if (state == slot_state::free || detail::is_idle(file, i)) return;
+    const bool is_foreign = detail::has_foreign_pid(file, i);
     for (std::uint32_t k = 0; k < detail::records; ++k) {
       const auto of =
           record::from(s.words[detail::first_record + k].load(std::memory_order_acquire));
@@ -38,9 +41,11 @@ std::multimap<std::uint32_t, domain_lock_use> all_uses(const detail::domain_file
                           .pid = s.pid.load(std::memory_order_relaxed),
                           .guarded_pid = also.pid,
                           .dead = state == slot_state::dead,
-                          .stopped = detail::is_stopped(s)};
+                          .stopped = detail::is_stopped(s),
+                          .has_foreign_pid = is_foreign};
       const bool has = phase == record::holding || phase == record::sharing;
-      use.since_ns = (has ? s.holds_since[k] : s.waits_since).load(std::memory_order_relaxed);
+      const auto& since = has ? s.holds_since[k] : s.waits_since;
+      use.since_ns = detail::from_machine(since.load(std::memory_order_relaxed), shift_ns);
       if (phase == record::holding) use.what = domain_lock_use::how::holds;
       if (phase == record::sharing) use.what = domain_lock_use::how::shares;
       found.emplace(static_cast<std::uint32_t>(of.get(record::lock)), use);
@@ -205,7 +210,8 @@ std::vector<domain_slot> domain::participants() const {
          .stopped = state == slot_state::living && detail::is_stopped(s),
          .guarded_pid =
              detail::thread_identity::from(s.guarded.load(std::memory_order_relaxed), 0).pid,
-         .command = detail::command_of(s)});
+         .command = detail::command_of(s),
+         .has_foreign_pid = detail::has_foreign_pid(*file_, i)});
   });
   return all;
 }
@@ -244,7 +250,8 @@ std::vector<domain_use_elsewhere> domain::uses_of(std::string_view name) const {
                      .stopped = use.stopped,
                      .milliseconds = (now - since) / 1'000'000,
                      .command = detail::command_of(file_->slot(use.slot)),
-                     .unit = use.unit});
+                     .unit = use.unit,
+                     .has_foreign_pid = use.has_foreign_pid});
     }
   for (domain_use_elsewhere& each : elsewhere(name).uses) all.push_back(std::move(each));
   std::stable_sort(all.begin(), all.end(),
@@ -290,7 +297,7 @@ bool domain::remove_lock(std::string_view name) {
   const auto [first, last] = uses.equal_range(found->line);
   for (auto at = first; at != last; ++at)
     if (!at->second.dead)
-      throw held("process " + std::to_string(at->second.pid) + " holds or awaits it");
+      throw held(detail::process_text(*file_, at->second.slot) + " holds or awaits it");
   try {
     constexpr std::uint64_t at_most = 10'000'000'000;
     const detail::time_limit how_long{shm::detail::ns_from_now(at_most)};

@@ -93,5 +93,6 @@ void named_lock::ask_now() { impl_->ask_now(); }
 void call_before_waits(void (*function)()) noexcept { detail::before_waits = function; }
 void named_lock::extend_to_this_process() noexcept { impl_->extend_to_this_process(); }
 void named_lock::extend_to(int pid) { impl_->extend_to(pid); }
+void named_lock::finish() noexcept { impl_->finish(); }
 
 }  // namespace lockflight

@@ -175,7 +175,15 @@ class named_lock_impl {
     guard(ours, this_thread());
   }
   void extend_to(int pid) {
-    if (held_ != mode::none) guard(file_->slot(me_->slot()), first_thread_of(pid));
+    if (held_ == mode::none) return;
+    guard(file_->slot(me_->slot()), pid == 0 ? thread_identity{} : first_thread_of(pid));
+  }
+  void finish() noexcept {
+    if (held_ == mode::none) return;
+    domain_slot_page& ours = file_->slot(me_->slot());
+    ours.finished.store(ours.life_now().incarnation, std::memory_order_relaxed);
+    guard(ours, {});
+    has_finished_ = true;
   }
 
  private:
@@ -397,6 +405,8 @@ class named_lock_impl {
   void release_unnoted() {
     leave_across();
     release_lock(std::exchange(held_, mode::none));
+    if (std::exchange(has_finished_, false)) [[unlikely]]
+      file_->slot(me_->slot()).finished.store(0, std::memory_order_relaxed);
   }
   // The thread that holds may be anywhere; its participant's lock is taken away as after a death.
   void drop_from_elsewhere() {
@@ -450,6 +460,7 @@ class named_lock_impl {
   std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
   std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name
   bool is_stale_ = false;           // it has not
+  bool has_finished_ = false;       // our thread's page says so
   std::function<bool()> interrupt_;
 };
 

@@ -116,5 +116,6 @@ void named_locks::ask_now() {
 // One is enough, since what is guarded is the thread's slot, and with it all that it holds.
 void named_locks::extend_to_this_process() noexcept { locks_.front().extend_to_this_process(); }
 void named_locks::extend_to(int pid) { locks_.front().extend_to(pid); }
+void named_locks::finish() noexcept { locks_.front().finish(); }
 
 }  // namespace lockflight

@@ -477,5 +477,8 @@ void named_semaphore::extend_to_this_process() noexcept {
 void named_semaphore::extend_to(int pid) {
   if (impl_->last() != nullptr) impl_->last()->extend_to(pid);
 }
+void named_semaphore::finish() noexcept {
+  if (impl_->last() != nullptr) impl_->last()->finish();
+}
 
 }  // namespace lockflight

@@ -65,7 +65,9 @@ int allocate(int fd, std::size_t offset, std::size_t bytes) {
 }
 
 void fill(int fd, const domain_options& what, const domain_place& at) {
-  const int error = allocate(fd, 0, head_bytes);
+  // With the first slots and locks: a domain without room for any would be of no use.
+  int error = allocate(fd, 0, slots_at + piece_bytes);
+  if (error == 0) error = allocate(fd, room_at, piece_bytes);
   if (error != 0)
     throw domain_error(error == ENOSPC ? domain_error::reason::full : domain_error::reason::system,
                        at.path + ": no room in " + folder_of(at) + ": " + why(error));
@@ -83,6 +85,8 @@ void fill(int fd, const domain_options& what, const domain_place& at) {
   h.check = check_of(h);
   h.tokens = first_token();
   h.next_line = first_line;
+  h.slot_pieces = 1;
+  h.room_pieces = 1;
   munmap(base, page);
 }
 

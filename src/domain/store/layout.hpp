@@ -54,7 +54,10 @@ struct domain_slot_page {
   alignas(64) std::atomic<std::uint64_t> owner;
   std::atomic<std::uint64_t> life;     ///< a slot_life
   std::atomic<std::uint32_t> counted;  ///< the last incarnation whose death was counted
-  std::atomic<std::uint64_t> born;     ///< when `born_of` started, in ticks since the boot
+  /// The incarnation that has nothing left to do under the locks that it holds: its death is a
+  /// release. 0: none.
+  std::atomic<std::uint32_t> finished;
+  std::atomic<std::uint64_t> born;  ///< when `born_of` started, in ticks since the boot
   /// The owner of which `born` says that: a new owner is not judged by the start of the last one.
   std::atomic<std::uint64_t> born_of;
   /// A process that has to have ended as well, and when it started; 0: none.
@@ -66,7 +69,7 @@ struct domain_slot_page {
   // ---- what it is doing ----
   /// Where it sleeps, or is about to: 1 + the number of the bell, or own_bell; 0: nowhere.
   alignas(64) std::atomic<std::uint32_t> sleeps_at;
-  /// On CLOCK_MONOTONIC, for show alone.
+  /// On the machine's CLOCK_MONOTONIC (machine_clock.hpp), for show alone.
   std::atomic<std::uint64_t> waits_since;
   std::atomic<std::uint64_t> holds_since[records];
   std::atomic<std::uint64_t> command[2];

@@ -195,10 +195,18 @@ class generations : protected lock_users<Port> {
 
   void acknowledge_death(rma::rank_t r, rma::cpu_cell at, record of) {
     // Before the record changes: if we die in between, the next repairer does this again.
-    if (of.get(record::phase) == record::holding) port_.store(where_.died, 1);
+    if (of.get(record::phase) == record::holding && !had_finished(r)) port_.store(where_.died, 1);
     port_.acknowledge_death(r);
     static_cast<void>(
         port_.cpu_compare_swap(at, of.bits(), of.with(record::phase, record::acknowledged).bits()));
+  }
+
+  // Whether a dead holder had said that its death is to count as a release, if the port has that.
+  [[nodiscard]] bool had_finished(rma::rank_t r) const {
+    if constexpr (requires { port_.had_finished(r); })
+      return port_.had_finished(r);
+    else
+      return false;
   }
 
   // There is a holder from an earlier generation. With a new number, so that a participant of an

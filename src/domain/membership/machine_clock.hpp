@@ -1,0 +1,20 @@
+// The clock of what participants show to each other: CLOCK_MONOTONIC as the machine has it, which
+// is the same in all namespaces of time. A namespace shifts the clock of its processes.
+#pragma once
+
+#include <cstdint>
+
+namespace lockflight::detail {
+
+/// By how much the clock of this process is ahead of the machine's; 0 if /proc does not say.
+[[nodiscard]] std::int64_t clock_shift_ns() noexcept;
+
+/// A moment of this process's clock on that of the machine, and back. 0 stays 0: not known.
+[[nodiscard]] constexpr std::uint64_t to_machine(std::uint64_t own_ns, std::int64_t shift_ns) {
+  return own_ns == 0 ? 0 : own_ns - static_cast<std::uint64_t>(shift_ns);
+}
+[[nodiscard]] constexpr std::uint64_t from_machine(std::uint64_t ns, std::int64_t shift_ns) {
+  return ns == 0 ? 0 : ns + static_cast<std::uint64_t>(shift_ns);
+}
+
+}  // namespace lockflight::detail
