@@ -32,11 +32,18 @@ string(REGEX REPLACE "\n" "\n " lockflight_licences_of_others " ${lockflight_lic
 string(REGEX REPLACE "\n \n" "\n .\n" lockflight_licences_of_others
   "${lockflight_licences_of_others}")
 
+# -n: without the time, so that two builds are alike.
+configure_file("${debian}/changelog.in" "${PROJECT_BINARY_DIR}/debian/changelog" @ONLY)
+execute_process(COMMAND gzip -9nkf "${PROJECT_BINARY_DIR}/debian/changelog"
+  COMMAND_ERROR_IS_FATAL ANY)
+
 # lockflight_debian_package(COMPONENT PACKAGE SECTION SUMMARY DESCRIPTION
-#                           [DEPENDS …] [RECOMMENDS …] [SUGGESTS …] [CONTROL FILE…])
-#   FILEs are the package's control files besides `control`. A macro: cpack reads variables.
+#                           [DEPENDS …] [RECOMMENDS …] [SUGGESTS …] [CONTROL FILE…]
+#                           [LINTIAN NAME…])
+#   FILEs are the package's control files besides `control`. NAMEs are files of packaging/debian/lintian,
+#   which say what lintian finds and why it stays. A macro: cpack reads variables.
 macro(lockflight_debian_package component package section summary description)
-  cmake_parse_arguments(arg "" "" "DEPENDS;RECOMMENDS;SUGGESTS;CONTROL" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;RECOMMENDS;SUGGESTS;CONTROL;LINTIAN" ${ARGN})
   list(APPEND CPACK_COMPONENTS_ALL ${component})
   string(TOUPPER ${component} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
@@ -48,7 +55,19 @@ macro(lockflight_debian_package component package section summary description)
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${arg_CONTROL})
   configure_file("${debian}/copyright.in" "${PROJECT_BINARY_DIR}/debian/${package}/copyright" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/debian/${package}/copyright"
+    "${PROJECT_BINARY_DIR}/debian/changelog.gz"
     DESTINATION "share/doc/${package}" COMPONENT ${component})
+  if(arg_LINTIAN)
+    set(overrides "")
+    foreach(name IN LISTS arg_LINTIAN)
+      file(READ "${debian}/lintian/${name}" text)
+      string(APPEND overrides "${text}")
+    endforeach()
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/debian/${package}/overrides" CONTENT "${overrides}"
+      @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/debian/${package}/overrides"
+      DESTINATION share/lintian/overrides RENAME ${package} COMPONENT ${component})
+  endif()
 endmacro()
 
 # lockflight_debian_shlibs(PACKAGE LIBRARY…): on which package a program depends that links them, and
@@ -84,7 +103,12 @@ if(TARGET lockflight_program)
 lockflight-agent. A process that is killed while it holds a lock
 frees it."
     SUGGESTS etcd-server
-    CONTROL "${debian}/programs/postinst" "${debian}/programs/prerm" "${debian}/programs/postrm")
+    CONTROL "${debian}/programs/postinst" "${debian}/programs/prerm" "${debian}/programs/postrm"
+    LINTIAN programs)
+  # The agent's options are in lockflight(1), of which lockflight-agent is one command.
+  install(CODE "file(CREATE_LINK lockflight.1.gz
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/lockflight-agent.1.gz\" SYMBOLIC)"
+    COMPONENT programs)
   # As Debian has its manual pages. -n: without the time, so that two builds are alike.
   install(CODE "file(GLOB pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/*.1\")
     execute_process(COMMAND gzip -9nf \${pages} COMMAND_ERROR_IS_FATAL ANY)"
@@ -96,7 +120,8 @@ if(LOCKFLIGHT_C)
   lockflight_debian_package(runtime liblockflight0 libs
     "distributed and named locks, library for C"
     "${of_lockflight}This package has the library that programs in C and Fortran load."
-    CONTROL ${shlibs})
+    CONTROL ${shlibs}
+    LINTIAN libraries)
 endif()
 
 if(TARGET lockflight_python)
@@ -111,7 +136,8 @@ endif()
 
 # ---- fabrics ---------------------------------------------------------------------------------
 
-# lockflight_debian_fabric(FABRIC PACKAGE NAME LIBRARY PACKAGE-WITH-LAUNCHER PACKAGES-TO-COMPILE)
+# lockflight_debian_fabric(FABRIC PACKAGE NAME LIBRARY PACKAGE-WITH-LAUNCHER PACKAGES-TO-COMPILE
+#                          [OVERRIDES])
 macro(lockflight_debian_fabric fabric package name library launcher headers)
   lockflight_debian_shlibs(${package} ${library})
   list(APPEND fabric_packages "${package} ${same}")
@@ -123,16 +149,18 @@ drop-in that replaces MPI_Win_lock in programs that are not changed."
     DEPENDS "liblockflight0 ${same}"
     RECOMMENDS ${launcher}
     SUGGESTS "liblockflight-dev ${same}" ${headers}
-    CONTROL ${shlibs})
+    CONTROL ${shlibs}
+    LINTIAN libraries fabrics ${ARGN})
 endmacro()
 
 set(name_openmpi "Open MPI")
 set(launcher_openmpi openmpi-bin)
+set(overrides_openmpi search_path)
 set(name_mpich "MPICH")
 set(launcher_mpich mpich)
 foreach(mpi IN LISTS lockflight_mpis)
   lockflight_debian_fabric(${mpi} lockflight-mpi-${mpi} "${name_${mpi}}" liblockflight_${mpi}
-    "${launcher_${mpi}}" lib${mpi}-dev)
+    "${launcher_${mpi}}" lib${mpi}-dev ${overrides_${mpi}})
 endforeach()
 set(name_ucx "UCX")
 set(headers_ucx libucx-dev libpmix-dev)
@@ -140,7 +168,7 @@ set(name_libfabric "libfabric")
 set(headers_libfabric libfabric-dev libpmix-dev)
 foreach(fabric IN LISTS lockflight_wired_fabrics)
   lockflight_debian_fabric(${fabric} lockflight-${fabric} "${name_${fabric}}"
-    liblockflight_c_${fabric} "" "${headers_${fabric}}")
+    liblockflight_c_${fabric} "" "${headers_${fabric}}" search_path)
 endforeach()
 if(lockflight_oshmem)
   lockflight_debian_fabric(oshmem lockflight-oshmem "OpenSHMEM" liblockflight_shmem

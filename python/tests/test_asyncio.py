@@ -507,7 +507,7 @@ def test_many_tasks_of_one_semaphore(domain):
             inside -= 1
 
     async def body():
-        await asyncio.wait_for(asyncio.gather(*(one() for _ in range(150))), 20)
+        await asyncio.wait_for(asyncio.gather(*(one() for _ in range(150))), 100)
 
     asyncio.run(body())
     assert most <= 3 and not semaphore.locked()

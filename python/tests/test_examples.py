@@ -19,7 +19,7 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "python"
 )
 def test_example(name, prints):
     done = subprocess.run(
-        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=60
+        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=200
     )
     assert done.stderr == ""
     assert (done.returncode, done.stdout) == (0, prints)

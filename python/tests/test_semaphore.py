@@ -185,11 +185,14 @@ def test_tasks(domain):
                 inside += 1
                 most = max(most, inside)
                 await asyncio.sleep(0.001)
+                while most < 2 and time.monotonic() < until:  # another task is on its way
+                    await asyncio.sleep(0.001)
                 inside -= 1
 
     async def main():
         await asyncio.gather(*(work() for _ in range(4)))
 
+    until = time.monotonic() + 30
     asyncio.run(main())
     assert most == 2 and not s.locked()
 

@@ -39,7 +39,7 @@ class Recipe:
         before = {each: sys.modules.get(each) for each in modules}
         sys.modules.update(modules)
         try:
-            scope = {}
+            scope = {"__file__": RECIPE}
             with open(RECIPE, encoding="utf-8") as file:
                 exec(compile(file.read(), RECIPE, "exec"), scope)  # pylint: disable=exec-used
         finally:

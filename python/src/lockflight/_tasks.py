@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import os
+import threading
 from typing import Any, Deque, Dict, Tuple
 import weakref
 
@@ -154,15 +155,21 @@ class TaskHolds:
 
 
 _known: "weakref.WeakValueDictionary[Tuple[str, str], TaskHolds]" = weakref.WeakValueDictionary()
+# Held while a name is looked up in _known, whose setdefault is several steps. It is reentrant,
+# because a garbage collection in the middle may run a finalizer that makes a lock object.
+_finding = threading.RLock()
 
 
 def holds_of(path: str, name: str, may_poll: bool) -> TaskHolds:
     """Of the lock of that name in the domain whose file is there. `may_poll` is false in the domain
     of a cluster, where an attempt asks other hosts."""
-    return _known.setdefault((path, name), TaskHolds(may_poll))
+    with _finding:
+        return _known.setdefault((path, name), TaskHolds(may_poll))
 
 
 def _after_fork() -> None:
+    global _finding
+    _finding = threading.RLock()  # another thread of the parent may have held it
     for each in list(_known.values()):
         each.after_fork()
 

@@ -4,6 +4,8 @@ spack repo add packaging/spack/spack_repo/lockflight
 spack dev-build lockflight@main
 """
 
+import pathlib
+
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 
 from spack.package import *
@@ -13,10 +15,13 @@ class Lockflight(CMakePackage):
     """Distributed locks over shared memory and one-sided networks, a drop-in for MPI_Win_lock, and
     named locks for processes that come, go and die."""
 
+    # The sources are the clone that this file is a part of: its branch `main`, or with dev-build its
+    # files as they are.
+    git = pathlib.Path(__file__).resolve().parents[6].as_uri()
+
     license("Apache-2.0")
 
-    # The sources are the clone that this file is a part of.
-    version("main")
+    version("main", branch="main")
 
     variant("shared", default=True, description="Shared libraries for C and Fortran")
     variant("programs", default=True,
