@@ -13,6 +13,7 @@
 #include "cli/deadline_watch.hpp"
 #include "cli/holding.hpp"
 #include "cli/inherited.hpp"
+#include "cli/run_events.hpp"
 #include "cli/run_signals.hpp"
 #include "cli/standard_error.hpp"
 
@@ -55,7 +56,7 @@ class guarded_run {
  public:
   /// `heirs` is null unless what COMMAND leaves running keeps the lock.
   guarded_run(const guarded_command& what, inheritance* heirs)
-      : what_(what), heirs_(heirs), message_(what.says) {}
+      : what_(what), heirs_(heirs), message_(what.says), events_(what.events, what.names) {}
   [[nodiscard]] int run();
 
  private:
@@ -66,7 +67,8 @@ class guarded_run {
   [[nodiscard]] std::optional<outcome> ask_once(const time_left& left);
   [[nodiscard]] bool stays_valid(const time_left& left) const;
   [[nodiscard]] bool is_done();
-  void say_why_it_does_not_run(outcome how) const;
+  void say_why_it_does_not_run(outcome how);
+  [[nodiscard]] const std::string& name_not_free() const;
   void say_who_holds() const;
   [[nodiscard]] std::optional<int> repair_after_death(deadline_watch* watch);
   [[nodiscard]] ending attend_command(deadline_watch* watch);
@@ -84,6 +86,7 @@ class guarded_run {
   std::optional<domain> in_;
   std::optional<holding> held_;
   wait_message message_;
+  run_events events_;
   std::uint64_t held_since_ns_ = 0;
   wall_seconds slot_end_ = 0;  // with --once-per: of the slot that was asked about last
 };
@@ -138,6 +141,7 @@ outcome guarded_run::wait() {
     message_.begin();
     held_->interrupt_with([this] {
       message_.update(*in_, held_->awaited());
+      events_.waits(*in_, held_->awaited());
       return is_interrupted() || is_abandoned();
     });
     signals_.note();
@@ -159,8 +163,12 @@ bool guarded_run::is_done() {
   return held_->lock().done_until() >= slot_end_;
 }
 
-void guarded_run::say_why_it_does_not_run(outcome how) const {
+void guarded_run::say_why_it_does_not_run(outcome how) {
   const std::string name = locks_text();
+  if (how == outcome::done) events_.is_done_until(held_->lock().done_until());
+  if (how == outcome::conflict) events_.was_not_free(*in_, name_not_free());
+  if (how == outcome::interrupted || how == outcome::has_lock)
+    events_.was_interrupted(run_signals::noted());
   if (how == outcome::done) {
     const wall_seconds until = held_->lock().done_until();
     say(name + " is done until " + utc_text(until) + ", so COMMAND is not run" +
@@ -186,14 +194,18 @@ void guarded_run::say_why_it_does_not_run(outcome how) const {
     say_who_holds();
 }
 
-/// Of the first of the names that somebody holds. The holder may be on another host, where nobody
+/// The first of the names that somebody holds. The holder may be on another host, where nobody
 /// looks for it.
-void guarded_run::say_who_holds() const {
+const std::string& guarded_run::name_not_free() const {
   const auto at = std::ranges::find_if(what_.names, [this](const std::string& each) {
     const auto uses = in_->uses_of(each);
     return !uses.empty() && uses.front().what != domain_lock_use::how::waits;
   });
-  const std::string& name = at == what_.names.end() ? what_.names.front() : *at;
+  return at == what_.names.end() ? what_.names.front() : *at;
+}
+
+void guarded_run::say_who_holds() const {
+  const std::string& name = name_not_free();
   say("lock '" + name + "' was not free in time: " + obstacle_text(*in_, name));
 }
 
@@ -261,6 +273,7 @@ ending guarded_run::attend_command(deadline_watch* watch) {
     say("leads '" + what_.names.front() + "' with token " + std::to_string(held_->lock().token()));
   const ending its = attend({what_.words.data(), "COMMAND", what_.words.front()}, watch, heirs_);
   if (what_.slot_length && !its.ran) held_->lock().set_done_until(before);
+  events_.command_has_ended(its);
   return its;
 }
 
@@ -288,6 +301,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
   if (is_well) held_->mark_consistent();
   if (heirs_ != nullptr && its.ran && heirs_->has_heirs()) {
     held_->extend_to(0);  // COMMAND has ended, and who shows this process
+    events_.end();        // the run ends here for those who started it
     heirs_->go_to_background(its);
     heirs_->await_heirs();
     static_cast<void>(hold_on());
@@ -304,6 +318,7 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
                : (are_several ? " are lost" : " is lost")) +
       ", because this host could not renew its membership" +
       (has_acted ? "; COMMAND was ended" : "; COMMAND may have ended too late"));
+  events_.has_lost_lock();
   if (is_well) return leave(lost_lock);
   // A handle that holds when it ends leaves what a dead holder leaves, so that the next holder, on
   // whichever host, learns of it.
@@ -315,7 +330,10 @@ int guarded_run::conclude(const ending& its, const deadline_watch* watch) {
 /// Gives back what there is. Returns `code`, or ends the process as a signal asks that was noted
 /// meanwhile.
 int guarded_run::leave(int code) {
-  if (held_ && held_->is_held()) held_->release();
+  if (held_ && held_->is_held()) {
+    held_->release();
+    events_.has_released();
+  }
   held_.reset();
   signals_.let_end();
   return is_to_end() ? end_by(run_signals::noted()) : code;
@@ -332,6 +350,7 @@ int guarded_run::run() {
   if (in_->is_of_cluster()) watch.emplace([this] { return held_->valid_for(); }, grace());
   deadline_watch* const watches = watch ? &*watch : nullptr;
   held_since_ns_ = now_ns();
+  events_.has_lock(*held_);
   if (const auto code = repair_after_death(watches)) return *code;
   const ending its = attend_command(watches);
   return conclude(its, watches);

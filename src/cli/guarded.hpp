@@ -30,6 +30,7 @@ struct guarded_command {
   wait_message::kind says = wait_message::kind::none;  ///< while it waits
   bool says_who_holds = false;  ///< when it gives up; in a cluster's domain unless it is silent
   bool is_silent = false;
+  int events = -1;                       ///< the descriptor for lines of JSON; -1: none
   bool inherits = false;                 ///< what COMMAND leaves running keeps the lock
   std::chrono::nanoseconds at_least{0};  ///< the lock is held so long, also if COMMAND is quicker
   /// What happens if a holder has died: COMMAND runs and is told, or does not run, or `repair` runs

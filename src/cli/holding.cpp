@@ -28,6 +28,16 @@ bool acquire(named_semaphore& semaphore, bool /*shared*/, std::optional<std::uin
 }
 void release(named_semaphore& semaphore, bool /*shared*/) { semaphore.release(); }
 
+std::vector<std::uint64_t> tokens_of(const named_lock& lock) { return {lock.token()}; }
+std::vector<std::uint64_t> tokens_of(const named_semaphore& semaphore) {
+  return {semaphore.token()};
+}
+std::vector<std::uint64_t> tokens_of(const named_locks& locks) {
+  std::vector<std::uint64_t> all;
+  for (const named_lock& each : locks.each()) all.push_back(each.token());
+  return all;
+}
+
 std::string name_of(const named_lock& lock) { return lock.name(); }
 std::string token_of(const named_lock& lock) { return std::to_string(lock.token()); }
 std::string unit_of(const named_lock&) { return ""; }
@@ -89,6 +99,14 @@ void holding::tell_command() const {
         set_variable("LOCKFLIGHT_OWNER_DIED", it.owner_died() ? "1" : "");
       },
       it_);
+}
+std::vector<std::uint64_t> holding::tokens() const {
+  if (is_shared_) return {};
+  return std::visit([](const auto& it) { return tokens_of(it); }, it_);
+}
+std::optional<int> holding::unit() const {
+  const auto* const semaphore = std::get_if<named_semaphore>(&it_);
+  return semaphore != nullptr ? std::optional(semaphore->unit()) : std::nullopt;
 }
 bool holding::owner_died() const {
   return std::visit([](const auto& it) { return it.owner_died(); }, it_);

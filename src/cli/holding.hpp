@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cli/guarded.hpp"
 #include "lockflight/domain.hpp"
@@ -26,6 +27,10 @@ class holding {
   /// What the command finds in its environment. A run inside of a run inherits nothing of the
   /// outer.
   void tell_command() const;
+  /// Of each name, in their order; none if it is shared.
+  [[nodiscard]] std::vector<std::uint64_t> tokens() const;
+  /// Of a semaphore.
+  [[nodiscard]] std::optional<int> unit() const;
   [[nodiscard]] bool owner_died() const;
   /// The command has ended well: if it held alone, what is guarded counts as repaired.
   void mark_consistent();

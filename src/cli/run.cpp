@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/guarded.hpp"
 #include "cli/named.hpp"
+#include "cli/run_events.hpp"
 #include "tool/text.hpp"
 #include "tool/usage.hpp"
 #include "tool/values.hpp"
@@ -80,6 +81,7 @@ guarded_command guarded_from(const arguments& given) {
   check_together(given, "--once-per", {"--shared"});
   if (const auto text = given.one("--once-per"))
     what.slot_length = slot_length("--once-per", *text);
+  if (const auto text = given.one("--json")) what.events = events_descriptor("--json", *text);
   what.inherits = given.has("--inherit");
   if (what.inherits && what.domain.starts_with("etcd:"))
     throw refuse(
@@ -189,7 +191,16 @@ command run_command() {
            "it: slots begin at full hours or days of UTC. The slot is noted before COMMAND starts, "
            "so that it counts as done also if COMMAND fails or is killed, and if the clock goes "
            "back. All that use NAME give the same slot. A restart of the machine and 'lockflight "
-           "domain forget' forget the note."},
+           "domain forget' forget the note.",
+           "With --json FD, each line on that descriptor is {\"event\", \"seconds\" since the run "
+           "began, \"names\"} and what belongs to the event: \"waits\", once after a second, and "
+           "\"not_free\", at the end of --timeout or --nonblock, have a \"name\", its \"holders\" "
+           "and \"waiters\", each with fields as in 'lockflight who --json'; \"acquired\" has "
+           "\"tokens\", \"owner_died\", and with --slots a \"unit\"; \"ended\", which is about "
+           "COMMAND, has \"code\" and \"ran\"; \"done\", of --once-per, has \"until\", seconds "
+           "since "
+           "1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing more. A "
+           "line that nobody reads within a tenth of a second is lost, with all after it."},
       .options =
           {{.name = "NAME",
             .what = "the lock: 1 to 255 bytes without a new line; several names are taken together",
@@ -211,6 +222,10 @@ command run_command() {
                     "terminal, and with --nonblock who holds it"},
            {.name = "--no-wait-message",
             .what = "say nothing while the run waits, and nothing of the holder after --timeout"},
+           {.name = "--json",
+            .value = "FD",
+            .what = "write what happens to the run as lines of JSON to this descriptor, which "
+                    "COMMAND does not inherit, such as 3 with '3>events' in the shell"},
            {.name = "--leader", .what = "be a candidate for NAME, and lead while COMMAND runs"},
            {.name = "--once-per",
             .value = "SLOT",
@@ -259,6 +274,8 @@ command run_command() {
             "restart at most twice a minute"},
            {"lockflight run --inherit --nonblock web -- ./start-web-server",
             "start a server that goes on in the background, unless one runs"},
+           {"lockflight run --json 3 backup -- ./backup.sh 3>>backup.jsonl",
+            "note in a file when the backup waited, ran and ended"},
            {"lockflight run --domain builds --mode 0660 --group staff cache -- make",
             "use a lock of all users of the group staff"},
            {"lockflight run --once-per 1d report -- ./report.sh",

@@ -1,6 +1,6 @@
-// What `lockflight run` says on standard error. It may hold the lock then, or its time may be over,
-// so it waits for no reader: neither for that of a pipe that is full, nor for a terminal that
-// Ctrl-S has stopped.
+// What `lockflight run` says on standard error, and elsewhere. It may hold the lock then, or its
+// time may be over, so it waits for no reader: neither for that of a pipe that is full, nor for a
+// terminal that Ctrl-S has stopped.
 #pragma once
 
 #include <chrono>
@@ -9,11 +9,12 @@
 
 namespace lockflight::cli {
 
-/// Whether standard error takes a line now, or within that time.
-[[nodiscard]] bool takes_a_line(std::chrono::milliseconds within = std::chrono::milliseconds(0));
+/// Whether standard error takes a line now.
+[[nodiscard]] bool takes_a_line();
 
-/// Writes the text as it is, as far as standard error takes it within that time.
-void write_within(std::string_view text, std::chrono::milliseconds within);
+/// Writes the text as it is, as far as the descriptor takes it within that time. False if not all
+/// was written. A reader that is gone sends this process no SIGPIPE.
+bool write_within(int to, std::string_view text, std::chrono::milliseconds within);
 
 /// Writes "lockflight run: LINE", without control characters. If nobody has made room for it after
 /// a tenth of a second, the line is lost.

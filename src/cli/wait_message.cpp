@@ -89,12 +89,12 @@ void wait_message::update(const domain& in, const std::string& name) {
     return;
   }
   // One column stays free: a terminal may begin a new line when the last one is taken.
-  write_within("\r" + cut(text, columns() - 1) + "\033[K", at_once);
+  write_within(STDERR_FILENO, "\r" + cut(text, columns() - 1) + "\033[K", at_once);
   is_drawn_ = true;
 }
 
 void wait_message::clear() {
-  if (std::exchange(is_drawn_, false)) write_within("\r\033[K", at_once);
+  if (std::exchange(is_drawn_, false)) write_within(STDERR_FILENO, "\r\033[K", at_once);
 }
 
 }  // namespace lockflight::cli

@@ -31,7 +31,7 @@ OPTIONS = {
     "doctor": ["--fabric", "--json", "--machine-out", "--program"],
     "run": ["NAME", "COMMAND", "--shared", "--timeout", "--nonblock", "--domain", "--mode",
             "--group", "-E", "--conflict-exit-code", "--leader", "--once-per", "--grace",
-            "--slots", "--verbose", "--no-wait-message", "--at-least", "--on-owner-died",
+            "--slots", "--verbose", "--no-wait-message", "--json", "--at-least", "--on-owner-died",
             "--inherit"],
     "who": ["NAME", "--domain", "--mode", "--json"],
     "top": ["DOMAIN", "--mode", "--once", "--seconds", "--json", "--prometheus"],

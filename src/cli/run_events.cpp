@@ -1,0 +1,111 @@
+#include "cli/run_events.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/number.hpp"
+#include "cli/named.hpp"
+#include "cli/standard_error.hpp"
+#include "tool/usage.hpp"
+
+namespace lockflight::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json json_of(const domain_use_elsewhere& use) {
+  ordered_json made{{"pid", use.pid},
+                    {"dead", use.dead},
+                    {"stopped", use.stopped},
+                    {"use", word_of(use.what)},
+                    {"seconds", static_cast<double>(use.milliseconds) / 1e3},
+                    {"command", use.command}};
+  if (use.has_foreign_pid) made["foreign_pid"] = true;
+  if (use.unit >= 0) made["unit"] = use.unit;
+  if (!use.host.empty()) made["host"] = use.host;
+  return made;
+}
+
+/// What a run waits for, or waited for in vain.
+ordered_json obstacle(const domain& in, const std::string& name) {
+  ordered_json holders = ordered_json::array();
+  ordered_json waiters = ordered_json::array();
+  for (const domain_use_elsewhere& use : in.uses_of(name))
+    (use.what == domain_lock_use::how::waits ? waiters : holders).push_back(json_of(use));
+  return {{"name", name}, {"holders", std::move(holders)}, {"waiters", std::move(waiters)}};
+}
+
+}  // namespace
+
+run_events::run_events(int to, const std::vector<std::string>& names)
+    : to_(to), names_(names), began_ns_(now_ns()) {}
+
+void run_events::write(const char* event, ordered_json fields) {
+  ordered_json line{{"event", event},
+                    {"seconds", static_cast<double>(now_ns() - began_ns_) / 1e9},
+                    {"names", names_}};
+  line.update(fields);
+  constexpr std::chrono::milliseconds for_a_reader{100};
+  constexpr int in_one_line = -1;
+  if (!write_within(to_, json_text(line, in_one_line) + "\n", for_a_reader)) to_ = -1;
+}
+
+void run_events::waits(const domain& in, const std::string& name) {
+  constexpr std::uint64_t second = 1'000'000'000;
+  if (!is_wanted() || has_said_that_it_waits_ || now_ns() - began_ns_ < second) return;
+  has_said_that_it_waits_ = true;
+  write("waits", obstacle(in, name));
+}
+
+void run_events::has_lock(const holding& what) {
+  if (!is_wanted()) return;
+  ordered_json fields{{"tokens", what.tokens()}, {"owner_died", what.owner_died()}};
+  if (const auto unit = what.unit()) fields["unit"] = *unit;
+  write("acquired", std::move(fields));
+}
+
+void run_events::was_not_free(const domain& in, const std::string& name) {
+  if (is_wanted()) write("not_free", obstacle(in, name));
+}
+
+void run_events::is_done_until(wall_seconds moment) {
+  if (is_wanted()) write("done", {{"until", moment}});
+}
+
+void run_events::was_interrupted(int signal_number) {
+  if (is_wanted()) write("interrupted", {{"signal", signal_number}});
+}
+
+void run_events::command_has_ended(const ending& its) {
+  if (is_wanted()) write("ended", {{"code", its.code}, {"ran", its.ran}});
+}
+
+void run_events::has_lost_lock() {
+  if (is_wanted()) write("lost");
+}
+
+void run_events::has_released() {
+  if (is_wanted()) write("released");
+}
+
+int events_descriptor(const std::string& argument, const std::string& text) {
+  const auto refused = [&] {
+    return tool::refuse(argument, text,
+                        "the number of a descriptor that is open for writing, from 3 on, such as 3 "
+                        "with '3>events' behind it in the shell");
+  };
+  const auto number = read_number<int>(text);
+  if (!number || *number <= STDERR_FILENO) throw refused();
+  const int flags = fcntl(*number, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) throw refused();
+  fcntl(*number, F_SETFD, FD_CLOEXEC);
+  return *number;
+}
+
+}  // namespace lockflight::cli

@@ -1,0 +1,53 @@
+// `lockflight run --json FD`: what happens to the run, as lines of JSON for a script that reads the
+// other end of that descriptor. Each line is one object with the field "event".
+//
+// The run waits for no reader. If nobody makes room for a line within a tenth of a second, that
+// line and all later ones are lost, so that what a reader gets is whole lines.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/attended.hpp"
+#include "cli/holding.hpp"
+#include "cli/slots.hpp"
+#include "lockflight/domain.hpp"
+
+namespace lockflight::cli {
+
+class run_events {
+ public:
+  /// Of a run for those names. -1: nobody wants to know.
+  run_events(int to, const std::vector<std::string>& names);
+
+  /// The wait goes on, for that name. Called again and again; says so once, after a second.
+  void waits(const domain& in, const std::string& name);
+  void has_lock(const holding& what);
+  void was_not_free(const domain& in, const std::string& name);
+  void is_done_until(wall_seconds moment);
+  /// A signal has ended the wait, or the process that the caller started is gone: 0.
+  void was_interrupted(int signal_number);
+  void command_has_ended(const ending& its);
+  void has_lost_lock();
+  void has_released();
+  /// The descriptor is about to be closed.
+  void end() { to_ = -1; }
+
+ private:
+  [[nodiscard]] bool is_wanted() const { return to_ >= 0; }
+  void write(const char* event, nlohmann::ordered_json fields = nlohmann::ordered_json::object());
+
+  int to_;
+  const std::vector<std::string>& names_;
+  std::uint64_t began_ns_;
+  bool has_said_that_it_waits_ = false;
+};
+
+/// The descriptor that the text names. Throws usage_error unless it is open, can be written, and is
+/// none of the standard streams that COMMAND has. COMMAND does not inherit it.
+[[nodiscard]] int events_descriptor(const std::string& argument, const std::string& text);
+
+}  // namespace lockflight::cli
