@@ -177,15 +177,24 @@ class cpu_operations : public immediate_operations<Port> {
   }
   [[nodiscard]] bool fenced_stores() const { return fenced_stores_; }
 
+ private:
   // Wakes ranks that sleep on a cell with this bell. The read of `parked` must come after the
-  // write: it does when a fence lies between (fenced_stores_, RMWs), else the sleeper orders the
-  // two after arming.
-  [[gnu::always_inline]] void ring(bell& of_cell) {
+  // write. After an RMW it does. After a store it does with `fenced_stores_`, or if the bell asks
+  // for a fence; else the sleeper orders the two after arming.
+  [[gnu::always_inline]] void ring_after_rmw(bell& of_cell) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     of_cell.ring();
   }
+  [[gnu::always_inline]] void ring_after_store(bell& of_cell) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!of_cell.is_quiet()) [[unlikely]]
+      fence_and_ring(of_cell);
+  }
+  [[gnu::noinline]] void fence_and_ring(bell& of_cell) {
+    base::fence();
+    of_cell.ring();
+  }
 
- private:
   template <class Cell>
   [[gnu::always_inline]] void write(Cell to, rma::word value) {
     address(to).store(value, std::memory_order_release);
@@ -196,13 +205,13 @@ class cpu_operations : public immediate_operations<Port> {
       else
         unordered_writes_ = true;
     }
-    ring(bell_at(to));
+    ring_after_store(bell_at(to));
   }
 
   template <class Cell>
   [[gnu::always_inline]] void after_rmw(const Cell& on) {
     order_after_rmw();
-    ring(bell_at(on));
+    ring_after_rmw(bell_at(on));
   }
 
   bool fenced_stores_;
