@@ -84,13 +84,8 @@ class port : public detail::cpu_operations<port> {
       .fabric = "shm"};
 
   port(rma::rank_t rank, const rma::topology& machine, const detail::segment_view& segment,
-       wait_policy waiting, bool fenced_stores, bool crowded = false)
-      : cpu_operations(fenced_stores),
-        segment_(segment),
-        machine_(machine),
-        rank_(rank),
-        waiting_(waiting),
-        crowded_(crowded) {}
+       wait_policy waiting, bool crowded)
+      : segment_(segment), machine_(machine), rank_(rank), waiting_(waiting), crowded_(crowded) {}
   port(const port&) = delete;
   port& operator=(const port&) = delete;
 
@@ -163,6 +158,8 @@ class port : public detail::cpu_operations<port> {
   }
 
  private:
+  // Where stores have fences the bells ask for them.
+  [[nodiscard]] static constexpr bool fenced_stores() { return false; }
   // Hands the messages that are there to the handler, if there is one (C37).
   void serve() {
     if (handler_ != nullptr) [[unlikely]]

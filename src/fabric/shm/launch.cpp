@@ -50,7 +50,7 @@ bool run_rank(const start& s, rma::rank_t rank, const std::function<void(port&)>
   detail::control& shared = *s.segment.view().shared;
   try {
     if (s.what.pin) bind_to(s.processor_of_rank[static_cast<std::size_t>(rank)]);
-    port p(rank, s.what.machine, s.segment.view(), s.waiting, s.fenced_stores, s.crowded);
+    port p(rank, s.what.machine, s.segment.view(), s.waiting, s.crowded);
     body(p);
     return true;
   } catch (const run_aborted&) {
@@ -271,6 +271,7 @@ std::vector<rma::rank_t> run_ports(const config& what, const std::function<void(
   const detail::segment segment(ranks, what.words_per_rank);
   // The barrier is tried at once: registering for it may be allowed alone.
   const bool fenced_stores = !detail::register_membarrier() || !detail::membarrier();
+  if (fenced_stores) detail::begin_with_fenced_stores(segment.view(), ranks);
   detail::control& shared = *segment.view().shared;
   shared.may_lose = what.bears_loss_of && !what.threads;
   const start s{what,          segment,       wait_policy::parse(what.waiting, ranks, cores),

@@ -42,6 +42,11 @@ bool membarrier() {
          syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0;
 }
 
+void begin_with_fenced_stores(const segment_view& in, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank) in.bells[rank].fence_stores();
+  in.shared->stores_are_fenced.store(1, std::memory_order_release);
+}
+
 // A rank that has read `parked` without the bit has stored before, and the barrier makes that store
 // visible. So it is visible to a rank that arms after the flag is set, and makes no barrier.
 void fence_stores(const segment_view& in, int ranks) {
@@ -97,7 +102,7 @@ void port::waiter::step() {
 }
 
 bool port::stores_are_fenced() const {
-  return fenced_stores() || segment_.shared->stores_are_fenced.load(std::memory_order_acquire) != 0;
+  return segment_.shared->stores_are_fenced.load(std::memory_order_acquire) != 0;
 }
 
 // The barrier runs on every processor instead of the writers' fences. It takes up to some
