@@ -110,6 +110,10 @@ void validate(const subject& lock, const request& r) {
       throw bad_request(std::string(row.option) + " " + std::to_string(r.*row.count) + ": " +
                         std::string(lock.about.name) + " has no " + lacks + " (accepted: 0)");
   if (r.starvation != watched::nobody) validate_starvation(lock, r);
+  if (r.how.most_overtaken && r.starvation != watched::nobody)
+    throw bad_request("--most-overtaken " + std::to_string(*r.how.most_overtaken) +
+                      ": not with --starvation, where rounds have no end (accepted: a search of "
+                      "--rounds)");
   if (r.how.deaths != 0 || r.how.stops != 0) validate_mortality(lock, r);
 }
 

@@ -126,6 +126,7 @@ std::string to_replay_text(const report& of) {
   std::string parts;
   if (r.how.deaths > 0) parts += fmt::format("deaths={};", r.how.deaths);
   if (r.how.stops > 0) parts += fmt::format("stops={};", r.how.stops);
+  if (r.how.most_overtaken) parts += fmt::format("most_overtaken={};", *r.how.most_overtaken);
   for (const part_row& row : part_rows)
     if (r.*row.count > 0) parts += fmt::format("{}={};", row.key, r.*row.count);
   return fmt::format(
@@ -157,6 +158,8 @@ replayed from_replay_text(const std::string& text) {
   r.lock = part("lock");
   if (parts.contains("deaths")) r.how.deaths = small_number_in(parts["deaths"]);
   if (parts.contains("stops")) r.how.stops = small_number_in(parts["stops"]);
+  if (parts.contains("most_overtaken"))
+    r.how.most_overtaken = small_number_in(parts["most_overtaken"]);
   for (const part_row& row : part_rows)
     r.*row.count = parts.contains(row.key) ? small_number_in(parts[row.key]) : 0;
   for (const std::string& one : split(part("rounds"), ','))

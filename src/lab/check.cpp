@@ -101,6 +101,8 @@ check::request request_from(const arguments& given) {
   }
   asked.how.deaths = count(given, "--deaths", 0, 0, 2);
   asked.how.stops = count(given, "--stops", 0, 0, 2);
+  if (given.has("--most-overtaken"))
+    asked.how.most_overtaken = count(given, "--most-overtaken", 0, 0, 1'000'000);
   asked.levels = given.one("--levels").value_or("");
   asked.node_level = count(given, "--node-level", 0, 0, 100);
   for (const std::string& text : given.all("--set")) {
@@ -191,7 +193,7 @@ constexpr const char* options_of_locks[] = {
     "--stops",         "--levels",      "--node-level",
     "--set",           "--retries",     "--off",
     "--random",        "--executions",  "--depth",
-    "--replay",        "--json"};
+    "--replay",        "--json",        "--most-overtaken"};
 
 int run_check(const arguments& given, console& out) {
   if (given.has("--cluster")) {
@@ -258,6 +260,10 @@ std::vector<option> who_options() {
       {.name = "--stops",
        .value = "S",
        .what = "the same, and let at most S participants stop for ever without dying (0 to 2)"},
+      {.name = "--most-overtaken",
+       .value = "N",
+       .what = "how often later participants may overtake a waiter (default: the bound that the "
+               "lock promises, if it promises one)"},
       {.name = "--levels",
        .value = "AxB[xC]",
        .what = "the machine (default: two nodes, or one for an odd number of participants)"},

@@ -87,6 +87,11 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, correct_lock, testing::Values(
     pinned{"alock",             3, 0, 0, 0, 1, "3x1",    0, "",   {{"remote_budget", 2}}, 102975, 205846},
     pinned{"alock",             2, 0, 1, 0, 1, "3x1",    0, "",   {{"remote_budget", 2}}, 42031, 77856},
     pinned{"alock",             1, 0, 2, 0, 1, "3x1",    0, "",   {}, 8885, 15636},
+    pinned{"farlock",           2, 0, 0, 0, 1, "2",      0, "",   {}, 11245, 24974},
+    pinned{"farlock",           2, 0, 0, 0, 1, "2x1",    0, "",   {}, 18834, 37262},
+    pinned{"farlock",           2, 0, 0, 0, 1, "2x1",    0, "o",  {}, 19357, 36747},
+    pinned{"farlock",           1, 0, 2, 0, 1, "3x1",    0, "",   {}, 92924, 227775},
+    pinned{"farlock",           2, 0, 0, 0, 1, "2",      0, "s",  {{"group", 1}}, 6081, 10430},
     pinned{"alock-listing",     2, 0, 0, 0, 2, "2",      0, "",   {}, 2430, 3342},
     pinned{"alock-listing",     2, 0, 0, 0, 2, "2x1",    0, "",   {}, 69912, 110344},
     pinned{"alock-listing",     3, 0, 0, 0, 1, "3",      0, "",   {}, 6095, 10444},
@@ -240,6 +245,29 @@ TEST(search, more_retries_are_more_states_and_the_same_verdict) {
     }
     EXPECT_GT(before, first) << lock;
   }
+}
+
+// Of two locks for local and remote participants, one has an order over both.
+TEST(search, another_bound_on_overtaking_than_the_locks) {
+  request r;
+  r.lock = "alock";
+  r.writers = 3;
+  r.levels = "3x1";
+  r.how.most_overtaken = 0;
+  const report made = run(r);
+  ASSERT_TRUE(made.found.broken);
+  EXPECT_EQ(made.found.broken->property, "bounded bypass");
+  const report again = replay(made.replay);
+  ASSERT_TRUE(again.found.broken) << made.replay;
+  EXPECT_EQ(again.found.broken->detail, made.found.broken->detail);
+
+  r.lock = "farlock";
+  r.random = true;
+  r.random_until.executions = 20'000;
+  EXPECT_FALSE(run(r).found.broken);
+  r.random = false;
+  r.starvation = watched::all;
+  EXPECT_THROW(static_cast<void>(run(r)), bad_request);
 }
 
 TEST(search, without_the_network_there_are_fewer_states) {

@@ -80,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(small_bounds, starvation_free, testing::Values(
     watched_lock{"alock",       all,     3, 0, 0, 0, "3x1", {{"remote_budget", 2}}},
     watched_lock{"alock",       writers, 2, 0, 1, 0, "3x1", {}},
     watched_lock{"alock",       tries,   2, 0, 1, 0, "3x1", {}},
+    watched_lock{"farlock",     all,     2, 0, 0, 0, "2x1", {}},
+    watched_lock{"farlock",     writers, 1, 0, 1, 0, "2x1", {}},
     watched_lock{"spin",        leaving, 3, 0, 0, 0, "3",   {}},
     watched_lock{"dq",          leaving, 3, 0, 0, 0, "3",   {}},
     watched_lock{"fompi-rw",    leaving, 1, 2, 0, 0, "3",   {}},

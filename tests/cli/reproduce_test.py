@@ -81,7 +81,7 @@ class Reproduce(ProgramTest):
         out = self.run_well("reproduce", "--quick", "--html", "all.html")
         names = ["all.html"] + [f"all-{name}.html" for name in
                                 ("rma", "alock", "fx100", "dlm", "scc", "dslr", "shiftlock",
-                                 "declock", "beyond")]
+                                 "declock", "farlock", "beyond")]
         for name in names:
             self.assertIn(f"wrote {name}\n", out)
         self.assertIn('href="all-dlm.html"', self.read("all.html"))
@@ -161,7 +161,8 @@ class Documents(unittest.TestCase):
                 return file.read()
 
         all_claims = [0, 0, 0]
-        for paper in ["rma", "alock", "fx100", "dlm", "scc", "dslr", "shiftlock", "declock"]:
+        for paper in ["rma", "alock", "fx100", "dlm", "scc", "dslr", "shiftlock", "declock",
+                      "farlock"]:
             text = read(f"claims/{paper}.toml")
             counts = [len(re.findall(pattern, text, re.MULTILINE)) for pattern in
                       (r"^\[\[claim\]\]", r"^calibrated = true", r"^needs = ")]

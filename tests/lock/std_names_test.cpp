@@ -37,6 +37,7 @@ static_assert(is_mutex<lock::spin_backoff>);
 static_assert(is_mutex<lock::d_mcs>);
 static_assert(is_mutex<lock::rma_mcs>);
 static_assert(is_mutex<lock::alock>);
+static_assert(is_mutex<lock::farlock>);
 static_assert(is_mutex<lock::dq>);
 static_assert(is_mutex<lock::dq_fair>);
 static_assert(is_mutex<lock::dlm_server>);
@@ -313,8 +314,9 @@ TEST(std_names, create_makes_every_lock) {
     auto o = lock::create<lock::shiftlock>(me, {.handovers = 1});
     auto p = lock::create<lock::cql>(me);
     auto q = lock::create<lock::declock>(me, {.handovers = 1});
+    auto r = lock::create<lock::farlock>(me, {.group = 1});
     require(used() > before, "locks take their words from the participant's layout");
-    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
+    const std::scoped_lock all(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
     static_assert(std::is_base_of_v<lock::rma_rw<port>, decltype(g)>);
   });
 }

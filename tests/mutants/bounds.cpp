@@ -47,6 +47,8 @@ void set_one(check::request& asked, const std::string& key, const std::string& v
   const auto count = counts.find(key);
   if (count != counts.end())
     *count->second = number_in(value);
+  else if (key == "most_overtaken")
+    asked.how.most_overtaken = number_in(value);
   else if (key == "rounds")
     set_rounds(asked, value);
   else if (key == "levels")

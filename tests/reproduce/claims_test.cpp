@@ -225,8 +225,9 @@ TEST(Claims, ASweepIsLaidOverTheRunsThatItIsOf) {
 }
 
 TEST(Claims, ThePapersAreThere) {
-  EXPECT_EQ(names_of_papers(), (std::vector<std::string>{"rma", "alock", "fx100", "dlm", "scc",
-                                                         "dslr", "shiftlock", "declock"}));
+  EXPECT_EQ(names_of_papers(),
+            (std::vector<std::string>{"rma", "alock", "fx100", "dlm", "scc", "dslr", "shiftlock",
+                                      "declock", "farlock"}));
   std::size_t claims = 0;
   std::size_t calibrated = 0;
   for (const paper& p : find_papers("all"))

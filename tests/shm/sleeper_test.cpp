@@ -57,6 +57,24 @@ TEST(bells, those_of_queue_nodes_are_their_own) {
   EXPECT_TRUE(waits.sleep_again(for_ever));
 }
 
+// A bell that asks for fences is not quiet, and has no sleeper for that.
+TEST(bells, ask_for_fences_beside_their_sleepers) {
+  shm::detail::bells of_rank;
+  bell& at = of_rank.of(rma::line_words);
+  EXPECT_TRUE(at.is_quiet());
+  of_rank.fence_stores();
+  EXPECT_FALSE(at.is_quiet());
+  at.ring();
+  EXPECT_EQ(at.rung.load(), 0u) << "nobody sleeps";
+  sleeper waits;
+  waits.arm(at);
+  at.ring();
+  EXPECT_TRUE(waits.sleep_again(for_ever));
+  waits.disarm();
+  EXPECT_FALSE(at.is_quiet());
+  EXPECT_EQ(at.parked.load(), bell::stores_fence);
+}
+
 // A write that a read of the cell misses rings after the ticket of the next sleep.
 TEST(sleeper, misses_no_write) {
   bell at;

@@ -98,7 +98,8 @@ class immediate_operations {
 };
 
 /// `Port` derives from it and has, for each class of cell, `std::atomic<rma::word>& at(cell) const`
-/// and `bell& bell_of(cell) const`.
+/// and `bell& bell_of(cell) const`. Its `fenced_stores()` says whether each store has a fence, also
+/// if the cell's bell does not ask for it.
 template <class Port>
 class cpu_operations : public immediate_operations<Port> {
   friend class immediate_operations<Port>;
@@ -152,8 +153,7 @@ class cpu_operations : public immediate_operations<Port> {
   void flush() { order_after_writes(); }
 
  protected:
-  /// With `fenced_stores` each store has its fence: where membarrier is refused.
-  explicit cpu_operations(bool fenced_stores) : fenced_stores_(fenced_stores) {}
+  cpu_operations() = default;
   cpu_operations(const cpu_operations&) = delete;
   cpu_operations& operator=(const cpu_operations&) = delete;
   ~cpu_operations() = default;
@@ -175,37 +175,40 @@ class cpu_operations : public immediate_operations<Port> {
   [[nodiscard, gnu::always_inline]] bell& bell_at(const resolved_cell<Class>& c) const {
     return *c.bell;
   }
-  [[nodiscard]] bool fenced_stores() const { return fenced_stores_; }
 
+ private:
   // Wakes ranks that sleep on a cell with this bell. The read of `parked` must come after the
-  // write: it does when a fence lies between (fenced_stores_, RMWs), else the sleeper orders the
-  // two after arming.
-  [[gnu::always_inline]] void ring(bell& of_cell) {
+  // write. After an RMW it does. After a store it does if there is a fence; else the sleeper
+  // orders the two after arming.
+  [[gnu::always_inline]] void ring_after_rmw(bell& of_cell) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     of_cell.ring();
   }
+  [[gnu::always_inline]] void ring_after_store(bell& of_cell) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!of_cell.is_quiet()) [[unlikely]]
+      fence_and_ring(of_cell);
+  }
+  [[gnu::noinline]] void fence_and_ring(bell& of_cell) {
+    base::fence();
+    of_cell.ring();
+  }
 
- private:
   template <class Cell>
   [[gnu::always_inline]] void write(Cell to, rma::word value) {
     address(to).store(value, std::memory_order_release);
-    // Mostly the flag is set already, and a load costs less than a store.
-    if (!unordered_writes_) {
-      if (fenced_stores_)
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-      else
-        unordered_writes_ = true;
-    }
-    ring(bell_at(to));
+    if (static_cast<const Port&>(*this).fenced_stores())
+      base::fence();
+    else
+      unordered_writes_ = true;
+    ring_after_store(bell_at(to));
   }
 
   template <class Cell>
   [[gnu::always_inline]] void after_rmw(const Cell& on) {
     order_after_rmw();
-    ring(bell_at(on));
+    ring_after_rmw(bell_at(on));
   }
-
-  bool fenced_stores_;
 };
 
 }  // namespace lockflight::shm::detail

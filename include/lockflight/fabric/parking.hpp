@@ -22,11 +22,18 @@ struct alignas(128) bell {
   std::atomic<std::uint32_t> parked{0};  ///< how many ranks sleep here, or are about to
   std::atomic<std::uint32_t> rung{0};    ///< the futex word; grows with every ring
 
+  /// A bit of `parked`, no rank: between a store and the look for sleepers there has to be a fence.
+  static constexpr std::uint32_t stores_fence = 1u << 31;
+
   /// Wakes all sleepers. The caller's write to a cell comes before this read of `parked`: a fence
   /// or an RMW lies between, or the sleeper orders the two after arming.
   [[gnu::always_inline]] void ring() {
-    if (parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if ((parked.load(std::memory_order_relaxed) & ~stores_fence) != 0) [[unlikely]]
       wake();
+  }
+  /// Whether a store needs neither a fence nor a ring.
+  [[nodiscard, gnu::always_inline]] bool is_quiet() const {
+    return parked.load(std::memory_order_relaxed) == 0;
   }
 
  private:
@@ -41,6 +48,11 @@ class bells {
   [[nodiscard, gnu::always_inline]] bell& of(std::uint32_t index) {
     const std::uint32_t line = index / rma::line_words;
     return line <= rma::most_queue_nodes ? of_nodes_ : of_lines_[line % of_lines_.size()];
+  }
+  void fence_stores() {
+    of_nodes_.parked.fetch_or(bell::stores_fence, std::memory_order_seq_cst);
+    for (bell& each : of_lines_)
+      each.parked.fetch_or(bell::stores_fence, std::memory_order_seq_cst);
   }
   /// For a change that is no write to a cell.
   void ring_all() {

@@ -84,12 +84,8 @@ class port : public detail::cpu_operations<port> {
       .fabric = "shm"};
 
   port(rma::rank_t rank, const rma::topology& machine, const detail::segment_view& segment,
-       wait_policy waiting, bool fenced_stores)
-      : cpu_operations(fenced_stores),
-        segment_(segment),
-        machine_(machine),
-        rank_(rank),
-        waiting_(waiting) {}
+       wait_policy waiting, bool crowded)
+      : segment_(segment), machine_(machine), rank_(rank), waiting_(waiting), crowded_(crowded) {}
   port(const port&) = delete;
   port& operator=(const port&) = delete;
 
@@ -101,6 +97,10 @@ class port : public detail::cpu_operations<port> {
     constexpr int word_shift = 3;
     return 1u << (segment_.stride_shift - word_shift);
   }
+
+  /// Whether each store of all ranks has a fence, so that a rank that goes to sleep need not make
+  /// the others pass one: after ranks have slept often, or where membarrier is refused.
+  [[nodiscard]] bool stores_are_fenced() const;
 
   /// C40. A system call that interrupts each processor on which a rank runs: some
   /// microseconds, more in a virtual machine. If it is refused the run ends in this rank's name.
@@ -158,6 +158,8 @@ class port : public detail::cpu_operations<port> {
   }
 
  private:
+  // Where stores have fences the bells ask for them.
+  [[nodiscard]] static constexpr bool fenced_stores() { return false; }
   // Hands the messages that are there to the handler, if there is one (C37).
   void serve() {
     if (handler_ != nullptr) [[unlikely]]
@@ -171,6 +173,9 @@ class port : public detail::cpu_operations<port> {
   }
   [[nodiscard]] bool is_abandoned(std::uint64_t n) const;
   void hear_of_losses();
+  // Orders the other ranks' stores before their reads of `parked`. False if the system refuses it.
+  [[nodiscard]] bool order_stores_of_others();
+  [[nodiscard]] bool sleeps_often();
 
   // Goes through the phases of the wait policy, one step after each read in vain. After arming the
   // bell it reads once more before it sleeps, so that no wake-up is lost.
@@ -206,7 +211,10 @@ class port : public detail::cpu_operations<port> {
   const rma::topology& machine_;
   rma::rank_t rank_;
   wait_policy waiting_;
+  bool crowded_;  // there are more ranks than cores
   std::uint32_t pauses_ = 0;
+  std::uint32_t barriers_ = 0;        // that we have made to sleep
+  std::uint64_t barriers_since_ = 0;  // when their count last was a multiple of that in the rule
   rma::message_handler* handler_ = nullptr;
   std::uint32_t losses_heard_ = 0;   // of the run's losses, those that the handler knows
   std::uint32_t losses_seen_ = 0;    // of the run's losses, those that this port has seen

@@ -13,6 +13,7 @@
 #include "lockflight/lock/dq.hpp"
 #include "lockflight/lock/dq_fair.hpp"
 #include "lockflight/lock/dslr.hpp"
+#include "lockflight/lock/farlock.hpp"
 #include "lockflight/lock/flight.hpp"
 #include "lockflight/lock/flight_rw.hpp"
 #include "lockflight/lock/fompi_rw.hpp"
@@ -85,10 +86,11 @@ using with_after = typename detail::with_after<List, Before, One>::type;
 /// Every RMA lock, in the order of the lock table. The baselines are in lockflight/baseline. The
 /// lists of the benchmark, the checker, the domains, the interface for C, the drop-in and the tests
 /// are made from this one.
-using all = families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>,
-                     family<alock>, family<dq>, family<dq_fair>, family<dlm_server>,
-                     family<fompi_rw>, family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>,
-                     family<mcs_rw_wp>, family<mcs_rw_fair>, family<dslr>, family<shiftlock>,
-                     family<cql>, family<declock>, family<msg>, family<flight>, family<flight_rw>>;
+using all =
+    families<family<spin>, family<spin_backoff>, family<d_mcs>, family<rma_mcs>, family<alock>,
+             family<farlock>, family<dq>, family<dq_fair>, family<dlm_server>, family<fompi_rw>,
+             family<fompi_rw_backoff>, family<rma_rw>, family<mcs_rw_rp>, family<mcs_rw_wp>,
+             family<mcs_rw_fair>, family<dslr>, family<shiftlock>, family<cql>, family<declock>,
+             family<msg>, family<flight>, family<flight_rw>>;
 
 }  // namespace lockflight::lock

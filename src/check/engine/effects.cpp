@@ -277,11 +277,8 @@ void engine::resume(rank_t f) {
   }
   if (how_.endless) state(f).history = mix_all(fiber_[i].live_stack());
   const action next = state(f).next;
-  if (is_wait(next) && world_.all.where[i] == stage::acquiring) {
-    world_.all.where[i] = stage::waiting;
-    world_.all.overtaken[i] = 0;
-    world_.all.came_after[i] = 0;
-  }
+  if (is_wait(next) && world_.all.where[i] == stage::acquiring && !how_.has_doorway)
+    begin_waiting(f);
   if (next == action::pause) {
     if (world_.all.retries[i] < UINT8_MAX) ++world_.all.retries[i];
     retrying_ |= 1u << f;

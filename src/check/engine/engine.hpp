@@ -32,7 +32,9 @@ struct model {
                                 ///< not, RMWs through the fabric are not atomic with CPUs'
   int retries = 2;  ///< fruitless attempts of one acquire, after which the participant stands still
   std::optional<std::int64_t> most_overtaken =
-      std::nullopt;  ///< by later comers that exclude it; nullopt: any number
+      std::nullopt;  ///< by later comers that exclude it; nullopt: the lock's bound, if it has one
+  bool has_doorway = false;  ///< a waiter's place counts from begin_waiting on; if not, from its
+                             ///< first wait on
   /// Every participant comes and retries without end, so that schedules do not end. The key of a
   /// state then depends on its content and not on its history, so that a schedule can return to
   /// one.
@@ -218,6 +220,8 @@ class engine final : private rma::assertion_listener {
 
   /// `only_tries`: the acquire has to end also while a stopped participant holds.
   void begin_acquire(rank_t me, bool only_tries = false);
+  /// From here on, participants that begin later overtake this one.
+  void begin_waiting(rank_t me);
   void enter(rank_t me, bool exclusive);
   void leave(rank_t me, bool exclusive);
   void released(rank_t me);

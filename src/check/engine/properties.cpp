@@ -40,6 +40,13 @@ void engine::begin(rank_t me) {
       world_.all.came_after[static_cast<std::size_t>(g)] |= static_cast<std::uint8_t>(1u << me);
 }
 
+void engine::begin_waiting(rank_t me) {
+  const auto i = static_cast<std::size_t>(me);
+  world_.all.where[i] = stage::waiting;
+  world_.all.overtaken[i] = 0;
+  world_.all.came_after[i] = 0;
+}
+
 void engine::enter(rank_t me, bool exclusive) {
   shared_state& all = world_.all;
   if (all.writers > 0 || (exclusive && all.readers > 0))

@@ -89,7 +89,7 @@ class lock_calls {
       return;
     }
     e.begin_acquire(rank, what != part::writer && what != part::reader);
-    if (!acquire(lock, what)) return e.give_up_acquire(rank);
+    if (!acquire(e, rank, lock, what)) return e.give_up_acquire(rank);
     if constexpr (is_mortal)
       stay_among_mortals(e, rank, lock, exclusive);
     else
@@ -153,7 +153,7 @@ class lock_calls {
     e.released(rank);
   }
 
-  [[nodiscard]] static bool acquire(Lock& lock, part what) {
+  [[nodiscard]] static bool acquire(engine& e, rank_t rank, Lock& lock, part what) {
     if constexpr (lock::can_try<Lock>)
       if (what == part::try_writer) return lock.try_lock();
     if constexpr (lock::can_try_shared<Lock>)
@@ -168,7 +168,13 @@ class lock_calls {
         lock.lock_shared();
         return true;
       }
-    lock.lock();
+    if constexpr (lock::has_doorway<Lock>) {
+      lock.take_ticket();
+      e.begin_waiting(rank);
+      lock.await_turn();
+    } else {
+      lock.lock();
+    }
     return true;
   }
 };

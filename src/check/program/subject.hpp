@@ -53,6 +53,7 @@ template <class Parameters>
     p.t_w = 2;
   }
   if constexpr (requires { p.counter_bits; }) p.counter_bits = 3;
+  if constexpr (requires { p.group; }) p.group = 2;
   if constexpr (requires { p.slot_reads; }) p.slot_reads = 1;
   return p;
 }
@@ -102,8 +103,10 @@ template <class Lock>
           [](const scenario& what, const settings& set, model how) {
             const auto chosen = parameters_for<typename Lock::parameters>(set);
             how.endless = what.endless;
+            how.has_doorway = lock::has_doorway<Lock>;
             if constexpr (requires { Lock::most_overtaken(what.machine, chosen); })
-              if (!what.endless) how.most_overtaken = Lock::most_overtaken(what.machine, chosen);
+              if (!what.endless && !how.most_overtaken)
+                how.most_overtaken = Lock::most_overtaken(what.machine, chosen);
             const program_of<Lock> runs(what, chosen);
             auto made = std::make_unique<engine>(runs(), how);
             runs.describe_cells(*made);

@@ -34,12 +34,12 @@ int cores() {
 }  // namespace
 
 domain_port::domain_port(domain_file& file, int slot)
-    : cpu_operations(file.header().fenced != 0),
-      file_(file),
+    : file_(file),
       ours_(file.slot(slot)),
       slot_(slot),
       rank_(rank_of_slot(slot)),
-      clock_shift_(clock_shift_ns()) {}
+      clock_shift_(clock_shift_ns()),
+      fenced_stores_(file.header().fenced != 0) {}
 
 const rma::topology& domain_port::machine() {
   static const auto* const one = new rma::topology(rma::topology::flat(ranks));

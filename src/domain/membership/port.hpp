@@ -210,6 +210,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
     if (c.index < own_words) return file_.slot(file_.slot_of(c.home)).bell;
     return file_.bell_of_line(c.index / rma::line_words);
   }
+  [[nodiscard]] bool fenced_stores() const { return fenced_stores_; }
   /// As sleeps_at has it. Everybody waits at its own cells or at those of locks.
   template <class Cell>
   [[nodiscard]] std::uint32_t number_of_bell(const Cell& c) const {
@@ -230,6 +231,7 @@ class domain_port : public shm::detail::cpu_operations<domain_port> {
   int slot_;
   rma::rank_t rank_;
   std::int64_t clock_shift_;
+  bool fenced_stores_;  // membarrier is refused here: each store has its fence
   bool interrupted_ = false;
   const std::function<bool()>* interrupt_ = nullptr;
   std::atomic<bool> asked_{false};  // by another thread

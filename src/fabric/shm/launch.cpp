@@ -32,7 +32,8 @@ struct start {
   const config& what;
   const detail::segment& segment;
   wait_policy waiting;
-  bool fenced_stores;
+  bool fenced_stores;  ///< membarrier is refused
+  bool crowded;        ///< there are more ranks than cores
   std::vector<int> processor_of_rank;
 };
 
@@ -49,7 +50,7 @@ bool run_rank(const start& s, rma::rank_t rank, const std::function<void(port&)>
   detail::control& shared = *s.segment.view().shared;
   try {
     if (s.what.pin) bind_to(s.processor_of_rank[static_cast<std::size_t>(rank)]);
-    port p(rank, s.what.machine, s.segment.view(), s.waiting, s.fenced_stores);
+    port p(rank, s.what.machine, s.segment.view(), s.waiting, s.crowded);
     body(p);
     return true;
   } catch (const run_aborted&) {
@@ -268,15 +269,13 @@ std::vector<rma::rank_t> run_ports(const config& what, const std::function<void(
   hardware found = discover(ranks);
   const int cores = what.processors > 0 ? what.processors : found.processors;
   const detail::segment segment(ranks, what.words_per_rank);
-  // With more ranks than cores sleeping is common, and a fence in each store is cheaper than a
-  // barrier on every processor each time; otherwise sleeping is rare and stores are what counts.
   // The barrier is tried at once: registering for it may be allowed alone.
-  const bool fenced_stores =
-      ranks > cores || !detail::register_membarrier() || !detail::membarrier();
+  const bool fenced_stores = !detail::register_membarrier() || !detail::membarrier();
+  if (fenced_stores) detail::begin_with_fenced_stores(segment.view(), ranks);
   detail::control& shared = *segment.view().shared;
   shared.may_lose = what.bears_loss_of && !what.threads;
-  const start s{what, segment, wait_policy::parse(what.waiting, ranks, cores), fenced_stores,
-                std::move(found.processor_of_rank)};
+  const start s{what,          segment,       wait_policy::parse(what.waiting, ranks, cores),
+                fenced_stores, ranks > cores, std::move(found.processor_of_rank)};
   if (what.threads)
     run_threads(s, body, watch);
   else

@@ -22,6 +22,8 @@ struct control {
   /// Of the first rank that fails; the others only stop.
   void report(rma::rank_t rank, const std::string& how);
 
+  std::atomic<std::uint32_t> stores_are_fenced{0};  ///< ranks sleep often (bell::stores_fence)
+
   bool may_lose = false;  ///< a rank that is killed is lost, and the others go on (C39)
   std::atomic<std::uint32_t> losses{0};
   std::array<rma::rank_t, most_ranks> lost{};  ///< the first `losses` of them

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "fabric/shm/pause.hpp"
 #include "lockflight/rma/assert.hpp"
@@ -39,6 +40,18 @@ bool register_membarrier() {
 bool membarrier() {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0 ||
          syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0;
+}
+
+void begin_with_fenced_stores(const segment_view& in, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank) in.bells[rank].fence_stores();
+  in.shared->stores_are_fenced.store(1, std::memory_order_release);
+}
+
+// A rank that has read `parked` without the bit has stored before, and the barrier makes that store
+// visible. So it is visible to a rank that arms after the flag is set, and makes no barrier.
+void fence_stores(const segment_view& in, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank) in.bells[rank].fence_stores();
+  if (membarrier()) in.shared->stores_are_fenced.store(1, std::memory_order_release);
 }
 
 }  // namespace detail
@@ -82,17 +95,40 @@ void port::waiter::step() {
   }
   sleeper_.arm(port_.bell_of(on_));
   // A writer whose store and look at `parked` have no fence between them must not have looked
-  // before our mark with its store still unseen: the barrier runs on every processor instead.
-  if (port_.fenced_stores() || detail::membarrier()) return;
+  // before our mark with its store still unseen.
+  if (port_.order_stores_of_others()) return;
   sleeper_.disarm();
   sched_yield();
+}
+
+bool port::stores_are_fenced() const {
+  return segment_.shared->stores_are_fenced.load(std::memory_order_acquire) != 0;
+}
+
+// The barrier runs on every processor instead of the writers' fences. It takes up to some
+// microseconds, and a fence some nanoseconds in each store: the one for ranks that sleep now and
+// then, the other for those that do so all the time.
+bool port::order_stores_of_others() {
+  if (stores_are_fenced()) return true;
+  if (!detail::membarrier()) return false;
+  if (crowded_ && sleeps_often()) detail::fence_stores(segment_, machine_.ranks());
+  return true;
+}
+
+// More than once in a millisecond, so that at most a hundredth of the time goes into barriers.
+bool port::sleeps_often() {
+  constexpr std::uint32_t counted = 32;
+  constexpr std::uint64_t within_ns = counted * 1'000'000ull;
+  if (barriers_++ % counted != 0) return false;
+  const std::uint64_t before = std::exchange(barriers_since_, now_ns());
+  return barriers_since_ - before < within_ns;
 }
 
 // Ranks whose stores are fenced one by one need no other's help. The others have left
 // their fences to us: without the barrier no lock is safe any more.
 void port::fence_node() {
   fence();
-  if (fenced_stores() || detail::membarrier()) return;
+  if (stores_are_fenced() || detail::membarrier()) return;
   // Here already, as in hear_of_losses.
   segment_.shared->report(rank_, detail::refused("membarrier", errno));
   throw run_aborted();

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "lockflight/fabric/shm.hpp"
+
 namespace lockflight::shm::detail {
 
 /// Enters this process into those that membarrier reaches. False where the kernel refuses it, or a
@@ -10,6 +12,10 @@ namespace lockflight::shm::detail {
 /// Every processor that runs such a process comes to a full barrier before this returns. False if
 /// it is refused; errno says why.
 [[nodiscard]] bool membarrier();
+/// Before there are ranks: each store of theirs has a fence.
+void begin_with_fenced_stores(const segment_view& in, int ranks);
+/// From now on each store of all ranks has a fence, if the barrier is not refused.
+void fence_stores(const segment_view& in, int ranks);
 /// What a rank reports that cannot go on without this system call.
 [[nodiscard]] std::string refused(const char* call, int error);
 

@@ -12,6 +12,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <utility>
 
 #include "lockflight/lock/flight_rw/gate.hpp"
 #include "lockflight/lock/flight_rw/layout.hpp"
@@ -62,7 +63,7 @@ class reader_side {
     if (is_alone_)
       port_.store(counter_, 0);  // after all that was done meanwhile (C11)
     else
-      static_cast<void>(port_.cpu_fetch_add(counter_, 0 - counted_as_));
+      static_cast<void>(port_.cpu_fetch_add(counter_, 0 - std::exchange(counted_as_, active)));
   }
 
   /// Enters if the gate is open, or can be opened without waiting.
@@ -142,7 +143,6 @@ class reader_side {
   [[nodiscard, gnu::always_inline]] gate read_gate() { return gate_.load(port_); }
   // Counts us as active, and then reads the gate (R1): later loads come after the atomic (C14).
   [[nodiscard]] gate come() {
-    counted_as_ = active;
     static_cast<void>(port_.cpu_fetch_add(counter_, active));
     return read_gate();
   }
@@ -161,6 +161,7 @@ class reader_side {
   // finds it open goes by in a few instructions.
   template <class Until>
   [[nodiscard, gnu::noinline]] arrival wait(gate found, Until until) {
+    counted_as_ = active;  // `leave` does not set it back if we are alone
     for (std::int64_t comes_anew = overtaking_; !found.is(state::open);) {
       if (found.needs_reader()) {
         if (becomes_opener(found, until)) return leave(), arrival::must_open;
@@ -202,7 +203,7 @@ class reader_side {
   gate_cell<> home_gate_;
   rma::nic_cell listed_;
   node_set own_;
-  rma::word counted_as_ = 0;  // active or parked, while we are counted
+  rma::word counted_as_ = active;  // or parked; if we are alone only while we wait
 };
 
 }  // namespace lockflight::lock
