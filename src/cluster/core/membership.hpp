@@ -78,7 +78,7 @@ class membership {
   /// What an operator has put right: what these hosts may have left half done.
   struct operator_statement {
     std::set<identity> lost;
-    epoch_number until = 0;  ///< the last of the epochs that were over then
+    epoch_number until;  ///< the last of the epochs that were over then
   };
   struct proposal;
 

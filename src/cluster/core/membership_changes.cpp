@@ -1,6 +1,7 @@
 // What a member proposes: the next epoch, that an epoch is settled, and an eviction.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "cluster/core/membership.hpp"
 #include "cluster/core/past_epochs.hpp"
@@ -140,12 +141,13 @@ std::optional<transaction> membership::settlement() const {
 void membership::end_doubt(instant now, effects& out) {
   if (!latest_ || !latest_->epoch) return;  // this host is no member yet, and knows of no doubt
   const epoch_value& present = latest_->epoch->what;
-  ends_doubt_.emplace();
+  operator_statement said{{}, 0};
   for (const past_epoch& past : present.past) {
     const auto gone = past.passed_on ? past.gone : present.missing_of(past);
-    ends_doubt_->lost.insert(gone.begin(), gone.end());
-    ends_doubt_->until = past.number;
+    said.lost.insert(gone.begin(), gone.end());
+    said.until = past.number;
   }
+  ends_doubt_ = std::move(said);
   consider_change(now, out);
 }
 
