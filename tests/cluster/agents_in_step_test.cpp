@@ -76,6 +76,9 @@ class AgentsInStep : public testing::Test {
 
   void hold_up(member_id from, member_id to) { held_up_.insert({from, to}); }
   void let_go(member_id from, member_id to) { held_up_.erase({from, to}); }
+  /// Whether etcd gets what a host sends to it now.
+  std::function<bool(member_id)> reaches_etcd_ = [](member_id) { return true; };
+
   /// No host hears another one any more.
   void cut_all() { is_cut_ = true; }
 
@@ -131,6 +134,7 @@ class AgentsInStep : public testing::Test {
     release(on, name);
   }
 
+  [[nodiscard]] instant now() const { return now_; }
   [[nodiscard]] const epoch_value& epoch() const { return etcd_.now()->epoch->what; }
   /// As if so many changes of members had been made.
   void set_epoch(epoch_number number) {
@@ -165,7 +169,8 @@ class AgentsInStep : public testing::Test {
     event(*on.runs, out);
     for (const message& each : out.messages) links_[{on.id, each.to}].push_back(each);
     for (const submitted& each : out.transactions)
-      replies_.push_back({on.id, on.runs.get(), each.number, etcd_.carry_out(each.what)});
+      if (reaches_etcd_(on.id))
+        replies_.push_back({on.id, on.runs.get(), each.number, etcd_.carry_out(each.what)});
     for (const wanted_host_lock& each : out.host_locks_wanted)
       if (on.locked.contains(each.name))
         on.awaited.insert(each.name);
@@ -236,6 +241,24 @@ TEST_F(AgentsInStep, OneOfTwoHostsIsEvictedThatRenewAtTheSameMoments) {
     pass(timing().period() + second / 60);  // the moment of the next renewal
   }
   EXPECT_EQ(epoch().members.size(), 1);
+}
+
+// 2 does not reach etcd for longer than the TTL, and 1 reaches it now and then, as in short outages
+// that follow each other. 1 cannot know that 2 was not kept from renewing by them.
+TEST_F(AgentsInStep, ShortOutagesThatFollowEachOtherExpelNobody) {
+  add_first(2);
+  const epoch_number before = epoch().number;
+  const instant between = timing().reads_within() + second / 20;
+  instant last = now();
+  reaches_etcd_ = [&](member_id who) {
+    if (who == 1 && now() - last >= between) last = now();
+    return who == 1 && now() == last;
+  };
+  pass(3 * between);
+  EXPECT_GE(last, 2 * between) << "1 has read";
+  reaches_etcd_ = [](member_id) { return true; };
+  pass(second);
+  EXPECT_EQ(epoch().number, before);
 }
 
 // 2 leaves, and 1 dies before it has made an epoch without 2.

@@ -225,6 +225,15 @@ TEST_F(Home, IsForgottenAfterTheHostsHaveForgottenTheName) {
   EXPECT_TRUE(tested.is_unused(now) && !tested.is_remembered());
 }
 
+TEST_F(Home, IsNotForgottenBeforeTheEpochIsSettled) {
+  begin();
+  ask(c, mode::exclusive);
+  give(c, {mode::none, {5, 3}, false});
+  EXPECT_FALSE(tested.is_unused(now));
+  now.settled = true;
+  EXPECT_TRUE(tested.is_unused(now));
+}
+
 // An epoch ended before the host got `taken`, so that it says the same in each epoch: when the home
 // has forgotten the name, nothing would say that the death was dealt with.
 TEST_F(Home, IsRememberedByAHostThatClaimsWhatItGaveBackBefore) {
