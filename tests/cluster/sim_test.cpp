@@ -3,6 +3,7 @@
 
 #include "cluster/sim/campaign.hpp"
 #include "cluster/sim/world.hpp"
+#include "support/long_tests.hpp"
 
 namespace lockflight::cluster::sim {
 namespace {
@@ -24,36 +25,40 @@ TEST(ClusterSimulation, IsTheSameTwice) {
   EXPECT_FALSE(first.empty());
 }
 
-/// The seconds at which the last line with that text was written.
-double last_time_of(const std::string& text, const std::vector<std::string>& trace) {
-  double at = -1;
-  for (const std::string& line : trace)
-    if (line.find(text) != std::string::npos) at = std::stod(line);
-  return at;
-}
-
-TEST(ClusterSimulation, ADeathIsKnownToAHundredHostsInTwoSeconds) {
+// The host's last beat may be a third of the TTL old.
+void expect_a_death_is_known_in_two_seconds(int hosts) {
+  constexpr true_time second = 1'000'000;
+  constexpr true_time dies_at = 25 * second;
   plan asked;
-  asked.hosts = 100;
-  asked.names = 1;
+  asked.hosts = hosts;
+  asked.names = hosts;  // else many wait for one name
   asked.clients = 1;
   asked.times.margin = asked.times.ttl / 25;
   asked.faults_end = 0;  // no section is long
-  asked.ends = 45'000'000;
+  asked.ends = 45 * second;
   asked.stays_cut = true;  // one host is no member at the end
   asked.faults.push_back({.kind = fault_kind::host_dies,
-                          .at = 25'000'000,
+                          .at = dies_at,
                           .lasts = asked.ends,
                           .host = 5,
                           .other = 0,
                           .client = 0,
                           .count = 0});
-  std::vector<std::string> trace;
-  world(asked, intact_core(), &trace).run();
-  const double made = last_time_of("has the members", trace);
-  EXPECT_GT(made, 25 + 6);  // its last beat may be a third of the TTL old
-  EXPECT_LT(made, 25 + 11);
-  EXPECT_LT(last_time_of("moves from", trace) - made, 2);
+  world tested(asked, intact_core(), nullptr);
+  tested.run();
+  EXPECT_GT(tested.epoch_made_at(), dies_at + 6 * second);
+  EXPECT_LT(tested.epoch_made_at(), dies_at + 11 * second);
+  EXPECT_GT(tested.last_move_at(), tested.epoch_made_at());
+  EXPECT_LT(tested.last_move_at() - tested.epoch_made_at(), 2 * second);
+}
+
+TEST(ClusterSimulation, ADeathIsKnownToAHundredHostsInTwoSeconds) {
+  expect_a_death_is_known_in_two_seconds(100);
+}
+
+TEST(ClusterSimulation, ADeathIsKnownToAThousandHostsInTwoSeconds) {
+  if (!test::long_tests()) GTEST_SKIP() << "a thousand hosts: ./dev test --all";
+  expect_a_death_is_known_in_two_seconds(1'000);
 }
 
 }  // namespace

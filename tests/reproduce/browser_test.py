@@ -48,7 +48,7 @@ class Reproduced(browser.Page):
         page = self.write("all", "--quick")
         self.assertEqual(self.show(page), 0)
         links = self.script("return [...document.querySelectorAll('.jump a')].map((a) => a.href)")
-        self.assertEqual(len(links), 9)
+        self.assertEqual(len(links), 10)
         for link in links:
             beside = page.parent / link.rsplit("/", 1)[1]
             self.assertTrue(beside.exists(), link)

@@ -170,6 +170,7 @@ void world::epoch_written(const epoch_value& before, const epoch_value& after) {
     if (after.settled && !before.settled) say("epoch {} is settled", after.number);
     return;
   }
+  epoch_made_at_ = now_;
   std::string members;
   for (const member& each : after.members)
     members += fmt::format(" {:x}/{}/{}", each.who.id, each.who.incarnation, each.agent);

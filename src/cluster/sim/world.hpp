@@ -44,6 +44,9 @@ class world {
   void run();
   [[nodiscard]] std::uint64_t entries() const { return observer_.entries(); }
   [[nodiscard]] std::uint64_t events() const { return events_; }
+  /// When the last epoch was made, and when the last host moved to it.
+  [[nodiscard]] true_time epoch_made_at() const { return epoch_made_at_; }
+  [[nodiscard]] true_time last_move_at() const { return last_move_at_; }
 
  private:
   using action = std::function<void()>;
@@ -164,6 +167,8 @@ class world {
   std::vector<std::string>* trace_;
   random_numbers random_;
   true_time now_ = 0;
+  true_time epoch_made_at_ = 0;
+  true_time last_move_at_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t order_ = 0;
   std::vector<event> queue_;  // a heap

@@ -84,8 +84,10 @@ void world::run_agent(host& h, const std::function<void(agent_events&, instant, 
     return kill_agent(h);
   }
   h.words->is_agent_running = false;
-  if (h.agent->epoch() != before)
+  if (h.agent->epoch() != before) {
+    last_move_at_ = now_;
     say("host {}: moves from epoch {} to {}", h.number, before, h.agent->epoch());
+  }
   carry_out(h, out);
 }
 
