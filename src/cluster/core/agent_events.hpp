@@ -29,7 +29,8 @@ struct timing {
   /// An agent sees two changes of the beat of a member that renews at most so far apart. (!) If
   /// both renew at about the same moments, it sees the other's renewal now before its own one and
   /// now after it, so two periods lie between. The rest is for clocks that differ, and for answers.
-  [[nodiscard]] instant sees_beats_within() const { return 2 * period() + patience() / 2; }
+  /// It is small, since the complaints of a host that was stopped for no longer than this count.
+  [[nodiscard]] instant sees_beats_within() const { return 2 * period() + patience() / 8; }
 };
 
 class agent_events {

@@ -40,7 +40,7 @@ instant membership::wake_at() const {
 void membership::timer(instant now, effects& out) {
   if (phase_ == phase::ended) return;
   // An agent that was stopped has heard nobody in the meantime, and says nothing about the others.
-  if (now - last_timer_ > 2 * times_.period())
+  if (now - last_timer_ > times_.reads_within())
     for (auto& [id, at] : heard_) at = now;
   last_timer_ = now;
   if (now >= next_stale_) find_next_stale(now);
