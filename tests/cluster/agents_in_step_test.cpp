@@ -127,6 +127,13 @@ class AgentsInStep : public testing::Test {
     if (on.awaited.erase(name) != 0)
       run(on, [&](agent& a, effects& out) { a.host_lock_taken(now_, name, out); });
   }
+  /// A client asks for the name and gives up. The grant of the home, which is host 1, is held up.
+  void ask_and_give_up(host& on, const std::string& name) {
+    hold_up(1, on.id);
+    client& writer = make_client(on, name);
+    ASSERT_FALSE(enters(on, writer, name));
+    give_up(on, writer, name);
+  }
   void use(host& on, const std::string& name) {
     client& who = make_client(on, name);
     ASSERT_TRUE(enters(on, who, name));
@@ -409,10 +416,7 @@ TEST_F(AgentsInStep, AReaderDoesNotWaitForAWriterThatDiedWaiting) {
 TEST_F(AgentsInStep, AGrantForAWriterThatHasGivenUpServesAReader) {
   add_first(3);
   const std::string name = name_of(1);
-  hold_up(1, 3);
-  client& writer = make_client(at(3), name);
-  ASSERT_FALSE(enters(at(3), writer, name));
-  give_up(at(3), writer, name);
+  ask_and_give_up(at(3), name);
   client& reader = make_client(at(3), name, mode::shared);
   ASSERT_FALSE(enters(at(3), reader, name));
   let_go(1, 3);
@@ -428,10 +432,7 @@ TEST_F(AgentsInStep, AGrantForAWriterThatHasGivenUpServesAReader) {
 TEST_F(AgentsInStep, AGrantForANameThatIsForgottenIsGivenBack) {
   add_first(3);
   const std::string name = name_of(1);
-  hold_up(1, 3);
-  client& writer = make_client(at(3), name);
-  ASSERT_FALSE(enters(at(3), writer, name));
-  give_up(at(3), writer, name);
+  ask_and_give_up(at(3), name);
   ASSERT_TRUE(at(3).words.forget_unused());
   let_go(1, 3);
   pass(second / 10);
