@@ -96,6 +96,18 @@ void check_lock_name(const std::string& argument, const std::string& name) {
   if (!is_lock_name(name)) throw refuse(argument, name, "1 to 255 bytes without a new line");
 }
 
+lock_user user_of(const domain_use_elsewhere& use) {
+  return {.pid = use.pid,
+          .dead = use.dead,
+          .stopped = use.stopped,
+          .what = use.what,
+          .seconds = static_cast<double>(use.milliseconds) / 1'000,
+          .command = use.command,
+          .host = use.host,
+          .unit = use.unit,
+          .has_foreign_pid = use.has_foreign_pid};
+}
+
 namespace {
 
 /// Users on other hosts, and locks that are in use there alone.
@@ -108,15 +120,7 @@ void add_elsewhere(const domain_elsewhere& there, std::vector<lock_state>& to) {
       made.lock.name = use.name;
       at = to.insert(to.end(), std::move(made));
     }
-    const lock_user user{.pid = use.pid,
-                         .dead = use.dead,
-                         .stopped = use.stopped,
-                         .what = use.what,
-                         .seconds = static_cast<double>(use.milliseconds) / 1'000,
-                         .command = use.command,
-                         .host = use.host,
-                         .unit = use.unit};
-    (use.what == domain_lock_use::how::waits ? at->waiters : at->holders).push_back(user);
+    (use.what == domain_lock_use::how::waits ? at->waiters : at->holders).push_back(user_of(use));
   }
   for (lock_state& state : to)
     for (auto* users : {&state.holders, &state.waiters})

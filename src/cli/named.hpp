@@ -43,6 +43,9 @@ struct lock_user {
   bool has_foreign_pid = false;  ///< its numbers are those of another PID namespace
 };
 
+/// What is known of a participant that may be on another host: its slot and guarded_pid are 0.
+[[nodiscard]] lock_user user_of(const domain_use_elsewhere& use);
+
 struct lock_state {
   domain_lock lock;
   std::vector<lock_user> holders;

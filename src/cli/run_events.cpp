@@ -19,25 +19,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json json_of(const domain_use_elsewhere& use) {
-  ordered_json made{{"pid", use.pid},
-                    {"dead", use.dead},
-                    {"stopped", use.stopped},
-                    {"use", word_of(use.what)},
-                    {"seconds", static_cast<double>(use.milliseconds) / 1e3},
-                    {"command", use.command}};
-  if (use.has_foreign_pid) made["foreign_pid"] = true;
-  if (use.unit >= 0) made["unit"] = use.unit;
-  if (!use.host.empty()) made["host"] = use.host;
-  return made;
-}
-
 /// What a run waits for, or waited for in vain.
 ordered_json obstacle(const domain& in, const std::string& name) {
   ordered_json holders = ordered_json::array();
   ordered_json waiters = ordered_json::array();
   for (const domain_use_elsewhere& use : in.uses_of(name))
-    (use.what == domain_lock_use::how::waits ? waiters : holders).push_back(json_of(use));
+    (use.what == domain_lock_use::how::waits ? waiters : holders).push_back(json_of(user_of(use)));
   return {{"name", name}, {"holders", std::move(holders)}, {"waiters", std::move(waiters)}};
 }
 
