@@ -2,7 +2,7 @@
 // this program. The same can be done with the usual lock on a Redis server.
 //
 // usage: cluster_names pairs LOCKS MODE SECONDS    pairs of lock and unlock of one free name
-//        cluster_names compete LOCKS SECONDS       one name that others want, too
+//        cluster_names compete LOCKS NAME SECONDS  one name that others want, too
 //        cluster_names names LOCKS HOST PERCENT SECONDS
 //                                                  10,000 names of 3 hosts; PERCENT of the
 //                                                  acquires are of names of HOST (0 to 2)
@@ -237,9 +237,9 @@ void pairs(const std::string& in, const std::string& mode, double seconds) {
 }
 
 /// Where this process holds the name several times in a row, the first is said alone.
-void compete(const std::string& in, double seconds) {
+void compete(const std::string& in, const std::string& of, double seconds) {
   locks all(in);
-  const auto name = all.name("compete");
+  const auto name = all.name(of);
   name->lock();
   name->unlock();
   await_go();
@@ -377,7 +377,7 @@ bool run(const std::vector<std::string>& given) {
   if (what == "serve" && given.size() == 2) return serve(given[1]), true;
   if (!(seconds > 0)) return false;
   if (what == "ping" && given.size() == 2) return ping(seconds), true;
-  if (what == "compete" && given.size() == 3) return compete(given[1], seconds), true;
+  if (what == "compete" && given.size() == 4) return compete(given[1], given[2], seconds), true;
   if (what == "pairs" && given.size() == 4) return pairs(given[1], given[2], seconds), true;
   if (what == "longest" && given.size() == 4) return longest(given[1], given[2], seconds), true;
   if (what != "names" || given.size() != 5) return false;

@@ -2,6 +2,9 @@
 an agent says that must not start."""
 
 import json
+import pathlib
+import platform
+import re
 import time
 import unittest
 
@@ -54,6 +57,14 @@ class Locks(AgentsTest):
         self.assertEqual(len({host.status()["epoch"] for host in self.hosts}), 1)
         hosts = {each["host"] for each in self.one.status()["members"]}
         self.assertEqual(hosts, {"h1", "h2", "h3"})
+
+    def test_an_agent_goes_before_clients_that_compute(self):
+        release = tuple(int(each) for each in re.findall(r"\d+", platform.release())[:2])
+        shown = pathlib.Path("/proc", str(self.one.agent.pid), "sched").read_text(encoding="ascii")
+        slice_ns = re.search(r"^se\.slice\s*:\s*(\d+)$", shown, re.MULTILINE)
+        if release < (6, 12) or slice_ns is None:
+            self.skipTest("a kernel that ignores the request for short slices, or does not show them")
+        self.assertEqual(int(slice_ns[1]), 100_000)
 
     def test_a_name_moves_between_hosts(self):
         tokens = []

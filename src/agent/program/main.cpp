@@ -1,6 +1,7 @@
 // main() of lockflight-agent, the agent of a host in a cluster. Users call it `lockflight agent`.
 #include <csignal>
 
+#include "agent/process/short_slices.hpp"
 #include "agent/program/settings.hpp"
 #include "agent/program/show_status.hpp"
 #include "tool/agent_command.hpp"
@@ -15,6 +16,7 @@ int run_agent(const tool::arguments& given) {
   const cluster::agent_options options = settings_from(given);
   const cluster::journal log(options.domain);
   std::signal(SIGPIPE, SIG_IGN);
+  static_cast<void>(cluster::ask_for_short_slices());
   try {
     cluster::agent_process(options, log).run();
   } catch (const tool::usage_error&) {
