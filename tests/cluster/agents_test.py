@@ -5,6 +5,7 @@ import json
 import pathlib
 import platform
 import re
+import signal
 import time
 import unittest
 
@@ -173,6 +174,7 @@ class Failures(AgentsTest):
         self.one.agent.go_on()
         self.cluster.await_members(self.hosts)
         self.one.wait_until(lambda: self.one.status()["incarnation"] > before, 20, "another one")
+        self.assertIn("another", [line["event"] for line in self.one.said()])
         again = self.one.hold(self.name)
         other.release()
         holder.release()  # excludes nobody any more
@@ -212,6 +214,18 @@ class Failures(AgentsTest):
         self.assertEqual(len(before - after), 1)
         holder.release()
         self.hold(self.three)
+
+    def test_a_host_leaves_and_comes_back(self):
+        self.hold(self.three)[0].release()
+        before = len(self.three.said())
+        self.three.agent.send(signal.SIGTERM)
+        self.assertEqual(self.three.agent.child.wait(20), 0)
+        self.assertFalse(self.hold(self.one)[3])
+        self.three.start_agent()
+        self.cluster.await_members(self.hosts)
+        said = [line["event"] for line in self.three.said()[before:]]
+        self.assertIn("left", said)
+        self.assertNotIn("another", said)  # that is for hosts that are taken off
 
     def test_two_hosts_die_at_once(self):
         for host in (self.two, self.three):

@@ -58,9 +58,10 @@ void agent_process::handle(Event event) {
     effects out;
     const epoch_number before = core_->epoch();
     const incarnation_number was = words_.incarnation();
+    const bool was_member = words_.registered() != 0;  // not if it has left in order
     event(*core_, clock_.read(), out);
     carry_out(out);
-    if (words_.incarnation() != was && was != 0 && !out.has_left)
+    if (words_.incarnation() != was && was_member && !out.has_left)
       log_.warn("another", "this host was taken off the members, and comes back as another one",
                 {{"incarnation", words_.incarnation()}});
     if (core_->epoch() == before || core_->epoch() == 0) return;
