@@ -12,8 +12,9 @@ command agent_command() {
            "A host has one agent for each domain. It says what happens on standard error, a line "
            "of "
            "JSON for each event, and runs until SIGTERM or SIGINT. Then it gives back the names "
-           "that nobody on this host holds, so that other hosts need not wait. An agent that is "
-           "killed and started again within the time to live goes on as before.",
+           "that nobody on this host holds, so that other hosts need not wait. SIGHUP is for a "
+           "restart: the agent ends at once, and its host stays a member. An agent that is started "
+           "within the time to live after that, or after it was killed, goes on as before.",
            "Each option can stand in a TOML file, without its dashes and with _ for -, such as "
            "etcd = [\"http://10.0.0.1:2379\"]. The command line comes first.",
            "'lockflight agent status' shows what the agent of this host knows: the members, the "

@@ -6,6 +6,7 @@ import pathlib
 import platform
 import re
 import signal
+import subprocess
 import time
 import unittest
 
@@ -160,6 +161,23 @@ class Failures(AgentsTest):
         other = self.two.hold(self.name)
         holder.release()
         self.assertFalse(other.await_held()[2])
+
+    def test_an_agent_that_makes_way_for_the_next(self):
+        holder, *_ = self.hold(self.one)
+        before = self.one.status()
+        self.one.agent.send(signal.SIGHUP)
+        self.assertEqual(self.one.agent.child.wait(TTL / 2), 0)
+        self.one.start_agent()
+        self.one.wait_until(lambda: self.one.status()["agent"] > before["agent"], 20, "started")
+        self.assertEqual(self.one.status()["incarnation"], before["incarnation"])
+        self.assertIsNone(holder.said("lost"))
+        self.assertIn("restarts", [line["event"] for line in self.one.said()])
+        self.one.agent.kill()
+        self.one.start_agent_under("nohup")
+        self.cluster.await_members(self.hosts)
+        self.one.agent.send(signal.SIGHUP)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            self.one.agent.child.wait(0.2)
 
     def test_an_agent_that_is_stopped_for_too_long(self):
         holder, *_ = self.hold(self.one)

@@ -203,12 +203,22 @@ void agent_process::read_rings() {
 // ---- the end ----
 
 void agent_process::await_signals() {
-  signals_.async_wait([this](const asio::error_code& error, int) {
+  signals_.async_wait([this](const asio::error_code& error, int which) {
     if (error) return;
+    if (which == SIGHUP) return make_way();
     if (retires_) return end();  // it was told so twice
     retire();
     await_signals();
   });
+}
+
+/// For the agent that is started next: the host stays a member, and its clients keep what they have
+/// if that agent renews in time.
+void agent_process::make_way() {
+  notify_service_manager("STOPPING=1");
+  log_.info("restarts",
+            "the agent ends, and this host stays a member until the time to live is over");
+  end();
 }
 
 /// Others need not wait then until this host is taken off. A client that stays inside keeps its

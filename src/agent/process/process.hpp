@@ -62,7 +62,8 @@ class agent_process {
   agent_process& operator=(const agent_process&) = delete;
   ~agent_process();
 
-  /// Until SIGTERM or SIGINT, or an error, which it throws as agent_error.
+  /// Until SIGTERM or SIGINT, at which the host leaves the cluster, SIGHUP, at which it does not,
+  /// or an error, which it throws as agent_error.
   void run();
 
  private:
@@ -85,6 +86,7 @@ class agent_process {
   void await_rings();
   void read_rings();
   void await_signals();
+  void make_way();
   void retire();
   void distrust_clock(const std::string& why);
   void end_with(const std::string& why);

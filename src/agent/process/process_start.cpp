@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstring>
 
 #include "agent/process/process.hpp"
@@ -22,6 +23,11 @@ std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+bool ignores(int signal) {
+  struct sigaction now {};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 std::shared_ptr<detail::domain_file> open_file(const agent_options& options) {
@@ -46,6 +52,7 @@ agent_process::agent_process(const agent_options& options, const journal& log)
   clock_watch::require_moving();
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
+  if (!ignores(SIGHUP)) signals_.add(SIGHUP);  // nohup(1) has it ignored
   start_store();
   agree_on_ttl();
   core_.emplace(words_.self(), times_, words_);

@@ -66,6 +66,9 @@ class Host:
     def start_agent(self, **changed):
         self.agent = Process(self.agent_command(**changed), self.log, self.environment)
 
+    def start_agent_under(self, program):
+        self.agent = Process([program, *self.agent_command()], self.log, self.environment)
+
     def start_agent_with_a_clock_that_stops(self, file):
         """From when that file is there."""
         self.agent = Process(self.agent_command(), self.log, {
