@@ -280,14 +280,10 @@ command domain_command() {
   return {
       .description =
           {"A domain is a file in memory that holds named locks, and slots for the threads that "
-           "use "
-           "them. 'list' names the domains that you can open. 'show' prints the participants and "
-           "the "
-           "locks of one domain. 'remove' removes a domain with all its locks. 'forget' forgets "
-           "the "
-           "lock NAME of a domain, unless somebody holds or awaits it; the next use of the name "
-           "makes "
-           "the lock anew.",
+           "use them. 'list' names the domains that you can open. 'show' prints the participants "
+           "and the locks of one domain. 'remove' removes a domain with all its locks. 'forget' "
+           "forgets the lock NAME of a domain, unless somebody holds or awaits it; the next use "
+           "of the name makes the lock anew.",
            "The JSON of list is {\"domains\": [{\"name\", \"participants\", \"slots\", \"locks\", "
            "\"names\", \"mode\"} or {\"name\", \"problem\"}]}. The JSON of show is {\"name\", "
            "\"slots\", \"names\", \"mode\", \"names_taken\", \"participants\": [{\"slot\", "

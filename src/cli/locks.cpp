@@ -107,8 +107,7 @@ command locks_command() {
       .description =
           {"Lists every lock: its name, whether it is a mutex or a reader-writer lock (rw), the "
            "fabrics on which it runs, how much memory it takes, its source, and its parameters "
-           "with "
-           "their defaults and ranges."},
+           "with their defaults and ranges."},
       .options = {{.name = "--json", .what = "print one JSON document instead of the table"}},
       .examples = {{"lockflight locks", "list all locks"},
                    {"lockflight locks --json | jq -r '.locks[].name'", "print only the names"}},

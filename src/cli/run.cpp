@@ -133,29 +133,24 @@ command run_command() {
   return {
       .description =
           {"Takes the lock NAME, runs COMMAND, and frees the lock when COMMAND has ended. You need "
-           "not "
-           "start or make anything before: the first use of a domain or a lock makes it.",
+           "not start or make anything before: the first use of a domain or a lock makes it.",
            "On a terminal, a run that has waited for a second says who holds the lock, for how "
-           "long, "
-           "and how many wait before it, in a line that it draws anew each second and takes away "
-           "at the end. A run that gives up after --timeout says on standard error who holds the "
-           "lock.",
-           "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 end a run that waits. A run that "
-           "has the lock passes them on to COMMAND. If SIGINT or SIGQUIT ends COMMAND, it ends the "
-           "run as well, and so the loop of a shell. Ctrl-Z stops COMMAND and the run, which keeps "
-           "the lock. A run that waits leaves the queue at Ctrl-Z, and asks for the lock again "
-           "when "
-           "it is continued.",
+           "long, and how many wait before it, in a line that it draws anew each second and takes "
+           "away at the end. A run that gives up after --timeout says on standard error who holds "
+           "the lock.",
+           "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 end a run that waits. A run "
+           "that has the lock passes them on to COMMAND. If SIGINT or SIGQUIT ends COMMAND, it "
+           "ends the run as well, and so the loop of a shell. Ctrl-Z stops COMMAND and the run, "
+           "which keeps the lock. A run that waits leaves the queue at Ctrl-Z, and asks for the "
+           "lock again when it is continued.",
            "If the run is killed, COMMAND is killed too, but not what COMMAND itself has started. "
            "The lock is free when both have ended. If COMMAND is killed, the run frees the lock "
-           "and "
-           "says so in one line on standard error.",
+           "and says so in one line on standard error.",
            "COMMAND finds these variables in its environment. LOCKFLIGHT_LOCK is the lock's name. "
            "LOCKFLIGHT_TOKEN is a number that is greater at each exclusive acquire of this name, "
-           "so "
-           "that a store can refuse an older holder; it is not set if the lock is shared. "
-           "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock alone "
-           "has ended with 0: then what the lock guards counts as repaired.",
+           "so that a store can refuse an older holder; it is not set if the lock is shared. "
+           "LOCKFLIGHT_OWNER_DIED is 1 if a holder died, until a COMMAND that holds the lock "
+           "alone has ended with 0: then what the lock guards counts as repaired.",
            "With several NAMEs the run takes them all, in the order of their bytes, so that runs "
            "with overlapping names do not wait for each other in a circle. --timeout is that of "
            "all together; a run that does not get them all holds none. LOCKFLIGHT_LOCK and "
@@ -166,11 +161,10 @@ command run_command() {
            "LOCKFLIGHT_OWNER_DIED are then about this unit. All that use NAME give the same N; "
            "'lockflight domain forget' forgets it, when nobody uses NAME.",
            "With --on-owner-died CMD, a run that is told of a death first runs CMD in /bin/sh, "
-           "under "
-           "the lock and in the same environment. If CMD exits with 0, what the lock guards counts "
-           "as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run exits with "
-           "65. With 'fail' it exits with 65 at once. Later runs are told as well, until one has "
-           "repaired.",
+           "under the lock and in the same environment. If CMD exits with 0, what the lock guards "
+           "counts as repaired, and COMMAND runs without LOCKFLIGHT_OWNER_DIED; else the run "
+           "exits with 65. With 'fail' it exits with 65 at once. Later runs are told as well, "
+           "until one has repaired.",
            "With --inherit, COMMAND and what it starts inherit a descriptor, 10 or above, and the "
            "lock is free when nobody has it open any more: so a daemon that COMMAND starts keeps "
            "the lock, unless it closes all its descriptors. The run ends with COMMAND, as it does "
@@ -198,9 +192,9 @@ command run_command() {
            "and \"waiters\", each with fields as in 'lockflight who --json'; \"acquired\" has "
            "\"tokens\", \"owner_died\", and with --slots a \"unit\"; \"ended\", which is about "
            "COMMAND, has \"code\" and \"ran\"; \"done\", of --once-per, has \"until\", seconds "
-           "since "
-           "1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing more. A "
-           "line that nobody reads within a tenth of a second is lost, with all after it."},
+           "since 1970; \"interrupted\" has a \"signal\"; \"lost\" and \"released\" have nothing "
+           "more. A line that nobody reads within a tenth of a second is lost, with all after "
+           "it."},
       .options =
           {{.name = "NAME",
             .what = "the lock: 1 to 255 bytes without a new line; several names are taken together",

@@ -303,10 +303,9 @@ command top_command() {
   return {
       .description =
           {"Shows once a second the locks in use: who holds them and since when, how many wait, "
-           "the "
-           "longest wait, and from how many deaths the domain has recovered. The key q or Ctrl-C "
-           "ends "
-           "it. If standard output is no terminal, it prints a line for each holder and waiter.",
+           "the longest wait, and from how many deaths the domain has recovered. The key q or "
+           "Ctrl-C ends it. If standard output is no terminal, it prints a line for each holder "
+           "and waiter.",
            "It reads the domain's memory and stops nobody. It does not see a wait that begins and "
            "ends between two readings.",
            "The JSON has one line for each reading: {\"domain\", \"participants\", \"slots\", "

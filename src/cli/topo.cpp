@@ -202,11 +202,9 @@ command topo_command() {
   return {
       .description =
           {"Shows the machine as the locks see it: a tree of elements, of which level 1 is the "
-           "whole "
-           "machine. Without --levels the tree is what hwloc finds: packages, NUMA nodes and "
-           "caches "
-           "that tell processors apart. All of them are on one node, since the machine is "
-           "coherent.",
+           "whole machine. Without --levels the tree is what hwloc finds: packages, NUMA nodes "
+           "and caches that tell processors apart. All of them are on one node, since the machine "
+           "is coherent.",
            "Beside each element are its ranks, the processors on which they run, and the rank that "
            "hosts the tail of its queue. A node also has the ranks that host reader counters."},
       .options =

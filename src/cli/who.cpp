@@ -67,11 +67,9 @@ command who_command() {
       .description =
           {"Shows the processes that hold the lock, and those that wait for it, the longest wait "
            "first. Each row has the process, since when it holds or waits, whether it is stopped "
-           "or "
-           "dead, the process of its command if it is a 'lockflight run', and a name. The domain "
-           "is "
-           "read without stopping anybody. In a cluster's domain, the agents of all hosts are "
-           "asked.",
+           "or dead, the process of its command if it is a 'lockflight run', and a name. The "
+           "domain is read without stopping anybody. In a cluster's domain, the agents of all "
+           "hosts are asked.",
            "The JSON is {\"name\", \"kind\", \"parameters\", \"token\", \"acquires\", "
            "\"repairs\", \"owner_died\", "
            "\"holders\": [USER...], \"waiters\": [USER...], \"domain\"}, and a USER is {\"pid\", "

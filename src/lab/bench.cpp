@@ -130,19 +130,16 @@ command bench_command() {
   return {
       .description =
           {"Runs a workload with each lock at each number of ranks, and watches that mutual "
-           "exclusion "
-           "holds. It prints one line for each run: operations a second, latency, network "
-           "operations, "
-           "how often the lock was handed on at each level of the machine, Jain's index of "
-           "fairness "
-           "(1 is even), the longest wait, and violations of mutual exclusion.",
+           "exclusion holds. It prints one line for each run: operations a second, latency, "
+           "network operations, how often the lock was handed on at each level of the machine, "
+           "Jain's index of fairness (1 is even), the longest wait, and violations of mutual "
+           "exclusion.",
            "Without options it compares all locks under the workload ecsb with 1, 2, 4, ... ranks "
-           "up "
-           "to the number of cores. Each run takes one second, and 0.2 % of the operations write.",
-           "A rank that is killed ends the comparison, with one exception: with dlm-server on shm, "
-           "without --trace, the others go on if the rank neither held the lock nor serves one, "
-           "and "
-           "the results name the lost rank."},
+           "up to the number of cores. Each run takes one second, and 0.2 % of the operations "
+           "write.",
+           "A rank that is killed ends the comparison, with one exception: with dlm-server on "
+           "shm, without --trace, the others go on if the rank neither held the lock nor serves "
+           "one, and the results name the lost rank."},
       .options = bench_options(),
       .terms = workload_glossary,
       .examples =

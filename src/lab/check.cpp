@@ -328,14 +328,11 @@ command check_command() {
   return {
       .description =
           {"Runs the lock's own source with a few participants in every order that a network "
-           "allows: "
-           "posted operations take effect at any moment until their flush, and stores are seen "
-           "late. "
-           "It checks mutual exclusion, deadlock, lost wake-ups, livelock, bounded overtaking, and "
-           "that the lock is free when all participants have left.",
+           "allows: posted operations take effect at any moment until their flush, and stores are "
+           "seen late. It checks mutual exclusion, deadlock, lost wake-ups, livelock, bounded "
+           "overtaking, and that the lock is free when all participants have left.",
            "With --starvation it searches for an endless fair schedule in which a participant "
-           "waits "
-           "for ever. Such a search holds for any number of rounds.",
+           "waits for ever. Such a search holds for any number of rounds.",
            "The verdict is ok if every schedule was searched, violation with the shortest "
            "counterexample that was found, or bound if the search stopped early."},
       .options = check_options(),

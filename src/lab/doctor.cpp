@@ -102,11 +102,9 @@ program_findings findings_of(const std::string& path, const program_mpi& found) 
     says.advice =
         found.missing.empty()
             ? "If the program loads its MPI when it runs, as Python does, give the module that "
-              "does, "
-              "such as mpi4py's MPI.*.so. An MPI that is linked statically has no drop-in."
+              "does, such as mpi4py's MPI.*.so. An MPI that is linked statically has no drop-in."
             : "Set LD_LIBRARY_PATH as for a run of the program: an MPI may be behind a library "
-              "that "
-              "was not found.";
+              "that was not found.";
     return says;
   }
   const about_mpi_interface& its = details_of(found.interface);
@@ -251,12 +249,9 @@ command doctor_command() {
       .description =
           {"Tests the MPI, UCX, libfabric or OpenSHMEM that this program is built with, with the "
            "ranks of this launch: which read-modify-writes are atomic, whether a target that "
-           "computes delays "
-           "operations on its memory, and what an operation costs. Then it says what to do about "
-           "it. "
-           "Over several hosts it also prints a table of operations between them. The exit code is "
-           "1 "
-           "if locks cannot work there.",
+           "computes delays operations on its memory, and what an operation costs. Then it says "
+           "what to do about it. Over several hosts it also prints a table of operations between "
+           "them. The exit code is 1 if locks cannot work there.",
            "With --program it runs nothing: it says which MPI a program is linked with, and which "
            "library to preload so that the program has lockflight's locks in MPI_Win_lock. The "
            "exit code is 1 if none fits."},

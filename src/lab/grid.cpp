@@ -162,13 +162,11 @@ command grid_command() {
   return {
       .description =
           {"Runs every lock on the simulated machines with 16 to 1024 ranks, 0 to 100 % writers, "
-           "and "
-           "1, 100 or 1000 locks of which 50, 90 or 100 % are on the own node. Each combination is "
-           "a "
-           "cell. In a cell flight-rw's throughput is compared with that of the fastest other "
-           "reader-writer lock, or with that of the fastest mutex where all operations write. "
-           "There "
-           "flight's is compared with that of the fastest other mutex, too.",
+           "and 1, 100 or 1000 locks of which 50, 90 or 100 % are on the own node. Each "
+           "combination is a cell. In a cell flight-rw's throughput is compared with that of the "
+           "fastest other reader-writer lock, or with that of the fastest mutex where all "
+           "operations write. There flight's is compared with that of the fastest other mutex, "
+           "too.",
            "It prints the cells that fall short, which are those below --below times the fastest "
            "other lock. Then it prints for each machine and share of writers the median of the "
            "cells "

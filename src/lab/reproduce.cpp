@@ -363,8 +363,8 @@ command reproduce_command() {
            "each of the papers' statements about speed with the result. A ratio holds within a "
            "factor of 1.5, a value within 30 %, and a direction if it points the same way and is "
            "farther from its bound than three seeds are from each other; otherwise it is "
-           "undecided. "
-           "What is undecided or cannot be measured counts as missed, and the output says why.",
+           "undecided. What is undecided or cannot be measured counts as missed, and the output "
+           "says why.",
            "A run that several claims need is carried out once. As many runs go at a time as there "
            "are processors and as memory allows. The exit code is 1 if any claim is missed.",
            "Beyond the papers, every lock is run on every machine with 1, 4, 16, ... ranks. In "

@@ -393,20 +393,15 @@ command tune_command() {
   return {
       .description =
           {"Runs a workload with one value after the other of each of a lock's parameters, and "
-           "keeps "
-           "the better one. A parameter goes up and down from its default by factors of 16, then "
-           "4, "
-           "then 2. When all have been moved, they are moved again, until nothing gains. The "
-           "candidate and the best so far are measured in turn, and a candidate is kept if its "
-           "median "
-           "is better by more than the spread of either. On a simulated machine a run is the same "
-           "each time, so both are measured with several seeds.",
+           "keeps the better one. A parameter goes up and down from its default by factors of 16, "
+           "then 4, then 2. When all have been moved, they are moved again, until nothing gains. "
+           "The candidate and the best so far are measured in turn, and a candidate is kept if "
+           "its median is better by more than the spread of either. On a simulated machine a run "
+           "is the same each time, so both are measured with several seeds.",
            "At the end the defaults and the best are measured once more. If that shows no gain, "
-           "the "
-           "defaults are kept. The profile holds the parameters that differ from the defaults. "
-           "LOCKFLIGHT_PROFILE=FILE gives it to programs that use the library for C, and to "
-           "programs "
-           "under the drop-in for MPI."},
+           "the defaults are kept. The profile holds the parameters that differ from the "
+           "defaults. LOCKFLIGHT_PROFILE=FILE gives it to programs that use the library for C, "
+           "and to programs under the drop-in for MPI."},
       .options = tune_options(),
       .terms = objective_glossary,
       .examples =

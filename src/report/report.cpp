@@ -159,8 +159,7 @@ std::string unwitnessed_in(const json& bench) {
                    [](const json& run) { return run.value("witnessed", "all") == "within hosts"; }))
     return "";
   return "Mutual exclusion was checked among the ranks of each host, not across hosts, and "
-         "handoffs "
-         "are not known: bench --witness sees both.";
+         "handoffs are not known: bench --witness sees both.";
 }
 
 std::vector<std::string> losses_in(const json& bench) {

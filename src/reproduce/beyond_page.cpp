@@ -98,10 +98,9 @@ std::string page_of_beyond(const reproduction& all, const pages_beside& beside) 
   values["summary"] = "Every lock on every machine.";
   values["lead"] = fmt::format(
       "One lock, whose holder reads or writes a word beside it (workload sob). Either all write, "
-      "or "
-      "0.2&nbsp;% of the operations do and the others share a reader-writer lock. No operation is "
-      "left out as a warm-up. Where a run takes more than {}, the lock's curve ends, and a note "
-      "says so.",
+      "or 0.2&nbsp;% of the operations do and the others share a reader-writer lock. No operation "
+      "is left out as a warm-up. Where a run takes more than {}, the lock's curve ends, and a "
+      "note says so.",
       most_of_a_point());
   if (!beside.index.empty())
     values["jump"] = fmt::format("<a href=\"{}\">all papers</a>", escape_html(beside.index));

@@ -10,19 +10,18 @@ command agent_command() {
            "etcd:D, as in 'lockflight run --domain etcd:jobs NAME -- COMMAND'. docs/cluster.md has "
            "the set-up, and what is promised.",
            "A host has one agent for each domain. It says what happens on standard error, a line "
-           "of "
-           "JSON for each event, and runs until SIGTERM or SIGINT. Then it gives back the names "
-           "that nobody on this host holds, so that other hosts need not wait. SIGHUP is for a "
-           "restart: the agent ends at once, and its host stays a member. An agent that is started "
-           "within the time to live after that, or after it was killed, goes on as before.",
+           "of JSON for each event, and runs until SIGTERM or SIGINT. Then it gives back the "
+           "names that nobody on this host holds, so that other hosts need not wait. SIGHUP is "
+           "for a restart: the agent ends at once, and its host stays a member. An agent that is "
+           "started within the time to live after that, or after it was killed, goes on as "
+           "before.",
            "Each option can stand in a TOML file, without its dashes and with _ for -, such as "
            "etcd = [\"http://10.0.0.1:2379\"]. The command line comes first.",
            "'lockflight agent status' shows what the agent of this host knows: the members, the "
            "epoch, how long this host is certainly one of them, and who cannot reach whom.",
            "After several hosts were lost at once, the first holder of each name that they may "
-           "have "
-           "had is told that a holder died. 'lockflight agent consistent' ends that, on all hosts: "
-           "say it when you have put right what they may have left half done."},
+           "have had is told that a holder died. 'lockflight agent consistent' ends that, on all "
+           "hosts: say it when you have put right what they may have left half done."},
       .options =
           {{.name = "ACTION",
             .what = "run (default), status, or consistent",

@@ -10,10 +10,10 @@
 //
 // A gate is open(e) or closed(e), with e growing. A reader counts itself as active and reads the
 // gate. If that is closed it parks: it is counted for epoch e instead, in the same atomic, and
-// enters without another check when the gate has moved on to e + 1. So phases of
-// writers and of readers alternate. After two writers' phases in a row that met no reader the gates
-// are left idle, and writers pay for flight alone; a reader must take flight to open them. Gates
-// where no reader comes are unlisted.
+// enters without another check when the gate has moved on to e + 1. So phases of writers and of
+// readers alternate. After two writers' phases in a row that met no reader the gates are left idle,
+// and writers pay for flight alone; a reader must take flight to open them. Gates where no reader
+// comes are unlisted.
 //
 // Order: writers as flight; readers none among themselves. Fairness bound: a reader that has parked
 // is overtaken by at most T_W writers, by two phases more if its gate is unlisted after them, or,
@@ -22,11 +22,10 @@
 // operations, with K other nodes whose gates are in use:
 //   readers   none; the one that lists its node 1 add + 1 get; the one that opens idle gates what
 //             flight costs, 2 gets, K + 1 puts
-//   writers   what flight costs; 1 get more at idle gates, unless the writer is on the home's node
-//   or
-//             the writer before it passed on that they are idle. Else to close the gates 1 put + 1
-//             get unless all are in use, K + 1 puts; K gets for each scan, each of all counters of
-//             a node; to open them K + 1 puts
+//   writers   what flight costs; at idle gates 1 get more, unless the writer is on the home's node
+//             or knows from the writer before it that they are idle. Else to close the gates 1 put
+//             + 1 get unless all are in use, K + 1 puts; K gets for each scan, each of all counters
+//             of a node; to open them K + 1 puts
 //   handoff   between writers what flight costs
 #pragma once
 

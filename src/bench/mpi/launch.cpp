@@ -95,8 +95,7 @@ launch::diagnosis mpi_launch::diagnose() {
     found.advice.push_back(
         "A target that computes without calling MPI delays operations on its memory for as long "
         "as it computes. Place contended locks at ranks that wait, call MPI often, or have a "
-        "thread "
-        "for it (LOCKFLIGHT_PROGRESS=thread, with MPICH).");
+        "thread for it (LOCKFLIGHT_PROGRESS=thread, with MPICH).");
   if (blocks)
     found.advice.push_back(
         "With more ranks than cores this MPI spins inside MPI_Win_flush without yielding; "

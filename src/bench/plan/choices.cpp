@@ -57,8 +57,7 @@ const std::vector<workload_row>& workloads() {
        "no lock: strips of a grid, whose ranks wait for their neighbours' flags each iteration"},
       {"zipf",
        "--locks of rank 0, drawn by Zipf's law; one get or put of a word there inside; the ranks "
-       "of "
-       "its node take none"},
+       "of its node take none"},
   };
   return rows;
 }

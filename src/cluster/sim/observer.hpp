@@ -7,8 +7,7 @@
 // - token: the token of a valid exclusive entry is greater than those of all entries before. An
 //   entry that is not valid has a smaller one than a valid holder.
 // - died: while an exclusive section is open that its holder, valid at the time, did not leave,
-// each
-//   valid holder is told. An exclusive holder that leaves completes it.
+//   each valid holder is told. An exclusive holder that leaves completes it.
 // - false alarm: a holder is told only if that is so, or if a host was taken off the members that
 //   owned the name exclusively or was its home.
 //
