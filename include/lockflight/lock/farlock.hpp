@@ -11,8 +11,9 @@
 // F2  The next ticket is a plain cell, since one participant at a time draws. (The artifact has a
 //     fetch-add.) The head reads the owner with it, and need not read it again if the lock is free.
 // F3  Tickets are counted in `counter_bits` bits that wrap around.
-// F4  A group shares one ticket, which is passed on together with the number of acquires that may
-//     follow. The description does not say which ticket members have. `group` = 1: no groups.
+// F4  How many acquires share a ticket is a parameter, and `group` = 1 makes no groups. (Five in
+// the
+//     description.)
 // F5  try_lock, which the description does not have. Its readers, which may starve, are left out.
 //
 // Invariants:
@@ -37,7 +38,7 @@
 // |                              | is granted 1 get a poll of the owner, with back-off          |
 // | the same without a ticket    | 1 put by the predecessor on top; no draw inside a group      |
 // | draw, against the other side | 1 put and 2 gets a poll, with back-off, and 2 gets on top    |
-// | release                      | 1 put + 1 compare-swap; inside a group 1 compare-swap        |
+// | release, no successor        | 1 put + 1 compare-swap                                       |
 // | handoff                      | 2 puts, overlapped; inside a group 1 put                     |
 #pragma once
 
