@@ -33,7 +33,7 @@
 //
 // Order: writers first come, first served, by the order of their swaps on the tail. Fairness: a
 // waiting writer is not overtaken by a later writer, and no waiter starves. Later readers overtake a
-// overtake it until the head of the queue has set the bit `writer`. A waiting reader is overtaken
+// waiting writer until the head of the queue has set the bit `writer`. A waiting reader is overtaken
 // by at most `handovers` + 1 writers.
 //
 // Cost in network operations; a writer waits for a writer locally, other waiters poll:
