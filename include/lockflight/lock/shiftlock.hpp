@@ -32,9 +32,9 @@
 //   fewer than these can count, so the writer enters exactly when the last one has left.
 //
 // Order: writers first come, first served, by the order of their swaps on the tail. Fairness: a
-// waiting writer is not overtaken by a later writer, and no waiter starves. Later readers overtake a
-// waiting writer until the head of the queue has set the bit `writer`. A waiting reader is overtaken
-// by at most `handovers` + 1 writers.
+// waiting writer is not overtaken by a later writer, and no waiter starves. Later readers overtake
+// a waiting writer until the head of the queue has set the bit `writer`. A waiting reader is
+// overtaken by at most `handovers` + 1 writers.
 //
 // Cost in network operations; a writer waits for a writer locally, other waiters poll:
 // | shared lock and unlock       | 1 fetch-add, 1 add                                 |
