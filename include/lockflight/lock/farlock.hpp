@@ -169,7 +169,7 @@ class farlock {
       return false;
     }
     has_pred_ = is_member_ = is_last_ = false;
-    if (!draw_.is_alone(mine_)) {
+    if (!draw_.raise_flag(mine_)) {
       // A participant that keeps trying must not look like a rival at each poll of the other head.
       draw_.give_way();
     } else if (mine_.is_turn) {
