@@ -29,7 +29,7 @@
 // joins a group draws with it.
 // Fairness: once it has drawn (`take_ticket`), a waiter is not overtaken by later participants.
 // Before that, later participants of the other side may draw first: any number until the head of
-// our side has raised the flag, and one more.
+// our side has raised the flag, then those that join a group which is drawing, and one group more.
 //
 // Cost in network operations from other nodes; none on the home's node. "+" joins what is one round
 // trip where posts are ordered. Waiting for a predecessor is local:
