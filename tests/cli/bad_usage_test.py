@@ -80,7 +80,7 @@ BENCH = [
     (["--fabric", "sim", "--machine", "scc", "--machine-set", "nic.gap_ns=x"],
      ["--machine-set", "nic.gap_ns=", "'x'", "from 0"]),
     (["--fabric", "sim", "--machine", "scc", "--machine-set", "nic.atomic_engines=0"],
-     ["--machine", "nic.atomic_engines", "'0'", "1 to"]),
+     ["--machine-set", "nic.atomic_engines", "'0'", "1 to"]),
     (["--machine-set", "nic.gap_ns=3"], ["--machine-set", "'nic.gap_ns'", "sim"]),
     (["--machine-set", "3"], ["--machine-set", "'3'", "TABLE.KEY=V"]),
     (["--workload", "primitive", "--operation", "gte"], ["--operation", "'gte'", "nearest: get"]),

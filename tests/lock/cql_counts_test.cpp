@@ -41,15 +41,18 @@ TEST(cql_counts, uncontended) {
   });
 }
 
-/// Rank 0 holds the lock until the others wait for it, one after the other.
+/// Rank 0 holds the lock, in place `first`, until the others wait for it, one after the other.
 void hand_over(const topology& machine, bool held_shared, bool wanted_shared,
-               const operation_counts& release, const lock::cql_parameters& set = {}) {
+               const operation_counts& release, const lock::cql_parameters& set = {},
+               std::uint32_t first = 0) {
   on_every_rank(machine, [&](counted_participant& me) {
     rma::barrier all(me);
     queue_at_home l(me, set);
     hooks(me).has_order = false;
     const auto waits = me.cells().take<rma::plain_cell>(1);
     if (me.rank() == 0) {
+      rma::put_now(uncounted(me), l.cells.header,
+                   lock::cql_header{}.with(lock::cql_header::head, first).bits());
       held_shared ? l.lock.lock_shared() : l.lock.lock();
       all.arrive_and_wait();
       watch(me, waits, rma::equals(static_cast<rma::word>(machine.ranks()) - 1));
@@ -65,8 +68,9 @@ void hand_over(const topology& machine, bool held_shared, bool wanted_shared,
     costs(me, "the acquire", {.put = 2, .fetch_add = 1, .flush = 2, .load = 1, .store = 1},
           [&] { wanted_shared ? l.lock.lock_shared() : l.lock.lock(); });
     hooks(me).before_await = nullptr;
+    if (!wanted_shared) l.lock.unlock();  // the other writer waits for it
     all.arrive_and_wait();
-    wanted_shared ? l.lock.unlock_shared() : l.lock.unlock();
+    if (wanted_shared) l.lock.unlock_shared();
   });
 }
 
@@ -83,6 +87,14 @@ TEST(cql_counts, reader_to_writer) {
 TEST(cql_counts, an_entry_that_is_lost) {
   hand_over(topology::balanced({2, 1}), false, false,
             {.put = 1, .get = 2, .fetch_add = 1, .flush = 3, .loopback = 3}, {.slot_reads = 0});
+}
+// The numbers of places wrap around between the two writers, so with three ranks both have slot 0,
+// and the entry of the second one counts once. Rank 0 reads that slot, then the slots of both
+// places and the header, then the own words, and notifies the first writer.
+TEST(cql_counts, two_writers_share_a_slot_where_numbers_wrap_around) {
+  hand_over(topology::balanced({3, 1}), true, false,
+            {.put = 1, .get = 7, .fetch_add = 1, .flush = 6, .loopback = 8}, {.slot_reads = 2},
+            0xFFFF'FFFEU);
 }
 // One get and one put for each, and one flush for all the puts.
 TEST(cql_counts, writer_to_two_readers) {

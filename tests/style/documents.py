@@ -37,6 +37,15 @@ def dead_links(name, text, files):
             yield f"{name}: no file is called {end}"
 
 
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def unended_tables(name, text):
+    """Markdown takes a line below a table for a row of it, unless an empty line is between."""
+    for below in re.findall(r"(?m)^\|.*\n(?=([^|\n].*)$)", text):
+        yield f"{name}: no empty line between a table and '{below[:40]}'"
+
+
 # ---- pictures -----------------------------------------------------------------------------------
 
 
@@ -196,6 +205,7 @@ BROKEN = [
     dead_links("docs/b.md", "![a](a.svg)", FILES),
     dead_links("README.md", "`src/y.hpp`", FILES),
     dead_links("README.md", "`y.hpp`", FILES),
+    unended_tables("a.md", "| a |\n|---|\n| 1 |\nBelow.\n"),
     not_redrawn("a.svg", DOT + CHAIN, SVG.replace("room", "house")),
     not_redrawn("a.svg", DOT + CHAIN, SVG.replace("<title>b</title>", "")),
     not_redrawn("a.svg", DOT + CHAIN, SVG + "<title>d</title>"),
@@ -229,6 +239,7 @@ SOUND = [
     not_redrawn("a.svg", DOT + CHAIN + "  d;\n", SVG + "<title>d</title><text>d</text>"),
     dead_links("docs/b.md", "[a](a.md), [r](../README.md#x), [w](https://x.org), `src/x.hpp`, "
                             "`x.hpp`, `src/*.hpp`", FILES),
+    unended_tables("a.md", "| a |\n|---|\n| 1 |\n\nBelow.\n\n| b |\n"),
     wrong_layers("l", DOT + CHAIN, PAIRS),
     unsearched("v", "| `spin`, `x` | `--writers 3` | 1 |", ["spin --writers 3"]),
     untold_models("m", "| `a.pml` | |\n| `shared.pml` | |", {"a", "shared"}, {"a"}),
@@ -265,6 +276,7 @@ def broken_rules(root):
     files = files_of(root)
     for name in sorted(f for f in files if f.endswith(".md")):
         yield from dead_links(name, text_of(name), files)
+        yield from unended_tables(name, text_of(name))
     for name in sorted(f for f in files if f.endswith(".dot")):
         picture = name.removesuffix(".dot") + ".svg"
         yield from not_redrawn(picture, text_of(name), text_of(picture))

@@ -144,6 +144,8 @@ TEST(Tune, RefusesWhatCannotBeTuned) {
   };
   EXPECT_EQ(refusal(simulated("rma-rw")), "none");
   says(simulated("d-mcs"), "--lock 'd-mcs' (accepted: a lock with parameters to tune");
+  says(simulated("cql-listing"),
+       "--lock 'cql-listing' (accepted: a lock that 'lockflight locks' lists)");
   request what = simulated("rma-rw");
   what.parameters = {{.name = "TR", .values = {}}};
   says(what, "--parameter 'TR' (nearest: T_R; accepted: T_DC, T_R");

@@ -27,7 +27,9 @@
 //     resets the lock if it finds one of a later place.)
 // Q4  An entry has the number of its place in 32 bits. (The paper's has a number of the round of
 //     the ring, in 24 bits or fewer.) An entry of an earlier place is taken for a present one only
-//     if its word was not written for 2^32 acquires, and then read before it is.
+//     if its word was not written for 2^32 acquires, and then read before it is. Where the numbers
+//     wrap around, two waiters share a slot unless the number of ranks is a power of two. The one
+//     whose entry is overwritten is found by its own word (Q2).
 // Q5  What the paper sends as a message to a waiter is a put into its queue node. There is no reset
 //     after a timeout: a participant that is killed is the business of lock::robust, or ends the
 //     run (C36).

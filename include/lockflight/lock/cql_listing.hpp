@@ -17,7 +17,9 @@
 // What differs from the text: Q1, Q4, Q5 and Q6 of cql.hpp. The ring has a slot for each rank and
 // not 512, which makes the flaw more frequent and is not its cause: any number of readers may come
 // and go before the next waiter is notified. (The paper's client gives up after some reads and
-// resets the lock, and all that wait or hold acquire again.)
+// resets the lock, and all that wait or hold acquire again.) Where the 32 bits of a place's number
+// wrap around, two waiters share a slot unless the number of ranks is a power of two, as 512 is.
+// The flaw shows there as well.
 //
 // Order, fairness and cost: as cql, where the flaw does not show; a waiter makes one put.
 #pragma once

@@ -11,8 +11,9 @@
 // F2  The next ticket is a plain cell, since one participant at a time draws. (The artifact has a
 //     fetch-add.) The head reads the owner with it, and need not read it again if the lock is free.
 // F3  Tickets are counted in `counter_bits` bits that wrap around.
-// F4  A group shares one ticket, which is passed on together with the number of acquires that may
-//     follow. The description does not say which ticket members have. `group` = 1: no groups.
+// F4  How many acquires share a ticket is a parameter, and `group` = 1 makes no groups. (Five in
+// the
+//     description.)
 // F5  try_lock, which the description does not have. Its readers, which may starve, are left out.
 //
 // Invariants:
@@ -28,7 +29,7 @@
 // joins a group draws with it.
 // Fairness: once it has drawn (`take_ticket`), a waiter is not overtaken by later participants.
 // Before that, later participants of the other side may draw first: any number until the head of
-// our side has raised the flag, and one more.
+// our side has raised the flag, then those that join a group which is drawing, and one group more.
 //
 // Cost in network operations from other nodes; none on the home's node. "+" joins what is one round
 // trip where posts are ordered. Waiting for a predecessor is local:
@@ -37,7 +38,7 @@
 // |                              | is granted 1 get a poll of the owner, with back-off          |
 // | the same without a ticket    | 1 put by the predecessor on top; no draw inside a group      |
 // | draw, against the other side | 1 put and 2 gets a poll, with back-off, and 2 gets on top    |
-// | release                      | 1 put + 1 compare-swap; inside a group 1 compare-swap        |
+// | release, no successor        | 1 put + 1 compare-swap                                       |
 // | handoff                      | 2 puts, overlapped; inside a group 1 put                     |
 #pragma once
 
@@ -168,7 +169,7 @@ class farlock {
       return false;
     }
     has_pred_ = is_member_ = is_last_ = false;
-    if (!draw_.is_alone(mine_)) {
+    if (!draw_.raise_flag(mine_)) {
       // A participant that keeps trying must not look like a rival at each poll of the other head.
       draw_.give_way();
     } else if (mine_.is_turn) {

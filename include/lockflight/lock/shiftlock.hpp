@@ -32,7 +32,8 @@
 //   fewer than these can count, so the writer enters exactly when the last one has left.
 //
 // Order: writers first come, first served, by the order of their swaps on the tail. Fairness: a
-// waiting writer is not overtaken by a later writer, and no waiter starves. A waiting reader is
+// waiting writer is not overtaken by a later writer, and no waiter starves. Later readers overtake
+// a waiting writer until the head of the queue has set the bit `writer`. A waiting reader is
 // overtaken by at most `handovers` + 1 writers.
 //
 // Cost in network operations; a writer waits for a writer locally, other waiters poll:
@@ -246,7 +247,8 @@ class shiftlock {
     return epoch_ == 0 ? format::one(format::epoch) : 0 - format::one(format::epoch);
   }
 
-  // A writer that does not have the lock, any more or at all.
+  // The writer has released the lock, or has not got it. It resets the tail, or makes its successor
+  // the head.
   void leave_queue() {
     const rma::word own = rma::to_word(node_.first);
     if (rma::compare_swap_now(port_, cells_.tail, own, rma::null_ref) == own)

@@ -94,13 +94,24 @@ void check_fabric(const request& what) {
   if (what.threads) throw refuse("--threads", "", "on shm; simulated ranks are neither");
 }
 
+/// Whether the machine is good without the numbers that replace some of its own.
+bool is_good_alone(const std::string& machine) {
+  try {
+    static_cast<void>(sim::find_machine(machine));
+    return true;
+  } catch (const sim::bad_machine&) {
+    return false;
+  }
+}
+
 std::shared_ptr<const sim::machine_profile> profile_of(const request& what) {
   if (!simulated(what)) return nullptr;
   try {
     return std::make_shared<const sim::machine_profile>(
         sim::find_machine(what.profile, what.machine_set));
   } catch (const sim::bad_machine& e) {
-    throw bad_request(fmt::format("--machine {}", e.what()));
+    const bool is_replaced = !what.machine_set.empty() && is_good_alone(what.profile);
+    throw bad_request(fmt::format("{} {}", is_replaced ? "--machine-set" : "--machine", e.what()));
   } catch (const sim::bad_replacement& e) {
     throw bad_request(fmt::format("--machine-set {}", e.what()));
   }

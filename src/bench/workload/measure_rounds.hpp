@@ -1,6 +1,8 @@
 // Workloads in rounds. cascade: rank 0 holds the lock until all others wait for it, and is timed
-// until they have all had it. dht-writer: when rank 0 has the lock, all others begin to acquire it,
-// and rank 0 is timed until it has released the lock.
+// from its release until it has the lock once more. With a lock that is first come, first served
+// all others have had it then; one that prefers ranks of its node returns sooner. dht-writer: when
+// rank 0 has the lock, all others begin to acquire it, and rank 0 is timed until it has released
+// the lock.
 #pragma once
 
 #include <cstdint>

@@ -75,12 +75,14 @@ class cql_entries {
     return count;
   }
 
+  /// Where the numbers of places wrap around, two of these places may share a slot, which is read
+  /// twice then. So an entry counts only when its own place is looked for.
   [[nodiscard]] cql_census search_slots(std::uint32_t first, std::uint32_t end) {
     cql_census found{first, end};
     for (batch read{}; first != end;) {
       const std::uint32_t count = read_slots(first, end, read);
-      for (std::uint32_t i = 0; i < count; ++i) found.count(cql_entry::from(read[i]));
-      first += count;
+      for (std::uint32_t i = 0; i < count; ++i, ++first)
+        if (const auto entry = cql_entry::from(read[i]); entry.is_of(first)) found.count(entry);
     }
     return found;
   }

@@ -36,10 +36,9 @@ class node_record {
 
   // What the lock remembers of the node.
   rma::plain_cell state;
-  rma::plain_cell readers;  // of the node that are in
-  rma::plain_cell
-      granted;            // inside the node since it last acquired at the home, or read the header
-  rma::plain_cell place;  // of the node's writer at the home
+  rma::plain_cell readers;  // the node's readers that are in
+  rma::plain_cell granted;  // grants inside the node since it acquired at, or asked, the home
+  rma::plain_cell place;    // the place of the node's writer at the home
 
   void open() {
     ticket_ = port_.cpu_fetch_add(tickets_, 1);

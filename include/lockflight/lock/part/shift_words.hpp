@@ -37,7 +37,8 @@ class shift_format {
     return (releases(state) + get(state, readers)) & releases_.most();
   }
 
-  /// How many participants the fields can count.
+  /// How many participants the fields can count. All of them may be readers, and a writer waits for
+  /// fewer releases than there are participants.
   [[nodiscard]] constexpr std::int64_t most_participants() const {
     return std::int64_t{1} << std::min(releases_.bits, readers.bits - 1);
   }

@@ -40,7 +40,7 @@ class ticket_draw {
   /// For the head of our side.
   [[nodiscard]] drawn draw() {
     drawn found{};
-    if (is_alone(found)) return found;
+    if (raise_flag(found)) return found;
     give_way();
     for (rma::backoff b = poll_schedule(); !may_draw();) port_.pause(b.next());
     return read();
@@ -48,7 +48,7 @@ class ticket_draw {
 
   /// Raises our flag. Returns whether the other side's is down: then `found` is the next ticket.
   /// The other head reads our flag after it has raised its own, and becomes the victim.
-  [[nodiscard]] bool is_alone(drawn& found) {
+  [[nodiscard]] bool raise_flag(drawn& found) {
     side_.post(local_ ? cells_.local_flag : cells_.remote_flag, 1);
     if (local_) {
       port_.fence();  // the other flag is read after it (C13)
