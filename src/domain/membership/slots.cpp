@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/agent_slots.hpp"
 #include "domain/store/fork.hpp"
 #include "fabric/shm/pause.hpp"
 
@@ -222,18 +223,10 @@ bool try_to_take(domain_file& file, int slot, const thread_identity& us, thoroug
 
 }  // namespace
 
-int first_slot_of_clients(const domain_file& file) {
-  if (!file.is_of_cluster()) return 0;
-  constexpr int least = 2;  // for the thread that runs it, and for one that waits for a lock
-  constexpr int enough = 16;
-  const int slots = file.steward();
-  return std::min(std::clamp(slots / 4, least, enough), slots - 1);
-}
-
 int take_slot(domain_file& file) {
   const thread_identity us = this_thread();
-  const int first = file.is_agent() ? 0 : first_slot_of_clients(file);
   const int most = file.steward();
+  const int first = file.is_of_cluster() && !file.is_agent() ? slots_of_agent(most) : 0;
   const int used =
       std::min(most, static_cast<int>(file.header().used_slots.load(std::memory_order_acquire)));
   // A few of those that look alive are looked at each time, so that the ended do not pile up.

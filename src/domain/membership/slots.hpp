@@ -23,11 +23,8 @@
 
 namespace lockflight::detail {
 
-/// The slots before it are the agent's alone, in a cluster's domain: a thread of the agent waits
-/// for a lock that another host wants, and must not wait for a client's slot before it can.
-[[nodiscard]] int first_slot_of_clients(const domain_file& file);
 /// A free slot that is now this thread's, or -1. Frees slots on its way whose owners have ended and
-/// that no lock remembers.
+/// that no lock remembers. A client leaves the agent's alone (base/agent_slots.hpp).
 [[nodiscard]] int take_slot(domain_file& file);
 /// The steward's, for a thread that finds no free slot while there are dead ones; -1 while another
 /// thread has it.
