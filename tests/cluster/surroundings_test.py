@@ -171,6 +171,9 @@ class Slots(SurroundingsTest):
             _, said = self.one.lockflight("domain", "show", f"etcd:{DOMAIN}")
             return int(said.split()[1]) >= SLOTS - 1
         self.one.wait_until(are_taken, 10, "full of clients")
+        code, said = self.one.run(self.name, "true", options=("--timeout", "0.1"))
+        self.assertEqual(code, 1, said)
+        self.assertIn(f"all {SLOTS - 2} slots of domain etcd:{DOMAIN} are taken", said)
         waiter = self.two.hold(self.name)
         self.one.wait_until(lambda: self.one.status()["revocations"] > 0, 10, "asked for the name")
         holder.release()
@@ -191,6 +194,16 @@ class Addresses(SurroundingsTest):
             self.assertEqual(code, 2, said)
             self.assertIn(f"--{option} '{address}' (accepted: HOST:PORT, with brackets around an "
                           "IPv6 address)", said)
+
+    def test_a_host_that_nobody_hears_says_by_whom_it_is_missed(self):
+        self.spare.start_agent(advertise="127.0.0.1:9")
+        self.addCleanup(shared.await_members, [self.one, self.two])
+        self.addCleanup(self.spare.agent.kill)
+        self.await_said(self.spare, "another", "was taken off")
+        said = next(line for line in self.spare.said() if line["event"] == "another")
+        self.assertEqual(said["advertises"], "127.0.0.1:9")
+        self.assertTrue(said["not_heard_by"])
+        self.assertLessEqual(set(said["not_heard_by"]), {"h1", "h2"})
 
 
 if __name__ == "__main__":

@@ -62,7 +62,9 @@ void agent_process::handle(Event event) {
     carry_out(out);
     if (words_.incarnation() != was && was != 0 && !out.has_left)
       log_.warn("another", "this host was taken off the members, and comes back as another one",
-                {{"incarnation", words_.incarnation()}});
+                {{"incarnation", words_.incarnation()},
+                 {"advertises", place_.address},
+                 {"not_heard_by", hosts_that_miss(words_.self())}});
     if (core_->epoch() == before || core_->epoch() == 0) return;
     if (before == 0) notify_service_manager("READY=1\nSTATUS=member of the cluster");
     log_.info(

@@ -18,6 +18,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "agent/etcd/store.hpp"
 #include "agent/host/domain_words.hpp"
@@ -101,6 +102,7 @@ class agent_process {
   void told(member_id by, std::uint64_t number, const std::string& lines);
   void finish_gathering(std::uint64_t number);
   [[nodiscard]] std::string host_of(member_id id) const;
+  [[nodiscard]] std::vector<std::string> hosts_that_miss(member_id id) const;
 
   // ---- what it says (process_status.cpp) ----
   /// Each second.

@@ -139,4 +139,14 @@ std::string agent_process::host_of(member_id id) const {
   return text_of(id);
 }
 
+/// Those that say in etcd that they do not hear it.
+std::vector<std::string> agent_process::hosts_that_miss(member_id id) const {
+  std::vector<std::string> all;
+  if (!view_) return all;
+  for (const auto& [by, keys] : view_->keys.members)
+    if (keys.beat && std::ranges::count(keys.beat->what.missing, id) > 0)
+      all.push_back(host_of(by));
+  return all;
+}
+
 }  // namespace lockflight::cluster

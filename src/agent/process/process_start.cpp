@@ -162,8 +162,9 @@ void agent_process::check_identity(const etcd_view& view) {
     if (was_checked_) then.at = 0;
     if (const auto why = then.refuses(now))
       throw agent_error(
-          fmt::format("etcd: {}. It was restored or set up anew: when the agents of all hosts have "
-                      "ended for longer than the time to live, remove {} on each",
+          fmt::format("etcd: {}. It is not the etcd of before, or it was restored or set up anew: "
+                      "in that case, when the agents of all hosts have ended for longer than the "
+                      "time to live, remove {} on each",
                       *why, identity_file_.path()));
     now.at = std::max(now.at, identity_->at);
   }
