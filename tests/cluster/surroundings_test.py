@@ -4,9 +4,11 @@ beside the domain file is removed, or clients use all threads that its host's do
 import json
 import os
 import stat
+import time
 import unittest
 
 from testbed import Cluster
+from testbed.etcd import base64_of
 from testbed.host import DOMAIN
 
 TTL = 2
@@ -184,6 +186,22 @@ class Slots(SurroundingsTest):
         code, said = self.spare.refused_agent(slots=2)
         self.assertEqual((code, said),
                          (2, "lockflight agent: --slots '2' (accepted: a whole number from 3 to 4095)\n"))
+
+
+class Notes(SurroundingsTest):
+    def test_many_notes_do_not_slow_renewals(self):
+        """There may be one for each name, of --once-per and of --slots."""
+        many, at_once = 20_000, 100
+        for first in range(0, many, at_once):
+            shared.etcd.ask("/v3/kv/txn", {"success": [
+                {"request_put": {
+                    "key": base64_of(f"lockflight/{DOMAIN}/note/done/{self.name}{i}"),
+                    "value": base64_of("1 1")}} for i in range(first, first + at_once)]})
+        holder = self.one.hold(self.name)
+        holder.await_held()
+        time.sleep(2 * TTL)
+        self.assertIsNone(holder.said("lost"))
+        holder.release()
 
 
 class Addresses(SurroundingsTest):
