@@ -188,6 +188,18 @@ class Slots(SurroundingsTest):
                          (2, "lockflight agent: --slots '2' (accepted: a whole number from 3 to 4095)\n"))
 
 
+class Status(SurroundingsTest):
+    def test_json_says_that_there_is_no_answer(self):
+        def shown():
+            code, said = self.two.lockflight("agent", "status", "--json", "--domain", DOMAIN)
+            status = json.loads(said)
+            return code, status["domain"], status["answers"]
+        self.assertEqual(shown(), (0, DOMAIN, True))
+        self.two.agent.kill()
+        self.assertEqual(shown(), (1, DOMAIN, False))
+        self.start_again(self.two)
+
+
 class Notes(SurroundingsTest):
     def test_many_notes_do_not_slow_renewals(self):
         """There may be one for each name, of --once-per and of --slots."""
