@@ -3,6 +3,7 @@ beside the domain file is removed, or clients use all threads that its host's do
 
 import json
 import os
+import resource
 import stat
 import time
 import unittest
@@ -198,6 +199,17 @@ class Status(SurroundingsTest):
         self.two.agent.kill()
         self.assertEqual(shown(), (1, DOMAIN, False))
         self.start_again(self.two)
+
+    def test_an_agent_that_cannot_tell_who_holds_a_lock_says_so(self):
+        holder = self.one.hold(self.name)
+        holder.await_held()
+        pid = self.one.agent.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))  # no more than it has
+        _, said = self.two.lockflight("who", self.name, "--domain", f"etcd:{DOMAIN}")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        self.assertIn("h1 does not answer", said)
+        holder.release()
 
 
 class Notes(SurroundingsTest):
