@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,6 +36,13 @@ namespace detail {
 }
 
 }  // namespace detail
+
+/// Whether replace_file puts the file in the place of nothing else than a regular file: it would as
+/// well replace a device, or a link such as /dev/stdout.
+[[nodiscard]] inline bool may_be_replaced(const std::string& path) {
+  struct stat is {};
+  return !path.empty() && (lstat(path.c_str(), &is) != 0 || S_ISREG(is.st_mode));
+}
 
 /// Written beside the file first, under its name and a ~. False if that is not possible; errno says
 /// why, and what was there stays.

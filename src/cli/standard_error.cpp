@@ -1,87 +1,16 @@
 #include "cli/standard_error.hpp"
 
-#include <poll.h>
-#include <pthread.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <ctime>
-
+#include "base/write_within.hpp"
 #include "tool/printable.hpp"
 
 namespace lockflight::cli {
-namespace {
-
-using clock = std::chrono::steady_clock;
-
-/// A write to a pipe whose reader has gone would end us, and our death with the lock is told to
-/// others. For this thread and this time it is an error.
-class without_sigpipe {
- public:
-  without_sigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~without_sigpipe() {
-    constexpr timespec now{};
-    const bool was_blocked = sigismember(&before_, SIGPIPE) == 1;
-    while (!was_blocked && sigtimedwait(&pipe_, nullptr, &now) == SIGPIPE) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  without_sigpipe(const without_sigpipe&) = delete;
-  without_sigpipe& operator=(const without_sigpipe&) = delete;
-
- private:
-  sigset_t pipe_{};
-  sigset_t before_{};
-};
-
-/// Writes without waiting, where the kernel can: another process may have filled a pipe since we
-/// asked. Terminals, and pipes before Linux 6, cannot: there that process would have to be quicker
-/// than us. A regular file waits for nobody, and some file systems refuse to write at once.
-ssize_t write_at_once(int to, std::string_view text) {
-  struct stat of {};
-  if (fstat(to, &of) == 0 && S_ISREG(of.st_mode)) return write(to, text.data(), text.size());
-  iovec part{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-  constexpr off_t where_it_is = -1;
-  const ssize_t written = pwritev2(to, &part, 1, where_it_is, RWF_NOWAIT);
-  if (written >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE) return written;
-  return write(to, text.data(), text.size());
-}
-
-bool takes_text(int descriptor, std::chrono::milliseconds within) {
-  const auto until = clock::now() + within;
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
-    pollfd its{.fd = descriptor, .events = POLLOUT, .revents = 0};
-    const int found = poll(&its, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (found == 1) return its.revents == POLLOUT;
-    if (found == 0 || errno != EINTR) return false;
-  }
-}
-
-}  // namespace
 
 bool takes_a_line() { return takes_text(STDERR_FILENO, std::chrono::milliseconds(0)); }
 
 bool write_within(int to, std::string_view text, std::chrono::milliseconds within) {
-  const without_sigpipe here;
-  const auto until = clock::now() + within;
-  while (!text.empty()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
-    if (!takes_text(to, std::max(left, std::chrono::milliseconds(0)))) return false;
-    const ssize_t written = write_at_once(to, text);
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-    if (written < 0 && errno != EAGAIN && errno != EINTR) return false;
-    if (written <= 0 && clock::now() >= until) return false;
-  }
-  return true;
+  return lockflight::write_within(to, text, within) == text.size();
 }
 
 void say(const std::string& line) {

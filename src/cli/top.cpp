@@ -239,10 +239,8 @@ void print_turns(console& out, watcher& domain, std::optional<std::uint64_t> tur
 
 constexpr const char* standard_output = "-";
 
-/// The new file would replace a device, or a link such as /dev/stdout.
 void check_metrics_file(const std::string& path) {
-  struct stat is {};
-  if (path.empty() || (lstat(path.c_str(), &is) == 0 && !S_ISREG(is.st_mode)))
+  if (!may_be_replaced(path))
     throw refuse("--prometheus", path, "a regular file, or - for standard output");
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/agent_slots.hpp"
 #include "cli/named.hpp"
 #include "cli/standard_error.hpp"
 #include "tool/printable.hpp"
@@ -52,9 +53,13 @@ std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self
   if (holders > 1)
     text += " and " + std::to_string(holders - 1) + (holders > 2 ? " others" : " other");
   if (holders > 0) text += " for " + duration(static_cast<double>(uses.front().milliseconds) / 1e3);
-  const auto us = std::find_if(first_waiter, uses.end(), [self](const auto& each) {
+  const auto is_us = [self](const domain_use_elsewhere& each) {
     return each.host.empty() && !each.has_foreign_pid && each.pid == self;
-  });
+  };
+  // In a cluster it may have lost the lock, and not have noticed it.
+  if (holders == 0 && first_waiter != uses.end() && !is_us(*first_waiter))
+    text += ", and " + user_text(*first_waiter) + " comes first";
+  const auto us = std::find_if(first_waiter, uses.end(), is_us);
   if (us == first_waiter && us != uses.end()) return text + ", you are next";
   if (us != uses.end()) text += ", " + std::to_string(us - first_waiter) + " before you";
   return text;
@@ -62,10 +67,13 @@ std::string holders_text(const std::vector<domain_use_elsewhere>& uses, int self
 
 std::string obstacle_text(const domain& in, const std::string& name) {
   const std::vector<domain_slot> taken = in.participants();
-  const auto slots = static_cast<std::size_t>(in.options().slots);
+  const int first = in.is_of_cluster() ? slots_of_agent(in.options().slots) : 0;
+  const int slots = in.options().slots - first;
+  const auto taken_count =
+      std::ranges::count_if(taken, [first](const domain_slot& each) { return each.slot >= first; });
   const bool has_slot = std::ranges::any_of(
       taken, [](const domain_slot& each) { return !each.has_foreign_pid && each.pid == getpid(); });
-  if (has_slot || taken.size() < slots) return holders_text(in.uses_of(name), getpid());
+  if (has_slot || taken_count < slots) return holders_text(in.uses_of(name), getpid());
   return "all " + std::to_string(slots) + " slots of domain " + in.name() +
          " are taken ('lockflight domain show " + in.name() + "' lists them)";
 }

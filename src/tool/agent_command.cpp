@@ -79,8 +79,8 @@ command agent_command() {
             .what = "with --mode 0660: the group whose users may take locks"},
            {.name = "--slots",
             .value = "N",
-            .what = "how many threads of this host can use the domain at a time, 1 to 4095 "
-                    "(default: 4095)"},
+            .what = "how many threads of this host can use the domain at a time, 3 to 4095 "
+                    "(default: 4095); a quarter of them, 2 to 16, are the agent's"},
            {.name = "--names",
             .value = "N",
             .what = "how many names can have a lock on this host, 1 to 1048576 (default: 131072)"},

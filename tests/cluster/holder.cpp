@@ -1,6 +1,8 @@
-// Holds a name of a cluster's domain until its input ends: cluster_holder DOMAIN NAME [shared]
+// Holds a name of a cluster's domain until its input ends: cluster_holder DOMAIN NAME
+// [shared|stays]
 //
 // It prints "held TOKEN DIED", then "lost" if it is not certainly alone any more, and "released".
+// One that stays goes on then, so that its thread keeps its slot, until it is killed.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -27,7 +29,8 @@ bool ends_within(int ms) {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  const bool shares = argc > 3;
+  const std::string how = argc > 3 ? argv[3] : "";
+  const bool shares = how == "shared";
   lockflight::named_lock lock(lockflight::domain::open(argv[1]), argv[2]);
   if (shares)
     lock.lock_shared();
@@ -45,4 +48,5 @@ int main(int argc, char** argv) {
   else
     lock.unlock();
   say("released");
+  while (how == "stays") pause();
 }

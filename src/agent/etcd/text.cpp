@@ -16,6 +16,10 @@ bool is_name_character(char c) {
 
 constexpr std::string_view kind_texts[] = {"epoch", "member/", "beat/", "evicted/"};
 
+// After the keys of the core in the order of bytes, as domain_keys::end() promises.
+constexpr const char* notes = "note/";
+static_assert(std::ranges::all_of(kind_texts, [](std::string_view each) { return each < notes; }));
+
 }  // namespace
 
 std::string shortened(std::string_view bytes, std::size_t most) {
@@ -64,11 +68,7 @@ domain_keys::domain_keys(const std::string& domain) : prefix_("lockflight/" + do
                                 ": expected 1 to 64 letters, digits, '.', '-' or '_'");
 }
 
-std::string domain_keys::end() const {
-  std::string after = prefix_;
-  ++after.back();  // '0' after '/'
-  return after;
-}
+std::string domain_keys::end() const { return prefix_ + notes; }
 
 std::string domain_keys::text_of(const key& which) const {
   std::string text = prefix_;
@@ -80,7 +80,7 @@ std::string domain_keys::text_of(const key& which) const {
 std::string domain_keys::note(const std::string& name) const {
   if (name.empty() || name.size() > 300)
     throw std::invalid_argument("the note " + shortened(name) + ": expected 1 to 300 bytes");
-  return prefix_ + "note/" + name;
+  return prefix_ + notes + name;
 }
 
 // ---- all of a domain ----

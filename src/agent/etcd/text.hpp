@@ -57,7 +57,8 @@ class domain_keys {
   explicit domain_keys(const std::string& domain);
 
   [[nodiscard]] const std::string& prefix() const { return prefix_; }
-  /// The first key after all those with the prefix.
+  /// The first key after all those of the core. Each renewal reads what is before it, and each
+  /// change there is a hint. The notes are not: there may be one for each name.
   [[nodiscard]] std::string end() const;
   [[nodiscard]] std::string text_of(const key& which) const;
   [[nodiscard]] std::string secret() const { return prefix_ + "secret"; }

@@ -1,6 +1,9 @@
 // What an agent says on standard error: a line of JSON for each event, as log collectors read them.
+// Lines that nobody reads in time, or that find the disk full, are lost, and the next one that is
+// written is preceded by one that says how many. One thread may write.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -30,8 +33,12 @@ class journal {
  private:
   void write(const char* level, std::string_view event, const std::string& text,
              const fields& more) const;
+  [[nodiscard]] std::string line_of(const char* level, std::string_view event,
+                                    const std::string& text, const fields& more) const;
 
   std::string domain_;
+  mutable std::uint64_t lost_ = 0;  // lines since the last one that was written
+  mutable bool is_cut_ = false;     // the last of them was written in part
 };
 
 }  // namespace lockflight::cluster

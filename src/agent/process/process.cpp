@@ -63,7 +63,9 @@ void agent_process::handle(Event event) {
     carry_out(out);
     if (words_.incarnation() != was && was_member && !out.has_left)
       log_.warn("another", "this host was taken off the members, and comes back as another one",
-                {{"incarnation", words_.incarnation()}});
+                {{"incarnation", words_.incarnation()},
+                 {"advertises", place_.address},
+                 {"not_heard_by", hosts_that_miss(words_.self())}});
     if (core_->epoch() == before || core_->epoch() == 0) return;
     if (before == 0) notify_service_manager("READY=1\nSTATUS=member of the cluster");
     log_.info(
@@ -181,10 +183,6 @@ void agent_process::await_rings() {
 }
 
 void agent_process::read_rings() {
-  const auto ring = [this](const std::string& name) {
-    ++counts_.rings;
-    handle([&](agent& a, instant now, effects& out) { a.rung(now, name, out); });
-  };
   std::array<char, 512> bytes{};  // names in the directory are shorter
   // A bounded number at a time, so that clients do not keep the agent from its links.
   constexpr int at_once = 256;
@@ -194,10 +192,20 @@ void agent_process::read_rings() {
     if (length < 0) break;
     // Every user of the domain may send anything.
     const std::string name(bytes.data(), std::min(static_cast<std::size_t>(length), bytes.size()));
-    if (is_lock_name(detail::user_name_of(name).name)) ring(name);
+    if (is_lock_name(detail::user_name_of(name).name)) rung(name);
   }
+  ring_if_missed();
+}
+
+void agent_process::rung(const std::string& name) {
+  ++counts_.rings;
+  handle([&](agent& a, instant now, effects& out) { a.rung(now, name, out); });
+}
+
+/// For clients that could not ring.
+void agent_process::ring_if_missed() {
   if (words_.take_missed_rings())
-    for (const std::string& name : words_.names()) ring(name);
+    for (const std::string& name : words_.names()) rung(name);
 }
 
 // ---- the end ----

@@ -18,6 +18,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "agent/etcd/store.hpp"
 #include "agent/host/domain_words.hpp"
@@ -73,6 +74,7 @@ class agent_process {
   void start_links();
   void start_bell();
   void check_identity(const etcd_view& view);
+  void note_identity(bool is_needed);
 
   // ---- events (process.cpp) ----
   template <class Event>
@@ -85,6 +87,8 @@ class agent_process {
   void set_timer();
   void await_rings();
   void read_rings();
+  void rung(const std::string& name);
+  void ring_if_missed();
   void await_signals();
   void make_way();
   void retire();
@@ -100,10 +104,13 @@ class agent_process {
   void told(member_id by, std::uint64_t number, const std::string& lines);
   void finish_gathering(std::uint64_t number);
   [[nodiscard]] std::string host_of(member_id id) const;
+  [[nodiscard]] std::vector<std::string> hosts_that_miss(member_id id) const;
 
   // ---- what it says (process_status.cpp) ----
   /// Each second.
   void look_after_files();
+  void write_metrics();
+  void make_sockets_again();
   [[nodiscard]] agent_status status_now();
 
   const agent_options options_;
@@ -112,6 +119,8 @@ class agent_process {
   store_identity_file identity_file_;
   std::optional<store_identity> identity_;  // as it was seen last
   bool was_checked_ = false;                // since this agent started
+  bool is_noted_ = false;                   // its cluster and its epoch are in the file
+  bool has_warned_of_note_ = false;         // that they are not
   std::shared_ptr<detail::domain_file> file_;
   domain_words words_;
   timing times_;
@@ -134,6 +143,7 @@ class agent_process {
   clock_watch clock_;
   std::optional<std::string> failure_;
   bool retires_ = false;
+  bool has_metrics_ = true;  // the file could be written the last time
 
   // Their callbacks use what stands before them.
   asio::steady_timer timer_{io_};

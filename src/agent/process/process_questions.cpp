@@ -29,6 +29,8 @@ work_note note_from(const std::string& text) {
   return {*until, *token};
 }
 
+/// What an agent says that cannot tell. Earlier ones ignore it as a line without a use.
+constexpr std::string_view failed = "failed";
 constexpr std::size_t uses_most = 2'000;      // of a host, in an answer
 constexpr std::size_t told_most = 512 << 10;  // bytes, as links have it
 
@@ -111,14 +113,18 @@ std::string agent_process::asked(const std::string& line) {
     return lines;
   } catch (const domain_error& e) {
     log_.warn("uses", e.what());
-    return "";
+    return detail::line_of({std::string(failed)});
   }
 }
 
 void agent_process::told(member_id by, std::uint64_t number, const std::string& lines) {
   const auto at = gatherings_.find(number);
   if (at == gatherings_.end() || at->second.awaited.erase(by) == 0) return;
-  at->second.lines += lines;
+  // Without descriptors, for example: as if it had not answered, and not as if nobody held a lock.
+  if (lines == detail::line_of({std::string(failed)}))
+    at->second.silent.push_back(host_of(by));
+  else
+    at->second.lines += lines;
   if (at->second.awaited.empty()) finish_gathering(number);
 }
 
@@ -137,6 +143,16 @@ std::string agent_process::host_of(member_id id) const {
   if (view_)
     if (const auto found = view_->hosts.find(id); found != view_->hosts.end()) return found->second;
   return text_of(id);
+}
+
+/// Those that say in etcd that they do not hear it.
+std::vector<std::string> agent_process::hosts_that_miss(member_id id) const {
+  std::vector<std::string> all;
+  if (!view_) return all;
+  for (const auto& [by, keys] : view_->keys.members)
+    if (keys.beat && std::ranges::count(keys.beat->what.missing, id) > 0)
+      all.push_back(host_of(by));
+  return all;
 }
 
 }  // namespace lockflight::cluster

@@ -169,17 +169,33 @@ void agent_process::check_identity(const etcd_view& view) {
     if (was_checked_) then.at = 0;
     if (const auto why = then.refuses(now))
       throw agent_error(
-          fmt::format("etcd: {}. It was restored or set up anew: when the agents of all hosts have "
-                      "ended for longer than the time to live, remove {} on each",
+          fmt::format("etcd: {}. It is not the etcd of before, or it was restored or set up anew: "
+                      "in that case, when the agents of all hosts have ended for longer than the "
+                      "time to live, remove {} on each",
                       *why, identity_file_.path()));
     now.at = std::max(now.at, identity_->at);
   }
-  const bool is_news = !was_checked_ || now.epoch != identity_->epoch;
+  const bool is_news = !was_checked_ || !is_noted_ || now.epoch != identity_->epoch;
+  const bool is_first_ever = !identity_;
   was_checked_ = true;
   identity_ = now;
-  if (is_news && !identity_file_.write(now))
-    throw agent_error(
-        fmt::format("{}: cannot be written: {}", identity_file_.path(), std::strerror(errno)));
+  if (is_news) note_identity(is_first_ever);
+}
+
+/// Without a note the agent does not begin. An older note still names the cluster, so a host whose
+/// disk is full keeps its locks: the agent goes on, and tries again with each answer of etcd.
+void agent_process::note_identity(bool is_needed) {
+  is_noted_ = identity_file_.write(*identity_);
+  if (is_noted_) {
+    if (has_warned_of_note_) log_.info("note", identity_file_.path() + ": can be written again");
+    has_warned_of_note_ = false;
+    return;
+  }
+  const std::string why =
+      fmt::format("{}: cannot be written: {}", identity_file_.path(), std::strerror(errno));
+  if (is_needed) throw agent_error(why);
+  if (!has_warned_of_note_) log_.warn("note", why);
+  has_warned_of_note_ = true;
 }
 
 }  // namespace lockflight::cluster

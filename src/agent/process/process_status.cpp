@@ -1,22 +1,58 @@
 // What an agent says of itself.
+#include <fmt/format.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
 
 #include "agent/process/process.hpp"
 #include "base/replaced_file.hpp"
+#include "domain/cluster/agent_bell.hpp"
+#include "domain/cluster/elsewhere.hpp"
 
 namespace lockflight::cluster {
 
 void agent_process::look_after_files() {
   constexpr auto period = std::chrono::seconds(1);
-  // A collector sees by its time that the file is old, if it cannot be written.
-  constexpr mode_t for_all = 0644;
-  if (!options_.metrics_file.empty())
-    static_cast<void>(replace_file(options_.metrics_file, metrics_text_of(status_now()), for_all));
+  if (!options_.metrics_file.empty()) write_metrics();
   if (!file_->is_current()) return end_with(file_->place().path + ": has been removed");
+  try {
+    make_sockets_again();
+  } catch (const domain_error& e) {
+    return end_with(e.what());
+  }
   status_timer_.expires_after(period);
   status_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) look_after_files();
   });
+}
+
+/// A collector sees by its time that the file is old, if it cannot be written.
+void agent_process::write_metrics() {
+  constexpr mode_t for_all = 0644;
+  const bool is_written =
+      replace_file(options_.metrics_file, metrics_text_of(status_now()), for_all);
+  if (!is_written && has_metrics_)
+    log_.warn("metrics", fmt::format("{}: cannot be written: {}", options_.metrics_file,
+                                     std::generic_category().message(errno)));
+  if (is_written && !has_metrics_)
+    log_.info("metrics", options_.metrics_file + ": can be written again");
+  has_metrics_ = is_written;
+}
+
+/// What cleans up old files may have removed the sockets beside the domain file. Then nobody could
+/// ring, and waiters would wait for ever.
+void agent_process::make_sockets_again() {
+  const auto is_missing = [](const std::string& path) {
+    return access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+  };
+  if (is_missing(detail::question_path_of(*file_))) questions_->listen_again();
+  if (is_missing(detail::bell_path_of(*file_))) {
+    bell_.close();
+    start_bell();
+    log_.warn("bell", detail::bell_path_of(*file_) + ": has been removed, and is made anew");
+  }
+  ring_if_missed();
 }
 
 agent_status agent_process::status_now() {

@@ -93,7 +93,12 @@ class questions::visit : public std::enable_shared_from_this<visit> {
 };
 
 questions::questions(asio::io_context& io, const detail::domain_file& file, answer by)
-    : io_(io), acceptor_(listen_at(io, file)), by_(std::move(by)) {
+    : io_(io), file_(file), acceptor_(listen_at(io, file)), by_(std::move(by)) {
+  accept();
+}
+
+void questions::listen_again() {
+  acceptor_ = listen_at(io_, file_);
   accept();
 }
 

@@ -22,12 +22,16 @@ class questions {
   /// Listens, with the mode and the group of the domain. Throws domain_error.
   questions(asio::io_context& io, const detail::domain_file& file, answer by);
 
+  /// Makes the socket anew, as somebody has removed its file. Throws domain_error.
+  void listen_again();
+
  private:
   class visit;
 
   void accept();
 
   asio::io_context& io_;
+  const detail::domain_file& file_;
   asio::local::stream_protocol::acceptor acceptor_;
   answer by_;
   std::shared_ptr<int> visits_ = std::make_shared<int>(0);  // how many there are

@@ -24,6 +24,7 @@ json json_of(const agent_status& what) {
   json members = json::array();
   for (const member_status& each : what.members) members.push_back(json_of(each));
   return {{"domain", what.domain},
+          {"answers", what.answers},
           {"pid", what.pid},
           {"written_us", what.written_us},
           {"epoch", what.epoch},

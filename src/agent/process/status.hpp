@@ -25,6 +25,7 @@ struct member_status {
 
 struct agent_status {
   std::string domain;
+  bool answers = true;  ///< false: the agent does not say this, and what follows is not known
   int pid = 0;
   std::int64_t written_us = 0;  ///< when, on CLOCK_BOOTTIME
   epoch_number epoch = 0;

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <system_error>
 
 #include "base/replaced_file.hpp"
 
@@ -29,7 +31,10 @@ store_identity_file::store_identity_file(const std::string& folder, const std::s
 
 std::optional<store_identity> store_identity_file::read() const {
   std::ifstream in(path_);
-  if (!in) return std::nullopt;
+  if (!in && errno == ENOENT) return std::nullopt;
+  if (!in)
+    throw std::runtime_error(
+        fmt::format("{}: cannot be read: {}", path_, std::generic_category().message(errno)));
   try {
     const auto text = nlohmann::json::parse(in);
     return store_identity{text.at("cluster").get<std::uint64_t>(),

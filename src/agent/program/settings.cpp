@@ -15,7 +15,9 @@
 #include <optional>
 #include <sstream>
 
+#include "agent/link/address.hpp"
 #include "base/number.hpp"
+#include "base/replaced_file.hpp"
 #include "domain/store/place.hpp"
 #include "toml/strict.hpp"
 #include "tool/text.hpp"
@@ -142,13 +144,9 @@ cluster::etcd_options etcd_from(const settings& from) {
 }
 
 void check_address(const setting& given, bool is_to_listen) {
-  const std::string& text = given.text;
-  const std::size_t colon = text.rfind(':');
-  const auto port = colon == std::string::npos ? std::nullopt
-                                               : read_number<std::uint16_t>(text.substr(colon + 1));
-  const bool has_host = colon != std::string::npos && colon > 0;
-  if (has_host && port && (is_to_listen || *port != 0)) return;
-  throw refuse(given.from, text, "HOST:PORT, with brackets around an IPv6 address");
+  const auto parts = cluster::link::split_address(given.text);
+  if (parts && (is_to_listen || parts->port != 0)) return;
+  throw refuse(given.from, given.text, "HOST:PORT, with brackets around an IPv6 address");
 }
 
 unsigned mode_from(const settings& from) {
@@ -160,6 +158,7 @@ unsigned mode_from(const settings& from) {
 }
 
 domain_options file_from(const settings& from) {
+  constexpr int least_slots = 3;  // two of them are the agent's
   constexpr int most_slots = 4095;
   constexpr std::uint32_t most_names = 1'048'576;
   domain_options made;
@@ -171,7 +170,8 @@ domain_options file_from(const settings& from) {
     made.group = group->text;
   }
   if (const setting* const slots = from.find("--slots"))
-    made.slots = static_cast<int>(tool::whole_number(slots->from, slots->text, 1, most_slots));
+    made.slots =
+        static_cast<int>(tool::whole_number(slots->from, slots->text, least_slots, most_slots));
   if (const setting* const names = from.find("--names"))
     made.names =
         static_cast<std::uint32_t>(tool::whole_number(names->from, names->text, 1, most_names));
@@ -217,7 +217,10 @@ cluster::agent_options settings_from(const arguments& given) {
   made.advertise = from.text("--advertise", "");
   made.host = from.text("--host", "");
   if (const setting* const listen = from.find("--listen")) check_address(*listen, true);
-  if (const setting* const advertise = from.find("--advertise")) check_address(*advertise, false);
+  if (const setting* const advertise = from.find("--advertise"))
+    check_address(*advertise, false);
+  else if (made.listen.ends_with(":0"))
+    throw refuse("--listen", made.listen, "a port from 1 to 65535, or --advertise beside port 0");
   if (const setting* const ttl = from.find("--ttl")) {
     constexpr double ms = 1'000;
     made.ttl = std::chrono::milliseconds(static_cast<std::int64_t>(
@@ -234,7 +237,11 @@ cluster::agent_options settings_from(const arguments& given) {
   }
   made.file = file_from(from);
   made.state_folder = state_folder_from(from);
-  made.metrics_file = from.text("--metrics", "");
+  if (const setting* const metrics = from.find("--metrics")) {
+    if (!may_be_replaced(metrics->text))
+      throw refuse(metrics->from, metrics->text, "a regular file, or one that is not there yet");
+    made.metrics_file = metrics->text;
+  }
   return made;
 }
 

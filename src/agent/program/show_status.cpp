@@ -95,7 +95,12 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
   const bool has_answered = answer.has_value();
   const agent_status what = answer.value_or(agent_status{});
   if (as_json) {
-    out.print(cluster::json_text_of(what));
+    agent_status shown = what;
+    if (!has_answered) {
+      shown.domain = domain;
+      shown.answers = false;
+    }
+    out.print(cluster::json_text_of(shown));
     return is_member ? 0 : 1;
   }
   if (!runs) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/agent_slots.hpp"
 #include "domain/store/fork.hpp"
 #include "fabric/shm/pause.hpp"
 
@@ -225,24 +226,25 @@ bool try_to_take(domain_file& file, int slot, const thread_identity& us, thoroug
 int take_slot(domain_file& file) {
   const thread_identity us = this_thread();
   const int most = file.steward();
+  const int first = file.is_of_cluster() && !file.is_agent() ? slots_of_agent(most) : 0;
   const int used =
       std::min(most, static_cast<int>(file.header().used_slots.load(std::memory_order_acquire)));
   // A few of those that look alive are looked at each time, so that the ended do not pile up.
   constexpr std::uint32_t examined_each_time = 2;
   if (used > 0) {
-    const std::uint32_t first =
+    const std::uint32_t next =
         file.header().next_to_examine.fetch_add(examined_each_time, std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < examined_each_time; ++i)
-      examine(file, static_cast<int>((first + i) % static_cast<std::uint32_t>(used)),
+      examine(file, static_cast<int>((next + i) % static_cast<std::uint32_t>(used)),
               thoroughness::full);
   }
-  for (int i = 0; i < used; ++i)
+  for (int i = first; i < used; ++i)
     if (try_to_take(file, i, us, thoroughness::quick)) return i;
-  for (int i = used; i < most; ++i) {
+  for (int i = std::max(first, used); i < most; ++i) {
     file.make_room_for_slot(i);
     if (try_to_take(file, i, us, thoroughness::quick)) return i;
   }
-  for (int i = 0; i < most; ++i)
+  for (int i = first; i < most; ++i)
     if (try_to_take(file, i, us, thoroughness::full)) return i;
   return -1;
 }

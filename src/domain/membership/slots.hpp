@@ -24,7 +24,7 @@
 namespace lockflight::detail {
 
 /// A free slot that is now this thread's, or -1. Frees slots on its way whose owners have ended and
-/// that no lock remembers.
+/// that no lock remembers. A client leaves the agent's alone (base/agent_slots.hpp).
 [[nodiscard]] int take_slot(domain_file& file);
 /// The steward's, for a thread that finds no free slot while there are dead ones; -1 while another
 /// thread has it.

@@ -38,7 +38,9 @@ TEST(EtcdText, NamesKeys) {
             "lockflight/d/member/00000000000000ab");
   EXPECT_EQ(text_names.text_of(key{key_kind::beat, ~0ull}), "lockflight/d/beat/ffffffffffffffff");
   EXPECT_EQ(text_names.text_of(key{key_kind::evicted, 1}), "lockflight/d/evicted/0000000000000001");
-  EXPECT_EQ(text_names.end(), "lockflight/d0");
+  EXPECT_EQ(text_names.end(), "lockflight/d/note/");
+  EXPECT_GE(text_names.note("ttl"), text_names.end());
+  EXPECT_GE(text_names.secret(), text_names.end());
   EXPECT_THROW(domain_keys(""), std::invalid_argument);
   EXPECT_THROW(domain_keys("a/b"), std::invalid_argument);
   EXPECT_THROW(domain_keys(std::string(65, 'a')), std::invalid_argument);
