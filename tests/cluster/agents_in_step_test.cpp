@@ -81,6 +81,8 @@ class AgentsInStep : public testing::Test {
 
   /// No host hears another one any more.
   void cut_all() { is_cut_ = true; }
+  /// No other host hears that one, while it hears them.
+  void make_unheard(member_id who) { unheard_ = who; }
 
   void pass(instant time) {
     constexpr instant step = second / 20;
@@ -164,7 +166,7 @@ class AgentsInStep : public testing::Test {
 
   void advance(host& each) {
     for (auto& [from, other] : hosts_)
-      if (from != each.id && other.runs && !is_cut_)
+      if (from != each.id && other.runs && !is_cut_ && from != unheard_)
         run(each, [&](agent& a, effects& out) { a.heard(now_, from, out); });
     if (each.runs && each.runs->wake_at() <= now_)
       run(each, [&](agent& a, effects& out) { a.timer(now_, out); });
@@ -230,6 +232,7 @@ class AgentsInStep : public testing::Test {
   std::map<std::pair<member_id, member_id>, std::deque<message>> links_;
   std::set<std::pair<member_id, member_id>> held_up_;
   bool is_cut_ = false;
+  member_id unheard_ = 0;
   bool is_last_first_ = false;
   std::deque<reply> replies_;
   std::list<std::string> names_;
@@ -248,6 +251,35 @@ TEST_F(AgentsInStep, OneOfTwoHostsIsEvictedThatRenewAtTheSameMoments) {
     pass(timing().period() + second / 60);  // the moment of the next renewal
   }
   EXPECT_EQ(epoch().members.size(), 1);
+}
+
+// 3 hears the others and is not heard, as behind a wrong address. It stays away for longer each
+// time.
+TEST_F(AgentsInStep, AHostThatIsEvictedAgainAndAgainJoinsLessOften) {
+  add_first(3);
+  make_unheard(3);
+  const instant of_round = 16 * timing().ttl;
+  std::vector<epoch_number> epochs;
+  for (int i = 0; i < 4; ++i) {
+    const epoch_number before = epoch().number;
+    pass(of_round);
+    epochs.push_back(epoch().number - before);
+  }
+  EXPECT_GT(epochs.front(), epochs.back());
+  constexpr epoch_number of_one_stay = 2;
+  EXPECT_LE(epochs.back(), 2 * of_one_stay);
+  EXPECT_GT(epochs[2] + epochs[3], 0) << "it tries again";
+  make_unheard(0);
+  pass(timing().longest_absence + 2 * timing().ttl);
+  EXPECT_NE(epoch().find(3), nullptr);
+  // A host that has been a member for long is not what it was.
+  pass(timing().proves_itself_within());
+  make_unheard(3);
+  for (int i = 0; i < 10 && epoch().find(3) != nullptr; ++i) pass(timing().ttl);
+  ASSERT_EQ(epoch().find(3), nullptr);
+  make_unheard(0);
+  pass(2 * timing().ttl);
+  EXPECT_NE(epoch().find(3), nullptr);
 }
 
 // 2 does not reach etcd for longer than the TTL, and 1 reaches it now and then, as in short outages

@@ -122,6 +122,7 @@ void agent_process::agree_on_ttl() {
   times_.ttl = std::chrono::microseconds(agreed).count();
   times_.margin = times_.ttl / 10;
   times_.stagger = times_.ttl / 100;
+  times_.longest_absence = 16 * times_.ttl;
   times_.keep = std::chrono::microseconds(options_.keep).count();
   file_->cluster().time_to_live = times_.ttl;
   store_->limit_to(milliseconds(times_.patience() / 1'000));

@@ -20,6 +20,8 @@ struct timing {
   instant keep = 0;
   /// The agent goes through its names to find those, some at a time; this is between two times.
   instant scan_every = 1'000'000;
+  /// The most that a host waits before it joins again, if it was evicted again and again.
+  instant longest_absence = 16 * 10'000'000;
 
   [[nodiscard]] instant period() const { return ttl / 3; }
   /// After which an answer is not waited for any more.
@@ -31,6 +33,8 @@ struct timing {
   /// now after it, so two periods lie between. The rest is for clocks that differ, and for answers.
   /// It is small, since the complaints of a host that was stopped for no longer than this count.
   [[nodiscard]] instant sees_beats_within() const { return 2 * period() + patience() / 8; }
+  /// A host that has been a member for that long is one that the others hear.
+  [[nodiscard]] instant proves_itself_within() const { return 8 * ttl; }
 };
 
 class agent_events {

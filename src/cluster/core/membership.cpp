@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace lockflight::cluster {
 
@@ -141,12 +142,14 @@ void membership::decide(instant now, effects& out) {
     case phase::registered:
       // The key is gone, or is not the one that this incarnation registered. If it is there, the
       // transaction was a read, or this member is evicted and runs out.
+      if (is_there && mine->evicted) is_evicted_ = true;
       if (is_there && mine->member->changed == my_key_) return;
       // That this member retires was written, and the answer was lost.
       if (retires_ && is_the_one_registered(mine)) {
         my_key_ = mine->member->changed;
         return;
       }
+      stay_away_if_evicted(now);
       begin_new_incarnation(out);
       return retires_ ? end_after_leaving(out) : join(now, out);
     case phase::leaving:
@@ -200,6 +203,19 @@ void membership::begin_new_incarnation(effects& out) {
   out.wakes_clients = true;
 }
 
+/// (!) A host may hear the others while they do not hear it, as behind a wrong address or a
+/// firewall. It is evicted whenever it has joined. Each time takes two epochs, and until it is
+/// taken off, the names wait whose home it is. So it stays away for longer each time: not at all
+/// after the first eviction, and then for the TTL, twice the TTL, and so on.
+void membership::stay_away_if_evicted(instant now) {
+  if (!std::exchange(is_evicted_, false)) return;
+  if (now - joined_at_ > times_.proves_itself_within()) evictions_ = 0;
+  constexpr int doublings_most = 10;
+  if (++evictions_ > 1)
+    may_join_at_ = now + std::min(times_.longest_absence,
+                                  times_.ttl << std::min(evictions_ - 2, doublings_most));
+}
+
 void membership::join(instant now, effects& out) {
   const member_keys* const mine = latest_->find(self_);
   const bool is_there = mine != nullptr && mine->member;
@@ -208,6 +224,7 @@ void membership::join(instant now, effects& out) {
     my_key_ = mine->member->changed;
     words_.set_registered(mine->member->created);
     phase_ = phase::registered;
+    joined_at_ = now;
     return renew(now, out);
   }
   if (retires_) return end_after_leaving(out);
@@ -221,6 +238,7 @@ void membership::join(instant now, effects& out) {
     // A host that cannot hear the members would stop all of them again as soon as it was one.
     if (const auto unheard = unheard_members(now); !unheard.empty())
       return say_who_is_unheard(now, unheard, out);
+    if (now < may_join_at_) return;
     joins.when = {{{key_kind::member, self_}, 0}};
   }
   put_mine(joins, now);
@@ -308,6 +326,7 @@ void membership::confirmed(const pending& asked, const snapshot& seen, effects& 
   if (phase_ != phase::registered) {
     words_.set_registered(key.created);
     phase_ = phase::registered;
+    joined_at_ = asked.sent;
   }
   // The time before the transaction was sent, not that of its answer: etcd may have carried it out
   // at once.

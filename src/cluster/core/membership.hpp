@@ -90,6 +90,7 @@ class membership {
   void take_up(instant now, effects& out);
   void join(instant now, effects& out);
   void begin_new_incarnation(effects& out);
+  void stay_away_if_evicted(instant now);
   void end_after_leaving(effects& out);
   void take_keys_away(instant now, effects& out);
   [[nodiscard]] bool is_alone() const;
@@ -125,6 +126,10 @@ class membership {
   bool retires_ = false;
   std::optional<operator_statement> ends_doubt_;
   bool leaves_last_ = false;
+  bool is_evicted_ = false;  // this incarnation, as far as this agent has read
+  int evictions_ = 0;        // that came soon after this host had joined
+  instant joined_at_ = 0;
+  instant may_join_at_ = 0;
   std::uint64_t numbers_ = 0;
   std::optional<pending> own_;     // about the own keys, or a read
   std::optional<pending> change_;  // of the epoch

@@ -84,7 +84,8 @@ plan make_plan(std::uint64_t seed) {
   made.mean_idle = idle.at(static_cast<std::size_t>(random.below(4)));
   const auto quiet = random.between(1, 2) * made.times.ttl;
   made.faults_end = quiet + random.between(2, 12) * made.times.ttl;
-  made.ends = made.faults_end + 10 * made.times.ttl;
+  made.times.longest_absence = 2 * made.times.ttl;
+  made.ends = made.faults_end + 10 * made.times.ttl + made.times.longest_absence;
   // In some clusters names are given back that are not used for a while.
   if (random.one_in(2)) made.times.keep = random.between(made.times.ttl / 20, made.times.ttl * 2);
   // Faults come in bursts: each is likely to follow the one before soon.

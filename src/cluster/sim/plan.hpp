@@ -61,7 +61,7 @@ struct plan {
 
 /// So long after the last fault all hosts are members again.
 [[nodiscard]] constexpr true_time hosts_are_back_after(const timing& times) {
-  return 4 * times.ttl;
+  return 4 * times.ttl + times.longest_absence;
 }
 
 /// Whether hosts or links fail, and not etcd, the network as a whole or clients alone.
