@@ -246,6 +246,10 @@ class Addresses(SurroundingsTest):
         self.assertEqual(said["advertises"], "127.0.0.1:9")
         self.assertTrue(said["not_heard_by"])
         self.assertLessEqual(set(said["not_heard_by"]), {"h1", "h2"})
+        # After the second time it stays away, and says so.
+        self.spare.wait_until(lambda: self.spare.status()["away_until_us"] > 0, 20, "away")
+        self.assertIn("joins again in",
+                      self.spare.lockflight("agent", "status", "--domain", DOMAIN)[1])
 
 
 if __name__ == "__main__":

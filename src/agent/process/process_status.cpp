@@ -72,6 +72,7 @@ agent_status agent_process::status_now() {
   now.incarnation = words_.incarnation();
   now.agent = words_.last_agent();
   now.deadline_us = words_.deadline();
+  now.away_until_us = core_->stays_away_until();
   now.ttl_us = times_.ttl;
   now.names = file_->header().count.load();
   now.etcd_trouble = etcd_trouble_;

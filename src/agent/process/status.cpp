@@ -33,6 +33,7 @@ json json_of(const agent_status& what) {
           {"incarnation", what.incarnation},
           {"agent", what.agent},
           {"deadline_us", what.deadline_us},
+          {"away_until_us", what.away_until_us},
           {"ttl_us", what.ttl_us},
           {"names", what.names},
           {"owned", what.owned},
@@ -72,6 +73,8 @@ agent_status status_from(const json& from) {
   from.at("incarnation").get_to(what.incarnation);
   from.at("agent").get_to(what.agent);
   from.at("deadline_us").get_to(what.deadline_us);
+  what.away_until_us =
+      from.value("away_until_us", std::int64_t{0});  // earlier agents do not say it
   from.at("ttl_us").get_to(what.ttl_us);
   from.at("names").get_to(what.names);
   from.at("owned").get_to(what.owned);

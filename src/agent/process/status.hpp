@@ -33,7 +33,8 @@ struct agent_status {
   epoch_number epochs_left = last_epoch;  ///< after the last one the members stay as they are
   incarnation_number incarnation = 0;
   agent_number agent = 0;
-  std::int64_t deadline_us = 0;  ///< on CLOCK_BOOTTIME; 0: none
+  std::int64_t deadline_us = 0;    ///< on CLOCK_BOOTTIME; 0: none
+  std::int64_t away_until_us = 0;  ///< the others did not hear this host; on CLOCK_BOOTTIME
   std::int64_t ttl_us = 0;
   std::uint64_t names = 0;    ///< that have a lock on this host
   std::uint64_t owned = 0;    ///< of those, what this host owns

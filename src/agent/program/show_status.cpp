@@ -116,6 +116,11 @@ int show_status(const std::string& domain, bool as_json, tool::console& out) {
     if (runs) out.line(out.paint(style::bad, "the agent does not answer"));
     return is_member ? 0 : 1;
   }
+  if (left <= 0 && what.away_until_us > now)
+    out.line(
+        out.paint(style::bad, fmt::format("joins again in {}: the others did not hear this host "
+                                          "(--advertise, firewalls)",
+                                          seconds(what.away_until_us - now))));
   out.line(fmt::format("epoch {}{}, incarnation {} of this host, agent {} (process {})", what.epoch,
                        what.is_settled ? "" : " (not settled)", what.incarnation, what.agent,
                        what.pid));

@@ -36,6 +36,7 @@ class agent final : public agent_events {
   void retire(instant now, effects& out) override;
   void end_doubt(instant now, effects& out) override { membership_.end_doubt(now, out); }
   [[nodiscard]] epoch_number epoch() const override { return epoch_.number; }
+  [[nodiscard]] instant stays_away_until() const { return membership_.stays_away_until(); }
 
  private:
   // ---- epochs ----

@@ -52,6 +52,8 @@ class membership {
 
   /// Whether the host has become another incarnation since the last call.
   [[nodiscard]] bool take_new_incarnation() { return std::exchange(is_new_incarnation_, false); }
+  /// A host that was evicted again and again does not join before that.
+  [[nodiscard]] instant stays_away_until() const { return may_join_at_; }
   /// The epoch as it was read last, if this agent is a member of it.
   [[nodiscard]] const epoch_value* epoch_of_mine() const;
 
