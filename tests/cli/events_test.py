@@ -45,6 +45,7 @@ class Events(NamedTest):
     def test_a_unit_and_a_death(self):
         first, _ = self.hold(options=["--slots", "2"])
         self.assertEqual(self.events_of("true", options=["--slots", "2"])[0]["unit"], 1)
+        self.hold(options=["--slots", "2"])  # the other unit, which would be free before the first
         first.kill()
         first.wait(timeout=10)
         found = self.events_of("true", options=["--slots", "2"])[0]
