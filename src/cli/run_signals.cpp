@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "base/ignored_signal.hpp"
+
 namespace lockflight::cli {
 namespace {
 
@@ -81,12 +83,6 @@ void handle(int signal_number, void (*handler)(int)) {
   action.sa_handler = handler;
   sigfillset(&action.sa_mask);
   sigaction(signal_number, &action, nullptr);
-}
-
-bool is_ignored(int signal_number) {
-  struct sigaction action {};
-  sigaction(signal_number, nullptr, &action);
-  return action.sa_handler == SIG_IGN;
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/ignored_signal.hpp"
+
 namespace lockflight::lab {
 namespace {
 
@@ -40,9 +42,7 @@ void end_at_once(int signal_number) {
 void clean_up_when_interrupted() {
   owner.store(getpid());
   for (const int signal_number : ends_us) {
-    struct sigaction before {};
-    sigaction(signal_number, nullptr, &before);
-    if (before.sa_handler == SIG_IGN) continue;  // as nohup and background jobs have asked
+    if (is_ignored(signal_number)) continue;
     struct sigaction action {};
     action.sa_handler = end_at_once;
     sigfillset(&action.sa_mask);

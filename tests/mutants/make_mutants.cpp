@@ -8,10 +8,9 @@
 // the others are the lock's own, read and instantiated once for all mutants.
 //
 // A table is lines of text; leading blanks do not matter, # begins a comment.
-//   lock CLASS FILE...     the lock's class in lockflight::lock and the files that it is made of,
-//   in
-//                          the order of inclusion: of include/lockflight/lock, or with their folder
-//                          in tests or of rma
+//   lock CLASS FILE...     the lock's class in lockflight::lock and its files, in the order of
+//                          inclusion: of include/lockflight/lock, or with their folder in tests or
+//                          of rma
 //   inside CLASS FILE      the lock inside a robust one, for the mutants from here on
 //   mutant NAME            begins a mutant
 //   why TEXT               what goes wrong

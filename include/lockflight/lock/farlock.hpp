@@ -11,9 +11,8 @@
 // F2  The next ticket is a plain cell, since one participant at a time draws. (The artifact has a
 //     fetch-add.) The head reads the owner with it, and need not read it again if the lock is free.
 // F3  Tickets are counted in `counter_bits` bits that wrap around.
-// F4  How many acquires share a ticket is a parameter, and `group` = 1 makes no groups. (Five in
-// the
-//     description.)
+// F4  How many acquires share a ticket is a parameter, and `group` = 1 makes no groups. (The
+//     description has five.)
 // F5  try_lock, which the description does not have. Its readers, which may starve, are left out.
 //
 // Invariants:

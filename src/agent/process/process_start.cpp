@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "agent/process/process.hpp"
+#include "base/ignored_signal.hpp"
 #include "domain/cluster/agent_bell.hpp"
 
 namespace lockflight::cluster {
@@ -23,11 +24,6 @@ std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
-}
-
-bool ignores(int signal) {
-  struct sigaction now {};
-  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 std::shared_ptr<detail::domain_file> open_file(const agent_options& options) {
@@ -52,7 +48,7 @@ agent_process::agent_process(const agent_options& options, const journal& log)
   clock_watch::require_moving();
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
-  if (!ignores(SIGHUP)) signals_.add(SIGHUP);  // nohup(1) has it ignored
+  if (!is_ignored(SIGHUP)) signals_.add(SIGHUP);
   start_store();
   agree_on_ttl();
   core_.emplace(words_.self(), times_, words_);

@@ -41,8 +41,8 @@ struct release_mark {
   rma::word deaths = 0;
 };
 
-/// For the participant that holds the queue: until it has a unit, or cannot wait any longer. Head
-/// has
+/// For the participant that holds the queue: until it has a unit, or cannot wait any longer. What
+/// a Head has:
 ///   release_mark mark();
 ///   bool try_units();                    // takes a free one, without waiting
 ///   head_step before_wait();             // wait, or anything else in its place
