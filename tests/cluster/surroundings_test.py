@@ -237,6 +237,12 @@ class Addresses(SurroundingsTest):
             self.assertIn(f"--{option} '{address}' (accepted: HOST:PORT, with brackets around an "
                           "IPv6 address)", said)
 
+    def test_an_etcd_that_is_no_url_is_refused(self):
+        code, said = self.spare.refused_agent(etcd="http://127.0.0.1:1,127.0.0.1:2379")
+        self.assertEqual((code, said),
+                         (2, "lockflight agent: --etcd '127.0.0.1:2379' (accepted: http://HOST:PORT "
+                             "or https://HOST:PORT)\n"))
+
     def test_a_host_that_nobody_hears_says_by_whom_it_is_missed(self):
         self.spare.start_agent(advertise="127.0.0.1:9")
         self.addCleanup(shared.await_members, [self.one, self.two])

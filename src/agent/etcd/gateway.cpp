@@ -17,11 +17,10 @@ using std::chrono::milliseconds;
 constexpr const char* authenticate_path = "/v3/auth/authenticate";
 
 std::string checked_endpoint(std::string url) {
-  while (url.ends_with('/')) url.pop_back();
-  const std::size_t host = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
-  if (host == 0 || host >= url.size() || url.find_first_of("/@?# \t\r\n", host) != url.npos)
+  if (!is_endpoint(url))
     throw std::invalid_argument("etcd's endpoint " + shortened(url) +
                                 ": expected http://HOST:PORT or https://HOST:PORT");
+  while (url.ends_with('/')) url.pop_back();
   return url;
 }
 
@@ -75,6 +74,12 @@ failed_exchange failure_of(const http_reply& reply) {
 }
 
 }  // namespace
+
+bool is_endpoint(std::string_view url) {
+  while (url.ends_with('/')) url.remove_suffix(1);
+  const std::size_t host = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
+  return host != 0 && host < url.size() && url.find_first_of("/@?# \t\r\n", host) == url.npos;
+}
 
 /// A request, wherever it goes.
 struct etcd_gateway::attempt {

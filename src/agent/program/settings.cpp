@@ -127,6 +127,9 @@ cluster::etcd_options etcd_from(const settings& from) {
     throw refuse("--etcd", "",
                  "the URLs of etcd, such as http://10.0.0.1:2379, here or in the file");
   made.endpoints = tool::words(urls->from, urls->text, "URLs, separated by commas");
+  for (const std::string& each : made.endpoints)
+    if (!cluster::is_endpoint(each))
+      throw refuse(urls->from, each, "http://HOST:PORT or https://HOST:PORT");
   made.user = from.text("--user", "");
   if (const setting* const file = from.find("--password-file"))
     made.password = first_line_of(*file);
