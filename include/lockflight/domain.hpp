@@ -36,7 +36,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -44,6 +43,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockflight/mode.hpp"
 #include "lockflight/timed_names.hpp"
 
 namespace lockflight {
@@ -61,7 +61,7 @@ struct domain_error : std::runtime_error {
     not_held,      ///< release: the caller does not hold the lock
     held,          ///< acquire: the caller holds the lock already; remove: the lock is held
     wrong_thread,  ///< the handle was used by another thread, or after a fork
-    interrupted,   ///< an acquire was interrupted (named_lock::interrupt_with)
+    interrupted,   ///< an acquire was interrupted (named_control::interrupt_with)
     system,        ///< the system refused
   };
   domain_error(reason w, const std::string& what) : std::runtime_error(what), why(w) {}
@@ -122,36 +122,24 @@ struct domain_slot {
   /// The numbers of its processes are those of another PID namespace, such as a container's.
   bool has_foreign_pid = false;
 };
-struct domain_lock_use {
-  int slot = 0;
-  int unit = -1;  ///< of a semaphore, which it holds; -1: none
-  int pid = 0;
-  int guarded_pid = 0;
+/// A thread that holds a lock or waits for it, on this host or on another one of a cluster.
+struct lock_user {
+  std::string host = "";    ///< empty: this host
+  mode held = mode::none;   ///< none: it waits
+  int unit = -1;            ///< of a semaphore, which it holds; -1: none
+  int slot = -1;            ///< of this host's domain; -1: it is on another host
+  int pid = 0;              ///< on another host that of the command that it runs, if there is one
+  int guarded_pid = 0;      ///< as in domain_slot; 0 on another host
   bool dead = false;
   bool stopped = false;
-  enum class how : std::uint8_t { waits, holds, shares } what = how::waits;
-  std::uint64_t since_ns = 0;    ///< when it began, on CLOCK_MONOTONIC; 0: not known
   bool has_foreign_pid = false;  ///< as in domain_slot
-};
-/// A thread that holds a lock or waits for it, on another host of a cluster or, from uses_of(), on
-/// this one.
-struct domain_use_elsewhere {
-  std::string host;  ///< empty: this host
-  std::string name;  ///< of the lock
-  domain_lock_use::how what = domain_lock_use::how::waits;
-  int pid = 0;  ///< on that host; of the command that it runs, if there is one
-  bool dead = false;
-  bool stopped = false;
-  std::uint64_t milliseconds = 0;  ///< it has done so for about so long
-  std::string command;
-  int unit = -1;                 ///< as in domain_lock_use
-  bool has_foreign_pid = false;  ///< as in domain_slot
-};
-/// What other hosts say of their uses of locks.
-struct domain_elsewhere {
-  std::vector<domain_use_elsewhere> uses;
-  /// Members that did not answer in time.
-  std::vector<std::string> silent;
+  /// For how long it has done so; on another host in whole milliseconds.
+  std::uint64_t for_ns = 0;
+  std::string command = "";  ///< as in domain_slot
+
+  [[nodiscard]] bool waits() const { return held == mode::none; }
+  /// Of the process that runs: the guarded one if there is one.
+  [[nodiscard]] int running_pid() const { return guarded_pid != 0 ? guarded_pid : pid; }
 };
 struct domain_lock {
   std::string name;
@@ -162,13 +150,20 @@ struct domain_lock {
   std::uint64_t acquires = 0;  ///< exclusive ones on this host since the lock was made; of units
   std::uint64_t repairs = 0;   ///< how often the lock was replaced after a death or a stop
   bool owner_died = false;     ///< of a semaphore: in some unit
-  std::vector<domain_lock_use> uses;
+  /// The holders, and then the waiters, each the longest first.
+  std::vector<lock_user> users;
+};
+/// What other hosts say of their uses of locks.
+struct domain_elsewhere {
+  /// Of each, its name and its users; nothing else is known of it.
+  std::vector<domain_lock> locks;
+  /// Members that did not answer in time.
+  std::vector<std::string> silent;
 };
 
 namespace detail {
 class domain_file;
-class named_lock_impl;
-class named_semaphore_impl;
+class handle;
 }  // namespace detail
 
 /// A domain that this process has opened. Copies refer to the same domain, and threads may use it
@@ -217,11 +212,13 @@ class domain {
   /// The agent of this host asks the others, for a second at most; nothing if it does not run. In
   /// the domain of one machine nothing is elsewhere.
   [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
-  /// Who holds the lock or the units of the semaphore of that name, and then who waits, each the
-  /// longest first; in a cluster's domain on all hosts, as elsewhere() says. It is for a message
-  /// about a wait that takes long, or that was given up. Stops no other thread, takes no slot, and
-  /// may be called by a function of interrupt_with().
-  [[nodiscard]] std::vector<domain_use_elsewhere> uses_of(std::string_view name) const;
+  /// The users of the lock or semaphore of that name: the holders, and then the waiters, each the
+  /// longest first; in a cluster's domain on all hosts, as elsewhere() says, and `silent`, if it is
+  /// given, gets the hosts that did not answer. It is for a message about a wait that takes long, or
+  /// that was given up. Stops no other thread, takes no slot, and may be called by a function of
+  /// named_control::interrupt_with().
+  [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
+                                                std::vector<std::string>* silent = nullptr) const;
   /// The number of locks that exist. Reads a counter.
   [[nodiscard]] std::uint32_t names() const;
   /// How many threads have been found to have died with a slot since the domain was made, whether
@@ -236,255 +233,187 @@ class domain {
   int sweep();
 
  private:
-  friend class named_lock;
-  friend class named_semaphore;
+  friend class named_handle;
   explicit domain(std::shared_ptr<detail::domain_file> file) : file_(std::move(file)) {}
   std::shared_ptr<detail::domain_file> file_;
 };
 
-/// A handle of a named lock of any kind. It belongs to the thread that first acquires with it. The
-/// lock itself is made when it is first acquired. Names are those of is_lock_name().
-///
-/// The lock is not recursive. If a thread holds a name and acquires it through a second handle,
-/// that throws domain_error (held) instead of waiting for itself, unless both acquires share.
-///
-/// Whatever other participants do, an acquire with a time limit returns by its deadline, and an
-/// attempt returns at once.
-class named_lock {
- public:
-  named_lock(const domain& in, std::string_view name, const named_lock_options& what = {});
-  named_lock(named_lock&&) noexcept;
-  named_lock& operator=(named_lock&&) noexcept;
-  /// If the lock is still held, it is released as if its holder had died.
-  ~named_lock();
+/// The number of units of a semaphore, 1 to 1024.
+struct units {
+  int count = 1;
+};
 
-  void lock();
-  [[nodiscard]] bool try_lock();
-  [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds);
-  void unlock();
+/// What a handle says of its hold at a moment.
+struct hold_state {
+  mode held = mode::none;
+  std::uint64_t token = 0;  ///< as named_handle::token()
+  int unit = -1;            ///< of a semaphore; -1: none
+  bool owner_died = false;
+  bool is_lost = false;
+  std::chrono::nanoseconds valid_for{0};
+};
+
+/// A handle of a name, or of several names that are held together. All ways to use named locks are
+/// this class: named_lock, named_locks and named_semaphore add the names of the standard library and
+/// nothing else.
+///
+/// A handle belongs to the thread that acquires first with it; it holds once at most. The lock is
+/// made when it is first acquired. Names are those of is_lock_name().
+///
+/// A lock is not recursive. If a thread holds a name and acquires it through a second handle, that
+/// throws domain_error (held) instead of waiting for itself, unless both share: then the thread
+/// holds it once, and it is released when both handles have released it.
+///
+/// Several names are acquired all or none. The order in which they are given does not matter, and
+/// threads that use overlapping sets of names do not deadlock: an acquire takes the locks in the
+/// order of the bytes of their names, and waits for each while it holds those before it. A thread
+/// that holds another lock meanwhile has to keep that order by itself. (std::scoped_lock over several
+/// named_mutex does not deadlock either, but waits for one lock and only tries the others, so that a
+/// thread may be overtaken for as long as the locks are in use.) Cost: that of each lock.
+///
+/// A semaphore has N units and at most N holders, each of which has a unit of its own, 0 to N - 1.
+/// It is held exclusively: that is, the unit is. If a holder ends or is killed, its unit becomes
+/// free, and the next holder of that unit learns of it. Waiters are served in the order in which
+/// they come, and an attempt does not overtake them. If the waiter that is next is stopped, others
+/// take free units past it, after a second at most; in a cluster's domain only those on its host do.
+/// In a cluster's domain the N units are those of all hosts. The waiter that is next asks other hosts
+/// for their units by turns, so that it finds a free one within about a quarter of a second; an
+/// attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks etcd
+/// whether all hosts agree about N. The name is that of a lock, too: a lock and a semaphore of one
+/// name, or semaphores of different N, throw domain_error (disagrees), which says how the name was
+/// made. Cost of an acquire: that of two exclusive locks and of the release of one, and an attempt on
+/// each unit before the one that is free; of a release: that of one, and a read-modify-write. A
+/// waiter sleeps.
+///
+/// Moving: a handle from which another was moved can be assigned to and destroyed, and is_held() is
+/// false; every other call throws domain_error (invalid).
+class named_handle {
+ public:
+  /// A lock of any kind.
+  named_handle(const domain& in, std::string_view name, const named_lock_options& what = {});
+  /// Several locks of the default kind. Throws domain_error (invalid) if there is no name, or if one
+  /// is there twice.
+  named_handle(const domain& in, std::vector<std::string> names);
+  /// A semaphore. Throws domain_error (invalid, disagrees, damaged).
+  named_handle(const domain& in, std::string_view name, units n);
+  named_handle(named_handle&&) noexcept;
+  named_handle& operator=(named_handle&&) noexcept;
+  /// What is still held is released as if its holder had died.
+  ~named_handle();
+
+  /// True if this handle holds in that mode now; false if it was not free within the limit. Whatever
+  /// other participants do, an acquire with a time limit returns by its deadline, and an attempt
+  /// returns at once. Nothing is held if it throws: domain_error (held, invalid, full, removed, …),
+  /// owner_died_error.
+  bool acquire(mode as = mode::exclusive, limit patience = limit::for_ever());
+  /// Throws domain_error (not_held, wrong_thread). With a mode: unless it is held in that mode.
+  void release();
+  void release(mode as);
+  /// All at once. Reads a clock.
+  [[nodiscard]] hold_state state() const;
+
+  /// None also if the thread that held has ended: that was a death.
+  [[nodiscard]] mode held() const;
+  [[nodiscard]] bool is_held() const { return held() != mode::none; }
   [[nodiscard]] bool can_share() const;
-  void lock_shared();
-  [[nodiscard]] bool try_lock_shared();
-  [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds);
-  void unlock_shared();
+  /// The name, or the first one in the order in which they are acquired.
+  [[nodiscard]] const std::string& name() const { return names().front(); }
+  /// In the order in which they are acquired.
+  [[nodiscard]] const std::vector<std::string>& names() const;
+  /// The name that an acquire waits for, for a function that ends a wait.
+  [[nodiscard]] const std::string& awaited() const;
+  /// N of a semaphore; 0: it is none.
+  [[nodiscard]] int units_of() const;
+  /// The unit of a semaphore that this handle holds, or -1.
+  [[nodiscard]] int unit() const;
 
   /// The fencing token of this handle's last exclusive acquire. It is greater than that of any
-  /// exclusive acquire of this name before it.
-  [[nodiscard]] std::uint64_t token() const;
-  /// For a holder: whether a holder has died, and no holder since has called mark_consistent().
+  /// exclusive acquire of this name, or of this unit, before it. Of several names: of the first.
+  [[nodiscard]] std::uint64_t token() const { return tokens().front(); }
+  /// Of each of names().
+  [[nodiscard]] std::vector<std::uint64_t> tokens() const;
+  /// For a holder: whether a holder, of any of the names, has died, and no holder since has called
+  /// mark_consistent().
   [[nodiscard]] bool owner_died() const;
-  /// Says that things are right. Does nothing in a holder that is_lost(): the next one is told
-  /// then.
+  /// Says that things are right. Does nothing in a holder that is_lost(): the next one is told then.
   void mark_consistent();
-  [[nodiscard]] bool is_held() const;
-  [[nodiscard]] const std::string& name() const;
 
   /// For a holder: whether the domain's file still exists under its path, so that participants that
   /// come later are excluded. A few system calls.
   [[nodiscard]] bool still_valid() const;
-  /// How long this holder is certainly alone from now on, if its host does not hear from the
-  /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
-  /// machine there is no limit, and the result is the longest duration. Reads a clock.
+  /// How long this holder is certainly alone from now on, if its host does not hear from the cluster
+  /// again; 0 if it is lost, and for a handle that does not hold. In the domain of one machine there
+  /// is no limit, and the result is the longest duration. Of several names the shortest. Reads a
+  /// clock.
   ///
-  /// The library has no threads, so there is no function that it would call when the time is over:
-  /// a holder asks before each step that must not be done twice. Unless the host has lost the
-  /// cluster the time grows again, every third of domain::time_to_live().
+  /// The library has no threads, so there is no function that it would call when the time is over: a
+  /// holder asks before each step that must not be done twice. Unless the host has lost the cluster
+  /// the time grows again, every third of domain::time_to_live().
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
   /// For a holder: whether it may not be alone any more, because its host was cut off from the
   /// cluster for longer than the time to live. It should stop what it does under the lock, and
   /// release it.
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
+
   /// The moment until which the work that this name stands for counts as done, as an exclusive
-  /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept
-  /// when the lock is released and when a holder dies, and it is forgotten with the name. A name is
-  /// not dropped for want of room before that moment. Any handle may ask; one that does not hold
-  /// reads what may change at once. In a cluster's domain the note is kept in etcd: both calls ask
-  /// the agent of this host, and throw domain_error (system) if it does not answer.
+  /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept when
+  /// the lock is released and when a holder dies, and it is forgotten with the name. A name is not
+  /// dropped for want of room before that moment. Any handle may ask; one that does not hold reads
+  /// what may change at once. In a cluster's domain the note is kept in etcd: both calls ask the
+  /// agent of this host, and throw domain_error (system) if it does not answer. Of one lock: else
+  /// both throw domain_error (invalid).
   [[nodiscard]] std::uint64_t done_until() const;
   /// For an exclusive holder.
   void set_done_until(std::uint64_t seconds_since_1970);
-  /// Sets a function by which the program can end a wait. While this handle waits, the function is
-  /// called on the waiting thread after each signal, and at least once a second. If it returns
-  /// true, the acquire gives up and throws domain_error (interrupted). If it throws, the exception
-  /// leaves the acquire, and the lock is not held. The function must not use a named lock, because
-  /// its thread is in the middle of an acquire. With null, as at the beginning, signals do not end
-  /// a wait.
-  void interrupt_with(std::function<bool()> is_interrupted);
-  /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the
-  /// handle exists. It also has its effect if the handle is about to wait.
-  void ask_now();
-  /// For a child between vfork and exec, whose parent holds the lock. The parent counts as dead
-  /// only when both the parent and the calling process have ended. Async-signal-safe.
-  void extend_to_this_process() noexcept;
-  /// The same for the parent to call after vfork, with the process number of its child in this PID
-  /// namespace. A child in a namespace of its own does not know this number. 0 ends this again.
-  void extend_to(int pid);
-  /// For a holder whose work is done, and that goes on holding for some time. If it dies before it
-  /// releases, that counts as a release: no later holder learns of a death. It also ends what the
-  /// two calls above began. It is about all locks that the thread holds, until this handle
-  /// releases. In a cluster's domain later holders learn of the death all the same.
-  void finish() noexcept;
 
  private:
-  std::unique_ptr<detail::named_lock_impl> impl_;
+  friend class named_control;
+  [[nodiscard]] detail::handle& live() const;
+  std::unique_ptr<detail::handle> impl_;
 };
 
-/// Several named locks of one domain, of the default kind, that are acquired together: all of them
-/// or none. The order in which the names are given does not matter, and threads that use
-/// overlapping sets of names do not deadlock: an acquire takes the locks in the order of the bytes
-/// of their names, and waits for each while it holds those before it. A thread that holds another
-/// lock meanwhile has to keep that order by itself.
-///
-///   lockflight::named_locks both(lockflight::domain::open("work"), {"index", "data"});
-///   std::scoped_lock hold(both);
-///
-/// std::scoped_lock over several named_mutex does not deadlock either. It waits for one lock and
-/// only tries the others, again and again, so a thread may be overtaken for as long as the locks
-/// are in use; here it waits in one queue after the other.
-///
-/// Cost: that of each lock.
-class named_locks : public timed_names<named_locks> {
+/// A lock, with the names of the standard library:
+/// `named_lock jobs(domain::open("work"), "jobs"); std::scoped_lock hold(jobs);`
+/// named_lock_options choose its kind; the default kind can be shared (std::shared_lock).
+class named_lock : public named_handle, public shared_lock_names<named_lock> {
  public:
-  /// Throws domain_error (invalid) if there is no name, or if one is there twice, and as
-  /// named_lock.
-  named_locks(const domain& in, std::vector<std::string> names);
-  named_locks(named_locks&&) noexcept;
-  named_locks& operator=(named_locks&&) noexcept;
-  /// Locks that are still held are released as if their holder had died.
-  ~named_locks();
+  named_lock(const domain& in, std::string_view name, const named_lock_options& what = {})
+      : named_handle(in, name, what) {}
+};
+using named_mutex = named_lock;
+using named_shared_mutex = named_lock;
 
-  // As those of named_lock. The time limit is that of all locks together. If one of them throws,
-  // those that were acquired before are released, and the exception leaves the call.
-  void lock();
-  [[nodiscard]] bool try_lock();
-  [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds);
-  void unlock();
-  void lock_shared();
-  [[nodiscard]] bool try_lock_shared();
-  [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds);
-  void unlock_shared();
-  [[nodiscard]] bool is_held() const { return held_ == locks_.size(); }
-
-  /// In the order in which they are acquired, for what each of them says by itself.
-  [[nodiscard]] const std::vector<named_lock>& each() const { return locks_; }
-  /// For a function that ends a wait: the name of the lock that the acquire waits for.
-  [[nodiscard]] const std::string& awaited() const;
-
-  /// For a holder: whether a holder of any of them has died.
-  [[nodiscard]] bool owner_died() const;
-  /// Of all of them.
-  void mark_consistent();
-  [[nodiscard]] bool still_valid() const;
-  /// The shortest.
-  [[nodiscard]] std::chrono::nanoseconds valid_for() const;
-  [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
-  void interrupt_with(const std::function<bool()>& is_interrupted);
-  void ask_now();
-  void extend_to_this_process() noexcept;
-  void extend_to(int pid);
-  void finish() noexcept;
-
- private:
-  template <class Take>
-  bool acquire(std::uint64_t nanoseconds, bool shared, Take take);
-  void release(bool shared);
-
-  std::vector<named_lock> locks_;  // in the order of their names
-  std::size_t held_ = 0;           // so many of them, the first ones
+/// Several locks:
+/// `named_locks both(domain::open("work"), {"index", "data"}); std::scoped_lock hold(both);`
+class named_locks : public named_handle, public shared_lock_names<named_locks> {
+ public:
+  named_locks(const domain& in, std::vector<std::string> names)
+      : named_handle(in, std::move(names)) {}
 };
 
-/// A semaphore of N units by name: at most N holders at a time, each of which has a unit of its
-/// own, 0 to N - 1. A handle belongs to the thread that first acquires with it, and holds one unit
-/// at most.
+/// A semaphore of N units, with the names of std::counting_semaphore:
 ///
 ///   lockflight::named_semaphore gpus(lockflight::domain::open("work"), "gpu", 3);
 ///   gpus.acquire();
 ///   compute_on(gpus.unit());
 ///   gpus.release();
-///
-/// Robust as the locks are: if a holder ends or is killed, its unit becomes free, and the next
-/// holder of that unit learns of it (owner_died). The name is that of a lock, too: a lock and a
-/// semaphore of one name, or semaphores of different N, do not go together, and the constructor or
-/// the first acquire throws domain_error (disagrees), which says how the name was made.
-///
-/// Order: first come, first served. An attempt does not overtake those that wait. If the waiter
-/// that is next is stopped, others take free units past it, after a second at most; in a cluster's
-/// domain only those on its host do.
-///
-/// In a cluster's domain the N units are those of all hosts. The waiter that is next asks other
-/// hosts for their units by turns, so that it finds a free one within about a quarter of a second.
-/// An attempt waits for other hosts for 200 ms at most. The first acquire of a name on a host asks
-/// etcd whether all hosts agree about N.
-///
-/// Cost: of an acquire, that of two exclusive named locks and of the release of one, and an attempt
-/// on each unit before the one that is free; of a release, that of one and a read-modify-write. So
-/// one thread alone takes about four times as long as with a named_mutex. A waiter sleeps.
-class named_semaphore {
+class named_semaphore : public named_handle {
  public:
-  /// `units` is N, 1 to 1024. Throws domain_error (invalid, disagrees, damaged).
-  named_semaphore(const domain& in, std::string_view name, int units);
-  named_semaphore(named_semaphore&&) noexcept;
-  named_semaphore& operator=(named_semaphore&&) noexcept;
-  /// A unit that is still held is released as if its holder had died.
-  ~named_semaphore();
-
-  /// Waits for a unit. Throws domain_error (held) if this handle holds one, or if this thread holds
-  /// all units by other handles, and as named_lock::lock() does.
-  void acquire();
-  [[nodiscard]] bool try_acquire();
-  [[nodiscard]] bool try_acquire_within(std::uint64_t nanoseconds);
+  named_semaphore(const domain& in, std::string_view name, int n)
+      : named_handle(in, name, lockflight::units{n}) {}
+  [[nodiscard]] bool try_acquire() { return acquire(mode::exclusive, limit::at_once()); }
+  [[nodiscard]] bool try_acquire_within(std::uint64_t nanoseconds) {
+    return acquire(mode::exclusive, limit::of_ns(nanoseconds));
+  }
   template <class Rep, class Period>
   [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& patience) {
-    return try_acquire_within(nanoseconds_of(patience));
+    return acquire(mode::exclusive, patience);
   }
   template <class Clock, class Duration>
   [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& then) {
     return try_acquire_for(then - Clock::now());
   }
-  /// Throws domain_error (not_held) if this handle holds no unit.
-  void release();
-
-  [[nodiscard]] int units() const;
-  /// The unit that this handle holds, or -1.
-  [[nodiscard]] int unit() const;
-  [[nodiscard]] bool is_held() const { return unit() >= 0; }
-  [[nodiscard]] const std::string& name() const;
-
-  // As those of named_lock, for the unit that this handle holds, or has held last.
-
-  /// Greater than that of any holder of this unit before.
-  [[nodiscard]] std::uint64_t token() const;
-  [[nodiscard]] bool owner_died() const;
-  void mark_consistent();
-  [[nodiscard]] bool still_valid() const;
-  [[nodiscard]] std::chrono::nanoseconds valid_for() const;
-  [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
-  void interrupt_with(std::function<bool()> is_interrupted);
-  void ask_now();
-  void extend_to_this_process() noexcept;
-  void extend_to(int pid);
-  void finish() noexcept;
-
- private:
-  std::unique_ptr<detail::named_semaphore_impl> impl_;
-};
-
-/// Sets a function that this thread calls whenever a call of a named lock begins to wait for other
-/// participants; unlock is such a call, too. With null, as at the beginning, it calls nothing. This
-/// is for runtimes with a lock that a thread must not hold while it waits, such as Python's. The
-/// function must not throw and must not use a named lock.
-void call_before_waits(void (*function)()) noexcept;
-
-/// A named lock of the default kind with the names of the standard library:
-/// `named_mutex jobs(domain::open("work"), "jobs"); std::scoped_lock hold(jobs);`
-class named_mutex : public named_lock, public timed_names<named_mutex> {
- public:
-  named_mutex(const domain& in, std::string_view name) : named_lock(in, name) {}
-};
-/// The same with the names for sharing, for std::shared_lock.
-class named_shared_mutex : public named_lock, public shared_timed_names<named_shared_mutex> {
- public:
-  named_shared_mutex(const domain& in, std::string_view name) : named_lock(in, name) {}
+  [[nodiscard]] int units() const { return units_of(); }
 };
 
 }  // namespace lockflight

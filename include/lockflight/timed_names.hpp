@@ -1,22 +1,13 @@
-// The names of the standard library for acquires with a time limit.
+// The names of the standard library, for locks that have others: Lockable, TimedLockable and their
+// shared forms.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 
-namespace lockflight {
+#include "lockflight/mode.hpp"
 
-/// A duration in whole nanoseconds, rounded up. Returns 0 if the duration is negative, and
-/// UINT64_MAX if it is too long.
-template <class Rep, class Period>
-[[nodiscard]] constexpr std::uint64_t nanoseconds_of(std::chrono::duration<Rep, Period> d) {
-  using std::chrono::duration;
-  if (d <= d.zero()) return 0;
-  const duration<double, std::nano> about = d;
-  constexpr double most = 9e18;  // a little less than std::chrono::nanoseconds can hold
-  if (about.count() >= most) return UINT64_MAX;
-  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::nanoseconds>(d).count());
-}
+namespace lockflight {
 
 /// Makes a lock that has try_lock_within() a TimedLockable of the standard library. A duration is
 /// measured on the clock of the port (C38). A time point of another clock is converted to a
@@ -46,6 +37,45 @@ class shared_timed_names : public timed_names<Lock> {
   [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& then) {
     return try_lock_shared_for(then - Clock::now());
   }
+};
+
+/// Makes a handle that has acquire(mode, limit) and release(mode) a Lockable of the standard
+/// library, with and without time limits.
+template <class Handle>
+class lock_names : public timed_names<Handle> {
+ public:
+  void lock() { static_cast<void>(self().acquire(mode::exclusive, limit::for_ever())); }
+  [[nodiscard]] bool try_lock() { return self().acquire(mode::exclusive, limit::at_once()); }
+  [[nodiscard]] bool try_lock_within(std::uint64_t nanoseconds) {
+    return self().acquire(mode::exclusive, limit::of_ns(nanoseconds));
+  }
+  void unlock() { self().release(mode::exclusive); }
+
+ private:
+  [[nodiscard]] Handle& self() { return static_cast<Handle&>(*this); }
+};
+
+/// The same for one that can be shared.
+template <class Handle>
+class shared_lock_names : public lock_names<Handle> {
+ public:
+  void lock_shared() { static_cast<void>(self().acquire(mode::shared, limit::for_ever())); }
+  [[nodiscard]] bool try_lock_shared() { return self().acquire(mode::shared, limit::at_once()); }
+  [[nodiscard]] bool try_lock_shared_within(std::uint64_t nanoseconds) {
+    return self().acquire(mode::shared, limit::of_ns(nanoseconds));
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& patience) {
+    return self().acquire(mode::shared, patience);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& then) {
+    return try_lock_shared_for(then - Clock::now());
+  }
+  void unlock_shared() { self().release(mode::shared); }
+
+ private:
+  [[nodiscard]] Handle& self() { return static_cast<Handle&>(*this); }
 };
 
 }  // namespace lockflight

@@ -1,0 +1,62 @@
+// What is behind every handle of a name: one lock (one_lock.hpp), several (several_locks.hpp), or a
+// semaphore (units_handle.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockflight/domain.hpp"
+#include "lockflight/mode.hpp"
+
+namespace lockflight::detail {
+
+/// named_handle and named_control describe these calls.
+class handle {
+ public:
+  handle() = default;
+  handle(const handle&) = delete;
+  handle& operator=(const handle&) = delete;
+  virtual ~handle() = default;
+
+  [[nodiscard]] virtual bool acquire(mode as, limit patience) = 0;
+  /// With `none`: in whatever mode it is held.
+  virtual void release(mode as) = 0;
+
+  [[nodiscard]] virtual mode held() const = 0;
+  [[nodiscard]] virtual bool can_share() const { return false; }
+  [[nodiscard]] virtual const std::vector<std::string>& names() const = 0;
+  [[nodiscard]] virtual const std::string& awaited() const { return names().front(); }
+  [[nodiscard]] virtual int units() const { return 0; }
+  [[nodiscard]] virtual int unit() const { return -1; }
+  [[nodiscard]] virtual std::vector<std::uint64_t> tokens() const = 0;
+  [[nodiscard]] virtual bool owner_died() const = 0;
+  virtual void mark_consistent() = 0;
+  [[nodiscard]] virtual bool still_valid() const = 0;
+  /// Nanoseconds; UINT64_MAX: without limit.
+  [[nodiscard]] virtual std::uint64_t valid_for() const = 0;
+  [[nodiscard]] virtual std::uint64_t done_until() const;
+  virtual void set_done_until(std::uint64_t seconds);
+
+  virtual void interrupt_with(const std::function<bool()>& is_interrupted) = 0;
+  virtual void ask_now() = 0;
+  /// The process whose end is awaited beside ours; 0: none.
+  virtual void extend_to(int pid) = 0;
+  virtual void extend_to_this_process() noexcept = 0;
+  virtual void finish() noexcept = 0;
+};
+
+/// Throws domain_error (invalid) for a name that no lock can have, and for a kind or parameters that
+/// do not exist.
+[[nodiscard]] std::unique_ptr<handle> handle_of_lock(const std::shared_ptr<domain_file>& file,
+                                                     std::string_view name,
+                                                     const named_lock_options& what);
+[[nodiscard]] std::unique_ptr<handle> handle_of_several(const std::shared_ptr<domain_file>& file,
+                                                        std::vector<std::string> names);
+[[nodiscard]] std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,
+                                                          std::string_view name, int units);
+
+}  // namespace lockflight::detail

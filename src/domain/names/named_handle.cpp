@@ -1,0 +1,82 @@
+// The public handle, over the classes behind it.
+#include <algorithm>
+
+#include "domain/membership/time_limit.hpp"
+#include "domain/names/handle.hpp"
+#include "domain/store/file.hpp"
+#include "lockflight/named_control.hpp"
+
+namespace lockflight {
+
+std::uint64_t detail::handle::done_until() const {
+  throw domain_error(domain_error::reason::invalid,
+                     "a note of work that is done (accepted: of one lock)");
+}
+void detail::handle::set_done_until(std::uint64_t /*seconds*/) { static_cast<void>(done_until()); }
+
+named_handle::named_handle(const domain& in, std::string_view name, const named_lock_options& what)
+    : impl_(detail::handle_of_lock(in.file_, name, what)) {}
+named_handle::named_handle(const domain& in, std::vector<std::string> names)
+    : impl_(detail::handle_of_several(in.file_, std::move(names))) {}
+named_handle::named_handle(const domain& in, std::string_view name, lockflight::units n)
+    : impl_(detail::handle_of_semaphore(in.file_, name, n.count)) {}
+named_handle::named_handle(named_handle&&) noexcept = default;
+named_handle& named_handle::operator=(named_handle&&) noexcept = default;
+named_handle::~named_handle() = default;
+
+detail::handle& named_handle::live() const {
+  if (impl_) [[likely]]
+    return *impl_;
+  throw domain_error(domain_error::reason::invalid,
+                     "a handle from which another was moved (accepted: assigning to it)");
+}
+
+bool named_handle::acquire(mode as, limit patience) { return live().acquire(as, patience); }
+void named_handle::release() { live().release(mode::none); }
+void named_handle::release(mode as) { live().release(as); }
+
+hold_state named_handle::state() const {
+  hold_state now{.held = held(), .token = token(), .unit = unit()};
+  if (now.held == mode::none) return now;
+  now.owner_died = owner_died();
+  now.valid_for = valid_for();
+  now.is_lost = now.valid_for.count() == 0;
+  return now;
+}
+
+mode named_handle::held() const { return impl_ ? impl_->held() : mode::none; }
+bool named_handle::can_share() const { return live().can_share(); }
+const std::vector<std::string>& named_handle::names() const { return live().names(); }
+const std::string& named_handle::awaited() const { return live().awaited(); }
+int named_handle::units_of() const { return live().units(); }
+int named_handle::unit() const { return live().unit(); }
+std::vector<std::uint64_t> named_handle::tokens() const { return live().tokens(); }
+bool named_handle::owner_died() const { return is_held() && live().owner_died(); }
+void named_handle::mark_consistent() { live().mark_consistent(); }
+bool named_handle::still_valid() const { return live().still_valid(); }
+std::chrono::nanoseconds named_handle::valid_for() const {
+  constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
+  const std::uint64_t left = is_held() ? live().valid_for() : 0;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, most)));
+}
+std::uint64_t named_handle::done_until() const { return live().done_until(); }
+void named_handle::set_done_until(std::uint64_t seconds_since_1970) {
+  live().set_done_until(seconds_since_1970);
+}
+
+// A handle that was moved from has nothing to extend or to finish.
+void named_control::interrupt_with(std::function<bool()> is_interrupted) {
+  of_.live().interrupt_with(is_interrupted);
+}
+void named_control::ask_now() { of_.live().ask_now(); }
+void named_control::extend_to_this_process() noexcept {
+  if (of_.impl_) of_.impl_->extend_to_this_process();
+}
+void named_control::extend_to(int pid) { of_.live().extend_to(pid); }
+void named_control::finish() noexcept {
+  if (of_.impl_) of_.impl_->finish();
+}
+
+void call_before_waits(void (*function)()) noexcept { detail::before_waits = function; }
+
+}  // namespace lockflight
