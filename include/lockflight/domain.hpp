@@ -124,12 +124,12 @@ struct domain_slot {
 };
 /// A thread that holds a lock or waits for it, on this host or on another one of a cluster.
 struct lock_user {
-  std::string host = "";    ///< empty: this host
-  mode held = mode::none;   ///< none: it waits
-  int unit = -1;            ///< of a semaphore, which it holds; -1: none
-  int slot = -1;            ///< of this host's domain; -1: it is on another host
-  int pid = 0;              ///< on another host that of the command that it runs, if there is one
-  int guarded_pid = 0;      ///< as in domain_slot; 0 on another host
+  std::string host = "";   ///< empty: this host
+  mode held = mode::none;  ///< none: it waits
+  int unit = -1;           ///< of a semaphore, which it holds; -1: none
+  int slot = -1;           ///< of this host's domain; -1: it is on another host
+  int pid = 0;             ///< on another host that of the command that it runs, if there is one
+  int guarded_pid = 0;     ///< as in domain_slot; 0 on another host
   bool dead = false;
   bool stopped = false;
   bool has_foreign_pid = false;  ///< as in domain_slot
@@ -214,8 +214,8 @@ class domain {
   [[nodiscard]] domain_elsewhere elsewhere(std::string_view name = "") const;
   /// The users of the lock or semaphore of that name: the holders, and then the waiters, each the
   /// longest first; in a cluster's domain on all hosts, as elsewhere() says, and `silent`, if it is
-  /// given, gets the hosts that did not answer. It is for a message about a wait that takes long, or
-  /// that was given up. Stops no other thread, takes no slot, and may be called by a function of
+  /// given, gets the hosts that did not answer. It is for a message about a wait that takes long,
+  /// or that was given up. Stops no other thread, takes no slot, and may be called by a function of
   /// named_control::interrupt_with().
   [[nodiscard]] std::vector<lock_user> users_of(std::string_view name,
                                                 std::vector<std::string>* silent = nullptr) const;
@@ -254,8 +254,8 @@ struct hold_state {
 };
 
 /// A handle of a name, or of several names that are held together. All ways to use named locks are
-/// this class: named_lock, named_locks and named_semaphore add the names of the standard library and
-/// nothing else.
+/// this class: named_lock, named_locks and named_semaphore add the names of the standard library
+/// and nothing else.
 ///
 /// A handle belongs to the thread that acquires first with it; it holds once at most. The lock is
 /// made when it is first acquired. Names are those of is_lock_name().
@@ -267,23 +267,23 @@ struct hold_state {
 /// Several names are acquired all or none. The order in which they are given does not matter, and
 /// threads that use overlapping sets of names do not deadlock: an acquire takes the locks in the
 /// order of the bytes of their names, and waits for each while it holds those before it. A thread
-/// that holds another lock meanwhile has to keep that order by itself. (std::scoped_lock over several
-/// named_mutex does not deadlock either, but waits for one lock and only tries the others, so that a
-/// thread may be overtaken for as long as the locks are in use.) Cost: that of each lock.
+/// that holds another lock meanwhile has to keep that order by itself. (std::scoped_lock over
+/// several named_mutex does not deadlock either, but waits for one lock and only tries the others,
+/// so that a thread may be overtaken for as long as the locks are in use.) Cost: that of each lock.
 ///
 /// A semaphore has N units and at most N holders, each of which has a unit of its own, 0 to N - 1.
 /// It is held exclusively: that is, the unit is. If a holder ends or is killed, its unit becomes
 /// free, and the next holder of that unit learns of it. Waiters are served in the order in which
 /// they come, and an attempt does not overtake them. If the waiter that is next is stopped, others
-/// take free units past it, after a second at most; in a cluster's domain only those on its host do.
-/// In a cluster's domain the N units are those of all hosts. The waiter that is next asks other hosts
-/// for their units by turns, so that it finds a free one within about a quarter of a second; an
-/// attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks etcd
-/// whether all hosts agree about N. The name is that of a lock, too: a lock and a semaphore of one
-/// name, or semaphores of different N, throw domain_error (disagrees), which says how the name was
-/// made. Cost of an acquire: that of two exclusive locks and of the release of one, and an attempt on
-/// each unit before the one that is free; of a release: that of one, and a read-modify-write. A
-/// waiter sleeps.
+/// take free units past it, after a second at most; in a cluster's domain only those on its host
+/// do. In a cluster's domain the N units are those of all hosts. The waiter that is next asks other
+/// hosts for their units by turns, so that it finds a free one within about a quarter of a second;
+/// an attempt waits for other hosts for 200 ms at most; the first acquire of a name on a host asks
+/// etcd whether all hosts agree about N. The name is that of a lock, too: a lock and a semaphore of
+/// one name, or semaphores of different N, throw domain_error (disagrees), which says how the name
+/// was made. Cost of an acquire: that of two exclusive locks and of the release of one, and an
+/// attempt on each unit before the one that is free; of a release: that of one, and a
+/// read-modify-write. A waiter sleeps.
 ///
 /// Moving: a handle from which another was moved can be assigned to and destroyed, and is_held() is
 /// false; every other call throws domain_error (invalid).
@@ -291,8 +291,8 @@ class named_handle {
  public:
   /// A lock of any kind.
   named_handle(const domain& in, std::string_view name, const named_lock_options& what = {});
-  /// Several locks of the default kind. Throws domain_error (invalid) if there is no name, or if one
-  /// is there twice.
+  /// Several locks of the default kind. Throws domain_error (invalid) if there is no name, or if
+  /// one is there twice.
   named_handle(const domain& in, std::vector<std::string> names);
   /// A semaphore. Throws domain_error (invalid, disagrees, damaged).
   named_handle(const domain& in, std::string_view name, units n);
@@ -301,10 +301,10 @@ class named_handle {
   /// What is still held is released as if its holder had died.
   ~named_handle();
 
-  /// True if this handle holds in that mode now; false if it was not free within the limit. Whatever
-  /// other participants do, an acquire with a time limit returns by its deadline, and an attempt
-  /// returns at once. Nothing is held if it throws: domain_error (held, invalid, full, removed, …),
-  /// owner_died_error.
+  /// True if this handle holds in that mode now; false if it was not free within the limit.
+  /// Whatever other participants do, an acquire with a time limit returns by its deadline, and an
+  /// attempt returns at once. Nothing is held if it throws: domain_error (held, invalid, full,
+  /// removed, …), owner_died_error.
   bool acquire(mode as = mode::exclusive, limit patience = limit::for_ever());
   /// Throws domain_error (not_held, wrong_thread). With a mode: unless it is held in that mode.
   void release();
@@ -335,20 +335,21 @@ class named_handle {
   /// For a holder: whether a holder, of any of the names, has died, and no holder since has called
   /// mark_consistent().
   [[nodiscard]] bool owner_died() const;
-  /// Says that things are right. Does nothing in a holder that is_lost(): the next one is told then.
+  /// Says that things are right. Does nothing in a holder that is_lost(): the next one is told
+  /// then.
   void mark_consistent();
 
   /// For a holder: whether the domain's file still exists under its path, so that participants that
   /// come later are excluded. A few system calls.
   [[nodiscard]] bool still_valid() const;
-  /// How long this holder is certainly alone from now on, if its host does not hear from the cluster
-  /// again; 0 if it is lost, and for a handle that does not hold. In the domain of one machine there
-  /// is no limit, and the result is the longest duration. Of several names the shortest. Reads a
-  /// clock.
+  /// How long this holder is certainly alone from now on, if its host does not hear from the
+  /// cluster again; 0 if it is lost, and for a handle that does not hold. In the domain of one
+  /// machine there is no limit, and the result is the longest duration. Of several names the
+  /// shortest. Reads a clock.
   ///
-  /// The library has no threads, so there is no function that it would call when the time is over: a
-  /// holder asks before each step that must not be done twice. Unless the host has lost the cluster
-  /// the time grows again, every third of domain::time_to_live().
+  /// The library has no threads, so there is no function that it would call when the time is over:
+  /// a holder asks before each step that must not be done twice. Unless the host has lost the
+  /// cluster the time grows again, every third of domain::time_to_live().
   [[nodiscard]] std::chrono::nanoseconds valid_for() const;
   /// For a holder: whether it may not be alone any more, because its host was cut off from the
   /// cluster for longer than the time to live. It should stop what it does under the lock, and
@@ -356,12 +357,12 @@ class named_handle {
   [[nodiscard]] bool is_lost() const { return is_held() && valid_for().count() == 0; }
 
   /// The moment until which the work that this name stands for counts as done, as an exclusive
-  /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept when
-  /// the lock is released and when a holder dies, and it is forgotten with the name. A name is not
-  /// dropped for want of room before that moment. Any handle may ask; one that does not hold reads
-  /// what may change at once. In a cluster's domain the note is kept in etcd: both calls ask the
-  /// agent of this host, and throw domain_error (system) if it does not answer. Of one lock: else
-  /// both throw domain_error (invalid).
+  /// holder has set it last: seconds since 1970, of the wall clock; 0 if nobody has. It is kept
+  /// when the lock is released and when a holder dies, and it is forgotten with the name. A name is
+  /// not dropped for want of room before that moment. Any handle may ask; one that does not hold
+  /// reads what may change at once. In a cluster's domain the note is kept in etcd: both calls ask
+  /// the agent of this host, and throw domain_error (system) if it does not answer. Of one lock:
+  /// else both throw domain_error (invalid).
   [[nodiscard]] std::uint64_t done_until() const;
   /// For an exclusive holder.
   void set_done_until(std::uint64_t seconds_since_1970);

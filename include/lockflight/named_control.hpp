@@ -15,25 +15,25 @@ class named_control {
   explicit named_control(named_handle& of) : of_(of) {}
 
   /// Sets a function by which the program can end a wait. While the handle waits, the function is
-  /// called on the waiting thread after each signal, and at least once a second. If it returns true,
-  /// the acquire gives up and throws domain_error (interrupted). If it throws, the exception leaves
-  /// the acquire, and the lock is not held. The function must not use a named lock, because its
-  /// thread is in the middle of an acquire. With null, as at the beginning, signals do not end a
-  /// wait.
+  /// called on the waiting thread after each signal, and at least once a second. If it returns
+  /// true, the acquire gives up and throws domain_error (interrupted). If it throws, the exception
+  /// leaves the acquire, and the lock is not held. The function must not use a named lock, because
+  /// its thread is in the middle of an acquire. With null, as at the beginning, signals do not end
+  /// a wait.
   void interrupt_with(std::function<bool()> is_interrupted);
-  /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the handle
-  /// exists. It also has its effect if the handle is about to wait.
+  /// Makes a waiting handle call `is_interrupted` at once. Any thread may call this while the
+  /// handle exists. It also has its effect if the handle is about to wait.
   void ask_now();
-  /// For a child between vfork and exec, whose parent holds the lock. The parent counts as dead only
-  /// when both the parent and the calling process have ended. Async-signal-safe.
+  /// For a child between vfork and exec, whose parent holds the lock. The parent counts as dead
+  /// only when both the parent and the calling process have ended. Async-signal-safe.
   void extend_to_this_process() noexcept;
   /// The same for the parent to call after vfork, with the process number of its child in this PID
   /// namespace. A child in a namespace of its own does not know this number. 0 ends this again.
   void extend_to(int pid);
   /// For a holder whose work is done, and that goes on holding for some time. If it dies before it
   /// releases, that counts as a release: no later holder learns of a death. It also ends what the
-  /// two calls above began. It is about all locks that the thread holds, until this handle releases.
-  /// In a cluster's domain later holders learn of the death all the same.
+  /// two calls above began. It is about all locks that the thread holds, until this handle
+  /// releases. In a cluster's domain later holders learn of the death all the same.
   void finish() noexcept;
 
  private:

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lockflight/mode.hpp"
+
 namespace lockflight::cluster {
 
 /// A member is a domain file. Its number is random, and is made with the file.
@@ -25,8 +27,8 @@ using instant = std::int64_t;
 /// A revision of etcd.
 using revision = std::int64_t;
 
-/// What a host owns of a name, and what a client wants. A greater one includes the smaller.
-enum class mode : std::uint8_t { none, shared, exclusive };
+/// What a host owns of a name, and what a client wants.
+using lockflight::mode;
 
 /// The greatest counter of a token.
 constexpr std::uint64_t last_counter = (std::uint64_t{1} << 42) - 1;

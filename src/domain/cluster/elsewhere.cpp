@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <map>
 
 #include "base/descriptor.hpp"
 #include "base/number.hpp"
@@ -105,23 +107,8 @@ std::optional<std::string> receive_all(int fd, steady_clock::time_point until) {
   }
 }
 
-constexpr std::string_view word_of(domain_lock_use::how what) {
-  switch (what) {
-    case domain_lock_use::how::holds:
-      return "holds";
-    case domain_lock_use::how::shares:
-      return "shares";
-    default:
-      return "waits";
-  }
-}
-
-std::optional<domain_lock_use::how> how_from(std::string_view word) {
-  for (const auto each :
-       {domain_lock_use::how::waits, domain_lock_use::how::holds, domain_lock_use::how::shares})
-    if (word == word_of(each)) return each;
-  return std::nullopt;
-}
+/// How a user's mode is called, in the order of the modes.
+constexpr std::array<std::string_view, 3> words{"waits", "shares", "holds"};
 
 }  // namespace
 
@@ -164,31 +151,45 @@ std::optional<std::vector<std::vector<std::string>>> ask_agent(
 
 // ---- uses ----
 
-std::string lines_of(const std::vector<domain_use_elsewhere>& uses) {
+std::string lines_of(const std::vector<domain_lock>& locks) {
+  constexpr std::uint64_t ns_of_ms = 1'000'000;
   std::string lines;
-  for (const domain_use_elsewhere& each : uses)
-    lines += line_of({std::string(uses_question), each.host, each.name,
-                      std::string(word_of(each.what)), std::to_string(each.pid),
-                      each.stopped ? "stopped"
-                      : each.dead  ? "dead"
-                                   : "",
-                      std::to_string(each.milliseconds), each.command,
-                      each.unit < 0 ? "" : std::to_string(each.unit)});
+  for (const domain_lock& lock : locks)
+    for (const lock_user& each : lock.users)
+      lines += line_of({std::string(uses_question), each.host, lock.name,
+                        std::string(words[static_cast<std::size_t>(each.held)]),
+                        std::to_string(each.running_pid()),
+                        each.stopped ? "stopped"
+                        : each.dead  ? "dead"
+                                     : "",
+                        std::to_string(each.for_ns / ns_of_ms), each.command,
+                        each.unit < 0 ? "" : std::to_string(each.unit)});
   return lines;
 }
 
-std::vector<domain_use_elsewhere> uses_from(const std::vector<std::vector<std::string>>& lines) {
+std::vector<domain_lock> locks_from(const std::vector<std::vector<std::string>>& lines) {
   constexpr std::size_t fields = 9;
-  std::vector<domain_use_elsewhere> all;
+  constexpr std::uint64_t ns_of_ms = 1'000'000;
+  std::map<std::string, domain_lock> found;
   for (const auto& line : lines) {
     if (line.size() != fields || line[0] != uses_question) continue;
-    const auto what = how_from(line[3]);
+    const auto word = std::ranges::find(words, line[3]);
     const auto pid = read_number<int>(line[4]);
     const auto milliseconds = read_number<std::uint64_t>(line[6]);
-    if (!what || !pid || !milliseconds) continue;
-    all.push_back({line[1], line[2], *what, *pid, line[5] == "dead", line[5] == "stopped",
-                   *milliseconds, line[7], read_number<int>(line[8]).value_or(-1)});
+    if (word == words.end() || !pid || !milliseconds) continue;
+    domain_lock& lock = found[line[2]];
+    lock.name = line[2];
+    lock.users.push_back({.host = line[1],
+                          .held = static_cast<mode>(word - words.begin()),
+                          .unit = read_number<int>(line[8]).value_or(-1),
+                          .pid = *pid,
+                          .dead = line[5] == "dead",
+                          .stopped = line[5] == "stopped",
+                          .for_ns = std::min(*milliseconds, UINT64_MAX / ns_of_ms) * ns_of_ms,
+                          .command = line[7]});
   }
+  std::vector<domain_lock> all;
+  for (auto& [name, lock] : found) all.push_back(std::move(lock));
   return all;
 }
 

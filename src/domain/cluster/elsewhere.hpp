@@ -32,12 +32,14 @@ namespace lockflight::detail {
 
 // ---- uses of locks as lines ----
 
-[[nodiscard]] std::string lines_of(const std::vector<domain_use_elsewhere>& uses);
-/// Lines that are something else are left out: the other host may have a later version.
-[[nodiscard]] std::vector<domain_use_elsewhere> uses_from(
+/// A line for each user of each of these locks.
+[[nodiscard]] std::string lines_of(const std::vector<domain_lock>& locks);
+/// Locks with their names and their users. Lines that are something else are left out: the other
+/// host may have a later version.
+[[nodiscard]] std::vector<domain_lock> locks_from(
     const std::vector<std::vector<std::string>>& lines);
 
-/// Until when the work of a name is done (named_lock::done_until): asks, with the name, or notes
+/// Until when the work of a name is done (named_handle::done_until): asks, with the name, or notes
 /// it, with the name, the seconds and the holder's token. The answer's last line has the seconds,
 /// and why there are none.
 inline constexpr std::string_view done_question = "done";

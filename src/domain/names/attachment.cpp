@@ -4,6 +4,7 @@
 
 #include "domain/membership/removal.hpp"
 #include "domain/names/directory.hpp"
+#include "domain/names/one_lock.hpp"
 #include "domain/names/probes.hpp"
 #include "domain/names/semaphore_kind.hpp"
 #include "fabric/shm/waiting.hpp"
@@ -77,16 +78,27 @@ bool attachment::is_over() const {
 
 // Another thread may have dropped the handle that held: then the record does not say so any more,
 // and we forget it here.
-bool attachment::excludes(std::uint32_t line, bool shared) {
+std::optional<attachment::hold> attachment::own_hold(std::uint32_t line) {
   std::erase_if(held_, [&](const hold& each) {
     const auto of = lock::record::from(
         file_->slot(slot_).words[first_record + static_cast<unsigned>(each.record)].load(
             std::memory_order_acquire));
     return !of.holds() || of.get(lock::record::lock) != each.line;
   });
-  return std::any_of(held_.begin(), held_.end(), [&](const hold& each) {
-    return each.line == line && !(each.shared && shared);
-  });
+  const auto found =
+      std::ranges::find_if(held_, [&](const hold& each) { return each.line == line; });
+  return found == held_.end() ? std::nullopt : std::optional(*found);
+}
+
+// Two holds never have the same record: the older one was dropped by another thread.
+void attachment::register_hold(lock_in_use& of, bool is_shared) {
+  const int record = of.lock->place();
+  std::erase_if(held_, [&](const hold& each) { return each.record == record; });
+  held_.push_back({of.found.line, record, is_shared, &of});
+}
+
+void attachment::unregister_hold(const lock_in_use& of) {
+  std::erase_if(held_, [&](const hold& each) { return each.of == &of; });
 }
 
 void attachment::unless_over(const std::function<void()>& what) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "domain/membership/slots.hpp"
@@ -14,6 +15,8 @@
 #include "domain/store/fork.hpp"
 
 namespace lockflight::detail {
+
+struct lock_in_use;
 
 class attachment {
  public:
@@ -35,6 +38,8 @@ class attachment {
   }
   /// Whether the thread has ended, or is the parent's of a fork.
   [[nodiscard]] bool is_over() const;
+  /// Whether the thread has ended.
+  [[nodiscard]] bool has_ended() const { return thread_.load(std::memory_order_relaxed) == over; }
   /// What is held or half done then is as after a death.
   void end();
   /// For another thread, which does something about what this one holds: unless this one is over,
@@ -43,29 +48,21 @@ class attachment {
 
   // ---- which locks this thread holds, so that it does not wait for itself ----
 
-  [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
-  /// Whether this thread would wait for itself.
-  [[nodiscard]] bool excludes(std::uint32_t line, bool shared);
-  void register_hold(std::uint32_t line, bool shared, int record) {
-    held_.push_back({line, record, shared});
-  }
-  void unregister_hold(std::uint32_t line, bool shared) {
-    for (std::size_t i = held_.size(); i-- > 0;)
-      if (held_[i].line == line && held_[i].shared == shared) {
-        held_[i] = held_.back();
-        held_.pop_back();
-        return;
-      }
-  }
-
- private:
-  static constexpr std::uint64_t over = ~std::uint64_t{0};
-
   struct hold {
     std::uint32_t line;
     int record;
-    bool shared;
+    bool is_shared;
+    lock_in_use* of;
   };
+
+  [[nodiscard]] bool holds_nothing() const { return held_.empty(); }
+  /// Of the lock with that first line.
+  [[nodiscard]] std::optional<hold> own_hold(std::uint32_t line);
+  void register_hold(lock_in_use& of, bool is_shared);
+  void unregister_hold(const lock_in_use& of);
+
+ private:
+  static constexpr std::uint64_t over = ~std::uint64_t{0};
 
   std::shared_ptr<domain_file> file_;
   int slot_;

@@ -562,7 +562,8 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
   // A lock without attempts is waited for, mostly not for long, since nobody uses it.
   const std::function<bool()> is_late = [&] { return now_ns() >= how_long.until_ns; };
   by.port().set_interrupt(&is_late);
-  const bool has = what.kind->can.tries ? lock->try_lock() : lock->lock();
+  const bool has =
+      lock->acquire(mode::exclusive, what.kind->can.tries ? limit::at_once() : limit::for_ever());
   by.port().set_interrupt(nullptr);
   if (!has) return "somebody holds or awaits it";
   const char* why_not = nullptr;
@@ -584,10 +585,10 @@ const char* forget(attachment& by, std::string_view name, const found_lock& what
       }
     }
   } catch (...) {
-    lock->unlock();
+    lock->release(mode::exclusive);
     throw;
   }
-  lock->unlock();
+  lock->release(mode::exclusive);
   static_cast<void>(by.port().taken_events());
   return why_not;
 }

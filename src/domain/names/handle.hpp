@@ -49,8 +49,8 @@ class handle {
   virtual void finish() noexcept = 0;
 };
 
-/// Throws domain_error (invalid) for a name that no lock can have, and for a kind or parameters that
-/// do not exist.
+/// Throws domain_error (invalid) for a name that no lock can have, and for a kind or parameters
+/// that do not exist.
 [[nodiscard]] std::unique_ptr<handle> handle_of_lock(const std::shared_ptr<domain_file>& file,
                                                      std::string_view name,
                                                      const named_lock_options& what);

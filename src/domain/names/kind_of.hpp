@@ -41,16 +41,10 @@ class robust_lock final
   robust_lock(domain_participant& me, const typename type::cells& where,
               const typename type::parameters& set)
       : base(me, where, set), port_(me.port()) {}
-  bool lock() override { return noted(base::lock()); }
-  bool try_lock() override { return noted(base::try_lock()); }
-  bool try_lock_within(std::uint64_t nanoseconds) override {
-    return noted(base::try_lock_within(nanoseconds));
+  bool acquire(mode as, limit patience) override {
+    return noted(as == mode::exclusive ? take_alone(patience) : take_shared(patience));
   }
-  bool lock_shared() override { return noted(base::lock_shared()); }
-  bool try_lock_shared() override { return noted(base::try_lock_shared()); }
-  bool try_lock_shared_within(std::uint64_t nanoseconds) override {
-    return noted(base::try_lock_shared_within(nanoseconds));
-  }
+  void release(mode as) override { as == mode::exclusive ? base::unlock() : base::unlock_shared(); }
   std::uint64_t token() const override { return lock_.token(); }
   bool owner_died() override { return lock_.owner_died(); }
   void mark_consistent() override { lock_.mark_consistent(); }
@@ -66,6 +60,15 @@ class robust_lock final
   int place() const override { return lock_.place(); }
 
  private:
+  bool take_alone(limit patience) {
+    if (patience.is_for_ever()) return base::lock();
+    return patience.is_attempt() ? base::try_lock() : base::try_lock_within(patience.nanoseconds());
+  }
+  bool take_shared(limit patience) {
+    if (patience.is_for_ever()) return base::lock_shared();
+    return patience.is_attempt() ? base::try_lock_shared()
+                                 : base::try_lock_shared_within(patience.nanoseconds());
+  }
   bool noted(bool had) {
     port_.rest();
     if (had) this->held_since_ns = port_.note_hold(lock_.place());

@@ -1,4 +1,5 @@
-// named_semaphore: N units behind a queue, all of them locks of the domain (semaphore_kind.hpp).
+// A handle of a semaphore: N units behind a queue, all of them locks of the domain
+// (semaphore_kind.hpp).
 //
 // lockflight/lock/robust/semaphore.hpp has the steps of an acquire and a release, and the
 // invariants S1 to S4. Here beside these:
@@ -12,14 +13,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "domain/names/named_lock.hpp"
+#include "domain/names/one_lock.hpp"
 #include "domain/names/probes.hpp"
 #include "domain/names/semaphore_kind.hpp"
+#include "fabric/shm/pause.hpp"
 #include "lockflight/lock/robust/record.hpp"
 #include "lockflight/lock/robust/semaphore.hpp"
 
-namespace lockflight {
-namespace detail {
+namespace lockflight::detail {
 namespace {
 
 using lock::head_step;
@@ -53,16 +54,16 @@ void for_each_hold(const domain_file& file, Visit visit) {
 
 }  // namespace
 
-class named_semaphore_impl {
+class units_handle final : public handle {
  public:
-  named_semaphore_impl(const std::shared_ptr<domain_file>& file, std::string_view name, int units)
+  units_handle(const std::shared_ptr<domain_file>& file, std::string_view name, int units)
       : file_(file),
-        name_(name),
+        names_{std::string(name)},
         queue_(file, name, semaphore_kind(), parameters_of_semaphore(checked_units(name, units))),
         units_(static_cast<std::size_t>(units)) {
     queue_.interrupt_with([this] { return is_to_leave_queue(); });
   }
-  ~named_semaphore_impl() {
+  ~units_handle() override {
     if (unit_ < 0) return;
     units_.clear();  // as after a death
     try {
@@ -70,41 +71,62 @@ class named_semaphore_impl {
     } catch (...) {  // the domain is damaged
     }
   }
-  named_semaphore_impl(const named_semaphore_impl&) = delete;
-  named_semaphore_impl& operator=(const named_semaphore_impl&) = delete;
 
-  /// 0 is an attempt. True if we hold a unit now, as we do if and only if this returns true.
-  bool acquire(std::uint64_t nanoseconds);
-  void release();
+  [[nodiscard]] bool acquire(mode as, limit patience) override;
+  void release(mode as) override;
 
-  // The steps of a release (release_unit).
-  void free_unit() {
-    held().unlock(named_lock_impl::mode::exclusive);
-    unit_ = -1;
-  }
-  void note_release();
+  [[nodiscard]] mode held() const override { return unit_ >= 0 ? last()->held() : mode::none; }
+  [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
+  [[nodiscard]] int units() const override { return static_cast<int>(units_.size()); }
+  [[nodiscard]] int unit() const override { return held() == mode::none ? -1 : unit_; }
 
-  [[nodiscard]] int unit() const { return unit_; }
-  [[nodiscard]] int units() const { return static_cast<int>(units_.size()); }
-  [[nodiscard]] const std::string& name() const { return name_; }
-  /// Of the unit that is held, or was held last; null if there was none.
-  [[nodiscard]] named_lock_impl* last() const {
-    return last_ < 0 ? nullptr : units_[static_cast<std::size_t>(last_)].get();
+  // As those of the lock that is the unit which is held, or was held last.
+  [[nodiscard]] std::vector<std::uint64_t> tokens() const override {
+    return {last() != nullptr ? last()->token() : 0};
   }
-  [[nodiscard]] named_lock_impl& held() const {
-    if (unit_ >= 0) return *last();
-    throw domain_error(domain_error::reason::not_held,
-                       "semaphore " + shown(name_) + ": this handle holds no unit");
-  }
-  [[nodiscard]] const char* kind_name() const { return semaphore_kind().about.name.data(); }
-  [[nodiscard]] domain_port::events taken_events() { return queue_.taken_events(); }
-  [[nodiscard]] bool still_valid() const {
+  [[nodiscard]] bool owner_died() const override { return unit_ >= 0 && last()->owner_died(); }
+  void mark_consistent() override { held_unit().mark_consistent(); }
+  [[nodiscard]] bool still_valid() const override {
     return unit_ >= 0 ? last()->still_valid() : queue_.still_valid();
   }
-  void interrupt_with(std::function<bool()> what) { interrupt_ = std::move(what); }
-  void ask_now() { queue_.ask_now(); }
+  [[nodiscard]] std::uint64_t valid_for() const override {
+    return unit_ >= 0 ? last()->valid_for() : 0;
+  }
+
+  void interrupt_with(const std::function<bool()>& what) override { interrupt_ = what; }
+  void ask_now() override { queue_.ask_now(); }
+  void extend_to(int pid) override {
+    if (last() != nullptr) last()->extend_to(pid);
+  }
+  void extend_to_this_process() noexcept override {
+    if (last() != nullptr) last()->extend_to_this_process();
+  }
+  void finish() noexcept override {
+    if (last() != nullptr) last()->finish();
+  }
+
+  // ---- for probes ----
+
+  [[nodiscard]] const std::string& name() const { return names_.front(); }
+  [[nodiscard]] const char* kind_name() const { return semaphore_kind().about.name.data(); }
+  [[nodiscard]] domain_port::events taken_events() { return queue_.taken_events(); }
+
+  // ---- for release_unit() ----
+
+  void free_unit();
+  void note_release();
 
  private:
+  [[nodiscard]] bool take_unit(limit patience);
+  /// Null if there was none.
+  [[nodiscard]] one_lock* last() const {
+    return last_ < 0 ? nullptr : units_[static_cast<std::size_t>(last_)].get();
+  }
+  [[nodiscard]] one_lock& held_unit() const {
+    if (unit_ >= 0) return *last();
+    throw domain_error(domain_error::reason::not_held,
+                       "semaphore " + shown(name()) + ": this handle holds no unit");
+  }
   enum class place : std::uint8_t {
     head,
     none,   // the time is over
@@ -113,11 +135,11 @@ class named_semaphore_impl {
   /// Frees the queue at its end, whatever has happened.
   class at_head {
    public:
-    explicit at_head(named_semaphore_impl& of) : of_(of) { of_.set_head_waits(false); }
+    explicit at_head(units_handle& of) : of_(of) { of_.set_head_waits(false); }
     ~at_head() {
       try {
         of_.set_head_waits(false);
-        of_.queue_.unlock(named_lock_impl::mode::exclusive);
+        of_.queue_.give(mode::exclusive);
       } catch (...) {  // the domain is damaged or removed, and with it the queue
       }
     }
@@ -125,7 +147,7 @@ class named_semaphore_impl {
     at_head& operator=(const at_head&) = delete;
 
    private:
-    named_semaphore_impl& of_;
+    units_handle& of_;
   };
 
   [[nodiscard]] place stand_in_queue(rma::deadline until);
@@ -135,18 +157,17 @@ class named_semaphore_impl {
   class head;
   [[nodiscard]] head_step take_as_head(rma::deadline until, std::uint64_t since_ns);
   [[nodiscard]] bool take_unit_at_hand();
-  [[nodiscard]] bool take(int unit, std::uint64_t nanoseconds);
-  [[nodiscard]] bool take_from_other_hosts(std::uint64_t nanoseconds);
+  [[nodiscard]] bool take(int unit, limit patience);
+  [[nodiscard]] bool take_from_other_hosts(limit patience);
   [[nodiscard]] int units_elsewhere();
   [[nodiscard]] std::optional<head_step> ask_other_hosts(rma::deadline until);
   [[nodiscard]] head_step await_release(lock::release_mark seen, rma::deadline until);
   void examine_holders();
   void make_hosts_agree();
 
-  [[nodiscard]] named_lock_impl& unit_lock(int unit) {
+  [[nodiscard]] one_lock& unit_lock(int unit) {
     auto& one = units_[static_cast<std::size_t>(unit)];
-    if (!one)
-      one = std::make_unique<named_lock_impl>(file_, name_of_unit(name_, unit), unit_kind(), "");
+    if (!one) one = std::make_unique<one_lock>(file_, name_of_unit(name(), unit), unit_kind(), "");
     return *one;
   }
   [[nodiscard]] semaphore_words words() const {
@@ -165,21 +186,32 @@ class named_semaphore_impl {
   [[nodiscard]] bool is_interrupted() const { return interrupt_ && interrupt_(); }
 
   std::shared_ptr<domain_file> file_;
-  std::string name_;
-  named_lock_impl queue_;
-  std::vector<std::unique_ptr<named_lock_impl>> units_;  // each is made when it is first tried
-  int unit_ = -1;                                        // the one that is held
-  int last_ = -1;                                        // the one that was held last
-  int next_elsewhere_ = 0;    // which unit other hosts are asked for next
-  bool goes_around_ = false;  // why the wait in the queue was ended
+  std::vector<std::string> names_;  // one
+  one_lock queue_;
+  std::vector<std::unique_ptr<one_lock>> units_;  // each is made when it is first tried
+  int unit_ = -1;                                 // the one that is held
+  int last_ = -1;                                 // the one that was held last
+  int next_elsewhere_ = 0;                        // which unit other hosts are asked for next
+  bool goes_around_ = false;                      // why the wait in the queue was ended
   std::function<bool()> interrupt_;
 };
 
-bool named_semaphore_impl::acquire(std::uint64_t nanoseconds) {
-  if (unit_ >= 0)
+bool units_handle::acquire(mode as, limit patience) {
+  if (as == mode::shared)
+    throw domain_error(
+        domain_error::reason::invalid,
+        "semaphore " + shown(name()) +
+            ", shared (accepted: exclusively, as each holder has a unit of its own)");
+  probes::around_acquire probe(*this, false);
+  return probe.ended(take_unit(patience));
+}
+
+bool units_handle::take_unit(limit patience) {
+  if (held() != mode::none)
     throw domain_error(domain_error::reason::held,
-                       "semaphore " + shown(name_) + ": this handle holds a unit already");
-  const rma::deadline until{nanoseconds == 0 ? 0 : shm::detail::ns_from_now(nanoseconds)};
+                       "semaphore " + shown(name()) + ": this handle holds a unit already");
+  const rma::deadline until{
+      patience.is_attempt() ? 0 : shm::detail::ns_from_now(patience.nanoseconds())};
   const std::uint64_t since = now_ns();
   while (true) {
     const place at = stand_in_queue(until);
@@ -195,14 +227,23 @@ bool named_semaphore_impl::acquire(std::uint64_t nanoseconds) {
     // If the domain was removed meanwhile, the unit may be one of the present domain, and the queue
     // is not: its N was not compared.
     if (how == head_step::had && &last()->file() == &queue_.file()) return true;
-    if (how == head_step::had) release();
+    if (how == head_step::had) lock::release_unit(*this);
   }
 }
 
-void named_semaphore_impl::release() { lock::release_unit(*this); }
+void units_handle::release(mode as) {
+  held_unit().check_held(as);
+  lock::release_unit(*this);
+  probes::after_release(*this);
+}
+
+void units_handle::free_unit() {
+  held_unit().give(mode::exclusive);
+  unit_ = -1;
+}
 
 // Sequentially consistent: after the unit is free, and before the bell's sleepers are counted.
-void named_semaphore_impl::note_release() {
+void units_handle::note_release() {
   if (queue_.found() == nullptr) return;
   const std::uint32_t word = words().released;
   queue_.file().word(word).fetch_add(1, std::memory_order_seq_cst);
@@ -211,14 +252,14 @@ void named_semaphore_impl::note_release() {
 
 // ---- the queue ----
 
-named_semaphore_impl::place named_semaphore_impl::stand_in_queue(rma::deadline until) {
+units_handle::place units_handle::stand_in_queue(rma::deadline until) {
   if (until.at == 0) return attempt_queue();
   const std::uint64_t now = until.at == UINT64_MAX ? 0 : now_ns();
   const std::uint64_t left =
       until.at == UINT64_MAX ? UINT64_MAX : until.at - std::min(until.at, now);
   goes_around_ = false;
   try {
-    return queue_.acquire_exclusively(left) ? place::head : place::none;
+    return queue_.take(mode::exclusive, limit::of_ns(left)) ? place::head : place::none;
   } catch (const domain_error& e) {
     if (e.why != domain_error::reason::interrupted || !goes_around_) throw;
     return place::stuck;
@@ -226,10 +267,10 @@ named_semaphore_impl::place named_semaphore_impl::stand_in_queue(rma::deadline u
 }
 
 // Another participant may have the queue for the microseconds in which it tries the units.
-named_semaphore_impl::place named_semaphore_impl::attempt_queue() {
+units_handle::place units_handle::attempt_queue() {
   const time_limit at_most{shm::detail::ns_from_now(100 * of_a_millisecond)};
   constexpr std::uint64_t between_tries = of_a_millisecond / 20;
-  while (!queue_.acquire_exclusively(0)) {
+  while (!queue_.take(mode::exclusive, limit::at_once())) {
     const bool is_over = does_head_wait() || queue_.file().is_of_cluster();
     if (!is_over && at_most.sleep(between_tries)) continue;
     return is_head_stopped_beside_a_free_unit() ? place::stuck : place::none;
@@ -237,13 +278,13 @@ named_semaphore_impl::place named_semaphore_impl::attempt_queue() {
   return place::head;
 }
 
-bool named_semaphore_impl::is_to_leave_queue() {
+bool units_handle::is_to_leave_queue() {
   if (is_interrupted()) return true;
   return goes_around_ = is_head_stopped_beside_a_free_unit();
 }
 
 // Asked about once a second by each waiter of the queue.
-bool named_semaphore_impl::is_head_stopped_beside_a_free_unit() {
+bool units_handle::is_head_stopped_beside_a_free_unit() {
   if (queue_.found() == nullptr) return false;
   const domain_file& file = queue_.file();
   int head = -1;
@@ -253,7 +294,7 @@ bool named_semaphore_impl::is_head_stopped_beside_a_free_unit() {
   if (head < 0 || !is_stopped(file.slot(head))) return false;
   std::vector<std::uint32_t> lines;
   for (int unit = 0; unit < units(); ++unit) {
-    const auto found = find_lock(file, name_of_unit(name_, unit));
+    const auto found = find_lock(file, name_of_unit(name(), unit));
     if (!found) return true;
     lines.push_back(found->line);
   }
@@ -270,9 +311,9 @@ bool named_semaphore_impl::is_head_stopped_beside_a_free_unit() {
 // ---- at its head ----
 
 /// What wait_as_head() asks for.
-class named_semaphore_impl::head {
+class units_handle::head {
  public:
-  head(named_semaphore_impl& of, rma::deadline until) : of_(of), until_(until) {}
+  head(units_handle& of, rma::deadline until) : of_(of), until_(until) {}
 
   [[nodiscard]] lock::release_mark mark() const {
     const auto& released = of_.queue_.file().word(of_.words().released);
@@ -291,11 +332,11 @@ class named_semaphore_impl::head {
   }
 
  private:
-  named_semaphore_impl& of_;
+  units_handle& of_;
   rma::deadline until_;
 };
 
-head_step named_semaphore_impl::take_as_head(rma::deadline until, std::uint64_t since_ns) {
+head_step units_handle::take_as_head(rma::deadline until, std::uint64_t since_ns) {
   domain_port& port = queue_.port();
   struct shown_wait {
     explicit shown_wait(domain_port& p, std::uint64_t since) : port(p) {
@@ -310,33 +351,34 @@ head_step named_semaphore_impl::take_as_head(rma::deadline until, std::uint64_t 
 }
 
 // Nothing if all units are at hand, as on one machine.
-std::optional<head_step> named_semaphore_impl::ask_other_hosts(rma::deadline until) {
+std::optional<head_step> units_handle::ask_other_hosts(rma::deadline until) {
   const int elsewhere = units_elsewhere();
   if (elsewhere == 0) return std::nullopt;
   const std::uint64_t share = other_hosts_answer_in / static_cast<unsigned>(elsewhere);
   for (int i = 0; i < (until.at == 0 ? elsewhere : 1); ++i)
-    if (take_from_other_hosts(until.at == 0 ? share : std::max(share, least_wait_for_a_host)))
+    if (take_from_other_hosts(
+            limit::of_ns(until.at == 0 ? share : std::max(share, least_wait_for_a_host))))
       return head_step::had;
   if (until.at == 0 || queue_.port().is_over(until)) return head_step::late;
   if (is_interrupted())
     throw domain_error(domain_error::reason::interrupted,
-                       "semaphore " + shown(name_) + ": the acquire was interrupted");
+                       "semaphore " + shown(name()) + ": the acquire was interrupted");
   return head_step::try_again;
 }
 
-bool named_semaphore_impl::take(int unit, std::uint64_t nanoseconds) {
-  if (!unit_lock(unit).acquire_exclusively(nanoseconds)) return false;
+bool units_handle::take(int unit, limit patience) {
+  if (!unit_lock(unit).take(mode::exclusive, patience)) return false;
   unit_ = last_ = unit;
   return true;
 }
 
 // In order, so that few workers use the same few units.
-bool named_semaphore_impl::take_unit_at_hand() {
+bool units_handle::take_unit_at_hand() {
   int ours = 0;
   for (int unit = 0; unit < units(); ++unit) {
     if (!unit_lock(unit).is_at_hand()) continue;
     try {
-      if (take(unit, 0)) return true;
+      if (take(unit, limit::at_once())) return true;
     } catch (const domain_error& e) {
       if (e.why != domain_error::reason::held) throw;
       ++ours;  // of another handle of this thread
@@ -344,11 +386,11 @@ bool named_semaphore_impl::take_unit_at_hand() {
   }
   if (ours < units()) return false;
   throw domain_error(domain_error::reason::held,
-                     "semaphore " + shown(name_) + ": other handles of this thread hold all its " +
+                     "semaphore " + shown(name()) + ": other handles of this thread hold all its " +
                          std::to_string(units()) + " units");
 }
 
-int named_semaphore_impl::units_elsewhere() {
+int units_handle::units_elsewhere() {
   int count = 0;
   for (int unit = 0; unit < units(); ++unit) count += unit_lock(unit).is_at_hand() ? 0 : 1;
   return count;
@@ -356,15 +398,15 @@ int named_semaphore_impl::units_elsewhere() {
 
 // The next unit in turn that this host does not own. A request that was not granted in time stays
 // with the other hosts, so that the unit may be at hand later.
-bool named_semaphore_impl::take_from_other_hosts(std::uint64_t nanoseconds) {
+bool units_handle::take_from_other_hosts(limit patience) {
   for (int i = 0; i < units(); ++i) {
     const int unit = std::exchange(next_elsewhere_, (next_elsewhere_ + 1) % units());
-    if (!unit_lock(unit).is_at_hand()) return take(unit, nanoseconds);
+    if (!unit_lock(unit).is_at_hand()) return take(unit, patience);
   }
   return false;
 }
 
-head_step named_semaphore_impl::await_release(lock::release_mark seen, rma::deadline until) {
+head_step units_handle::await_release(lock::release_mark seen, rma::deadline until) {
   domain_port& port = queue_.port();
   struct ended_wait {
     explicit ended_wait(domain_port& p, const std::function<bool()>& interrupt) : port(p) {
@@ -386,7 +428,7 @@ head_step named_semaphore_impl::await_release(lock::release_mark seen, rma::dead
                                                       rma::earlier(port, until, retry), line);
       if (port.was_interrupted())
         throw domain_error(domain_error::reason::interrupted,
-                           "semaphore " + shown(name_) + ": the acquire was interrupted");
+                           "semaphore " + shown(name()) + ": the acquire was interrupted");
       if (port.is_over(until)) return head_step::late;
       if (now != seen.released || port.deaths() != line.deaths) return head_step::try_again;
       if (port.load(serial) != line.value) return head_step::moved;
@@ -399,7 +441,7 @@ head_step named_semaphore_impl::await_release(lock::release_mark seen, rma::dead
   }
 }
 
-void named_semaphore_impl::examine_holders() {
+void units_handle::examine_holders() {
   for_each_hold(queue_.file(), [&](int slot, std::uint32_t line) {
     const bool is_of_a_unit = std::any_of(units_.begin(), units_.end(), [&](const auto& each) {
       return each && each->found() != nullptr && each->found()->line == line;
@@ -410,7 +452,7 @@ void named_semaphore_impl::examine_holders() {
 
 // The directory of this host makes its own users agree about N. The first head of each host
 // compares with the cluster, whose N is noted in etcd where a lock's work would be (done_until).
-void named_semaphore_impl::make_hosts_agree() {
+void units_handle::make_hosts_agree() {
   if (!queue_.file().is_of_cluster()) return;
   // Relaxed: the holder of the queue reads what an earlier holder wrote.
   auto& agreed = queue_.file().word(words().agreed);
@@ -421,7 +463,7 @@ void named_semaphore_impl::make_hosts_agree() {
   else if (noted != static_cast<std::uint64_t>(units()))
     throw domain_error(
         domain_error::reason::disagrees,
-        "lock " + shown(name_) + " is " +
+        "lock " + shown(name()) + " is " +
             (noted > most_units
                  ? "a lock with a note of its work"
                  : described(semaphore_kind(), parameters_of_semaphore(static_cast<int>(noted)))) +
@@ -431,54 +473,10 @@ void named_semaphore_impl::make_hosts_agree() {
   agreed.store(1, std::memory_order_relaxed);
 }
 
-}  // namespace detail
-
-named_semaphore::named_semaphore(const domain& in, std::string_view name, int units)
-    : impl_((detail::check_lock_name(name),
-             std::make_unique<detail::named_semaphore_impl>(in.file_, name, units))) {}
-named_semaphore::named_semaphore(named_semaphore&&) noexcept = default;
-named_semaphore& named_semaphore::operator=(named_semaphore&&) noexcept = default;
-named_semaphore::~named_semaphore() = default;
-
-void named_semaphore::acquire() {
-  static_cast<void>(try_acquire_within(detail::named_lock_impl::forever));
-}
-bool named_semaphore::try_acquire() { return try_acquire_within(0); }
-bool named_semaphore::try_acquire_within(std::uint64_t nanoseconds) {
-  detail::probes::around_acquire probe(*impl_, false);
-  return probe.ended(impl_->acquire(nanoseconds));
-}
-void named_semaphore::release() {
-  impl_->release();
-  detail::probes::after_release(*impl_);
+std::unique_ptr<handle> handle_of_semaphore(const std::shared_ptr<domain_file>& file,
+                                            std::string_view name, int units) {
+  check_lock_name(name);
+  return std::make_unique<units_handle>(file, name, units);
 }
 
-int named_semaphore::units() const { return impl_->units(); }
-int named_semaphore::unit() const { return impl_->unit(); }
-const std::string& named_semaphore::name() const { return impl_->name(); }
-std::uint64_t named_semaphore::token() const {
-  return impl_->last() != nullptr ? impl_->last()->token() : 0;
-}
-bool named_semaphore::owner_died() const { return is_held() && impl_->last()->owner_died(); }
-void named_semaphore::mark_consistent() { impl_->held().mark_consistent(); }
-bool named_semaphore::still_valid() const { return impl_->still_valid(); }
-std::chrono::nanoseconds named_semaphore::valid_for() const {
-  constexpr auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
-  const std::uint64_t left = is_held() ? impl_->last()->valid_for() : 0;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, most)));
-}
-void named_semaphore::interrupt_with(std::function<bool()> is_interrupted) {
-  impl_->interrupt_with(std::move(is_interrupted));
-}
-void named_semaphore::ask_now() { impl_->ask_now(); }
-void named_semaphore::extend_to_this_process() noexcept {
-  if (impl_->last() != nullptr) impl_->last()->extend_to_this_process();
-}
-void named_semaphore::extend_to(int pid) {
-  if (impl_->last() != nullptr) impl_->last()->extend_to(pid);
-}
-void named_semaphore::finish() noexcept {
-  if (impl_->last() != nullptr) impl_->last()->finish();
-}
-
-}  // namespace lockflight
+}  // namespace lockflight::detail

@@ -1,0 +1,125 @@
+// A handle of one lock: it finds the lock of its name, acquires it on this host and, in a cluster's
+// domain, among the hosts, and goes on in the present domain if its own is removed. A semaphore is
+// made of such handles, too.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/cluster/across_hosts.hpp"
+#include "domain/membership/time_limit.hpp"
+#include "domain/names/attachment.hpp"
+#include "domain/names/directory.hpp"
+#include "domain/names/handle.hpp"
+
+namespace lockflight::detail {
+
+/// The lock that has a name now, as a thread uses it. Handles by which one thread shares the lock
+/// have it together: the thread holds the lock once.
+struct lock_in_use : std::enable_shared_from_this<lock_in_use> {
+  found_lock found;
+  const std::atomic<rma::word>* serial = nullptr;  // of the lock that has these words
+  std::unique_ptr<any_robust> lock;
+  std::optional<across_hosts> across;  // of a cluster's domain
+  int holders = 0;                     // handles
+
+  [[nodiscard]] bool is_current() const {
+    // Acquire: what the word says was there before we had the lock.
+    return serial->load(std::memory_order_acquire) == found.serial;
+  }
+};
+
+class one_lock final : public handle {
+ public:
+  /// The name may be one that no user's lock can have (semaphore_kind.hpp).
+  one_lock(std::shared_ptr<domain_file> file, std::string_view name, const domain_kind& kind,
+           const std::string& parameters,
+           named_lock_options::on_death death = named_lock_options::on_death::tell);
+  ~one_lock() override;
+
+  [[nodiscard]] bool acquire(mode as, limit patience) override;
+  void release(mode as) override;
+  /// The same for a semaphore, whose own calls have the probes.
+  [[nodiscard]] bool take(mode as, limit patience);
+  void give(mode as);
+  /// Throws domain_error (not_held, wrong_thread) unless give() can do its work.
+  void check_held(mode as) const;
+
+  [[nodiscard]] mode held() const override;
+  [[nodiscard]] bool can_share() const override { return kind_->can.shares; }
+  [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
+  [[nodiscard]] std::uint64_t token() const;
+  [[nodiscard]] std::vector<std::uint64_t> tokens() const override { return {token()}; }
+  [[nodiscard]] bool owner_died() const override;
+  void mark_consistent() override;
+  [[nodiscard]] bool still_valid() const override { return file_->is_current(); }
+  [[nodiscard]] std::uint64_t valid_for() const override;
+  [[nodiscard]] std::uint64_t done_until() const override;
+  void set_done_until(std::uint64_t seconds) override;
+
+  void interrupt_with(const std::function<bool()>& what) override { interrupt_ = what; }
+  void ask_now() override;
+  void extend_to(int pid) override;
+  void extend_to_this_process() noexcept override;
+  void finish() noexcept override;
+
+  // ---- for probes ----
+
+  [[nodiscard]] const std::string& name() const { return names_.front(); }
+  [[nodiscard]] const char* kind_name() const { return kind_->about.name.data(); }
+  [[nodiscard]] domain_port::events taken_events();
+
+  // ---- for a semaphore, which is made of such handles ----
+
+  /// Of the lock that the handle used last; null if it has not used one.
+  [[nodiscard]] const found_lock* found() const { return at_ ? &at_->found : nullptr; }
+  [[nodiscard]] domain_file& file() const { return *file_; }
+  /// Of this thread, once the handle has acquired.
+  [[nodiscard]] domain_port& port() const { return me_->port(); }
+  /// Whether an attempt needs no other host.
+  [[nodiscard]] bool is_at_hand() const;
+
+ private:
+  void check_ability(mode as, limit patience) const;
+  [[nodiscard]] bool is_ready() const;
+  [[nodiscard]] bool join_own_share(mode as);
+  [[nodiscard]] bool try_once(mode as, limit patience, bool& had);
+  [[nodiscard]] bool take_across(mode as, limit patience);
+  [[nodiscard]] bool acquire_slowly(mode as, limit patience);
+  [[nodiscard]] bool start(const time_limit& how_long);
+  void forget_lock();
+  void use(std::shared_ptr<attachment> made);
+  [[nodiscard]] bool is_in_present_domain();
+  void failed(const std::exception_ptr& how);
+  void check_interrupt();
+  void raise_if_owner_died();
+  void give_back();
+  void give_back_unregistered();
+  void drop_from_elsewhere();
+  void need_exclusive() const;
+  [[noreturn]] void refuse_second_hold(const char* by) const;
+  [[noreturn]] void wrong_thread() const;
+  [[noreturn]] void not_held(mode as) const;
+
+  std::shared_ptr<domain_file> file_;
+  std::vector<std::string> names_;  // one
+  bool raises_;
+  bool was_told_ = false;
+  const domain_kind* kind_;
+  std::string canonical_;
+  std::shared_ptr<attachment> me_;
+  mutable std::mutex me_is_used_;  // while another thread reads me_, or this one changes it
+  std::shared_ptr<lock_in_use> at_;
+  mode held_ = mode::none;
+  std::uint64_t token_before_ = 0;  // the last one, of a lock that is no more
+  std::uint64_t check_at_ns_ = 0;   // whether the domain still has its name
+  bool is_stale_ = false;           // it has not
+  bool has_finished_ = false;       // our thread's page says so
+  std::function<bool()> interrupt_;
+};
+
+}  // namespace lockflight::detail

@@ -1,0 +1,17 @@
+// What a handle does when its domain was removed: it goes on in the one that has the name now.
+#pragma once
+
+#include <memory>
+
+#include "domain/membership/time_limit.hpp"
+#include "domain/store/file.hpp"
+
+namespace lockflight::detail {
+
+/// The domain that has the name of `former` now, made if there is none. Null if somebody is
+/// removing it for longer than that. Throws domain_error (removed) if there is none that is the
+/// same to this process, and domain_error (system) if its remover does not go on.
+[[nodiscard]] std::shared_ptr<domain_file> open_present_domain(const domain_file& former,
+                                                               const time_limit& given);
+
+}  // namespace lockflight::detail
