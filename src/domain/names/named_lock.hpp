@@ -21,6 +21,7 @@
 #include "domain/names/directory.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/domain.hpp"
+#include "lockflight/lock/robust/handle.hpp"
 
 namespace lockflight::detail {
 
@@ -371,6 +372,11 @@ class named_lock_impl {
       if (e.why != domain_error::reason::removed) throw;
       is_stale_ = true;
       return false;
+    } catch (const lock::not_returned&) {
+      throw domain_error(domain_error::reason::interrupted,
+                         "lock " + shown(name_) +
+                             ": the program jumped out of this handle's last acquire or release, "
+                             "which is undone now (the next acquire can succeed)");
     } catch (const std::length_error&) {
       throw domain_error(domain_error::reason::full,
                          "lock " + shown(name_) + ": this thread holds " + std::to_string(records) +

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -17,6 +18,13 @@
 #include "lockflight/lock/robust/waiting.hpp"
 
 namespace lockflight::lock {
+
+/// Thrown by an acquire if the handle's last one, or its release, has never returned, since the
+/// caller's program has jumped out of it (siglongjmp in a signal handler). What that one had begun
+/// is undone then, and the next acquire can succeed.
+struct not_returned : std::logic_error {
+  using std::logic_error::logic_error;
+};
 
 template <template <class> class Inside, rma::mortal_port Port>
 class robust_handle : protected guarded_waits<Port> {
@@ -42,9 +50,10 @@ class robust_handle : protected guarded_waits<Port> {
 
   template <class Until, class Take>
   bool acquire(rma::word as, Until until, Take take) {
-    rma::ensure(place_ < 0, "a robust lock is not recursive");
+    if (place_ >= 0) [[unlikely]]
+      undo();
     place_ = me_.take_record();
-    nodes before = nodes_now();
+    before_ = nodes_now();
     may_be_interrupted_ = std::is_same_v<Until, rma::deadline>;
     try {
       while (true) {
@@ -61,13 +70,12 @@ class robust_handle : protected guarded_waits<Port> {
             how = outcome::interrupted;
           }
         }
-        if (!recover(how, until, before)) return false;
+        if (!recover(how, until)) return false;
       }
-      const nodes ours = nodes_since(before);
-      me_.note_nodes(place_, ours.in_use);
+      me_.note_nodes(place_, nodes_since_begun().in_use);
       base::end_watch();
     } catch (...) {
-      drop(nodes_since(before));
+      drop(nodes_since_begun());
       throw;
     }
     if (as == record::holding) {
@@ -121,8 +129,8 @@ class robust_handle : protected guarded_waits<Port> {
     std::uint32_t in_use = 0, abandoned = 0;
   };
   [[nodiscard]] nodes nodes_now() { return {me_.inside().taken(), me_.inside().abandoned()}; }
-  [[nodiscard]] nodes nodes_since(nodes before) {
-    return {me_.inside().taken() & ~before.in_use, me_.inside().abandoned() & ~before.abandoned};
+  [[nodiscard]] nodes nodes_since_begun() {
+    return {me_.inside().taken() & ~before_.in_use, me_.inside().abandoned() & ~before_.abandoned};
   }
 
   // Makes us a holder. Fails if we were evicted.
@@ -206,14 +214,14 @@ class robust_handle : protected guarded_waits<Port> {
 
   // For an acquire that has failed. Returns whether it is to be retried.
   template <class Until>
-  [[nodiscard, gnu::noinline]] bool recover(outcome how, Until until, nodes& before) {
+  [[nodiscard, gnu::noinline]] bool recover(outcome how, Until until) {
     base::end_watch();
     const rma::word ours = line_.value;
     if (how != outcome::interrupted && !is_any_user_dead())
-      return give_up(ours, nodes_since(before));
+      return give_up(ours, nodes_since_begun());
     if (how == outcome::interrupted) line_.value = never;  // the handle inside is of no use
-    vacate(ours, nodes_since(before));
-    before = nodes_now();
+    vacate(ours, nodes_since_begun());
+    before_ = nodes_now();
     // Time is over, and the generation is closed. If another participant repairs we do not wait.
     if (how == outcome::closed && repair() != repaired::over) return give_up(ours, {});
     // We, or another participant, replace the generation that we have left in disorder.
@@ -260,6 +268,19 @@ class robust_handle : protected guarded_waits<Port> {
     base::end_watch();
   }
 
+  // The record may say anything, also that we hold: the jump may have come just before the acquire
+  // would have returned. If a second handle of ours was left like this one, that one's queue nodes
+  // may come back too early; its lock is repaired then as after a grant that is not taken up.
+  [[noreturn, gnu::noinline]] void undo() {
+    const nodes since = nodes_since_begun();
+    const nodes others = {me_.nodes_in_use_by_others(place_),
+                          me_.nodes_abandoned_by_others(place_)};
+    drop({since.in_use & ~others.in_use, since.abandoned & ~others.abandoned});
+    // Nobody waits for a holder of an earlier generation that holds no more.
+    static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
+    throw not_returned("the last acquire or release of this lock has not returned");
+  }
+
   [[nodiscard]] nodes nodes_held() {
     if (place_ < 0) return {};
     return {me_.nodes_of(place_) & me_.inside().taken(), 0};
@@ -293,6 +314,7 @@ class robust_handle : protected guarded_waits<Port> {
   std::array<typename inside::cells, instances> inner_;
   parameters set_;
   std::optional<inside> inside_;  // of the generation that we entered last
+  nodes before_;                  // those in use when the last acquire began
 };
 
 }  // namespace lockflight::lock

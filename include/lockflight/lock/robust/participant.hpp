@@ -99,6 +99,13 @@ class robust_participant {
   [[nodiscard]] std::uint32_t nodes_of(int place) const {
     return in_use_[static_cast<std::size_t>(place)];
   }
+  /// Those that belong to other records of ours than that one.
+  [[nodiscard]] std::uint32_t nodes_in_use_by_others(int place) const {
+    return union_of(in_use_, all() & ~free_ & ~(1u << place));
+  }
+  [[nodiscard]] std::uint32_t nodes_abandoned_by_others(int place) const {
+    return union_of(abandoned_, left_ & ~(1u << place));
+  }
   /// Gives the record back, idle.
   [[gnu::always_inline]] void give_back(int place) {
     port_.store(own_record(place), 0);
@@ -138,6 +145,13 @@ class robust_participant {
 
   [[nodiscard]] std::uint32_t all() const {
     return places_ == most_held ? ~0u : (1u << places_) - 1;
+  }
+  [[nodiscard]] static std::uint32_t union_of(const std::array<std::uint32_t, most_held>& of,
+                                              std::uint32_t places) {
+    std::uint32_t found = 0;
+    for (std::uint32_t rest = places; rest != 0; rest &= rest - 1)
+      found |= of[static_cast<std::size_t>(std::countr_zero(rest))];
+    return found;
   }
   [[noreturn, gnu::noinline]] void refuse() const {
     throw std::length_error("more than " + std::to_string(places_) +
