@@ -28,12 +28,12 @@ class attachment {
   [[nodiscard]] int slot() const { return slot_; }
   [[nodiscard]] domain_participant& me() { return me_; }
   [[nodiscard]] domain_port& port() { return port_; }
-  /// Whether it is this thread's, not the parent's of a fork, and not over.
+  /// Whether it is this thread's, not its parent's, and not over.
   [[nodiscard]] bool is_ours() const {
     // Relaxed: no thread reads its own number here before it has stored it.
-    return thread_.load(std::memory_order_relaxed) == thread_number;
+    return thread_.load(std::memory_order_relaxed) == thread_number && image_ == known_image();
   }
-  /// Whether the thread has ended, or is the parent's of a fork.
+  /// Whether the thread has ended, or is one of a parent of this process.
   [[nodiscard]] bool is_over() const;
   /// What is held or half done then is as after a death.
   void end();
@@ -69,7 +69,7 @@ class attachment {
 
   std::shared_ptr<domain_file> file_;
   int slot_;
-  std::uint64_t forks_;
+  std::uint64_t image_;
   std::atomic<std::uint64_t> thread_;  // its number, or `over`
   domain_port port_;
   domain_participant me_;

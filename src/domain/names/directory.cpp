@@ -26,8 +26,8 @@ constexpr lock::generation_cells block{.line = {0, 0}};
 constexpr std::uint32_t present_word = block.generation().index;
 constexpr std::uint32_t died_word = block.died().index;
 constexpr std::uint32_t serial_word = block.beside().index;
-constexpr std::uint32_t class_word = serial_word + 1;  // 1 + the class, as long as there is a block
-constexpr std::uint32_t next_word = serial_word + 2;   // the line of the next of the chain, or free
+static_assert(class_word == serial_word + 1);         // 1 + the class, as long as there is a block
+constexpr std::uint32_t next_word = serial_word + 2;  // the line of the next of the chain, or free
 constexpr std::uint32_t tokens_before_word = serial_word + 3;
 constexpr std::uint32_t token_word = block.token().index;
 constexpr std::uint32_t maker_word = block.beside_b().index;  // its process
@@ -618,8 +618,10 @@ lock_numbers numbers_of(const domain_file& file, const found_lock& what) {
   const word own = read(file, what.line, token_word);
   const lock::generation_word generation =
       lock::generation_word::from(read(file, what.line, present_word));
+  const word for_the_left = read(file, what.line, class_word) / one_for_the_left;
   return {own != 0 ? what.tokens_before + own : 0, own,
-          generation.get(lock::generation_word::number), read(file, what.line, died_word) != 0};
+          generation.get(lock::generation_word::number) - for_the_left,
+          read(file, what.line, died_word) != 0};
 }
 
 std::pair<std::string, found_lock> named_at(const domain_file& file, std::uint32_t line) {
