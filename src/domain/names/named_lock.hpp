@@ -21,7 +21,7 @@
 #include "domain/names/directory.hpp"
 #include "fabric/shm/pause.hpp"
 #include "lockflight/domain.hpp"
-#include "lockflight/lock/robust/handle.hpp"
+#include "lockflight/lock/robust/participant.hpp"
 
 namespace lockflight::detail {
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -18,13 +17,6 @@
 #include "lockflight/lock/robust/waiting.hpp"
 
 namespace lockflight::lock {
-
-/// Thrown by an acquire if the handle's last one, or its release, has never returned, since the
-/// caller's program has jumped out of it (siglongjmp in a signal handler). What that one had begun
-/// is undone then, and the next acquire can succeed.
-struct not_returned : std::logic_error {
-  using std::logic_error::logic_error;
-};
 
 template <template <class> class Inside, rma::mortal_port Port>
 class robust_handle : protected guarded_waits<Port> {
@@ -53,7 +45,7 @@ class robust_handle : protected guarded_waits<Port> {
     if (place_ >= 0) [[unlikely]]
       undo();
     place_ = me_.take_record();
-    before_ = nodes_now();
+    before_ = me_.nodes_now();
     may_be_interrupted_ = std::is_same_v<Until, rma::deadline>;
     try {
       while (true) {
@@ -72,10 +64,10 @@ class robust_handle : protected guarded_waits<Port> {
         }
         if (!recover(how, until)) return false;
       }
-      me_.note_nodes(place_, nodes_since_begun().in_use);
+      me_.note_nodes(place_, me_.nodes_since(before_).in_use);
       base::end_watch();
     } catch (...) {
-      drop(nodes_since_begun());
+      drop(me_.nodes_since(before_));
       throw;
     }
     if (as == record::holding) {
@@ -123,15 +115,6 @@ class robust_handle : protected guarded_waits<Port> {
 
  private:
   enum class outcome : std::uint8_t { had, not_had, interrupted, closed };
-
-  /// Sets of queue nodes, one bit each.
-  struct nodes {
-    std::uint32_t in_use = 0, abandoned = 0;
-  };
-  [[nodiscard]] nodes nodes_now() { return {me_.inside().taken(), me_.inside().abandoned()}; }
-  [[nodiscard]] nodes nodes_since_begun() {
-    return {me_.inside().taken() & ~before_.in_use, me_.inside().abandoned() & ~before_.abandoned};
-  }
 
   // Makes us a holder. Fails if we were evicted.
   [[nodiscard, gnu::always_inline]] bool hold(rma::word as) {
@@ -218,10 +201,10 @@ class robust_handle : protected guarded_waits<Port> {
     base::end_watch();
     const rma::word ours = line_.value;
     if (how != outcome::interrupted && !is_any_user_dead())
-      return give_up(ours, nodes_since_begun());
+      return give_up(ours, me_.nodes_since(before_));
     if (how == outcome::interrupted) line_.value = never;  // the handle inside is of no use
-    vacate(ours, nodes_since_begun());
-    before_ = nodes_now();
+    vacate(ours, me_.nodes_since(before_));
+    before_ = me_.nodes_now();
     // Time is over, and the generation is closed. If another participant repairs we do not wait.
     if (how == outcome::closed && repair() != repaired::over) return give_up(ours, {});
     // We, or another participant, replace the generation that we have left in disorder.
@@ -233,7 +216,7 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // Leaves the generation.
-  void vacate(rma::word generation, nodes left) {
+  void vacate(rma::word generation, node_sets left) {
     // Our posted operations must take effect before others use the words again.
     port_.flush();
     announce(record::left, generation);
@@ -244,7 +227,7 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // Gives the record back. Always false.
-  bool give_up(rma::word generation, nodes left) {
+  bool give_up(rma::word generation, node_sets left) {
     if ((left.in_use | left.abandoned) != 0) {
       announce(record::left, generation);
       me_.give_back_when_out(std::exchange(place_, -1), left.in_use, left.abandoned);
@@ -255,7 +238,7 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // An exception has ended the call, and may have left the generation in disorder.
-  [[gnu::noinline]] void drop(nodes left) {
+  [[gnu::noinline]] void drop(node_sets left) {
     is_releasing_ = was_interrupted_ = false;
     const rma::word ours = std::exchange(line_.value, never);
     if (place_ < 0) return;
@@ -269,19 +252,14 @@ class robust_handle : protected guarded_waits<Port> {
   }
 
   // The record may say anything, also that we hold: the jump may have come just before the acquire
-  // would have returned. If a second handle of ours was left like this one, that one's queue nodes
-  // may come back too early; its lock is repaired then as after a grant that is not taken up.
+  // would have returned. Nobody then waits for a holder of an earlier generation.
   [[noreturn, gnu::noinline]] void undo() {
-    const nodes since = nodes_since_begun();
-    const nodes others = {me_.nodes_in_use_by_others(place_),
-                          me_.nodes_abandoned_by_others(place_)};
-    drop({since.in_use & ~others.in_use, since.abandoned & ~others.abandoned});
-    // Nobody waits for a holder of an earlier generation that holds no more.
+    drop(me_.nodes_since(before_, place_));
     static_cast<void>(port_.cpu_fetch_add(where_.inherited, 2));
-    throw not_returned("the last acquire or release of this lock has not returned");
+    throw not_returned();
   }
 
-  [[nodiscard]] nodes nodes_held() {
+  [[nodiscard]] node_sets nodes_held() {
     if (place_ < 0) return {};
     return {me_.nodes_of(place_) & me_.inside().taken(), 0};
   }
@@ -314,7 +292,7 @@ class robust_handle : protected guarded_waits<Port> {
   std::array<typename inside::cells, instances> inner_;
   parameters set_;
   std::optional<inside> inside_;  // of the generation that we entered last
-  nodes before_;                  // those in use when the last acquire began
+  node_sets before_;              // when the last acquire began
 };
 
 }  // namespace lockflight::lock
