@@ -425,7 +425,8 @@ int lockflight_named_release(lockflight_named* lock);
  * lockflight_named_mark_consistent. LOCKFLIGHT_HELD: this thread holds the lock already, with this
  * handle, or with another one unless both share; named locks are not recursive. LOCKFLIGHT_FULL:
  * the domain has no room left. LOCKFLIGHT_INVALID: the handle belongs to another thread.
- * LOCKFLIGHT_REMOVED. LOCKFLIGHT_INTERRUPTED. */
+ * LOCKFLIGHT_REMOVED. LOCKFLIGHT_INTERRUPTED, also if the program has left the last call of this
+ * handle by siglongjmp: what that call had begun is undone now. */
 int lockflight_named_lock(lockflight_named* lock);
 /* The same without waiting: if the lock is not free now, returns LOCKFLIGHT_BUSY. */
 int lockflight_named_try_lock(lockflight_named* lock);
