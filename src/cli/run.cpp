@@ -1,5 +1,4 @@
 // lockflight run: a command under a named lock.
-#include <grp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,19 +18,6 @@ namespace {
 constexpr std::uint64_t largest_code = 255;
 constexpr double longest_grace_s = 1e6;
 constexpr std::uint64_t most_units = 1024;
-
-bool is_a_group(const std::string& text) {
-  return read_number<gid_t>(text) || getgrnam(text.c_str()) != nullptr;
-}
-
-std::string group_of(const arguments& given, unsigned mode) {
-  constexpr unsigned of_group = 0660;
-  const auto text = given.one("--group");
-  if (!text) return "";
-  if (mode != of_group) throw refuse("--group", *text, "only with --mode 0660");
-  if (!is_a_group(*text)) throw refuse("--group", *text, "the name or the number of a group");
-  return *text;
-}
 
 /// What several options ask of the wait for the lock that do not go together.
 void check_together(const arguments& given, const char* option,
@@ -61,17 +47,15 @@ void read_on_owner_died(const std::string& text, guarded_command& what) {
   if (text.empty()) throw refuse("--on-owner-died", text, "fail, run or a command for a shell");
   what.on_owner_died = text == "run" ? run : text == "fail" ? fail : repair;
   what.repair = text;
-  if (what.on_owner_died == repair && what.shared)
+  if (what.on_owner_died == repair && what.held == mode::shared)
     throw refuse("--on-owner-died", text, "fail or run with --shared, as the lock is not alone");
 }
 
 guarded_command guarded_from(const arguments& given) {
   guarded_command what;
   what.names = names_from(given);
-  if (const auto domain = given.one("--domain")) what.domain = *domain;
-  what.mode = mode_of(given);
-  what.group = group_of(given, what.mode);
-  what.shared = given.has("--shared");
+  what.in = *domain_name_from(given);
+  if (given.has("--shared")) what.held = mode::shared;
   what.leads = given.has("--leader");
   check_together(given, "--slots", {"--shared", "--leader", "--once-per"});
   if (const auto text = given.one("--slots"))
@@ -83,9 +67,9 @@ guarded_command guarded_from(const arguments& given) {
     what.slot_length = slot_length("--once-per", *text);
   if (const auto text = given.one("--json")) what.events = events_descriptor("--json", *text);
   what.inherits = given.has("--inherit");
-  if (what.inherits && what.domain.starts_with("etcd:"))
+  if (what.inherits && what.in.name.starts_with("etcd:"))
     throw refuse(
-        "--domain", what.domain,
+        "--domain", what.in.name,
         "a domain of this machine beside --inherit, since a lock of a cluster may be lost, "
         "and what COMMAND has left running cannot be ended then");
   if (const auto text = given.one("--at-least"))
@@ -97,10 +81,12 @@ guarded_command guarded_from(const arguments& given) {
   if (const auto text = given.one("--timeout")) {
     if (given.has("--nonblock"))
       throw refuse("--timeout", *text, "--timeout or --nonblock, not both");
-    what.within_ns =
-        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, longest_wait_s) * 1e9);
+    what.patience = limit::of_ns(
+        static_cast<std::uint64_t>(real_number("--timeout", *text, 0, longest_wait_s) * 1e9));
   }
-  if (given.has("--nonblock")) what.within_ns = 0;
+  if (given.has("--nonblock")) what.patience = limit::at_once();
+  check_together(given, "--wait-anyway", {"--nonblock"});
+  what.waits_anyway = given.has("--wait-anyway");
   check_together(given, "--no-wait-message", {"--verbose"});
   what.is_silent = given.has("--no-wait-message");
   if (!what.is_silent && isatty(STDERR_FILENO) != 0)

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "bench/bench.hpp"
-#include "catalogue/quoted.hpp"
+#include "base/visible_text.hpp"
 #include "lockflight/fabric/shm.hpp"
 #include "lockflight/rma/topology.hpp"
 
@@ -50,7 +50,7 @@ int ranks_of_levels(const std::string& levels, std::string_view fabric) {
     throw bad_request(
         fmt::format("--levels {} (accepted: positive numbers joined by x, such as 2x4, that "
                     "multiply to at most {})",
-                    catalogue::quoted(levels), most));
+                    quoted(levels), most));
   return static_cast<int>(ranks);
 }
 

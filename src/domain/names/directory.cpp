@@ -510,7 +510,7 @@ void check_agreement(const domain_file& file, std::string_view name, const found
                          read(file, found.line, maker_command_word + 1)};
   std::memcpy(command.data(), words.data(), sizeof words);
   const std::string by = " (made by process " + std::to_string(read(file, found.line, maker_word)) +
-                         ", " + in_a_line(command.data()) + ")";
+                         ", " + visible(command.data()) + ")";
   if (found.kind != &kind || is_semaphore(kind)) {
     const std::string is = described(*found.kind, found.parameters);
     throw domain_error(

@@ -93,7 +93,7 @@ template <template <class> class Inside>
     } catch (const catalogue::bad_parameter& e) {
       throw domain_error(
           domain_error::reason::invalid,
-          in_a_line("parameter '" + e.given + "' of ") + std::string(name) + " " + e.why);
+          visible("parameter '" + e.given + "' of ") + std::string(name) + " " + e.why);
     }
     if constexpr (requires { now.t_dc; })
       if (now.t_dc < ranks)
